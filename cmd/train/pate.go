@@ -8,8 +8,10 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/pate"
+	"dpsgd/internal/run"
 
 	"github.com/spf13/cobra"
 )
@@ -43,11 +45,11 @@ Nothing is drawn, and no ledger is written. So many questions are answered as pr
 			}
 			o := pateOptions(a)
 			o.DataDir, o.RunsDir, o.Name = dataDir, runsDir, baseName(args[0])
-			run, err := pate.Create(config, o)
+			r, err := pate.Create(config, o)
 			if err != nil {
 				return err
 			}
-			return fitPate(a, c, run)
+			return fitPate(a, c, r)
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -82,23 +84,23 @@ func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 func resumePate(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
 	o := pateOptions(a)
 	o.DataDir, o.DataFolder, o.RunsDir = dataDir, dataFolder, filepath.Dir(filepath.Clean(dir))
-	run, err := pate.Open(dir, o)
+	r, err := pate.Open(dir, o)
 	if err != nil {
 		return err
 	}
-	return fitPate(a, c, run)
+	return fitPate(a, c, r)
 }
 
 // fitPate carries out a run and prints its result.
-func fitPate(a *shell.App, c *cobra.Command, run *pate.Run) error {
-	defer run.Close()
+func fitPate(a *shell.App, c *cobra.Command, r *pate.Run) error {
+	defer r.Close()
 	a.Saves(true)
 	defer a.Saves(false)
-	result, err := run.Fit(c.Context())
-	if err != nil {
+	if err := r.CarryOut(c.Context()); err != nil {
 		return err
 	}
-	if err := a.Print(result, func(w io.Writer) { printPate(w, result) }); err != nil || result.Status != pate.Interrupted {
+	result := r.Result
+	if err := a.Print(result, func(w io.Writer) { printPate(w, result) }); err != nil || result.Status != run.Interrupted {
 		return err
 	}
 	fmt.Fprintf(a.Err, "train: stopped and saved; go on with `train resume %s`\n", folder.Argument(result.Run)+shell.DataGiven(c))
@@ -109,7 +111,7 @@ func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "\n%s after %s questions, %s answered, in %s\n", r.Status, shell.Count(r.Queries), shell.Count(r.Answered), shell.Duration(r.Seconds))
 	fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Claimed.Accountant, r.Claimed.EpsilonRDP))
 	printReleased(w, r.Claimed.Released)
-	if r.Status == pate.Interrupted {
+	if r.Status == run.Interrupted {
 		return
 	}
 	mark := "NOT PRIVATE: not released"
@@ -126,7 +128,7 @@ func printPate(w io.Writer, r pate.Result) {
 // pateOptions shows how a run of teachers goes on.
 func pateOptions(a *shell.App) pate.Options {
 	p := &pateWatcher{Display: a.Display()}
-	return pate.Options{Started: p.started, Progress: p.progress, Warned: p.Warned, Computed: computed(a)}
+	return pate.Options{Options: run.Options{Request: examples.Request{Computed: computed(a)}, Warned: p.Warned, Waits: a.Waits}, Started: p.started, Progress: p.progress}
 }
 
 type pateWatcher struct {

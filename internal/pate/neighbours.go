@@ -39,8 +39,8 @@ func newGraph(r *Run) (*graph, error) {
 	cosines := make([]float32, graphBlock*n)
 	for from := 0; from < n; from += graphBlock {
 		m := min(graphBlock, n-from)
-		r.threads.Gemm(false, true, m, n, width, 1, rows[from*width:], width, rows, width, 0, cosines, n)
-		r.threads.Run(m, 1, func(_, lo, hi int) {
+		r.Pool.Gemm(false, true, m, n, width, 1, rows[from*width:], width, rows, width, 0, cosines, n)
+		r.Pool.Run(m, 1, func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				g.join(from+i, cosines[i*n:(i+1)*n])
 			}
@@ -51,7 +51,7 @@ func newGraph(r *Run) (*graph, error) {
 
 // centred is the pool as rows of unit norm whose mean was taken off.
 func centred(r *Run) (rows []float32, width int, err error) {
-	batcher, err := data.NewBatcher(r.pool, setup.Normalisation(r.config, r.source.Shape.Channels))
+	batcher, err := data.NewBatcher(r.pool, setup.Normalisation(r.Config, r.Source.Shape.Channels))
 	if err != nil {
 		return nil, 0, err
 	}

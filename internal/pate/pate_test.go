@@ -17,7 +17,9 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
+	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -50,7 +52,7 @@ func config(t *testing.T, more ...string) *configs.Config {
 
 func options(t *testing.T) Options {
 	t.Helper()
-	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Source: tiny.Source(t, tiny.Examples)}
+	return Options{Options: run.Options{Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
 
 func create(t *testing.T, c *configs.Config, o Options) *Run {
@@ -65,11 +67,10 @@ func create(t *testing.T, c *configs.Config, o Options) *Run {
 
 func fit(t *testing.T, r *Run) Result {
 	t.Helper()
-	result, err := r.Fit(t.Context())
-	if err != nil {
+	if err := r.CarryOut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return result
+	return r.Result
 }
 
 // The parts are disjoint, cover all examples, are of one size up to 1, and a function of public
@@ -103,7 +104,7 @@ func TestOneExampleChangesOneVote(t *testing.T) {
 	ballots := func(change int) [][]uint8 {
 		o := options(t)
 		if change >= 0 {
-			train := o.Source.Train.(*data.Images)
+			train := o.Given.Train.(*data.Images)
 			labels, pixels := make([]uint8, train.Len()), []uint8(nil)
 			for i := range labels {
 				labels[i] = uint8(train.Label(i))
@@ -114,7 +115,7 @@ func TestOneExampleChangesOneVote(t *testing.T) {
 				pixels[change*train.Shape().Values()+j] = 255
 			}
 			var err error
-			if o.Source.Train, err = data.NewImages(train.Shape(), train.Classes(), labels, pixels); err != nil {
+			if o.Given.Train, err = data.NewImages(train.Shape(), train.Classes(), labels, pixels); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,13 +155,13 @@ func TestRun(t *testing.T) {
 		t.Run(aggregation, func(t *testing.T) {
 			r := create(t, config(t, "pate.aggregation="+aggregation), options(t))
 			result := fit(t, r)
-			in := r.plan.count(r.journal.Ledger())
+			in := r.plan.count(r.Books.Ledger())
 			wantChecks := 0
 			if aggregation == "confident" {
 				wantChecks = 30
 			}
-			if in.Answers != r.plan.Answers || in.Checks != wantChecks || r.journal.Len() != in.Answers+in.Checks {
-				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.journal.Len(), wantChecks, r.plan.Answers)
+			if in.Answers != r.plan.Answers || in.Checks != wantChecks || r.Books.Len() != in.Answers+in.Checks {
+				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.Books.Len(), wantChecks, r.plan.Answers)
 			}
 			if result.Answered < 1 || result.Answered > r.plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || !(*result.TeacherAccuracy > 0.5) {
 				t.Errorf("found %+v", result)
@@ -169,18 +170,18 @@ func TestRun(t *testing.T) {
 				t.Errorf("data-dependent ε %v, released: %v", *result.EpsilonDataDependent, result.Released)
 			}
 			s, err := statement.Read(r.Dir)
-			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.journal.Len() {
+			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.Books.Len() {
 				t.Errorf("%v: statement %+v", err, s)
 			}
-			if text := tiny.Read(t, r.path(folder.StatementData)); strings.Contains(text, fmt.Sprint(*result.EpsilonDataDependent)) {
+			if text := tiny.Read(t, r.Path(folder.StatementData)); strings.Contains(text, fmt.Sprint(*result.EpsilonDataDependent)) {
 				t.Error("the statement holds the data-dependent ε, which was not released")
 			}
 			r.Close()
-			if tensors, _, err := trained.Weights(r.Dir, r.config); err != nil || len(tensors) == 0 {
+			if tensors, _, err := trained.Weights(r.Dir, r.Config); err != nil || len(tensors) == 0 {
 				t.Error(err)
 			}
 			for _, file := range []string{votesFile, answersFile} {
-				if info, err := os.Stat(r.path(file)); err != nil || info.Mode().Perm() != folder.FilePerm {
+				if info, err := os.Stat(r.Path(file)); err != nil || info.Mode().Perm() != folder.FilePerm {
 					t.Errorf("%s: %v", file, err)
 				}
 			}
@@ -204,10 +205,11 @@ func TestNoAnswerWithoutADurableEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := &refusing{}
-	if err := r.askNext(answer.NewDesk(journal, nil)); err == nil || journal.began != 1 {
+	r.desk = answer.NewDesk(journal, nil)
+	if err := r.askNext(); err == nil || journal.began != 1 {
 		t.Errorf("%v after %d events", err, journal.began)
 	}
-	if _, err := os.Stat(r.path(answersFile)); len(r.answers.asked) != 0 || !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(r.Path(answersFile)); len(r.answers.asked) != 0 || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an answer without an event: %v, %v", r.answers, err)
 	}
 }
@@ -236,16 +238,15 @@ func TestGoesOnAfterAKill(t *testing.T) {
 				}
 			}
 			r := create(t, config(t), o)
-			stopped, err := r.Fit(ctx)
-			if err != nil || stopped.Status != Interrupted {
-				t.Fatalf("%+v, %v", stopped, err)
+			if err := r.CarryOut(ctx); err != nil || r.Result.Status != run.Interrupted {
+				t.Fatalf("%+v, %v", r.Result, err)
 			}
 			r.Close()
-			kept := strings.Count(tiny.Read(t, r.path(votesFile)), "\n")
+			kept := strings.Count(tiny.Read(t, r.Path(votesFile)), "\n")
 			if tt.lose {
-				content := tiny.Read(t, r.path(answersFile))
+				content := tiny.Read(t, r.Path(answersFile))
 				cut := strings.LastIndex(strings.TrimSuffix(content, "\n"), "\n") + 1
-				tiny.Write(t, r.path(answersFile), content[:cut]+`{"question":`)
+				tiny.Write(t, r.Path(answersFile), content[:cut]+`{"question":`)
 			}
 			trainedNow := 0
 			o.Progress = func(p Progress) {
@@ -266,7 +267,7 @@ func TestGoesOnAfterAKill(t *testing.T) {
 			if tt.lose {
 				lost = 1
 			}
-			in := again.plan.count(again.journal.Ledger())
+			in := again.plan.count(again.Books.Ledger())
 			if in.Checks != 30+lost || result.Epsilon > 20 || len(again.answers.asked) != result.Queries {
 				t.Errorf("the ledger holds %+v and costs %v, %d questions lost", in, result.Epsilon, lost)
 			}
@@ -289,8 +290,9 @@ func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 		r.dependent = r.plan.Aggregation.NewAccount()
 		r.plan.config.Pate.Threshold = threshold
 		journal := new(memory)
+		r.desk = answer.NewDesk(journal, nil)
 		for range 5 {
-			if err := r.askNext(answer.NewDesk(journal, nil)); err != nil {
+			if err := r.askNext(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -301,7 +303,7 @@ func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 		if !slices.Equal(journal.begun, want) || len(r.answers.class) != answered {
 			t.Errorf("threshold %d: the events are %v, and %d classes were answered; expected %v and %d", threshold, journal.begun, len(r.answers.class), want, answered)
 		}
-		if content := tiny.Read(t, r.path(answersFile)); answered == 0 && strings.Contains(content, "class") {
+		if content := tiny.Read(t, r.Path(answersFile)); answered == 0 && strings.Contains(content, "class") {
 			t.Errorf("a question that failed its check has a class:\n%s", content)
 		}
 	}
@@ -314,7 +316,7 @@ func TestChecksLostInKillsCost(t *testing.T) {
 	r := create(t, config(t), o)
 	const lost = 40
 	for range lost {
-		if err := r.journal.Append(r.journal.Len()+1, r.plan.check); err != nil {
+		if err := r.Books.Append(r.Books.Len()+1, r.plan.check); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -328,7 +330,7 @@ func TestChecksLostInKillsCost(t *testing.T) {
 		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.plan.lost, again.plan.Answers, lost, r.plan.Answers)
 	}
 	result := fit(t, again)
-	if in := again.plan.count(again.journal.Ledger()); in.Checks != 30+lost || !(result.Epsilon <= 20) {
+	if in := again.plan.count(again.Books.Ledger()); in.Checks != 30+lost || !(result.Epsilon <= 20) {
 		t.Errorf("the ledger holds %+v and costs %v, expected %d checks within 20", in, result.Epsilon, 30+lost)
 	}
 	account := again.plan.Aggregation.NewAccount()
@@ -347,7 +349,7 @@ func TestChecksLostInKillsCost(t *testing.T) {
 func TestStatementOfWhatWasReleased(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t, "privacy.epsilon=200"), o)
-	if err := r.journal.Append(1, r.plan.check); err != nil {
+	if err := r.Books.Append(1, r.plan.check); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -361,7 +363,7 @@ func TestStatementOfWhatWasReleased(t *testing.T) {
 	if err != nil || s.Released == nil || s.Epsilon != result.Epsilon || !(s.Released.Epsilon < s.Epsilon) || s.Repeated != 1 || s.ClaimedEntries != s.LedgerEntries {
 		t.Fatalf("found ε = %v of %d releases and %+v of %d (%v), expected what was released beside a larger claim", s.Epsilon, s.ClaimedEntries, s.Released, s.LedgerEntries, err)
 	}
-	text := tiny.Read(t, r.path(folder.Statement))
+	text := tiny.Read(t, r.Path(folder.Statement))
 	for _, want := range []string{"ε of the releases by now (rounded up)", "The run was killed and repeated releases"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the statement lacks %q", want)
@@ -376,17 +378,15 @@ func TestPaysTheRestAfterAKill(t *testing.T) {
 	if err := r.teach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.dependent = r.plan.Aggregation.NewAccount()
-	desk := answer.NewDesk(r.journal, r.plan.Allows)
 	for range 5 {
-		if err := r.askNext(desk); err != nil {
+		if err := r.askNext(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := r.keepRecord(record{Ended: &tally{Checks: r.plan.Queries, Answers: r.plan.Answers}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.journal.Append(r.journal.Len()+1, r.plan.check); err != nil {
+	if err := r.Books.Append(r.Books.Len()+1, r.plan.check); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -396,7 +396,7 @@ func TestPaysTheRestAfterAKill(t *testing.T) {
 	}
 	defer again.Close()
 	result := fit(t, again)
-	if in := again.plan.count(again.journal.Ledger()); in.Checks != r.plan.Queries || in.Answers != r.plan.Answers || result.Queries != 5 {
+	if in := again.plan.count(again.Books.Ledger()); in.Checks != r.plan.Queries || in.Answers != r.plan.Answers || result.Queries != 5 {
 		t.Errorf("the ledger holds %+v after %d questions, expected %d and %d after 5", in, result.Queries, r.plan.Queries, r.plan.Answers)
 	}
 }
@@ -416,14 +416,14 @@ func TestRefusesWhatDoesNotAgree(t *testing.T) {
 		}
 		return err
 	}
-	changed := strings.Replace(tiny.Read(t, r.path(folder.Config)), "noise: 2", "noise: 3", 1)
-	kept := tiny.Read(t, r.path(folder.Config))
-	if err := reopen(func() { tiny.Write(t, r.path(folder.Config), changed) }); !errors.Is(err, books.ErrOtherPlan) {
+	changed := strings.Replace(tiny.Read(t, r.Path(folder.Config)), "noise: 2", "noise: 3", 1)
+	kept := tiny.Read(t, r.Path(folder.Config))
+	if err := reopen(func() { tiny.Write(t, r.Path(folder.Config), changed) }); !errors.Is(err, books.ErrOtherPlan) {
 		t.Errorf("other noise: %v", err)
 	}
-	tiny.Write(t, r.path(folder.Config), kept)
-	content := tiny.Read(t, r.path(answersFile))
-	if err := reopen(func() { tiny.Write(t, r.path(answersFile), content+"{\"question\":3}\n") }); !errors.Is(err, checkpoints.ErrCorrupt) {
+	tiny.Write(t, r.Path(folder.Config), kept)
+	content := tiny.Read(t, r.Path(answersFile))
+	if err := reopen(func() { tiny.Write(t, r.Path(answersFile), content+"{\"question\":3}\n") }); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("a question again: %v", err)
 	}
 }
@@ -433,7 +433,7 @@ func TestRefusesWhatDoesNotAgree(t *testing.T) {
 func TestReleaseOfTheDataDependent(t *testing.T) {
 	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), options(t))
 	result := fit(t, r)
-	if in := r.plan.count(r.journal.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
+	if in := r.plan.count(r.Books.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
 		t.Errorf("ledger %+v, result %+v", in, result)
 	}
 	if s, err := statement.Read(r.Dir); err != nil || !slices.ContainsFunc(s.Facts, func(f statement.Fact) bool { return strings.Contains(f.Name, "released by its smooth sensitivity") }) {

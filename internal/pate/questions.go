@@ -2,7 +2,6 @@ package pate
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
 	"dpsgd/checkpoints"
-	"dpsgd/internal/run"
 	"dpsgd/release"
 	"dpsgd/release/answer"
 )
@@ -54,8 +52,7 @@ func (a *answers) add(r record) {
 
 // readAnswers reads what was asked before. A torn last line is a question whose result is lost.
 func (r *Run) readAnswers() error {
-	r.answers = answers{class: map[int]int{}}
-	content, err := os.ReadFile(r.path(answersFile))
+	content, err := os.ReadFile(r.Path(answersFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -64,8 +61,8 @@ func (r *Run) readAnswers() error {
 		if json.Unmarshal(line, &found) != nil {
 			continue
 		}
-		if q := found.Question; q != nil && (*q != len(r.answers.asked) || *q >= r.plan.Queries || found.Class < 0 || found.Class >= r.source.Classes) {
-			return fmt.Errorf("train: %s: found question %d behind %d others, expected the next: %w", r.path(answersFile), *q, len(r.answers.asked), checkpoints.ErrCorrupt)
+		if q := found.Question; q != nil && (*q != len(r.answers.asked) || *q >= r.plan.Queries || found.Class < 0 || found.Class >= r.Source.Classes) {
+			return fmt.Errorf("train: %s: found question %d behind %d others, expected the next: %w", r.Path(answersFile), *q, len(r.answers.asked), checkpoints.ErrCorrupt)
 		}
 		r.answers.add(found)
 	}
@@ -74,7 +71,7 @@ func (r *Run) readAnswers() error {
 
 // settle holds the answers against the ledger: what was paid for and has no result is lost.
 func (r *Run) settle() error {
-	in, done := r.plan.count(r.journal.Ledger()), tally{Answers: len(r.answers.class)}
+	in, done := r.plan.count(r.Books.Ledger()), tally{Answers: len(r.answers.class)}
 	if r.plan.check != nil {
 		done.Checks = len(r.answers.asked)
 	}
@@ -84,45 +81,31 @@ func (r *Run) settle() error {
 	}
 	lost := tally{Checks: in.Checks - done.Checks, Answers: in.Answers - done.Answers, Releases: in.Releases}
 	if lost.Checks < 0 || lost.Answers < 0 {
-		return fmt.Errorf("train: %s: found %d answers, expected at most the %d of %s: %w", r.path(answersFile), done.Answers, in.Answers, r.Dir, checkpoints.ErrRollback)
+		return fmt.Errorf("train: %s: found %d answers, expected at most the %d of %s: %w", r.Path(answersFile), done.Answers, in.Answers, r.Dir, checkpoints.ErrRollback)
 	}
 	return r.plan.goOn(lost, done)
 }
 
 // keepRecord stores a line and takes it in.
 func (r *Run) keepRecord(line record) error {
-	if err := appendLine(r.path(answersFile), line); err != nil {
+	if err := r.WriteLine(answersFile, line, nil); err != nil {
 		return err
 	}
 	r.answers.add(line)
 	return nil
 }
 
-// ask asks about the pool from where it stands until the plan ends: all questions are asked, or all
-// answers that the budget allows are given.
-func (r *Run) ask(ctx context.Context) error {
-	desk := answer.NewDesk(r.journal, r.plan.Allows)
-	for r.answers.ended == nil && len(r.answers.asked) < r.plan.Queries && len(r.answers.class) < r.plan.Answers {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.askNext(desk); errors.Is(err, release.ErrBudget) {
-			break
-		} else if err != nil {
-			return err
-		}
-	}
-	if err := r.pay(); err != nil {
-		return err
-	}
-	return r.releaseDependent(desk)
+// asks says whether the plan goes on: not all questions are asked, nor all answers given that the
+// budget allows.
+func (r *Run) asks() bool {
+	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.plan.Queries && len(r.answers.class) < r.plan.Answers
 }
 
 // askNext asks one question: first whether enough teachers agree, then for the class.
-func (r *Run) askNext(desk *answer.Desk) error {
+func (r *Run) askNext() error {
 	question := len(r.answers.asked)
 	found := record{Question: &question, Answered: true}
-	v, err := answer.NewVotes(r.of(question), r.source.Classes)
+	v, err := answer.NewVotes(r.of(question), r.Source.Classes)
 	if err != nil {
 		return err
 	}
@@ -131,7 +114,7 @@ func (r *Run) askNext(desk *answer.Desk) error {
 		if err != nil {
 			return err
 		}
-		if found.Answered, err = answer.Ask(desk, check); err != nil {
+		if found.Answered, err = answer.Ask(r.desk, check); err != nil {
 			return err
 		}
 	}
@@ -140,7 +123,7 @@ func (r *Run) askNext(desk *answer.Desk) error {
 		if err != nil {
 			return err
 		}
-		if found.Class, err = answer.Ask(desk, q); err != nil {
+		if found.Class, err = answer.Ask(r.desk, q); err != nil {
 			return err
 		}
 	}
@@ -160,13 +143,13 @@ func (r *Run) pay() error {
 			return err
 		}
 	}
-	in := r.plan.count(r.journal.Ledger())
+	in := r.plan.count(r.Books.Ledger())
 	for _, due := range []struct {
 		event accountant.Event
 		n     int
 	}{{r.plan.check, r.answers.ended.Checks - in.Checks}, {r.plan.answer, r.answers.ended.Answers - in.Answers}} {
 		for i := 0; due.event != nil && i < due.n; i++ {
-			if err := r.journal.Append(r.journal.Len()+1, due.event); err != nil {
+			if err := r.Books.Append(r.Books.Len()+1, due.event); err != nil {
 				return err
 			}
 		}
@@ -176,13 +159,13 @@ func (r *Run) pay() error {
 
 // releaseDependent releases the data-dependent divergence, where that is configured. Where a kill has
 // lost what was paid for there is no second release.
-func (r *Run) releaseDependent(desk *answer.Desk) error {
+func (r *Run) releaseDependent() error {
 	if r.plan.Release == nil || r.answers.released != nil {
 		return nil
 	}
 	var all []*answer.Votes
 	for question := range r.answers.asked {
-		v, err := answer.NewVotes(r.of(question), r.source.Classes)
+		v, err := answer.NewVotes(r.of(question), r.Source.Classes)
 		if err != nil {
 			return err
 		}
@@ -190,13 +173,13 @@ func (r *Run) releaseDependent(desk *answer.Desk) error {
 	}
 	q, err := answer.DataDependent(r.plan.Aggregation, all, r.answers.asked, *r.plan.Release)
 	if errors.Is(err, votes.ErrConditions) {
-		r.warn("train: the data-dependent epsilon is not released: " + err.Error())
+		r.Warn("train: the data-dependent epsilon is not released: " + err.Error())
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	value, err := answer.Ask(desk, q)
+	value, err := answer.Ask(r.desk, q)
 	if errors.Is(err, release.ErrBudget) {
 		return nil
 	}
@@ -204,15 +187,6 @@ func (r *Run) releaseDependent(desk *answer.Desk) error {
 		return err
 	}
 	return r.keepRecord(record{Released: &value})
-}
-
-// appendLine writes a value as a line of a private file.
-func appendLine(path string, v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return run.AppendLine(path, line)
 }
 
 func lines(content []byte) [][]byte {

@@ -1,40 +1,30 @@
 package pate
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/account"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/noise"
 	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 )
 
-// What a run ended as.
-const (
-	Done            = "done"             // all questions were asked
-	BudgetExhausted = "budget_exhausted" // one more answer would have passed the budget
-	Interrupted     = "interrupted"      // the run can be resumed
-)
-
 // Result is what a run reports at its end, on the terminal. TeacherAccuracy is NOT PRIVATE, nor is
 // EpsilonDataDependent unless Released; no file but the private ones holds them.
 type Result struct {
-	Status               string   `json:"status"`
-	StudentAccuracy      *float64 `json:"student_accuracy"` // on the test examples outside the pool; null of one that is interrupted
-	TeacherAccuracy      *float64 `json:"teacher_accuracy"` // mean of the teachers
-	Epsilon              float64  `json:"epsilon"`          // of everything that was planned, for all data sets
-	EpsilonDataDependent *float64 `json:"epsilon_data_dependent"`
-	Delta                float64  `json:"delta"`
-	Queries              int      `json:"queries"` // that were asked
-	Answered             int      `json:"answered"`
-	Seconds              float64  `json:"seconds"` // of this part of the run
-	Run                  string   `json:"run"`
+	Status               run.Status `json:"status"`
+	StudentAccuracy      *float64   `json:"student_accuracy"` // on the test examples outside the pool; null of one that is interrupted
+	TeacherAccuracy      *float64   `json:"teacher_accuracy"` // mean of the teachers
+	Epsilon              float64    `json:"epsilon"`          // of everything that was planned, for all data sets
+	EpsilonDataDependent *float64   `json:"epsilon_data_dependent"`
+	Delta                float64    `json:"delta"`
+	Queries              int        `json:"queries"` // that were asked
+	Answered             int        `json:"answered"`
+	Seconds              float64    `json:"seconds"` // of this part of the run
+	Run                  string     `json:"run"`
 
 	Released   bool               `json:"-"` // whether EpsilonDataDependent is what was released
 	Claimed    account.Claim      `json:"-"` // with what the releases cost that were made, if these are fewer than planned
@@ -58,13 +48,13 @@ func (r *Run) progress(stage string, done, total int) error {
 
 // spent is the cost of the ledger.
 func (r *Run) spent() (account.Spent, error) {
-	s, _, err := r.plan.accounts.Spent(r.journal.Ledger(), r.plan.Budget.Delta)
+	s, _, err := r.plan.accounts.Spent(r.Books.Ledger(), r.plan.Budget.Delta)
 	return s, err
 }
 
 // claim is what the run may state for every set of results.
 func (r *Run) claim() (account.Claim, error) {
-	c, _, err := r.plan.accounts.Claim(r.journal.Ledger(), r.journal.Planned(), r.plan.Budget.Delta)
+	c, _, err := r.plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.plan.Budget.Delta)
 	return c, err
 }
 
@@ -80,45 +70,46 @@ func (r *Run) dataDependent() (epsilon float64, released bool) {
 }
 
 // interrupted is the result of a run that stopped on the way.
-func (r *Run) interrupted() (Result, error) {
-	if err := r.journal.Present(); err != nil {
-		return Result{}, err
+func (r *Run) interrupted() error {
+	if err := r.Books.Present(); err != nil {
+		return err
 	}
 	spent, err := r.claim()
-	return Result{
-		Claimed: spent, Status: Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
-		Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
-	}, err
+	r.Result = Result{
+		Claimed: spent, Status: run.Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
+		Answered: len(r.answers.class), Seconds: r.Seconds(), Run: r.Dir,
+	}
+	return err
 }
 
 // finish writes the model and the statement.
-func (r *Run) finish() (Result, error) {
-	if err := r.writeModel(); err != nil {
-		return Result{}, err
+func (r *Run) finish() error {
+	var beside []safetensors.Tensor
+	if r.mean != nil {
+		beside = append(beside, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
+	}
+	if err := r.WriteModel(r.student.model, nil, beside...); err != nil {
+		return err
 	}
 	spent, err := r.claim()
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	teachers := r.teacherAccuracy()
 	dependent, released := r.dataDependent()
-	result := Result{
-		Status: Done, StudentAccuracy: &r.evaluation.Accuracy, TeacherAccuracy: &teachers,
+	r.Result = Result{
+		Status: run.Done, StudentAccuracy: &r.evaluation.Accuracy, TeacherAccuracy: &teachers,
 		Epsilon: spent.Epsilon, EpsilonDataDependent: &dependent, Delta: r.plan.Budget.Delta,
-		Queries: len(r.answers.asked), Answered: len(r.answers.class), Seconds: r.seconds(), Run: r.Dir,
+		Queries: len(r.answers.asked), Answered: len(r.answers.class), Seconds: r.Seconds(), Run: r.Dir,
 		Released: released, Claimed: spent, Aggregated: r.aggregated(),
 	}
-	if result.Queries < r.plan.Queries && result.Answered >= r.plan.Answers {
-		result.Status = BudgetExhausted
+	if r.Result.Queries < r.plan.Queries && r.Result.Answered >= r.plan.Answers {
+		r.Result.Status = run.BudgetExhausted
 	}
-	if result.Together, err = r.journal.Together(); err != nil {
-		return Result{}, err
+	if r.Result.Together, err = r.Books.Together(); err != nil {
+		return err
 	}
-	s, err := r.statement(result)
-	if err == nil {
-		err = s.Write(r.Dir)
-	}
-	return result, err
+	return r.Publish(r.statement())
 }
 
 // aggregated is the share of the answers that are right. Answers are released, and the classes of the
@@ -133,59 +124,33 @@ func (r *Run) aggregated() float64 {
 	return float64(right) / float64(len(r.answers.class))
 }
 
-// writeModel writes the student in the format of every other run.
-func (r *Run) writeModel() error {
-	var tensors []safetensors.Tensor
-	for _, t := range r.student.model.Export() {
-		tensors = append(tensors, safetensors.Tensor(t))
-	}
-	about := map[string]string{"format": "pt"}
-	if r.config.Features.Any() {
-		about["features"] = r.config.Features.Recipe.String()
-	}
-	if r.mean != nil {
-		tensors = append(tensors, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
-	}
-	return safetensors.Write(r.path(folder.Model), tensors, about)
-}
-
 // writeMetrics writes a line for each round of the student.
 func (r *Run) writeMetrics(round int) error {
 	spent, err := r.spent()
 	if err != nil {
 		return err
 	}
-	line := run.Metrics{
-		Step: round + 1, Answer: spent.Answer(), TestAccuracy: r.evaluation.Accuracy,
-		TestLoss: math.Min(r.evaluation.Loss, math.MaxFloat64), LearningRate: r.config.Optimizer.LearningRate,
-	}
-	line.Accountant = "" // a line holds numbers alone
-	if math.IsNaN(line.TestLoss) {
-		line.TestLoss = math.MaxFloat64
-	}
-	content, err := json.Marshal(line)
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return run.AppendLine(r.path(folder.Metrics), content)
+	r.Step = round + 1
+	return r.WriteMetrics(run.Metrics{
+		Step: r.Step, Answer: spent.Answer(), TestAccuracy: r.evaluation.Accuracy, TestLoss: r.evaluation.Loss, LearningRate: r.Config.Optimizer.LearningRate,
+	})
 }
 
 // statement is the privacy statement.
-func (r *Run) statement(result Result) (statement.Statement, error) {
-	sum, err := trained.Sum(r.Dir)
-	c, p, d := r.config.Pate, r.plan, r.registered.Data
-	_, added := noise.Excess(float64(r.journal.Len() * d.Classes))
+func (r *Run) statement() statement.Statement {
+	c, p, d, result := r.Config.Pate, r.plan, r.Registered.Data, r.Result
+	_, added := noise.Excess(float64(r.Books.Len() * d.Classes))
 	s := statement.Statement{
-		System: "pate", Run: folder.Name(r.Dir), Status: result.Status,
+		System: "pate", Run: r.Name(), Status: string(result.Status),
 		Unit: "one training example", Relation: result.Claimed.Relation.String(),
-		Neighbours:  accountant.ZeroOut.Neighbours("one training example"),
-		Public:      fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", d.Examples),
-		Trusted:     "whoever runs this program: it sees the training examples, the teachers and their votes",
-		Answer:      result.Claimed.Answer(),
-		Method:      result.Claimed.Method,
-		Released:    result.Claimed.Released,
-		AddedDelta:  added,
-		ModelSHA256: sum, LedgerEntries: r.journal.Len(), LedgerHead: r.journal.Hash(), Together: result.Together,
+		Neighbours:    accountant.ZeroOut.Neighbours("one training example"),
+		Public:        fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", d.Examples),
+		Trusted:       "whoever runs this program: it sees the training examples, the teachers and their votes",
+		Answer:        result.Claimed.Answer(),
+		Method:        result.Claimed.Method,
+		Released:      result.Claimed.Released,
+		AddedDelta:    added,
+		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(), Together: result.Together,
 		TargetEpsilon: p.Budget.Epsilon, Data: d.Name, Examples: d.Examples, Shape: d.Shape, Classes: d.Classes,
 	}
 	if s.Released != nil {
@@ -221,5 +186,5 @@ func (r *Run) statement(result Result) (statement.Statement, error) {
 		"the accuracy of the teachers and the data-dependent ε that was not released, where the program prints them",
 		"how long the run took, and the times of its files",
 	}
-	return s, err
+	return s
 }

@@ -2,25 +2,32 @@ package pate
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 
-	"dpsgd/internal/kernel"
+	"dpsgd/internal/folder"
 )
 
 // study trains the student. First it learns the answers, and what follows from them for the pictures
 // that are like the answered ones; then, in each round of self-training, those of the pool of which
 // it says itself what it was taught. Everything that it sees is public: pictures of the pool, and
 // answers.
-func (r *Run) study(ctx context.Context, threads *kernel.Pool) error {
-	n, err := newNetwork(r.plan, r.source.Shape, r.source.Classes, r.pool, r.pool, r.rest, threads)
+func (r *Run) study(ctx context.Context) error {
+	if err := r.forget(); err != nil {
+		return err
+	}
+	n, err := newNetwork(r.plan, r.Source.Shape, r.Source.Classes, r.pool, r.pool, r.rest, r.Pool)
 	if err != nil {
 		return err
 	}
 	r.student = n
 	labels, learnt := r.lessons()
-	rounds := r.config.Pate.SelfTraining
+	rounds := r.Config.Pate.SelfTraining
 	for round := 0; ; round++ {
 		n.trainer.Show(n.batcher, labels)
-		if err := n.train(ctx, learnt, r.config.Training.Seed+uint64(r.plan.Teachers+round)); err != nil {
+		if err := n.train(ctx, learnt, r.Config.Training.Seed+uint64(r.plan.Teachers+round)); err != nil {
 			return err
 		}
 		if r.evaluation, err = n.rest.Run(); err != nil {
@@ -29,8 +36,11 @@ func (r *Run) study(ctx context.Context, threads *kernel.Pool) error {
 		if err := r.writeMetrics(round); err != nil {
 			return err
 		}
-		if err := r.progress("student", round+1, rounds+1); err != nil || round == rounds {
+		if err := r.progress("student", round+1, rounds+1); err != nil {
 			return err
+		}
+		if r.learnt = round == rounds; r.learnt {
+			return nil
 		}
 		if learnt, err = n.agreed(labels, learnt); err != nil {
 			return err
@@ -38,10 +48,20 @@ func (r *Run) study(ctx context.Context, threads *kernel.Pool) error {
 	}
 }
 
+// forget begins the metrics anew: a student that a kill ended learns from the beginning.
+func (r *Run) forget() error {
+	if err := os.Remove(r.Path(folder.Metrics)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("train: %w", err)
+	}
+	r.Step = 0
+	r.OpenMetrics()
+	return nil
+}
+
 // lessons are what the answers say of every picture of the pool, along the graph, and of which
 // pictures they say something. An answer that its neighbours contradict is no lesson.
 func (r *Run) lessons() (labels []int32, learnt []int) {
-	classes := r.source.Classes
+	classes := r.Source.Classes
 	given, times := make([]float64, r.plan.Pool*classes), make([]float64, classes)
 	for _, class := range r.answers.class {
 		times[class]++

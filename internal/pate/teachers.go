@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"dpsgd/accountant/votes"
 	"dpsgd/internal/setup"
 )
 
@@ -27,7 +28,7 @@ type ballot struct {
 // readBallots reads the ballots of the teachers that were trained before. Lines that a kill has torn
 // are passed over: those teachers learn again.
 func (r *Run) readBallots() error {
-	content, err := os.ReadFile(r.path(votesFile))
+	content, err := os.ReadFile(r.Path(votesFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -44,9 +45,22 @@ func (r *Run) readBallots() error {
 	return nil
 }
 
-// teach trains the teachers that have no ballot, several at a time on a thread each: a small network
-// on a few hundred examples gains nothing from more threads.
+// teach trains the teachers that have no ballot, and begins the account of their votes.
 func (r *Run) teach(ctx context.Context) error {
+	if err := r.teachAll(ctx); err != nil {
+		return err
+	}
+	r.dependent = r.plan.Aggregation.NewAccount()
+	r.dependent.AddLost(r.plan.lost.Checks, r.plan.lost.Answers)
+	for question, answered := range r.answers.asked {
+		r.dependent.Add(votes.Question{Votes: r.counts(question), Answered: answered})
+	}
+	return nil
+}
+
+// teachAll trains several teachers at a time on a thread each: a small network on a few hundred
+// examples gains nothing from more threads.
+func (r *Run) teachAll(ctx context.Context) error {
 	var todo []int
 	for k, b := range r.ballots {
 		if b == nil {
@@ -61,7 +75,7 @@ func (r *Run) teach(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wait sync.WaitGroup
-	for range min(cmp.Or(r.options.Threads, setup.Threads(r.config)), len(todo)) {
+	for range min(cmp.Or(r.options.Threads, setup.Threads(r.Config)), len(todo)) {
 		wait.Go(func() {
 			if err := r.teachSome(ctx, next); err != nil {
 				cancel(err)
@@ -74,12 +88,12 @@ func (r *Run) teach(ctx context.Context) error {
 
 // teachSome trains teachers one after another until there are none left.
 func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
-	n, err := newNetwork(r.plan, r.source.Shape, r.source.Classes, r.seen.Train, r.pool, r.rest, nil)
+	n, err := newNetwork(r.plan, r.Source.Shape, r.Source.Classes, r.Examples.Train, r.pool, r.rest, nil)
 	if err != nil {
 		return err
 	}
 	for k := range next {
-		if err := n.train(ctx, r.parts[k], r.config.Training.Seed+uint64(k)); err != nil {
+		if err := n.train(ctx, r.parts[k], r.Config.Training.Seed+uint64(k)); err != nil {
 			return err
 		}
 		opinions, err := n.predict()
@@ -87,7 +101,7 @@ func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 			return err
 		}
 		b := &ballot{Teacher: k}
-		b.Votes, _ = decide(r.graph.spread(opinions, r.source.Classes, keepVotes), r.source.Classes)
+		b.Votes, _ = decide(r.graph.spread(opinions, r.Source.Classes, keepVotes), r.Source.Classes)
 		measured, err := n.rest.Run()
 		if err != nil {
 			return err
@@ -104,7 +118,7 @@ func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 func (r *Run) keep(b *ballot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := appendLine(r.path(votesFile), b); err != nil {
+	if err := r.WriteLine(votesFile, b, nil); err != nil {
 		return err
 	}
 	r.ballots[b.Teacher] = b
@@ -120,7 +134,7 @@ func (r *Run) keep(b *ballot) error {
 
 // counts are the votes on one example of the pool. They are NOT PRIVATE.
 func (r *Run) counts(question int) []int {
-	counts := make([]int, r.source.Classes)
+	counts := make([]int, r.Source.Classes)
 	for _, b := range r.ballots {
 		counts[b.Votes[question]]++
 	}
