@@ -189,23 +189,36 @@ func (g *convolutionGram) computePosition(y, x, row, firstPixels int) {
 	taps, s := 0, y*g.width+x
 	var u float32
 	down, across := g.dilationH(), g.dilationW()
-	for ky := roundUp(max(g.PadH-y, 0), down); ky < min(g.spanH(), g.Height+g.PadH-y); ky += down {
-		for kx := roundUp(max(g.PadW-x, 0), across); kx < min(g.spanW(), g.Width+g.PadW-x); kx += across {
-			pixel := (y+ky-g.PadH-firstPixels)*g.Width + x + kx - g.PadW
-			at := pixel*g.pixels.pitch + s + ky*g.width + kx
+	above, below := tapsInside(y-g.PadH, g.Height, g.spanH(), down)
+	left, right := tapsInside(x-g.PadW, g.Width, g.spanW(), across)
+	for ky := above; ky < below; ky += down {
+		pixel := (y+ky-g.PadH-firstPixels)*g.Width + x + left - g.PadW
+		at := pixel*g.pixels.pitch + s + ky*g.width + left
+		for kx := left; kx < right; kx += across {
 			u += g.pixels.product[at]
 			g.offsets[taps] = at + 1
+			at += across * (g.pixels.pitch + 1)
 			taps++
 		}
 	}
 	diagonal := row*g.positions.pitch + s
 	v := g.positions.product[diagonal]
 	g.largestU, g.largestV = max(g.largestU, u), max(g.largestV, v)
-	right := roundUp((g.outHeight-1)*g.width+g.outWidth-1-s, gramBlock)
-	sum, magnitude := active.gramRow(g.offsets[:taps], g.pixels.product, g.positions.product[diagonal+1:diagonal+1+right])
+	rest := roundUp((g.outHeight-1)*g.width+g.outWidth-1-s, gramBlock)
+	sum, magnitude := active.gramRow(g.offsets[:taps], g.pixels.product, g.positions.product[diagonal+1:diagonal+1+rest])
 	term := float64(u) * float64(v)
 	g.sum += 2*sum + term
 	g.magnitude += 2*magnitude + math.Abs(term)
+}
+
+// tapsInside are the displacements of the taps of a window at a row or column that are inside of an
+// image of that size: from the first, in steps of the dilation, to below the end.
+func tapsInside(at, size, span, dilation int) (first, end int) {
+	first, end = max(-at, 0), min(span, size-at)
+	if dilation > 1 {
+		first = roundUp(first, dilation)
+	}
+	return first, end
 }
 
 // gramBlock counts the elements that gramRow takes at a time.
