@@ -107,8 +107,7 @@ func (a *rowsAdder) round(worker, example int, scale float32) float64 {
 	return w.squares
 }
 
-// add rounds and adds a piece. Pieces never overlap, so the squares add up to the squared norm of
-// the contribution.
+// add rounds and adds a piece. Pieces never overlap, so the squares add up to the squared norm.
 func (w *rowsWorker) add(piece []float32) {
 	piece = piece[:min(len(piece), len(w.integers)-w.at)]
 	w.squares += kernel.AddRounded(w.integers[w.at:], piece, w.scale)

@@ -88,8 +88,7 @@ func (f outerFactors) shift(length float64, l Lattice) int {
 	return int(max(0, math.Floor(math.Log2(bound/wanted))-shiftStep*shorter))
 }
 
-// round makes the factors integers. Their outer product times 2^shift is close to scale times the
-// given outer product.
+// round makes the factors integers, whose product times 2^shift is close to scale times the given one.
 //
 // Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm
 // b goes to x, and √b·(out/in)^¼ to z. z makes up for what rounding has done to the norm of x. Where

@@ -45,8 +45,7 @@ func (p Poisson) String() string {
 	return fmt.Sprintf("Poisson: every example joins each batch independently with probability q = %v", p.SamplingProbability)
 }
 
-// Sampled returns the event of sampling by this sampler, around the event of what is done to a
-// batch.
+// Sampled returns the event of a release whose batch this sampler draws and whose event is e.
 func (p Poisson) Sampled(e accountant.Event) accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: p.SamplingProbability, Event: e}
 }
