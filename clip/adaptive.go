@@ -143,7 +143,7 @@ func (f *Following) String() string {
 	if f.clipNorm != stored(f.bound) {
 		now = fmt.Sprintf(", %.4g after the last", f.clipNorm)
 	}
-	return fmt.Sprintf("adaptive: gradients are clipped to a norm c that follows the %v quantile of their norms at a rate of %v, %v in the first step%s, "+
+	return fmt.Sprintf("adaptive: contributions are clipped to a norm c that follows the %v quantile of their norms at a rate of %v, %v in the first step%s, "+
 		"and multiplied by %.6g·C/c, which is undone after the noise; which are shorter is counted in one more coordinate of the same release, with %v of the squared bound; %s",
 		f.scheme.Quantile, f.scheme.Rate, f.bound, now, math.Sqrt(1-f.scheme.CountShare), f.scheme.CountShare, whatIsBounded(f.bound))
 }

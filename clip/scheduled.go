@@ -100,6 +100,6 @@ func (s *scheduled) String() string {
 	if _, ok := s.now.(Layered); ok {
 		layers = " each of L layers, weight and bias together, is clipped to c/√L;"
 	}
-	return fmt.Sprintf("%s:%s the clip norm c is %v in the first step, %v in the last of %d, %s between them; gradients are clipped to c and multiplied by C/c, "+
+	return fmt.Sprintf("%s:%s the clip norm c is %v in the first step, %v in the last of %d, %s between them; contributions are clipped to c and multiplied by C/c, "+
 		"which is undone after the noise; %s", s.Name(), layers, s.At(0), s.At(s.steps-1), s.steps, s.schedule.Name(), whatIsBounded(s.bound))
 }

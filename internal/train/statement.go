@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
-	"dpsgd/internal/claims"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
@@ -29,7 +28,7 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.Step,
 		LedgerEntries: entries, LedgerHead: r.Books.Hash(), Together: together,
 		Data: r.Source.Name, Examples: r.Registered.Data.Examples, Shape: r.Registered.Data.Shape, Classes: r.Registered.Data.Classes,
-		NotPrivate: claims.NotPrivate(r.Source.Outline, r.plan.Sampler, r.plan.SamplingProbability, r.Config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
+		NotPrivate: notPrivate(r.Source.Outline, r.plan.Sampler, r.plan.SamplingProbability, r.Config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
 		Released: spent.Released, Repeated: account.Choices(spent.Ledger) - choices,
 		FrozenValues: r.Model.FrozenValues(), Extended: r.extended(), Choices: choices,
 	}
@@ -37,7 +36,7 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 		s.ClaimedEntries = spent.Ledger.Count() - account.Choices(spent.Ledger)
 	}
 	if r.Initial != "" {
-		claims.OfWeights(r.Config.Model, r.Initial, &s)
+		ofWeights(r.Config.Model, r.Initial, &s)
 	}
 	if released, divisor, err := account.Seen(spent.Ledger); err == nil {
 		if plain, err := accountant.PlainEpsilon(released, spent.Delta/divisor); err == nil && !math.IsInf(plain, 1) {
@@ -63,8 +62,8 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	if folder.OfHiddenNumber(r.Dir) {
 		s.Hidden, s.Together = true, statement.Together{}
 	}
-	claims.OfRecords(r.Config, r.Source.Outline, r.plan.Mechanism, &s)
-	claims.OfRanks(r.together.ranks, &s)
+	ofRecords(r.Config, r.Source.Outline, r.plan.Mechanism, &s)
+	ofRanks(r.together.ranks, &s)
 	return s
 }
 

@@ -1,6 +1,4 @@
-// Package claims is what the statement of a training run says beyond its door: what its records are, where
-// weights come from, who computes, and what is not private.
-package claims
+package train
 
 import (
 	"fmt"
@@ -15,9 +13,9 @@ import (
 	"dpsgd/release"
 )
 
-// OfRecords lets a statement that speaks of examples speak of the records of the run, where those are
+// ofRecords lets a statement that speaks of examples speak of the records of the run, where those are
 // clients or persons.
-func OfRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, s *statement.Statement) {
+func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, s *statement.Statement) {
 	record, outside := "", []string(nil)
 	switch {
 	case c.Federated.Any():
@@ -55,8 +53,8 @@ func persons(c *configs.Config, o setup.Outline) string {
 	return fmt.Sprintf("%d; whoever is in a sample contributes one of their examples%s, drawn anew for every step", o.People, most)
 }
 
-// OfRanks says whom a run trusts whose sums so many processes added up, at most.
-func OfRanks(most int, s *statement.Statement) {
+// ofRanks says whom a run trusts whose sums so many processes added up, at most.
+func ofRanks(most int, s *statement.Statement) {
 	if most == 1 {
 		return
 	}
@@ -76,16 +74,16 @@ var trainedOn = map[string]struct{ what, notCovered string }{
 	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
 }
 
-// OfWeights says where a run's initial weights come from; hash is the SHA-256 of all of them.
-func OfWeights(m configs.Model, hash string, s *statement.Statement) {
+// ofWeights says where a run's initial weights come from; hash is the SHA-256 of all of them.
+func ofWeights(m configs.Model, hash string, s *statement.Statement) {
 	declared := trainedOn[m.InitTrainedOn]
 	s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(m.Init), hash, declared.what)
 	s.NotPrivate = append(s.NotPrivate, declared.notCovered)
 }
 
-// NotPrivate is what the guarantee does not cover. vectors says that the network sees what another program
+// notPrivate is what the guarantee does not cover. vectors says that the network sees what another program
 // computed, probability that of sampling an example, diagnosed that private diagnostics were written.
-func NotPrivate(source setup.Outline, sampler release.Sampler, probability float64, vectors, diagnosed bool) []string {
+func notPrivate(source setup.Outline, sampler release.Sampler, probability float64, vectors, diagnosed bool) []string {
 	shape, kept := source.Shape, "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
@@ -93,7 +91,7 @@ func NotPrivate(source setup.Outline, sampler release.Sampler, probability float
 	if vectors {
 		kept = "the width of the vectors"
 	}
-	number, time := "which fixes the sampling probability", "a step takes longer when more examples were drawn"
+	number, time := "which fixes the sampling probability", "a step takes longer where its sample is larger"
 	if !sampler.Varies() {
 		time = "arithmetic may take longer for some numbers than for others"
 		if probability == 1 {
