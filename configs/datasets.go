@@ -67,24 +67,25 @@ func (f *field) formatIn(c *Config) setting.Format {
 	return either.composite
 }
 
+// Spec describes the examples in the words of package data; dir holds those of named sets.
+func (d Data) Spec(dir string) data.Spec {
+	return data.Spec{
+		Name: d.Name, Dir: dir, Folder: d.Folder, Classes: d.Classes,
+		Table: d.Table, Columns: d.Columns, Label: d.Label, Group: d.Group, Vectors: d.Vectors, VectorWidth: d.Width,
+		Height: d.Size.Height, Width: d.Size.Width, Channels: d.Channels, Seed: d.Seed,
+	}
+}
+
 // rows reports whether the examples are rows of numbers and not pictures.
 func (d Data) rows() bool {
-	named := data.Find(d.Name)
-	return d.Table != "" || d.Vectors != "" || named != nil && named.Shape.IsRow()
+	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Spec("").Shape().IsRow()
 }
 
 // constants returns the number of channels or columns, 0 where it is not known, and the word for
 // one.
 func (d Data) constants() (n int, of string) {
-	named := data.Find(d.Name)
-	switch {
-	case named != nil:
-		n = named.Shape.Channels
-	case d.Table != "":
-		n = len(d.Columns)
-	case d.Vectors != "": // they have none
-	default:
-		n = d.Channels
+	if d.Vectors == "" { // which have none
+		n = d.Spec("").Shape().Channels
 	}
 	if d.rows() {
 		return n, "column"

@@ -66,9 +66,9 @@ func (s Spec) share(listed [2]*stored.Index, shape Shape) float64 {
 	return float64(s.Memory(listed[0].Len(), listed[1].Len())) / all
 }
 
-// CountPictures returns how many pictures the part "train" or "test" of a folder has, without reading
+// countPictures returns how many pictures the part "train" or "test" of a folder has, without reading
 // one.
-func CountPictures(spec Spec, part string) (int, error) {
+func countPictures(spec Spec, part string) (int, error) {
 	found, err := stored.List(spec.part(part), pictures.Others{})
 	if err != nil {
 		return 0, err

@@ -280,7 +280,7 @@ func TestFilesThatAreNoPictures(t *testing.T) {
 	}
 	for what, read := range map[string]func() error{
 		"Load":          func() error { _, err := Load(spec); return err },
-		"CountPictures": func() error { _, err := CountPictures(spec, "train"); return err },
+		"CountPictures": func() error { _, err := countPictures(spec, "train"); return err },
 	} {
 		t.Run(what, func(t *testing.T) {
 			wantError(t, read(), ErrInvalid, filepath.Join("train", "dog")+" holds 291 files (145 .avif, 145 .heic, 1 .txt) that are not read, expected pictures: .bmp, .gif")

@@ -48,6 +48,39 @@ type Spec struct {
 	Seed uint64
 }
 
+// Shape is that of the examples, as declared: nothing is read for it.
+func (s Spec) Shape() Shape {
+	switch known := Find(s.Name); {
+	case known != nil:
+		return known.Shape
+	case s.Table != "":
+		return Row(len(s.Columns))
+	case s.Vectors != "":
+		return Row(s.VectorWidth)
+	}
+	return Shape{s.Height, s.Width, s.Channels}
+}
+
+// Labels are the names of the classes.
+func (s Spec) Labels() []string {
+	if known := Find(s.Name); known != nil {
+		return known.Classes
+	}
+	return s.Classes
+}
+
+// Count returns how many examples the part "train" or "test" of a person's own data has, after a look at
+// what says so alone: names of files, lines of a table, headers of vectors.
+func Count(s Spec, part string) (int, error) {
+	switch {
+	case s.Table != "":
+		return countRecords(s, part)
+	case s.Vectors != "":
+		return countVectors(s, part)
+	}
+	return countPictures(s, part)
+}
+
 // Split is a set of examples to train on and one to test with, of one shape and
 // with the same classes.
 type Split struct {

@@ -23,9 +23,9 @@ func loadTable(spec Spec) (*Split, error) {
 	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
-// CountRecords returns how many records the part "train" or "test" of a table has, without a look at
+// countRecords returns how many records the part "train" or "test" of a table has, without a look at
 // them, after making sure that the part has the declared columns.
-func CountRecords(spec Spec, part string) (int, error) {
+func countRecords(spec Spec, part string) (int, error) {
 	return eachRecord(spec, part, func(*tableReader, []string) error { return nil })
 }
 

@@ -45,7 +45,7 @@ func TestTableIsReadByTheNamesOfItsColumns(t *testing.T) {
 			if !slices.Equal(tests.values, []float32{2, 1}) || !slices.Equal(tests.labels, []uint8{0}) {
 				t.Errorf("test rows are %v with labels %v", tests.values, tests.labels)
 			}
-			if n, err := CountRecords(spec, "train"); n != 3 || err != nil {
+			if n, err := countRecords(spec, "train"); n != 3 || err != nil {
 				t.Errorf("%d records, %v", n, err)
 			}
 		})
@@ -99,11 +99,11 @@ func TestTableThatIsNotThere(t *testing.T) {
 	}
 	_, err := Load(spec)
 	wantError(t, err, ErrMissing, "there is no file "+filepath.Join(spec.Table, "test.csv"), "expected train.csv and test.csv")
-	_, err = CountRecords(spec, "test")
+	_, err = countRecords(spec, "test")
 	wantError(t, err, ErrMissing, "test.csv")
 	other := spec
 	other.Columns = []string{"height"}
-	_, err = CountRecords(other, "train")
+	_, err = countRecords(other, "train")
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "height"`)
 	spec.Name = "mnist"
 	_, err = Load(spec)
@@ -145,7 +145,7 @@ func FuzzTable(f *testing.F) {
 			wantError(t, err, ErrInvalid)
 			return
 		}
-		if n, err := CountRecords(spec, "train"); n != r.Len() || err != nil || len(r.values) != 2*n {
+		if n, err := countRecords(spec, "train"); n != r.Len() || err != nil || len(r.values) != 2*n {
 			t.Errorf("%d rows with %d values, counted %d, %v", r.Len(), len(r.values), n, err)
 		}
 	})

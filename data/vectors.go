@@ -21,9 +21,9 @@ func loadVectors(spec Spec) (*Split, error) {
 	return splitOf(filepath.Base(filepath.Clean(spec.Vectors)), func(part int) (*Features, error) { return readVectors(spec, parts[part]) })
 }
 
-// CountVectors returns how many vectors "train" or "test" of spec.Vectors has, after a look at the
+// countVectors returns how many vectors "train" or "test" of spec.Vectors has, after a look at the
 // headers alone where the format has one that says so.
-func CountVectors(spec Spec, part string) (int, error) {
+func countVectors(spec Spec, part string) (int, error) {
 	p, err := openVectors(spec, part)
 	if err != nil {
 		return 0, wrongVectors(err)

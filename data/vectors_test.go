@@ -44,7 +44,7 @@ func TestVectorsAreReadAsDirections(t *testing.T) {
 	if s.Name != filepath.Base(spec.Vectors) || s.Train.Shape() != Row(2) || s.Train.Len() != 4 || s.Test.Len() != 4 || s.Train.Label(0) != 2 {
 		t.Errorf("read %s: %d and %d rows of %v, the first with label %d", s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), s.Train.Label(0))
 	}
-	if n, err := CountVectors(spec, "test"); err != nil || n != 4 {
+	if n, err := countVectors(spec, "test"); err != nil || n != 4 {
 		t.Errorf("counted %d vectors, %v; expected 4", n, err)
 	}
 	half := math.Sqrt(0.5)
@@ -75,13 +75,13 @@ func TestVectorsOfColumns(t *testing.T) {
 	if s.Train.Len() != 2 || s.Train.Label(0) != 1 || s.Test.Label(1) != 2 || !slices.Equal(x, []float32{0, -1}) {
 		t.Errorf("read %d rows, the labels %d and %d, and the direction %v", s.Train.Len(), s.Train.Label(0), s.Test.Label(1), x)
 	}
-	if n, err := CountVectors(spec, "train"); err != nil || n != 2 {
+	if n, err := countVectors(spec, "train"); err != nil || n != 2 {
 		t.Errorf("counted %d vectors, %v; expected 2", n, err)
 	}
 	spec.Label = "was"
 	_, err = Load(spec)
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
-	_, err = CountVectors(spec, "train")
+	_, err = countVectors(spec, "train")
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
 }
 
@@ -162,6 +162,6 @@ func TestVectorsRefuse(t *testing.T) {
 	}
 	_, err := Load(spec)
 	wantError(t, err, ErrMissing, "test-labels.npy is not there")
-	_, err = CountVectors(spec, "test")
+	_, err = countVectors(spec, "test")
 	wantError(t, err, ErrMissing, "test-labels.npy is not there")
 }

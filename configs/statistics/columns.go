@@ -89,25 +89,10 @@ func pixels(shape data.Shape, name string) (indices []int) {
 }
 
 // shapeOf is that of the configured examples.
-func shapeOf(c *configs.Config) data.Shape {
-	switch known := data.Find(c.Data.Name); {
-	case known != nil:
-		return known.Shape
-	case c.Data.Table != "":
-		return data.Row(len(c.Data.Columns))
-	case c.Data.Vectors != "":
-		return data.Row(c.Data.Width)
-	}
-	return data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels}
-}
+func shapeOf(c *configs.Config) data.Shape { return c.Data.Spec("").Shape() }
 
 // Classes are those of the configured examples.
-func Classes(c *configs.Config) []string {
-	if known := data.Find(c.Data.Name); known != nil {
-		return known.Classes
-	}
-	return c.Data.Classes
-}
+func Classes(c *configs.Config) []string { return c.Data.Spec("").Labels() }
 
 // numbers are the columns that have one, of which there is at most one for each value.
 func numbers(c *configs.Config) (names []string) {

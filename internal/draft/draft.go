@@ -134,7 +134,7 @@ func aboutPictures(folder string) ([]change, error) {
 	if len(classes) < 2 {
 		return nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", ErrAnswer, len(classes), filepath.Join(folder, "train"))
 	}
-	n, err := data.CountPictures(data.Spec{Folder: folder, Classes: classes}, "train")
+	n, err := data.Count(data.Spec{Folder: folder, Classes: classes}, "train")
 	if err != nil {
 		return nil, err
 	}

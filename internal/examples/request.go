@@ -46,7 +46,7 @@ func (r Request) Read(c *configs.Config) (*data.Split, error) {
 
 // load reads the data of c, with as many pictures in memory as it lets.
 func (r Request) load(c *configs.Config) (*data.Split, error) {
-	spec := setup.Spec(c, r.DataDir)
+	spec := c.Data.Spec(r.DataDir)
 	spec.Memory = func(train, test int) int64 {
 		o, err := setup.Declared(c, train)
 		if err != nil {

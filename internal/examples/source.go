@@ -42,7 +42,7 @@ func (r Request) Find(c *configs.Config) (*Source, error) {
 
 // findPersons finds whose the training examples are.
 func (s *Source) findPersons() error {
-	owners, err := data.Owners(setup.Spec(s.request.moved(s.config), s.request.DataDir))
+	owners, err := data.Owners(s.request.moved(s.config).Data.Spec(s.request.DataDir))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"dpsgd/configs"
@@ -100,41 +101,23 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 	if known := data.Find(c.Data.Name); known != nil {
 		return OutlineOfNamed(known), nil
 	}
-	own, count := c.Data.Folder, countPictures
-	shape := data.Shape{Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels}
-	switch {
-	case c.Data.Table != "":
-		own, count, shape = c.Data.Table, countRecords, data.Row(len(c.Data.Columns))
-	case c.Data.Vectors != "":
-		own, count, shape = c.Data.Vectors, countVectors, data.Row(c.Data.Width)
-	}
-	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: shape, Classes: len(c.Data.Classes), Names: c.Data.Classes}
+	spec := c.Data.Spec("")
+	own := cmp.Or(spec.Table, spec.Vectors, spec.Folder)
+	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: spec.Shape(), Classes: len(spec.Classes), Names: spec.Classes}
 	if examples > 0 {
 		return o, nil
 	}
 	var err error
-	if o.Examples, err = count(c.Data, "train"); err != nil {
+	if o.Examples, err = data.Count(spec, "train"); err != nil {
 		return o, err
 	}
 	if c.Privacy.Unit == configs.UnitPerson {
-		owners, err := data.Owners(Spec(c, ""))
+		owners, err := data.Owners(spec)
 		if err != nil {
 			return o, err
 		}
 		o.People = people.Count(owners)
 	}
-	o.Tests, err = count(c.Data, "test")
+	o.Tests, err = data.Count(spec, "test")
 	return o, err
-}
-
-func countRecords(d configs.Data, part string) (int, error) {
-	return data.CountRecords(data.Spec{Table: d.Table, Columns: d.Columns, Label: d.Label}, part)
-}
-
-func countVectors(d configs.Data, part string) (int, error) {
-	return data.CountVectors(data.Spec{Vectors: d.Vectors, VectorWidth: d.Width, Label: d.Label, Classes: d.Classes}, part)
-}
-
-func countPictures(d configs.Data, part string) (int, error) {
-	return data.CountPictures(data.Spec{Folder: d.Folder, Classes: d.Classes}, part)
 }

@@ -30,15 +30,6 @@ func CheckDelta(delta float64, n int, records string) error {
 	return Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d %s", delta, 1/float64(n), n, records)
 }
 
-// Spec is where the configured examples are, in the words of package data.
-func Spec(c *configs.Config, dir string) data.Spec {
-	return data.Spec{
-		Name: c.Data.Name, Dir: dir, Folder: c.Data.Folder, Classes: c.Data.Classes,
-		Table: c.Data.Table, Columns: c.Data.Columns, Label: c.Data.Label, Group: c.Data.Group, Vectors: c.Data.Vectors, VectorWidth: c.Data.Width,
-		Height: c.Data.Size.Height, Width: c.Data.Size.Width, Channels: c.Data.Channels, Seed: c.Data.Seed,
-	}
-}
-
 // SeesFeatures reports whether the network sees [data.Features], which the program or another one
 // computed.
 func SeesFeatures(c *configs.Config) bool { return c.Features.Any() || c.Data.Vectors != "" }
