@@ -12,15 +12,6 @@ import (
 // Settable is one key of configurations, as something that can be set.
 type Settable struct{ field *field }
 
-// Settables lists every key in the order in which files are written.
-func Settables() []Settable {
-	keys := make([]Settable, len(fields))
-	for i, f := range fields {
-		keys[i] = Settable{f}
-	}
-	return keys
-}
-
 // SettableAt returns the key with a full path such as privacy.clip_norm. The error says that there
 // is none, and which may have been meant.
 func SettableAt(path string) (Settable, error) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/internal/setting"
-	"dpsgd/model"
 )
 
 type object = setting.Object
@@ -18,17 +17,6 @@ type object = setting.Object
 // such as keys that mean nothing beside others.
 func Schema() []byte {
 	return SchemaFile("Configuration of a private training run", append(sectionSchema(""), "$defs", LayerSchemas()))
-}
-
-// networkSchema returns the schema of the files in networks.
-func networkSchema() []byte {
-	return SchemaFile("Network", object{
-		"type", "object",
-		"additionalProperties", false,
-		"required", []string{"layers"},
-		"properties", object{"layers", model.List{NonEmpty: true}.Schema()},
-		"$defs", LayerSchemas(),
-	})
 }
 
 // SchemaFile completes a schema to an indented file with that title.

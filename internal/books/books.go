@@ -70,11 +70,7 @@ func (b *Books) Close() error {
 // Planned is everything that the run set out to release; nil where nobody knows.
 func (b *Books) Planned() *checkpoints.Planned { return b.planned }
 
-// Create begins the ledger of a new run.
-func Create(dir, registry string, r checkpoints.Registration) (*Books, error) {
-	return create(dir, registry, r, false)
-}
-
+// create begins the ledger of a new run; apart is one that registers when it is collected.
 func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
 	b := &Books{Registry: registry, apart: apart, own: r, planned: r.Planned}
 	all := new(accountant.Ledger)

@@ -25,7 +25,7 @@ func TestAppendNeedsBothLedgers(t *testing.T) {
 			Path: "run", Delta: 1e-5, Accountant: "rdp",
 			Data: checkpoints.Data{Name: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3},
 		}
-		b, err := Create(dir, dir, run)
+		b, err := create(dir, dir, run, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +53,10 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		b, err := Create(path, dir, checkpoints.Registration{
+		b, err := create(path, dir, checkpoints.Registration{
 			Path: name, Delta: 1e-5, Accountant: "rdp",
 			Data: checkpoints.Data{Name: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3},
-		})
+		}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

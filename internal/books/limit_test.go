@@ -38,7 +38,7 @@ func planned(registry, name string, plan *accountant.Ledger) (*Books, error) {
 	r := checkpoints.Registration{Path: name, Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp", Planned: &checkpoints.Planned{Releases: plan}}
 	dir := filepath.Join(registry, name)
 	if _, err := os.Stat(dir); err != nil {
-		b, err := Create(dir, registry, r)
+		b, err := create(dir, registry, r, false)
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}

@@ -18,7 +18,7 @@ import (
 func everyRank(size int, do func(group.Group) error) []error {
 	errs := make([]error, size)
 	var all sync.WaitGroup
-	for r, g := range group.Local(size) {
+	for r, g := range grouptest.Local(size) {
 		all.Go(func() {
 			if errs[r] = do(g); errs[r] != nil {
 				g.Abort(1)

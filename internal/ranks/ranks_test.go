@@ -12,6 +12,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/group"
+	"dpsgd/internal/group/grouptest"
 	"dpsgd/internal/tiny"
 )
 
@@ -131,7 +132,7 @@ func TestNoExampleIsOnTwoRanks(t *testing.T) {
 		"on all":                  {[]*data.Images{own(0), own(0), own(0)}, "rank 0 and rank 1"},
 		"one, all others are not": {[]*data.Images{own(0), own(1), own(2)}, ""},
 	} {
-		members, found := group.Local(len(c.sets)), make([]error, len(c.sets))
+		members, found := grouptest.Local(len(c.sets)), make([]error, len(c.sets))
 		var others sync.WaitGroup
 		for rank, g := range members {
 			others.Go(func() {

@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/group"
+	"dpsgd/internal/group/grouptest"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
@@ -35,7 +36,7 @@ func together(t *testing.T, size int, source *data.Split, lead func(group.Group)
 // apart is together with data of its own for each rank.
 func apart(t *testing.T, sources []*data.Split, lead func(group.Group)) []error {
 	t.Helper()
-	members, errs := group.Local(len(sources)), make([]error, len(sources))
+	members, errs := grouptest.Local(len(sources)), make([]error, len(sources))
 	var others sync.WaitGroup
 	for _, g := range members[1:] {
 		others.Go(func() {
@@ -447,7 +448,7 @@ func TestRanksOfFeaturesAndClients(t *testing.T) {
 // A rank with other data ends the group by name, before anything is written.
 func TestOtherDataOnOneRank(t *testing.T) {
 	o := options(t)
-	members := group.Local(2)
+	members := grouptest.Local(2)
 	other := make(chan error)
 	go func() {
 		err := Follow(Options{Group: members[1], Source: tiny.Source(t, tiny.Examples-1)})
@@ -512,7 +513,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 // Diagnostics, which rank 0 would write of its own part alone, are refused.
 func TestRanksRefuseDiagnostics(t *testing.T) {
 	o := options(t)
-	o.Group = group.Local(2)[0]
+	o.Group = grouptest.Local(2)[0]
 	if _, err := Create(tiny.Parse(t, "run.private_diagnostics=true"), o); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), "run.private_diagnostics") {
 		t.Errorf("found %v, expected the key that several ranks do not take", err)
 	}
@@ -537,7 +538,7 @@ func (s *silentAfter) Reduce(values []int64, patience time.Duration) error {
 // without that rank.
 func TestRankThatHangs(t *testing.T) {
 	o := options(t)
-	members, ends, ended := group.Local(3), make(chan struct{}), make(chan error, 2)
+	members, ends, ended := grouptest.Local(3), make(chan struct{}), make(chan error, 2)
 	for _, g := range []group.Group{members[1], &silentAfter{members[2], 5, ends}} { // one of them says that it is ready
 		go func() { ended <- Follow(Options{Group: g, Source: o.Source}) }()
 	}

@@ -7,11 +7,12 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
+	"dpsgd/internal/tiny"
 )
 
 // The reference of configurations says how much noise the presets need by each accountant.
 func TestReferenceOfAccountants(t *testing.T) {
-	reference := string(configs.Reference())
+	reference := tiny.Read(t, "../../configs/reference.md")
 	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
 		plan := func(accountant string, overrides ...string) *RunPlan {
 			p, err := NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n)

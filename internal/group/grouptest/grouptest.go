@@ -1,5 +1,5 @@
 // Package grouptest is the contract of [group.Group], to be carried out by every rank of a group: as
-// goroutines, or as processes under a launcher.
+// goroutines, of a group that is here too, or as processes under a launcher.
 package grouptest
 
 import (

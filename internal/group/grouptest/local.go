@@ -1,16 +1,18 @@
-package group
+package grouptest
 
 import (
 	"fmt"
 	"sync"
 	"time"
+
+	"dpsgd/internal/group"
 )
 
 // Local returns a group whose ranks are goroutines of this process, the rank numbers being the indices.
 // After Abort every call of every rank fails.
-func Local(size int) []Group {
+func Local(size int) []group.Group {
 	shared := &exchange{arrivals: make([]chan arrival, size), orders: make([]chan []byte, size), taken: make(chan struct{}, size), ended: make(chan struct{})}
-	ranks := make([]Group, size)
+	ranks := make([]group.Group, size)
 	for r := range ranks {
 		shared.arrivals[r], shared.orders[r] = make(chan arrival), make(chan []byte)
 		ranks[r] = &local{shared, r}
@@ -44,7 +46,7 @@ func (l *local) Close() error { return nil }
 func (l *local) Abort(int)    { l.once.Do(func() { close(l.ended) }) }
 
 func (l *local) lost() error {
-	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, ErrLost)
+	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, group.ErrLost)
 }
 
 func (l *local) Broadcast(b []byte) error {
@@ -100,7 +102,7 @@ func (l *local) Reduce(values []int64, patience time.Duration) error {
 		case <-l.ended:
 			return l.lost()
 		case <-late.C:
-			return &Missing{Ranks: l.missing(r), Size: l.Size(), Patience: patience}
+			return &group.Missing{Ranks: l.missing(r), Size: l.Size(), Patience: patience}
 		}
 	}
 	return nil
