@@ -82,7 +82,7 @@ func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
 // BenchmarkElementwise runs in the first-level cache and, 1<<20 elements, beyond.
 func BenchmarkElementwise(b *testing.B) {
 	for _, n := range []int{8, 2048, 1 << 20} {
-		x, y, z, sum := randoms(1, n), randoms(2, n), make([]float32, n), make([]float64, n)
+		x, y, z := randoms(1, n), randoms(2, n), make([]float32, n)
 		for _, f := range []struct {
 			name string
 			run  func()
@@ -93,7 +93,6 @@ func BenchmarkElementwise(b *testing.B) {
 			{"GELU", func() { GELU(z, x) }}, {"GELUGrad", func() { GELUGrad(z, x, y) }},
 			{"Exp", func() { active.exp(z, x) }}, {"Add", func() { Add(z, x, y) }},
 			{"Axpy", func() { Axpy(z, 1e-9, x) }}, {"SumSquares", func() { SumSquares(x) }},
-			{"AccumulateFloat64", func() { AccumulateFloat64(sum, x) }},
 		} {
 			benchmarkElements(b, fmt.Sprintf("%s/%d", f.name, n), n, f.run)
 		}

@@ -13,7 +13,7 @@
 //   - Losses: [SoftmaxCrossEntropy].
 //   - Soft thresholds of responses, summed over positions: AddExcess.
 //   - Reductions, in float64: [SumRows], [SumRowProducts] and those that add to what is
-//     there, [SumSquares], [AccumulateFloat64]; and [Axpy].
+//     there, [SumSquares]; and [Axpy].
 //   - Integers: [AddRounded] and [Round] make integers of rows, [Pool.GemmPairs] multiplies them.
 //   - Half precision: [FromHalves] and [ToHalves].
 //   - Noise: [AddRoundedNormals] makes normals of random words and adds the nearest

@@ -39,10 +39,9 @@ type kernelSet struct {
 
 	// sumRows writes to dst, or adds to it if keep is set, alpha times the sum of the rows of x, or
 	// of x∘y unless y is nil. A row is as long as dst.
-	sumRows           func(dst []float32, keep bool, alpha float32, x, y []float32)
-	sumSquares        func(x []float32) float64
-	axpy              func(y []float32, alpha float32, x []float32)
-	accumulateFloat64 func(dst []float64, x []float32)
+	sumRows    func(dst []float32, keep bool, alpha float32, x, y []float32)
+	sumSquares func(x []float32) float64
+	axpy       func(y []float32, alpha float32, x []float32)
 
 	// See AddExcess; there are rows and columns.
 	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
@@ -107,7 +106,6 @@ var portableKernel = kernelSet{
 	sumRows:           portableSumRows,
 	sumSquares:        portableSumSquares,
 	axpy:              portableAxpy,
-	accumulateFloat64: portableAccumulateFloat64,
 	addExcess:         portableAddExcess,
 	addRounded:        portableAddRounded,
 	round:             portableRound,

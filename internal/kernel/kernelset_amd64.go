@@ -42,7 +42,6 @@ var avx2Kernel = kernelSet{
 	groupNormGrad:     groupNormGradColumnsAVX2,
 	sumRows:           sumRowsColumnsAVX2,
 	sumSquares:        sumInBlocks(reduceBlock, sumSquaresAVX2, portableSumSquares),
-	accumulateFloat64: inBlocks(reduceBlock, accumulateFloat64AVX2, portableAccumulateFloat64),
 	addRounded:        addRoundedBlocksAVX2,
 	round:             roundBlocksAVX2,
 	addShifted:        addShiftedBlocksAVX2,

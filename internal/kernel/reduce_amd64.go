@@ -9,11 +9,6 @@ package kernel
 //go:noescape
 func sumSquaresAVX2(blocks int, x *float32) float64
 
-// accumulateFloat64AVX2 adds 16·blocks elements of x to dst.
-//
-//go:noescape
-func accumulateFloat64AVX2(blocks int, dst *float64, x *float32)
-
 // sumColumnsAVX2 sums the rows, which are 16·blocks values and stride bytes apart, and adds that to sums.
 //
 //go:noescape

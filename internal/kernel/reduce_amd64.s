@@ -36,33 +36,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// func accumulateFloat64AVX2(blocks int, dst *float64, x *float32)
-// Requires: AVX
-TEXT ·accumulateFloat64AVX2(SB), NOSPLIT, $0-24
-	MOVQ blocks+0(FP), AX
-	MOVQ dst+8(FP), CX
-	MOVQ x+16(FP), DX
-
-loop:
-	VCVTPS2PD (DX), Y0
-	VADDPD    (CX), Y0, Y0
-	VMOVUPD   Y0, (CX)
-	VCVTPS2PD 16(DX), Y0
-	VADDPD    32(CX), Y0, Y0
-	VMOVUPD   Y0, 32(CX)
-	VCVTPS2PD 32(DX), Y0
-	VADDPD    64(CX), Y0, Y0
-	VMOVUPD   Y0, 64(CX)
-	VCVTPS2PD 48(DX), Y0
-	VADDPD    96(CX), Y0, Y0
-	VMOVUPD   Y0, 96(CX)
-	ADDQ      $0x40, DX
-	SUBQ      $-128, CX
-	DECQ      AX
-	JNZ       loop
-	VZEROUPPER
-	RET
-
 // func sumColumnsAVX2(blocks int, rows int, stride int, x *float32, sums *float64)
 // Requires: AVX
 TEXT ·sumColumnsAVX2(SB), NOSPLIT, $0-40

@@ -1,7 +1,7 @@
 package kernel
 
 // The functions here sum in float64 what is float32: the rows of a matrix, for the gradients of
-// values per channel, and squares, for norms. Axpy and AccumulateFloat64 add one vector to another.
+// values per channel, and squares, for norms. Axpy adds one vector to another.
 
 // SumRows writes to dst the sum of the rows of z, each cols long. Sums are taken in float64 and
 // rounded once. The length of z must be a multiple of cols; no rows give zeros.
@@ -29,9 +29,6 @@ func SumSquares(x []float32) float64 { return active.sumSquares(x) }
 
 // Axpy adds alpha·x to y. It panics when y is shorter than x.
 func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alpha, x) }
-
-// AccumulateFloat64 adds x to dst. It panics when dst is shorter than x.
-func AccumulateFloat64(dst []float64, x []float32) { active.accumulateFloat64(dst[:len(x)], x) }
 
 // sumColumns counts the columns that sumRows holds in float64 at a time.
 const sumColumns = 128
@@ -89,12 +86,5 @@ func portableAxpy(y []float32, alpha float32, x []float32) {
 	y = y[:len(x)]
 	for i, v := range x {
 		y[i] += alpha * v
-	}
-}
-
-func portableAccumulateFloat64(dst []float64, x []float32) {
-	dst = dst[:len(x)]
-	for i, v := range x {
-		dst[i] += float64(v)
 	}
 }

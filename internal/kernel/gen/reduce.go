@@ -13,7 +13,6 @@ import (
 // elements that is a multiple of block.
 func reductions() {
 	sumSquares()
-	accumulate("accumulateFloat64AVX2", "float32", VCVTPS2PD)
 	columns("sumColumns", "sums the rows", "x", func(in []vec, _ Mem, sums []vec) {
 		VADDPD(in[0], sums[0], sums[0])
 	}, 1)
@@ -145,30 +144,6 @@ func columns(name, does, inputs string, body func(in []vec, shift Mem, sums []ve
 	}
 	DECQ(blocks)
 	JNZ(LabelRef("block"))
-	VZEROUPPER()
-	RET()
-}
-
-// accumulate writes the kernel that adds a vector to one of float64.
-func accumulate(name, element string, toFloat64 func(...Op)) {
-	TEXT(name, NOSPLIT, "func(blocks int, dst *float64, x *"+element+")")
-	Pragma("noescape")
-	Doc(name + " adds 16·blocks elements of x to dst.")
-	blocks, dst, x := GP64(), GP64(), GP64()
-	Load(Param("blocks"), blocks)
-	Load(Param("dst"), dst)
-	Load(Param("x"), x)
-	Label("loop")
-	for i := range block / 4 {
-		v := YMM()
-		toFloat64(Mem{Base: x, Disp: 16 * i}, v)
-		VADDPD(Mem{Base: dst, Disp: 32 * i}, v, v)
-		VMOVUPD(v, Mem{Base: dst, Disp: 32 * i})
-	}
-	ADDQ(U8(4*block), x)
-	SUBQ(I8(-8*block), dst)
-	DECQ(blocks)
-	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
 }
