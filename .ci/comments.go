@@ -33,7 +33,7 @@ type sources struct {
 func main() {
 	places, folders := token.NewFileSet(), map[string]*sources{}
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && file != "." && strings.HasPrefix(d.Name(), ".") {
+		if err == nil && d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") {
