@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/ordinary"
+	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
@@ -78,27 +79,72 @@ func plain(dir string, c *configs.Config, o run.Options, stepped func()) (carrie
 	}}, nil
 }
 
-// kinds are the jobs that the contract is held by.
+// teachers is a run of teachers, whose steps are teachers and questions: a student who is stopped learns
+// from the beginning.
+func teachers(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
+	options := pate.Options{Options: o, Progress: func(p pate.Progress) {
+		if p.Stage != "student" {
+			stepped()
+		}
+	}}
+	start := func() (*pate.Run, error) { return pate.Create(c, options) }
+	if dir != "" {
+		start = func() (*pate.Run, error) { return pate.Open(dir, options) }
+	}
+	r, err := start()
+	if err != nil {
+		return carried{}, err
+	}
+	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
+		err := r.CarryOut(ctx)
+		return r.Result.Status, err
+	}}, nil
+}
+
+// kinds are the jobs that the contract is held by. Those whose steps are in files of their own have no
+// checkpoints.
 var kinds = []struct {
 	name  string
 	begin func(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error)
 	set   []string
+	own   bool // steps are in files of their own
 }{
-	{"noisy gradients", noisy, nil},
-	{"clients", noisy, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}},
-	{"baseline", plain, []string{"privacy.none=true"}},
-	{"private labels", plain, []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated"}},
-	{"private labels in two stages", plain, []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "privacy.label_stages=2"}},
+	{"noisy gradients", noisy, nil, false},
+	{"clients", noisy, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, false},
+	{"baseline", plain, []string{"privacy.none=true"}, false},
+	{"private labels", plain, []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated"}, false},
+	{"private labels in two stages", plain, []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "privacy.label_stages=2"}, false},
+	{"teachers", teachers, []string{"privacy.noise_multiplier=calibrated", "privacy.epsilon=20", "privacy.delta=1e-3", "pate.teachers=10", "pate.pool=60", "pate.queries=10",
+		"pate.noise=2", "pate.threshold=5", "pate.threshold_noise=3", "training.batch_size=15"}, true},
 }
 
 // eachKind holds a contract by all kinds: start begins a run, or goes on with that in dir.
 func eachKind(t *testing.T, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
+	t.Helper()
+	eachOf(t, true, contract)
+}
+
+// eachWithCheckpoints is eachKind for contracts about checkpoints.
+func eachWithCheckpoints(t *testing.T, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
+	t.Helper()
+	eachOf(t, false, contract)
+}
+
+func eachOf(t *testing.T, all bool, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
+	t.Helper()
 	for _, kind := range kinds {
+		if kind.own && !all {
+			continue
+		}
 		t.Run(kind.name, func(t *testing.T) {
 			o := run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}}
 			contract(t, o, func(dir string, stepped func(), set ...string) (carried, error) {
 				o.Waits = waits
-				return kind.begin(dir, tiny.Parse(t, slices.Concat(kind.set, []string{"run.checkpoint_every=1", "training.evaluate_every=1", "training.steps=4", "run.name=a"}, set)...), o, stepped)
+				cadence := []string{"run.checkpoint_every=1", "training.evaluate_every=1"}
+				if kind.own {
+					cadence = nil
+				}
+				return kind.begin(dir, tiny.Parse(t, slices.Concat(kind.set, cadence, []string{"training.steps=4", "run.name=a"}, set)...), o, stepped)
 			})
 		})
 	}
@@ -163,7 +209,7 @@ func TestGoesOnAfterEveryStep(t *testing.T) {
 func TestGoesOnFromEveryCheckpoint(t *testing.T) {
 	save := run.SaveState
 	defer func() { run.SaveState = save }()
-	eachKind(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	eachWithCheckpoints(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		var killed []string
 		run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 			path, err := save(dir, s)
@@ -202,7 +248,7 @@ func fullDisk(t *testing.T, below string, pause time.Duration) (empty func()) {
 // A disk that stays full ends a run with an error; what was trained is elsewhere, readable by its owner
 // alone, and moved back the run goes on from there.
 func TestFullDiskLosesNothing(t *testing.T) {
-	eachKind(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	eachWithCheckpoints(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		elsewhere := t.TempDir()
 		t.Setenv("TMPDIR", elsewhere)
 		r, err := start("", nothing)
@@ -238,7 +284,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 
 // Whoever stops a run that waits for a disk does not wait any longer.
 func TestStopEndsWaiting(t *testing.T) {
-	eachKind(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	eachWithCheckpoints(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		t.Setenv("TMPDIR", t.TempDir())
 		ctx, cancel := context.WithCancel(t.Context())
 		waits = func(string) { cancel() }

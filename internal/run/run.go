@@ -116,6 +116,9 @@ func Reopen[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J
 	if err := opened.openBooks(c, o); err != nil {
 		return job, nil, err
 	}
+	if opened.Books != nil {
+		o.Registry = cmp.Or(o.Registry, opened.Books.Registry)
+	}
 	if job, r, err = prepare(c, o, opened, build); err != nil {
 		opened.closeBooks()
 		return job, nil, err

@@ -128,6 +128,7 @@ func (r *Run) Save() error {
 func (r *Run) beginSave() error {
 	state := r.job.State()
 	if state == nil {
+		r.saved, r.tried = r.Step, r.Step
 		return nil
 	}
 	s, step := r.checkpoint(state), r.Step
