@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/data/download"
 	"dpsgd/data/stored"
 	"dpsgd/internal/spelling"
 )
@@ -44,7 +43,7 @@ type Dataset struct {
 	Unpack func(set *Dataset, archive string, folder *os.Root) error
 }
 
-// File is a [download.File]. Checksums of the published
+// File is a file of known size and content. Checksums of the published
 // sets agree with the md5 or sha1 that the authors and independent loaders
 // publish; the SHA-256 were taken from files that match those.
 type File struct {
@@ -156,15 +155,15 @@ func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) erro
 		return err
 	}
 	defer root.Close()
-	downloads := download.New(root, d.Mirrors, opts)
+	downloads := newDownloader(root, d.Mirrors, opts)
 	if d.Unpack != nil {
 		downloads.Check = func(part string) error { return d.Unpack(d, filepath.Join(root.Name(), part), root) }
 	}
 	for _, f := range d.Files {
-		if downloads.Here(download.File(f)) {
+		if downloads.Here(f) {
 			continue
 		}
-		if err := downloads.Fetch(ctx, download.File(f)); err != nil {
+		if err := downloads.Fetch(ctx, f); err != nil {
 			if ctx.Err() == nil {
 				err = fmt.Errorf("%w; without a network, get %s elsewhere, put what you have into %s, and give the same command again: it verifies them",
 					err, strings.Join(d.fileNames(), ", "), spelling.Argument(root.Name()))

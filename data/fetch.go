@@ -5,12 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
-
-	"dpsgd/data/download"
 )
-
-// FetchOptions adjusts [Fetch]. The zero value is ready to use.
-type FetchOptions = download.Options
 
 // Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as [Load] expects it,
 // and verifies it. A set that is there and verified is left alone. An interrupted download leaves a

@@ -16,8 +16,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"dpsgd/data/download"
 )
 
 // mirror serves files with ranges, counts requests, and lets a test answer some of
@@ -311,8 +309,8 @@ func TestFetchGivesUpOnASilentServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	d := download.New(root, []string{m.URL}, FetchOptions{Stall: 50 * time.Millisecond})
-	wantError(t, d.Fetch(t.Context(), download.File{Name: large, Size: int64(len(files[large])), SHA256: sum(files[large])}), download.ErrStalled, "after 3000 of")
+	d := newDownloader(root, []string{m.URL}, FetchOptions{Stall: 50 * time.Millisecond})
+	wantError(t, d.Fetch(t.Context(), File{Name: large, Size: int64(len(files[large])), SHA256: sum(files[large])}), errStalled, "after 3000 of")
 }
 
 // A link planted in the place of a part file is removed, not followed.

@@ -1,6 +1,4 @@
-// Package download brings files of known size and content into a folder, from mirrors, and verifies
-// them. What was interrupted goes on where it was.
-package download
+package data
 
 import (
 	"cmp"
@@ -20,15 +18,8 @@ import (
 	"dpsgd/data/stored"
 )
 
-// File is something with a known size and content.
-type File struct {
-	Name   string
-	Size   int64  // bytes
-	SHA256 string // in hexadecimal
-}
-
-// Options adjusts downloads. The zero value is ready to use.
-type Options struct {
+// FetchOptions adjusts [Fetch]. The zero value is ready to use.
+type FetchOptions struct {
 	// BaseURLs replaces the public mirrors. A file name is appended to each. The
 	// files must be the published ones all the same: checksums are not optional.
 	BaseURLs []string
@@ -37,7 +28,7 @@ type Options struct {
 	Client *http.Client
 
 	// Progress, when not nil, is told from time to time how many bytes of a file
-	// are here, of how many. It is called from the goroutine of [Downloader.Fetch].
+	// are here, of how many. It is called from the goroutine of the download.
 	Progress func(file string, done, total int64)
 
 	// Stall is how long a server may keep silent; 0 is a minute. There is no limit on the whole
@@ -45,19 +36,19 @@ type Options struct {
 	Stall time.Duration
 }
 
-// Downloader brings single files into a folder.
-type Downloader struct {
+// downloader brings single files into a folder.
+type downloader struct {
 	root    *os.Root
 	mirrors []string
-	options Options
+	options FetchOptions
 
 	// Check, where it is not nil, replaces the checksum and the final rename for an archive whose own
 	// checksum is unknown: it unpacks and verifies what is inside.
 	Check func(part string) error
 }
 
-// New returns a downloader into a folder, from the first of some mirrors that has a file.
-func New(root *os.Root, mirrors []string, o Options) *Downloader {
+// newDownloader returns a downloader into a folder, from the first of some mirrors that has a file.
+func newDownloader(root *os.Root, mirrors []string, o FetchOptions) *downloader {
 	if len(o.BaseURLs) > 0 {
 		mirrors = o.BaseURLs
 	}
@@ -68,7 +59,7 @@ func New(root *os.Root, mirrors []string, o Options) *Downloader {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
-	return &Downloader{root: root, mirrors: mirrors, options: o}
+	return &downloader{root: root, mirrors: mirrors, options: o}
 }
 
 func clientOf(stall time.Duration) *http.Client {
@@ -83,7 +74,7 @@ func clientOf(stall time.Duration) *http.Client {
 
 // Fetch tries the mirrors in order. What one mirror sent of a file is continued
 // by the next: the checksum of the whole decides.
-func (d *Downloader) Fetch(ctx context.Context, f File) error {
+func (d *downloader) Fetch(ctx context.Context, f File) error {
 	var failed error
 	for _, base := range d.mirrors {
 		err := d.fetchFrom(ctx, strings.TrimSuffix(base, "/")+"/"+f.Name, f)
@@ -103,13 +94,13 @@ func (d *Downloader) Fetch(ctx context.Context, f File) error {
 }
 
 var (
-	// ErrStalled marks a server that did not answer for as long as it may.
-	ErrStalled = errors.New("the server fell silent")
+	// errStalled marks a server that did not answer for as long as it may.
+	errStalled = errors.New("the server fell silent")
 
 	errTooLong = fmt.Errorf("%w: the server sent more than expected", stored.ErrInvalid)
 )
 
-func (d *Downloader) fetchFrom(ctx context.Context, address string, f File) error {
+func (d *downloader) fetchFrom(ctx context.Context, address string, f File) error {
 	part := f.Name + ".part"
 	err := d.transfer(ctx, address, part, f)
 	if err != nil && !errors.Is(err, errTooLong) {
@@ -128,7 +119,7 @@ func (d *Downloader) fetchFrom(ctx context.Context, address string, f File) erro
 }
 
 // Here says whether a file is in the folder already, from somebody who put it there.
-func (d *Downloader) Here(f File) bool {
+func (d *downloader) Here(f File) bool {
 	if d.Check != nil {
 		return d.Check(f.Name) == nil
 	}
@@ -136,7 +127,7 @@ func (d *Downloader) Here(f File) bool {
 }
 
 // accept verifies a complete part file and puts it in its place.
-func (d *Downloader) accept(part string, f File) error {
+func (d *downloader) accept(part string, f File) error {
 	if d.Check != nil {
 		if err := d.Check(part); err != nil {
 			return err
@@ -153,7 +144,7 @@ func (d *Downloader) accept(part string, f File) error {
 }
 
 // verified compares size and SHA-256 of a file of the folder with f.
-func (d *Downloader) verified(name string, f File) error {
+func (d *downloader) verified(name string, f File) error {
 	r, err := d.root.Open(name)
 	if err != nil {
 		return err
@@ -175,7 +166,7 @@ func (d *Downloader) verified(name string, f File) error {
 
 // transfer completes the part file. When it fails, other than by errTooLong, the
 // part file holds what can be continued.
-func (d *Downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
+func (d *downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
 	out, have, err := d.openPart(part, f.Size)
 	if err != nil {
 		return err
@@ -204,7 +195,7 @@ func (d *Downloader) transfer(ctx context.Context, address, part string, f File)
 	watched := &watchedReader{
 		reader:   io.LimitReader(body, f.Size-have+1),
 		limit:    d.options.Stall,
-		timer:    time.AfterFunc(d.options.Stall, func() { cancel(ErrStalled) }),
+		timer:    time.AfterFunc(d.options.Stall, func() { cancel(errStalled) }),
 		progress: func(n int64) { d.options.Progress(f.Name, min(have+n, f.Size), f.Size) },
 	}
 	defer watched.timer.Stop()
@@ -212,8 +203,8 @@ func (d *Downloader) transfer(ctx context.Context, address, part string, f File)
 	switch {
 	case have+n > f.Size:
 		return fmt.Errorf("%w: over %d bytes", errTooLong, f.Size)
-	case errors.Is(context.Cause(ctx), ErrStalled):
-		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, ErrStalled)
+	case errors.Is(context.Cause(ctx), errStalled):
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, errStalled)
 	case err != nil:
 		return fmt.Errorf("interrupted after %d of %d bytes: %w", have+n, f.Size, err)
 	case have+n < f.Size:
@@ -224,7 +215,7 @@ func (d *Downloader) transfer(ctx context.Context, address, part string, f File)
 
 // openPart opens the part file for its owner alone and returns how much of it can
 // be continued. Anything but a regular file in its place is removed.
-func (d *Downloader) openPart(part string, size int64) (*os.File, int64, error) {
+func (d *downloader) openPart(part string, size int64) (*os.File, int64, error) {
 	flags := os.O_RDWR
 	info, err := d.root.Lstat(part)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > size) {
@@ -250,7 +241,7 @@ func (d *Downloader) openPart(part string, size int64) (*os.File, int64, error) 
 
 // request asks for the bytes from have on and returns the body and where it
 // starts: 0 from a server that does not know ranges.
-func (d *Downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
+func (d *downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, 0, err
