@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dpsgd/clip"
-	"dpsgd/data/augmentation"
+	"dpsgd/data"
 	"dpsgd/data/clients"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
@@ -171,7 +171,7 @@ type Training struct {
 	EvaluateEvery     int    // steps between two test accuracies; 0 is only at the end
 	Seed              uint64 // of the initial weights; noise and sampling are never seeded
 	Average           optimizer.Average
-	Augmentation      augmentation.Recipe
+	Augmentation      data.Augmentation
 }
 
 // Pate says how `train pate` learns from teachers; without Teachers a configuration is for another
@@ -255,7 +255,7 @@ func DefaultConfig() Config {
 			Epochs:            10,
 			Seed:              1,
 			Average:           &optimizer.NoAverage{},
-			Augmentation:      augmentation.None(),
+			Augmentation:      data.NoAugmentation(),
 		},
 		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
 		Federated:   clients.None(),

@@ -8,7 +8,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/data/clients"
 	"dpsgd/data/pictures"
 	"dpsgd/features"
@@ -257,7 +256,7 @@ var trainingFields = slices.Concat([]*field{
 // augmentationFields are the keys for how the network sees pictures while it trains.
 func augmentationFields() []*field {
 	var out []*field
-	for i, a := range setting.Arguments(augmentation.None()) {
+	for i, a := range setting.Arguments(data.NoAugmentation()) {
 		out = append(out, &field{"training.augmentation." + a.Name, a.Format, func(c *Config) any { return c.Training.Augmentation.Arguments()[i].Value }, a.Doc, withPictures})
 	}
 	return out

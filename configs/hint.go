@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/spelling"
 )
@@ -99,7 +98,7 @@ func synonyms(found string) (ours []string) {
 			kinds.eachName(note)
 		}
 	}
-	for _, a := range setting.Arguments(augmentation.None()) {
+	for _, a := range setting.Arguments(data.NoAugmentation()) {
 		note(a.Name, a.Also)
 	}
 	for _, d := range data.Datasets() {

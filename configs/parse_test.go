@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dpsgd/clip"
-	"dpsgd/data/augmentation"
+	"dpsgd/data"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -80,7 +80,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
 	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
-		Augmentation: augmentation.Recipe{Views: 4, Flip: true, Shift: 3}}
+		Augmentation: data.Augmentation{Views: 4, Flip: true, Shift: 3}}
 	want.Performance = Performance{3, "ghost", 8 << 30, 2 << 30, true}
 	want.Run = Run{"my-run_1.2", 4, true}
 	if !reflect.DeepEqual(*got, want) {

@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
@@ -49,7 +48,7 @@ type Diagnosis struct {
 // The network sees them in their views, nil for as they are; the gradient of an example is that of
 // the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is what was
 // chosen before, the zero value if nothing was.
-func NewGradients(m *model.Model, batcher *data.Batcher, views *augmentation.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
+func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
 	return DeclareGradients(m, batcher, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		if engines, ok := kept.engines(uses, batch, engine); ok {
 			return engines, nil
@@ -59,7 +58,7 @@ func NewGradients(m *model.Model, batcher *data.Batcher, views *augmentation.Vie
 }
 
 // DeclareGradients is [NewGradients] with engines that somebody else chooses.
-func DeclareGradients(m *model.Model, batcher *data.Batcher, views *augmentation.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
+func DeclareGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
 	b := graph.NewBuilder(pool)
 	network, err := m.Training(b, batch*views.PerExample())
 	if err != nil {
@@ -102,7 +101,7 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, views *augmentation
 
 // OutputGradients declares the gradients of the summed loss with respect to the output of each use.
 // The loss of an example is the mean of those of its views.
-func OutputGradients(b *graph.Builder, network *model.Network, views *augmentation.Views) []*gorgonia.Node {
+func OutputGradients(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
 	outputs := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
 		outputs[i] = u.Output

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
@@ -17,9 +16,9 @@ type Input struct {
 	Batch        int // examples that the graph holds, each in as many consecutive rows as it has views
 	pixels       int // values of one row
 	batcher      *data.Batcher
-	views        *augmentation.Views // nil: every example is a row, as it is
-	step         int                 // of training, for the views
-	whole        *graph.Scratch      // an example that views are made of
+	views        *data.Views    // nil: every example is a row, as it is
+	step         int            // of training, for the views
+	whole        *graph.Scratch // an example that views are made of
 	pool         *kernel.Pool
 
 	indices []int // of the examples being filled in
@@ -30,7 +29,7 @@ type Input struct {
 
 // NewInput finds the inputs of a network in the graph that runs it; batcher and views, which may be
 // nil, fill them in.
-func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *augmentation.Views, pool *kernel.Pool) Input {
+func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *data.Views, pool *kernel.Pool) Input {
 	images := e.Values(n.Images).Float32
 	mask := e.Values(n.Mask).Float32
 	pixels := len(images) / len(mask)

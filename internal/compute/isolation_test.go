@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -98,12 +97,12 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						recipe := augmentation.None()
+						recipe := data.NoAugmentation()
 						if kind == "views" {
-							recipe = augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
+							recipe = data.Augmentation{Views: 3, Flip: true, Shift: 2}
 						}
 						fresh := func() *Gradients {
-							views, err := augmentation.New(recipe, set.Shape(), random.ForTest(7))
+							views, err := data.NewViews(recipe, set.Shape(), random.ForTest(7))
 							if err != nil {
 								t.Fatal(err)
 							}

@@ -3,7 +3,7 @@ package compute
 import (
 	"slices"
 
-	"dpsgd/data/augmentation"
+	"dpsgd/data"
 	"dpsgd/internal/graph"
 	"dpsgd/model"
 	"dpsgd/perexample"
@@ -23,7 +23,7 @@ type Sketch struct {
 // NewSketch declares the graphs of a sketched model ([model.Sketch]) for one example, and multiplies:
 // buffers grow with the batch. Where the engine is "auto", it is taken to be the one that the
 // estimates of package perexample choose.
-func NewSketch(m *model.Model, views *augmentation.Views, batch int, engine string, threads int) (s Sketch, err error) {
+func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
 	b := graph.NewSketch()
 	network, err := m.Training(b, views.PerExample())
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/tiny"
 )
 
@@ -30,7 +29,7 @@ func stored(t *testing.T, folder string, bytes int64) *data.Split {
 func TestStoredPicturesHaveTheSameSums(t *testing.T) {
 	source := tiny.Source(t, 60)
 	indices := []int{0, 59, 7, 7, 31, 58, 2, 30, 29, 45, 11}
-	for name, recipe := range map[string]augmentation.Recipe{"as they are": augmentation.None(), "views": {Views: 2, Flip: true, Shift: 1}} {
+	for name, recipe := range map[string]data.Augmentation{"as they are": data.NoAugmentation(), "views": {Views: 2, Flip: true, Shift: 1}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, tiny.Convolutional, 2)
 			var want []int64
@@ -68,7 +67,7 @@ func TestStoredPictureThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRig(t, tiny.Convolutional, 2)
-	g := r.gradients(set.Train, augmentation.None(), 8, "ghost")
+	g := r.gradients(set.Train, data.NoAugmentation(), 8, "ghost")
 	if _, err := g.Contributions([]int{0, 1, 22, 24}); err != nil {
 		t.Error(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
@@ -27,7 +26,7 @@ type Sums struct {
 
 // NewSums declares and compiles the graph for physical batches of so many examples, which the network
 // sees in their views; nil is as they are.
-func NewSums(m *model.Model, batcher *data.Batcher, views *augmentation.Views, physical int, pool *kernel.Pool) (*Sums, error) {
+func NewSums(m *model.Model, batcher *data.Batcher, views *data.Views, physical int, pool *kernel.Pool) (*Sums, error) {
 	builder := graph.NewBuilder(pool)
 	network, err := m.Training(builder, physical*views.PerExample())
 	if err != nil {
@@ -43,7 +42,7 @@ func NewSums(m *model.Model, batcher *data.Batcher, views *augmentation.Views, p
 }
 
 // plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
-func plainSums(b *graph.Builder, network *model.Network, views *augmentation.Views) []*gorgonia.Node {
+func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
 	dz := OutputGradients(b, network, views)
 	if b.Err() != nil {
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -45,9 +44,9 @@ func newRig(t *testing.T, layers string, threads int) rig {
 }
 
 // gradients are those of a set in views of a recipe under a fixed key.
-func (r rig) gradients(set data.Set, recipe augmentation.Recipe, batch int, engine string) *Gradients {
+func (r rig) gradients(set data.Set, recipe data.Augmentation, batch int, engine string) *Gradients {
 	r.t.Helper()
-	views, err := augmentation.New(recipe, set.Shape(), random.ForTest(7))
+	views, err := data.NewViews(recipe, set.Shape(), random.ForTest(7))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -139,9 +138,9 @@ func TestIdenticalViewsChangeNothing(t *testing.T) {
 	set, indices := tiny.Pictures(t, 20, 1), []int{3, 0, 19, 7, 8}
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		r := newRig(t, layers, 2)
-		want, _ := each(t, r.gradients(set, augmentation.None(), 4, "materialise"), indices)
+		want, _ := each(t, r.gradients(set, data.NoAugmentation(), 4, "materialise"), indices)
 		for _, views := range []int{2, 3, 8} {
-			found, squares := each(t, r.gradients(set, augmentation.Recipe{Views: views}, 4, engine), indices)
+			found, squares := each(t, r.gradients(set, data.Augmentation{Views: views}, 4, engine), indices)
 			checkGradients(t, found, squares, want)
 		}
 	})
@@ -151,13 +150,13 @@ func TestIdenticalViewsChangeNothing(t *testing.T) {
 // example of its own in a graph without views, one at a time.
 func TestGradientIsTheMeanOverViews(t *testing.T) {
 	const step = 5
-	recipe := augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
+	recipe := data.Augmentation{Views: 3, Flip: true, Shift: 2}
 	set, indices := tiny.Pictures(t, 20, 1), []int{3, 0, 19, 7, 8}
 	seen := viewsOf(t, set, recipe, step)
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		r := newRig(t, layers, 2)
 		found, squares := each(t, r.gradients(set, recipe, 4, engine).AtStep(step), indices)
-		alone := r.gradients(seen, augmentation.None(), 1, "materialise")
+		alone := r.gradients(seen, data.NoAugmentation(), 1, "materialise")
 		var want [][]float64
 		for _, example := range indices {
 			mean := make([]float64, len(r.model.Values))
@@ -174,9 +173,9 @@ func TestGradientIsTheMeanOverViews(t *testing.T) {
 }
 
 // viewsOf is the set of all views of a set at a step, those of one example after each other.
-func viewsOf(t *testing.T, set *data.Images, recipe augmentation.Recipe, step int) *data.Images {
+func viewsOf(t *testing.T, set *data.Images, recipe data.Augmentation, step int) *data.Images {
 	t.Helper()
-	views, err := augmentation.New(recipe, set.Shape(), random.ForTest(7))
+	views, err := data.NewViews(recipe, set.Shape(), random.ForTest(7))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +204,7 @@ func viewsOf(t *testing.T, set *data.Images, recipe augmentation.Recipe, step in
 // the clipped sum.
 func TestSumsOfViewsDependOnTheExamplesAlone(t *testing.T) {
 	set := tiny.Pictures(t, 60, 1)
-	recipe := augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
+	recipe := data.Augmentation{Views: 3, Flip: true, Shift: 2}
 	indices := random.ForTest(4)
 	var batch []int
 	for i := range 60 {
@@ -234,7 +233,7 @@ func TestSumsOfViewsDependOnTheExamplesAlone(t *testing.T) {
 // Steps see other views of an example, and one step the same views whenever it is asked.
 func TestStepsSeeOtherViews(t *testing.T) {
 	r := newRig(t, tiny.Convolutional, 1)
-	g := r.gradients(tiny.Pictures(t, 20, 1), augmentation.Recipe{Views: 2, Flip: true, Shift: 2}, 4, "ghost")
+	g := r.gradients(tiny.Pictures(t, 20, 1), data.Augmentation{Views: 2, Flip: true, Shift: 2}, 4, "ghost")
 	at := func(step int) []float64 {
 		gradients, _ := each(t, g.AtStep(step), []int{3})
 		return gradients[0]
@@ -268,7 +267,7 @@ func TestNeighboursWithViewsDifferByOneExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe := augmentation.Recipe{Views: 4, Flip: true, Shift: 2}
+	recipe := data.Augmentation{Views: 4, Flip: true, Shift: 2}
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		r := newRig(t, layers, 2)
 		sum := func(set data.Set, indices ...int) []int64 {
@@ -290,7 +289,7 @@ func TestNeighboursWithViewsDifferByOneExample(t *testing.T) {
 
 // What is said about losses is the mean over the views of an example.
 func TestLossesAreMeansOverViews(t *testing.T) {
-	recipe := augmentation.Recipe{Views: 3, Shift: 2}
+	recipe := data.Augmentation{Views: 3, Shift: 2}
 	set := tiny.Pictures(t, 20, 1)
 	r := newRig(t, tiny.Convolutional, 1)
 	losses := func(g *Gradients, indices ...int) (losses []float32) {
@@ -301,7 +300,7 @@ func TestLossesAreMeansOverViews(t *testing.T) {
 		return losses
 	}
 	found := losses(r.gradients(set, recipe, 4, "ghost"), 3, 5)
-	views := losses(r.gradients(viewsOf(t, set, recipe, 0), augmentation.None(), 6, "ghost"), 9, 10, 11, 15, 16, 17)
+	views := losses(r.gradients(viewsOf(t, set, recipe, 0), data.NoAugmentation(), 6, "ghost"), 9, 10, 11, 15, 16, 17)
 	for i := range 2 {
 		want := (views[3*i] + views[3*i+1] + views[3*i+2]) / 3
 		if math.Abs(float64(found[i]-want)) > 1e-6 {

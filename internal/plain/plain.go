@@ -13,7 +13,6 @@ import (
 	"fmt"
 
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -32,11 +31,11 @@ type Trainer struct {
 // Options say how a [Trainer] computes.
 type Options struct {
 	Rule     optimizer.UpdateRule
-	Physical int                 // examples that one run of the graph holds, at least 1
-	Views    *augmentation.Views // in which the network sees examples; nil is as they are
-	Labels   []int32             // learnt in place of the examples' own, one for each of them; nil is their own
-	Pool     *kernel.Pool        // nil is the caller's thread alone
-	Ready    func() error        // waited for, with the gradient at hand, before parameters change; nil for nothing
+	Physical int          // examples that one run of the graph holds, at least 1
+	Views    *data.Views  // in which the network sees examples; nil is as they are
+	Labels   []int32      // learnt in place of the examples' own, one for each of them; nil is their own
+	Pool     *kernel.Pool // nil is the caller's thread alone
+	Ready    func() error // waited for, with the gradient at hand, before parameters change; nil for nothing
 }
 
 // New returns a trainer of the model's parameters on the examples of a batcher.

@@ -8,7 +8,6 @@ import (
 	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/random"
 	"dpsgd/model"
 )
@@ -58,8 +57,8 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 
 // Views makes the views in which a network sees examples of the given shape while it trains; nil
 // for as they are.
-func Views(c *configs.Config, shape data.Shape) (*augmentation.Views, error) {
-	views, err := augmentation.New(c.Training.Augmentation, Seen(c, shape), random.New())
+func Views(c *configs.Config, shape data.Shape) (*data.Views, error) {
+	views, err := data.NewViews(c.Training.Augmentation, Seen(c, shape), random.New())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/random"
@@ -30,7 +29,7 @@ type benchStep interface {
 type bench struct {
 	step     benchStep
 	model    *model.Model
-	views    *augmentation.Views
+	views    *data.Views
 	pool     *kernel.Pool
 	pictures int
 	physical int

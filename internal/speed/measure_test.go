@@ -15,7 +15,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
@@ -307,13 +306,13 @@ func TestStepsAllocateNothing(t *testing.T) {
 		t.Skip("the race detector, under which short tests run, makes allocations of its own")
 	}
 	const attempts, few = 30, 4
-	views := augmentation.Recipe{Views: 2, Flip: true, Shift: 2}
+	views := data.Augmentation{Views: 2, Flip: true, Shift: 2}
 	for _, made := range []struct {
 		network, policy string
-		augmentation    augmentation.Recipe
+		augmentation    data.Augmentation
 	}{
-		{"mlp128", "flat", augmentation.None()}, {"mnist-cnn", "flat", augmentation.None()}, {"resnet8-gn", "flat", augmentation.None()},
-		{"mnist-cnn", "per_layer", augmentation.None()}, {"mnist-cnn", "adaptive", augmentation.None()},
+		{"mlp128", "flat", data.NoAugmentation()}, {"mnist-cnn", "flat", data.NoAugmentation()}, {"resnet8-gn", "flat", data.NoAugmentation()},
+		{"mnist-cnn", "per_layer", data.NoAugmentation()}, {"mnist-cnn", "adaptive", data.NoAugmentation()},
 		{"mlp128", "flat", views}, {"mnist-cnn", "per_layer", views}, {"resnet8-gn", "flat", views},
 	} {
 		for _, engine := range []string{"ghost", "materialise"} {

@@ -1,25 +1,24 @@
-package augmentation
+package data
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
 
-	"dpsgd/data"
 	"dpsgd/internal/random"
 )
 
 // Views makes the views of pictures of one shape. It is safe for concurrent use. A nil *Views has
 // one view of each example, the example itself.
 type Views struct {
-	recipe Recipe
-	shape  data.Shape
+	recipe Augmentation
+	shape  Shape
 	key    [32]byte
 }
 
-// New returns the views of a recipe, with a key drawn from src; nil where the recipe leaves
+// NewViews returns the views of a recipe, with a key drawn from src; nil where the recipe leaves
 // pictures as they are.
-func New(r Recipe, shape data.Shape, src *random.Source) (*Views, error) {
+func NewViews(r Augmentation, shape Shape, src *random.Source) (*Views, error) {
 	if err := r.Check(shape); err != nil || !r.Any() {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func (v *Views) offset(drawn []byte) int {
 	return int(offset) - v.recipe.Shift
 }
 
-func (c change) apply(dst, picture []float32, s data.Shape) {
+func (c change) apply(dst, picture []float32, s Shape) {
 	line := s.Width * s.Channels
 	for y := range s.Height {
 		from := mirrored(y+c.down, s.Height) * line

@@ -1,17 +1,16 @@
-package augmentation_test
+package data_test
 
 import (
 	"fmt"
 
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/random"
 )
 
 // Four views of a picture of one line, at step 0, as the eighth example of its set.
-func Example() {
+func Example_augmentation() {
 	line := data.Shape{Height: 1, Width: 4, Channels: 1}
-	views, err := augmentation.New(augmentation.Recipe{Views: 4, Flip: true}, line, random.ForTest(1)) // random.New() outside of tests
+	views, err := data.NewViews(data.Augmentation{Views: 4, Flip: true}, line, random.ForTest(1)) // random.New() outside of tests
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,15 +1,14 @@
-package augmentation
+package data
 
 import (
 	"fmt"
 	"strings"
 
-	"dpsgd/data"
 	"dpsgd/internal/setting"
 )
 
-// Recipe says what the network sees of a training picture. Pictures are predicted as they are.
-type Recipe struct {
+// Augmentation says what the network sees of a training picture. Pictures are predicted as they are.
+type Augmentation struct {
 	// Views is the number of views of an example in each step, at least 1.
 	Views int
 	// Flip makes a view the mirror image, left and right exchanged, with probability 1/2.
@@ -21,14 +20,14 @@ type Recipe struct {
 	Shift int
 }
 
-// None is every picture as it is.
-func None() Recipe { return Recipe{Views: 1} }
+// NoAugmentation is every picture as it is.
+func NoAugmentation() Augmentation { return Augmentation{Views: 1} }
 
 // Any reports whether the network sees something else than every picture once, as it is.
-func (r Recipe) Any() bool { return r != None() }
+func (r Augmentation) Any() bool { return r != NoAugmentation() }
 
 // Arguments lists what a configuration can set.
-func (r *Recipe) Arguments() []setting.Argument {
+func (r *Augmentation) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "views", Also: []string{"augmult", "multiplicity"}, Format: setting.Integer{Min: 1, Max: 256}, Value: &r.Views,
 			Doc: "Random views of each example that a step takes; their gradients are averaged before they are clipped, which costs no privacy. Time and memory grow with it: a physical batch holds so many rows for each example."},
@@ -40,7 +39,7 @@ func (r *Recipe) Arguments() []setting.Argument {
 }
 
 // Check says why views of examples of a shape cannot be made.
-func (r Recipe) Check(shape data.Shape) error {
+func (r Augmentation) Check(shape Shape) error {
 	if err := setting.Check("training.augmentation", &r); err != nil {
 		return fmt.Errorf("augmentation: %w", err)
 	}
@@ -54,7 +53,7 @@ func (r Recipe) Check(shape data.Shape) error {
 }
 
 // String describes the views, for statements.
-func (r Recipe) String() string {
+func (r Augmentation) String() string {
 	if !r.Any() {
 		return "every example as it is"
 	}

@@ -1,9 +1,7 @@
-package augmentation
-
-import "dpsgd/data"
+package data
 
 // Apply is what a view does to its picture, whatever was drawn.
-func Apply(flip bool, down, across int, dst, picture []float32, s data.Shape) {
+func Apply(flip bool, down, across int, dst, picture []float32, s Shape) {
 	change{flip, down, across}.apply(dst, picture, s)
 }
 

@@ -1,4 +1,4 @@
-package augmentation_test
+package data_test
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dpsgd/data"
-	"dpsgd/data/augmentation"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
 )
@@ -18,9 +17,9 @@ var (
 	picture = []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 )
 
-func views(t *testing.T, r augmentation.Recipe, s data.Shape, seed uint64) *augmentation.Views {
+func views(t *testing.T, r data.Augmentation, s data.Shape, seed uint64) *data.Views {
 	t.Helper()
-	v, err := augmentation.New(r, s, random.ForTest(seed))
+	v, err := data.NewViews(r, s, random.ForTest(seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func TestPicturesOfViews(t *testing.T) {
 		{true, -2, 1, []float32{11, 10, 9, 10, 7, 6, 5, 6, 3, 2, 1, 2}},
 	} {
 		found := make([]float32, len(picture))
-		augmentation.Apply(test.flip, test.down, test.across, found, picture, shape)
+		data.Apply(test.flip, test.down, test.across, found, picture, shape)
 		if !slices.Equal(found, test.want) {
 			t.Errorf("mirrored %v, moved by %d, %d: found %v, expected %v", test.flip, test.down, test.across, found, test.want)
 		}
@@ -58,8 +57,8 @@ func TestColoursStayTogether(t *testing.T) {
 		painted[3*i], painted[3*i+1], painted[3*i+2] = p, p+100, p+200
 	}
 	grey, found := make([]float32, len(picture)), make([]float32, len(painted))
-	augmentation.Apply(true, -2, 1, grey, picture, shape)
-	augmentation.Apply(true, -2, 1, found, painted, colour)
+	data.Apply(true, -2, 1, grey, picture, shape)
+	data.Apply(true, -2, 1, found, painted, colour)
 	for i, p := range grey {
 		if !slices.Equal(found[3*i:3*i+3], []float32{p, p + 100, p + 200}) {
 			t.Fatalf("pixel %d is %v, expected %v in three channels", i, found[3*i:3*i+3], p)
@@ -68,7 +67,7 @@ func TestColoursStayTogether(t *testing.T) {
 }
 
 // draws counts what so many views of a recipe are.
-func draws(t *testing.T, r augmentation.Recipe, n int) (flips int, offsets map[[2]int]int) {
+func draws(t *testing.T, r data.Augmentation, n int) (flips int, offsets map[[2]int]int) {
 	t.Helper()
 	v := views(t, r, data.Shape{Height: 9, Width: 9, Channels: 1}, 5)
 	offsets = map[[2]int]int{}
@@ -86,7 +85,7 @@ func draws(t *testing.T, r augmentation.Recipe, n int) (flips int, offsets map[[
 // standard deviations but for 6e-7 of all seeds.
 func TestFlip(t *testing.T) {
 	const n = 10000
-	flips, offsets := draws(t, augmentation.Recipe{Views: 1, Flip: true}, n)
+	flips, offsets := draws(t, data.Augmentation{Views: 1, Flip: true}, n)
 	if limit := 5 * math.Sqrt(n) / 2; math.Abs(float64(flips)-n/2) > limit {
 		t.Errorf("%d of %d views are mirrored, expected %d ± %.0f", flips, n, n/2, limit)
 	}
@@ -100,7 +99,7 @@ func TestFlip(t *testing.T) {
 // 1e-6.
 func TestShift(t *testing.T) {
 	const n, pairs = 25000, 25
-	flips, offsets := draws(t, augmentation.Recipe{Views: 1, Shift: 2}, n)
+	flips, offsets := draws(t, data.Augmentation{Views: 1, Shift: 2}, n)
 	limit := 5.5 * math.Sqrt(n/pairs*(1-1.0/pairs))
 	for down := -2; down <= 2; down++ {
 		for across := -2; across <= 2; across++ {
@@ -118,14 +117,14 @@ func TestShift(t *testing.T) {
 // steps and under other keys. Two of 1000 equal sequences of 40 views with 2·81 kinds have
 // probability below 1e-80.
 func TestViewsAreIndependent(t *testing.T) {
-	r := augmentation.Recipe{Views: 40, Flip: true, Shift: 4}
+	r := data.Augmentation{Views: 40, Flip: true, Shift: 4}
 	big := data.Shape{Height: 9, Width: 9, Channels: 1}
 	v, other := views(t, r, big, 1), views(t, r, big, 2)
 	if v.PerExample() != 40 {
 		t.Errorf("found %d views of each example, expected 40", v.PerExample())
 	}
 	seen := map[string]bool{}
-	for _, source := range []*augmentation.Views{v, other} {
+	for _, source := range []*data.Views{v, other} {
 		for step := range 10 {
 			for example := range 50 {
 				var sequence strings.Builder
@@ -148,9 +147,9 @@ func TestViewsAreIndependent(t *testing.T) {
 
 // A view is a function of key, step, example, view and picture, in whatever order it is asked for.
 func TestViewsAreRepeatable(t *testing.T) {
-	r := augmentation.Recipe{Views: 3, Flip: true, Shift: 2}
+	r := data.Augmentation{Views: 3, Flip: true, Shift: 2}
 	v, again := views(t, r, shape, 1), views(t, r, shape, 1)
-	write := func(v *augmentation.Views, step, example, view int) []float32 {
+	write := func(v *data.Views, step, example, view int) []float32 {
 		dst := make([]float32, len(picture))
 		v.Write(dst, picture, step, example, view)
 		return dst
@@ -168,8 +167,8 @@ func TestViewsAreRepeatable(t *testing.T) {
 
 // Without anything to do there are no views, and a picture is what it is.
 func TestNoViews(t *testing.T) {
-	v := views(t, augmentation.None(), shape, 1)
-	if v != nil || v.PerExample() != 1 || augmentation.None().Any() {
+	v := views(t, data.NoAugmentation(), shape, 1)
+	if v != nil || v.PerExample() != 1 || data.NoAugmentation().Any() {
 		t.Errorf("found %v with %d views of each example, expected nil with 1", v, v.PerExample())
 	}
 	dst := make([]float32, len(picture))
@@ -178,7 +177,7 @@ func TestNoViews(t *testing.T) {
 		t.Errorf("found %v, expected the picture", dst)
 	}
 	// Several views that nothing is done to are the picture several times.
-	v = views(t, augmentation.Recipe{Views: 2}, shape, 1)
+	v = views(t, data.Augmentation{Views: 2}, shape, 1)
 	v.Write(dst, picture, 3, 4, 1)
 	if v.PerExample() != 2 || !slices.Equal(dst, picture) {
 		t.Errorf("found %v of %d views, expected the picture of 2", dst, v.PerExample())
@@ -187,34 +186,34 @@ func TestNoViews(t *testing.T) {
 
 func TestUnfitRecipes(t *testing.T) {
 	for _, test := range []struct {
-		recipe augmentation.Recipe
+		recipe data.Augmentation
 		shape  data.Shape
 		want   string
 	}{
-		{augmentation.Recipe{Views: 4}, data.Row(7), "found rows, expected pictures"},
-		{augmentation.Recipe{Views: 1, Flip: true}, data.Row(7), "found rows, expected pictures"},
-		{augmentation.Recipe{Views: 1, Shift: 3}, shape, "shift is 3, expected less than the 3 pixels"},
-		{augmentation.Recipe{}, shape, "views of training.augmentation is 0, expected a whole number from 1 to 256"},
+		{data.Augmentation{Views: 4}, data.Row(7), "found rows, expected pictures"},
+		{data.Augmentation{Views: 1, Flip: true}, data.Row(7), "found rows, expected pictures"},
+		{data.Augmentation{Views: 1, Shift: 3}, shape, "shift is 3, expected less than the 3 pixels"},
+		{data.Augmentation{}, shape, "views of training.augmentation is 0, expected a whole number from 1 to 256"},
 	} {
-		_, err := augmentation.New(test.recipe, test.shape, random.ForTest(1))
+		_, err := data.NewViews(test.recipe, test.shape, random.ForTest(1))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v of %v: found %v, expected %q", test.recipe, test.shape, err, test.want)
 		}
 	}
-	for _, r := range []augmentation.Recipe{augmentation.None(), {Views: 2, Flip: true, Shift: 2}} {
+	for _, r := range []data.Augmentation{data.NoAugmentation(), {Views: 2, Flip: true, Shift: 2}} {
 		if err := r.Check(shape); err != nil {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
-	if err := augmentation.None().Check(data.Row(7)); err != nil {
+	if err := data.NoAugmentation().Check(data.Row(7)); err != nil {
 		t.Errorf("rows without views: %v", err)
 	}
 }
 
 // Every word of a configuration is said in the description of what ran.
 func TestDescription(t *testing.T) {
-	for recipe, want := range map[augmentation.Recipe]string{
-		augmentation.None():              "every example as it is",
+	for recipe, want := range map[data.Augmentation]string{
+		data.NoAugmentation():            "every example as it is",
 		{Views: 4, Flip: true, Shift: 3}: "4 views of each example, whose gradients are averaged before they are clipped, mirrored left and right with probability 1/2, moved by 0 to 3 pixels up or down and left or right",
 		{Views: 1, Shift: 1}:             "one view of each example, moved by 0 to 1 pixels up or down and left or right",
 		{Views: 16}:                      "16 views of each example, whose gradients are averaged before they are clipped",
@@ -224,14 +223,14 @@ func TestDescription(t *testing.T) {
 			t.Errorf("found %q, expected %q", found, want)
 		}
 	}
-	if found := len(setting.Arguments(&augmentation.Recipe{})); found != 3 {
+	if found := len(setting.Arguments(&data.Augmentation{})); found != 3 {
 		t.Errorf("found %d words, expected views, flip and shift: a new one needs a test above", found)
 	}
 }
 
 func BenchmarkView(b *testing.B) {
 	colour := data.Shape{Height: 32, Width: 32, Channels: 3}
-	v, err := augmentation.New(augmentation.Recipe{Views: 16, Flip: true, Shift: 4}, colour, random.ForTest(1))
+	v, err := data.NewViews(data.Augmentation{Views: 16, Flip: true, Shift: 4}, colour, random.ForTest(1))
 	if err != nil {
 		b.Fatal(err)
 	}
