@@ -5,7 +5,6 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
-	"dpsgd/data/clients"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
@@ -23,7 +22,7 @@ type Config struct {
 	Optimizer   Optimizer
 	Training    Training
 	Pate        Pate
-	Federated   clients.Recipe
+	Federated   data.ClientSplit
 	Performance Performance
 	Run         Run
 }
@@ -258,7 +257,7 @@ func DefaultConfig() Config {
 			Augmentation:      data.NoAugmentation(),
 		},
 		Pate:        Pate{Pool: 1000, Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150, SelfTraining: 1, ReleaseOrder: 12},
-		Federated:   clients.None(),
+		Federated:   data.NoClients(),
 		Performance: Performance{Engine: "auto"},
 		Run:         Run{CheckpointEvery: 1},
 	}

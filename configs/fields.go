@@ -8,7 +8,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs/internal/source"
 	"dpsgd/data"
-	"dpsgd/data/clients"
 	"dpsgd/data/pictures"
 	"dpsgd/features"
 	"dpsgd/internal/setting"
@@ -79,7 +78,7 @@ var (
 	withLabels   = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
 	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withBatches  = &condition{"training.sampling", setting.Or(release.Samplings().Where(release.Sampling.Sized)), func(c *Config) bool { return c.Training.Sampling.Sized() }}
-	sharesNoise  = &condition{"federated.noise", clients.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == clients.ByServer }}
+	sharesNoise  = &condition{"federated.noise", data.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == data.ByServer }}
 	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
 	withClients  = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
 	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
@@ -295,16 +294,16 @@ var pateFields = []*field{
 // clients alone, one only with one split.
 func federatedFields() []*field {
 	var out []*field
-	recipe := clients.None()
+	recipe := data.NoClients()
 	for i, a := range setting.Arguments(&recipe) {
 		only := withClients
 		switch a.Name {
 		case "clients":
 			only = nil
 		case "alpha":
-			only = &condition{"federated.split", clients.Dirichlet, func(c *Config) bool { return withClients.holds(c) && c.Federated.Split == clients.Dirichlet }}
+			only = &condition{"federated.split", data.Dirichlet, func(c *Config) bool { return withClients.holds(c) && c.Federated.Split == data.Dirichlet }}
 		case "min_clients", "modulus_bits":
-			only = &condition{"federated.noise", clients.ByClients, func(c *Config) bool { return withClients.holds(c) && c.Federated.Noise == clients.ByClients }}
+			only = &condition{"federated.noise", data.ByClients, func(c *Config) bool { return withClients.holds(c) && c.Federated.Noise == data.ByClients }}
 		}
 		out = append(out, &field{"federated." + a.Name, a.Format, func(c *Config) any { return c.Federated.Arguments()[i].Value }, a.Doc, only})
 	}

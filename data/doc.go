@@ -54,4 +54,12 @@
 // drawn when training starts and never stored: a run that goes on draws views that are independent
 // of the earlier ones, as it does with batches, noise and dropout. Which other examples are in the
 // batch, their order, how many are computed at once, and on how many threads, change nothing.
+//
+// # How clients get their examples
+//
+// A [ClientSplit] spreads the examples of a data set over the clients of a federated run: phones, hospitals,
+// people, each with examples of its own. A real federation is born with its split. Here one is drawn from a
+// public seed, so that a simulation can be repeated, and the skewed one is drawn by the labels of the training
+// examples. Both are an artefact of simulating: which example belongs to which client counts as given, like
+// the examples themselves, and no guarantee of a run covers what the split alone would tell.
 package data

@@ -7,7 +7,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/data/clients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
@@ -19,7 +18,7 @@ import (
 // Clients computes what clients contribute to a round: the [release.Contributor] of federated
 // training. It is not safe for concurrent use.
 type Clients struct {
-	recipe  clients.Recipe
+	recipe  data.ClientSplit
 	own     [][]int   // examples of each client
 	begin   []float32 // parameters that a round begins with; the run's own
 	round   int

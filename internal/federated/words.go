@@ -3,12 +3,12 @@ package federated
 import (
 	"fmt"
 
-	"dpsgd/data/clients"
+	"dpsgd/data"
 	"dpsgd/internal/statement"
 )
 
 // Facts are what a privacy statement says of the rounds of these clients.
-func Facts(r clients.Recipe) []statement.Fact {
+func Facts(r data.ClientSplit) []statement.Fact {
 	return []statement.Fact{
 		{Name: "Clients", Value: r.String()},
 		{Name: "What a client does in a round", Value: fmt.Sprintf("%d steps of SGD at learning rate %v, each on %d of its examples, from the model of now; what it contributes is by how far that moved the parameters, and all clients count alike",
@@ -17,8 +17,8 @@ func Facts(r clients.Recipe) []statement.Fact {
 }
 
 // Trusted is who sees what before it has its noise.
-func Trusted(r clients.Recipe) string {
-	if r.Noise == clients.ByClients {
+func Trusted(r data.ClientSplit) string {
+	if r.Noise == data.ByClients {
 		return fmt.Sprintf("secure aggregation, which tells the server sums modulo 2^%d alone, of integers that have all noise; that %d clients who do not tell the server their noise take part in every round; who a round was computed from is known to the sampled clients alone",
 			r.ModulusBits, r.Noisy())
 	}

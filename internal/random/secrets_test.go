@@ -26,7 +26,7 @@ const root = "../.."
 // guarantee rests on any of them.
 var foreign = map[string]string{
 	"checkpoints/files.go":           "names of temporary files, identifiers of data sets",
-	"data/clients/split.go":          "clients of a public data set, drawn by its seed",
+	"data/clients_split.go":          "clients of a public data set, drawn by its seed",
 	"data/digits/digits.go":          "pictures drawn by a seed",
 	"features/drawn/":                "pictures drawn by a seed",
 	"features/flatten/subspace.go":   "where an iteration starts",

@@ -2,13 +2,13 @@ package train
 
 import (
 	"dpsgd/configs"
-	"dpsgd/data/clients"
+	"dpsgd/data"
 	"dpsgd/release"
 )
 
 // noiseOf is the configured noise: on sums, or in shares by clients.
 func noiseOf(c *configs.Config) release.Noise {
-	if f := c.Federated; f.Any() && f.Noise == clients.ByClients {
+	if f := c.Federated; f.Any() && f.Noise == data.ByClients {
 		return release.SharedNoise{Shares: release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}}
 	}
 	return c.Privacy.Mechanism

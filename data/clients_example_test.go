@@ -1,9 +1,9 @@
-package clients_test
+package data_test
 
 import (
 	"fmt"
 
-	"dpsgd/data/clients"
+	"dpsgd/data"
 )
 
 // alternating are examples of two classes in turn.
@@ -14,9 +14,9 @@ func (alternating) Classes() []string { return []string{"even", "odd"} }
 func (alternating) Label(i int) int   { return i % 2 }
 
 // A Dirichlet split with a small α gives most clients examples of one class.
-func ExampleRecipe_Spread() {
-	r := clients.None()
-	r.Clients, r.Split, r.Alpha = 50, clients.Dirichlet, 0.05
+func ExampleClientSplit_Spread() {
+	r := data.NoClients()
+	r.Clients, r.Split, r.Alpha = 50, data.Dirichlet, 0.05
 	own, err := r.Spread(alternating(1000))
 	if err != nil {
 		fmt.Println(err)

@@ -1,4 +1,4 @@
-package clients
+package data
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Examples is what a split is made of: how many there are, in how many classes, and the class of
-// each. A [data.Set] is one.
-type Examples interface {
+// Labelled is what a split is made of: how many there are, in how many classes, and the class of
+// each. A [Set] is one.
+type Labelled interface {
 	Len() int
 	Classes() []string
 	Label(i int) int
@@ -19,7 +19,7 @@ type Examples interface {
 
 // Spread returns the examples of each client, by index: every example belongs to one client, and the
 // numbers of two clients' examples differ by at most one.
-func (r Recipe) Spread(examples Examples) ([][]int, error) {
+func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (r Recipe) Spread(examples Examples) ([][]int, error) {
 }
 
 // share is which of n examples in a row are those of a client.
-func (r Recipe) share(client, n int) (from, to int) {
+func (r ClientSplit) share(client, n int) (from, to int) {
 	return client * n / r.Clients, (client + 1) * n / r.Clients
 }
 
@@ -48,7 +48,7 @@ func (r Recipe) share(client, n int) (from, to int) {
 // after client draws shares of the classes from a symmetric Dirichlet distribution, then its examples
 // one by one, each of a class by these shares among the classes that have examples left (Hsu, Qi,
 // Brown, arXiv:1909.06335, section 3).
-func skewed(order []int, examples Examples, r Recipe, src *rand.Rand) []int {
+func skewed(order []int, examples Labelled, r ClientSplit, src *rand.Rand) []int {
 	left := make([][]int, len(examples.Classes()))
 	for _, i := range order {
 		left[examples.Label(i)] = append(left[examples.Label(i)], i)

@@ -1,4 +1,4 @@
-package clients
+package data
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ func (n labels) Len() int        { return int(n) }
 func (labels) Label(i int) int   { return i % 10 }
 func (labels) Classes() []string { return make([]string, 10) }
 
-func recipe(clients int, split string, alpha float64, seed uint64) Recipe {
-	r := None()
+func recipe(clients int, split string, alpha float64, seed uint64) ClientSplit {
+	r := NoClients()
 	r.Clients, r.Split, r.Alpha, r.Seed = clients, split, alpha, seed
 	return r
 }
 
-func spread(t *testing.T, r Recipe, n labels) [][]int {
+func spread(t *testing.T, r ClientSplit, n labels) [][]int {
 	t.Helper()
 	s, err := r.Spread(n)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestSplitsCoverAndAreDisjoint(t *testing.T) {
 				}
 				continue
 			}
-			for _, r := range []Recipe{recipe(clients, IID, 1, 1), recipe(clients, Dirichlet, 0.01, 2), recipe(clients, Dirichlet, 1, 3), recipe(clients, Dirichlet, 10000, 4)} {
+			for _, r := range []ClientSplit{recipe(clients, IID, 1, 1), recipe(clients, Dirichlet, 0.01, 2), recipe(clients, Dirichlet, 1, 3), recipe(clients, Dirichlet, 10000, 4)} {
 				s := spread(t, r, n)
 				all := slices.Concat(s...)
 				slices.Sort(all)
@@ -93,11 +93,11 @@ func TestDirichletSkew(t *testing.T) {
 }
 
 func TestRecipesThatDoNotFit(t *testing.T) {
-	bad := []func(*Recipe){
-		func(r *Recipe) { r.MinClients = 11 },
-		func(r *Recipe) { r.Alpha = 0 },
-		func(r *Recipe) { r.LocalLearningRate = math.NaN() },
-		func(r *Recipe) { r.Split = "by hand" },
+	bad := []func(*ClientSplit){
+		func(r *ClientSplit) { r.MinClients = 11 },
+		func(r *ClientSplit) { r.Alpha = 0 },
+		func(r *ClientSplit) { r.LocalLearningRate = math.NaN() },
+		func(r *ClientSplit) { r.Split = "by hand" },
 	}
 	for i, change := range bad {
 		r := recipe(10, IID, 1, 1)

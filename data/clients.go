@@ -1,4 +1,4 @@
-package clients
+package data
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Recipe says how examples are spread over clients, and what a client does in a round.
-type Recipe struct {
+// ClientSplit says how examples are spread over clients, and what a client does in a round.
+type ClientSplit struct {
 	Clients int    // how many there are; public. 0 is a run that is not federated
 	Split   string // iid or dirichlet
 	Alpha   float64
@@ -31,16 +31,16 @@ const (
 	ByClients = "clients"
 )
 
-// None is a run without clients; what it holds besides are the defaults of one with them.
-func None() Recipe {
-	return Recipe{Split: IID, Alpha: 0.5, Seed: 1, LocalSteps: 5, LocalBatchSize: 20, LocalLearningRate: 0.1, Noise: ByServer, ModulusBits: 40}
+// NoClients is a run without clients; what it holds besides are the defaults of one with them.
+func NoClients() ClientSplit {
+	return ClientSplit{Split: IID, Alpha: 0.5, Seed: 1, LocalSteps: 5, LocalBatchSize: 20, LocalLearningRate: 0.1, Noise: ByServer, ModulusBits: 40}
 }
 
 // Any reports whether the run is federated.
-func (r Recipe) Any() bool { return r.Clients > 0 }
+func (r ClientSplit) Any() bool { return r.Clients > 0 }
 
 // Noisy is the fewest clients whose noise a round has.
-func (r Recipe) Noisy() int {
+func (r ClientSplit) Noisy() int {
 	if r.MinClients == 0 {
 		return r.Clients
 	}
@@ -48,7 +48,7 @@ func (r Recipe) Noisy() int {
 }
 
 // Arguments lists what a configuration can set.
-func (r *Recipe) Arguments() []setting.Argument {
+func (r *ClientSplit) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "clients", Also: []string{"num_clients"}, Format: setting.Integer{Min: 0, Max: 1e6}, Value: &r.Clients,
 			Doc: "Clients that the training examples are spread over; a step is then a round, training.batch_size the expected number of clients in it, privacy.clip_norm the bound on one client's change of the model, and what is protected one client with all its examples. 0 is a run that is not federated."},
@@ -74,7 +74,7 @@ func (r *Recipe) Arguments() []setting.Argument {
 }
 
 // Check says what of a recipe does not fit together.
-func (r Recipe) Check() error {
+func (r ClientSplit) Check() error {
 	if err := setting.Check("federated", &r); err != nil {
 		return fmt.Errorf("clients: %w", err)
 	}
@@ -85,7 +85,7 @@ func (r Recipe) Check() error {
 }
 
 // Division names the clients in a few words: those of another split are others.
-func (r Recipe) Division() string {
+func (r ClientSplit) Division() string {
 	split := r.Split
 	if r.Split == Dirichlet {
 		split = fmt.Sprintf("%s %v", r.Split, r.Alpha)
@@ -94,7 +94,7 @@ func (r Recipe) Division() string {
 }
 
 // String says how examples are spread, for statements.
-func (r Recipe) String() string {
+func (r ClientSplit) String() string {
 	how := "by chance alone"
 	if r.Split == Dirichlet {
 		how = fmt.Sprintf("with shares of the classes from a Dirichlet distribution of α = %v, by the labels", r.Alpha)
