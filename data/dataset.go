@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/data/stored"
+	"dpsgd/data/pictures"
 	"dpsgd/internal/spelling"
 )
 
@@ -130,7 +130,7 @@ func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	}{{"training", s.Train, d.Train}, {"test", s.Test, d.Test}} {
 		if part.set.Len() != part.want || part.set.Shape() != d.Shape || !slices.Equal(part.set.Classes(), d.Classes) {
 			return nil, fmt.Errorf("data: %w: %s holds %d %s examples of %v in the classes %s, expected %d of %v in %s", ErrInvalid,
-				d.Name, part.set.Len(), part.name, part.set.Shape(), stored.Quoted(part.set.Classes()), part.want, d.Shape, stored.Quoted(d.Classes))
+				d.Name, part.set.Len(), part.name, part.set.Shape(), pictures.Quoted(part.set.Classes()), part.want, d.Shape, pictures.Quoted(d.Classes))
 		}
 	}
 	return s, nil

@@ -10,7 +10,7 @@
 //     draws from a seed; "mnist" and "fashion-mnist", IDX files packed with
 //     gzip or plain; "cifar-10", the "binary version", as the packed archive or
 //     unpacked.
-//   - a folder of a person's own pictures (Spec.Folder), which package stored lists.
+//   - a folder of a person's own pictures (Spec.Folder), which package pictures lists.
 //   - a table of a person's own, train.csv and test.csv (Spec.Table).
 //   - vectors of features that another program computed (Spec.Vectors), from files that package
 //     vectors reads.

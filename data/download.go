@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"dpsgd/data/stored"
+	"dpsgd/data/pictures"
 )
 
 // FetchOptions adjusts [Fetch]. The zero value is ready to use.
@@ -97,7 +97,7 @@ var (
 	// errStalled marks a server that did not answer for as long as it may.
 	errStalled = errors.New("the server fell silent")
 
-	errTooLong = fmt.Errorf("%w: the server sent more than expected", stored.ErrInvalid)
+	errTooLong = fmt.Errorf("%w: the server sent more than expected", pictures.ErrInvalid)
 )
 
 func (d *downloader) fetchFrom(ctx context.Context, address string, f File) error {
@@ -109,7 +109,7 @@ func (d *downloader) fetchFrom(ctx context.Context, address string, f File) erro
 	if err == nil {
 		err = d.accept(part, f)
 	}
-	if !errors.Is(err, stored.ErrInvalid) { // a full disk does not make the download wrong
+	if !errors.Is(err, pictures.ErrInvalid) { // a full disk does not make the download wrong
 		return err
 	}
 	if removed := d.root.Remove(part); removed != nil {
@@ -156,10 +156,10 @@ func (d *downloader) verified(name string, f File) error {
 		return err
 	}
 	if n != f.Size {
-		return fmt.Errorf("%w: %d bytes, expected %d", stored.ErrInvalid, n, f.Size)
+		return fmt.Errorf("%w: %d bytes, expected %d", pictures.ErrInvalid, n, f.Size)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 {
-		return fmt.Errorf("%w: SHA-256 %.16s…, expected %.16s…", stored.ErrInvalid, got, f.SHA256)
+		return fmt.Errorf("%w: SHA-256 %.16s…, expected %.16s…", pictures.ErrInvalid, got, f.SHA256)
 	}
 	return nil
 }
@@ -275,14 +275,14 @@ func checkResponse(response *http.Response, have, size int64) (start int64, err 
 	case http.StatusPartialContent:
 		want := fmt.Sprintf("bytes %d-%d/%d", have, size-1, size)
 		if got := response.Header.Get("Content-Range"); got != want {
-			return 0, fmt.Errorf("%w: the server offers %q, expected %q", stored.ErrInvalid, got, want)
+			return 0, fmt.Errorf("%w: the server offers %q, expected %q", pictures.ErrInvalid, got, want)
 		}
 		start = have
 	default:
 		return 0, fmt.Errorf("the server answers %q, expected the file", response.Status)
 	}
 	if n := response.ContentLength; n >= 0 && n != size-start {
-		return 0, fmt.Errorf("%w: the server announces %d bytes, expected %d", stored.ErrInvalid, n, size-start)
+		return 0, fmt.Errorf("%w: the server announces %d bytes, expected %d", pictures.ErrInvalid, n, size-start)
 	}
 	return start, nil
 }

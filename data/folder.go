@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dpsgd/data/pictures"
-	"dpsgd/data/stored"
 	"dpsgd/internal/parallel"
 )
 
@@ -22,11 +21,11 @@ func loadFolder(spec Spec) (*Split, error) {
 		return nil, err
 	}
 	// Both parts are listed before a picture is decoded: mistakes show at once.
-	var listed [2]*stored.Index
+	var listed [2]*pictures.Index
 	others := pictures.Others{}
 	for i, part := range parts {
 		var err error
-		if listed[i], err = stored.List(spec.part(part), others); err != nil {
+		if listed[i], err = pictures.List(spec.part(part), others); err != nil {
 			return nil, err
 		}
 	}
@@ -35,7 +34,7 @@ func loadFolder(spec Spec) (*Split, error) {
 	if share < 1 {
 		read = func(part int) (Set, error) {
 			bytes := share * float64(listed[part].Len()) * float64(shape.Bytes())
-			return newStored(stored.NewCache(listed[part], pictures.Size(shape), int64(bytes)), shape, spec.Classes)
+			return newStored(pictures.NewCache(listed[part], pictures.Size(shape), int64(bytes)), shape, spec.Classes)
 		}
 	}
 	split, err := splitOf(filepath.Base(filepath.Clean(spec.Folder)), read)
@@ -53,12 +52,12 @@ func loadFolder(spec Spec) (*Split, error) {
 	return split, nil
 }
 
-func (s Spec) part(name string) stored.Part {
-	return stored.Part{Folder: s.Folder, Name: name, Classes: s.Classes}
+func (s Spec) part(name string) pictures.Part {
+	return pictures.Part{Folder: s.Folder, Name: name, Classes: s.Classes}
 }
 
 // share is the share of all pictures that the memory for them holds.
-func (s Spec) share(listed [2]*stored.Index, shape Shape) float64 {
+func (s Spec) share(listed [2]*pictures.Index, shape Shape) float64 {
 	if s.Memory == nil {
 		return 1
 	}
@@ -69,7 +68,7 @@ func (s Spec) share(listed [2]*stored.Index, shape Shape) float64 {
 // countPictures returns how many pictures the part "train" or "test" of a folder has, without reading
 // one.
 func countPictures(spec Spec, part string) (int, error) {
-	found, err := stored.List(spec.part(part), pictures.Others{})
+	found, err := pictures.List(spec.part(part), pictures.Others{})
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +93,7 @@ func checkClasses(classes []string) error {
 
 // readPictures decodes, resizes and stores pictures on all processors. The error names the first
 // picture, in their order, that cannot be read.
-func readPictures(files *stored.Index, shape Shape, classes []string) (*Images, error) {
+func readPictures(files *pictures.Index, shape Shape, classes []string) (*Images, error) {
 	total, err := product(files.Len(), shape.Values())
 	if err != nil {
 		return nil, fmt.Errorf("data: pictures: %w", err)
@@ -110,7 +109,7 @@ func readPictures(files *stored.Index, shape Shape, classes []string) (*Images, 
 }
 
 // newStored makes a set of pictures that stay where they are.
-func newStored(cache *stored.Cache, shape Shape, classes []string) (*Stored, error) {
+func newStored(cache *pictures.Cache, shape Shape, classes []string) (*Stored, error) {
 	files := cache.Index()
 	total, err := product(files.Len(), shape.Values())
 	if err != nil {

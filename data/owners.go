@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"dpsgd/data/pictures"
-	"dpsgd/data/stored"
 )
 
 // Owners returns whose each training example of a folder or a table is, in the order of the examples
@@ -17,7 +16,7 @@ func Owners(spec Spec) ([]string, error) {
 	}
 	part := spec.part(parts[0])
 	part.Names = true
-	listed, err := stored.List(part, pictures.Others{})
+	listed, err := pictures.List(part, pictures.Others{})
 	if err != nil {
 		return nil, err
 	}

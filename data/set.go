@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"math/bits"
 
-	"dpsgd/data/stored"
+	"dpsgd/data/pictures"
 )
 
 var (
 	// ErrMissing marks files or folders that are not there.
-	ErrMissing = stored.ErrMissing
+	ErrMissing = pictures.ErrMissing
 
 	// ErrInvalid marks data that is there but is not what was declared:
 	// truncated, of another format or size, with a wrong label or checksum.
-	ErrInvalid = stored.ErrInvalid
+	ErrInvalid = pictures.ErrInvalid
 )
 
 // Set is an immutable set of labelled examples of one shape: pictures ([Images] in

@@ -1,7 +1,7 @@
 package data
 
 import (
-	"dpsgd/data/stored"
+	"dpsgd/data/pictures"
 	"dpsgd/internal/parallel"
 )
 
@@ -10,7 +10,7 @@ import (
 // is safe for concurrent reading.
 type Stored struct {
 	labelled
-	cache *stored.Cache
+	cache *pictures.Cache
 	from  int // the picture of cache that is the first one here
 }
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"dpsgd/data/records"
-	"dpsgd/data/stored"
+	"dpsgd/data/pictures"
+	"dpsgd/data/vectors"
 )
 
 // loadTable reads <table>/train.csv and <table>/test.csv: comma-separated values as in RFC 4180,
@@ -42,8 +42,8 @@ func eachRecord(spec Spec, part string, visit func(t *tableReader, record []stri
 	}
 	defer file.Close()
 	n := 0
-	reader, err := records.NewReader(path, file)
-	t := &tableReader{Reader: reader}
+	reader, err := vectors.NewRecordReader(path, file)
+	t := &tableReader{RecordReader: reader}
 	if err == nil {
 		err = t.findColumns(spec)
 	}
@@ -82,7 +82,7 @@ func checkColumns(spec Spec) error {
 
 // tableReader reads one file of a table.
 type tableReader struct {
-	*records.Reader
+	*vectors.RecordReader
 	columns []int // where the declared columns stand, and the label
 	label   int
 }
@@ -113,7 +113,7 @@ func readTable(spec Spec, part string) (*Rows, error) {
 		}
 		class := slices.Index(spec.Classes, record[t.label])
 		if class < 0 {
-			return t.Wrong(t.label, "found a label that is not declared", "one of the classes "+stored.Quoted(spec.Classes))
+			return t.Wrong(t.label, "found a label that is not declared", "one of the classes "+pictures.Quoted(spec.Classes))
 		}
 		labels = append(labels, uint8(class))
 		return nil

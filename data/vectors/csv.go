@@ -4,24 +4,22 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"dpsgd/data/records"
 )
 
 // csvRows are the vectors of a file of comma-separated values, a line for each.
 type csvRows struct {
-	*records.Reader
+	*RecordReader
 	declared Declared
 	label    int // the column with the labels; -1 is none
 }
 
 // openCSV finds the columns. All but the one with the labels are the vector.
 func (p *Part) openCSV(f *os.File) error {
-	reader, err := records.NewReader(f.Name(), f)
+	reader, err := NewRecordReader(f.Name(), f)
 	if err != nil {
 		return err
 	}
-	rows := &csvRows{Reader: reader, declared: p.declared}
+	rows := &csvRows{RecordReader: reader, declared: p.declared}
 	if rows.label, err = p.labelColumn(reader.Header, reader.Find); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
 	"dpsgd/configs"
-	"dpsgd/data/records"
+	"dpsgd/data/vectors"
 	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
 )
@@ -116,7 +116,7 @@ func ReadVotes(path string) ([][]int, error) {
 		return nil, fmt.Errorf("%w: %w", ErrVotes, err)
 	}
 	defer file.Close()
-	r, err := records.NewReader(path, file)
+	r, err := vectors.NewRecordReader(path, file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrVotes, err)
 	}

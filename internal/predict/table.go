@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"dpsgd/data"
-	"dpsgd/data/records"
+	"dpsgd/data/vectors"
 	"dpsgd/internal/trained"
 )
 
@@ -22,7 +22,7 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 	}
 	defer file.Close()
 	t := &table{predictor: p, path: path, visit: visit}
-	reader, err := records.NewReader(path, file)
+	reader, err := vectors.NewRecordReader(path, file)
 	if err == nil {
 		err = t.find(reader)
 	}
@@ -51,7 +51,7 @@ type table struct {
 }
 
 // find finds the columns that the network sees.
-func (t *table) find(r *records.Reader) error {
+func (t *table) find(r *vectors.RecordReader) error {
 	for _, name := range t.predictor.model.Config.Data.Columns {
 		at, err := r.Find(name)
 		if err != nil {
@@ -63,7 +63,7 @@ func (t *table) find(r *records.Reader) error {
 }
 
 // add takes one record, and predicts when there are enough.
-func (t *table) add(ctx context.Context, r *records.Reader, record []string) error {
+func (t *table) add(ctx context.Context, r *vectors.RecordReader, record []string) error {
 	for _, at := range t.columns {
 		v, err := r.Number(record, at)
 		if err != nil {

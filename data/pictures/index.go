@@ -1,4 +1,4 @@
-package stored
+package pictures
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"dpsgd/data/pictures"
 )
 
 var (
@@ -52,7 +50,7 @@ type Part struct {
 // List finds pictures, in an order that does not depend on the machine. Shards are read where there
 // are any in the folder, class folders otherwise. Other files, which it passes over, are added to
 // others.
-func List(p Part, others pictures.Others) (*Index, error) {
+func List(p Part, others Others) (*Index, error) {
 	if _, err := readDir(p.Folder, "expected a folder with train and test"); err != nil {
 		return nil, err
 	}
@@ -78,8 +76,8 @@ func (x *Index) Names() []string { return x.names }
 // Where names picture i in messages.
 func (x *Index) Where(i int) string { return x.places.where(i) }
 
-// Read decodes picture i into dst, which has exactly its size, as [pictures.Decode] does.
-func (x *Index) Read(dst []uint8, i int, size pictures.Size) error {
+// Read decodes picture i into dst, which has exactly its size, as [Decode] does.
+func (x *Index) Read(dst []uint8, i int, size Size) error {
 	buffer, _ := x.buffers.Get().(*[]byte)
 	if buffer == nil {
 		buffer = new([]byte)
@@ -88,7 +86,7 @@ func (x *Index) Read(dst []uint8, i int, size pictures.Size) error {
 	file, err := x.places.read((*buffer)[:0], i)
 	if err == nil {
 		*buffer = file
-		err = pictures.Decode(bytes.NewReader(file), pictures.MaxPixels, size, dst)
+		err = Decode(bytes.NewReader(file), MaxPixels, size, dst)
 	}
 	if err != nil {
 		return fmt.Errorf("data: %w: picture %s: %w", ErrInvalid, x.Where(i), err)
@@ -128,8 +126,8 @@ func readAt(f *os.File, buffer []byte, offset int64, size int) ([]byte, error) {
 
 // checkSize refuses a file that is too large for a picture.
 func checkSize(bytes int64) error {
-	if bytes > pictures.MaxBytes {
-		return fmt.Errorf("%d bytes, expected at most %d", bytes, pictures.MaxBytes)
+	if bytes > MaxBytes {
+		return fmt.Errorf("%d bytes, expected at most %d", bytes, MaxBytes)
 	}
 	return nil
 }

@@ -1,10 +1,8 @@
-package stored
+package pictures
 
 import (
 	"sync"
 	"sync/atomic"
-
-	"dpsgd/data/pictures"
 )
 
 // Cache reads the pictures of an index and keeps some of them in memory: the first so many, each from
@@ -14,7 +12,7 @@ import (
 // on the files alone.
 type Cache struct {
 	index   *Index
-	size    pictures.Size
+	size    Size
 	values  int             // of one picture
 	pixels  []uint8         // of the pictures that are kept
 	state   []atomic.Uint32 // of each of these
@@ -29,7 +27,7 @@ const (
 )
 
 // NewCache reads pictures in this size and keeps as many as fit into so many bytes.
-func NewCache(x *Index, size pictures.Size, bytes int64) *Cache {
+func NewCache(x *Index, size Size, bytes int64) *Cache {
 	values := size.Height * size.Width * size.Channels
 	kept := min(int64(x.Len()), bytes/int64(values))
 	return &Cache{

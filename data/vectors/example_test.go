@@ -1,16 +1,16 @@
-package records_test
+package vectors_test
 
 import (
 	"fmt"
 	"log"
 	"strings"
 
-	"dpsgd/data/records"
+	"dpsgd/data/vectors"
 )
 
 func ExampleReader() {
 	file := strings.NewReader("name,\"weight, kg\"\nAda,61.5\nBob,?\n")
-	r, err := records.NewReader("people.csv", file)
+	r, err := vectors.NewRecordReader("people.csv", file)
 	if err != nil {
 		log.Fatal(err)
 	}

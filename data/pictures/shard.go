@@ -1,4 +1,4 @@
-package stored
+package pictures
 
 import (
 	"archive/tar"
@@ -8,8 +8,6 @@ import (
 	"os"
 	"path"
 	"strings"
-
-	"dpsgd/data/pictures"
 )
 
 // shardList is the content of a shard.
@@ -19,7 +17,7 @@ type shardList struct {
 	offsets []int64
 	sizes   []uint32
 	names   []string // where they are wanted
-	others  pictures.Others
+	others  Others
 }
 
 // listShard reads the headers of a tar file, and its classes. Its members are named as in
@@ -63,7 +61,7 @@ type example struct {
 func newShardReader(f io.ReaderAt, size int64, numbers map[string]uint8, names bool) *shardReader {
 	w := &window{f: f, size: size}
 	return &shardReader{
-		list: &shardList{others: pictures.Others{}}, window: w, tar: tar.NewReader(w),
+		list: &shardList{others: Others{}}, window: w, tar: tar.NewReader(w),
 		numbers: numbers, keys: map[string]bool{}, names: names,
 	}
 }
@@ -132,7 +130,7 @@ func (s *shardReader) member(h *tar.Header, at int64) error {
 		}
 		e.class = h.Name
 		return s.class(h.Size)
-	case pictures.Known(base):
+	case Known(base):
 		if e.picture != "" {
 			return fmt.Errorf("the key %s has a second picture, beside %s, expected one", e.key, e.picture)
 		}
@@ -168,7 +166,7 @@ func (s *shardReader) finish() error {
 	case e.class == "":
 		return fmt.Errorf("picture %s has no class, expected the member %s.cls beside it", e.picture, e.key)
 	case e.picture == "":
-		return fmt.Errorf("class %s has no picture, expected a member %s with the ending %s beside it", e.class, e.key, pictures.Extensions())
+		return fmt.Errorf("class %s has no picture, expected a member %s with the ending %s beside it", e.class, e.key, Extensions())
 	}
 	l := s.list
 	l.labels, l.offsets, l.sizes = append(l.labels, e.label), append(l.offsets, e.offset), append(l.sizes, uint32(e.size))

@@ -1,4 +1,4 @@
-package stored
+package pictures
 
 import (
 	"archive/tar"
@@ -10,7 +10,6 @@ import (
 	"sort"
 	"strings"
 
-	"dpsgd/data/pictures"
 	"dpsgd/internal/parallel"
 )
 
@@ -77,7 +76,7 @@ type shards struct {
 }
 
 // listShards reads the headers of all shards, several at a time.
-func (p Part) listShards(paths []string, others pictures.Others) (*Index, error) {
+func (p Part) listShards(paths []string, others Others) (*Index, error) {
 	numbers, err := numbersOf(p.Classes)
 	if err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func (p Part) listShards(paths []string, others pictures.Others) (*Index, error)
 		n += len(l.labels)
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("data: %w: the shards of the part %s in %s hold no picture, expected %s", ErrMissing, p.Name, p.Folder, pictures.Extensions())
+		return nil, fmt.Errorf("data: %w: the shards of the part %s in %s hold no picture, expected %s", ErrMissing, p.Name, p.Folder, Extensions())
 	}
 	x, all := &Index{labels: make([]uint8, 0, n)}, &shards{paths: paths, offsets: make([]int64, 0, n), sizes: make([]uint32, 0, n)}
 	for i, l := range lists {

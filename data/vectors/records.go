@@ -1,9 +1,4 @@
-// Package records reads comma-separated values as in RFC 4180, with the names of the columns in the
-// first line.
-//
-// Errors name the place of a mistake and never what stands there: neither the values of a record,
-// nor the header, which may be a record whose header is missing.
-package records
+package vectors
 
 import (
 	"encoding/csv"
@@ -16,17 +11,17 @@ import (
 	"strings"
 )
 
-// Reader reads one file.
-type Reader struct {
+// RecordReader reads one file.
+type RecordReader struct {
 	Header []string
 
 	path    string // for messages
 	records *csv.Reader
 }
 
-// NewReader reads the first line. It fails where there is none.
-func NewReader(path string, file io.Reader) (*Reader, error) {
-	r := &Reader{path: path, records: csv.NewReader(file)}
+// NewRecordReader reads the first line. It fails where there is none.
+func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
+	r := &RecordReader{path: path, records: csv.NewReader(file)}
 	r.records.ReuseRecord, r.records.TrimLeadingSpace = true, true
 	header, err := r.Next()
 	if err == io.EOF {
@@ -45,7 +40,7 @@ func NewReader(path string, file io.Reader) (*Reader, error) {
 
 // Next returns the fields of the next record, which are valid until the one after it is read, or
 // io.EOF.
-func (r *Reader) Next() ([]string, error) {
+func (r *RecordReader) Next() ([]string, error) {
 	record, err := r.records.Read()
 	var broken *csv.ParseError
 	switch {
@@ -66,7 +61,7 @@ func (r *Reader) Next() ([]string, error) {
 
 // Each calls visit with every record that is left, valid until the next one, and returns how many
 // there are: at least one.
-func (r *Reader) Each(visit func(record []string) error) (int, error) {
+func (r *RecordReader) Each(visit func(record []string) error) (int, error) {
 	for n := 0; ; n++ {
 		record, err := r.Next()
 		if err == io.EOF && n == 0 {
@@ -85,21 +80,23 @@ func (r *Reader) Each(visit func(record []string) error) (int, error) {
 }
 
 // wrong describes a mistake at a line and a column, in bytes, of the file.
-func (r *Reader) wrong(line, column int, found, expected string) error {
+func (r *RecordReader) wrong(line, column int, found, expected string) error {
 	return fmt.Errorf("%s:%d:%d: %s, expected %s", r.path, line, column, found, expected)
 }
 
 // WrongHeader describes a mistake in the first line.
-func (r *Reader) WrongHeader(found, expected string) error { return r.wrong(1, 1, found, expected) }
+func (r *RecordReader) WrongHeader(found, expected string) error {
+	return r.wrong(1, 1, found, expected)
+}
 
 // Wrong describes a mistake in a field of the record that was read last.
-func (r *Reader) Wrong(field int, found, expected string) error {
+func (r *RecordReader) Wrong(field int, found, expected string) error {
 	line, column := r.records.FieldPos(field)
 	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
 }
 
 // Find returns the place of a column in the header.
-func (r *Reader) Find(name string) (int, error) {
+func (r *RecordReader) Find(name string) (int, error) {
 	place := slices.Index(r.Header, name)
 	if place < 0 {
 		if by := r.separator(); by != "" {
@@ -114,7 +111,7 @@ func (r *Reader) Find(name string) (int, error) {
 }
 
 // separator says what stands between the names in place of commas, "" where commas do or nothing does.
-func (r *Reader) separator() string {
+func (r *RecordReader) separator() string {
 	if len(r.Header) > 1 {
 		return ""
 	}
@@ -127,7 +124,7 @@ func (r *Reader) separator() string {
 }
 
 // Number reads a field of the record that was read last: a finite decimal number of 32 bits.
-func (r *Reader) Number(record []string, field int) (float32, error) {
+func (r *RecordReader) Number(record []string, field int) (float32, error) {
 	v, found := parse(record[field])
 	if found != "" {
 		return 0, r.Wrong(field, found, "a finite decimal number")

@@ -1,4 +1,4 @@
-package stored
+package pictures
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"dpsgd/data/pictures"
 )
 
 // listClasses lists <folder>/<part>/<class>/. The class folders must be exactly the declared
@@ -17,7 +15,7 @@ import (
 // classes, then of the file names.
 //
 // Links are followed, wherever they lead: a folder may be a choice of the files of another one.
-func (p Part) listClasses(others pictures.Others) (*Index, error) {
+func (p Part) listClasses(others Others) (*Index, error) {
 	where := p.inFolder(p.Name)
 	entries, err := readDir(where, "expected train and test, each with a folder for each class, or train-….tar and test-….tar")
 	if err != nil {
@@ -59,17 +57,17 @@ type files struct {
 }
 
 // listClass adds the pictures of the last folder; there must be one at least.
-func (f *files) listClass(label uint8, others pictures.Others) error {
+func (f *files) listClass(label uint8, others Others) error {
 	folder, before := f.folders[label], len(f.ends)
 	entries, err := readDir(folder, "expected one for each declared class")
 	if err != nil {
 		return err
 	}
-	passed := pictures.Others{}
+	passed := Others{}
 	for _, e := range entries {
 		path := filepath.Join(folder, e.Name())
 		mode, link := follow(path, e)
-		switch known := pictures.Known(e.Name()); {
+		switch known := Known(e.Name()); {
 		case mode.IsDir():
 			return fmt.Errorf("data: %w: %s lies inside a class and is %sa folder, expected pictures only", ErrInvalid, path, link)
 		case !known:
@@ -86,9 +84,9 @@ func (f *files) listClass(label uint8, others pictures.Others) error {
 	}
 	switch found := len(f.ends) - before; {
 	case passed.TooMany(found):
-		return fmt.Errorf("data: %w: folder %s holds %s that are not read, expected pictures: %s", ErrInvalid, folder, passed, pictures.Extensions())
+		return fmt.Errorf("data: %w: folder %s holds %s that are not read, expected pictures: %s", ErrInvalid, folder, passed, Extensions())
 	case found == 0:
-		return fmt.Errorf("data: %w: folder %s holds no picture, expected %s", ErrMissing, folder, pictures.Extensions())
+		return fmt.Errorf("data: %w: folder %s holds no picture, expected %s", ErrMissing, folder, Extensions())
 	}
 	others.Join(passed)
 	return nil

@@ -1,4 +1,4 @@
-package stored
+package pictures
 
 import (
 	"archive/tar"
@@ -17,8 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"dpsgd/data/pictures"
 )
 
 // grey is a PNG of 2 by 2 pixels of one value.
@@ -77,7 +75,7 @@ var pets = []string{"cat", "dog"}
 
 func part(dir string) Part { return Part{Folder: dir, Name: "train", Classes: pets} }
 
-var size = pictures.Size{Height: 2, Width: 2, Channels: 1}
+var size = Size{Height: 2, Width: 2, Channels: 1}
 
 // values are the first pixels of all pictures.
 func values(t testing.TB, x *Index) []uint8 {
@@ -103,7 +101,7 @@ func TestShards(t *testing.T) {
 	write(t, packTar(t, member{"here/", ""}, member{"here/._bob_1.png", "not a picture"}, member{"here/bob_1.json", "{}"}, member{"here/bob_1.output.cls", "0"}, member{"here/bob_1.png", grey(t, 40)}), dir, "train-09.tar")
 	write(t, packTar(t, member{"1.png", grey(t, 90)}, member{"1.cls", "cat"}), dir, "test.tar")
 	write(t, nil, dir, "notes.txt")
-	others := pictures.Others{}
+	others := Others{}
 	asked := part(dir)
 	asked.Names = true
 	x, err := List(asked, others)
@@ -178,7 +176,7 @@ func TestBrokenShards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, c.content, dir, c.file)
-			_, err := List(part(dir), pictures.Others{})
+			_, err := List(part(dir), Others{})
 			if !errors.Is(err, c.match) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
 				t.Fatalf("found %v, expected one line that matches %v", err, c.match)
 			}
@@ -193,14 +191,14 @@ func TestBrokenShards(t *testing.T) {
 		dir := t.TempDir()
 		write(t, whole, dir, "train-1.tar")
 		write(t, []byte(picture), dir, "train", "cat", "1.png")
-		if _, err := List(part(dir), pictures.Others{}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "has both tar files and the folder") {
+		if _, err := List(part(dir), Others{}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "has both tar files and the folder") {
 			t.Errorf("found %v", err)
 		}
 	})
 	t.Run("names that are numbers", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, whole, dir, "train-1.tar")
-		if _, err := List(Part{Folder: dir, Name: "train", Classes: []string{"1", "0"}}, pictures.Others{}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `the class "1" is declared as number 0`) {
+		if _, err := List(Part{Folder: dir, Name: "train", Classes: []string{"1", "0"}}, Others{}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), `the class "1" is declared as number 0`) {
 			t.Errorf("found %v", err)
 		}
 	})
@@ -215,7 +213,7 @@ func TestShardsThatWereCutOff(t *testing.T) {
 		}
 		dir := t.TempDir()
 		write(t, whole[:n], dir, "train.tar")
-		if _, err := List(part(dir), pictures.Others{}); err == nil {
+		if _, err := List(part(dir), Others{}); err == nil {
 			t.Fatalf("%d of %d bytes were read without an error", n, len(whole))
 		}
 	}
@@ -245,7 +243,7 @@ func many(t testing.TB, n int, sharded bool) string {
 func TestCacheIsThePictures(t *testing.T) {
 	const n = 60
 	for _, sharded := range []bool{false, true} {
-		x, err := List(part(many(t, n, sharded)), pictures.Others{})
+		x, err := List(part(many(t, n, sharded)), Others{})
 		if err != nil || x.Len() != n {
 			t.Fatal(err)
 		}
@@ -293,7 +291,7 @@ func TestFilesThatChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := many(t, 14, c.sharded)
-			x, err := List(part(dir), pictures.Others{})
+			x, err := List(part(dir), Others{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +320,7 @@ func TestFilesThatChange(t *testing.T) {
 func TestCacheTriesAgain(t *testing.T) {
 	dir := many(t, 4, false)
 	path := filepath.Join(dir, "train", "cat", "0000.png")
-	x, err := List(part(dir), pictures.Others{})
+	x, err := List(part(dir), Others{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,11 +390,11 @@ func BenchmarkRead(b *testing.B) {
 		memory int64
 	}{{"folder", 0}, {"shards", 0}, {"shards", 1 << 20}} {
 		b.Run(fmt.Sprintf("%s/memory=%d", c.layout, c.memory), func(b *testing.B) {
-			x, err := List(part(filepath.Join(dir, c.layout)), pictures.Others{})
+			x, err := List(part(filepath.Join(dir, c.layout)), Others{})
 			if err != nil {
 				b.Fatal(err)
 			}
-			cache := NewCache(x, pictures.Size{Height: 28, Width: 28, Channels: 1}, c.memory)
+			cache := NewCache(x, Size{Height: 28, Width: 28, Channels: 1}, c.memory)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if err := cache.View(i%n, func([]uint8) {}); err != nil {
@@ -425,7 +423,7 @@ func BenchmarkList(b *testing.B) {
 		x = nil
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		if x, err = List(part(dir), pictures.Others{}); err != nil {
+		if x, err = List(part(dir), Others{}); err != nil {
 			b.Fatal(err)
 		}
 	}
