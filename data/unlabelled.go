@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/parallel"
 	"dpsgd/internal/random"
 )
@@ -55,7 +55,7 @@ func NewUnlabelled(s Set, src *random.Source) (*Unlabelled, error) {
 func permutation(n int, src *random.Source) []int {
 	order := make([]int, n)
 	for i := range order {
-		j := discrete.Below(uint64(i+1), src)
+		j := noise.Below(uint64(i+1), src)
 		order[i] = order[j]
 		order[j] = i
 	}

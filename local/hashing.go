@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/bits"
 
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -48,7 +48,7 @@ func (p *Hashing) Epsilon() float64 { return p.response.epsilon }
 // Randomize implements [Protocol]. A report is the two numbers of the hash function, in eight bytes
 // each, and a bucket in two.
 func (p *Hashing) Randomize(value int, src *random.Source) Report {
-	h := hash{discrete.Below(mersenne, src), discrete.Below(mersenne, src)}
+	h := hash{noise.Below(mersenne, src), noise.Below(mersenne, src)}
 	r := binary.LittleEndian.AppendUint64(nil, h.factor)
 	r = binary.LittleEndian.AppendUint64(r, h.offset)
 	return binary.LittleEndian.AppendUint16(r, uint16(p.response.respond(h.bucket(value, p.response.values), src)))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 
 	"gonum.org/v1/gonum/mat"
@@ -168,7 +168,7 @@ func (p *Rappor) Epsilon() float64 { return p.epsilon }
 // Randomize implements [Protocol]: the report of a new holder in a cohort that is drawn. Its first two
 // bytes are the cohort, the rest bits.
 func (p *Rappor) Randomize(value int, src *random.Source) Report {
-	cohort := int(discrete.Below(uint64(p.filter.Cohorts), src))
+	cohort := int(noise.Below(uint64(p.filter.Cohorts), src))
 	r := p.empty(cohort)
 	for _, b := range p.bits[cohort][value] {
 		r.set(16 + b)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -50,7 +50,7 @@ func (p *Response) Randomize(value int, src *random.Source) Report {
 
 func (p *Response) respond(value int, src *random.Source) int {
 	if p.noise.draw(src) {
-		return int(discrete.Below(uint64(p.values), src))
+		return int(noise.Below(uint64(p.values), src))
 	}
 	return value
 }

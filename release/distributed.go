@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"dpsgd/clip"
-	"dpsgd/internal/discrete"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -70,8 +70,8 @@ func (s Shares) present(step int) int {
 type Distributed struct {
 	*Gaussian
 	shares  Shares
-	share   discrete.Ratio // s of the release in progress
-	clients int            // that take part in it
+	share   noise.Ratio // s of the release in progress
+	clients int         // that take part in it
 }
 
 var _ Mechanism = (*Distributed)(nil)
@@ -130,8 +130,8 @@ func (m *Distributed) Privatize(step int, sum *clip.Sum, src *random.Source, con
 	deviation := m.at(step) * (l.Bound / l.Spacing)
 	s := math.Sqrt((deviation*deviation+smoothing)/float64(m.shares.Least)) * (1 + 0x1p-49) // rounding
 	var err error
-	if m.share, err = discrete.RatioUp(s, discrete.MaxDeviation); err != nil || s*s < 2*smoothing {
-		return fmt.Errorf("release: shares of noise have a deviation of %g spacings of the lattice, expected %g to %d: %w", s, math.Sqrt(2*smoothing), int(discrete.MaxDeviation), ErrPlan)
+	if m.share, err = noise.RatioUp(s, noise.MaxDeviation); err != nil || s*s < 2*smoothing {
+		return fmt.Errorf("release: shares of noise have a deviation of %g spacings of the lattice, expected %g to %d: %w", s, math.Sqrt(2*smoothing), int(noise.MaxDeviation), ErrPlan)
 	}
 	m.consume, m.dim, m.deviation = consume, sum.Dim(), m.Deviation(step, l.Bound)
 	m.split(src)
@@ -157,7 +157,7 @@ func (m *Distributed) chunks(number, first, end int) {
 			m.integers(sums, from)
 			for i, total := range sums { // overflow of 64 bits changes nothing modulo 2^k
 				for range m.clients {
-					total += discrete.Gaussian(m.share, src)
+					total += noise.Gaussian(m.share, src)
 				}
 				noisy[i] = m.lattice.Spacing * float64(m.wrapped(total))
 			}

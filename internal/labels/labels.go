@@ -23,7 +23,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 )
@@ -94,7 +94,7 @@ func (r Response) Among(candidates []int, label int, src *random.Source) int {
 	k := len(candidates)
 	at := slices.Index(candidates, label)
 	if at < 0 {
-		return candidates[discrete.Below(uint64(k), src)]
+		return candidates[noise.Below(uint64(k), src)]
 	}
 	word, u := src.Uint64()>>1, r.untrue(k)
 	if other := word / u; other < uint64(k-1) {

@@ -2,7 +2,7 @@ package people
 
 import (
 	"dpsgd/clip"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 	"dpsgd/release"
 )
@@ -34,7 +34,7 @@ func (o *One) Contributions(indices []int) (clip.Batch, error) {
 	o.drawn = o.drawn[:0]
 	for _, person := range indices {
 		own := o.own[person]
-		o.drawn = append(o.drawn, own[discrete.Below(uint64(len(own)), o.src)])
+		o.drawn = append(o.drawn, own[noise.Below(uint64(len(own)), o.src)])
 	}
 	return o.source.Contributions(o.drawn)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -38,7 +38,7 @@ func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	}
 	return Question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
 		for { // a candidate drawn uniformly is taken with the chance that it has beside the best
-			if j := int(discrete.Below(uint64(len(s.values)), src)); s.falls(j, scale, src) {
+			if j := int(noise.Below(uint64(len(s.values)), src)); s.falls(j, scale, src) {
 				return j
 			}
 		}
@@ -65,7 +65,7 @@ func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 			order[i] = i
 		}
 		for i := range order {
-			j := i + int(discrete.Below(uint64(len(order)-i), src))
+			j := i + int(noise.Below(uint64(len(order)-i), src))
 			order[i], order[j] = order[j], order[i]
 			if s.falls(order[i], scale, src) {
 				return order[i]
@@ -88,27 +88,27 @@ func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
 		noisy := make([]int64, len(s.values))
 		for i, x := range s.values {
-			noisy[i] = saturated(x, discrete.Laplace(scale, src))
+			noisy[i] = saturated(x, noise.Laplace(scale, src))
 		}
 		return greatest(noisy)
 	}}, nil
 }
 
 // falls is true with probability exp(-(best-score)/scale).
-func (s *Scores) falls(j int, scale discrete.Ratio, src *random.Source) bool {
+func (s *Scores) falls(j int, scale noise.Ratio, src *random.Source) bool {
 	// The difference of two int64s is a uint64.
 	behind := uint64(s.best) - uint64(s.values[j])
-	return discrete.ExpCoin(behind, scale.Den, scale.Num, src)
+	return noise.ExpCoin(behind, scale.Den, scale.Num, src)
 }
 
 // scale is width/epsilon rounded up.
-func (s *Scores) scale(epsilon float64) (discrete.Ratio, error) {
+func (s *Scores) scale(epsilon float64) (noise.Ratio, error) {
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		return discrete.Ratio{}, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
+		return noise.Ratio{}, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)
 	}
 	scale := float64(s.width) / epsilon
 	if math.FMA(scale, epsilon, -float64(s.width)) < 0 {
 		scale = math.Nextafter(scale, math.Inf(1))
 	}
-	return times(scale, 1, discrete.MaxScale)
+	return times(scale, 1, noise.MaxScale)
 }

@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -39,11 +39,11 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 	case !(delta > 0 && delta < 1):
 		return Question[Tested]{}, fmt.Errorf("answer: found delta %v, expected in (0, 1)", delta)
 	}
-	ofTest, err := times(2/epsilon, 1+1e-12, discrete.MaxScale)
+	ofTest, err := times(2/epsilon, 1+1e-12, noise.MaxScale)
 	if err != nil {
 		return Question[Tested]{}, err
 	}
-	ofMedian, err := times(2/epsilon, float64(step)*(1+1e-12), discrete.MaxScale)
+	ofMedian, err := times(2/epsilon, float64(step)*(1+1e-12), noise.MaxScale)
 	if err != nil {
 		return Question[Tested]{}, err
 	}
@@ -52,10 +52,10 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 	x := newOrdered(values, low, high)
 	median, distance := x.median(), x.distance(step)
 	return Question[Tested]{accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
-		if saturated(distance, discrete.Laplace(ofTest, src)) < needed {
+		if saturated(distance, noise.Laplace(ofTest, src)) < needed {
 			return Tested{}
 		}
-		return Tested{saturated(median, discrete.Laplace(ofMedian, src)), true}
+		return Tested{saturated(median, noise.Laplace(ofMedian, src)), true}
 	}}, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
@@ -14,30 +13,30 @@ import (
 // DiscreteLaplace asks for the sums with discrete Laplace noise of scale times their L1 bound: ε is
 // 1/scale. The event is accountant.DiscreteLaplace.
 func DiscreteLaplace(s *Sums, scale float64) (Question[[]int64], error) {
-	ratio, err := times(scale, float64(s.reach.l1), discrete.MaxScale)
+	ratio, err := times(scale, float64(s.reach.l1), noise.MaxScale)
 	if err != nil {
 		return Question[[]int64]{}, err
 	}
 	event := accountant.DiscreteLaplace{Scale: scale, Sensitivity: int(s.reach.l1)}
-	return s.with(event, ratio, discrete.Laplace), nil
+	return s.with(event, ratio, noise.Laplace), nil
 }
 
 // Laplace asks for the sums with Laplace noise of scale times their L1 bound, rounded to integers:
 // ε is 1/scale. The event is accountant.Laplace: rounding commutes with adding an integer, so this
 // is a function of what the real mechanism returns.
 func Laplace(s *Sums, scale float64) (Question[[]int64], error) {
-	ratio, err := times(scale, float64(s.reach.l1), discrete.MaxScale)
+	ratio, err := times(scale, float64(s.reach.l1), noise.MaxScale)
 	if err != nil {
 		return Question[[]int64]{}, err
 	}
-	return s.with(accountant.Laplace{Scale: scale}, ratio, discrete.RoundedLaplace), nil
+	return s.with(accountant.Laplace{Scale: scale}, ratio, noise.RoundedLaplace), nil
 }
 
 // DiscreteGaussian asks for the sums with discrete Gaussian noise of noiseMultiplier times their L2
 // bound. The event is accountant.DiscreteGaussian, with the noise that is drawn, which is up to
 // 2^-20 more: less noise is not more costly at every ε on a lattice.
 func DiscreteGaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
-	ratio, err := times(noiseMultiplier, s.reach.l2, discrete.MaxDeviation)
+	ratio, err := times(noiseMultiplier, s.reach.l2, noise.MaxDeviation)
 	if err != nil {
 		return Question[[]int64]{}, err
 	}
@@ -45,7 +44,7 @@ func DiscreteGaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], erro
 	if s.reach.alone {
 		event.Sensitivity = int(s.reach.l1)
 	}
-	return s.with(event, ratio, discrete.Gaussian), nil
+	return s.with(event, ratio, noise.Gaussian), nil
 }
 
 // Gaussian asks for the sums with Gaussian noise of noiseMultiplier times their L2 bound, rounded
@@ -61,7 +60,7 @@ func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 }
 
 // with asks for the sums with independent noise of one law and scale.
-func (s *Sums) with(e accountant.Event, scale discrete.Ratio, law func(discrete.Ratio, *random.Source) int64) Question[[]int64] {
+func (s *Sums) with(e accountant.Event, scale noise.Ratio, law func(noise.Ratio, *random.Source) int64) Question[[]int64] {
 	return Question[[]int64]{e, func(src *random.Source) []int64 {
 		noisy := make([]int64, len(s.values))
 		for i, x := range s.values {
@@ -84,8 +83,8 @@ func addGaussian(values []int64, deviation float64, src *random.Source) []int64 
 }
 
 // times is scale·bound as a ratio, rounded up.
-func times(scale, bound, most float64) (discrete.Ratio, error) {
-	r, err := discrete.RatioUp(productUp(scale, bound), most)
+func times(scale, bound, most float64) (noise.Ratio, error) {
+	r, err := noise.RatioUp(productUp(scale, bound), most)
 	if err != nil {
 		return r, fmt.Errorf("answer: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -23,7 +23,7 @@ type Search struct {
 	self      *Search // the original
 	threshold int64   // with its noise
 	bound     int64
-	noise     discrete.Ratio // of each sum
+	noise     noise.Ratio // of each sum
 	left      int
 	src       *random.Source
 }
@@ -57,16 +57,16 @@ func AboveThreshold(threshold, bound int64, found int, epsilon float64) (Questio
 	}
 	each := 2 * float64(found)
 	share := 1 / (1 + math.Cbrt(each*each)) // of ε₁
-	ofThreshold, err := times(float64(bound)/(epsilon*share), 1+1e-12, discrete.MaxScale)
+	ofThreshold, err := times(float64(bound)/(epsilon*share), 1+1e-12, noise.MaxScale)
 	if err != nil {
 		return Question[*Search]{}, err
 	}
-	ofSums, err := times(each*float64(bound)/(epsilon*(1-share)), 1+1e-12, discrete.MaxScale)
+	ofSums, err := times(each*float64(bound)/(epsilon*(1-share)), 1+1e-12, noise.MaxScale)
 	if err != nil {
 		return Question[*Search]{}, err
 	}
 	return Question[*Search]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) *Search {
-		noisy := saturated(threshold, discrete.Laplace(ofThreshold, src))
+		noisy := saturated(threshold, noise.Laplace(ofThreshold, src))
 		s := &Search{threshold: noisy, bound: bound, noise: ofSums, left: found, src: src}
 		s.self = s
 		return s
@@ -88,7 +88,7 @@ func (s *Search) Above(sum *Sums) (bool, error) {
 	if len(sum.values) != 1 || sum.reach.l1 > s.bound {
 		return false, fmt.Errorf("answer: found %d sums of contributions up to %d, expected one of at most %d", len(sum.values), sum.reach.l1, s.bound)
 	}
-	above := saturated(sum.values[0], discrete.Laplace(s.noise, s.src)) >= s.threshold
+	above := saturated(sum.values[0], noise.Laplace(s.noise, s.src)) >= s.threshold
 	if above {
 		s.left--
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -59,7 +59,7 @@ func (v variant) drawn(flipped bool, zeros, ones int) drawn {
 		if scale == 0 {
 			return 0
 		}
-		return discrete.Laplace(must(discrete.RatioUp(scale, discrete.MaxScale)), src)
+		return noise.Laplace(must(noise.RatioUp(scale, noise.MaxScale)), src)
 	}
 	asked := sums(flipped, zeros, ones)
 	return drawn{draw: func(src *random.Source) int {

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -62,14 +62,14 @@ func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
 	if err := inVotes(scale); err != nil {
 		return Question[int]{}, err
 	}
-	ratio, err := times(scale, finer, discrete.MaxScale)
+	ratio, err := times(scale, finer, noise.MaxScale)
 	if err != nil {
 		return Question[int]{}, err
 	}
 	return Question[int]{accountant.Laplace{Scale: scale / 2}, func(src *random.Source) int {
 		noisy := v.fine()
 		for i := range noisy {
-			noisy[i] = saturated(noisy[i], discrete.RoundedLaplace(ratio, src))
+			noisy[i] = saturated(noisy[i], noise.RoundedLaplace(ratio, src))
 		}
 		return greatest(noisy)
 	}}, nil

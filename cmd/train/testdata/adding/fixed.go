@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -43,7 +43,7 @@ func (s fixedSize) String() string {
 func (s fixedSize) Sample(dst []int, n int, src *random.Source) []int {
 	dst = dst[:0]
 	for i := range n {
-		if int(discrete.Below(uint64(n-i), src)) < s.batch-len(dst) {
+		if int(noise.Below(uint64(n-i), src)) < s.batch-len(dst) {
 			dst = append(dst, i)
 		}
 	}

@@ -1,4 +1,4 @@
-package discrete
+package noise
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 	"dpsgd/internal/slow"
 )
 
-// falseFailure is the probability with which each statistical test here rejects the right law. The
+// lawFalseFailure is the probability with which each statistical test here rejects the right law. The
 // sources are seeded: a test that passes today passes tomorrow.
-const falseFailure = 1e-6
+const lawFalseFailure = 1e-6
 
-// draws is the size of the tests of the laws; the environment variable DPSGD_DRAWS sets another
+// lawDraws is the size of the tests of the laws; the environment variable DPSGD_DRAWS sets another
 // one.
-func draws(t *testing.T) int { return slow.Number(t, "DPSGD_DRAWS", 400_000, 4_000_000) }
+func lawDraws(t *testing.T) int { return slow.Number(t, "DPSGD_DRAWS", 400_000, 4_000_000) }
 
 // pValue is that of Pearson's chi-square test of n draws against chance, over the integers from
 // -reach to reach and what lies beyond; integers that are expected less than ten times are taken
@@ -77,7 +77,7 @@ func gaussianChance(sigma float64) func(n int) float64 {
 // The integers have the laws that are written at their functions. As many draws tell a law that is 5 %
 // wider from them.
 func TestLaws(t *testing.T) {
-	n := draws(t)
+	n := lawDraws(t)
 	for name, law := range map[string]struct {
 		draw   func(Ratio, *random.Source) int64
 		chance func(scale float64) func(n int) float64
@@ -92,13 +92,13 @@ func TestLaws(t *testing.T) {
 				src := random.ForTest(uint64(i))
 				reach := int(20*scale.Float64()) + 20
 				draw := func() int64 { return law.draw(scale, src) }
-				if p := pValue(n, reach, draw, law.chance(scale.Float64())); p < falseFailure {
+				if p := pValue(n, reach, draw, law.chance(scale.Float64())); p < lawFalseFailure {
 					t.Errorf("p-value %v of %d draws", p, n)
 				}
 				if scale.Float64() < 0.5 {
 					return // next to all are 0
 				}
-				if p := pValue(n, reach, draw, law.chance(scale.Float64()*1.05)); p > falseFailure {
+				if p := pValue(n, reach, draw, law.chance(scale.Float64()*1.05)); p > lawFalseFailure {
 					t.Errorf("p-value %v of %d draws for noise that is 5 %% larger", p, n)
 				}
 			})
@@ -109,7 +109,7 @@ func TestLaws(t *testing.T) {
 // Each coin falls as often as it says, over all sizes of the exponent.
 func TestExpCoin(t *testing.T) {
 	src := random.ForTest(9)
-	n := draws(t) / 4
+	n := lawDraws(t) / 4
 	for _, c := range []struct{ a, b, den uint64 }{
 		{0, 5, 7}, {1, 1, 1}, {1, 1, 3}, {5, 1, 2}, {1, 1 << 40, 1 << 41}, {1 << 62, 1 << 20, 1 << 63}, {1 << 40, 1 << 40, 1 << 63},
 		{1, 1, math.MaxUint64}, {math.MaxUint64, 1, math.MaxUint64}, {math.MaxUint64, math.MaxUint64, 1},
@@ -144,7 +144,7 @@ func TestBelow(t *testing.T) {
 			}
 			continue
 		}
-		if p := pValue(200_000, int(n), func() int64 { return int64(Below(n, src)) }, chance); p < falseFailure {
+		if p := pValue(200_000, int(n), func() int64 { return int64(Below(n, src)) }, chance); p < lawFalseFailure {
 			t.Errorf("below %d: p-value %v", n, p)
 		}
 	}
