@@ -6,7 +6,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/data"
-	"dpsgd/internal/discrete"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
 )
@@ -49,7 +49,7 @@ func (s truncated) String() string {
 func (s truncated) Sample(dst []int, n int, src *random.Source) []int {
 	dst = s.Poisson.Sample(dst, n, src)
 	for len(dst) > s.most {
-		at := int(discrete.Below(uint64(len(dst)), src))
+		at := int(noise.Below(uint64(len(dst)), src))
 		dst = slices.Delete(dst, at, at+1)
 	}
 	return dst
