@@ -20,7 +20,7 @@ lint: ## format, vet, staticcheck
 	staticcheck ./...
 
 race: ## the race detector on the packages with goroutines
-	go test -race -short ./accountant ./data ./clip ./release ./internal/... ./perexample ./optimizer ./checkpoints ./checkpoints/safetensors ./cmd/train
+	go test -race -short ./accountant ./data ./clip ./release ./internal/... ./perexample ./optimizer ./checkpoints ./cmd/train
 
 bench: ## private and plain steps of a network, and the kernels
 	go run ./cmd/train bench

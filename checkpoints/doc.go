@@ -1,12 +1,14 @@
 // Package checkpoints keeps a training run on disk: the ledger of what was released, the
-// checkpoints to go on from. Package safetensors below it writes the finished weights.
+// checkpoints to go on from, and the finished weights in files that other programs read. Nothing that ReadModel
+// takes in can execute code. The safetensors format has no checksum: ReadModel refuses every file whose parts do
+// not fit together, but not another finite weight.
 //
 // # Files of a run
 //
 //	runs/datasets.jsonl                       what all runs released, by data set: Datasets
 //	runs/<name>/ledger.jsonl                  the ledger: Journal
 //	runs/<name>/checkpoints/checkpoint-N.ckpt  the state after update N: Save, Load, Latest
-//	runs/<name>/model.safetensors             the weights, for other programs: package safetensors
+//	runs/<name>/model.safetensors             the weights, for other programs: WriteModel, ReadModel
 //
 // All of them are created with permissions 0600, directories with 0700, even if the umask allows
 // more. No file is written through a symbolic link in its place. Nothing that is read can execute

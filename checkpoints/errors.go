@@ -1,10 +1,6 @@
 package checkpoints
 
-import (
-	"errors"
-
-	"dpsgd/checkpoints/internal/floats"
-)
+import "errors"
 
 // Errors to match with errors.Is. The error that wraps one names the file, what was found and what
 // was expected; it may name an index, never a value of a parameter.
@@ -12,7 +8,7 @@ var (
 	// ErrCorrupt: a file is damaged, truncated or not of the format it should have.
 	ErrCorrupt = errors.New("damaged or not in the expected format")
 	// ErrNotFinite: a parameter is NaN or infinite.
-	ErrNotFinite = floats.ErrNotFinite
+	ErrNotFinite = errors.New("value is not finite")
 	// ErrNotRegular: a symbolic link, directory or special file lies where a file is to be written.
 	ErrNotRegular = errors.New("refused")
 	// ErrNoCheckpoint: a directory holds no checkpoint that can be read.

@@ -12,8 +12,6 @@ import (
 	"maps"
 	"slices"
 	"unicode/utf8"
-
-	"dpsgd/checkpoints/internal/floats"
 )
 
 // A State is everything that a stopped run needs to go on, and nothing else.
@@ -85,11 +83,11 @@ func (s *State) validate() error {
 		return fmt.Errorf("found %d ledger entries at step %d, expected one for every step (a checkpoint may lag behind the ledger, never lead)",
 			s.LedgerEntries, s.Step)
 	}
-	if err := floats.RequireFinite("parameters", s.Parameters); err != nil {
+	if err := requireFinite("parameters", s.Parameters); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Slots)) {
-		if err := floats.RequireFinite(fmt.Sprintf("optimizer slot %q", name), s.Slots[name]); err != nil {
+		if err := requireFinite(fmt.Sprintf("optimizer slot %q", name), s.Slots[name]); err != nil {
 			return err
 		}
 	}
@@ -122,11 +120,11 @@ func (s *State) encode(w io.Writer) error {
 	if _, err := hashed.Write(append(prefix, header...)); err != nil {
 		return err
 	}
-	if err := floats.Write(hashed, s.Parameters); err != nil {
+	if err := writeFloats(hashed, s.Parameters); err != nil {
 		return err
 	}
 	for _, slot := range h.Slots {
-		if err := floats.Write(hashed, s.Slots[slot.Name]); err != nil {
+		if err := writeFloats(hashed, s.Slots[slot.Name]); err != nil {
 			return err
 		}
 	}
@@ -204,15 +202,15 @@ func parseStateHeader(header []byte) (stateHeader, error) {
 // state reads the float32 sections, whose lengths must fill data exactly before anything is
 // allocated.
 func (h stateHeader) state(data []byte) (*State, error) {
-	rest := len(data) / floats.Size
+	rest := len(data) / floatSize
 	for _, section := range append([]slotHeader{{"parameters", h.Parameters}}, h.Slots...) {
 		if section.Length < 0 || section.Length > rest {
 			return nil, fmt.Errorf("section %q: found a length of %d values, expected 0 to %d: %w", section.Name, section.Length, rest, ErrCorrupt)
 		}
 		rest -= section.Length
 	}
-	if rest != 0 || len(data)%floats.Size != 0 {
-		return nil, fmt.Errorf("found %d bytes after the last section, expected none: %w", rest*floats.Size+len(data)%floats.Size, ErrCorrupt)
+	if rest != 0 || len(data)%floatSize != 0 {
+		return nil, fmt.Errorf("found %d bytes after the last section, expected none: %w", rest*floatSize+len(data)%floatSize, ErrCorrupt)
 	}
 	s := &State{
 		Step: h.Step, OptimizerStep: h.OptimizerStep, Slots: make(map[string][]float32, len(h.Slots)),
@@ -220,11 +218,11 @@ func (h stateHeader) state(data []byte) (*State, error) {
 	}
 	r := bytes.NewReader(data)
 	var err error
-	if s.Parameters, err = floats.Read(r, h.Parameters); err != nil {
+	if s.Parameters, err = readFloats(r, h.Parameters); err != nil {
 		return nil, err
 	}
 	for _, slot := range h.Slots {
-		if s.Slots[slot.Name], err = floats.Read(r, slot.Length); err != nil {
+		if s.Slots[slot.Name], err = readFloats(r, slot.Length); err != nil {
 			return nil, err
 		}
 	}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"dpsgd/checkpoints/internal/floats"
 )
 
 func sampleState(step int) *State {
@@ -103,7 +101,7 @@ func sealed(version uint32, header string, sections []float32) []byte {
 	b.Write(binary.LittleEndian.AppendUint32(nil, version))
 	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(header))))
 	b.WriteString(header)
-	must(0, floats.Write(&b, sections))
+	must(0, writeFloats(&b, sections))
 	return seal(b.Bytes())
 }
 

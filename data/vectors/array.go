@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"dpsgd/checkpoints/safetensors/header"
+	"dpsgd/checkpoints/safetensors"
 )
 
 // array is a dense array of numbers in a file.
@@ -13,7 +13,7 @@ type array struct {
 	name  string // of the file and, where it holds several, the tensor: for messages
 	shape []int
 
-	element   header.Element
+	element   safetensors.Element
 	backwards bool        // the highest byte of each number comes first
 	byColumns bool        // in column-major order, which is Fortran's; otherwise in row-major order
 	content   io.ReaderAt // the numbers alone

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/checkpoints/safetensors/header"
+	"dpsgd/checkpoints/safetensors"
 )
 
 // NumPy's format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions
@@ -23,10 +23,10 @@ const (
 
 // npyTypes are the types that are read, by their descriptions without the order of bytes, which is
 // the first character: "<" for the lowest first, ">" for the highest, "|" for single bytes.
-var npyTypes = map[string]header.Element{
-	"f2": header.Binary16, "f4": header.Binary32, "f8": header.Binary64, "b1": header.Whole(1, false),
-	"i1": header.Whole(1, true), "i2": header.Whole(2, true), "i4": header.Whole(4, true), "i8": header.Whole(8, true),
-	"u1": header.Whole(1, false), "u2": header.Whole(2, false), "u4": header.Whole(4, false), "u8": header.Whole(8, false),
+var npyTypes = map[string]safetensors.Element{
+	"f2": safetensors.Binary16, "f4": safetensors.Binary32, "f8": safetensors.Binary64, "b1": safetensors.Whole(1, false),
+	"i1": safetensors.Whole(1, true), "i2": safetensors.Whole(2, true), "i4": safetensors.Whole(4, true), "i8": safetensors.Whole(8, true),
+	"u1": safetensors.Whole(1, false), "u2": safetensors.Whole(2, false), "u4": safetensors.Whole(4, false), "u8": safetensors.Whole(8, false),
 }
 
 // openNPY finds the array of a file of NumPy's, which ends where the array does.
@@ -43,7 +43,7 @@ func openNPY(f *os.File) (*array, error) {
 	if err := a.parseNPY(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	count, err := header.Elements(a.shape)
+	count, err := safetensors.Elements(a.shape)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
@@ -108,7 +108,7 @@ func (a *array) parseNPY(text string) error {
 	order, name := descr[:min(1, len(descr))], descr[min(1, len(descr)):]
 	known := false
 	if a.element, known = npyTypes[name]; !known || order != "<" && order != ">" && (order != "|" || a.element.Size > 1) {
-		return fmt.Errorf("found elements %.40s, expected one of %s, behind < or > for the order of bytes", found["descr"], header.NamesOf(npyTypes))
+		return fmt.Errorf("found elements %.40s, expected one of %s, behind < or > for the order of bytes", found["descr"], safetensors.NamesOf(npyTypes))
 	}
 	a.backwards = order == ">"
 	return a.parseShape(found["shape"])

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"dpsgd/checkpoints/safetensors/header"
+	"dpsgd/checkpoints/safetensors"
 )
 
 // The tensors of a file of vectors.
@@ -20,7 +20,7 @@ func openSafetensors(f *os.File) (features, labels *array, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	entries, _, begin, err := header.Read(io.NewSectionReader(f, 0, size), size)
+	entries, _, begin, err := safetensors.Read(io.NewSectionReader(f, 0, size), size)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
@@ -28,7 +28,7 @@ func openSafetensors(f *os.File) (features, labels *array, err error) {
 	for _, e := range entries {
 		found[e.Name] = &array{
 			name: fmt.Sprintf("%s: tensor %q", f.Name(), e.Name), shape: e.Shape,
-			element: header.Types[e.Type], content: io.NewSectionReader(f, begin+e.Begin, e.End-e.Begin),
+			element: safetensors.Types[e.Type], content: io.NewSectionReader(f, begin+e.Begin, e.End-e.Begin),
 		}
 	}
 	for _, name := range []string{featuresTensor, labelsTensor} {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/checkpoints/safetensors/header"
+	"dpsgd/checkpoints/safetensors"
 )
 
 // npy builds a file of NumPy's, version 1.0.
@@ -101,13 +101,13 @@ func TestReadsWhatOthersWrite(t *testing.T) {
 
 func TestIntegersOfEveryType(t *testing.T) {
 	for _, c := range []struct {
-		element header.Element
+		element safetensors.Element
 		bytes   string
 		want    int64
 	}{
-		{header.Whole(1, true), "\x80", -128}, {header.Whole(1, false), "\x80", 128}, {header.Whole(2, true), "\x00\x80", -32768}, {header.Whole(2, false), "\x00\x80", 32768},
-		{header.Whole(4, true), "\xfe\xff\xff\xff", -2}, {header.Whole(4, false), "\xfe\xff\xff\xff", 1<<32 - 2},
-		{header.Whole(8, true), "\xfe\xff\xff\xff\xff\xff\xff\xff", -2}, {header.Whole(8, false), "\x02\x00\x00\x00\x00\x00\x00\x80", math.MinInt64 + 2},
+		{safetensors.Whole(1, true), "\x80", -128}, {safetensors.Whole(1, false), "\x80", 128}, {safetensors.Whole(2, true), "\x00\x80", -32768}, {safetensors.Whole(2, false), "\x00\x80", 32768},
+		{safetensors.Whole(4, true), "\xfe\xff\xff\xff", -2}, {safetensors.Whole(4, false), "\xfe\xff\xff\xff", 1<<32 - 2},
+		{safetensors.Whole(8, true), "\xfe\xff\xff\xff\xff\xff\xff\xff", -2}, {safetensors.Whole(8, false), "\x02\x00\x00\x00\x00\x00\x00\x80", math.MinInt64 + 2},
 	} {
 		if got := c.element.Integer([]byte(c.bytes)); got != c.want {
 			t.Errorf("%q of %+v is %d, expected %d", c.bytes, c.element, got, c.want)

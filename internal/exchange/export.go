@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
-	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -111,9 +110,9 @@ func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	for _, f := range m.Provenance() {
 		about[f.Key] = f.Value
 	}
-	stored := make([]safetensors.Tensor, len(tensors))
+	stored := make([]checkpoints.Tensor, len(tensors))
 	for i, t := range tensors {
-		stored[i] = safetensors.Tensor(t)
+		stored[i] = checkpoints.Tensor(t)
 	}
-	return safetensors.Write(path, stored, about)
+	return checkpoints.WriteModel(path, stored, about)
 }

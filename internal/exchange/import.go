@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
@@ -31,7 +31,7 @@ type Imported struct {
 // tensors are written there, under the names of the network. A file of which nothing fits is an
 // error that matches setup.ErrPlan.
 func Import(path string, c *configs.Config, to string) (Imported, error) {
-	file, about, err := safetensors.Read(path)
+	file, about, err := checkpoints.ReadModel(path)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -60,7 +60,7 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	if to == "" {
 		return i, nil
 	}
-	return i, safetensors.Write(to, renamed, about)
+	return i, checkpoints.WriteModel(to, renamed, about)
 }
 
 // withRun adds what the statement beside the model of a run says of it: a run writes its model before

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/model"
 )
 
@@ -52,7 +52,7 @@ func (f Fits) Missing() (names []string) {
 // its order, takes the first layer of the file that is left and whose tensors have its shapes and
 // last names. The first is by name, numbers in names by their value, as files do not keep the order
 // of layers.
-func Match(m *model.Model, file []safetensors.Tensor) Fits {
+func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 	parameters := m.Export()
 	if fits := byName(parameters, file); fits.Named {
 		return fits
@@ -60,12 +60,12 @@ func Match(m *model.Model, file []safetensors.Tensor) Fits {
 	return byOrder(parameters, file)
 }
 
-func byName(parameters []model.Tensor, file []safetensors.Tensor) Fits {
+func byName(parameters []model.Tensor, file []checkpoints.Tensor) Fits {
 	taken := map[string]bool{}
 	var f Fits
 	for _, p := range parameters {
 		fit := Fit{p.Name, p.Shape, ""}
-		if slices.ContainsFunc(file, func(t safetensors.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {
+		if slices.ContainsFunc(file, func(t checkpoints.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {
 			fit.Tensor, taken[p.Name] = p.Name, true
 		}
 		f.Fits = append(f.Fits, fit)
@@ -75,13 +75,13 @@ func byName(parameters []model.Tensor, file []safetensors.Tensor) Fits {
 	return f
 }
 
-func byOrder(parameters []model.Tensor, file []safetensors.Tensor) Fits {
+func byOrder(parameters []model.Tensor, file []checkpoints.Tensor) Fits {
 	free := layers(file, true)
 	taken := map[string]bool{}
 	var f Fits
-	own := make([]safetensors.Tensor, len(parameters))
+	own := make([]checkpoints.Tensor, len(parameters))
 	for i, p := range parameters {
-		own[i] = safetensors.Tensor(p)
+		own[i] = checkpoints.Tensor(p)
 	}
 	for _, wanted := range layers(own, false) {
 		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
@@ -102,7 +102,7 @@ func byOrder(parameters []model.Tensor, file []safetensors.Tensor) Fits {
 	return f
 }
 
-func unused(file []safetensors.Tensor, taken map[string]bool) []string {
+func unused(file []checkpoints.Tensor, taken map[string]bool) []string {
 	names := []string{}
 	for _, t := range file {
 		if !taken[t.Name] {
@@ -115,7 +115,7 @@ func unused(file []safetensors.Tensor, taken map[string]bool) []string {
 // layer is the tensors whose names agree but for the last word.
 type layer struct {
 	name    string
-	tensors []safetensors.Tensor
+	tensors []checkpoints.Tensor
 }
 
 // module cuts a name before its last word.
@@ -125,7 +125,7 @@ func module(name string) (of, last string) {
 }
 
 // layers groups tensors, in the order in which they appear or by their names.
-func layers(tensors []safetensors.Tensor, sorted bool) (all []layer) {
+func layers(tensors []checkpoints.Tensor, sorted bool) (all []layer) {
 	for _, t := range tensors {
 		name, _ := module(t.Name)
 		i := slices.IndexFunc(all, func(l layer) bool { return l.name == name })
@@ -152,8 +152,8 @@ func (l layer) shapes() string {
 	return strings.Join(texts, " ")
 }
 
-func (l layer) find(last string) safetensors.Tensor {
-	i := slices.IndexFunc(l.tensors, func(t safetensors.Tensor) bool { _, found := module(t.Name); return found == last })
+func (l layer) find(last string) checkpoints.Tensor {
+	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
 	return l.tensors[i]
 }
 
@@ -182,11 +182,11 @@ func words(name string) (words []string) {
 }
 
 // Renamed are the tensors of a file that fit, under the network's names.
-func (f Fits) Renamed(file []safetensors.Tensor) []safetensors.Tensor {
-	var out []safetensors.Tensor
+func (f Fits) Renamed(file []checkpoints.Tensor) []checkpoints.Tensor {
+	var out []checkpoints.Tensor
 	for _, fit := range f.Fits {
-		if i := slices.IndexFunc(file, func(t safetensors.Tensor) bool { return t.Name == fit.Tensor }); fit.Tensor != "" && i >= 0 {
-			out = append(out, safetensors.Tensor{Name: fit.Parameter, Shape: file[i].Shape, Data: file[i].Data})
+		if i := slices.IndexFunc(file, func(t checkpoints.Tensor) bool { return t.Name == fit.Tensor }); fit.Tensor != "" && i >= 0 {
+			out = append(out, checkpoints.Tensor{Name: fit.Parameter, Shape: file[i].Shape, Data: file[i].Data})
 		}
 	}
 	return out

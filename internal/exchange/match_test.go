@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -28,19 +28,19 @@ func start(t *testing.T) *model.Model {
 }
 
 // tensor is one whose values are its number.
-func tensor(name string, number int, shape ...int) safetensors.Tensor {
+func tensor(name string, number int, shape ...int) checkpoints.Tensor {
 	n := 1
 	for _, s := range shape {
 		n *= s
 	}
-	return safetensors.Tensor{Name: name, Shape: shape, Data: slices.Repeat([]float32{float32(number)}, n)}
+	return checkpoints.Tensor{Name: name, Shape: shape, Data: slices.Repeat([]float32{float32(number)}, n)}
 }
 
 // A file with other names fits by order and shape, however its tensors are ordered: conv10 is
 // behind conv2, and what the network does not have is left over.
 func TestMatchByOrder(t *testing.T) {
 	m := start(t)
-	file := []safetensors.Tensor{
+	file := []checkpoints.Tensor{
 		tensor("conv2.weight", 1, 3, 3, 3, 3), tensor("conv2.bias", 2, 3), tensor("conv10.weight", 3, 3, 3, 3, 3), tensor("conv10.bias", 4, 3),
 		tensor("norm.weight", 5, 3), tensor("norm.bias", 6, 3),
 		tensor("o1.weight", 7, 12, 3), tensor("o1.bias", 8, 12), tensor("o2.weight", 9, 1000, 12), tensor("o2.bias", 10, 1000),
@@ -74,7 +74,7 @@ func TestMatchByOrder(t *testing.T) {
 // Names of the network count whatever the order is.
 func TestMatchByName(t *testing.T) {
 	m := start(t)
-	fits := exchange.Match(m, []safetensors.Tensor{tensor("2.weight", 1, 3, 3, 3, 3), tensor("5.weight", 2, 7, 3), tensor("more", 3, 1)})
+	fits := exchange.Match(m, []checkpoints.Tensor{tensor("2.weight", 1, 3, 3, 3, 3), tensor("5.weight", 2, 7, 3), tensor("more", 3, 1)})
 	if !fits.Named || fits.Fits[2].Tensor != "2.weight" || fits.Fits[0].Tensor != "" || !slices.Equal(fits.Unused, []string{"5.weight", "more"}) ||
 		!slices.Equal(fits.Missing(), []string{"0", "2.bias", "3", "5", "6"}) {
 		t.Errorf("found %+v, expected 2.weight alone", fits)

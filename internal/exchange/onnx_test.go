@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -253,7 +253,7 @@ func TestScript(t *testing.T) {
 	if strings.Contains(script, "class TemperedSigmoid") {
 		t.Error("found a class that the network does not use")
 	}
-	tensors, _, err := safetensors.Read(filepath.Join(dir, "mine.safetensors"))
+	tensors, _, err := checkpoints.ReadModel(filepath.Join(dir, "mine.safetensors"))
 	if err != nil || tensors[0].Name != "0.body.0.weight" {
 		t.Errorf("found the tensors %v (%v), expected those of the network", tensors, err)
 	}

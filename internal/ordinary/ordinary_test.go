@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
-	"dpsgd/checkpoints/safetensors"
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
@@ -91,7 +90,7 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	if err != nil || s.Private() || s.Epsilon != statement.NoGuarantee {
 		t.Errorf("privacy.json: %+v, %v", s, err)
 	}
-	_, about, err := safetensors.Read(filepath.Join(r.Run, folder.Model))
+	_, about, err := checkpoints.ReadModel(filepath.Join(r.Run, folder.Model))
 	if err != nil || about["privacy"] != "NOT PRIVATE" {
 		t.Errorf("the model says %v, %v", about, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/accountant"
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/noise"
 	"dpsgd/internal/run"
@@ -84,9 +84,9 @@ func (r *Run) interrupted() error {
 
 // finish writes the model and the statement.
 func (r *Run) finish() error {
-	var beside []safetensors.Tensor
+	var beside []checkpoints.Tensor
 	if r.mean != nil {
-		beside = append(beside, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
+		beside = append(beside, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
 	}
 	if err := r.WriteModel(r.student.model, nil, beside...); err != nil {
 		return err

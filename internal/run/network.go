@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"dpsgd/checkpoints"
-	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
@@ -94,15 +93,15 @@ func (n *Network) Measure(line func() (Metrics, error)) error {
 
 // Write writes the parameters, or their mean, under PyTorch's names and in its layouts, with what the
 // file says of itself, and tensors beside them.
-func (n *Network) Write(about map[string]string, beside ...safetensors.Tensor) error {
+func (n *Network) Write(about map[string]string, beside ...checkpoints.Tensor) error {
 	return n.Mean.InPlaceOf(n.Model.Values, func() error { return n.run.WriteModel(n.Model, about, beside...) })
 }
 
 // WriteModel writes the parameters of a model, see [Network.Write].
-func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...safetensors.Tensor) error {
-	var tensors []safetensors.Tensor
+func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...checkpoints.Tensor) error {
+	var tensors []checkpoints.Tensor
 	for _, t := range m.Export() {
-		tensors = append(tensors, safetensors.Tensor(t))
+		tensors = append(tensors, checkpoints.Tensor(t))
 	}
 	said := map[string]string{"format": "pt"}
 	if r.Config.Features.Any() {
@@ -112,6 +111,6 @@ func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...safe
 		said[key] = value
 	}
 	return r.Keep(Saving{"the model", folder.Model, 4*(len(m.Values)+m.FrozenValues()) + 1<<16, func(dir string) error {
-		return safetensors.Write(filepath.Join(dir, folder.Model), append(tensors, beside...), said)
+		return checkpoints.WriteModel(filepath.Join(dir, folder.Model), append(tensors, beside...), said)
 	}, true})
 }

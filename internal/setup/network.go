@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/random"
@@ -73,7 +73,7 @@ func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	if path == "" {
 		return "", nil
 	}
-	read, _, err := safetensors.Read(path)
+	read, _, err := checkpoints.ReadModel(path)
 	if err != nil {
 		return "", Misfit("model.init", "is %s, expected a file of weights: %v", path, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -82,7 +82,7 @@ func (r *Run) diagnose(took time.Duration) error {
 // writeModel writes the parameters, or their mean, with the mean of features.
 func (r *Run) writeModel() error {
 	if mean := r.features.mean; mean != nil {
-		return r.Write(nil, safetensors.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(mean)}, Data: mean})
+		return r.Write(nil, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(mean)}, Data: mean})
 	}
 	return r.Write(nil)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/books"
@@ -496,7 +496,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 		o := o
 		o.Group = &ordering{Group: g, before: func() {
 			given[0].Data[0]++
-			if err := safetensors.Write(path, given, nil); err != nil {
+			if err := checkpoints.WriteModel(path, given, nil); err != nil {
 				t.Error(err)
 			}
 		}}

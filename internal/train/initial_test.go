@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
@@ -18,9 +18,9 @@ import (
 
 // weights writes initial weights of the network tiny.Convolutional, but for its last layer, in
 // PyTorch's layout.
-func weights(t testing.TB, path string) []safetensors.Tensor {
+func weights(t testing.TB, path string) []checkpoints.Tensor {
 	t.Helper()
-	var tensors []safetensors.Tensor
+	var tensors []checkpoints.Tensor
 	for i, tensor := range prepared(t, tiny.Convolutional, "training.seed=9").Model.Export() {
 		if strings.HasPrefix(tensor.Name, "7.") {
 			continue
@@ -28,9 +28,9 @@ func weights(t testing.TB, path string) []safetensors.Tensor {
 		for j := range tensor.Data {
 			tensor.Data[j] += 0.01 * float32(i+1)
 		}
-		tensors = append(tensors, safetensors.Tensor(tensor))
+		tensors = append(tensors, checkpoints.Tensor(tensor))
 	}
-	if err := safetensors.Write(path, tensors, nil); err != nil {
+	if err := checkpoints.WriteModel(path, tensors, nil); err != nil {
 		t.Fatal(err)
 	}
 	return tensors
@@ -42,9 +42,9 @@ func from(path, trainedOn string) []string {
 }
 
 // modelOf reads the tensors that a run wrote.
-func modelOf(t testing.TB, dir string) []safetensors.Tensor {
+func modelOf(t testing.TB, dir string) []checkpoints.Tensor {
 	t.Helper()
-	tensors, _, err := safetensors.Read(filepath.Join(dir, folder.Model))
+	tensors, _, err := checkpoints.ReadModel(filepath.Join(dir, folder.Model))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestHashOfWeightsIsOfThoseInUse(t *testing.T) {
 	given := weights(t, path)
 	begin := func() string { return prepared(t, from(path, "private")...).Initial }
 	before := begin()
-	write := func(tensors []safetensors.Tensor) {
-		if err := safetensors.Write(path, tensors, map[string]string{"about": "more"}); err != nil {
+	write := func(tensors []checkpoints.Tensor) {
+		if err := checkpoints.WriteModel(path, tensors, map[string]string{"about": "more"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(append(slices.Clone(given), safetensors.Tensor{Name: "7.weight", Shape: []int{3, 8}, Data: make([]float32, 24)}, safetensors.Tensor{Name: "head", Shape: []int{1}, Data: []float32{7}}))
+	write(append(slices.Clone(given), checkpoints.Tensor{Name: "7.weight", Shape: []int{3, 8}, Data: make([]float32, 24)}, checkpoints.Tensor{Name: "head", Shape: []int{1}, Data: []float32{7}}))
 	if begin() != before {
 		t.Error("the hash depends on tensors that are not used")
 	}
@@ -141,7 +141,7 @@ func TestResumeFromWeights(t *testing.T) {
 	})
 	o.Watcher = nil
 	given[0].Data[0]++
-	if err := safetensors.Write(path, given, nil); err != nil {
+	if err := checkpoints.WriteModel(path, given, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "was made with initial weights ") {

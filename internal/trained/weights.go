@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"dpsgd/checkpoints"
-	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
@@ -25,7 +24,7 @@ const MeanOfFeatures = "features.mean"
 // Weights reads the weights that a run has written at its end, and the mean of features, nil where
 // there is none. It holds the file against the sum in the run's statement.
 func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
-	read, about, err := safetensors.Read(filepath.Join(dir, folder.Model))
+	read, about, err := checkpoints.ReadModel(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) && folder.HoldsAny(dir, folder.Statistics) {
 		return nil, nil, fmt.Errorf("%w with a model: %s holds statistics, expected a run that trains", folder.ErrNoRun, dir)
 	}

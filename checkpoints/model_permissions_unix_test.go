@@ -1,6 +1,6 @@
 //go:build unix
 
-package safetensors
+package checkpoints
 
 import (
 	"os"
@@ -11,11 +11,11 @@ import (
 )
 
 // Under a umask that forbids nothing, a model file is still 0600.
-func TestPermissionsUnderUmaskZero(t *testing.T) {
+func TestModelPermissionsUnderUmaskZero(t *testing.T) {
 	old := unix.Umask(0)
 	defer unix.Umask(old)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := Write(path, sampleTensors, nil); err != nil {
+	if err := WriteModel(path, sampleTensors, nil); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(path)

@@ -1,10 +1,4 @@
-// Package safetensors writes and reads model files of the safetensors format
-// (https://github.com/huggingface/safetensors): named tensors of float32 and a table of strings.
-// Other programs read what [Write] makes, and nothing that [Read] takes in can execute code.
-//
-// The format has no checksum: Read refuses every file whose parts do not fit together, but not
-// another finite weight.
-package safetensors
+package checkpoints
 
 import (
 	"bufio"
@@ -12,9 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"dpsgd/checkpoints"
-	"dpsgd/checkpoints/internal/floats"
-	"dpsgd/checkpoints/safetensors/header"
+	"dpsgd/checkpoints/safetensors"
 )
 
 // A Tensor is a named, dense, row-major array. Shape may be empty (a scalar, one element) or hold
@@ -28,40 +20,40 @@ type Tensor struct {
 // elementType is the one that files of models are written with.
 const elementType = "F32"
 
-// Write writes tensors, in the given order, and metadata, in the order of its keys, as a
+// WriteModel writes tensors, in the given order, and metadata, in the order of its keys, as a
 // safetensors file that the reference implementation reads. It is whole or absent (see
-// [checkpoints.WriteFileAtomic]), has permissions 0600, and equal input gives equal bytes.
+// [WriteFileAtomic]), has permissions 0600, and equal input gives equal bytes.
 //
 // Names must be unique, valid UTF-8 and not "__metadata__"; shapes must fit their data; every
-// element must be finite ([checkpoints.ErrNotFinite]). What breaks one of these rules is refused by
+// element must be finite ([ErrNotFinite]). What breaks one of these rules is refused by
 // name before anything is written.
-func Write(path string, tensors []Tensor, metadata map[string]string) error {
+func WriteModel(path string, tensors []Tensor, metadata map[string]string) error {
 	file, err := encode(tensors, metadata)
 	if err != nil {
 		return fmt.Errorf("checkpoints: write %s: %w", path, err)
 	}
-	return checkpoints.WriteFileAtomic(path, file, 0)
+	return WriteFileAtomic(path, file, 0)
 }
 
 // encode checks everything and returns the content of the file.
 func encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
-	entries := make([]header.Entry, len(tensors))
+	entries := make([]safetensors.Entry, len(tensors))
 	offset := int64(0)
 	for i, t := range tensors {
 		size, err := checkTensor(t)
 		if err != nil {
 			return nil, err
 		}
-		entries[i] = header.Entry{Name: t.Name, Type: elementType, Shape: t.Shape, Begin: offset, End: offset + size}
+		entries[i] = safetensors.Entry{Name: t.Name, Type: elementType, Shape: t.Shape, Begin: offset, End: offset + size}
 		offset += size
 	}
-	head, err := header.Format(entries, metadata)
+	head, err := safetensors.Format(entries, metadata)
 	if err != nil {
 		return nil, err
 	}
 	b := bytes.NewBuffer(append(make([]byte, 0, int64(len(head))+offset), head...))
 	for _, t := range tensors {
-		if err := floats.Write(b, t.Data); err != nil {
+		if err := writeFloats(b, t.Data); err != nil {
 			return nil, err
 		}
 	}
@@ -70,31 +62,31 @@ func encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 
 // checkTensor returns the size of a tensor in bytes.
 func checkTensor(t Tensor) (int64, error) {
-	if err := header.CheckName(t.Name); err != nil {
+	if err := safetensors.CheckName(t.Name); err != nil {
 		return 0, err
 	}
-	elements, err := header.Elements(t.Shape)
+	elements, err := safetensors.Elements(t.Shape)
 	if err != nil {
 		return 0, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
 	if elements != int64(len(t.Data)) {
 		return 0, fmt.Errorf("tensor %q: found %d elements, expected %d for shape %v", t.Name, len(t.Data), elements, t.Shape)
 	}
-	return elements * floats.Size, floats.RequireFinite(fmt.Sprintf("tensor %q", t.Name), t.Data)
+	return elements * floatSize, requireFinite(fmt.Sprintf("tensor %q", t.Name), t.Data)
 }
 
-// Read reads a safetensors file and returns its tensors in the order of their data, with
+// ReadModel reads a safetensors file and returns its tensors in the order of their data, with
 // the metadata (nil if the file has none).
 //
-// Elements of the types that [header.Types] has are rounded to float32; other types are refused by
+// Elements of the types that [safetensors.Types] has are rounded to float32; other types are refused by
 // name. It is strict where files have been used to confuse readers: no duplicate or differently
 // spelled keys, no hole, overlap or trailing byte in the data, no overflow in a shape. Elements that
-// are not finite as float32 are refused ([checkpoints.ErrNotFinite]), because a network with one NaN
+// are not finite as float32 are refused ([ErrNotFinite]), because a network with one NaN
 // weight answers NaN to everything.
 // Whatever the file claims, no more is allocated than a small multiple of the file's own size.
-// Damage is reported as [checkpoints.ErrCorrupt].
-func Read(path string) ([]Tensor, map[string]string, error) {
-	f, size, err := checkpoints.OpenRegular(path)
+// Damage is reported as [ErrCorrupt].
+func ReadModel(path string) ([]Tensor, map[string]string, error) {
+	f, size, err := OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,9 +100,9 @@ func Read(path string) ([]Tensor, map[string]string, error) {
 
 // parse reads a file of exactly size bytes.
 func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
-	entries, metadata, _, err := header.Read(r, size)
+	entries, metadata, _, err := safetensors.Read(r, size)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", err, checkpoints.ErrCorrupt)
+		return nil, nil, fmt.Errorf("%w: %w", err, ErrCorrupt)
 	}
 	tensors := make([]Tensor, len(entries))
 	for i, e := range entries {
@@ -122,7 +114,7 @@ func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 		if e.Type != elementType {
 			name += " of " + e.Type + " as " + elementType
 		}
-		if err := floats.RequireFinite(name, data); err != nil {
+		if err := requireFinite(name, data); err != nil {
 			return nil, nil, err
 		}
 		tensors[i] = Tensor{Name: e.Name, Shape: e.Shape, Data: data}
@@ -131,8 +123,8 @@ func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 }
 
 // values reads the elements of a tensor, some at a time.
-func values(r io.Reader, e header.Entry) ([]float32, error) {
-	element := header.Types[e.Type]
+func values(r io.Reader, e safetensors.Entry) ([]float32, error) {
+	element := safetensors.Types[e.Type]
 	data := make([]float32, int(e.End-e.Begin)/element.Size)
 	buffer := make([]byte, 1<<10*element.Size)
 	for rest := data; len(rest) > 0; {

@@ -1,28 +1,28 @@
-package safetensors_test
+package checkpoints_test
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"dpsgd/checkpoints/safetensors"
+	"dpsgd/checkpoints"
 )
 
-func Example() {
+func Example_model() {
 	dir, err := os.MkdirTemp("", "model")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.safetensors")
-	weights := []safetensors.Tensor{
+	weights := []checkpoints.Tensor{
 		{Name: "fc.weight", Shape: []int{1, 2}, Data: []float32{0.5, -0.25}},
 		{Name: "fc.bias", Shape: []int{1}, Data: []float32{0}},
 	}
-	if err := safetensors.Write(path, weights, map[string]string{"epsilon": "2.99"}); err != nil {
+	if err := checkpoints.WriteModel(path, weights, map[string]string{"epsilon": "2.99"}); err != nil {
 		panic(err)
 	}
-	tensors, metadata, err := safetensors.Read(path)
+	tensors, metadata, err := checkpoints.ReadModel(path)
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package safetensors
+package checkpoints
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"dpsgd/checkpoints"
 )
 
 var sampleTensors = []Tensor{
@@ -30,10 +28,10 @@ func TestRoundTrip(t *testing.T) {
 		"without":       nil,
 	} {
 		path := filepath.Join(dir, name)
-		if err := Write(path, sampleTensors, metadata); err != nil {
+		if err := WriteModel(path, sampleTensors, metadata); err != nil {
 			t.Fatal(err)
 		}
-		tensors, gotMetadata, err := Read(path)
+		tensors, gotMetadata, err := ReadModel(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,10 +42,10 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("-0 came back as bits %#x", bits)
 		}
 	}
-	if err := Write(filepath.Join(dir, "none"), nil, nil); err != nil {
+	if err := WriteModel(filepath.Join(dir, "none"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if tensors, _, err := Read(filepath.Join(dir, "none")); err != nil || len(tensors) != 0 {
+	if tensors, _, err := ReadModel(filepath.Join(dir, "none")); err != nil || len(tensors) != 0 {
 		t.Errorf("a file without tensors: %v, %v", tensors, err)
 	}
 }
@@ -61,8 +59,8 @@ func readFile(t *testing.T, path string) []byte {
 	return content
 }
 
-// wantError checks that an error names the path and says what is wrong.
-func wantError(t *testing.T, err error, path, want string) {
+// wantModelError checks that an error names the path and says what is wrong.
+func wantModelError(t *testing.T, err error, path, want string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), "checkpoints: ") || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 		t.Errorf("found error %v, expected one of checkpoints that names %s and says %q", err, path, want)
@@ -72,14 +70,14 @@ func wantError(t *testing.T, err error, path, want string) {
 // What is no file is refused in the words that checkpoints has for it.
 func TestRefusesWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
-	_, _, err := Read(dir)
-	wantError(t, err, dir, "found a directory, expected a regular file")
-	wantError(t, Write(dir, sampleTensors, nil), dir, "found a directory, expected a regular file")
-	if !errors.Is(err, checkpoints.ErrNotRegular) {
+	_, _, err := ReadModel(dir)
+	wantModelError(t, err, dir, "found a directory, expected a regular file")
+	wantModelError(t, WriteModel(dir, sampleTensors, nil), dir, "found a directory, expected a regular file")
+	if !errors.Is(err, ErrNotRegular) {
 		t.Errorf("error %q does not match ErrNotRegular", err)
 	}
 	missing := filepath.Join(dir, "missing")
-	if _, _, err := Read(missing); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := ReadModel(missing); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("found error %v, expected one that matches ErrNotExist", err)
 	}
 }
@@ -96,7 +94,7 @@ const reference = "\x90\x00\x00\x00\x00\x00\x00\x00" +
 func TestMatchesReferenceBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reference")
 	tensors := []Tensor{{"a", []int{1, 2}, []float32{1, 2}}, {"b", nil, []float32{-1}}}
-	if err := Write(path, tensors, map[string]string{"epsilon": "3"}); err != nil {
+	if err := WriteModel(path, tensors, map[string]string{"epsilon": "3"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(readFile(t, path)); got != reference {
@@ -124,7 +122,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		path := filepath.Join(t.TempDir(), "w")
-		wantError(t, Write(path, test.tensors, test.metadata), path, test.want)
+		wantModelError(t, WriteModel(path, test.tensors, test.metadata), path, test.want)
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: a file was written", name)
 		}
@@ -196,9 +194,9 @@ func TestReadRefuses(t *testing.T) {
 			if err := os.WriteFile(path, test.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := Read(path)
-			wantError(t, err, path, test.want)
-			if !errors.Is(err, checkpoints.ErrCorrupt) {
+			_, _, err := ReadModel(path)
+			wantModelError(t, err, path, test.want)
+			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("error %q does not match ErrCorrupt", err)
 			}
 		})
@@ -210,7 +208,7 @@ func TestReadRefusesNonFinite(t *testing.T) {
 		file := raw(`{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8)
 		binary.LittleEndian.PutUint32(file[len(file)-4:], math.Float32bits(float32(v)))
 		_, _, err := parse(bytes.NewReader(file), int64(len(file)))
-		if !errors.Is(err, checkpoints.ErrNotFinite) || !strings.Contains(err.Error(), `tensor "w": element 1 of 2`) {
+		if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), `tensor "w": element 1 of 2`) {
 			t.Errorf("%v: got %v", v, err)
 		}
 	}
@@ -232,12 +230,12 @@ func TestReadAcceptsAnyHeaderOrder(t *testing.T) {
 // Every truncation of a file is refused.
 func TestReadRefusesTruncation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w")
-	if err := Write(path, sampleTensors, nil); err != nil {
+	if err := WriteModel(path, sampleTensors, nil); err != nil {
 		t.Fatal(err)
 	}
 	file := readFile(t, path)
 	for n := range file {
-		if _, _, err := parse(bytes.NewReader(file[:n]), int64(n)); !errors.Is(err, checkpoints.ErrCorrupt) {
+		if _, _, err := parse(bytes.NewReader(file[:n]), int64(n)); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("the first %d of %d bytes: got error %v, want ErrCorrupt", n, len(file), err)
 		}
 	}
@@ -294,7 +292,7 @@ func TestReadConverts(t *testing.T) {
 		"F64": "\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\xf0\x47", // 2^128
 	} {
 		want := `tensor "w" of ` + name + ` as F32: element 1 of 2 is NaN or infinite`
-		if _, err := readTensor(t, name, data); !errors.Is(err, checkpoints.ErrNotFinite) || !strings.Contains(err.Error(), want) {
+		if _, err := readTensor(t, name, data); !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: found error %v, expected %q", name, err, want)
 		}
 	}
@@ -308,7 +306,7 @@ func readTensor(t *testing.T, dtype, data string) ([]float32, error) {
 	if err := os.WriteFile(path, append(file, data...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tensors, _, err := Read(path)
+	tensors, _, err := ReadModel(path)
 	if err != nil {
 		return nil, err
 	}
