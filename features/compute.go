@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/features/store"
 	"dpsgd/internal/kernel"
 )
 
@@ -84,7 +83,7 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 // with 384 filters, 1.5 GB with 1,536.
 const kept = 4
 
-func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
+func paths(cache string, fingerprint Fingerprint) (train, test string) {
 	base := filepath.Join(cache, hex.EncodeToString(fingerprint[:8]))
 	return base + ".train", base + ".test"
 }
@@ -93,16 +92,16 @@ func paths(cache string, fingerprint store.Fingerprint) (train, test string) {
 // damaged or of other pictures counts as none. Both sets have one fingerprint, so numbers tell when
 // one file stands in the place of the other: a test on what was trained on would tell of training
 // examples.
-func cached(cache string, fingerprint store.Fingerprint, trainPictures, testPictures int) *data.Split {
+func cached(cache string, fingerprint Fingerprint, trainPictures, testPictures int) *data.Split {
 	if cache == "" {
 		return nil
 	}
 	trainPath, testPath := paths(cache, fingerprint)
-	train, err := store.Open(trainPath, fingerprint)
+	train, err := Open(trainPath, fingerprint)
 	if err != nil {
 		return nil
 	}
-	test, err := store.Open(testPath, fingerprint)
+	test, err := Open(testPath, fingerprint)
 	if err != nil || train.Len() != trainPictures || test.Len() != testPictures {
 		return nil
 	}
@@ -113,7 +112,7 @@ func cached(cache string, fingerprint store.Fingerprint, trainPictures, testPict
 
 // keep puts both sets into the cache, and removes the sets that were not used for longest. Where
 // there is no room for them, nothing is lost but time.
-func keep(cache string, fingerprint store.Fingerprint, train, test *data.Features) {
+func keep(cache string, fingerprint Fingerprint, train, test *data.Features) {
 	if cache == "" {
 		return
 	}
@@ -121,7 +120,7 @@ func keep(cache string, fingerprint store.Fingerprint, train, test *data.Feature
 	if os.MkdirAll(cache, 0o700) != nil || os.Chmod(cache, 0o700) != nil {
 		return
 	}
-	if store.Save(trainPath, fingerprint, train) != nil || store.Save(testPath, fingerprint, test) != nil {
+	if Save(trainPath, fingerprint, train) != nil || Save(testPath, fingerprint, test) != nil {
 		return
 	}
 	tests, err := filepath.Glob(filepath.Join(cache, "*.test"))

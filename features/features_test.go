@@ -9,7 +9,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/features/drawn"
 	"dpsgd/features/patches"
-	"dpsgd/features/store"
 	"dpsgd/internal/kernel"
 )
 
@@ -120,7 +119,7 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 }
 
 // fingerprint is that of pictures in memory, which can always be read.
-func fingerprint(t *testing.T, r Recipe, pictures *data.Split) store.Fingerprint {
+func fingerprint(t *testing.T, r Recipe, pictures *data.Split) Fingerprint {
 	t.Helper()
 	f, err := r.fingerprint(pictures)
 	if err != nil {
@@ -135,7 +134,7 @@ func TestRecipesAreTold(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	seen := map[store.Fingerprint]string{fingerprint(t, base, split): "base"}
+	seen := map[Fingerprint]string{fingerprint(t, base, split): "base"}
 	other := base
 	other.Seed++
 	fewer := base
@@ -184,7 +183,7 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	single.Transform = &Patches{}
 	*single.Transform.(*Patches) = *base.Transform.(*Patches)
 	single.Transform.(*Patches).Coarse++
-	for what, f := range map[string]store.Fingerprint{
+	for what, f := range map[string]Fingerprint{
 		"test pixel": fingerprint(t, base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprint(t, base, &data.Split{Train: relabelled, Test: split.Test}),
 		"number of coarse filters": fingerprint(t, single, split),
 	} {

@@ -31,7 +31,7 @@ var foreign = map[string]string{
 	"features/drawn/":                "pictures drawn by a seed",
 	"features/flatten/subspace.go":   "where an iteration starts",
 	"features/patches/dictionary.go": "which drawn pictures are taken",
-	"features/store/save.go":         "names of temporary files",
+	"features/cache_save.go":         "names of temporary files",
 	"internal/attack/membership.go":  "which pairs an attack compares",
 	"internal/people/people.go":      "which of a person's examples are kept, by a public seed",
 	"internal/random/":               "this package",

@@ -1,4 +1,4 @@
-package store
+package features
 
 import (
 	"encoding/binary"

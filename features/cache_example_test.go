@@ -1,4 +1,4 @@
-package store_test
+package features_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"dpsgd/data"
-	"dpsgd/features/store"
+	"dpsgd/features"
 )
 
 // Rows are computed where no file has them, and opened where one does.
@@ -20,9 +20,9 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	path, fingerprint := filepath.Join(dir, "train"), store.Fingerprint{1, 2, 3}
+	path, fingerprint := filepath.Join(dir, "train"), features.Fingerprint{1, 2, 3}
 	for range 2 {
-		rows, err := store.Open(path, fingerprint)
+		rows, err := features.Open(path, fingerprint)
 		if err == nil {
 			fmt.Println("opened", rows.Len(), "rows")
 			continue
@@ -33,7 +33,7 @@ func Example() {
 		fmt.Println("computing")
 		rows, err = data.NewFeatures(2, []string{"cat", "dog"}, []uint8{0, 1, 1}, make([]uint16, 6))
 		if err == nil {
-			err = store.Save(path, fingerprint, rows)
+			err = features.Save(path, fingerprint, rows)
 		}
 		if err != nil {
 			fmt.Println(err)
