@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/plans"
 	"dpsgd/cmd/train/internal/shell"
@@ -24,8 +26,26 @@ var waits = map[string]string{
 	"ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
 }
 
+// most are the ten commands that most people need; help shows them first.
+var most = []string{"init", "describe", "run", "resume", "runs", "report", "predict", "export", "ledger", "calibrate"}
+
 // sections lists everything that train can do.
 func sections(a *shell.App) []section {
+	all := append([]section{{title: "Most used"}}, others(a)...)
+	for i := range all {
+		all[i].commands = slices.DeleteFunc(all[i].commands, func(c *cobra.Command) bool {
+			isMost := slices.Contains(most, c.Name())
+			if isMost {
+				all[0].commands = append(all[0].commands, c)
+			}
+			return isMost
+		})
+	}
+	return all
+}
+
+// others are the commands by what they are for.
+func others(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), plans.Command(a, setFlag)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
