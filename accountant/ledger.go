@@ -47,9 +47,7 @@ func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
 func (l *Ledger) Count() int { return l.count }
 
 // Clone returns an independent copy.
-func (l *Ledger) Clone() *Ledger {
-	return &Ledger{entries: slices.Clone(l.entries), count: l.count}
-}
+func (l *Ledger) Clone() *Ledger { return &Ledger{slices.Clone(l.entries), l.count} }
 
 // With returns a copy to which Add has added count releases of e, for asking what they would cost.
 func (l *Ledger) With(e Event, count int) (*Ledger, error) {
