@@ -162,3 +162,18 @@ func TestOldRunsHaveARowEach(t *testing.T) {
 		}
 	}
 }
+
+// The command run carries out any configuration, whatever its kind.
+func TestRunOfEveryKind(t *testing.T) {
+	oldRuns(t)
+	for _, kind := range []string{"examples", "baseline", "labels", "persons", "federated", "pate", "stats"} {
+		if out := succeed(t, "run", kind+".yaml", "--runs-dir", "new"); !strings.Contains(out, "in new/") {
+			t.Errorf("%s: found\n%s\nexpected the folder of a run", kind, out)
+		}
+	}
+	for _, kind := range []string{"pate", "stats"} {
+		if r := command("run", kind+".yaml", "--serve"); r.code != 2 || !strings.Contains(r.err, "found --serve, expected none") {
+			t.Errorf("%s: found exit code %d and %q, expected that there is no page", kind, r.code, r.err)
+		}
+	}
+}

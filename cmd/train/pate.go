@@ -43,13 +43,7 @@ Nothing is drawn, and no ledger is written. So many questions are answered as pr
 			if c.Flags().Changed("votes") {
 				return analyseVotes(a, config, file)
 			}
-			o := pateOptions(a)
-			o.DataDir, o.RunsDir, o.Name = dataDir, runsDir, baseName(args[0])
-			r, err := pate.Create(config, o)
-			if err != nil {
-				return err
-			}
-			return fitPate(a, c, r)
+			return runPate(a, c, config, baseName(args[0]), dataDir, runsDir)
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -78,6 +72,17 @@ func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 			fmt.Fprintf(w, "released        ε of about %s (NOT PRIVATE before the noise of that release is drawn)\n", accountant.RoundUp(*r.EpsilonReleased, 3))
 		}
 	})
+}
+
+// runPate starts a run of teachers.
+func runPate(a *shell.App, c *cobra.Command, config *configs.Config, name, dataDir, runsDir string) error {
+	o := pateOptions(a)
+	o.DataDir, o.RunsDir, o.Name = dataDir, runsDir, name
+	r, err := pate.Create(config, o)
+	if err != nil {
+		return err
+	}
+	return fitPate(a, c, r)
 }
 
 // resumePate goes on with a run of teachers.

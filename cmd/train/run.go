@@ -10,6 +10,7 @@ import (
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/configs/statistics"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
@@ -45,13 +46,19 @@ func runCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// runConfig starts the run of a configuration, or of a preset, and carries it out.
+// runConfig starts the run of a configuration, or of a preset, whatever its kind, and carries it out.
 func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve string, o train.Options) error {
+	if statistics.Asks(name) {
+		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.DataDir, o.RunsDir) })
+	}
 	config, err := configs.Load(name, set)
 	if err != nil {
 		return shell.AsUsage(err)
 	}
 	o.Name = baseName(name)
+	if config.Pate.Any() {
+		return unserved(o, serve, "a run of teachers", func() error { return configs.Placed(runPate(a, c, config, o.Name, o.DataDir, o.RunsDir), name, set) })
+	}
 	if config.Privacy.Ordinary() {
 		if err := ranks.Single(o.Group, "a run without noise on gradients"); err != nil {
 			return err
@@ -66,6 +73,17 @@ func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve 
 		run, err := train.Create(config, o)
 		return run, configs.Placed(err, name, set)
 	})
+}
+
+// unserved carries out what one process does, without a page.
+func unserved(o train.Options, serve, what string, run func() error) error {
+	if serve != "" {
+		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
+	}
+	if err := ranks.Single(o.Group, what); err != nil {
+		return err
+	}
+	return run()
 }
 
 // carryOut starts a run, or goes on with one, and trains.

@@ -35,15 +35,7 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			file, err := stats.Read(args[0], set, given)
-			if err != nil {
-				return shell.AsUsage(err)
-			}
-			r, err := stats.Create(file, statsOptions(a, run.Options{Request: examples.Request{DataDir: dataDir}, RunsDir: runsDir, Name: nameOf(args[0])}))
-			if err != nil {
-				return err
-			}
-			return answerStats(a, c, r)
+			return runStats(a, c, args[0], set, given, dataDir, runsDir)
 		},
 	}
 	dataDirFlag(c, &dataDir)
@@ -65,6 +57,19 @@ func nameOf(path string) string {
 func statsOptions(a *shell.App, o run.Options) stats.Options {
 	o.Warned, o.Waits = a.Warn, a.Waits
 	return stats.Options{Options: o}
+}
+
+// runStats starts a run of statistics.
+func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]statistics.Bounds, dataDir, runsDir string) error {
+	file, err := stats.Read(name, set, bounds)
+	if err != nil {
+		return shell.AsUsage(err)
+	}
+	r, err := stats.Create(file, statsOptions(a, run.Options{Request: examples.Request{DataDir: dataDir}, RunsDir: runsDir, Name: nameOf(name)}))
+	if err != nil {
+		return err
+	}
+	return answerStats(a, c, r)
 }
 
 func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {

@@ -42,6 +42,12 @@ func Load(nameOrPath string, overrides []string, bounds map[string]Bounds) (*Fil
 	return f, err
 }
 
+// Asks says whether what a person names, as in [Load], asks for statistics itself.
+func Asks(nameOrPath string) bool {
+	_, src, err := configs.Open(nameOrPath, slices.Concat(Shipped(), configs.Presets()), "file of statistics")
+	return err == nil && asks(src)
+}
+
 // asks reports whether a file asks for statistics.
 func asks(src []byte) bool {
 	root := source.Read(new(source.Report), source.Start(""), bytes.Clone(src))
