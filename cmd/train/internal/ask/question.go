@@ -99,7 +99,7 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	switch {
 	case r.Unit == labels.Unit && given("relation"):
 		return asked, shell.Usagef("found --relation %s beside the run %s, expected none: its ledger is about %s", q.relation, run, r.Unit)
-	case r.Unit == labels.Unit:
+	case !given("relation"):
 		q.relation = asked.Relation.String()
 	}
 	if !given("accountant") {
