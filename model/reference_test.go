@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -14,10 +15,12 @@ import (
 type reference struct {
 	layers     model.Sequential
 	parameters map[string][]float64
+	// closest is how near another value came to the largest in a window of a max pool.
+	closest float64
 }
 
 func newReference(m *model.Model, layers model.Sequential) *reference {
-	r := &reference{layers, map[string][]float64{}}
+	r := &reference{layers, map[string][]float64{}, math.Inf(1)}
 	for _, t := range m.Export() {
 		wide := make([]float64, len(t.Data))
 		for i, v := range t.Data {
@@ -106,9 +109,11 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 		return x.each(func(x float64) float64 { return l.Scale/(1+math.Exp(-l.InverseTemperature*x)) - l.Offset })
 	case model.MaxPool2D:
 		return pool(x, l.Kernel, l.Stride, l.Padding, func(window []float64, _ int) float64 {
-			largest := math.Inf(-1)
+			largest := slices.Max(window)
 			for _, v := range window {
-				largest = math.Max(largest, v)
+				if v < largest {
+					r.closest = math.Min(r.closest, largest-v)
+				}
 			}
 			return largest
 		})

@@ -85,7 +85,7 @@ func (d *windowDraw) pool() model.Layer {
 // Random convolutions and pools, with both engines: outputs, per-example norms and clipped sums are
 // those of the network written out in float64, and no example adds more than the clip norm.
 func TestRandomWindows(t *testing.T) {
-	for seed := range uint64(slow.Number(t, "DPSGD_WINDOWS", 12, 4000)) {
+	for seed := range uint64(slow.Number(t, "DPSGD_WINDOWS", 12, 1000)) {
 		d := &windowDraw{rand.New(random.Seeded(1000 + seed)), 0, 0, 0}
 		in := model.Input{Height: 1 + d.IntN(8), Width: 1 + d.IntN(8), Channels: []int{1, 2, 3, 4, 6, 8}[d.IntN(6)]}
 		d.height, d.width, d.channels = in.Height, in.Width, in.Channels
@@ -104,6 +104,10 @@ func TestRandomWindows(t *testing.T) {
 	}
 }
 
+// near is a distance between two values in a window at which float32, or a step of the differences, may
+// take the other one for the largest: then the gradient is another one, and nothing is compared.
+const near = 1e-5
+
 // checkWindows compares a network with the same written out.
 func checkWindows(t *testing.T, m *model.Model, r *reference) bool {
 	t.Helper()
@@ -111,6 +115,9 @@ func checkWindows(t *testing.T, m *model.Model, r *reference) bool {
 	in := draw(m, n, 3)
 	want, longest := make([][]float64, n), 0.0
 	for i := range n {
+		if r.logits(in.image(i), m.Input()); r.closest < near {
+			return true
+		}
 		want[i] = r.gradient(m, in.image(i), in.labels[i])
 		longest = max(longest, norm(want[i]))
 	}
