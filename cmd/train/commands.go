@@ -31,17 +31,18 @@ var most = []string{"init", "describe", "run", "resume", "runs", "report", "pred
 
 // sections lists everything that train can do.
 func sections(a *shell.App) []section {
-	all := append([]section{{title: "Most used"}}, others(a)...)
-	for i := range all {
-		all[i].commands = slices.DeleteFunc(all[i].commands, func(c *cobra.Command) bool {
-			isMost := slices.Contains(most, c.Name())
-			if isMost {
-				all[0].commands = append(all[0].commands, c)
+	first, rest := section{title: "Most used"}, others(a)
+	for i, s := range rest {
+		rest[i].commands = nil
+		for _, c := range s.commands {
+			to := &rest[i]
+			if slices.Contains(most, c.Name()) {
+				to = &first
 			}
-			return isMost
-		})
+			to.commands = append(to.commands, c)
+		}
 	}
-	return all
+	return append([]section{first}, rest...)
 }
 
 // others are the commands by what they are for.

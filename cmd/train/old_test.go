@@ -61,18 +61,17 @@ var packageFolder, _ = os.Getwd()
 var oldKinds = []struct {
 	name                string
 	epsilon, loss       float64
-	stopped             bool // whether "stopped" has one, too
-	stoppedEpsilon      float64
+	stoppedEpsilon      float64 // of the one in "stopped"; 0 where there is none
 	resumeIsRefusedWith string
 }{
-	{"examples-1", 2.9999999999999996, 0.16310163461857882, true, 2.0562137022864935, ""},
-	{"baseline-1", math.Inf(1), 0.16350751412683168, true, math.Inf(1), ""},
-	{"labels-1", 0.9986311841607256, 0.42920191772282124, true, 0.9986311841607256, "places of the examples could follow from their labels"},
-	{"persons-1", 2.9999999999998614, 0.22382941855721583, true, 1.9108661827653, ""},
-	{"federated-1", 2.9999999999999964, 0.18437131309183313, true, 1.8705447172316936, ""},
-	{"pate-1", 1.6719116180527123, 0.3004239145032244, true, 0.639603891085394, ""},
-	{"stats-statistics-1", 1.9910616008434918, 0, true, 0.6651521031778401, ""},
-	{"extended-1", 3.3019648526851646, 0.16, false, 0, ""},
+	{"examples-1", 2.9999999999999996, 0.16310163461857882, 2.0562137022864935, ""},
+	{"baseline-1", math.Inf(1), 0.16350751412683168, math.Inf(1), ""},
+	{"labels-1", 0.9986311841607256, 0.42920191772282124, 0.9986311841607256, "places of the examples could follow from their labels"},
+	{"persons-1", 2.9999999999998614, 0.22382941855721583, 1.9108661827653, ""},
+	{"federated-1", 2.9999999999999964, 0.18437131309183313, 1.8705447172316936, ""},
+	{"pate-1", 1.6719116180527123, 0.3004239145032244, 0.639603891085394, ""},
+	{"stats-statistics-1", 1.9910616008434918, 0, 0.6651521031778401, ""},
+	{"extended-1", 3.3019648526851646, 0.16, 0, ""},
 }
 
 // Runs that an earlier version wrote are accounted, evaluated and reported as that version did.
@@ -123,7 +122,7 @@ func TestOldRunsResume(t *testing.T) {
 	oldRuns(t)
 	for _, k := range oldKinds {
 		run := filepath.Join("stopped", k.name)
-		if !k.stopped {
+		if k.stoppedEpsilon == 0 {
 			run = filepath.Join("runs", k.name)
 		} else {
 			checkOldEpsilon(t, run, k.stoppedEpsilon)

@@ -48,11 +48,11 @@ func runCommand(a *shell.App) *cobra.Command {
 
 // runConfig starts the run of a configuration, or of a preset, whatever its kind, and carries it out.
 func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve string, o train.Options) error {
-	if statistics.Asks(name) {
-		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.DataDir, o.RunsDir) })
-	}
 	config, err := configs.Load(name, set)
-	if err != nil {
+	switch {
+	case err != nil && statistics.Asks(name):
+		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.DataDir, o.RunsDir) })
+	case err != nil:
 		return shell.AsUsage(err)
 	}
 	o.Name = baseName(name)

@@ -1,23 +1,14 @@
 package pate
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-
-	"dpsgd/internal/folder"
-)
+import "context"
 
 // study trains the student. First it learns the answers, and what follows from them for the pictures
 // that are like the answered ones; then, in each round of self-training, those of the pool of which
 // it says itself what it was taught. Everything that it sees is public: pictures of the pool, and
 // answers.
 func (r *Run) study(ctx context.Context) error {
-	if err := r.forget(); err != nil {
-		return err
-	}
+	r.Step = 0 // a student that was stopped learns from the beginning, and its last lines count
+	r.OpenMetrics()
 	n, err := newNetwork(r.plan, r.Source.Shape, r.Source.Classes, r.pool, r.pool, r.rest, r.Pool)
 	if err != nil {
 		return err
@@ -46,16 +37,6 @@ func (r *Run) study(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// forget begins the metrics anew: a student that a kill ended learns from the beginning.
-func (r *Run) forget() error {
-	if err := os.Remove(r.Path(folder.Metrics)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("train: %w", err)
-	}
-	r.Step = 0
-	r.OpenMetrics()
-	return nil
 }
 
 // lessons are what the answers say of every picture of the pool, along the graph, and of which

@@ -101,14 +101,15 @@ func teachers(dir string, c *configs.Config, o run.Options, stepped func()) (car
 	}}, nil
 }
 
-// kinds are the jobs that the contract is held by. Those whose steps are in files of their own have no
-// checkpoints.
-var kinds = []struct {
+// kind is a job that the contract is held by.
+type kind struct {
 	name  string
 	begin func(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error)
 	set   []string
-	own   bool // steps are in files of their own
-}{
+	own   bool // steps are in files of their own: there are no checkpoints
+}
+
+var kinds = []kind{
 	{"noisy gradients", noisy, nil, false},
 	{"clients", noisy, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, false},
 	{"baseline", plain, []string{"privacy.none=true"}, false},
@@ -118,24 +119,15 @@ var kinds = []struct {
 		"pate.noise=2", "pate.threshold=5", "pate.threshold_noise=3", "training.batch_size=15"}, true},
 }
 
-// eachKind holds a contract by all kinds: start begins a run, or goes on with that in dir.
-func eachKind(t *testing.T, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
-	t.Helper()
-	eachOf(t, true, contract)
+// withCheckpoints are the kinds whose steps are in checkpoints.
+func withCheckpoints() []kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.own })
 }
 
-// eachWithCheckpoints is eachKind for contracts about checkpoints.
-func eachWithCheckpoints(t *testing.T, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
-	t.Helper()
-	eachOf(t, false, contract)
-}
-
-func eachOf(t *testing.T, all bool, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
+// each holds a contract by some kinds: start begins a run, or goes on with that in dir.
+func each(t *testing.T, kinds []kind, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
 	t.Helper()
 	for _, kind := range kinds {
-		if kind.own && !all {
-			continue
-		}
 		t.Run(kind.name, func(t *testing.T) {
 			o := run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}}
 			contract(t, o, func(dir string, stepped func(), set ...string) (carried, error) {
@@ -179,7 +171,7 @@ func finish(t *testing.T, r carried, err error) {
 
 // A run that is stopped after any of its steps goes on to its end.
 func TestGoesOnAfterEveryStep(t *testing.T) {
-	eachKind(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		dir := ""
 		for parts := 1; ; parts++ {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +201,7 @@ func TestGoesOnAfterEveryStep(t *testing.T) {
 func TestGoesOnFromEveryCheckpoint(t *testing.T) {
 	save := run.SaveState
 	defer func() { run.SaveState = save }()
-	eachWithCheckpoints(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, withCheckpoints(), func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		var killed []string
 		run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 			path, err := save(dir, s)
@@ -248,7 +240,7 @@ func fullDisk(t *testing.T, below string, pause time.Duration) (empty func()) {
 // A disk that stays full ends a run with an error; what was trained is elsewhere, readable by its owner
 // alone, and moved back the run goes on from there.
 func TestFullDiskLosesNothing(t *testing.T) {
-	eachWithCheckpoints(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, withCheckpoints(), func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		elsewhere := t.TempDir()
 		t.Setenv("TMPDIR", elsewhere)
 		r, err := start("", nothing)
@@ -284,7 +276,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 
 // Whoever stops a run that waits for a disk does not wait any longer.
 func TestStopEndsWaiting(t *testing.T) {
-	eachWithCheckpoints(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, withCheckpoints(), func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		t.Setenv("TMPDIR", t.TempDir())
 		ctx, cancel := context.WithCancel(t.Context())
 		waits = func(string) { cancel() }
@@ -303,7 +295,7 @@ func TestStopEndsWaiting(t *testing.T) {
 
 // What the machine has too little memory for is refused before there is a folder.
 func TestMemoryIsRefused(t *testing.T) {
-	eachKind(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		if _, err := start("", nothing, "performance.max_memory=1 MiB"); !errors.Is(err, memory.ErrTooLarge) || folder.HoldsAny(o.RunsDir) {
 			t.Errorf("found %v, expected too little memory and no folder", err)
 		}
@@ -313,7 +305,7 @@ func TestMemoryIsRefused(t *testing.T) {
 // A run whose configuration was changed under it is refused, and so is a second process at work. Nothing
 // is written.
 func TestChangedPlanIsRefused(t *testing.T) {
-	eachKind(t, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := start("", cancel)
 		if err != nil {
