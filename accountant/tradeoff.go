@@ -36,12 +36,12 @@ const (
 	curvePoints = 128
 )
 
-// leastDeltas are those at which the profile may end: what lies beyond moves f by less. An
-// accountant may have no certified answer at the first ones.
+// leastDeltas are the values of δ at which a profile may end, in the order in which they are tried:
+// leaving out smaller ones moves f by less than δ. The accountant may have no certified answer at the first.
 var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
 
-// TradeoffOf is the curve of everything in a ledger, by an  ε at which it has no certified
-// answer are left out. The error is that of its first answer where it has none at all.
+// TradeoffOf returns the trade-off curve of all releases of a ledger. Values of ε at which the accountant
+// has no certified answer are left out; where it has none at all, the error is that of its first answer.
 func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
 	g, delta, err := lastPoint(a, l)
 	if err != nil {

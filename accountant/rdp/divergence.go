@@ -220,8 +220,8 @@ func responseDivergence(e accountant.RandomizedResponse) divergence {
 	return responseRenyi(e.Epsilon(), 1-e.NoiseProbability+e.NoiseProbability/float64(e.Buckets))
 }
 
-// responseRenyi is that of theorems.ResponseRenyi for a truth that has so much chance. No
-// divergence is above ε; rounding might put it there.
+// responseRenyi returns the divergence of randomised response that tells the truth with the chance
+// truth (theorems.ResponseRenyi). It is ε at most; min holds rounding to that.
 func responseRenyi(epsilon, truth float64) divergence {
 	return func(alpha float64) float64 { return min(epsilon, theorems.ResponseRenyi(epsilon, truth, alpha)) }
 }

@@ -13,7 +13,7 @@ type platform struct {
 	debian string   // the architecture of a Debian package, or ""
 }
 
-// platforms are those that are packed.
+// platforms lists the systems for which there are packages.
 //
 // The program is static, so that its wheel runs with the C library of any Linux. What macOS it
 // needs is what Go 1.26 needs (go.dev/wiki/MinimumRequirements).

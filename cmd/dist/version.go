@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// version is what a package says of the source that it was made from.
+// version names the source of a package.
 type version struct {
 	module string    // as Go writes it, such as v0.2.0 or v0.0.0-20260102030405-0123456789ab
 	Time   time.Time // of the commit; the time of every file in a package

@@ -141,7 +141,7 @@ func epsilons(out string) map[string]float64 {
 	return found
 }
 
-// changes are what somebody may do to the files of a folder of runs: other is a path of the same folder.
+// changes lists what somebody may do to a file of a folder of runs; other is some path in it.
 var changes = map[string]func(path, other string, at float64) error{
 	"delete": func(path, _ string, _ float64) error { return os.RemoveAll(path) },
 	"rename": func(path, _ string, _ float64) error { return os.Rename(path, path+"-2") },

@@ -11,7 +11,7 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// limitsOf is what the commands print of the limits of a folder of runs.
+// limitsOf returns the limits of a folder of runs, as the commands print them.
 func limitsOf(t *testing.T, dir string) []limits.State {
 	t.Helper()
 	var shown struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// taskFlags are those by which `train sweep` is a task, or collects.
+// taskFlags make `train sweep` train a part of the trials, or collect what such tasks made.
 type taskFlags struct {
 	trial, shard string
 	Collect      bool

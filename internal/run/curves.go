@@ -145,8 +145,7 @@ func (c *Copies) row(p point) []byte {
 	return []byte(strings.Join(cells, ",") + "\n")
 }
 
-// read returns the points up to a step, in the order of their steps. After a line of an earlier step
-// the run went on from there: what the lines before it said of that step and later ones was lost.
+// read returns the points up to a step, in the order of their steps.
 func read(path string, upTo int) ([]point, error) {
 	content, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -158,10 +157,7 @@ func read(path string, upTo int) ([]point, error) {
 		if !ok {
 			continue // torn by a crash
 		}
-		for len(points) > 0 && points[len(points)-1].step >= p.step {
-			points = points[:len(points)-1]
-		}
-		points = append(points, p)
+		points = behind(points, p, func(p point) int { return p.step })
 	}
 	for len(points) > 0 && points[len(points)-1].step > upTo {
 		points = points[:len(points)-1]

@@ -25,9 +25,8 @@ func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 	return readSteps(filepath.Join(dir, folder.Diagnostics), func(d Diagnostics) int { return d.Step })
 }
 
-// readSteps reads a file of JSON lines that are about steps. A step that ran again after a crash has
-// several lines, of which the last one counts, and with it goes everything that came after the step
-// before. A last line without an end is being written, or was when the process was killed.
+// readSteps reads a file of JSON lines that are about steps. Of a step that ran again after a
+// crash the last line counts, see behind. A last line without an end is being written, or was when the process was killed.
 func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,10 +44,16 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 		if err := json.Unmarshal(text, &line); err != nil {
 			return nil, fmt.Errorf("train: %s:%d: found no JSON object of a step (%w), expected what a run wrote: %w", path, n, err, checkpoints.ErrCorrupt)
 		}
-		for len(lines) > 0 && step(lines[len(lines)-1]) >= step(line) {
-			lines = lines[:len(lines)-1]
-		}
-		lines = append(lines, line)
+		lines = behind(lines, line, step)
 	}
 	return lines, nil
+}
+
+// behind adds a line to those of earlier steps. After a line of an earlier step the run went on from
+// there: what stood of that step and of later ones was lost.
+func behind[Line any](lines []Line, line Line, step func(Line) int) []Line {
+	for len(lines) > 0 && step(lines[len(lines)-1]) >= step(line) {
+		lines = lines[:len(lines)-1]
+	}
+	return append(lines, line)
 }

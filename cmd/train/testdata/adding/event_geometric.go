@@ -9,7 +9,7 @@ type Geometric struct{ Epsilon float64 }
 // String writes the event like its formula.
 func (e Geometric) String() string { return fmt.Sprintf("Geometric(ε=%v)", e.Epsilon) }
 
-// To accountants it is what they know already.
+// Accountants read it as an event that they know.
 func (e Geometric) simplest() (Event, error) { return ApproxDP{Epsilon: e.Epsilon}, nil }
 
 func (e Geometric) seenBy(n int) (Event, error) { return Geometric{float64(n) * e.Epsilon}, nil }
