@@ -126,7 +126,7 @@ func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 		if err != nil {
 			return err
 		}
-		d.Privacy.Unit, d.Privacy.Answer, d.Privacy.TargetEpsilon = labels.Unit, s.Answer(), c.Privacy.Epsilon
+		d.Privacy.Unit, d.Privacy.Answer, d.Privacy.TargetEpsilon = setup.Label, s.Answer(), c.Privacy.Epsilon
 		d.Privacy.Relation, d.Privacy.Method = "replace the label of one", "randomised response; "+s.Method
 	}
 	var err error

@@ -22,28 +22,9 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/configs"
 	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
-	"dpsgd/internal/setup"
 )
-
-// Unit is what is private where labels are, in words.
-const Unit = "the label of one training example"
-
-// UnitOf is what the ε of a configuration is about, in words, where that is not a training example with
-// all that is in it; "" where it is. The ledger of a run with private labels says nothing about examples.
-func UnitOf(c *configs.Config) string {
-	if c.Privacy.Unit == configs.UnitLabel {
-		return Unit
-	}
-	if one, _ := setup.Unit(c); one != example {
-		return one
-	}
-	return ""
-}
-
-var example, _ = setup.Unit(&configs.Config{}) // one training example
 
 // MaxEpsilon is the largest ε of a label: beyond, the chance of an untrue answer is below the 2^-63
 // that answers are drawn with.

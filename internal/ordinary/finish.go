@@ -7,7 +7,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/labels"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -106,7 +105,7 @@ func (r *Run) ofLabels(s *statement.Statement) error {
 		return err
 	}
 	noun := r.Source.Shape.Noun()
-	s.System, s.Unit = "label", labels.Unit
+	s.System, s.Unit = "label", setup.Label
 	s.Answer, s.Method, s.TargetEpsilon, s.Relation = spent.Answer(), spent.Method, r.Config.Privacy.Epsilon, "replace the label of one"
 	s.Neighbours = "two sets with the same " + noun + " that differ in the label of one of them"
 	s.Public = fmt.Sprintf("all %d training %s without their labels, the classes, and everything in the configuration", r.Source.Examples, noun)
@@ -134,7 +133,7 @@ func (r *Run) overview() Overview {
 		Steps: r.phases() * r.steps, ResumedAt: r.ResumedAt, Private: r.Books != nil,
 	}
 	if o.Private {
-		o.Unit, o.Epsilon, o.Truth = labels.Unit, r.Config.Privacy.Epsilon, r.answers.Truth(r.Source.Classes)
+		o.Unit, o.Epsilon, o.Truth = setup.Label, r.Config.Privacy.Epsilon, r.answers.Truth(r.Source.Classes)
 	}
 	return o
 }

@@ -5,7 +5,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/labels"
+	"dpsgd/internal/setup"
 )
 
 // Releases is what a run has released so far, and the budget it was given.
@@ -18,7 +18,7 @@ type Releases struct {
 	Epsilon    float64            // of the budget; 0 for none
 	Delta      float64
 	Accountant string
-	Unit       string // of which the ledger speaks, as labels.UnitOf says
+	Unit       string // of which the ledger speaks, as setup.UnitOf says
 	Warning    string // that something beside the run could not be asked; "" in most cases
 }
 
@@ -42,7 +42,7 @@ func ReadReleases(dir string) (Releases, error) {
 	}
 	claimed, ofClaimed, err := account.Seen(claim.Ledger)
 	return Releases{
-		Run: dir, Ledger: released, Divisor: divisor, Claimed: claimed, OfClaimed: ofClaimed, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Unit: labels.UnitOf(c), Warning: i.Warning,
+		Run: dir, Ledger: released, Divisor: divisor, Claimed: claimed, OfClaimed: ofClaimed, Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Unit: setup.UnitOf(c), Warning: i.Warning,
 	}, err
 }
 
@@ -59,12 +59,12 @@ func (r Releases) Question(u Unknown) Question {
 			q.Made = &Made{r.Ledger, r.Divisor}
 		}
 	}
-	if q.Unit == labels.Unit {
+	if q.Unit == setup.Label {
 		q.Relation = accountant.ReplaceOne
 	}
 	if entries := r.Ledger.Entries(); len(entries) > 0 {
 		q.Step = entries[len(entries)-1].Event
-		if q.Unit == labels.Unit { // the entry of a second stage costs nothing: nothing more is asked in it
+		if q.Unit == setup.Label { // the entry of a second stage costs nothing: nothing more is asked in it
 			q.Step = entries[0].Event
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/labels"
 	"dpsgd/internal/score"
+	"dpsgd/internal/setup"
 )
 
 // pair is a line of a table of two columns.
@@ -42,7 +42,7 @@ func Lead(r *Run) string {
 		return fmt.Sprintf("%s statistics at ε = %s, δ = %g, after %s releases.", count(len(r.Statistics)), up(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
 	}
 	about := ""
-	if unit := labels.UnitOf(r.Config); unit != "" {
+	if unit := setup.UnitOf(r.Config); unit != "" {
 		about = " for " + unit
 	}
 	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g%s, after %s releases.", accuracy, up(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
@@ -65,7 +65,7 @@ func summaryOf(r *Run) []pair {
 	}
 	if r.Releases > 0 {
 		epsilon, delta, by = up(r.Spent.Epsilon), fmt.Sprint(r.Spent.Delta), r.Spent.Accountant
-		unit = cmp.Or(labels.UnitOf(r.Config), "one training example")
+		unit = cmp.Or(setup.UnitOf(r.Config), "one training example")
 	}
 	budget, left := "none", none
 	if r.Config.Privacy.Epsilon > 0 && !r.NotPrivate {

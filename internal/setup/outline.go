@@ -40,7 +40,24 @@ func Unit(c *configs.Config) (one, several string) {
 	case c.Privacy.Unit == configs.UnitPerson:
 		return "one person with all their examples", "persons"
 	}
-	return "one training example", "training examples"
+	return example, "training examples"
+}
+
+const example = "one training example"
+
+// Label is what private labels protect, in words.
+const Label = "the label of one training example"
+
+// UnitOf returns what the ε of a configuration protects, in words, and "" for a training example with
+// all that is in it. The ledger of a run with private labels says nothing about examples.
+func UnitOf(c *configs.Config) string {
+	if c.Privacy.Unit == configs.UnitLabel {
+		return Label
+	}
+	if one, _ := Unit(c); one != example {
+		return one
+	}
+	return ""
 }
 
 // Order is what the places of training examples may depend on, in words. A place decides who meets whom:

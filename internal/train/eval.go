@@ -14,7 +14,6 @@ import (
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/labels"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
@@ -185,7 +184,7 @@ func (t *tested) examine() (score.Examination, error) {
 	e.Close()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
 	if !t.config.Privacy.None {
-		e.Unit, e.TargetEpsilon = labels.UnitOf(t.config), t.config.Privacy.Epsilon
+		e.Unit, e.TargetEpsilon = setup.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
 	e.TestLoss = run.Finite(e.TestLoss)
 	return *e, err

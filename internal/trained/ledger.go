@@ -11,7 +11,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/labels"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
 
@@ -54,11 +54,11 @@ func checkStatement(dir string, c *configs.Config, s *statement.Statement) error
 // refuseOtherUnit holds what the statement says of who is protected, and whether anybody is, against the
 // configuration.
 func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error {
-	found, expected := s.Unit, labels.UnitOf(c)
+	found, expected := s.Unit, setup.UnitOf(c)
 	switch {
 	case c.Privacy.None && s.Private():
 		found, expected = "a guarantee", "none, for privacy.none"
-	case c.Privacy.None || expected == "" || s.Unit == expected && (s.System != "" || expected != labels.Unit):
+	case c.Privacy.None || expected == "" || s.Unit == expected && (s.System != "" || expected != setup.Label):
 		return nil
 	}
 	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)

@@ -9,8 +9,8 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/labels"
 	"dpsgd/internal/questions"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -97,7 +97,7 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	q.warning = r.Warning
 	asked := r.Question(q.unknown)
 	switch {
-	case r.Unit == labels.Unit && given("relation"):
+	case r.Unit == setup.Label && given("relation"):
 		return asked, shell.Usagef("found --relation %s beside the run %s, expected none: its ledger is about %s", q.relation, run, r.Unit)
 	case !given("relation"):
 		q.relation = asked.Relation.String()
