@@ -12,8 +12,8 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/group"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/mpi"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
@@ -35,7 +35,7 @@ func (c call) sameProgram() error {
 }
 
 // tell tells the other ranks something.
-func tell(g group.Group, what any) error {
+func tell(g mpi.Group, what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
 		return fmt.Errorf("ranks: %w", err)
@@ -47,7 +47,7 @@ func tell(g group.Group, what any) error {
 }
 
 // hear takes what rank 0 tells.
-func hear(g group.Group, what any) error {
+func hear(g mpi.Group, what any) error {
 	length := make([]int64, 1)
 	if err := g.Broadcast(bytesOf(length)); err != nil {
 		return err
@@ -65,7 +65,7 @@ func hear(g group.Group, what any) error {
 // Find finds the data of a run, of which this process is rank 0, and has the other ranks find theirs. Where
 // each has examples of its own, source says how many all have together, and bounds where those of each rank
 // begin, as [release.Ranks] wants it.
-func Find(g group.Group, c *configs.Config, r examples.Request) (source *examples.Source, bounds []int, err error) {
+func Find(g mpi.Group, c *configs.Config, r examples.Request) (source *examples.Source, bounds []int, err error) {
 	if g == nil || g.Size() == 1 {
 		source, err = r.Find(c)
 		return source, nil, err
@@ -81,7 +81,7 @@ func Find(g group.Group, c *configs.Config, r examples.Request) (source *example
 }
 
 // find finds the data of any rank.
-func find(g group.Group, c *configs.Config, r examples.Request) (*examples.Source, []int, error) {
+func find(g mpi.Group, c *configs.Config, r examples.Request) (*examples.Source, []int, error) {
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
 		return source, nil, err
@@ -97,7 +97,7 @@ func find(g group.Group, c *configs.Config, r examples.Request) (*examples.Sourc
 }
 
 // boundsOf are the numbers that the examples of each rank begin with, and how many there are.
-func boundsOf(g group.Group, examples int) ([]int, error) {
+func boundsOf(g mpi.Group, examples int) ([]int, error) {
 	counts := make([]int64, g.Size())
 	counts[g.Rank()] = int64(examples)
 	if err := g.Reduce(counts, Gathering); err != nil {
@@ -116,7 +116,7 @@ func boundsOf(g group.Group, examples int) ([]int, error) {
 // apart refuses, on rank 0, examples that two ranks have: each would contribute twice. Every rank calls it
 // with its own. What is compared are salted hashes of 64 bits of what the network sees, without the label;
 // of n examples two different ones have one hash with probability n²/2^65.
-func apart(g group.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Pool) error {
+func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Pool) error {
 	rank := g.Rank()
 	indices := make([]int, own.Len())
 	for i := range indices {

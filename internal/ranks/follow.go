@@ -9,9 +9,9 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/group"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/memory"
+	"dpsgd/internal/mpi"
 	"dpsgd/internal/records"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -21,7 +21,7 @@ import (
 // follower is a rank that adds up its parts of sums for rank 0. It has no folder, no journal and no
 // noise.
 type follower struct {
-	group   group.Group
+	group   mpi.Group
 	bounds  []int // of the examples of each rank, where it has its own
 	model   *model.Model
 	work    records.Work
@@ -33,7 +33,7 @@ type follower struct {
 
 // Follow does what rank 0 of the group says until that has enough. Its data is that of the request, on
 // the threads that choose returns for the configuration of rank 0. The error says which rank it is of.
-func Follow(g group.Group, request examples.Request, threads func(*configs.Config) int) error {
+func Follow(g mpi.Group, request examples.Request, threads func(*configs.Config) int) error {
 	f := &follower{group: g}
 	err := f.follow(request, threads)
 	if f.work.Pool != nil {
@@ -173,7 +173,7 @@ func (f *follower) step(m message) error {
 
 // reducer is a rank that is not the first among [release.Ranks].
 type reducer struct {
-	group.Group
+	mpi.Group
 	bounds []int
 }
 

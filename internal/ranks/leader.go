@@ -8,15 +8,15 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/group"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/mpi"
 	"dpsgd/release"
 )
 
 // Leader is rank 0 among the ranks of a group, from the moment at which all of them are ready: what the
 // door of a run adds up its sums with.
 type Leader struct {
-	group.Group
+	mpi.Group
 	Run
 	Processes []int64   // number of the process of each rank, which launchers name
 	shared    time.Time // when the sample of the step was told
@@ -47,7 +47,7 @@ const slower = 20
 
 // Lead tells the other ranks of a group what the run is, and waits until they are ready. Ranks that find
 // other data than rank 0 end the group, and so do ranks with the same where each has its own.
-func Lead(g group.Group, o Orders, r Run) (*Leader, error) {
+func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 	if err := o.sign(r.Source, r.Train, r.Own, r.Pool); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Lead(g group.Group, o Orders, r Run) (*Leader, error) {
 func (l *Leader) Bounds() []int { return l.Own }
 
 // ready is what a rank says when it has its data: the number of its process, in its place.
-func ready(g group.Group) []int64 {
+func ready(g mpi.Group) []int64 {
 	processes := make([]int64, g.Size())
 	processes[g.Rank()] = int64(os.Getpid())
 	return processes

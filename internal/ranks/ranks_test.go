@@ -11,8 +11,8 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/internal/examples"
-	"dpsgd/internal/group"
-	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/tiny"
 )
 
@@ -132,7 +132,7 @@ func TestNoExampleIsOnTwoRanks(t *testing.T) {
 		"on all":                  {[]*data.Images{own(0), own(0), own(0)}, "rank 0 and rank 1"},
 		"one, all others are not": {[]*data.Images{own(0), own(1), own(2)}, ""},
 	} {
-		members, found := grouptest.Local(len(c.sets)), make([]error, len(c.sets))
+		members, found := mpitest.Local(len(c.sets)), make([]error, len(c.sets))
 		var others sync.WaitGroup
 		for rank, g := range members {
 			others.Go(func() {
@@ -188,7 +188,7 @@ func TestPhysicalBatchesFit(t *testing.T) {
 
 // asked keeps how long a sum was waited for.
 type asked struct {
-	group.Group
+	mpi.Group
 	patience time.Duration
 }
 

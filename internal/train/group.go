@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 	"dpsgd/internal/ranks"
 	"dpsgd/internal/setup"
 	"dpsgd/optimizer"
@@ -47,7 +47,7 @@ type processes struct {
 }
 
 // lead makes this process rank 0 of the run's group, and waits for the others.
-func (r *Run) lead(g group.Group) error {
+func (r *Run) lead(g mpi.Group) error {
 	r.together.ranks = 1
 	if g == nil || g.Size() == 1 {
 		return nil

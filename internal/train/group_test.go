@@ -18,8 +18,8 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/group"
-	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
@@ -28,15 +28,15 @@ import (
 
 // together runs lead as rank 0 of so many ranks in this process, whose others follow, and returns what
 // the others ended with.
-func together(t *testing.T, size int, source *data.Split, lead func(group.Group)) []error {
+func together(t *testing.T, size int, source *data.Split, lead func(mpi.Group)) []error {
 	t.Helper()
 	return apart(t, slices.Repeat([]*data.Split{source}, size), lead)
 }
 
 // apart is together with data of its own for each rank.
-func apart(t *testing.T, sources []*data.Split, lead func(group.Group)) []error {
+func apart(t *testing.T, sources []*data.Split, lead func(mpi.Group)) []error {
 	t.Helper()
-	members, errs := grouptest.Local(len(sources)), make([]error, len(sources))
+	members, errs := mpitest.Local(len(sources)), make([]error, len(sources))
 	var others sync.WaitGroup
 	for _, g := range members[1:] {
 		others.Go(func() {
@@ -101,7 +101,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 			sizes = []int{3} // each rank computes them
 		}
 		for _, size := range sizes {
-			errs := together(t, size, o.Source, func(g group.Group) {
+			errs := together(t, size, o.Source, func(g mpi.Group) {
 				o := o
 				o.Group = g
 				r, err := prepare(c, o)
@@ -165,7 +165,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alone.Pool.Close()
-	errs := apart(t, parts, func(g group.Group) {
+	errs := apart(t, parts, func(g mpi.Group) {
 		r, err := prepare(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir})
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	}
 	whole := train(t, o)
 	var result Result
-	errs = apart(t, parts, func(g group.Group) {
+	errs = apart(t, parts, func(g mpi.Group) {
 		r, err := Create(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir})
 		if err != nil {
 			t.Fatal(err)
@@ -238,7 +238,7 @@ func TestDataOfTheirOwnRefused(t *testing.T) {
 	} {
 		o := Options{Source: c.sources[0], RunsDir: filepath.Join(t.TempDir(), "runs")}
 		var found error
-		errs := apart(t, c.sources, func(g group.Group) {
+		errs := apart(t, c.sources, func(g mpi.Group) {
 			o.Group = g
 			var r *Run
 			if r, found = Create(tiny.Parse(t, append(slices.Clone(ownData), c.overrides...)...), o); found == nil {
@@ -282,7 +282,7 @@ func setMean(t *testing.T, r *Run) {
 // ofGroup trains with so many ranks.
 func ofGroup(t *testing.T, size int, o Options, start func(Options) (*Run, error), during func(*Run)) (result Result) {
 	t.Helper()
-	errs := together(t, size, o.Source, func(g group.Group) {
+	errs := together(t, size, o.Source, func(g mpi.Group) {
 		o.Group = g
 		r, err := start(o)
 		if err != nil {
@@ -350,7 +350,7 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 	var result Result
 	for i, size := range []int{1, 3, 2, 1} {
 		stop, cancel := context.WithCancel(context.Background())
-		errs := together(t, size, o.Source, func(g group.Group) {
+		errs := together(t, size, o.Source, func(g mpi.Group) {
 			o := o
 			o.Group, o.Watcher = g, hooks{stepped: func(p Progress) {
 				if p.Step == 3*(i+1) && i < 3 {
@@ -407,7 +407,7 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 		o.Watcher = w
 		return create(t, tiny.Parse(t, "run.checkpoint_every=1000"), o)
 	})
-	together(t, 2, o.Source, func(g group.Group) {
+	together(t, 2, o.Source, func(g mpi.Group) {
 		o := o
 		o.Group, o.Watcher = g, hooks{stepped: func(Progress) { g.Abort(1) }}
 		r, err := Open(stopped.Run, o)
@@ -415,7 +415,7 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if _, err := r.Fit(context.Background()); !errors.Is(err, group.ErrLost) {
+		if _, err := r.Fit(context.Background()); !errors.Is(err, mpi.ErrLost) {
 			t.Errorf("found %v, expected the error of a group that has ended", err)
 		}
 	})
@@ -448,7 +448,7 @@ func TestRanksOfFeaturesAndClients(t *testing.T) {
 // A rank with other data ends the group by name, before anything is written.
 func TestOtherDataOnOneRank(t *testing.T) {
 	o := options(t)
-	members := grouptest.Local(2)
+	members := mpitest.Local(2)
 	other := make(chan error)
 	go func() {
 		err := Follow(Options{Group: members[1], Source: tiny.Source(t, tiny.Examples-1)})
@@ -457,7 +457,7 @@ func TestOtherDataOnOneRank(t *testing.T) {
 	}()
 	o.Group = members[0]
 	r, err := Create(tiny.Parse(t), o)
-	if !errors.Is(err, group.ErrLost) {
+	if !errors.Is(err, mpi.ErrLost) {
 		t.Errorf("found %v, expected the error of a group that has ended", err)
 	}
 	if err == nil {
@@ -474,7 +474,7 @@ func TestOtherDataOnOneRank(t *testing.T) {
 // ordering is a rank 0 that does something before it gives its orders, which are what it says after the
 // length and the text of the configuration.
 type ordering struct {
-	group.Group
+	mpi.Group
 	said   int
 	before func()
 }
@@ -492,7 +492,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.safetensors")
 	given := weights(t, path)
 	o := options(t)
-	errs := together(t, 2, o.Source, func(g group.Group) {
+	errs := together(t, 2, o.Source, func(g mpi.Group) {
 		o := o
 		o.Group = &ordering{Group: g, before: func() {
 			given[0].Data[0]++
@@ -500,7 +500,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 				t.Error(err)
 			}
 		}}
-		if _, err := prepare(tiny.Parse(t, from(path, "public")...), o); !errors.Is(err, group.ErrLost) {
+		if _, err := prepare(tiny.Parse(t, from(path, "public")...), o); !errors.Is(err, mpi.ErrLost) {
 			t.Errorf("found %v, expected the error of a group that has ended", err)
 			g.Abort(1)
 		}
@@ -513,7 +513,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 // Diagnostics, which rank 0 would write of its own part alone, are refused.
 func TestRanksRefuseDiagnostics(t *testing.T) {
 	o := options(t)
-	o.Group = grouptest.Local(2)[0]
+	o.Group = mpitest.Local(2)[0]
 	if _, err := Create(tiny.Parse(t, "run.private_diagnostics=true"), o); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), "run.private_diagnostics") {
 		t.Errorf("found %v, expected the key that several ranks do not take", err)
 	}
@@ -521,7 +521,7 @@ func TestRanksRefuseDiagnostics(t *testing.T) {
 
 // silentAfter is a rank that does not bring its part of the sums after the first so many.
 type silentAfter struct {
-	group.Group
+	mpi.Group
 	sums int
 	ends chan struct{}
 }
@@ -529,7 +529,7 @@ type silentAfter struct {
 func (s *silentAfter) Reduce(values []int64, patience time.Duration) error {
 	if s.sums--; s.sums < 0 {
 		<-s.ends
-		return group.ErrLost
+		return mpi.ErrLost
 	}
 	return s.Group.Reduce(values, patience)
 }
@@ -538,8 +538,8 @@ func (s *silentAfter) Reduce(values []int64, patience time.Duration) error {
 // without that rank.
 func TestRankThatHangs(t *testing.T) {
 	o := options(t)
-	members, ends, ended := grouptest.Local(3), make(chan struct{}), make(chan error, 2)
-	for _, g := range []group.Group{members[1], &silentAfter{members[2], 5, ends}} { // one of them says that it is ready
+	members, ends, ended := mpitest.Local(3), make(chan struct{}), make(chan error, 2)
+	for _, g := range []mpi.Group{members[1], &silentAfter{members[2], 5, ends}} { // one of them says that it is ready
 		go func() { ended <- Follow(Options{Group: g, Source: o.Source}) }()
 	}
 	o.Group, o.Patience = members[0], 200*time.Millisecond
@@ -548,7 +548,7 @@ func TestRankThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Fit(context.Background())
-	var missing *group.Missing
+	var missing *mpi.Missing
 	if !errors.As(err, &missing) || !slices.Equal(missing.Ranks, []int{2}) {
 		t.Errorf("found %v, expected that rank 2 is missing", err)
 	}

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/internal/group"
-	"dpsgd/internal/group/grouptest"
-	"dpsgd/internal/group/mpi"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/tiny"
 )
 
@@ -26,7 +25,7 @@ const (
 
 // overMPI are samples and a configuration of which the bits of sums are compared, for a rank of a group or a
 // process that is alone.
-func overMPI(t *testing.T, g group.Group) (o Options, overrides []string, samples [][]int) {
+func overMPI(t *testing.T, g mpi.Group) (o Options, overrides []string, samples [][]int) {
 	samples = [][]int{{}, {7}, {0, 1, 2, 5, 8, 13, 21, 34, 55, 89, 144, 233}, nil}
 	for i := range tiny.Examples {
 		samples[3] = append(samples[3], i)
@@ -42,7 +41,7 @@ func overMPI(t *testing.T, g group.Group) (o Options, overrides []string, sample
 }
 
 // said is what a process says of sums and of a run, line by line.
-func said(t *testing.T, g group.Group) []string {
+func said(t *testing.T, g mpi.Group) []string {
 	o, overrides, samples := overMPI(t, g)
 	c := tiny.Parse(t, overrides...)
 	r, err := prepare(c, o)
@@ -99,9 +98,9 @@ func TestAsRank(t *testing.T) {
 // of the same samples are those of one process, bit for bit, and a run has its events, its ledger and its ε.
 func TestRanksOfMPIAreOneProcess(t *testing.T) {
 	expected := said(t, nil)
-	for _, l := range grouptest.Launchers(t) {
+	for _, l := range mpitest.Launchers(t) {
 		for size, data := range map[int]string{1: withAll, 2: withAll, 3: withSome, 4: withAll} {
-			c := l.Start(t.Context(), grouptest.Part{Ranks: size, Command: []string{os.Args[0], "-test.run", "^TestAsRank$"}})
+			c := l.Start(t.Context(), mpitest.Part{Ranks: size, Command: []string{os.Args[0], "-test.run", "^TestAsRank$"}})
 			c.Env = append(c.Env, asRank+"="+data)
 			text, err := c.CombinedOutput()
 			var found []string

@@ -13,7 +13,7 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 	"dpsgd/internal/ranks"
 	"dpsgd/internal/records"
 	"dpsgd/internal/run"
@@ -50,7 +50,7 @@ type Options struct {
 
 	// Group is the processes that add up the run's sums together, of which this one is rank 0; nil is
 	// this one alone.
-	Group group.Group
+	Group mpi.Group
 	// Patience is how long to wait at least for another rank; 0 is ranks.Patience.
 	Patience time.Duration
 

@@ -19,7 +19,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/slow"
 )
 
@@ -60,7 +60,7 @@ type job struct {
 const steps = 150
 
 // start starts a job of three ranks.
-func start(t *testing.T, l grouptest.Launcher, parts ...grouptest.Part) *job {
+func start(t *testing.T, l mpitest.Launcher, parts ...mpitest.Part) *job {
 	t.Helper()
 	file, err := program()
 	if err != nil {
@@ -68,13 +68,13 @@ func start(t *testing.T, l grouptest.Launcher, parts ...grouptest.Part) *job {
 	}
 	j := &job{t: t, program: file, runs: t.TempDir(), ended: make(chan struct{})}
 	if len(parts) == 0 {
-		parts = []grouptest.Part{{Ranks: 3, Command: j.command()}}
+		parts = []mpitest.Part{{Ranks: 3, Command: j.command()}}
 	}
 	j.launch(l, parts...)
 	return j
 }
 
-func (j *job) launch(l grouptest.Launcher, parts ...grouptest.Part) {
+func (j *job) launch(l mpitest.Launcher, parts ...mpitest.Part) {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	j.t.Cleanup(cancel)
@@ -196,8 +196,8 @@ func (j *job) resumed() int {
 }
 
 // each runs a test under every launcher.
-func each(t *testing.T, test func(t *testing.T, l grouptest.Launcher)) {
-	for i, l := range grouptest.Launchers(t) {
+func each(t *testing.T, test func(t *testing.T, l mpitest.Launcher)) {
+	for i, l := range mpitest.Launchers(t) {
 		if i > 0 && !slow.Asked() {
 			break // the others behave alike, and each test takes a while
 		}
@@ -208,7 +208,7 @@ func each(t *testing.T, test func(t *testing.T, l grouptest.Launcher)) {
 // A rank that is killed ends the job; its number is said, no process stays, and the run goes on with at most
 // one step of its budget lost.
 func TestKilledRankEndsTheJob(t *testing.T) {
-	each(t, func(t *testing.T, l grouptest.Launcher) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		for _, rank := range []int{0, 2} {
 			j := start(t, l)
 			j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
@@ -225,7 +225,7 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 
 // Without its launcher no rank stays.
 func TestKilledLauncherLeavesNoRank(t *testing.T) {
-	each(t, func(t *testing.T, l grouptest.Launcher) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		j := start(t, l)
 		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 		j.launched.Process.Kill()
@@ -238,7 +238,7 @@ func TestKilledLauncherLeavesNoRank(t *testing.T) {
 
 // A rank that hangs is named by rank 0 when its patience is over, and all end.
 func TestHangingRankIsNamed(t *testing.T) {
-	each(t, func(t *testing.T, l grouptest.Launcher) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		j := start(t, l)
 		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 		syscall.Kill(j.alive()[1], syscall.SIGSTOP)
@@ -251,7 +251,7 @@ func TestHangingRankIsNamed(t *testing.T) {
 
 // A signal ends the job after the step, saved; nothing is lost, with any number of ranks.
 func TestSignalSavesTheJob(t *testing.T) {
-	each(t, func(t *testing.T, l grouptest.Launcher) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		j := start(t, l)
 		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 		syscall.Kill(j.alive()[0], syscall.SIGTERM)
@@ -260,7 +260,7 @@ func TestSignalSavesTheJob(t *testing.T) {
 			t.Errorf("the ledger holds %d events and the checkpoint step %d, expected as many", events, saved)
 		}
 		j.ended, j.out = make(chan struct{}), bytes.Buffer{}
-		j.launch(l, grouptest.Part{Ranks: 2, Command: []string{j.program, "resume", j.run()}})
+		j.launch(l, mpitest.Part{Ranks: 2, Command: []string{j.program, "resume", j.run()}})
 		j.over("all planned steps ran")
 		if j.events() != steps || j.saved() != steps {
 			t.Errorf("found %d events and a checkpoint of step %d, expected %d", j.events(), j.saved(), steps)
@@ -270,7 +270,7 @@ func TestSignalSavesTheJob(t *testing.T) {
 
 // A rank with another program, or with other data, is named before anything is written.
 func TestOtherRankIsNamed(t *testing.T) {
-	each(t, func(t *testing.T, l grouptest.Launcher) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		file, err := program()
 		if err != nil {
 			t.Fatal(err)
@@ -285,12 +285,12 @@ func TestOtherRankIsNamed(t *testing.T) {
 		}
 		runs := t.TempDir()
 		command := func(program string) []string { return []string{program, "run", "--runs-dir", runs} }
-		j := start(t, l, grouptest.Part{Ranks: 1, Command: command(file)}, grouptest.Part{Ranks: 1, Command: command(other)})
+		j := start(t, l, mpitest.Part{Ranks: 1, Command: command(file)}, mpitest.Part{Ranks: 1, Command: command(other)})
 		j.over("rank 1 of 2: ranks: found a program")
 
 		here, there := table(t, 1), table(t, 2)
 		command = func(string) []string { return []string{file, "run", "table.yaml", "--runs-dir", runs} }
-		j = start(t, l, grouptest.Part{Ranks: 1, Folder: here, Command: command("")}, grouptest.Part{Ranks: 1, Folder: there, Command: command("")})
+		j = start(t, l, mpitest.Part{Ranks: 1, Folder: here, Command: command("")}, mpitest.Part{Ranks: 1, Folder: there, Command: command("")})
 		j.over("rank 1 of 2: ranks: found other training examples")
 		if found, _ := os.ReadDir(runs); len(found) > 0 {
 			t.Errorf("found %v in the folder of runs, expected nothing", found)
@@ -333,7 +333,7 @@ func TestFullDiskOnRankZero(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("skipped: only root can mount a disk that is small")
 	}
-	each(t, func(t *testing.T, l grouptest.Launcher) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		disk := t.TempDir()
 		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=3m"); err != nil {
 			t.Skipf("skipped: found no right to mount a small disk: %v", err)
@@ -344,7 +344,7 @@ func TestFullDiskOnRankZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := &job{t: t, program: file, runs: disk, ended: make(chan struct{})}
-		j.launch(l, grouptest.Part{Ranks: 3, Command: j.command()})
+		j.launch(l, mpitest.Part{Ranks: 3, Command: j.command()})
 		j.await("some steps", func() bool { return j.events() > 20 })
 		filler := filepath.Join(disk, "filler")
 		os.WriteFile(filler, make([]byte, 4<<20), 0o600) // as much as there is room for

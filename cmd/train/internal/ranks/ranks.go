@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 
 	"github.com/spf13/cobra"
 )
@@ -21,7 +21,7 @@ var shared = []string{"train", "train run", "train resume", "train version", "tr
 
 // Refuse is the error of a command that every rank would carry out for itself.
 func Refuse(c *cobra.Command) error {
-	size, by, ok := group.Launched()
+	size, by, ok := mpi.Launched()
 	if !ok {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 	"dpsgd/internal/train"
 )
 
@@ -28,7 +28,7 @@ func Together(a *shell.App, o train.Options, lead func(train.Options) error) err
 		return lead(o)
 	}
 	o.Group = g
-	runtime.GOMAXPROCS(group.Threads())
+	runtime.GOMAXPROCS(mpi.Threads())
 	a.IsRank(g.Rank())
 	if g.Rank() > 0 {
 		err = train.Follow(o)
@@ -55,7 +55,7 @@ func patienceOf(text string) (time.Duration, error) {
 }
 
 // Single refuses a group for a run that one process carries out.
-func Single(g group.Group, what string) error {
+func Single(g mpi.Group, what string) error {
 	if g == nil || g.Size() == 1 {
 		return nil
 	}

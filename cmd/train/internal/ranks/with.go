@@ -5,13 +5,12 @@ package ranks
 import (
 	"os"
 
-	"dpsgd/internal/group"
-	"dpsgd/internal/group/mpi"
+	"dpsgd/internal/mpi"
 )
 
 // Join is the group that this process was started in, or nil where it was started alone.
-func Join() (group.Group, error) {
-	if _, _, ok := group.Launched(); ok || os.Getenv("DPSGD_MPI") != "" {
+func Join() (mpi.Group, error) {
+	if _, _, ok := mpi.Launched(); ok || os.Getenv("DPSGD_MPI") != "" {
 		return mpi.Join()
 	}
 	return nil, nil

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 )
 
 // Join is nil where this process was started alone. One of several ranks goes on as the program that
 // speaks MPI, with the same command line.
-func Join() (group.Group, error) {
-	size, by, ok := group.Launched()
+func Join() (mpi.Group, error) {
+	size, by, ok := mpi.Launched()
 	if !ok {
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 
 	"github.com/spf13/cobra"
 )
@@ -56,7 +56,7 @@ func (a *App) Display() Display {
 		w = a.Err
 	}
 	d := Display{W: w, Bars: Is(w) && os.Getenv("TERM") != "dumb", Colours: Colours(w)}
-	if _, _, launched := group.Launched(); launched {
+	if _, _, launched := mpi.Launched(); launched {
 		d.Bars, d.Colours = false, false // some launchers give ranks a terminal whose output goes to a file
 	}
 	switch a.Progress {

@@ -9,13 +9,11 @@ import (
 	"time"
 	"unsafe"
 
-	"dpsgd/internal/group"
-
 	"github.com/ebitengine/purego"
 )
 
 // member is this process in its group. One thread makes all calls of MPI, as the library has it; the
-// methods of [group.Group] give it orders.
+// methods of [Group] give it orders.
 type member struct {
 	*library
 	rank, size int
@@ -59,7 +57,7 @@ const (
 	abortPatience = 5 * time.Second
 )
 
-var _ group.Group = (*member)(nil)
+var _ Group = (*member)(nil)
 
 func newMember() *member {
 	return &member{orders: make(chan order), aborts: make(chan int, 1), patience: firstPatience, request: new(uintptr), flag: new(int32)}

@@ -1,4 +1,4 @@
-package group
+package mpi
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package group_test
+package mpi_test
 
 import (
 	"errors"
@@ -9,16 +9,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dpsgd/internal/group"
-	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/mpi/mpitest"
 )
 
 // everyRank does something as each rank of a local group and returns the errors. The first one ends the
 // group: nobody waits for a rank that has given up.
-func everyRank(size int, do func(group.Group) error) []error {
+func everyRank(size int, do func(mpi.Group) error) []error {
 	errs := make([]error, size)
 	var all sync.WaitGroup
-	for r, g := range grouptest.Local(size) {
+	for r, g := range mpitest.Local(size) {
 		all.Go(func() {
 			if errs[r] = do(g); errs[r] != nil {
 				g.Abort(1)
@@ -29,7 +29,7 @@ func everyRank(size int, do func(group.Group) error) []error {
 	return errs
 }
 
-func talk(g group.Group) error { return errors.Join(grouptest.Talk(g), g.Close()) }
+func talk(g mpi.Group) error { return errors.Join(mpitest.Talk(g), g.Close()) }
 
 func TestLocalTalks(t *testing.T) {
 	for _, size := range []int{1, 2, 4} {
@@ -43,7 +43,7 @@ func TestLocalTalks(t *testing.T) {
 
 // wrong is a rank that mishears what rank 0 says, or brings another part of a sum than it should.
 type wrong struct {
-	group.Group
+	mpi.Group
 	hears, brings bool
 }
 
@@ -69,7 +69,7 @@ func TestWrongRanksAreFound(t *testing.T) {
 			if rank == 0 && twin.hears {
 				continue // rank 0 says what is heard
 			}
-			err := errors.Join(everyRank(4, func(g group.Group) error {
+			err := errors.Join(everyRank(4, func(g mpi.Group) error {
 				if g.Rank() == rank {
 					twin := twin
 					twin.Group = g
@@ -85,8 +85,8 @@ func TestWrongRanksAreFound(t *testing.T) {
 }
 
 // thenAbort ends the group once rank 0 has found what it looked for, so that nobody waits on.
-func thenAbort(find func(group.Group) error) func(group.Group) error {
-	return func(g group.Group) error {
+func thenAbort(find func(mpi.Group) error) func(mpi.Group) error {
+	return func(g mpi.Group) error {
 		err := find(g)
 		if g.Rank() == 0 {
 			g.Abort(1)
@@ -98,7 +98,7 @@ func thenAbort(find func(group.Group) error) func(group.Group) error {
 // The clock of a bubble moves when all ranks wait, and so nobody is late because the machine is busy.
 func TestLocalNamesWhoIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := errors.Join(everyRank(4, thenAbort(func(g group.Group) error { return grouptest.Late(g, 50*time.Millisecond) }))...)
+		err := errors.Join(everyRank(4, thenAbort(func(g mpi.Group) error { return mpitest.Late(g, 50*time.Millisecond) }))...)
 		if err != nil {
 			t.Error(err)
 		}
@@ -109,7 +109,7 @@ func TestLocalNamesWhoIsLate(t *testing.T) {
 func TestLocalNamesAllWhoAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var found error
-		everyRank(5, thenAbort(func(g group.Group) error {
+		everyRank(5, thenAbort(func(g mpi.Group) error {
 			if g.Rank()%2 == 1 {
 				return nil
 			}
@@ -126,14 +126,14 @@ func TestLocalNamesAllWhoAreLate(t *testing.T) {
 }
 
 func TestLocalUnequal(t *testing.T) {
-	if err := errors.Join(everyRank(3, thenAbort(grouptest.Unequal))...); err != nil {
+	if err := errors.Join(everyRank(3, thenAbort(mpitest.Unequal))...); err != nil {
 		t.Error(err)
 	}
 }
 
 // After Abort no call of any rank waits: all wait for rank 0 to speak, which waits for rank 2.
 func TestLocalAbort(t *testing.T) {
-	for r, err := range everyRank(3, func(g group.Group) error {
+	for r, err := range everyRank(3, func(g mpi.Group) error {
 		switch g.Rank() {
 		case 0:
 			return g.Reduce(make([]int64, 1), time.Hour)
@@ -143,8 +143,8 @@ func TestLocalAbort(t *testing.T) {
 		g.Abort(1)
 		return g.Broadcast(make([]byte, 1))
 	}) {
-		if !errors.Is(err, group.ErrLost) {
-			t.Errorf("rank %d: found %v, expected %v", r, err, group.ErrLost)
+		if !errors.Is(err, mpi.ErrLost) {
+			t.Errorf("rank %d: found %v, expected %v", r, err, mpi.ErrLost)
 		}
 	}
 }

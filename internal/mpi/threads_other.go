@@ -1,6 +1,6 @@
 //go:build !linux
 
-package group
+package mpi
 
 // launcherCores is not known where processes are not bound to cores.
 func launcherCores() int { return 0 }

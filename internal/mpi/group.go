@@ -1,10 +1,4 @@
-// Package group is the processes that carry out one run together: what the ranks of an MPI job can say to
-// each other, and the same within one process, for tests.
-//
-// Rank 0 decides; the others follow. So there are two ways to talk: what rank 0 says, all hear
-// ([Group.Broadcast]), and what all count, rank 0 adds up ([Group.Reduce]). What is added up are
-// integers, and so the sum does not depend on how many ranks there are, nor on the order.
-package group
+package mpi
 
 import (
 	"errors"

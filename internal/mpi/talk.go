@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 	"unsafe"
-
-	"dpsgd/internal/group"
 )
 
 func (m *member) Broadcast(b []byte) error { return m.order(func() error { return m.broadcastAll(b) }) }
@@ -102,7 +100,7 @@ func (m *member) expectParts(values int, patience time.Duration) error {
 // lost is the error of ranks that do not answer, or another one.
 func (m *member) lost(missing []int, patience time.Duration, err error) error {
 	if err == nil && len(missing) > 0 {
-		return &group.Missing{Ranks: missing, Size: m.size, Patience: patience}
+		return &Missing{Ranks: missing, Size: m.size, Patience: patience}
 	}
 	return err
 }

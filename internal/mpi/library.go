@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"dpsgd/internal/group"
-
 	"github.com/ebitengine/purego"
 )
 
@@ -50,7 +48,7 @@ func candidates() []string {
 		return []string{file}
 	}
 	others := []string{"libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"}
-	switch only, never := group.OpenMPI(); {
+	switch only, never := OpenMPI(); {
 	case only:
 		return []string{"libmpi.so.40"}
 	case never:

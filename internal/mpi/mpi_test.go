@@ -1,6 +1,6 @@
 //go:build mpi
 
-package mpi
+package mpi_test
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"dpsgd/internal/group"
-	"dpsgd/internal/group/grouptest"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/mpi/mpitest"
 )
 
 // task is the variable that makes the test binary a rank that does this.
@@ -37,21 +37,21 @@ func TestMain(m *testing.M) {
 
 // tasks are what ranks do.
 var tasks = map[string]func() error{
-	"talk": func() error { return joined(grouptest.Talk) },
+	"talk": func() error { return joined(mpitest.Talk) },
 	"late": func() error {
-		return joined(found(func(g group.Group) error { return grouptest.Late(g, time.Second) }))
+		return joined(found(func(g mpi.Group) error { return mpitest.Late(g, time.Second) }))
 	},
-	"unequal": func() error { return joined(found(grouptest.Unequal)) },
+	"unequal": func() error { return joined(found(mpitest.Unequal)) },
 	"stopped": func() error { return joined(found(stopped)) },
 	"wait":    func() error { return joined(wait) },
 	"panic":   func() error { return joined(panics) },
-	"error":   func() error { return joined(wrong) },
-	"library": func() error { _, err := Join(); return err },
+	"error":   func() error { return joined(mpi.Misdirect) },
+	"library": func() error { _, err := mpi.Join(); return err },
 }
 
 // joined does something in the group, and leaves it.
-func joined(do func(group.Group) error) error {
-	g, err := Join()
+func joined(do func(mpi.Group) error) error {
+	g, err := mpi.Join()
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func joined(do func(group.Group) error) error {
 }
 
 // found has rank 0 print whether it has found what it looks for, and end all ranks with status 3.
-func found(find func(group.Group) error) func(group.Group) error {
-	return func(g group.Group) error {
+func found(find func(mpi.Group) error) func(mpi.Group) error {
+	return func(g mpi.Group) error {
 		err := find(g)
 		if g.Rank() > 0 {
 			time.Sleep(time.Minute)
@@ -74,7 +74,7 @@ func found(find func(group.Group) error) func(group.Group) error {
 
 // stopped has the last rank stop while it waits for rank 0, as a machine without memory does. Rank 0
 // speaks, so long that somebody has to listen, or sums: others that the last one holds up are not lost.
-func stopped(g group.Group) error {
+func stopped(g mpi.Group) error {
 	if err := g.Reduce([]int64{1}, time.Second); err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func stopped(g group.Group) error {
 	if g.Rank() > 0 {
 		return err
 	}
-	return grouptest.NamesLast(g, err)
+	return mpitest.NamesLast(g, err)
 }
 
 // wait says which process it is, waits for a signal that Go gets to see, and says that.
-func wait(g group.Group) error {
+func wait(g mpi.Group) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	fmt.Printf("rank %d is process %d\n", g.Rank(), os.Getpid())
@@ -104,16 +104,10 @@ func wait(g group.Group) error {
 }
 
 // panics reads what is not there, which Go makes a panic of if the signal reaches it.
-func panics(g group.Group) (err error) {
+func panics(g mpi.Group) (err error) {
 	defer func() { err = fmt.Errorf("found: %v", recover()) }()
 	var nothing *int
 	return fmt.Errorf("found %d", *nothing)
-}
-
-// wrong writes to a rank that there is not.
-func wrong(g group.Group) error {
-	m := g.(*member)
-	return m.order(func() error { return m.note(m.size, askTag, 0) })
 }
 
 // launcher is a program that starts ranks.
@@ -313,7 +307,7 @@ func TestWrongLibrary(t *testing.T) {
 				cases[files[name]] = "found a group of 1, expected the 2 ranks that " + map[string]string{"Open MPI": "Open MPI's mpirun", "MPICH": "MPICH's mpiexec"}[name] + " started"
 			}
 			for file, want := range cases {
-				out, status := l.run(t, 2, "library", chosen+"="+file)
+				out, status := l.run(t, 2, "library", "DPSGD_MPI="+file)
 				if !strings.Contains(out, want) || status == 0 {
 					t.Errorf("%s: found status %d and %q, expected %q", file, status, out, want)
 				}

@@ -5,13 +5,11 @@ package mpi
 import (
 	"fmt"
 	"unsafe"
-
-	"dpsgd/internal/group"
 )
 
 // Join makes this process a rank of the job that it was started in. It is called once. The error says
 // what does not fit: the library, the launcher, or their versions.
-func Join() (group.Group, error) {
+func Join() (Group, error) {
 	m := newMember()
 	joined := make(chan error)
 	go m.serve(joined)
@@ -60,7 +58,7 @@ func (l *library) number(name string, function, handle uintptr) (int, error) {
 
 // check holds the library against the launcher, and against the table of its interface.
 func (m *member) check() error {
-	if size, by, ok := group.Launched(); ok && size != m.size {
+	if size, by, ok := Launched(); ok && size != m.size {
 		return fmt.Errorf("mpi: %s (%s): found a group of %d, expected the %d ranks that %s started: name that launcher's library with %s=FILE, or use the launcher of this one",
 			m.file, m.version, m.size, size, by, chosen)
 	}

@@ -1,6 +1,6 @@
-// Package grouptest is the contract of [group.Group], to be carried out by every rank of a group: as
+// Package mpitest is the contract of [mpi.Group], to be carried out by every rank of a group: as
 // goroutines, of a group that is here too, or as processes under a launcher.
-package grouptest
+package mpitest
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 )
 
 // patience is longer than any test machine is busy with something else.
@@ -18,7 +18,7 @@ const patience = time.Minute
 
 // Talk says and sums what a run would, and what it would not: nothing, odd lengths, more than fits a
 // message, the extremes of integers, round after round.
-func Talk(g group.Group) error {
+func Talk(g mpi.Group) error {
 	if g.Rank() < 0 || g.Rank() >= g.Size() {
 		return fmt.Errorf("found rank %d of %d", g.Rank(), g.Size())
 	}
@@ -41,7 +41,7 @@ func Talk(g group.Group) error {
 }
 
 // broadcast checks that all hear what rank 0 says, and not what they said themselves.
-func broadcast(g group.Group, n, round int) error {
+func broadcast(g mpi.Group, n, round int) error {
 	b, want := make([]byte, 3*n), make([]byte, 3*n)
 	for i := range b {
 		want[i] = byte(i*31 + i>>8 + round)
@@ -57,7 +57,7 @@ func broadcast(g group.Group, n, round int) error {
 }
 
 // sum checks the sums at rank 0 of what is another value for each rank, place and round.
-func sum(g group.Group, n, round int) error {
+func sum(g mpi.Group, n, round int) error {
 	values := make([]int64, n)
 	for i := range values {
 		values[i] = part(g.Rank(), i, round)
@@ -87,7 +87,7 @@ func part(rank, i, round int) int64 {
 }
 
 // extremes reach the ends of int64 in sums that fit.
-func extremes(g group.Group) error {
+func extremes(g mpi.Group) error {
 	values := []int64{0, 0, -1, int64(g.Rank())}
 	if g.Rank() == g.Size()-1 {
 		values = []int64{math.MaxInt64, math.MinInt64, -1, int64(g.Rank())}
@@ -104,7 +104,7 @@ func extremes(g group.Group) error {
 
 // Late has all ranks but 0 and the last bring their parts of a sum. Rank 0 has to name the last one.
 // The group is of no use afterwards.
-func Late(g group.Group, patience time.Duration) error {
+func Late(g mpi.Group, patience time.Duration) error {
 	if last := g.Size() - 1; g.Rank() > 0 && g.Rank() < last {
 		_ = g.Reduce([]int64{1}, patience) // may fail when rank 0 ends the group
 	}
@@ -115,9 +115,9 @@ func Late(g group.Group, patience time.Duration) error {
 }
 
 // NamesLast checks that an error says that the last rank of a group is missing, and no other.
-func NamesLast(g group.Group, err error) error {
-	var missing *group.Missing
-	if !errors.As(err, &missing) || !errors.Is(err, group.ErrLost) {
+func NamesLast(g mpi.Group, err error) error {
+	var missing *mpi.Missing
+	if !errors.As(err, &missing) || !errors.Is(err, mpi.ErrLost) {
 		return fmt.Errorf("found the error %w, expected one about a rank that is missing", err)
 	}
 	if want := []int{g.Size() - 1}; !slices.Equal(missing.Ranks, want) || missing.Size != g.Size() {
@@ -127,7 +127,7 @@ func NamesLast(g group.Group, err error) error {
 }
 
 // Unequal has the last rank bring another number of values. Rank 0 has to say so.
-func Unequal(g group.Group) error {
+func Unequal(g mpi.Group) error {
 	values := make([]int64, 4)
 	if g.Rank() == g.Size()-1 {
 		values = values[:3]

@@ -1,4 +1,4 @@
-package grouptest
+package mpitest
 
 import (
 	"context"

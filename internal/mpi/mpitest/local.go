@@ -1,18 +1,18 @@
-package grouptest
+package mpitest
 
 import (
 	"fmt"
 	"sync"
 	"time"
 
-	"dpsgd/internal/group"
+	"dpsgd/internal/mpi"
 )
 
 // Local returns a group whose ranks are goroutines of this process, the rank numbers being the indices.
 // After Abort every call of every rank fails.
-func Local(size int) []group.Group {
+func Local(size int) []mpi.Group {
 	shared := &exchange{arrivals: make([]chan arrival, size), orders: make([]chan []byte, size), taken: make(chan struct{}, size), ended: make(chan struct{})}
-	ranks := make([]group.Group, size)
+	ranks := make([]mpi.Group, size)
 	for r := range ranks {
 		shared.arrivals[r], shared.orders[r] = make(chan arrival), make(chan []byte)
 		ranks[r] = &local{shared, r}
@@ -46,7 +46,7 @@ func (l *local) Close() error { return nil }
 func (l *local) Abort(int)    { l.once.Do(func() { close(l.ended) }) }
 
 func (l *local) lost() error {
-	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, group.ErrLost)
+	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, mpi.ErrLost)
 }
 
 func (l *local) Broadcast(b []byte) error {
@@ -102,7 +102,7 @@ func (l *local) Reduce(values []int64, patience time.Duration) error {
 		case <-l.ended:
 			return l.lost()
 		case <-late.C:
-			return &group.Missing{Ranks: l.missing(r), Size: l.Size(), Patience: patience}
+			return &mpi.Missing{Ranks: l.missing(r), Size: l.Size(), Patience: patience}
 		}
 	}
 	return nil
