@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"dpsgd/data"
-	"dpsgd/features/flatten"
 	"dpsgd/internal/kernel"
 )
 
@@ -27,7 +26,7 @@ func Centre(rows *data.Features, mean []float32, pool *kernel.Pool) error {
 		for i := lo; i < hi; i++ {
 			kernel.FromHalves(x, rows.Halves(i))
 			kernel.Axpy(x, -1, mean)
-			flatten.ToUnit(x)
+			toUnit(x)
 			kernel.ToHalves(rows.Halves(i), x)
 		}
 	})

@@ -3,7 +3,7 @@
 //
 // A [Recipe] names a transform of the table [Transforms] and how its results are evened out. What
 // either of them has to learn it learns from pictures that the program draws itself
-// ([dpsgd/features/drawn]), nobody's data: row i of the result is a function of picture i, of the
+// ([Drawings]), nobody's data: row i of the result is a function of picture i, of the
 // recipe, and of nothing else. So features cost no privacy, and one person's picture changes one
 // row.
 //

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"dpsgd/data"
-	"dpsgd/features/drawn"
-	"dpsgd/features/patches"
 	"dpsgd/internal/kernel"
 )
 
@@ -88,7 +86,7 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 	shape := data.Shape{Height: 16, Width: 16, Channels: 3}
 	values := func(p *Patches) []float32 {
 		r := Recipe{Transform: p, Drawn: "leaves", Pictures: 30, Seed: 2}
-		draw := func(n int) (*drawn.Pictures, error) { return r.Draw(shape, n, nil) }
+		draw := func(n int) (*Drawings, error) { return r.Draw(shape, n, nil) }
 		prepared, err := p.Prepare(shape, draw)
 		if err != nil {
 			t.Fatal(err)
@@ -101,12 +99,12 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 		prepared.Extractor()(out, picture.At(0))
 		return out
 	}
-	options := patches.Options{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
+	options := PatchOptions{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
 	coarse := options
 	coarse.Scale, coarse.Filters = 2, 5
-	want := append(values(&Patches{Options: options, Power: 1}), values(&Patches{Options: coarse, Power: 1})...)
+	want := append(values(&Patches{PatchOptions: options, Power: 1}), values(&Patches{PatchOptions: coarse, Power: 1})...)
 	for _, power := range []float64{0.5, 0.3} {
-		got := values(&Patches{Options: options, Coarse: 5, Power: power})
+		got := values(&Patches{PatchOptions: options, Coarse: 5, Power: power})
 		if len(got) != len(want) {
 			t.Fatalf("%d values of two scales, expected %d", len(got), len(want))
 		}
@@ -301,8 +299,5 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected %q", err, want)
 		}
-	}
-	if names := DrawnKinds(); len(names) != len(drawn.Kinds) {
-		t.Errorf("found %v", names)
 	}
 }

@@ -2,22 +2,19 @@ package features
 
 import (
 	"dpsgd/data"
-	"dpsgd/features/drawn"
-	"dpsgd/features/flatten"
-	"dpsgd/features/patches"
 	"dpsgd/internal/setting"
 )
 
-// Patches compares a picture with a dictionary of whitened patches: [dpsgd/features/patches].
+// Patches compares a picture with a dictionary of whitened patches.
 type Patches struct {
-	patches.Options
+	PatchOptions
 	Coarse int     // filters of the pictures at half their size, as well; 0 for none
 	Power  float64 // of every value
 }
 
 var patchesKind = setting.Kind[Transform]{
 	Name: (&Patches{}).Name(), Doc: "how much each part of the picture looks like each of many drawn patches, for photographs",
-	New: func() Transform { return &Patches{patches.Options{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, 0, 1} },
+	New: func() Transform { return &Patches{PatchOptions{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, 0, 1} },
 }
 
 // Name returns "patches".
@@ -36,14 +33,14 @@ func (p *Patches) Arguments() []setting.Argument {
 }
 
 // Prepare draws the pictures that the patches are taken from.
-func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error) {
+func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (Prepared, error) {
 	pictures, err := draw(patchPictures)
 	if err != nil {
 		return nil, err
 	}
 	var all joined
 	for _, o := range p.scales() {
-		one, err := patches.New(o, shape, pictures, 1)
+		one, err := newPatchFeatures(o, shape, pictures, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -53,10 +50,10 @@ func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*drawn.Pictures, e
 }
 
 // scales are the dictionaries, one for each size of the picture.
-func (p *Patches) scales() []patches.Options {
-	all := []patches.Options{p.Options}
+func (p *Patches) scales() []PatchOptions {
+	all := []PatchOptions{p.PatchOptions}
 	if p.Coarse > 0 {
-		coarse := p.Options
+		coarse := p.PatchOptions
 		coarse.Filters, coarse.Scale = p.Coarse, 2
 		all = append(all, coarse)
 	}
@@ -64,15 +61,15 @@ func (p *Patches) scales() []patches.Options {
 }
 
 // Blocks implements [Transform]: one for each scale.
-func (p *Patches) Blocks(data.Shape) (blocks []flatten.Block) {
+func (p *Patches) Blocks(data.Shape) (blocks []Block) {
 	for _, o := range p.scales() {
-		blocks = append(blocks, flatten.Block{Channels: 2 * o.Filters, Positions: o.Pooling * o.Pooling})
+		blocks = append(blocks, Block{Channels: 2 * o.Filters, Positions: o.Pooling * o.Pooling})
 	}
 	return blocks
 }
 
 // joined are features one after the other.
-type joined []*patches.Patches
+type joined []*patchFeatures
 
 // Extractor implements [Prepared].
 func (j joined) Extractor() func(dst, picture []float32) {

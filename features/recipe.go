@@ -7,8 +7,6 @@ import (
 	"sync"
 
 	"dpsgd/data"
-	"dpsgd/features/drawn"
-	"dpsgd/features/flatten"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
 )
@@ -16,19 +14,10 @@ import (
 // Recipe says how rows are computed from pictures.
 type Recipe struct {
 	Transform  Transform
-	Drawn      string // the [drawn.Kind] of what the program draws to learn from
+	Drawn      string // one of [DrawnKinds], which the program draws to learn from
 	Pictures   int    // how many of them
 	Seed       uint64 // of the drawing
 	Directions int    // principal directions of the drawn pictures' features that are evened out
-}
-
-// DrawnKinds lists what can be drawn.
-func DrawnKinds() []string {
-	var names []string
-	for _, k := range drawn.Kinds {
-		names = append(names, string(k))
-	}
-	return names
 }
 
 // Width returns the number of values in a row.
@@ -60,7 +49,7 @@ func (r Recipe) String() string {
 		}
 	}
 	fmt.Fprintf(&b, ", version %d; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
-		version, r.Pictures, r.Drawn, r.Seed, drawn.Version, r.Directions)
+		version, r.Pictures, r.Drawn, r.Seed, DrawnVersion, r.Directions)
 	return b.String()
 }
 
@@ -100,13 +89,13 @@ type Extraction struct {
 	shape      data.Shape
 	prepared   Prepared
 	width      int
-	flattening *flatten.Flattening
+	flattening *Flattening
 	pool       *kernel.Pool
 }
 
 // Draw draws the first n pictures that the recipe learns from.
-func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*drawn.Pictures, error) {
-	return drawn.Draw(drawn.Kind(r.Drawn), n, shape, r.Seed, pool)
+func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*Drawings, error) {
+	return drawPictures(r.Drawn, n, shape, r.Seed, pool)
 }
 
 // Prepare draws pictures and learns from them what the recipe has to learn. The pool computes, then
@@ -115,7 +104,7 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	if shape.IsRow() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
 	}
-	draw := func(n int) (*drawn.Pictures, error) { return r.Draw(shape, n, pool) }
+	draw := func(n int) (*Drawings, error) { return r.Draw(shape, n, pool) }
 	prepared, err := r.Transform.Prepare(shape, draw)
 	if err != nil {
 		return nil, err
@@ -127,7 +116,7 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	}
 	rows := make([]float32, r.Pictures*e.width)
 	e.extract(rows, r.Pictures, func(dst []float32, i int) { copy(dst, pictures.At(i)) })
-	e.flattening, err = flatten.Fit(rows, r.Pictures, flatten.Options{Blocks: r.Transform.Blocks(shape), Directions: r.Directions}, pool)
+	e.flattening, err = fitFlattening(rows, r.Pictures, r.Transform.Blocks(shape), r.Directions, pool)
 	return e, err
 }
 
@@ -173,7 +162,7 @@ func (e *Extraction) Rows(set data.Pictures, done func(pictures int)) (*data.Fea
 		if failed != nil {
 			return nil, failed
 		}
-		e.flattening.Apply(values[:size*width], e.pool)
+		e.flattening.apply(values[:size*width], e.pool)
 		e.pool.Run(size, 8, func(_, from, to int) {
 			kernel.ToHalves(halves[(lo+from)*width:(lo+to)*width], values[from*width:to*width])
 		})

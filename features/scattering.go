@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"dpsgd/data"
-	"dpsgd/features/drawn"
-	"dpsgd/features/flatten"
 	"dpsgd/features/scattering"
 	"dpsgd/internal/setting"
 )
@@ -35,13 +33,13 @@ func (s *Scattering) Arguments() []setting.Argument {
 }
 
 // Blocks implements [Transform].
-func (s *Scattering) Blocks(shape data.Shape) []flatten.Block {
+func (s *Scattering) Blocks(shape data.Shape) []Block {
 	positions := (shape.Height / scattering.Step) * (shape.Width / scattering.Step)
-	return []flatten.Block{{Channels: scattering.Coefficients * shape.Channels, Positions: positions}}
+	return []Block{{Channels: scattering.Coefficients * shape.Channels, Positions: positions}}
 }
 
 // Prepare learns nothing from what is drawn.
-func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*drawn.Pictures, error)) (Prepared, error) {
+func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*Drawings, error)) (Prepared, error) {
 	if s.Groups > 0 && scattering.Coefficients%s.Groups != 0 {
 		return nil, fmt.Errorf("features: scattering has %d groups, expected a divisor of %d", s.Groups, scattering.Coefficients)
 	}

@@ -2,8 +2,6 @@ package features
 
 import (
 	"dpsgd/data"
-	"dpsgd/features/drawn"
-	"dpsgd/features/flatten"
 	"dpsgd/internal/setting"
 )
 
@@ -12,10 +10,10 @@ type Transform interface {
 	// Name is its name in configs.
 	Name() string
 	// Blocks says how the values of one picture of that shape are laid out.
-	Blocks(shape data.Shape) []flatten.Block
+	Blocks(shape data.Shape) []Block
 	// Prepare makes the transform of pictures of that shape. What has to be learnt is learnt from
 	// pictures of that shape that draw draws: n of them.
-	Prepare(shape data.Shape, draw func(n int) (*drawn.Pictures, error)) (Prepared, error)
+	Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (Prepared, error)
 }
 
 // Prepared is a transform of pictures of one shape.
@@ -40,9 +38,9 @@ var none = setting.Kind[Transform]{Name: None{}.Name(), Doc: "the network sees t
 func (None) Name() string { return "none" }
 
 // Blocks has nothing to lay out.
-func (None) Blocks(data.Shape) []flatten.Block { return nil }
+func (None) Blocks(data.Shape) []Block { return nil }
 
 // Prepare has nothing to prepare: a [Recipe] without features never asks.
-func (None) Prepare(data.Shape, func(int) (*drawn.Pictures, error)) (Prepared, error) {
+func (None) Prepare(data.Shape, func(int) (*Drawings, error)) (Prepared, error) {
 	return nil, nil
 }

@@ -13,7 +13,6 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/features"
-	drawing "dpsgd/features/drawn"
 	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
@@ -77,8 +76,8 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 			if err := checkpoints.WriteFileAtomic(out, encoded.Bytes(), 0o644); err != nil {
 				return err
 			}
-			return a.Print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": drawing.Version}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s: %d of the %s that seed %d draws, version %d of the rules; nobody's pictures\n", out, pictures, config.Features.Drawn, config.Features.Seed, drawing.Version)
+			return a.Print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": features.DrawnVersion}, func(w io.Writer) {
+				fmt.Fprintf(w, "%s: %d of the %s that seed %d draws, version %d of the rules; nobody's pictures\n", out, pictures, config.Features.Drawn, config.Features.Seed, features.DrawnVersion)
 			})
 		},
 	}

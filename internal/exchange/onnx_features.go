@@ -5,8 +5,6 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/features"
-	"dpsgd/features/flatten"
-	"dpsgd/features/patches"
 	"dpsgd/features/scattering"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -57,7 +55,7 @@ func (g *onnxGraph) power(x string, power float64) string {
 
 // responses are the features that a dictionary of patches gives: those of the scaled picture and of
 // its mirror image, averaged.
-func (g *onnxGraph) responses(d patches.Definition, x string) string {
+func (g *onnxGraph) responses(d features.PatchDefinition, x string) string {
 	if d.Scale == 2 {
 		x = g.op("AveragePool", []string{x}, window(model.Both(2), model.Both(2), model.Both(0))...)
 		x = g.reflected(x, d.Border)
@@ -77,7 +75,7 @@ func (g *onnxGraph) reflected(x string, by int) string {
 // patchConstants are the names of what the picture and its mirror image share.
 type patchConstants struct{ ones, weights, above, below, rows, columns string }
 
-func (g *onnxGraph) patchConstants(d patches.Definition) patchConstants {
+func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
 	channels := d.Scaled.Channels
 	ones := make([]float32, channels*d.Size*d.Size)
 	for i := range ones {
@@ -114,7 +112,7 @@ func means(edges []int, transposed bool) []float32 {
 }
 
 // excess is how far responses are above and below their thresholds, averaged over the cells.
-func (g *onnxGraph) excess(d patches.Definition, c patchConstants, x string) string {
+func (g *onnxGraph) excess(d features.PatchDefinition, c patchConstants, x string) string {
 	n := float64(d.Scaled.Channels * d.Size * d.Size)
 	sum := g.op("Conv", []string{x, c.ones})
 	squares := g.op("Conv", []string{g.op("Mul", []string{x, x}), c.ones})
@@ -164,8 +162,8 @@ func (g *onnxGraph) average(a scattering.Average, x string) string {
 	return g.op("MatMul", []string{g.op("MatMul", []string{vertical, x}), g.floats("horizontal", across, a.Width, a.OutWidth)})
 }
 
-// flattened is the map of package flatten: see its comment.
-func (g *onnxGraph) flattened(d flatten.Definition, x string) string {
+// flattened is the map of a [features.Flattening].
+func (g *onnxGraph) flattened(d *features.Flattening, x string) string {
 	width := len(d.Shift)
 	x = g.op("Mul", []string{g.op("Add", []string{x, g.floats("shift", d.Shift, 1, width)}), g.floats("gain", d.Gain, 1, width)})
 	if len(d.Blocks) > 1 {

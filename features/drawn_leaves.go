@@ -1,0 +1,151 @@
+package features
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	// minRadius is the radius of the smallest leaves, in pixels.
+	minRadius = 1.5
+	// pixelsPerLeaf is the area of the canvas for one leaf. Leaves cover most of it, and the same
+	// part at every size.
+	pixelsPerLeaf = 32
+)
+
+// leaves paints dead leaves on the canvas: three planes of colour from 0 to 1.
+func (p *painter) leaves(dice *rand.Rand) {
+	c := p.colour
+	p.ground(dice)
+	for range c.height * c.width / pixelsPerLeaf {
+		newLeaf(c, dice).paint(c)
+	}
+	for i, v := range c.values {
+		c.values[i] = clamp(float64(v) + 0.02*dice.NormFloat64())
+	}
+}
+
+// ground fills the canvas with a colour and noise around it, from coarse to fine in proportions of
+// which one is drawn for each picture.
+func (p *painter) ground(dice *rand.Rand) {
+	slope := 0.8 + 0.8*dice.Float64()
+	for i := range p.colour.planes {
+		base := dice.Float64()
+		p.noise.fill(slope, dice)
+		plane := p.colour.plane(i)
+		for j, z := range p.noise.values {
+			plane[j] = clamp(base + 0.15*z)
+		}
+	}
+}
+
+// greyLeaves makes the first plane the mean of all planes, for grey leaves.
+func (p *painter) greyLeaves() {
+	red, green, blue := p.colour.plane(0), p.colour.plane(1), p.colour.plane(2)
+	for i, v := range red {
+		red[i] = (v + green[i] + blue[i]) / 3
+	}
+}
+
+// The outlines of leaves.
+const (
+	disc = iota
+	rectangle
+	triangle
+	outlines
+)
+
+// A leaf is one shape and the pattern on it. Its own coordinates (u, v) have their origin in its
+// middle and are turned against those of the canvas.
+type leaf struct {
+	outline        int
+	radius, aspect float64 // half its length, in pixels; width/length
+	x, y           float64 // of its middle
+	cosine, sine   float64 // of the angle by which it is turned
+	colour         [3]float64
+	contrast       [3]float64 // of its grating, in each channel
+	frequency      float64    // of the grating along u, in radians for each pixel
+	phase          float64
+	shade          float64 // by how much it becomes lighter for each pixel along u
+	hasGrating     bool
+}
+
+// newLeaf draws a leaf for a canvas.
+func newLeaf(c canvas, dice *rand.Rand) leaf {
+	side := math.Sqrt(float64(c.height * c.width))
+	angle := 2 * math.Pi * dice.Float64()
+	l := leaf{
+		outline:   dice.IntN(outlines),
+		radius:    leafRadius(dice.Float64(), side/1.6),
+		aspect:    0.3 + 0.7*dice.Float64(),
+		x:         dice.Float64() * float64(c.width),
+		y:         dice.Float64() * float64(c.height),
+		cosine:    math.Cos(angle),
+		sine:      math.Sin(angle),
+		frequency: 0.15 + 1.2*dice.Float64(),
+		phase:     2 * math.Pi * dice.Float64(),
+		shade:     0.5 * dice.NormFloat64() / side,
+	}
+	// Colours of things are mostly greyish: what the channels share varies more than what they
+	// do not.
+	grey := dice.Float64()
+	amplitude := 0.35 * dice.Float64()
+	l.hasGrating = dice.Float64() < 0.5
+	for i := range l.colour {
+		l.colour[i] = float64(clamp(grey + 0.25*dice.NormFloat64()))
+		l.contrast[i] = amplitude * (1 + 0.3*dice.NormFloat64())
+	}
+	return l
+}
+
+// leafRadius returns the radius at quantile q of the density that is proportional to r^-3 from
+// minRadius to largest. With it, and only with it, dead leaves look the same at every scale (Lee,
+// Mumford, Huang 2001).
+func leafRadius(q, largest float64) float64 {
+	small, large := 1/(minRadius*minRadius), 1/(largest*largest)
+	return 1 / math.Sqrt(small-q*(small-large))
+}
+
+// paint covers the pixels of the leaf. What grating and shade add may leave the range of colours.
+func (l leaf) paint(c canvas) {
+	reach := l.radius * math.Sqrt2 // of the corners of a square, the longest of all
+	left, right := span(l.x, reach, c.width)
+	top, bottom := span(l.y, reach, c.height)
+	for y := top; y < bottom; y++ {
+		for x := left; x < right; x++ {
+			dx, dy := float64(x)-l.x, float64(y)-l.y
+			u, v := dx*l.cosine+dy*l.sine, dy*l.cosine-dx*l.sine
+			if l.covers(u, v) {
+				l.pixel(c, y*c.width+x, u)
+			}
+		}
+	}
+}
+
+// span returns the integers [from, to) below n that are within reach of middle.
+func span(middle, reach float64, n int) (from, to int) {
+	return max(int(math.Ceil(middle-reach)), 0), min(int(middle+reach)+1, n)
+}
+
+func (l leaf) covers(u, v float64) bool {
+	switch l.outline {
+	case disc:
+		across := v / l.aspect
+		return u*u+across*across < l.radius*l.radius
+	case rectangle:
+		return math.Abs(u) < l.radius && math.Abs(v) < l.radius*l.aspect
+	default:
+		return v > -0.6*l.radius && v+1.7*math.Abs(u) < l.radius
+	}
+}
+
+// pixel paints one pixel of the canvas, u along the leaf.
+func (l leaf) pixel(c canvas, at int, u float64) {
+	var wave float64
+	if l.hasGrating {
+		wave = math.Sin(l.frequency*u + l.phase)
+	}
+	for i, colour := range l.colour {
+		c.plane(i)[at] = float32(colour + l.contrast[i]*wave + l.shade*u)
+	}
+}

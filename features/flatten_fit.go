@@ -1,0 +1,161 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dpsgd/internal/kernel"
+)
+
+// Block is a part of a row: Channels times Positions columns, those of one channel together.
+type Block struct{ Channels, Positions int }
+
+// Columns returns the number of columns of a row in a block.
+func (b Block) Columns() int { return b.Channels * b.Positions }
+
+// Flattening is a normalisation of features that [fitFlattening] learnt. It is safe for concurrent use, and nobody
+// changes its slices.
+//
+// Features of natural pictures vary a thousand times as much along their first principal direction
+// as along the thousandth, and a linear model that is trained for few, noisy steps learns little
+// more than the first. fitFlattening finds these directions on drawn pictures, which are nobody's data: what
+// it learns costs no privacy, and every row that apply changes depends on nothing
+// besides itself.
+//
+// A row x is made of blocks; a block is of channels, each a group of consecutive columns, one for
+// every position of a grid that its responses were pooled on. With the mean m of every column over
+// the drawn rows and one scale s for each channel, the standard deviation of its columns averaged
+// over the positions,
+//
+//	z = (x − m)/s, each block divided by its norm, then the row by its norm
+//	z = z − Σᵢ (1 − √(eₖ/eᵢ))·uᵢ·(uᵢᵀz)
+//	z = z/‖z‖
+//
+// where u₁ … uₖ are the first k principal directions of the drawn z, and e₁ ≥ … ≥ eₖ their variances:
+// afterwards the variance is eₖ along all of them, and what it was along others. This is whitening
+// that stops at the k-th direction, where drawn pictures say little about real ones. With k = 0 the
+// second line is left out.
+type Flattening struct {
+	Blocks     []Block   // of a row, from its first column to its last
+	Shift      []float32 // −m of each column
+	Gain       []float32 // 1/s of each column
+	Directions []float32 // u, (k, width), orthonormal rows
+	Damping    []float32 // 1 − √(eₖ/eᵢ) of each direction
+	variances  []float64 // eᵢ
+}
+
+// minScale keeps channels that hardly vary on drawn pictures from filling the row.
+const minScale = 1e-4
+
+// fitFlattening learns the map with k directions from n drawn rows of blocks, which lie one after the other. It leaves them as they are,
+// takes memory for as many and for n·n more float32 values, and gives the same map for the same rows
+// and any number of threads. It fails if there are fewer than two rows, if they are not n of what
+// the blocks say, if a value is not finite, and if the rows do not vary along as many directions as
+// are asked for; n rows vary along n−1 at most.
+func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Pool) (*Flattening, error) {
+	width := 0
+	for i, b := range blocks {
+		if b.Channels < 1 || b.Positions < 1 {
+			return nil, fmt.Errorf("flatten: block %d has %d channels of %d positions, expected at least one of each", i, b.Channels, b.Positions)
+		}
+		width += b.Columns()
+	}
+	if n < 2 || width == 0 || len(rows)/width != n || len(rows)%width != 0 {
+		return nil, fmt.Errorf("flatten: %d values for %d drawn rows of %d columns, expected at least two rows and all their values", len(rows), n, width)
+	}
+	if most := min(n-1, width); k < 0 || k > most {
+		return nil, fmt.Errorf("flatten: %d directions, expected 0 to %d for %d drawn rows of %d columns", k, most, n, width)
+	}
+	f := &Flattening{Blocks: slices.Clone(blocks)}
+	if err := f.standardise(rows, width, pool); err != nil {
+		return nil, err
+	}
+	if k == 0 {
+		return f, nil
+	}
+	z := slices.Clone(rows)
+	f.scaleRows(z, pool)
+	if err := f.findDirections(z, n, k, pool); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// standardise learns the mean of every column and the scale of every channel.
+func (f *Flattening) standardise(rows []float32, width int, pool *kernel.Pool) error {
+	mean, deviation := make([]float64, width), make([]float64, width)
+	pool.Run(width, 64, func(_, lo, hi int) { moments(mean[lo:hi], deviation[lo:hi], rows[lo:], width) })
+	f.Shift, f.Gain = make([]float32, width), make([]float32, width)
+	for j, m := range mean {
+		f.Shift[j] = float32(-m)
+	}
+	at := 0
+	for _, b := range f.Blocks {
+		for range b.Channels {
+			scale := 0.0
+			for _, s := range deviation[at : at+b.Positions] {
+				scale += s / float64(b.Positions)
+			}
+			if !(scale <= math.MaxFloat32) {
+				return fmt.Errorf("flatten: a value of drawn rows in columns %d to %d is not finite, expected finite numbers", at, at+b.Positions-1)
+			}
+			for j := range b.Positions {
+				f.Gain[at+j] = float32(1 / max(scale, minScale))
+			}
+			at += b.Positions
+		}
+	}
+	return nil
+}
+
+// moments writes the mean and the standard deviation, with n−1 degrees of freedom, of the first
+// columns of rows, of which each begins width values after the one before.
+func moments(mean, deviation []float64, rows []float32, width int) {
+	n := 0.0
+	for at := 0; at < len(rows); at += width {
+		n++
+		for j, v := range rows[at : at+len(mean)] {
+			mean[j] += float64(v)
+		}
+	}
+	for j := range mean {
+		mean[j] /= n
+	}
+	for at := 0; at < len(rows); at += width {
+		for j, v := range rows[at : at+len(mean)] {
+			d := float64(v) - mean[j]
+			deviation[j] += d * d
+		}
+	}
+	for j, sum := range deviation {
+		deviation[j] = math.Sqrt(sum / (n - 1))
+	}
+}
+
+// rounding is the part of the first variance that is lost in a product of float32 matrices: what
+// is smaller is no variance.
+const rounding = 1e-6
+
+// findDirections learns the first k principal directions of the n rows of z, which it centres.
+func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) error {
+	width := len(f.Gain)
+	centreRows(z, n)
+	// Principal directions of n rows are combinations of them, with the eigenvectors of their
+	// products: a matrix of n by n instead of width by width.
+	products := make([]float32, n*n)
+	pool.Gemm(false, true, n, n, width, 1, z, width, z, width, 0, products, n)
+	values, vectors, err := topPairs(products, n, min(n-1, width), k, pool)
+	if err != nil || !(values[k-1] > rounding*values[0]) {
+		return fmt.Errorf("flatten: %d drawn rows vary along fewer directions than the %d to flatten, expected fewer of these or other rows", n, k)
+	}
+	f.Directions = make([]float32, k*width)
+	pool.Gemm(false, false, k, width, n, 1, vectors, n, z, width, 0, f.Directions, width)
+	f.variances, f.Damping = values, make([]float32, k)
+	for i, e := range values {
+		toUnit(f.Directions[i*width : (i+1)*width])
+		f.Damping[i] = float32(1 - math.Sqrt(values[k-1]/e))
+		f.variances[i] = e / float64(n)
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"dpsgd/internal/kernel"
+)
+
+var testBlocks = []Block{{4, 9}, {5, 4}}
+
+const testWidth = 4*9 + 5*4
+
+// correlated returns n rows of the width whose columns have means, different deviations and much in
+// common.
+func correlated(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 0))
+	rows := make([]float32, n*testWidth)
+	for i := range n {
+		shared := [3]float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+		for j := range testWidth {
+			v := r.NormFloat64() + 3*shared[j%3] + shared[j%2]
+			rows[i*testWidth+j] = float32(5 + float64(j%7)*v)
+		}
+	}
+	return rows
+}
+
+// mapOf is the map of the package's documentation in float64, one value at a time. Its directions
+// are eigenvectors of the covariance of the columns.
+func mapOf(drawn []float32, n, k int) func(row []float32) []float64 {
+	mean, deviation := make([]float64, testWidth), make([]float64, testWidth)
+	for j := range testWidth {
+		for i := range n {
+			mean[j] += float64(drawn[i*testWidth+j]) / float64(n)
+		}
+		for i := range n {
+			deviation[j] += math.Pow(float64(drawn[i*testWidth+j])-mean[j], 2) / float64(n-1)
+		}
+	}
+	first, scale := make([]int, testWidth), make([]float64, testWidth) // of the block of each column; of its channel
+	column := 0
+	for _, b := range testBlocks {
+		begin := column
+		for range b.Channels {
+			average := 0.0
+			for p := range b.Positions {
+				average += math.Sqrt(deviation[column+p]) / float64(b.Positions)
+			}
+			for range b.Positions {
+				first[column], scale[column] = begin, math.Max(average, 1e-4)
+				column++
+			}
+		}
+	}
+	unit := func(z []float64) {
+		squares := 0.0
+		for _, v := range z {
+			squares += v * v
+		}
+		for j := range z {
+			z[j] /= math.Max(math.Sqrt(squares), 1e-8)
+		}
+	}
+	standardised := func(row []float32) []float64 {
+		z := make([]float64, testWidth)
+		for j, v := range row {
+			z[j] = (float64(v) - mean[j]) / scale[j]
+		}
+		unit(z[:first[testWidth-1]])
+		unit(z[first[testWidth-1]:])
+		unit(z)
+		return z
+	}
+	values, vectors := principal(n, func(i int) []float64 { return standardised(drawn[i*testWidth : (i+1)*testWidth]) })
+	return func(row []float32) []float64 {
+		z := standardised(row)
+		result := slices.Clone(z)
+		for i := range k {
+			along := 0.0
+			for j := range z {
+				along += vectors.At(j, testWidth-1-i) * z[j]
+			}
+			for j := range z {
+				result[j] -= (1 - math.Sqrt(values[testWidth-k]/values[testWidth-1-i])) * along * vectors.At(j, testWidth-1-i)
+			}
+		}
+		unit(result)
+		return result
+	}
+}
+
+// principal returns the eigenvalues, from the smallest, and eigenvectors of the covariance of n rows.
+func principal(n int, row func(i int) []float64) ([]float64, *mat.Dense) {
+	mean, covariance := make([]float64, testWidth), mat.NewSymDense(testWidth, nil)
+	for i := range n {
+		for j, v := range row(i) {
+			mean[j] += v / float64(n)
+		}
+	}
+	for i := range n {
+		z := row(i)
+		for j := range z {
+			z[j] -= mean[j]
+		}
+		covariance.SymRankOne(covariance, 1/float64(n), mat.NewVecDense(testWidth, z))
+	}
+	var e mat.EigenSym
+	if !e.Factorize(covariance, true) {
+		panic("no decomposition")
+	}
+	var vectors mat.Dense
+	e.VectorsTo(&vectors)
+	return e.Values(nil), &vectors
+}
+
+func testFit(t *testing.T, drawn []float32, n, k int, pool *kernel.Pool) *Flattening {
+	t.Helper()
+	f, err := fitFlattening(drawn, n, testBlocks, k, pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The image of rows, of those that were drawn and of others, is that of the definition: for few rows
+// and for so many that directions are found by iteration.
+func TestApplyIsTheDefinition(t *testing.T) {
+	for _, n := range []int{100, 700} {
+		for _, k := range []int{0, 1, 8, 40} {
+			drawn := correlated(1, n)
+			f, definition := testFit(t, drawn, n, k, nil), mapOf(drawn, n, k)
+			rows := slices.Concat(drawn[:20*testWidth], correlated(2, 20))
+			images := slices.Clone(rows)
+			f.apply(images, nil)
+			for i := range 40 {
+				for j, want := range definition(rows[i*testWidth : (i+1)*testWidth]) {
+					if got := float64(images[i*testWidth+j]); math.Abs(got-want) > 2e-5 {
+						t.Fatalf("%d drawn rows, %d directions: value %d of row %d is %v, expected %v", n, k, j, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Before they get their norm, drawn rows vary by eₖ along each of the first k directions, and by
+// less along the others.
+func TestDrawnRowsBecomeFlat(t *testing.T) {
+	const n, k = 300, 12
+	drawn := correlated(1, n)
+	f := testFit(t, drawn, n, k, nil)
+	e := f.variances
+	if !slices.IsSortedFunc(e, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || len(e) != k || e[0] < 3*e[k-1] {
+		t.Fatalf("variances are %v, expected %d from the largest, the first three times the last at least", e, k)
+	}
+	z := slices.Clone(drawn)
+	f.scaleRows(z, nil)
+	values, _ := principal(n, func(i int) []float64 {
+		row := make([]float64, testWidth)
+		for j, v := range z[i*testWidth : (i+1)*testWidth] {
+			row[j] = float64(v)
+		}
+		for d := range k {
+			direction, along := f.Directions[d*testWidth:(d+1)*testWidth], 0.0
+			for j, v := range direction {
+				along += float64(v) * float64(z[i*testWidth+j])
+			}
+			for j, v := range direction {
+				row[j] -= (1 - math.Sqrt(e[k-1]/e[d])) * along * float64(v)
+			}
+		}
+		return row
+	})
+	slices.Reverse(values)
+	for i, v := range values {
+		if i < k && math.Abs(v-e[k-1]) > 1e-4*e[k-1] || i >= k && v > e[k-1]*(1+1e-4) {
+			t.Errorf("variance %d is %v, expected %v for the first %d and at most that after", i, v, e[k-1], k)
+		}
+	}
+}
+
+// The image of a row does not depend, bit for bit, on the rows beside it, their number, or the
+// threads; the map does not depend on the threads.
+func TestRowsDoNotTouchEachOther(t *testing.T) {
+	pool := kernel.NewPool(2)
+	defer pool.Close()
+	const n = 2*flattenBatch + 7
+	drawn, rows := correlated(1, 700), correlated(2, n)
+	f := testFit(t, drawn, 700, 20, pool)
+	together, alone := slices.Clone(rows), slices.Clone(rows)
+	f.apply(together, pool)
+	rows[5*testWidth] = float32(math.NaN())
+	f.apply(rows, nil)
+	g := testFit(t, drawn, 700, 20, nil)
+	for i := range n {
+		row := alone[i*testWidth : (i+1)*testWidth]
+		g.apply(row, nil)
+		if !slices.Equal(row, together[i*testWidth:(i+1)*testWidth]) {
+			t.Fatalf("row %d has another image alone than among %d", i, n)
+		}
+		if i != 5 && !slices.Equal(row, rows[i*testWidth:(i+1)*testWidth]) {
+			t.Fatalf("row %d has another image beside a row that is not finite", i)
+		}
+	}
+	if v := rows[5*testWidth+3]; v == v {
+		t.Errorf("a row that is not finite becomes %v", v)
+	}
+}
+
+// Columns that never change in drawn rows do no harm, and the drawn mean becomes zero.
+func TestWhatDoesNotVary(t *testing.T) {
+	const n = 100
+	drawn := correlated(1, n)
+	for i := range n {
+		for j := range 9 {
+			drawn[i*testWidth+j] = 3
+		}
+	}
+	f := testFit(t, drawn, n, 10, nil)
+	mean := make([]float32, testWidth)
+	for j, v := range f.Shift {
+		mean[j] = -v
+	}
+	f.apply(mean, nil)
+	if slices.ContainsFunc(mean, func(v float32) bool { return v != 0 }) {
+		t.Errorf("the drawn mean becomes %v, expected zeros", mean)
+	}
+	f.apply(drawn, nil)
+	for i := range n {
+		if norm := math.Sqrt(kernel.SumSquares(drawn[i*testWidth : (i+1)*testWidth])); math.Abs(norm-1) > 1e-6 {
+			t.Errorf("the norm of row %d is %v, expected 1", i, norm)
+		}
+	}
+}
+
+func TestFitChecksWhatItIsGiven(t *testing.T) {
+	drawn := correlated(1, 30)
+	infinite := slices.Clone(drawn)
+	infinite[40] = float32(math.Inf(1))
+	for _, c := range []struct {
+		rows []float32
+		n, k int
+		o    []Block
+		says string
+	}{
+		{drawn, 30, 30, testBlocks, "30 directions, expected 0 to 29 for 30 drawn rows of 56 columns"},
+		{drawn, 30, -1, testBlocks, "-1 directions, expected 0 to 29"},
+		{drawn, 29, 1, testBlocks, "1680 values for 29 drawn rows of 56 columns"},
+		{drawn[:56], 1, 0, testBlocks, "56 values for 1 drawn rows of 56 columns, expected at least two rows"},
+		{drawn, 30, 1, nil, "1680 values for 30 drawn rows of 0 columns"},
+		{drawn, 30, 1, []Block{{1, 56}, {0, 3}}, "block 1 has 0 channels of 3 positions"},
+		{infinite, 30, 1, testBlocks, "columns 40 to 43 is not finite"},
+		{make([]float32, 1680), 30, 1, testBlocks, "30 drawn rows vary along fewer directions than the 1 to flatten"},
+		{slices.Repeat(drawn[:10*56], 3), 30, 10, testBlocks, "30 drawn rows vary along fewer directions than the 10 to flatten"},
+		{slices.Repeat(drawn[:10*56], 60), 600, 30, testBlocks, "600 drawn rows vary along fewer directions than the 30 to flatten"},
+	} {
+		_, err := fitFlattening(c.rows, c.n, c.o, c.k, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "flatten: ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, expected one line that says %q", err, c.says)
+		}
+	}
+	f := testFit(t, drawn, 30, 3, nil)
+	defer func() {
+		if r := fmt.Sprint(recover()); !strings.Contains(r, "57 values, expected rows of 56 columns") {
+			t.Errorf("half a row: %v", r)
+		}
+	}()
+	f.apply(make([]float32, 57), nil)
+}

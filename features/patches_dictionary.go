@@ -1,0 +1,134 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	sampleStep = 3       // pixels between the patches that are looked at, along both sides
+	maxSample  = 120_000 // patches that the whitening is estimated from
+	// contrastFloor is added to the variance of a patch, so that flat patches stay small: the
+	// variance of a deviation of ten of 255 levels.
+	contrastFloor = (10.0 / 255) * (10.0 / 255)
+	// regularisation is added to the variances along the principal directions before whitening;
+	// patches have variances about 1 in each pixel.
+	regularisation = 0.1
+)
+
+// patchFilters are linear functions of patches that have been given mean 0 and variance 1.
+type patchFilters struct {
+	size, channels int
+	weights        *mat.Dense // a filter in each row, as (channel, row, column), its sum being 0
+	bias           []float64  // subtracted from the products
+}
+
+// newFilters chooses filters among the patches of drawn pictures.
+func newFilters(o PatchOptions, pictures *Drawings, seed uint64) (patchFilters, error) {
+	if least := o.Scale * o.Size; pictures.Height < least || pictures.Width < least {
+		return patchFilters{}, fmt.Errorf("patches: drawn pictures of %d×%d pixels at scale %d, "+
+			"expected sides of %d or more", pictures.Height, pictures.Width, o.Scale, least)
+	}
+	if o.Scale == 2 {
+		pictures = halves(pictures)
+	}
+	sample := newSampler(pictures, o.Size)
+	order := rand.New(rand.NewPCG(seed, 0)).Perm(sample.count())
+	return sample.filters(o.Filters, order[:min(len(order), maxSample)])
+}
+
+// filters whitens the patches of the given numbers and makes filters of the first n of them that
+// have contrast.
+func (s sampler) filters(n int, numbers []int) (patchFilters, error) {
+	patches := s.normalised(numbers)
+	chosen := contrasted(patches, n)
+	if len(chosen) < n {
+		return patchFilters{}, fmt.Errorf("patches: %d patches of enough contrast in %d drawn pictures, "+
+			"expected %d, one for each filter", len(chosen), s.pictures.Count, n)
+	}
+	w, err := newWhitening(patches)
+	if err != nil {
+		return patchFilters{}, err
+	}
+	weights, bias, err := w.filters(patches, chosen)
+	if err != nil {
+		return patchFilters{}, err
+	}
+	return patchFilters{size: s.size, channels: s.pictures.Channels, weights: weights, bias: bias}, nil
+}
+
+// contrasted returns the first n rows whose norm is above half the median norm.
+func contrasted(patches *mat.Dense, n int) (chosen []int) {
+	rows, _ := patches.Dims()
+	norms := make([]float64, rows)
+	for i := range norms {
+		norms[i] = mat.Norm(patches.RowView(i), 2)
+	}
+	sorted := slices.Sorted(slices.Values(norms))
+	least := sorted[(rows-1)/2] / 2
+	for i, norm := range norms {
+		if norm > least && len(chosen) < n {
+			chosen = append(chosen, i)
+		}
+	}
+	return chosen
+}
+
+// A sampler numbers patches of drawn pictures.
+type sampler struct {
+	pictures             *Drawings
+	size                 int
+	vertical, horizontal int // patches in a picture along each side
+}
+
+func newSampler(pictures *Drawings, size int) sampler {
+	return sampler{pictures, size, (pictures.Height-size)/sampleStep + 1, (pictures.Width-size)/sampleStep + 1}
+}
+
+func (s sampler) count() int { return s.pictures.Count * s.vertical * s.horizontal }
+
+// normalised returns the patches of the given numbers, one in each row.
+func (s sampler) normalised(numbers []int) *mat.Dense {
+	rows := mat.NewDense(len(numbers), s.pictures.Channels*s.size*s.size, nil)
+	for i, number := range numbers {
+		s.copyPatch(rows.RawRowView(i), number)
+		normalise(rows.RawRowView(i))
+	}
+	return rows
+}
+
+// copyPatch writes a patch as (channel, row, column).
+func (s sampler) copyPatch(dst []float64, number int) {
+	p := s.pictures
+	picture := p.At(number / (s.vertical * s.horizontal))
+	top := number / s.horizontal % s.vertical * sampleStep
+	left := number % s.horizontal * sampleStep
+	for c := range p.Channels {
+		for y := top; y < top+s.size; y++ {
+			for _, v := range picture[(c*p.Height+y)*p.Width+left:][:s.size] {
+				dst[0] = float64(v)
+				dst = dst[1:]
+			}
+		}
+	}
+}
+
+// normalise subtracts the mean and divides by the standard deviation, above a floor.
+func normalise(patch []float64) {
+	n := float64(len(patch))
+	var sum, squares float64
+	for _, v := range patch {
+		sum += v
+	}
+	for _, v := range patch {
+		squares += (v - sum/n) * (v - sum/n)
+	}
+	scale := 1 / math.Sqrt(squares/(n-1)+contrastFloor)
+	for i, v := range patch {
+		patch[i] = (v - sum/n) * scale
+	}
+}

@@ -1,0 +1,110 @@
+package features
+
+import (
+	"fmt"
+
+	"dpsgd/data"
+)
+
+// PatchOptions are the choices of a dictionary of patches.
+type PatchOptions struct {
+	Filters int // number of patches in the dictionary
+	Size    int // side of a patch, in pixels
+	Pooling int // cells of the pooling grid along each side
+	// Scale is 1 for pictures as they are and 2 for pictures of half the size, the means of 2×2
+	// pixels, extended by two pixels on each side by reflection.
+	Scale int
+}
+
+// maxPatchSize bounds the side of a patch: whitening takes time with the sixth power of it.
+const maxPatchSize = 12
+
+// validate returns the first thing that is wrong with the options, for pictures of a shape.
+func (o PatchOptions) validate(shape data.Shape) error {
+	if o.Filters < 1 {
+		return fmt.Errorf("patches: %d filters, expected 1 or more", o.Filters)
+	}
+	if o.Scale != 1 && o.Scale != 2 {
+		return fmt.Errorf("patches: scale %d, expected 1 or 2", o.Scale)
+	}
+	if shape.Channels < 1 {
+		return fmt.Errorf("patches: pictures of %d channels, expected 1 or more", shape.Channels)
+	}
+	smaller := min(shape.Height, shape.Width)
+	if o.Scale == 2 && smaller < 2*(halfBorder+1) {
+		return fmt.Errorf("patches: pictures of %d×%d pixels, expected sides of %d or more at scale 2",
+			shape.Height, shape.Width, 2*(halfBorder+1))
+	}
+	side := min(o.scaled(shape).Height, o.scaled(shape).Width)
+	if largest := min(side, maxPatchSize); o.Size < 2 || o.Size > largest {
+		return fmt.Errorf("patches: patches of size %d, expected 2 to %d", o.Size, largest)
+	}
+	if positions := side - o.Size + 1; o.Pooling < 1 || o.Pooling > positions {
+		return fmt.Errorf("patches: pooling to %d×%d cells, expected 1 to %d on each side",
+			o.Pooling, o.Pooling, positions)
+	}
+	return nil
+}
+
+// scaled returns the shape of a picture of which responses are taken.
+func (o PatchOptions) scaled(shape data.Shape) data.Shape {
+	if o.Scale == 2 {
+		shape.Height, shape.Width = shape.Height/2+2*halfBorder, shape.Width/2+2*halfBorder
+	}
+	return shape
+}
+
+// patchFeatures measure how much each part of a picture looks like small patches of drawn
+// pictures: features that nobody's data has shaped. Goroutines may share them.
+//
+// A filter is a patch of a drawn picture after whitening. Its response at a position of a picture
+// is its product with the patch there, which has been given mean 0 and variance 1 and whitened with
+// the same matrix; how far responses are above a threshold, and how far below its negative, is
+// averaged over the cells of a coarse grid. So Coates and Ng, "The Importance of Encoding Versus
+// Training with Sparse Coding and Vector Quantization" (ICML 2011), with random patches as
+// dictionary and the soft threshold as encoder. The features of a picture and of its mirror image
+// are averaged, so that both have the same. (At scale 2, the mirror image is that of the half, from
+// which a last column of an odd width is left out.)
+//
+// They are a function of their options, the drawn pictures and a seed.
+//
+// # How it is fast
+//
+// The response of the mirrored picture to a filter is the response of the picture to the mirrored
+// filter. A filter w is a part that is even under mirroring and one that is odd, w = e + o, and its
+// mirror image e - o: two products of half a patch, with x + mirrored x and x - mirrored x, are
+// the responses to both. That is the number of multiplications of one filter.
+type patchFeatures struct {
+	options PatchOptions
+	shape   data.Shape // of a picture
+	scaled  data.Shape // of what responses are taken of
+	filters patchFilters
+	folded  foldedFilters
+}
+
+// newPatchFeatures makes features for pictures of a shape from the patches of drawn pictures, which may be of
+// another size. The seed decides which of them are taken.
+func newPatchFeatures(o PatchOptions, shape data.Shape, pictures *Drawings, seed uint64) (*patchFeatures, error) {
+	if err := o.validate(shape); err != nil {
+		return nil, err
+	}
+	if pictures.Channels != shape.Channels {
+		return nil, fmt.Errorf("patches: drawn pictures of %d channels, expected %d",
+			pictures.Channels, shape.Channels)
+	}
+	filters, err := newFilters(o, pictures, seed)
+	if err != nil {
+		return nil, err
+	}
+	return withFilters(o, shape, filters), nil
+}
+
+func withFilters(o PatchOptions, shape data.Shape, f patchFilters) *patchFeatures {
+	return &patchFeatures{options: o, shape: shape, scaled: o.scaled(shape), filters: f, folded: f.fold()}
+}
+
+// Width returns the number of features of a picture: one above and one below the threshold, for
+// each filter and cell.
+func (p *patchFeatures) Width() int {
+	return 2 * p.options.Filters * p.options.Pooling * p.options.Pooling
+}

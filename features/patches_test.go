@@ -1,0 +1,264 @@
+package features
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+)
+
+// drawLeaves draws dead leaves.
+func drawLeaves(t testing.TB, n int, shape data.Shape) *Drawings {
+	t.Helper()
+	p, err := drawPictures("leaves", n, shape, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// featuresOf makes the features of pictures from themselves.
+func featuresOf(t testing.TB, o PatchOptions, pictures *Drawings) *patchFeatures {
+	t.Helper()
+	p, err := newPatchFeatures(o, pictures.Shape, pictures, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// extract returns the features of a picture.
+func extract(p *patchFeatures, picture []float32) []float32 {
+	dst := make([]float32, p.Width())
+	p.Extractor()(dst, picture)
+	return dst
+}
+
+// patchCases are sizes of which each is special in some way.
+var patchCases = []struct {
+	options PatchOptions
+	shape   data.Shape
+}{
+	{PatchOptions{16, 6, 3, 1}, data.Shape{Height: 32, Width: 32, Channels: 3}},
+	{PatchOptions{5, 6, 3, 1}, data.Shape{Height: 28, Width: 28, Channels: 1}},
+	{PatchOptions{9, 5, 2, 1}, data.Shape{Height: 12, Width: 20, Channels: 3}}, // a middle column
+	{PatchOptions{8, 2, 4, 1}, data.Shape{Height: 9, Width: 8, Channels: 1}},   // cells of two sizes
+	{PatchOptions{8, 8, 1, 1}, data.Shape{Height: 8, Width: 8, Channels: 1}},   // one position
+	{PatchOptions{8, 3, 3, 1}, data.Shape{Height: 8, Width: 200, Channels: 1}}, // a row is a strip
+	{PatchOptions{11, 6, 2, 2}, data.Shape{Height: 32, Width: 32, Channels: 3}},
+	{PatchOptions{8, 5, 2, 2}, data.Shape{Height: 15, Width: 18, Channels: 1}}, // an odd height
+}
+
+// TestExtractIsTheDefinition compares with the definition in float64.
+func TestExtractIsTheDefinition(t *testing.T) {
+	for _, c := range patchCases {
+		pictures := drawLeaves(t, 20, c.shape)
+		p := featuresOf(t, c.options, pictures)
+		for i := range 3 {
+			got, want := extract(p, pictures.At(i)), patchDefinition(p, pictures.At(i))
+			if at, difference := furthest(got, want); difference > 2e-5 {
+				t.Errorf("%+v, %v, picture %d: feature %d is %v, expected %v",
+					c.options, c.shape, i, at, got[at], want[at])
+			}
+		}
+	}
+}
+
+// furthest returns where two vectors differ most, relative to 1 plus the size of the second, and by
+// how much.
+func furthest(got []float32, want []float64) (at int, difference float64) {
+	for i, w := range want {
+		d := math.Abs(float64(got[i])-w) / (1 + math.Abs(w))
+		if !(d <= difference) {
+			at, difference = i, d
+		}
+	}
+	return at, difference
+}
+
+// A picture and its mirror image have the same features.
+func TestMirroredPicturesAreAlike(t *testing.T) {
+	for _, c := range patchCases {
+		pictures := drawLeaves(t, 20, c.shape)
+		p := featuresOf(t, c.options, pictures)
+		picture := pictures.At(0)
+		want := make([]float64, p.Width())
+		for i, v := range extract(p, mirrored(picture, c.shape)) {
+			want[i] = float64(v)
+		}
+		if at, difference := furthest(extract(p, picture), want); difference > 1e-5 {
+			t.Errorf("%+v, %v: feature %d differs by %v", c.options, c.shape, at, difference)
+		}
+	}
+}
+
+// An extractor does not remember, and extractors do not share: many at once give the bits of one.
+func TestExtractorsAreIndependent(t *testing.T) {
+	pictures := drawLeaves(t, 40, data.Shape{Height: 16, Width: 16, Channels: 3})
+	p := featuresOf(t, PatchOptions{Filters: 20, Size: 6, Pooling: 2, Scale: 1}, pictures)
+	pool := kernel.NewPool(3)
+	defer pool.Close()
+	extractors := make([]func(dst, picture []float32), pool.Threads())
+	for i := range extractors {
+		extractors[i] = p.Extractor()
+	}
+	got := make([][]float32, pictures.Count)
+	pool.Run(pictures.Count, 1, func(worker, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			got[i] = make([]float32, p.Width())
+			extractors[worker](got[i], pictures.At(i))
+		}
+	})
+	for i := range got {
+		if !slices.Equal(got[i], extract(p, pictures.At(i))) {
+			t.Errorf("picture %d has other features among others", i)
+		}
+	}
+}
+
+// The dictionary is a function of options, pictures and seed.
+func TestDictionaryBelongsToItsSeed(t *testing.T) {
+	pictures := drawLeaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 1})
+	o := PatchOptions{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
+	make := func(seed uint64) []float32 {
+		p, err := newPatchFeatures(o, pictures.Shape, pictures, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return extract(p, pictures.At(0))
+	}
+	if !slices.Equal(make(1), make(1)) {
+		t.Error("the same seed gives other features")
+	}
+	if slices.Equal(make(1), make(2)) {
+		t.Error("another seed gives the same features")
+	}
+}
+
+// What is no number stays in its picture, and a picture without contrast has features.
+func TestUnusualPictures(t *testing.T) {
+	pictures := drawLeaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 3})
+	p := featuresOf(t, PatchOptions{Filters: 8, Size: 6, Pooling: 2, Scale: 1}, pictures)
+	f, dst := p.Extractor(), make([]float32, p.Width())
+	broken := slices.Clone(pictures.At(0))
+	broken[5] = float32(math.NaN())
+	f(dst, broken)
+	f(dst, pictures.At(0))
+	if !slices.Equal(dst, extract(p, pictures.At(0))) {
+		t.Error("a picture with a NaN changes the features of the next one")
+	}
+	white := make([]float32, len(broken))
+	for i := range white {
+		white[i] = 1
+	}
+	f(dst, white)
+	if at, difference := furthest(dst, patchDefinition(p, white)); difference > 1e-5 {
+		t.Errorf("a white picture: feature %d is off by %v", at, difference)
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	pictures := drawLeaves(t, 20, data.Shape{Height: 20, Width: 20, Channels: 1})
+	for scale := range 2 {
+		p := featuresOf(t, PatchOptions{Filters: 8, Size: 4, Pooling: 2, Scale: scale + 1}, pictures)
+		f, dst := p.Extractor(), make([]float32, p.Width())
+		// The race detector drops what kernels keep between calls now and then.
+		if allocs := testing.AllocsPerRun(20, func() { f(dst, pictures.At(0)) }); allocs > 2 {
+			t.Errorf("%v allocations for a picture, expected none", allocs)
+		}
+	}
+}
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	good := PatchOptions{Filters: 8, Size: 6, Pooling: 3, Scale: 1}
+	square := data.Shape{Height: 16, Width: 16, Channels: 3}
+	change := func(f func(*PatchOptions)) PatchOptions {
+		o := good
+		f(&o)
+		return o
+	}
+	for _, c := range []struct {
+		options      PatchOptions
+		shape, drawn data.Shape
+		want         string
+	}{
+		{change(func(o *PatchOptions) { o.Filters = 0 }), square, square,
+			"patches: 0 filters, expected 1 or more"},
+		{change(func(o *PatchOptions) { o.Filters = 33 }), square, square,
+			"patches: 32 patches of enough contrast in 2 drawn pictures, expected 33, one for each filter"},
+		{change(func(o *PatchOptions) { o.Scale = 3 }), square, square,
+			"patches: scale 3, expected 1 or 2"},
+		{change(func(o *PatchOptions) { o.Size = 1 }), square, square,
+			"patches: patches of size 1, expected 2 to 12"},
+		{change(func(o *PatchOptions) { o.Size = 10 }), data.Shape{Height: 9, Width: 12, Channels: 3}, square,
+			"patches: patches of size 10, expected 2 to 9"},
+		{change(func(o *PatchOptions) { o.Pooling = 12 }), square, square,
+			"patches: pooling to 12×12 cells, expected 1 to 11 on each side"},
+		{change(func(o *PatchOptions) { o.Scale = 2 }), data.Shape{Height: 5, Width: 16, Channels: 3}, square,
+			"patches: pictures of 5×16 pixels, expected sides of 6 or more at scale 2"},
+		{change(func(o *PatchOptions) { o.Scale = 2 }), square, data.Shape{Height: 10, Width: 16, Channels: 3},
+			"patches: drawn pictures of 10×16 pixels at scale 2, expected sides of 12 or more"},
+		{good, data.Shape{Height: 16, Width: 16}, square,
+			"patches: pictures of 0 channels, expected 1 or more"},
+		{good, square, data.Shape{Height: 16, Width: 16, Channels: 1},
+			"patches: drawn pictures of 1 channels, expected 3"},
+	} {
+		if _, err := newPatchFeatures(c.options, c.shape, drawLeaves(t, 2, c.drawn), 1); err == nil || err.Error() != c.want {
+			t.Errorf("found %v, expected %s", err, c.want)
+		}
+	}
+}
+
+// One patch has no direction to be whitened along.
+func TestPatchesThatAreAllAlike(t *testing.T) {
+	one := drawLeaves(t, 1, data.Shape{Height: 8, Width: 8, Channels: 3})
+	_, err := newPatchFeatures(PatchOptions{Filters: 1, Size: 6, Pooling: 1, Scale: 1}, one.Shape, one, 1)
+	want := "patches: the patches of the drawn pictures are all alike"
+	if err == nil || err.Error() != want {
+		t.Errorf("found %v, expected %s", err, want)
+	}
+}
+
+// BenchmarkExtract computes the features of pictures like those of CIFAR-10, on one thread and two.
+func BenchmarkExtract(b *testing.B) {
+	pictures := drawLeaves(b, 200, data.Shape{Height: 32, Width: 32, Channels: 3})
+	for _, o := range []PatchOptions{
+		{Filters: 384, Size: 6, Pooling: 3, Scale: 1},
+		{Filters: 512, Size: 6, Pooling: 2, Scale: 2},
+	} {
+		p := featuresOf(b, o, pictures)
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("scale=%d/threads=%d", o.Scale, threads), func(b *testing.B) {
+				benchmarkExtract(b, p, pictures, threads)
+			})
+		}
+	}
+}
+
+func benchmarkExtract(b *testing.B, p *patchFeatures, pictures *Drawings, threads int) {
+	pool := kernel.NewPool(threads)
+	defer pool.Close()
+	extractors, dst := make([]func(dst, picture []float32), threads), make([][]float32, threads)
+	for i := range extractors {
+		extractors[i], dst[i] = p.Extractor(), make([]float32, p.Width())
+	}
+	for b.Loop() {
+		pool.Run(pictures.Count, 1, func(worker, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				extractors[worker](dst[worker], pictures.At(i))
+			}
+		})
+	}
+	b.ReportMetric(float64(b.N*pictures.Count)/b.Elapsed().Seconds(), "pictures/s")
+}
+
+// BenchmarkNew makes a dictionary for CIFAR-10.
+func BenchmarkNew(b *testing.B) {
+	pictures := drawLeaves(b, 2400, data.Shape{Height: 32, Width: 32, Channels: 3})
+	for b.Loop() {
+		featuresOf(b, PatchOptions{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, pictures)
+	}
+}
