@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
 )
 
 // check reports what is missing and what does not fit together, where the values alone are fine.
 // bad holds the keys that were reported already.
-func check(r *source.Report, c *Config, doc document, bad map[string]bool, sections map[string]section) {
+func check(r *report, c *Config, doc document, bad map[string]bool, sections map[string]section) {
 	missing := func(parent, key, expected string) {
 		s, ok := sections[parent]
 		if !ok {
@@ -46,7 +45,7 @@ func (d document) has(path string) bool { _, ok := d[path]; return ok }
 // dataSources are the keys that say where the examples are, of which one is given.
 var dataSources = []string{"data.name", "data.folder", "data.table", "data.vectors"}
 
-func checkData(r *source.Report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
+func checkData(r *report, c *Config, doc document, bad map[string]bool, missing func(parent, key, expected string)) {
 	var given []string
 	for _, path := range dataSources {
 		if doc.has(path) {
@@ -72,13 +71,13 @@ func checkData(r *source.Report, c *Config, doc document, bad map[string]bool, m
 		}
 	}
 	if label := c.Data.Label; doc.has("data.label") && !bad["data.label"] && slices.Contains(c.Data.Columns, label) {
-		r.Addf(doc["data.label"].value.At, "data.label", "found %s, which is one of data.columns, expected another column", source.Printable(label))
+		r.Addf(doc["data.label"].value.At, "data.label", "found %s, which is one of data.columns, expected another column", printable(label))
 	}
 }
 
 // checkConstants compares the normalisation constants with the channels or columns, where these are
 // known.
-func checkConstants(r *source.Report, c *Config, doc document, bad map[string]bool) {
+func checkConstants(r *report, c *Config, doc document, bad map[string]bool) {
 	want, of := c.Data.constants()
 	if want == 0 || bad["data.channels"] || bad["data.columns"] {
 		return
@@ -97,7 +96,7 @@ func checkConstants(r *source.Report, c *Config, doc document, bad map[string]bo
 }
 
 // checkWarmup refuses a warm-up that never ends.
-func checkWarmup(r *source.Report, c *Config, doc document, bad map[string]bool) {
+func checkWarmup(r *report, c *Config, doc document, bad map[string]bool) {
 	const warmup = "optimizer.schedule.warmup_steps"
 	if !doc.has(warmup) || bad[warmup] || bad["training.steps"] || c.Training.Steps == 0 {
 		return
@@ -109,7 +108,7 @@ func checkWarmup(r *source.Report, c *Config, doc document, bad map[string]bool)
 
 // checkByNoise refuses a learning rate that follows from the noise where nobody can say ahead how
 // far noise moves a parameter.
-func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool) {
+func checkByNoise(r *report, c *Config, doc document, bad map[string]bool) {
 	const rate, rule = "optimizer.learning_rate", "optimizer.name"
 	if !doc.has(rate) || bad[rate] || bad[rule] || !c.Optimizer.ByNoise() {
 		return
@@ -123,7 +122,7 @@ func checkByNoise(r *source.Report, c *Config, doc document, bad map[string]bool
 }
 
 // checkOrdinary refuses, where there is no noise on gradients, what follows from that noise.
-func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]bool) {
+func checkOrdinary(r *report, c *Config, doc document, bad map[string]bool) {
 	if !c.Privacy.Ordinary() || bad["privacy.none"] || bad["privacy.unit"] {
 		return
 	}
@@ -143,7 +142,7 @@ func checkOrdinary(r *source.Report, c *Config, doc document, bad map[string]boo
 }
 
 // checkClients refuses what has no meaning in a round of clients.
-func checkClients(r *source.Report, c *Config, doc document, bad map[string]bool) {
+func checkClients(r *report, c *Config, doc document, bad map[string]bool) {
 	const clients, fewest = "federated.clients", "federated.min_clients"
 	if !c.Federated.Any() || bad[clients] {
 		return
@@ -171,7 +170,7 @@ func checkClients(r *source.Report, c *Config, doc document, bad map[string]bool
 }
 
 // checkPersons makes sure that persons are told apart.
-func checkPersons(r *source.Report, c *Config, doc document, bad map[string]bool) {
+func checkPersons(r *report, c *Config, doc document, bad map[string]bool) {
 	const unit, group = "privacy.unit", "data.group"
 	if c.Privacy.Unit != UnitPerson || c.Privacy.None || bad[unit] || bad[group] {
 		return
@@ -182,6 +181,6 @@ func checkPersons(r *source.Report, c *Config, doc document, bad map[string]bool
 	case c.Data.Group == "":
 		r.Addf(at, unit, "found person, expected data.group, which says whose an example is")
 	case c.Data.Folder != "" && c.Data.Group != GroupPrefix:
-		r.Addf(doc[group].value.At, group, "found %s with data.folder, expected %s", source.Printable(c.Data.Group), GroupPrefix)
+		r.Addf(doc[group].value.At, group, "found %s with data.folder, expected %s", printable(c.Data.Group), GroupPrefix)
 	}
 }

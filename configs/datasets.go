@@ -3,7 +3,6 @@ package configs
 import (
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
 )
@@ -43,8 +42,8 @@ type byExamples struct {
 var _ composite = byExamples{}
 
 // decode takes what either may have; formatIn is stricter, where the data set is known.
-func (f byExamples) decode(r *source.Report, n *source.Node, key string, into any) bool {
-	return f.rows.decode(&source.Report{}, n, key, into) || f.composite.decode(r, n, key, into)
+func (f byExamples) decode(r *report, n *node, key string, into any) bool {
+	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
 
 // Expected implements [setting.Format].

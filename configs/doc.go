@@ -1,5 +1,5 @@
-// Package configs reads configurations: strict, typed and validated YAML, and the presets and
-// networks that come with the program.
+// Package configs reads configurations, sweeps and files of statistics: strict, typed and validated
+// YAML, and those that come with the program.
 //
 // # A configuration
 //
@@ -29,11 +29,38 @@
 //
 // The error is a Problems and matches ErrInvalid.
 //
+// # Sweeps
+//
+// A sweep is one configuration, the base, with other values for some of its keys: every combination
+// of a grid, or points that are drawn at random. This is a whole sweep of four trials:
+//
+//	name: clip
+//	base: digits
+//	grid:
+//	  privacy.clip_norm: [0.1, 1]
+//	seeds: [1, 2]
+//
+// [LoadSweep] reads a file, and [Sweep.Trials] resolves every configuration of it, so that nothing
+// runs when one of them is invalid. Where points are drawn, and where their number is, package sweep
+// draws ([Sweep.Draw]), keeps what was drawn, and hands it back.
+//
+// # Statistics
+//
+// [LoadStatistics] reads a file that asks for private statistics. Its sections data and privacy are a
+// configuration's, as far as they mean something here, and the statistics are held against the data
+// that is declared. Nothing is read of the data itself. This is a whole file of two statistics:
+//
+//	data: {name: digits}
+//	privacy: {epsilon: 1}
+//	statistics:
+//	  - {statistic: histogram, column: label}
+//	  - {statistic: mean, column: brightness, bounds: [0, 1], share: 2}
+//
 // # How it is made
 //
-// Package source, below this one, reads YAML into values that know their place, and collects what
-// is wrong with them. One table (fields.go) lists every key with its format, its place in Config
-// and its documentation. Layers, update rules and schedules come from the tables of their own
+// yaml_read.go turns YAML into nodes that know their place, and a report collects what is wrong with
+// them. One table (fields.go) lists every key with its format, its place in Config and its
+// documentation. Layers, update rules and schedules come from the tables of their own
 // packages (model.Kinds, optimizer.UpdateRules, optimizer.Curves): each kind says there what its
 // arguments are called and what they may be, and a kind added there can be configured at once.
 // Parse, YAML, the JSON schema (Schema) and the reference (Reference) all walk these tables; what

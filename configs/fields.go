@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dpsgd/clip"
-	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/data/pictures"
 	"dpsgd/features"
@@ -111,7 +110,7 @@ var dataFields = []*field{
 		"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples.", withOwnData},
 	{"data.size", setting.Sizes{Of: setting.Integer{Min: 1, Max: 1024}}, func(c *Config) any { return &c.Data.Size },
 		"Height and width in pixels; pictures of another size are resized.", withFolder},
-	{"data.channels", source.OneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
+	{"data.channels", oneOf{1, 3}, func(c *Config) any { return &c.Data.Channels },
 		"1 for grey pictures, 3 for colour.", withFolder},
 	{"data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, func(c *Config) any { return &c.Data.Columns },
 		"The columns with the numbers that the network sees, in its order; other columns are passed over.", withTable},
@@ -125,7 +124,7 @@ var dataFields = []*field{
 		"Subtracted from pixels in [0,1], or from the numbers of a table: one value, or one per channel or column. A public constant, never computed from the training examples.", hasConstants},
 	{"data.std", byExamples{perChannel(0.001, 1000, 3), perChannel(1/data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, func(c *Config) any { return &c.Data.Std },
 		"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant.", hasConstants},
-	{"data.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Data.Seed },
+	{"data.seed", setting.Integer{Min: 0, Max: maxExactInteger}, func(c *Config) any { return &c.Data.Seed },
 		"Which digits are drawn.", withDigits},
 	{"data.limit.epsilon", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "what train ledger limit has set, if anything"}, func(c *Config) any { return &c.Data.Limit.Epsilon },
 		"What everything that is ever released on this data, by all runs of the folder, may cost together. Set before the first release and never passed; with data.limit.delta.", nil},
@@ -141,7 +140,7 @@ var featureFields = slices.Concat([]*field{
 		"What the program draws, so that dictionary and normalisation are learnt from nobody's pictures: leaves (overlapping shapes, for photographs), silhouettes (filled outlines, for things on black) or strokes (lines, for writing).", withFeatures},
 	{"features.pictures", setting.Integer{Min: 10, Max: 20000}, func(c *Config) any { return &c.Features.Pictures },
 		"How many pictures are drawn.", withFeatures},
-	{"features.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Features.Seed },
+	{"features.seed", setting.Integer{Min: 0, Max: maxExactInteger}, func(c *Config) any { return &c.Features.Seed },
 		"Of the drawing.", withFeatures},
 	{"features.directions", setting.Integer{Min: 0, Max: 5000}, func(c *Config) any { return &c.Features.Directions },
 		"So many principal directions of the drawn pictures' features are scaled down to the last of them, so that a linear layer learns all of them at one pace; below the number of drawn pictures.", withFeatures},
@@ -245,7 +244,7 @@ var trainingFields = slices.Concat([]*field{
 		"Training length in steps.", nil},
 	{"training.evaluate_every", setting.Integer{Min: 0, Max: 1e9}, func(c *Config) any { return &c.Training.EvaluateEvery },
 		"Steps between two measurements of the test accuracy; 0 is only at the end.", nil},
-	{"training.seed", setting.Integer{Min: 0, Max: source.MaxExactInteger}, func(c *Config) any { return &c.Training.Seed },
+	{"training.seed", setting.Integer{Min: 0, Max: maxExactInteger}, func(c *Config) any { return &c.Training.Seed },
 		"Of the initial weights. Noise and sampling are never seeded.", nil},
 	{"training.average", kindOf[optimizer.Average](optimizer.Averages()), func(c *Config) any { return &c.Training.Average },
 		"The mean of the parameters of several steps that is evaluated and written as the model: none is those of the last step, ema an exponential moving average, tail the mean over the last part of the planned steps. It costs no privacy.", nil},
@@ -315,9 +314,9 @@ var performanceFields = []*field{
 		"Threads that compute; 0 is one per core.", nil},
 	{"performance.engine", setting.Choice{"auto", "ghost", "materialise"}, func(c *Config) any { return &c.Performance.Engine },
 		"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer.", nil},
-	{"performance.max_memory", source.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.MaxMemory },
+	{"performance.max_memory", byteSize{Word: "auto"}, func(c *Config) any { return &c.Performance.MaxMemory },
 		"A configuration that needs more memory, by an estimate, is refused before it begins; auto is what the machine has free.", nil},
-	{"performance.data_memory", source.Bytes{Word: "auto"}, func(c *Config) any { return &c.Performance.DataMemory },
+	{"performance.data_memory", byteSize{Word: "auto"}, func(c *Config) any { return &c.Performance.DataMemory },
 		"Memory for decoded pictures; those that do not fit are decoded whenever they are needed, which takes time and changes nothing else. auto keeps all of them where they fit, and as many as half of what is left holds otherwise.", withFolder},
 	{"performance.data_per_rank", setting.Boolean{}, func(c *Config) any { return &c.Performance.DataPerRank },
 		"Each rank has training pictures of its own at its path, and all of them together are the training set; false is that every rank has all of them.", withFolder},

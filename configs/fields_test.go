@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/optimizer"
 )
@@ -106,8 +105,8 @@ func TestDefaultsAreValidAndDocumented(t *testing.T) {
 			continue
 		}
 		text := encode(f.format, f.at(&defaults))
-		r := &source.Report{}
-		n := source.Read(r, source.Start("default"), []byte(text))
+		r := &report{}
+		n := readYAML(r, startOf("default"), []byte(text))
 		into := f.at(&Config{})
 		if !decode(f.format, r, n, f.path, into) || !reflect.DeepEqual(into, f.at(&defaults)) {
 			t.Errorf("%s: the default %s does not read back: %v", f.path, text, r.Err())
@@ -136,13 +135,13 @@ func TestNumberForms(t *testing.T) {
 	f := setting.Number{Min: -1e300, Max: 1e300}
 	for text, want := range map[string]float64{"0": 0, "1": 1, "-1": -1, "0.5": 0.5, "1e-5": 1e-5, "1E5": 1e5, "1.5e+3": 1500, "12345678901234567890": 12345678901234567890} {
 		var got float64
-		if r := (&source.Report{}); !decode(f, r, &source.Node{Text: text}, "k", &got) || got != want {
+		if r := (&report{}); !decode(f, r, &node{Text: text}, "k", &got) || got != want {
 			t.Errorf("%s is %g, %v; want %g", text, got, r.Err(), want)
 		}
 	}
 	for _, text := range []string{"", "-", "+1", "01", "-01", ".5", "5.", "1e", "e5", "1_0", "0x1", "0o7", "0b1", "1e400", "1e-400", "nan", ".inf", "Infinity", "1,5", "1:30", "½", "١", "1 2", " 1", "true"} {
 		var got float64
-		if r := (&source.Report{}); decode(f, r, &source.Node{Text: text}, "k", &got) || r.Err() == nil {
+		if r := (&report{}); decode(f, r, &node{Text: text}, "k", &got) || r.Err() == nil {
 			t.Errorf("%q is accepted as %g", text, got)
 		}
 	}

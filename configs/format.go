@@ -3,7 +3,6 @@ package configs
 import (
 	"fmt"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -11,7 +10,7 @@ import (
 // composite is the format of a value that YAML writes as a list.
 type composite interface {
 	setting.Format
-	decode(r *source.Report, n *source.Node, key string, into any) bool
+	decode(r *report, n *node, key string, into any) bool
 	encode(from any) string
 }
 
@@ -23,7 +22,7 @@ var (
 
 // decode stores the value of n in *into, or reports why not and returns false. The type of into is
 // the format's own.
-func decode(f setting.Format, r *source.Report, n *source.Node, key string, into any) bool {
+func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	switch f := f.(type) {
 	case model.List:
 		return decodeLayers(f, r, n, key, into.(*model.Sequential))
@@ -32,7 +31,7 @@ func decode(f setting.Format, r *source.Report, n *source.Node, key string, into
 	case composite:
 		return f.decode(r, n, key, into)
 	case setting.Scalar:
-		if n.Kind == source.Scalar && f.Parse(n.Text, n.Quoted, into) {
+		if n.Kind == scalarNode && f.Parse(n.Text, n.Quoted, into) {
 			return true
 		}
 		r.Expected(n, key, f.Expected(), hint(f, n))

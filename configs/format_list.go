@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -16,8 +15,8 @@ type listOf[T any] struct {
 	distinct bool   // in more than case: folders that differ in case only are one folder on some systems
 }
 
-func (f listOf[T]) decode(r *source.Report, n *source.Node, key string, into any) bool {
-	if n.Kind != source.List || len(n.Items) < f.min || len(n.Items) > f.max {
+func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
+	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
 		r.Expected(n, key, f.Expected(), n.ListHint())
 		return false
 	}
@@ -29,7 +28,7 @@ func (f listOf[T]) decode(r *source.Report, n *source.Node, key string, into any
 	return true
 }
 
-func (f listOf[T]) areDistinct(r *source.Report, n *source.Node, key string, values []T) bool {
+func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool {
 	first := map[string]int{}
 	for i := range values {
 		text := strings.ToLower(f.of.Encode(&values[i]))
@@ -57,7 +56,7 @@ func (f listOf[T]) Schema() setting.Object {
 }
 
 // decodeItems decodes every item of a list and reports all that are wrong.
-func decodeItems[T any](r *source.Report, f setting.Scalar, n *source.Node, key string) ([]T, bool) {
+func decodeItems[T any](r *report, f setting.Scalar, n *node, key string) ([]T, bool) {
 	if len(n.Items) == 0 {
 		return nil, true
 	}
@@ -78,15 +77,15 @@ func encodeItems[T any](f setting.Scalar, values []T) string {
 }
 
 // decodeSize reads a height and a width, or one number for both.
-func decodeSize(f setting.Sizes, r *source.Report, n *source.Node, key string, into *Size) bool {
+func decodeSize(f setting.Sizes, r *report, n *node, key string, into *Size) bool {
 	switch {
-	case n.Kind == source.List && len(n.Items) == 2:
+	case n.Kind == listNode && len(n.Items) == 2:
 		sides, ok := decodeItems[int](r, f.Of, n, key)
 		if ok {
 			*into = Size{Height: sides[0], Width: sides[1]}
 		}
 		return ok
-	case n.Kind == source.Scalar && !n.Quoted && setting.IsInteger(n.Text):
+	case n.Kind == scalarNode && !n.Quoted && setting.IsInteger(n.Text):
 		var side int
 		if !decode(f.Of, r, n, key, &side) {
 			return false

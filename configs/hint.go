@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/spelling"
@@ -13,11 +12,11 @@ import (
 
 // hint explains, in a few words, what is wrong with a value that its format refuses. It may be
 // empty.
-func hint(f setting.Scalar, n *source.Node) string {
-	if n.Kind != source.Scalar {
+func hint(f setting.Scalar, n *node) string {
+	if n.Kind != scalarNode {
 		return ""
 	}
-	if but, ok := f.(source.ChoiceBut); ok && but.Refused[n.Text] != "" {
+	if but, ok := f.(choiceBut); ok && but.Refused[n.Text] != "" {
 		return but.Refused[n.Text]
 	}
 	switch f := f.(type) {
@@ -25,11 +24,11 @@ func hint(f setting.Scalar, n *source.Node) string {
 		return n.NumberHint()
 	case setting.Integer:
 		return n.IntegerHint()
-	case source.OneOf:
+	case oneOf:
 		return n.SpellingHint()
 	case setting.Boolean:
 		return n.BooleanHint()
-	case source.Text:
+	case freeText:
 		return n.TextHint()
 	case interface{ Names() []string }:
 		if names := f.Names(); len(names) > 1 {
@@ -109,11 +108,11 @@ func synonyms(found string) (ours []string) {
 
 // unknown reports a key that is not among the known ones of its section. elsewhere is the full path
 // of a key of this name in another section, or "".
-func unknown(r *source.Report, e source.Entry, section string, known []string, elsewhere string) {
+func unknown(r *report, e entry, section string, known []string, elsewhere string) {
 	expected := "no keys here"
 	if len(known) > 0 {
 		expected = "one of " + strings.Join(known, ", ")
 	}
 	meant := spelling.DidYouMean(cmp.Or(nearest(e.Key, known), elsewhere))
-	r.Addf(e.At, source.Join(section, e.Key), "found an unknown key, expected %s", source.Hinted(expected, meant))
+	r.Addf(e.At, joinKey(section, e.Key), "found an unknown key, expected %s", hinted(expected, meant))
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/spelling"
 	"dpsgd/model"
@@ -19,8 +18,8 @@ const maxNesting = 8
 const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes"
 
 // decodeLayers reads a list of layers.
-func decodeLayers(f model.List, r *source.Report, n *source.Node, key string, into *model.Sequential) bool {
-	if n.Kind != source.List || f.NonEmpty && len(n.Items) == 0 {
+func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequential) bool {
+	if n.Kind != listNode || f.NonEmpty && len(n.Items) == 0 {
 		r.Expected(n, key, f.Expected(), "")
 		return false
 	}
@@ -39,18 +38,18 @@ func decodeLayers(f model.List, r *source.Report, n *source.Node, key string, in
 }
 
 // decodeLayer reads one layer: its name alone, or a mapping from its name to its arguments.
-func decodeLayer(r *source.Report, n *source.Node, key string) (model.Layer, bool) {
-	name, at, arguments := n.Text, n, []source.Entry(nil)
+func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
+	name, at, arguments := n.Text, n, []entry(nil)
 	switch {
-	case n.Kind == source.Mapping && len(n.Entries) == 1:
+	case n.Kind == mappingNode && len(n.Entries) == 1:
 		e := n.Entries[0]
-		name, at = e.Key, &source.Node{Kind: source.Scalar, Text: e.Key, At: e.At}
-		if _, known := layerKinds.Named(name); known && e.Value.Kind != source.Mapping {
+		name, at = e.Key, &node{Kind: scalarNode, Text: e.Key, At: e.At}
+		if _, known := layerKinds.Named(name); known && e.Value.Kind != mappingNode {
 			r.Expected(e.Value, key+"."+name, "a mapping of its arguments", "")
 			return nil, false
 		}
 		arguments = e.Value.Entries
-	case n.Kind != source.Scalar:
+	case n.Kind != scalarNode:
 		r.Expected(n, key, "a layer such as relu or linear: {out_features: 10}", "")
 		return nil, false
 	}
@@ -69,7 +68,7 @@ func decodeLayer(r *source.Report, n *source.Node, key string) (model.Layer, boo
 }
 
 // decodeArguments reads the arguments of a thing at a place of the file. section is its full key.
-func decodeArguments(r *source.Report, arguments []setting.Argument, at source.Position, entries []source.Entry, section string) bool {
+func decodeArguments(r *report, arguments []setting.Argument, at Position, entries []entry, section string) bool {
 	ok, given := true, map[string]bool{}
 	for _, e := range entries {
 		a := setting.Find(arguments, e.Key)

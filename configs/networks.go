@@ -2,27 +2,23 @@ package configs
 
 import (
 	"cmp"
-	"embed"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
-
-//go:embed networks/*.yaml
-var networkFiles embed.FS
 
 // otherNames are second names of ready networks.
 var otherNames = map[string]string{"mlp": "mlp128"}
 
 // Networks lists the names of the ready networks, sorted.
 func Networks() []string {
-	all := slices.AppendSeq(names(networkFiles, "networks"), maps.Keys(otherNames))
+	all := slices.Collect(maps.Keys(otherNames))
+	for _, p := range presetsIn("networks") {
+		all = append(all, p.Name)
+	}
 	slices.Sort(all)
 	return all
 }
@@ -30,19 +26,20 @@ func Networks() []string {
 // Network returns the layers of a ready network. An unknown name is an error that lists the known
 // ones and matches ErrInvalid.
 func Network(name string) (model.Sequential, error) {
-	file := path.Join("networks", cmp.Or(otherNames[name], name)+".yaml")
-	src, err := networkFiles.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, source.Printable(name), setting.Choice(Networks()).Expected())
+	file := cmp.Or(otherNames[name], name)
+	for _, p := range presetsIn("networks") {
+		if p.Name == file {
+			return parseNetwork("networks/"+file+".yaml", name, p.Source)
+		}
 	}
-	return parseNetwork(file, name, src)
+	return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), setting.Choice(Networks()).Expected())
 }
 
 // parseNetwork reads the layers of a network file, which has the one key layers.
 func parseNetwork(file, name string, src []byte) (model.Sequential, error) {
-	r := &source.Report{}
+	r := &report{}
 	var layers model.Sequential
-	root := source.Read(r, source.Start(file), src)
+	root := readYAML(r, startOf(file), src)
 	if root != nil {
 		found := false
 		for _, e := range root.Entries {
@@ -58,19 +55,4 @@ func parseNetwork(file, name string, src []byte) (model.Sequential, error) {
 		}
 	}
 	return layers, r.Err()
-}
-
-// names lists the YAML files of a folder without their extension, sorted.
-func names(files embed.FS, folder string) []string {
-	entries, err := files.ReadDir(folder)
-	if err != nil {
-		panic("configs: the embedded folder " + folder + " is missing: " + err.Error())
-	}
-	var out []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok {
-			out = append(out, name)
-		}
-	}
-	return out
 }

@@ -3,7 +3,6 @@ package configs
 import (
 	"errors"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
@@ -42,11 +41,11 @@ type Value struct {
 }
 
 // At is where the value was written.
-func (v Value) At() source.Position { return v.assignment.value.At }
+func (v Value) At() Position { return v.assignment.value.At }
 
 // Read reads a value of the key from n. What is wrong with it is reported under the name, and then
 // ok is false.
-func (k Settable) Read(r *source.Report, n *source.Node, name string) (v Value, ok bool) {
+func (k Settable) Read(r *report, n *node, name string) (v Value, ok bool) {
 	into := k.field.at(&Config{})
 	if !decode(k.field.format, r, n, name, into) {
 		return Value{}, false
@@ -73,12 +72,12 @@ func OpenBase(nameOrPath string) (Base, error) {
 
 // With resolves the configuration with values set over it, the last of a key counting. What is
 // wrong with a preset, which nobody has as a file, is wrong at the place that names it.
-func (b Base) With(values []Value, named source.Position) (*Config, error) {
+func (b Base) With(values []Value, named Position) (*Config, error) {
 	settings := make([]assignment, len(values))
 	for i, v := range values {
 		settings[i] = v.assignment
 	}
-	c, err := resolve(&source.Report{}, b.file, b.src, settings)
+	c, err := resolve(&report{}, b.file, b.src, settings)
 	var problems Problems
 	if errors.As(err, &problems) && b.preset != "" {
 		for i := range problems {
@@ -93,7 +92,7 @@ func (b Base) With(values []Value, named source.Position) (*Config, error) {
 
 // Within resolves those sections of a file that are a configuration's, in a mapping of them alone,
 // with overrides as in [Parse]. What is wrong is in the report, and then nothing is returned.
-func Within(r *source.Report, file string, sections *source.Node, overrides []string) *Config {
+func Within(r *report, file string, sections *node, overrides []string) *Config {
 	c, err := resolveRead(r, file, sections, parseOverrides(r, overrides))
 	if err != nil {
 		return nil
@@ -102,11 +101,11 @@ func Within(r *source.Report, file string, sections *source.Node, overrides []st
 }
 
 // Decode reads a value that is none of a configuration itself, such as the name of a sweep.
-func Decode(f setting.Format, r *source.Report, n *source.Node, name string, into any) bool {
+func Decode(f setting.Format, r *report, n *node, name string, into any) bool {
 	return decode(f, r, n, name, into)
 }
 
 // Unknown reports a key that is not among the known ones of a section; "" is the top level.
-func Unknown(r *source.Report, e source.Entry, section string, known []string) {
+func Unknown(r *report, e entry, section string, known []string) {
 	unknown(r, e, section, known, "")
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/spelling"
 )
 
@@ -20,7 +19,7 @@ import (
 //
 // The error is a Problems with everything that is wrong, and matches ErrInvalid.
 func Parse(file string, src []byte, overrides []string) (*Config, error) {
-	r := &source.Report{}
+	r := &report{}
 	settings := parseOverrides(r, overrides)
 	return resolve(r, file, src, settings)
 }
@@ -28,7 +27,7 @@ func Parse(file string, src []byte, overrides []string) (*Config, error) {
 // assignment is one key with a value, wherever it was written.
 type assignment struct {
 	field    *field
-	value    *source.Node
+	value    *node
 	override bool // not from the configuration file itself
 }
 
@@ -37,14 +36,14 @@ type document map[string]assignment
 
 // section is where a section of the file begins, and whether it could be read.
 type section struct {
-	at     source.Position
+	at     Position
 	broken bool
 }
 
 // resolve reads a configuration file, applies the settings over it, and returns the configuration
 // if there is nothing to report.
-func resolve(r *source.Report, file string, src []byte, settings []assignment) (*Config, error) {
-	root := source.Read(r, source.Start(file), src)
+func resolve(r *report, file string, src []byte, settings []assignment) (*Config, error) {
+	root := readYAML(r, startOf(file), src)
 	if root == nil {
 		return nil, r.Err()
 	}
@@ -52,9 +51,9 @@ func resolve(r *source.Report, file string, src []byte, settings []assignment) (
 }
 
 // resolveRead is resolve for a file that has been read.
-func resolveRead(r *source.Report, file string, root *source.Node, settings []assignment) (*Config, error) {
-	doc, sections := document{}, map[string]section{"": {at: source.Start(file)}}
-	if root.Kind == source.Mapping {
+func resolveRead(r *report, file string, root *node, settings []assignment) (*Config, error) {
+	doc, sections := document{}, map[string]section{"": {at: startOf(file)}}
+	if root.Kind == mappingNode {
 		doc.collect(r, root, "", sections)
 	} else {
 		r.Expected(root, "", "a mapping with the keys "+strings.Join(children(""), ", "), "")
@@ -66,14 +65,14 @@ func resolveRead(r *source.Report, file string, root *source.Node, settings []as
 	c := DefaultConfig()
 	bad := doc.decode(r, &c)
 	doc.conditions(r, &c, bad)
-	if root.Kind == source.Mapping {
+	if root.Kind == mappingNode {
 		check(r, &c, doc, bad, sections)
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	// The resolved form has to pass the limits too, because resuming a run reads it.
-	if _, message := source.Unreadable(c.YAML()); message != "" {
+	if _, message := unreadableSource(c.YAML()); message != "" {
 		r.Addf(sections[""].at, "", "in the resolved configuration: %s", message)
 		return nil, r.Err()
 	}
@@ -81,9 +80,9 @@ func resolveRead(r *source.Report, file string, root *source.Node, settings []as
 }
 
 // collect walks the mapping of a section and files every key by its path.
-func (d document) collect(r *source.Report, n *source.Node, parent string, sections map[string]section) {
+func (d document) collect(r *report, n *node, parent string, sections map[string]section) {
 	for _, e := range n.Entries {
-		path := source.Join(parent, e.Key)
+		path := joinKey(parent, e.Key)
 		if f := fieldAt(path); f != nil {
 			d[path] = assignment{field: f, value: e.Value}
 			continue
@@ -93,8 +92,8 @@ func (d document) collect(r *source.Report, n *source.Node, parent string, secti
 			unknown(r, e, parent, children(parent), elsewhere(e.Key))
 			continue
 		}
-		sections[path] = section{at: e.At, broken: e.Value.Kind != source.Mapping}
-		if e.Value.Kind != source.Mapping {
+		sections[path] = section{at: e.At, broken: e.Value.Kind != mappingNode}
+		if e.Value.Kind != mappingNode {
 			r.Expected(e.Value, path, "a mapping with the keys "+strings.Join(below, ", "), "")
 			continue
 		}
@@ -103,7 +102,7 @@ func (d document) collect(r *source.Report, n *source.Node, parent string, secti
 }
 
 // pairs sees to it that at most one key of each pair is left.
-func (d document) pairs(r *source.Report) {
+func (d document) pairs(r *report) {
 	for _, p := range pairs {
 		a, hasA := d[p.a]
 		b, hasB := d[p.b]
@@ -120,7 +119,7 @@ func (d document) pairs(r *source.Report) {
 }
 
 // decode stores every value over the defaults, reports the wrong ones and returns their paths.
-func (d document) decode(r *source.Report, c *Config) (bad map[string]bool) {
+func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 	bad = map[string]bool{}
 	for _, f := range fields {
 		s, ok := d[f.path]
@@ -139,7 +138,7 @@ func (d document) decode(r *source.Report, c *Config) (bad map[string]bool) {
 
 // conditions reports keys that mean nothing beside the others, so that nobody believes in the
 // effect of a key that is never looked at. It drops them where an override took their meaning away.
-func (d document) conditions(r *source.Report, c *Config, bad map[string]bool) {
+func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	defaults := DefaultConfig()
 	for _, f := range fields {
 		s, ok := d[f.path]
@@ -162,12 +161,12 @@ func (d document) overrides(path string) bool {
 }
 
 // parseOverrides reads "key=value" texts.
-func parseOverrides(r *source.Report, overrides []string) []assignment {
+func parseOverrides(r *report, overrides []string) []assignment {
 	var settings []assignment
 	for _, text := range overrides {
 		key, value, found := strings.Cut(text, "=")
 		key = strings.TrimSpace(key)
-		at := source.Position{Override: cmp.Or(source.Printable(key), `""`)}
+		at := Position{Override: cmp.Or(printable(key), `""`)}
 		f, below := fieldAt(key), children(key)
 		switch {
 		case !found:
@@ -179,7 +178,7 @@ func parseOverrides(r *source.Report, overrides []string) []assignment {
 		case strings.Contains(value, "\n"):
 			r.Addf(at, "", "found several lines, expected a value in one line")
 		default:
-			if n := source.Read(r, source.Position{Override: key}, []byte(value)); n != nil {
+			if n := readYAML(r, Position{Override: key}, []byte(value)); n != nil {
 				settings = append(settings, assignment{f, n, true})
 			}
 		}
@@ -194,5 +193,5 @@ func unknownPath(key string) string {
 		known[i] = f.path
 	}
 	meant := cmp.Or(elsewhere(key[strings.LastIndex(key, ".")+1:]), nearest(key, known))
-	return source.Hinted("found an unknown key, expected a full key such as privacy.clip_norm", spelling.DidYouMean(meant))
+	return hinted("found an unknown key, expected a full key such as privacy.clip_norm", spelling.DidYouMean(meant))
 }

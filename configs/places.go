@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/model"
 )
 
@@ -60,7 +59,7 @@ func place(err, about error, key string, index int, file string, overrides []str
 	if unreadable != nil {
 		return err // a preset
 	}
-	n := find(source.Read(new(source.Report), source.Start(file), content), strings.Split(key, "."))
+	n := find(readYAML(new(report), startOf(file), content), strings.Split(key, "."))
 	switch {
 	case n == nil && index == whole:
 		return placed{file + ": " + said + " (the file does not say it)", err}
@@ -82,7 +81,7 @@ func (p placed) Error() string { return p.text }
 func (p placed) Unwrap() error { return p.whole }
 
 // find is the value of a key; nil where there is none.
-func find(n *source.Node, path []string) *source.Node {
+func find(n *node, path []string) *node {
 	if n == nil || len(path) == 0 {
 		return n
 	}

@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/spelling"
 )
 
-//go:embed *.yaml
-var presetFiles embed.FS
+//go:embed *.yaml networks/*.yaml statistics/*.yaml sweeps/*.yaml
+var shippedFiles embed.FS
 
 // DefaultPreset is what trains when nothing is asked for.
 const DefaultPreset = "digits"
@@ -29,21 +30,25 @@ type Preset struct {
 
 // Presets lists the configurations that come with the program, the default first.
 func Presets() []Preset {
-	presets := PresetsIn(presetFiles)
+	presets := presetsIn(".")
 	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == DefaultPreset })
 	first := presets[i]
 	return slices.Insert(slices.Delete(presets, i, i+1), 0, first)
 }
 
-// PresetsIn lists the embedded YAML files of a folder, sorted by name.
-func PresetsIn(files embed.FS) []Preset {
-	var out []Preset
-	for _, name := range names(files, ".") {
-		src, err := files.ReadFile(name + ".yaml")
+// presetsIn lists the embedded YAML files of a folder, sorted by name.
+func presetsIn(folder string) []Preset {
+	paths, err := fs.Glob(shippedFiles, path.Join(folder, "*.yaml"))
+	if err != nil {
+		panic(err)
+	}
+	out := make([]Preset, len(paths))
+	for i, p := range paths {
+		src, err := shippedFiles.ReadFile(p)
 		if err != nil {
-			panic("configs: an embedded file is missing: " + err.Error())
+			panic(err)
 		}
-		out = append(out, Preset{Name: name, Description: description(src), Source: src})
+		out[i] = Preset{strings.TrimSuffix(path.Base(p), ".yaml"), description(src), src}
 	}
 	return out
 }
@@ -86,7 +91,7 @@ func Open(nameOrPath string, presets []Preset, what string) (file string, src []
 	}
 	src, err = readFile(nameOrPath)
 	if os.IsNotExist(err) && !strings.ContainsAny(nameOrPath, `/\.`) {
-		expected := source.Hinted("a path or "+setting.Choice(known).Expected(), spelling.DidYouMean(nearest(nameOrPath, known)))
+		expected := hinted("a path or "+setting.Choice(known).Expected(), spelling.DidYouMean(nearest(nameOrPath, known)))
 		return "", nil, fmt.Errorf("configs: found no %s and no file %q, expected %s", what, nameOrPath, expected)
 	}
 	if _, dangling := os.Readlink(nameOrPath); os.IsNotExist(err) && dangling == nil {
@@ -105,5 +110,5 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, source.MaxBytes+1))
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }

@@ -1,14 +1,112 @@
 package configs
 
-import "dpsgd/configs/internal/source"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// ErrInvalid is matched, with errors.Is, by every error about what a configuration says.
-var ErrInvalid = source.ErrInvalid
+// ErrInvalid is matched, with errors.Is, by every error about what a configuration says. It begins
+// with the package that people call.
+var ErrInvalid = errors.New("configs: invalid configuration")
 
-// Problem is one thing that is wrong with a configuration, and where: File, Line and Column, or the
-// Override; the Key; and the Message, what was found and what was expected.
-type Problem = source.Problem
+// Position is a place in a file, or an override.
+type Position struct {
+	File         string // "" for an override
+	Line, Column int    // from 1; 0 for an override
+	Override     string // the key of the --set override, "" for a file
+}
 
-// Problems is everything that is wrong with a configuration, one line each: files in reading order
-// first, then overrides. It matches ErrInvalid.
-type Problems = source.Problems
+// startOf is where a file begins.
+func startOf(file string) Position { return Position{File: file, Line: 1, Column: 1} }
+
+// Problem is one thing that is wrong with a configuration, and where.
+type Problem struct {
+	Position
+	Key     string // full path of the key, such as privacy.delta; may be ""
+	Message string // what was found and what was expected
+}
+
+// String returns the problem in one line, "file:line:column: key: message", or
+// "--set key: message" for an override.
+func (p Problem) String() string {
+	where := "--set " + p.Override
+	if p.Override == "" {
+		where = fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	}
+	if p.Key == "" || p.Key == p.Override {
+		return where + ": " + p.Message
+	}
+	return where + ": " + p.Key + ": " + p.Message
+}
+
+// Problems is everything that is wrong with a configuration: files in reading order first, then
+// overrides. It matches ErrInvalid.
+type Problems []Problem
+
+// maxShown bounds the length of an error message; a reader fixes the first ones first.
+const maxShown = 50
+
+// Error returns one line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, 0, min(len(ps), maxShown)+1)
+	for i, p := range ps {
+		if i == maxShown {
+			lines = append(lines, fmt.Sprintf("and %d more problems", len(ps)-maxShown))
+			break
+		}
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Is makes errors.Is(ps, ErrInvalid) true.
+func (ps Problems) Is(target error) bool { return target == ErrInvalid }
+
+// OfPreset names the overrides, each key=value, in place of lines of a preset, which is right without
+// them and which nobody has as a file.
+func (ps Problems) OfPreset(preset string, overrides []string) {
+	keys := make([]string, len(overrides))
+	for i, o := range overrides {
+		keys[i], _, _ = strings.Cut(o, "=")
+	}
+	for i := range ps {
+		if ps[i].File != "" {
+			ps[i].Position = Position{Override: strings.Join(keys, ", ")}
+			ps[i].Message += " (with the preset " + preset + ")"
+		}
+	}
+}
+
+// report collects problems; the zero value is empty.
+type report struct{ problems Problems }
+
+// Addf adds a problem.
+func (r *report) Addf(at Position, key, format string, args ...any) {
+	r.problems = append(r.problems, Problem{at, key, fmt.Sprintf(format, args...)})
+}
+
+// Expected adds the usual problem: something else was found. The hint may be empty.
+func (r *report) Expected(n *node, key, expected, hint string) {
+	if n.Kind == brokenNode {
+		return // what is wrong with it has been said already
+	}
+	r.Addf(n.At, key, "found %s, expected %s", n.Describe(), hinted(expected, hint))
+}
+
+// Err returns the problems in reading order as [Problems], or nil when there are none.
+func (r *report) Err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(
+			cmp.Compare(a.Override, b.Override),
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
+	})
+	return r.problems
+}

@@ -17,13 +17,15 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated files: schema.json, networks/schema.json, reference.md")
+var update = flag.Bool("update", false, "rewrite the generated files: the schemas and reference.md")
 
 func TestGeneratedFilesAreCurrent(t *testing.T) {
 	for path, want := range map[string][]byte{
-		"schema.json":          Schema(),
-		"networks/schema.json": networkSchema(),
-		"reference.md":         Reference(),
+		"schema.json":            Schema(),
+		"networks/schema.json":   networkSchema(),
+		"sweeps/schema.json":     sweepSchema(),
+		"statistics/schema.json": statisticsSchema(),
+		"reference.md":           Reference(),
 	} {
 		if *update {
 			if err := os.WriteFile(path, want, 0o644); err != nil {

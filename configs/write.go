@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
@@ -34,7 +33,7 @@ func (c *Config) YAML() []byte {
 		case *[]string:
 			fmt.Fprintf(&b, "%s%s:\n", indent, key)
 			for _, s := range *value {
-				fmt.Fprintf(&b, "%s  - %s\n", indent, source.FormatText(s))
+				fmt.Fprintf(&b, "%s  - %s\n", indent, formatText(s))
 			}
 		default:
 			fmt.Fprintf(&b, "%s%s: %s\n", indent, key, encode(f.format, value))

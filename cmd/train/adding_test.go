@@ -26,8 +26,8 @@ var added = []struct{ what, file, table, row, longer string }{
 	{"data set", "data/waves.go", "data/dataset.go", "&fashionMNIST, &cifar10}", "&fashionMNIST, &cifar10, &waves}"},
 	{"event", "accountant/event_geometric.go", "accountant/event_json.go", "	kindNamed[Laplace]", "	kindNamed[Geometric](\"geometric\"),\n	kindNamed[Laplace]"},
 	{"command", "cmd/train/hello.go", "cmd/train/commands.go", "versionCommand(a)}", "versionCommand(a), helloCommand(a)}"},
-	{"statistic", "internal/stats/mode.go", "internal/stats/plan.go", "	case statistics.Count:", "	case \"mode\":\n		return a.mode(w)\n	case statistics.Count:"},
-	{"statistic", "", "configs/statistics/statistic.go", "	{Count, ", "	{\"mode\", []string{\"column\", \"bounds\", \"bins\"}, noises, true},\n	{Count, "},
+	{"statistic", "internal/stats/mode.go", "internal/stats/plan.go", "	case configs.StatCount:", "	case \"mode\":\n		return a.mode(w)\n	case configs.StatCount:"},
+	{"statistic", "", "configs/statistics.go", "	{StatCount, ", "	{\"mode\", []string{\"column\", \"bounds\", \"bins\"}, noiseMechanisms, true},\n	{StatCount, "},
 }
 
 const addedRun = `

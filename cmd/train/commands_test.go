@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/sweeps"
 )
 
 // The life of a run on the command line: describe, run, epsilon, eval, resume.
@@ -141,7 +140,7 @@ func TestJSON(t *testing.T) {
 
 func TestPresetsAndSchema(t *testing.T) {
 	out := succeed(t, "presets")
-	for _, p := range append(configs.Presets(), sweeps.Shipped()...) {
+	for _, p := range append(configs.Presets(), configs.Sweeps()...) {
 		if !strings.Contains(out, p.Name) || !strings.Contains(out, p.Description) {
 			t.Errorf("presets do not list %s", p.Name)
 		}

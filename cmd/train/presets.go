@@ -8,8 +8,6 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
-	"dpsgd/configs/sweeps"
 	"dpsgd/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -34,7 +32,7 @@ func presetsCommand(a *shell.App) *cobra.Command {
 			if len(args) == 1 {
 				return printPreset(a, args[0])
 			}
-			presets, grids, asked := items(configs.Presets()), items(sweeps.Shipped()), items(statistics.Shipped())
+			presets, grids, asked := items(configs.Presets()), items(configs.Sweeps()), items(configs.Statistics())
 			return a.Print(map[string][]presetItem{"presets": presets, "sweeps": grids, "statistics": asked}, func(w io.Writer) {
 				printItems(w, "preset", presets)
 				fmt.Fprintln(w)
@@ -64,7 +62,7 @@ func printItems(w io.Writer, kind string, list []presetItem) {
 
 // printPreset prints the file of a preset or sweep, to start one's own from.
 func printPreset(a *shell.App, name string) error {
-	presets := slices.Concat(configs.Presets(), sweeps.Shipped(), statistics.Shipped())
+	presets := slices.Concat(configs.Presets(), configs.Sweeps(), configs.Statistics())
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
 	if i < 0 {
 		var names []string

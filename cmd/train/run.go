@@ -10,7 +10,6 @@ import (
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
@@ -50,7 +49,7 @@ func runCommand(a *shell.App) *cobra.Command {
 func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve string, o train.Options) error {
 	config, err := configs.Load(name, set)
 	switch {
-	case err != nil && statistics.Asks(name):
+	case err != nil && configs.AsksStatistics(name):
 		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.DataDir, o.RunsDir) })
 	case err != nil:
 		return shell.AsUsage(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -31,7 +31,7 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
   train stats people --bounds age=0:120 --bounds income=private --set 'data.classes=["no", "yes"]'`,
 		Args: shell.Args(1, 1, "one: a file of statistics, a configuration, a preset, or a folder with data"),
 		RunE: func(c *cobra.Command, args []string) error {
-			given, err := statistics.ParseBounds(bounds)
+			given, err := configs.ParseBounds(bounds)
 			if err != nil {
 				return shell.AsUsage(err)
 			}
@@ -60,7 +60,7 @@ func statsOptions(a *shell.App, o run.Options) stats.Options {
 }
 
 // runStats starts a run of statistics.
-func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]statistics.Bounds, dataDir, runsDir string) error {
+func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, dataDir, runsDir string) error {
 	file, err := stats.Read(name, set, bounds)
 	if err != nil {
 		return shell.AsUsage(err)

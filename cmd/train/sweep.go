@@ -7,7 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
@@ -38,7 +38,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
   train sweep clip-noise --collect`,
 		Args: shell.Args(1, 1, "one: a sweep file, or the name of a sweep that `train presets` lists"),
 		RunE: func(c *cobra.Command, args []string) error {
-			file, err := sweeps.Load(args[0])
+			file, err := configs.LoadSweep(args[0])
 			if err != nil {
 				return shell.AsUsage(err)
 			}
@@ -72,7 +72,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 }
 
 // runSweep carries out a sweep, which the command line names so, or collects it, and prints its result.
-func runSweep(a *shell.App, c *cobra.Command, name string, file *sweeps.Sweep, collect bool, o sweep.Options) error {
+func runSweep(a *shell.App, c *cobra.Command, name string, file *configs.Sweep, collect bool, o sweep.Options) error {
 	carryOut := sweep.Run
 	if collect {
 		carryOut = sweep.Collect

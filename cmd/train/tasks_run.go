@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
@@ -15,7 +15,7 @@ import (
 
 // runTask trains the trials of a share of a sweep, which the command line names so, and prints what came
 // of it. Why says where the share is from.
-func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why string, file *sweeps.Sweep, share sweep.Share, o sweep.Options) error {
+func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why string, file *configs.Sweep, share sweep.Share, o sweep.Options) error {
 	if why != "" {
 		fmt.Fprintln(shown.W, "task      "+why)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/report"
 	"dpsgd/internal/sweep"
@@ -72,7 +72,7 @@ func TestReadSweep(t *testing.T) {
 	o := tinyrun.Options(t)
 	file := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, file, tiny.Config)
-	s, err := sweeps.Parse(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n"))
+	s, err := configs.ParseSweep(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

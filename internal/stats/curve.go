@@ -5,20 +5,20 @@ import (
 	"slices"
 	"sort"
 
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 )
 
 // curve is about how many of n records are below each edge of equal parts of the bounds. It does not
 // fall.
 type curve struct {
 	below  []float64
-	bounds statistics.Interval
+	bounds configs.Interval
 }
 
 // newCurve takes noisy counts of the parts for the counts that are nearest to them, in the sum of
 // squares, among all that are no less than zero and add up to the number of records, which is
 // public: each less the same number, or zero. What is computed of noisy counts costs nothing.
-func newCurve(noisy []int64, n int, b statistics.Interval) curve {
+func newCurve(noisy []int64, n int, b configs.Interval) curve {
 	sorted := slices.Clone(noisy)
 	slices.SortFunc(sorted, func(x, y int64) int { return int(min(max(y-x, -1), 1)) })
 	sum, less := -float64(n), 0.0
@@ -69,10 +69,10 @@ func (c curve) inverse(records float64) float64 {
 
 // interval is of all numbers that at most so many records lie from x, or from where a quantile is
 // read off. Off is asked with how many parts the end is away when it is so many records.
-func (c curve) interval(x, records float64, off func(parts float64) float64) statistics.Interval {
+func (c curve) interval(x, records float64, off func(parts float64) float64) configs.Interval {
 	low := c.inverse(records - off(0))
 	high := c.inverse(records + off(0))
-	return statistics.Interval{
+	return configs.Interval{
 		Low:  c.inverse(records - off(c.place(x)-c.place(low))),
 		High: c.inverse(records + off(c.place(high)-c.place(x))),
 	}
@@ -80,9 +80,9 @@ func (c curve) interval(x, records float64, off func(parts float64) float64) sta
 
 // outward is the interval up to the next edges of so many places, between which nobody knows where
 // records lie.
-func outward(i, b statistics.Interval, places int) statistics.Interval {
+func outward(i, b configs.Interval, places int) configs.Interval {
 	at := func(x float64) float64 { return (x - b.Low) / (b.High - b.Low) * float64(places) }
-	return statistics.Interval{
+	return configs.Interval{
 		Low:  edge(int(math.Floor(at(i.Low)+1e-9)), b, places),
 		High: edge(min(int(math.Ceil(at(i.High)-1e-9)), places), b, places),
 	}

@@ -3,13 +3,13 @@ package stats
 import (
 	"math"
 
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/release/answer"
 )
 
 // histogram counts the records of every class, or of every one of equal parts of the bounds.
 func (a *asked) histogram(w *work) (estimate, error) {
-	if a.Trust != statistics.Curator {
+	if a.Trust != configs.Curator {
 		return a.local(w)
 	}
 	buckets, number, err := a.buckets(w)
@@ -38,11 +38,11 @@ func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
 		return nil, 0, err
 	}
 	number = a.Bins
-	if a.Kind == statistics.Quantiles {
+	if a.Kind == configs.StatQuantiles {
 		number = a.places(w.records.public)
 	}
 	if columns[0].Class {
-		number = len(statistics.Classes(w.records.config))
+		number = len(configs.Classes(w.records.config))
 	}
 	for r := range w.records.each() {
 		if columns[0].Class {
@@ -56,13 +56,13 @@ func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
 
 // bucket is the part of the bounds that a number falls into: each holds its low end, and the last
 // one its high end, too.
-func bucket(x float64, b statistics.Interval, number int) int {
+func bucket(x float64, b configs.Interval, number int) int {
 	at := math.Floor((b.Nearest(x) - b.Low) / (b.High - b.Low) * float64(number))
 	return min(int(at), number-1)
 }
 
 // edge is the low end of a bucket, and of the one behind the last the high end of the bounds.
-func edge(i int, b statistics.Interval, number int) float64 {
+func edge(i int, b configs.Interval, number int) float64 {
 	if i == number {
 		return b.High
 	}

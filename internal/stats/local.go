@@ -5,7 +5,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/theorems"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/internal/random"
 	"dpsgd/local"
 	"dpsgd/release"
@@ -39,7 +39,7 @@ func (a *asked) local(w *work) (estimate, error) {
 	e := vector(number)
 	e.mechanism = protocol.Name()
 	for i, c := range tally.Counts() {
-		e.set(i, c.Value, statistics.Interval{Low: c.Low, High: c.High})
+		e.set(i, c.Value, configs.Interval{Low: c.Low, High: c.High})
 	}
 	return e, nil
 }
@@ -58,7 +58,7 @@ func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Proto
 	other[1] = 1
 	for _, name := range names {
 		each := min(epsilon, maxLocal)
-		if a.Trust == statistics.Shuffler && !w.dry {
+		if a.Trust == configs.Shuffler && !w.dry {
 			if each, err = mixed(name, values, w.records.public, epsilon, a.delta); err != nil {
 				return nil, err
 			}
@@ -118,7 +118,7 @@ func protocolOf(name string, values int, epsilon float64) (local.Protocol, error
 	case "rappor":
 		return local.NewRappor(values, local.DefaultFilter, epsilon)
 	}
-	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of %v", name, statistics.Local)
+	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of %v", name, configs.LocalMechanisms)
 }
 
 // pay writes the event of reports, if the budget allows it, ahead of all of them: the order of

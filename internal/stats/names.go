@@ -3,16 +3,16 @@ package stats
 import (
 	"fmt"
 
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 )
 
 // names say what the numbers of a list are, in its order; none of one number.
 func (r *Run) names(a *asked) (names []string) {
 	c := r.file.Config
 	switch columns := a.Names(c); a.Kind {
-	case statistics.Histogram:
-		if column, err := statistics.ColumnOf(c, a.Columns[0]); err == nil && column.Class {
-			return statistics.Classes(c)
+	case configs.StatHistogram:
+		if column, err := configs.ColumnOf(c, a.Columns[0]); err == nil && column.Class {
+			return configs.Classes(c)
 		}
 		b := a.Bounds.Interval
 		if a.Bounds.Private {
@@ -21,17 +21,17 @@ func (r *Run) names(a *asked) (names []string) {
 		for i := range a.Bins {
 			names = append(names, fmt.Sprintf("%.4g to %.4g", edge(i, b, a.Bins), edge(i+1, b, a.Bins)))
 		}
-	case statistics.Quantiles:
+	case configs.StatQuantiles:
 		for _, q := range a.Quantiles {
 			names = append(names, fmt.Sprintf("%g of the records", q))
 		}
-	case statistics.Covariance:
+	case configs.StatCovariance:
 		for _, x := range columns {
 			for _, y := range columns {
 				names = append(names, x+" × "+y)
 			}
 		}
-	case statistics.Mean:
+	case configs.StatMean:
 		if a.Many() {
 			return columns
 		}

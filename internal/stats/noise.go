@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/release/answer"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -22,19 +22,19 @@ type additive struct {
 
 // gaussian reports whether the bound is one of the L2 norm, and a δ is needed.
 func gaussian(mechanism string) bool {
-	return mechanism == statistics.Gaussian || mechanism == statistics.DiscreteGaussian
+	return mechanism == configs.Gaussian || mechanism == configs.DiscreteGaussian
 }
 
 // question asks for sums with the noise.
 func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
 	switch z.mechanism {
-	case statistics.DiscreteLaplace:
+	case configs.DiscreteLaplace:
 		return answer.DiscreteLaplace(s, z.scale)
-	case statistics.Laplace:
+	case configs.Laplace:
 		return answer.Laplace(s, z.scale)
-	case statistics.DiscreteGaussian:
+	case configs.DiscreteGaussian:
 		return answer.DiscreteGaussian(s, z.scale)
-	case statistics.Gaussian:
+	case configs.Gaussian:
 		return answer.Gaussian(s, z.scale)
 	}
 	return answer.Question[[]int64]{}, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
@@ -14,7 +14,7 @@ import (
 
 // asked is a statistic with what it may cost.
 type asked struct {
-	statistics.Statistic
+	configs.Statistic
 	epsilon, delta float64 // its share of the budget; δ but of Gaussian noise
 	multiplier     float64 // of Gaussian noise at that share
 	factor         float64 // that all noise is scaled by; an ε is divided by it
@@ -31,7 +31,7 @@ type plan struct {
 
 // newPlan shares the budget out and calibrates the noise, for so many records. What is wrong with a
 // statistic shows here, before anything is paid for.
-func newPlan(f *statistics.File, n int) (*plan, error) {
+func newPlan(f *configs.StatisticsFile, n int) (*plan, error) {
 	privacy := f.Config.Privacy
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
 	if err := setup.CheckDelta(privacy.Delta, n, "records"); err != nil {
@@ -62,12 +62,12 @@ func newPlan(f *statistics.File, n int) (*plan, error) {
 }
 
 // withBounds puts a search for bounds ahead of the first statistic of each column that needs it.
-func withBounds(list []statistics.Statistic) (all []asked) {
+func withBounds(list []configs.Statistic) (all []asked) {
 	var found []string
 	for _, s := range list {
 		if s.Bounds.Private && !slices.Contains(found, s.Columns[0]) {
 			found = append(found, s.Columns[0])
-			all = append(all, asked{Statistic: statistics.Statistic{Kind: boundsKind, Columns: s.Columns, Mechanism: boundsMechanism, Trust: statistics.Curator, Share: 1}})
+			all = append(all, asked{Statistic: configs.Statistic{Kind: boundsKind, Columns: s.Columns, Mechanism: boundsMechanism, Trust: configs.Curator, Share: 1}})
 		}
 		all = append(all, asked{Statistic: s})
 	}
@@ -86,7 +86,7 @@ func (p *plan) share(n int) error {
 	for i := range p.asked {
 		a := &p.asked[i]
 		a.epsilon = p.budget.Epsilon * a.Share / shares
-		if a.Kind == statistics.Quantiles && a.Mechanism == "" {
+		if a.Kind == configs.StatQuantiles && a.Mechanism == "" {
 			a.factor = 1
 			a.Mechanism, a.Interval = a.best(n)
 		}
@@ -111,7 +111,7 @@ const lastingShare = 1e-3
 
 // approximate reports whether the statistic needs a δ.
 func (a *asked) approximate() bool {
-	return gaussian(a.Mechanism) || a.Trust == statistics.Shuffler || a.Kind == statistics.Median
+	return gaussian(a.Mechanism) || a.Trust == configs.Shuffler || a.Kind == configs.StatMedian
 }
 
 // calibrate is the least factor for all noise with which the statistics fit the budget together, to
@@ -172,7 +172,7 @@ func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) 
 		paper := new(paperJournal)
 		trial := *a
 		if a.Bounds.Private {
-			trial.Bounds.Interval = statistics.Interval{Low: 0, High: 1}
+			trial.Bounds.Interval = configs.Interval{Low: 0, High: 1}
 		}
 		if _, err := trial.answer(&work{records: nothing, desk: answer.NewDesk(paper, nil), journal: paper, dry: true}); err != nil {
 			return nil, fmt.Errorf("%w: the %s of %s: %w", setup.ErrPlan, a.Kind, columnName(a.Statistic), err)
@@ -274,24 +274,24 @@ type work struct {
 // answer computes the statistic.
 func (a *asked) answer(w *work) (estimate, error) {
 	switch a.Kind {
-	case statistics.Count:
+	case configs.StatCount:
 		return a.count(w)
-	case statistics.Sum:
+	case configs.StatSum:
 		return a.sum(w)
-	case statistics.Mean:
+	case configs.StatMean:
 		return a.mean(w)
-	case statistics.Variance, statistics.Covariance:
+	case configs.StatVariance, configs.StatCovariance:
 		return a.covariance(w)
-	case statistics.Histogram:
+	case configs.StatHistogram:
 		return a.histogram(w)
-	case statistics.Quantiles:
+	case configs.StatQuantiles:
 		return a.quantiles(w)
-	case statistics.Median:
+	case configs.StatMedian:
 		return a.median(w)
-	case statistics.AboveThreshold:
+	case configs.StatAboveThreshold:
 		return a.aboveThreshold(w)
 	case boundsKind:
 		return a.bounds(w)
 	}
-	return estimate{}, fmt.Errorf("stats: found the statistic %q, expected one of %v", a.Kind, statistics.Kinds())
+	return estimate{}, fmt.Errorf("stats: found the statistic %q, expected one of %v", a.Kind, configs.StatisticKinds())
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/release/answer"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -26,7 +26,7 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 		return estimate{}, err
 	}
 	for i := range e.value {
-		at := statistics.Interval{Low: min(e.low[i], e.value[i]), High: max(e.high[i], e.value[i])}
+		at := configs.Interval{Low: min(e.low[i], e.value[i]), High: max(e.high[i], e.value[i])}
 		if a.Bins > 0 || a.Chosen() {
 			at = outward(at, a.Bounds.Interval, number)
 		}
@@ -40,8 +40,8 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 // than 0.67 of its deviation.
 func (a *asked) best(n int) (mechanism string, interval float64) {
 	chosen, read := *a, *a
-	chosen.Mechanism, chosen.Interval = statistics.Exponential, statistics.Intervals
-	read.Mechanism = statistics.DiscreteLaplace
+	chosen.Mechanism, chosen.Interval = configs.Exponential, configs.Intervals
+	read.Mechanism = configs.DiscreteLaplace
 	choice, noise := 0.0, 0.0
 	for _, q := range a.Quantiles {
 		choice += math.Ln2 * chosen.scale(q)
@@ -72,7 +72,7 @@ func (a *asked) each() float64 {
 // variance V of t makes the chance exp(-t/b + V/2b²), so that t has to be V/2b more; at most twice
 // what it was, where the counts say little.
 func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
-	z := additive{statistics.DiscreteLaplace, a.factor / (a.Interval * a.epsilon)}
+	z := additive{configs.DiscreteLaplace, a.factor / (a.Interval * a.epsilon)}
 	b, n := a.Bounds.Interval, w.records.public
 	counts, err := counted(w, buckets, number, min(number, partsFor(n, z)), z)
 	if err != nil {
@@ -140,11 +140,11 @@ const ranks = 1 << 16
 
 func ofScores(mechanism string, s *answer.Scores, epsilon float64) (answer.Question[int], error) {
 	switch mechanism {
-	case statistics.Exponential:
+	case configs.Exponential:
 		return answer.Exponential(s, epsilon)
-	case statistics.PermuteAndFlip:
+	case configs.PermuteAndFlip:
 		return answer.PermuteAndFlip(s, epsilon)
-	case statistics.NoisyMax:
+	case configs.NoisyMax:
 		return answer.NoisyMax(s, epsilon)
 	}
 	return answer.Question[int]{}, fmt.Errorf("stats: found the mechanism %q, expected one of choices", mechanism)
@@ -212,7 +212,7 @@ func (a *asked) median(w *work) (estimate, error) {
 		return estimate{refused: true}, err
 	}
 	number := func(x float64) float64 { return a.Bounds.Middle() + a.Bounds.Half()*x/resolution }
-	off := additive{statistics.DiscreteLaplace, 2 / epsilon}.within(float64(step), miss) + 1
+	off := additive{configs.DiscreteLaplace, 2 / epsilon}.within(float64(step), miss) + 1
 	value := float64(tested.Value)
-	return scalar(number(value), statistics.Interval{Low: number(value - off), High: number(value + off)}), nil
+	return scalar(number(value), configs.Interval{Low: number(value - off), High: number(value + off)}), nil
 }

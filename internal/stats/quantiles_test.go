@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/slow"
 	"dpsgd/release/answer"
@@ -83,7 +83,7 @@ func TestQuantilesByDefault(t *testing.T) {
 // A curve does not fall, ends at the number of records whatever the noise was, and is its own
 // inverse.
 func TestCurve(t *testing.T) {
-	draw, b := rand.New(rand.NewPCG(7, 8)), statistics.Interval{Low: -1, High: 3}
+	draw, b := rand.New(rand.NewPCG(7, 8)), configs.Interval{Low: -1, High: 3}
 	for range 1000 {
 		noisy := make([]int64, 1+draw.IntN(20))
 		for i := range noisy {
@@ -111,7 +111,7 @@ func TestCurve(t *testing.T) {
 func TestQuantilesOfEarlierRuns(t *testing.T) {
 	src := file(t, 1, "{statistic: quantiles, column: age, bounds: [0, 120], bins: 256, quantiles: [0.25, 0.5], mechanism: permute_and_flip, interval: 0.5, share: 1}").YAML()
 	written := []byte(string(src)[:len(src)-len(", interval: 0.5, mechanism: permute_and_flip, share: 1}\n")] + ", mechanism: permute_and_flip, share: 1}\n")
-	f, err := statistics.Kept("statistics.yaml", written)
+	f, err := configs.KeptStatistics("statistics.yaml", written)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, written)
 	}
@@ -169,7 +169,7 @@ func TestErrorsOfQuantiles(t *testing.T) {
 }
 
 // answered is a statistic's estimate, and what it is without noise.
-func answered(t testing.TB, a *asked, set *data.Rows, f *statistics.File) (estimate, []float64) {
+func answered(t testing.TB, a *asked, set *data.Rows, f *configs.StatisticsFile) (estimate, []float64) {
 	t.Helper()
 	paper := new(paperJournal)
 	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil), journal: paper})

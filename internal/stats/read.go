@@ -4,7 +4,6 @@ import (
 	"os"
 
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
 	"dpsgd/internal/draft"
 )
 
@@ -14,9 +13,9 @@ const folderEpsilon = 1
 // Read reads what a person names: a file of statistics, a configuration of a run, a preset of
 // either, or a folder with data. bounds maps columns to their bounds, for statistics that nobody
 // has written down.
-func Read(name string, overrides []string, bounds map[string]statistics.Bounds) (*statistics.File, error) {
+func Read(name string, overrides []string, bounds map[string]configs.Bounds) (*configs.StatisticsFile, error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return statistics.Load(name, overrides, bounds)
+		return configs.LoadStatistics(name, overrides, bounds)
 	}
 	made, err := draft.Make(draft.Answers{Data: name, Epsilon: folderEpsilon})
 	if err != nil {
@@ -26,5 +25,5 @@ func Read(name string, overrides []string, bounds map[string]statistics.Bounds) 
 	if err != nil {
 		return nil, err
 	}
-	return statistics.Defaults(c, bounds)
+	return configs.DefaultStatistics(c, bounds)
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
 )
@@ -40,7 +39,7 @@ type record struct {
 
 // number returns the record's value in a column; where a column names several pixels or numbers,
 // their mean.
-func (r record) number(c statistics.Column) float64 {
+func (r record) number(c configs.Column) float64 {
 	sum := 0.0
 	switch set := r.set.(type) {
 	case *data.Images:
@@ -71,20 +70,20 @@ func (r record) class() int { return r.set.Label(r.index) }
 const resolution = 1 << 20
 
 // steps is x in steps from the middle of bounds, within ±resolution.
-func steps(x float64, b statistics.Interval) int64 {
+func steps(x float64, b configs.Interval) int64 {
 	return int64(math.Round(scaled(x, b) * resolution))
 }
 
 // scaled is x from -1, the low end of bounds, to 1.
-func scaled(x float64, b statistics.Interval) float64 {
+func scaled(x float64, b configs.Interval) float64 {
 	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
 }
 
 // columns returns the columns of a statistic. Their names were checked when the file was read.
-func (r records) columns(s statistics.Statistic) ([]statistics.Column, error) {
-	var columns []statistics.Column
+func (r records) columns(s configs.Statistic) ([]configs.Column, error) {
+	var columns []configs.Column
 	for _, name := range s.Names(r.config) {
-		c, err := statistics.ColumnOf(r.config, name)
+		c, err := configs.ColumnOf(r.config, name)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 )
 
 // Result is one released statistic. Low and High hold the true value with a chance of 95 %, for
@@ -70,7 +70,7 @@ type estimate struct {
 }
 
 // scalar is the estimate of one number.
-func scalar(value float64, i statistics.Interval) estimate {
+func scalar(value float64, i configs.Interval) estimate {
 	return estimate{value: []float64{value}, low: []float64{i.Low}, high: []float64{i.High}, one: true}
 }
 
@@ -79,12 +79,12 @@ func vector(n int) estimate {
 	return estimate{value: make([]float64, n), low: make([]float64, n), high: make([]float64, n)}
 }
 
-func (e *estimate) set(i int, value float64, at statistics.Interval) {
+func (e *estimate) set(i int, value float64, at configs.Interval) {
 	e.value[i], e.low[i], e.high[i] = value, at.Low, at.High
 }
 
 // columnName names the column or columns of a statistic in its result.
-func columnName(s statistics.Statistic) string {
+func columnName(s configs.Statistic) string {
 	name := s.Columns[0]
 	for _, other := range s.Columns[1:] {
 		name += ", " + other

@@ -15,7 +15,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
 	"dpsgd/features"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -39,7 +38,7 @@ type Run struct {
 	Results []Result   // of all statistics that have an answer, once it was carried out
 	Status  run.Status // how it ended
 
-	file     *statistics.File
+	file     *configs.StatisticsFile
 	plan     *plan
 	records  records
 	rows     []row
@@ -58,7 +57,7 @@ type row struct {
 func IsRun(dir string) bool { return folder.HoldsAny(dir, folder.Statistics) }
 
 // Create prepares a new run: it reads the data, makes the plan, and only then the run's folder.
-func Create(f *statistics.File, o Options) (*Run, error) {
+func Create(f *configs.StatisticsFile, o Options) (*Run, error) {
 	return run.Create(asTheyAre(f), o.common(), func(base *run.Run) (*Run, error) { return build(base, f, o) })
 }
 
@@ -69,7 +68,7 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	f, err := statistics.Kept(path, src)
+	f, err := configs.KeptStatistics(path, src)
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +85,14 @@ func (o Options) common() run.Options {
 }
 
 // asTheyAre is the configuration without features: statistics are of the examples.
-func asTheyAre(f *statistics.File) *configs.Config {
+func asTheyAre(f *configs.StatisticsFile) *configs.Config {
 	c := *f.Config
 	c.Features.Transform = features.None{}
 	return &c
 }
 
 // build makes the plan.
-func build(base *run.Run, f *statistics.File, o Options) (*Run, error) {
+func build(base *run.Run, f *configs.StatisticsFile, o Options) (*Run, error) {
 	if err := base.See(); err != nil {
 		return nil, err
 	}
@@ -137,7 +136,7 @@ func (r *Run) Restore(*checkpoints.State, string) (err error) {
 
 // unchanged holds the run's file of statistics against its configuration, which everybody else
 // reads.
-func unchanged(dir string, f *statistics.File) error {
+func unchanged(dir string, f *configs.StatisticsFile) error {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		return err
@@ -154,7 +153,7 @@ func unchanged(dir string, f *statistics.File) error {
 }
 
 // configYAML is the configuration of statistics as their folder holds it.
-func configYAML(c *configs.Config) []byte { return (&statistics.File{Config: c}).ConfigYAML() }
+func configYAML(c *configs.Config) []byte { return (&configs.StatisticsFile{Config: c}).ConfigYAML() }
 
 // readRows reads the results of earlier processes, the first ones of the plan in its order.
 func (r *Run) readRows() ([]row, error) {
@@ -280,13 +279,13 @@ func (r *Run) lost(number int) (bool, error) {
 }
 
 // foundBounds returns the bounds that were found privately; none is true where the search is lost.
-func (r *Run) foundBounds(column string) (found statistics.Interval, none bool) {
+func (r *Run) foundBounds(column string) (found configs.Interval, none bool) {
 	for _, known := range r.rows {
 		if known.Statistic == boundsKind && known.Column == column && !known.Lost() {
-			return statistics.Interval{Low: known.Value.List[0], High: known.Value.List[1]}, false
+			return configs.Interval{Low: known.Value.List[0], High: known.Value.List[1]}, false
 		}
 	}
-	return statistics.Interval{}, true
+	return configs.Interval{}, true
 }
 
 // keep writes the result of a statistic behind those before it.

@@ -13,7 +13,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
@@ -40,7 +39,7 @@ func carriedOut(r *Run, ctx context.Context) ([]Result, run.Status, error) {
 	return r.Results, r.Status, err
 }
 
-func create(t testing.TB, runs string, f *statistics.File, o Options) *Run {
+func create(t testing.TB, runs string, f *configs.StatisticsFile, o Options) *Run {
 	t.Helper()
 	o.RunsDir, o.Name, o.Given = runs, "people", people(t, 2000)
 	r, err := Create(f, o)
@@ -187,13 +186,13 @@ func TestWhatDoesNotFitTheData(t *testing.T) {
 	apart := "{statistic: sum, column: age, bounds: [0, 1], mechanism: discrete_gaussian}\n- {statistic: median, column: age, bounds: [0, 1], step: 0.1}"
 	wide := "{statistic: histogram, column: age, bounds: [0, 1], bins: 600, trust: nobody, mechanism: rappor}"
 	for _, tt := range []struct {
-		change func(f *statistics.File)
+		change func(f *configs.StatisticsFile)
 		list   string
 		want   string
 	}{
-		{func(f *statistics.File) { f.Config.Privacy.Delta = 0.02 }, every()[0], "train: the configuration does not fit the data: privacy.delta is 0.02, expected less than 1/n = 0.01 for n = 100 records"},
-		{func(*statistics.File) {}, apart, "train: the configuration does not fit the data: what the statistics cost together: accountant: unsupported: no dominating pair is known for DiscreteGaussian"},
-		{func(*statistics.File) {}, wide, "train: the configuration does not fit the data: the histogram of age: local: invalid parameter: found 600 values, expected at most 512 in filters"},
+		{func(f *configs.StatisticsFile) { f.Config.Privacy.Delta = 0.02 }, every()[0], "train: the configuration does not fit the data: privacy.delta is 0.02, expected less than 1/n = 0.01 for n = 100 records"},
+		{func(*configs.StatisticsFile) {}, apart, "train: the configuration does not fit the data: what the statistics cost together: accountant: unsupported: no dominating pair is known for DiscreteGaussian"},
+		{func(*configs.StatisticsFile) {}, wide, "train: the configuration does not fit the data: the histogram of age: local: invalid parameter: found 600 values, expected at most 512 in filters"},
 	} {
 		f := file(t, 1, tt.list)
 		tt.change(f)
@@ -273,7 +272,7 @@ func TestFolder(t *testing.T) {
 	if _, err := Read(dir, nil, nil); !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "found no bounds for age") {
 		t.Errorf("found %v, expected that bounds are missing", err)
 	}
-	f, err := Read(dir, []string{`data.classes=["no", "yes"]`, "privacy.delta=0.01"}, map[string]statistics.Bounds{"age": {Interval: statistics.Interval{Low: 0, High: 120}}})
+	f, err := Read(dir, []string{`data.classes=["no", "yes"]`, "privacy.delta=0.01"}, map[string]configs.Bounds{"age": {Interval: configs.Interval{Low: 0, High: 120}}})
 	if err != nil {
 		t.Fatal(err)
 	}

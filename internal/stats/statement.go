@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/statement"
 )
@@ -58,7 +58,7 @@ func (r *Run) state() error {
 func (r *Run) addedDelta(epsilon float64) float64 {
 	coordinates := 0.0
 	for _, a := range r.plan.asked[:len(r.rows)] {
-		if d := float64(len(a.Names(r.file.Config))); a.Mechanism == statistics.Gaussian {
+		if d := float64(len(a.Names(r.file.Config))); a.Mechanism == configs.Gaussian {
 			coordinates += 2 * max(d*d, float64(a.Bins))
 		}
 	}
@@ -70,9 +70,9 @@ func (r *Run) addedDelta(epsilon float64) float64 {
 
 // who says of each level of trust who sees what.
 var who = []struct{ trust, sees string }{
-	{statistics.Curator, "whoever runs this program, who sees the records as they are"},
-	{statistics.Shuffler, "whoever mixes the reports, not to tell where each comes from"},
-	{statistics.Nobody, "nobody, as each record is randomized by itself before it leaves its holder"},
+	{configs.Curator, "whoever runs this program, who sees the records as they are"},
+	{configs.Shuffler, "whoever mixes the reports, not to tell where each comes from"},
+	{configs.Nobody, "nobody, as each record is randomized by itself before it leaves its holder"},
 }
 
 // trusted is one line about who has to be trusted, and for how many of the statistics.
@@ -98,7 +98,7 @@ func (r *Run) trusted() string {
 // hadRecords says from whom reports that were made here do not protect; "" where there are none.
 func (r *Run) hadRecords() []string {
 	for _, a := range r.plan.asked {
-		if a.Trust != statistics.Curator {
+		if a.Trust != configs.Curator {
 			return []string{"the records from whoever had them when reports were made of them: who trusts nobody has each record randomized where it is, as package local does it"}
 		}
 	}
@@ -110,9 +110,9 @@ func (r *Run) facts() (facts []statement.Fact) {
 	for i, known := range r.rows {
 		what := fmt.Sprintf("%s, (%s, %g) by itself", strings.ReplaceAll(known.Mechanism, "_", " "), accountant.RoundUp(known.Epsilon, 4), known.Delta)
 		switch a := r.plan.asked[i]; {
-		case a.Trust == statistics.Shuffler:
+		case a.Trust == configs.Shuffler:
 			what += "; reports that were mixed"
-		case a.Trust == statistics.Nobody:
+		case a.Trust == configs.Nobody:
 			what += "; reports of single records"
 		}
 		switch a := r.plan.asked[i]; {
@@ -124,7 +124,7 @@ func (r *Run) facts() (facts []statement.Fact) {
 			what += fmt.Sprintf("; found %g to %g", known.Value.List[0], known.Value.List[1])
 		case a.Bounds.Private:
 			what += "; numbers within the bounds that were found"
-		case a.Kind == statistics.AboveThreshold:
+		case a.Kind == configs.StatAboveThreshold:
 			what += fmt.Sprintf("; the first of %d counts that reaches %d", len(a.Queries), a.Threshold)
 		case len(a.Each) > 0:
 			what += fmt.Sprintf("; numbers within %v", a.Each)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/release/answer"
 )
@@ -40,11 +40,11 @@ func people(t testing.TB, n int) *data.Split {
 }
 
 // file asks for statistics of people.
-func file(t testing.TB, epsilon float64, list ...string) *statistics.File {
+func file(t testing.TB, epsilon float64, list ...string) *configs.StatisticsFile {
 	t.Helper()
 	src := fmt.Sprintf("data: {table: people, columns: [age, income], label: sick, classes: ['no', 'yes']}\nprivacy: {epsilon: %g, delta: 1e-7}\nstatistics:\n- %s\n",
 		epsilon, strings.Join(list, "\n- "))
-	f, err := statistics.Parse("people.yaml", []byte(src), nil)
+	f, err := configs.ParseStatistics("people.yaml", []byte(src), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func file(t testing.TB, epsilon float64, list ...string) *statistics.File {
 }
 
 // truth computes a statistic without noise, by its definition.
-func truth(s statistics.Statistic, set *data.Rows) []float64 {
+func truth(s configs.Statistic, set *data.Rows) []float64 {
 	n := float64(set.Len())
 	numbers := map[string][]float64{}
 	for i := range set.Len() {
@@ -78,7 +78,7 @@ func truth(s statistics.Statistic, set *data.Rows) []float64 {
 	}
 	x := numbers[s.Columns[0]]
 	switch s.Kind {
-	case statistics.Count:
+	case configs.StatCount:
 		count := 0.0
 		for i := range set.Len() {
 			if v := float64(set.Values(i)[0]); s.Range != nil && s.Range.Low <= v && v <= s.Range.High || s.Range == nil && set.Label(i) == 1 {
@@ -86,38 +86,38 @@ func truth(s statistics.Statistic, set *data.Rows) []float64 {
 			}
 		}
 		return []float64{count}
-	case statistics.Sum:
+	case configs.StatSum:
 		return []float64{n * mean(x)}
-	case statistics.Mean:
+	case configs.StatMean:
 		if s.Many() { // all of them
 			return []float64{mean(numbers["age"]), mean(numbers["income"])}
 		}
 		return []float64{mean(x)}
-	case statistics.Variance:
+	case configs.StatVariance:
 		return []float64{covariance(x, x)}
-	case statistics.AboveThreshold:
+	case configs.StatAboveThreshold:
 		for i, q := range s.Queries {
 			if truth(q, set)[0] >= float64(s.Threshold) {
 				return []float64{float64(i + 1)}
 			}
 		}
 		return []float64{0}
-	case statistics.Covariance:
+	case configs.StatCovariance:
 		y := numbers[s.Columns[1]]
 		return []float64{covariance(x, x), covariance(x, y), covariance(y, x), covariance(y, y)}
-	case statistics.Median:
+	case configs.StatMedian:
 		slices.Sort(x)
 		return []float64{x[(len(x)+1)/2-1]}
-	case statistics.Quantiles:
+	case configs.StatQuantiles:
 		slices.Sort(x)
 		var out []float64
 		for _, q := range s.Quantiles {
 			out = append(out, x[int(math.Ceil(q*n))-1])
 		}
 		return out
-	case statistics.Histogram:
+	case configs.StatHistogram:
 		if s.Bins == 0 {
-			yes := truth(statistics.Statistic{Kind: statistics.Count, Columns: []string{"label"}}, set)[0]
+			yes := truth(configs.Statistic{Kind: configs.StatCount, Columns: []string{"label"}}, set)[0]
 			return []float64{n - yes, yes}
 		}
 		counts := make([]float64, s.Bins)
@@ -147,7 +147,7 @@ func every() (list []string) {
 	for _, m := range []string{"permute_and_flip", "exponential", "noisy_max"} {
 		list = append(list, "{statistic: quantiles, column: age, bounds: [0, 100], bins: 50, quantiles: [0.1, 0.5], mechanism: "+m+"}")
 	}
-	for _, m := range statistics.Local {
+	for _, m := range configs.LocalMechanisms {
 		list = append(list, "{statistic: histogram, column: age, bounds: [0, 100], bins: 3, trust: nobody, mechanism: "+m+"}")
 	}
 	return append(list,
@@ -163,8 +163,8 @@ func every() (list []string) {
 
 // discreteSum reports whether the accountants know of a statistic a Rényi divergence alone, and so
 // do not take it together with mixed reports, of which only an (ε, δ) is known.
-func discreteSum(s statistics.Statistic) bool {
-	return s.Mechanism == statistics.DiscreteGaussian && s.Kind != statistics.Count && s.Kind != statistics.Histogram
+func discreteSum(s configs.Statistic) bool {
+	return s.Mechanism == configs.DiscreteGaussian && s.Kind != configs.StatCount && s.Kind != configs.StatHistogram
 }
 
 // Every interval holds the true value in at least 95 % of draws, by the law of its noise: of 300
@@ -183,7 +183,7 @@ func TestIntervalsHoldTheData(t *testing.T) {
 		a := &p.asked[0]
 		want := truth(a.Statistic, people.Train.(*data.Rows))
 		misses := make([]int, len(want))
-		exact := a.Kind == statistics.Count || a.Kind == statistics.Sum
+		exact := a.Kind == configs.StatCount || a.Kind == configs.StatSum
 		draws, least, most := 300, 0, 38
 		if exact {
 			draws, least, most = 1000, 15, 90
@@ -216,7 +216,7 @@ func TestIntervalsHoldTheData(t *testing.T) {
 
 // What a record contributes is within its bound, whatever it holds.
 func TestContributionsAreBounded(t *testing.T) {
-	b := statistics.Interval{Low: -1, High: 3}
+	b := configs.Interval{Low: -1, High: 3}
 	draw := rand.New(rand.NewPCG(3, 4))
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1e300, 0, -1, 3, 1, 5e-324} {
 		if s := steps(x, b); s < -resolution || s > resolution {
@@ -434,7 +434,7 @@ func TestMedianOfATest(t *testing.T) {
 
 // Columns of pictures and of computed features are read by their meaning.
 func TestColumnsOfPicturesAndVectors(t *testing.T) {
-	f, err := statistics.Parse("a", []byte("data: {folder: f, classes: [a, b], size: [1, 2], channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]"), nil)
+	f, err := configs.ParseStatistics("a", []byte("data: {folder: f, classes: [a, b], size: [1, 2], channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestColumnsOfPicturesAndVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{"brightness": 0.4333, "red": 1, "green": 0, "blue": 0.3, "pixel 0 1 2": 0.4} {
-		c, err := statistics.ColumnOf(f.Config, name)
+		c, err := configs.ColumnOf(f.Config, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -455,7 +455,7 @@ func TestColumnsOfPicturesAndVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x := (record{vectors, 0}).number(statistics.Column{Indices: []int{1}}); x != -2 {
+	if x := (record{vectors, 0}).number(configs.Column{Indices: []int{1}}); x != -2 {
 		t.Errorf("the second value is %g, expected -2", x)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 	"dpsgd/release/answer"
 )
 
@@ -22,12 +22,12 @@ func (a *asked) count(w *work) (estimate, error) {
 }
 
 // counting returns the sum that counts the records which a count asks for.
-func counting(w *work, s statistics.Statistic) (*answer.Sums, error) {
+func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	columns, err := w.records.columns(s)
 	if err != nil {
 		return nil, err
 	}
-	class := slices.Index(statistics.Classes(w.records.config), s.Equals)
+	class := slices.Index(configs.Classes(w.records.config), s.Equals)
 	var ones []int64
 	for r := range w.records.each() {
 		counted := columns[0].Class && r.class() == class
@@ -66,8 +66,8 @@ func (a *asked) aboveThreshold(w *work) (estimate, error) {
 }
 
 // around is the interval of all numbers that are at most so far away.
-func around(x, distance float64) statistics.Interval {
-	return statistics.Interval{Low: x - distance, High: x + distance}
+func around(x, distance float64) configs.Interval {
+	return configs.Interval{Low: x - distance, High: x + distance}
 }
 
 // ask is the answer to a question about sums, with the noise of the statistic.
@@ -124,7 +124,7 @@ func (a *asked) meanOf(w *work) (estimate, error) {
 	e.one = !a.Many()
 	for i, x := range noisy {
 		b, mean := a.BoundsOf(i), share{float64(x), z.within(bound, miss)}.of(w.records.public)
-		e.set(i, b.Middle()+b.Half()*mean.value, statistics.Interval{Low: b.Middle() + b.Half()*mean.low(), High: b.Middle() + b.Half()*mean.high()})
+		e.set(i, b.Middle()+b.Half()*mean.value, configs.Interval{Low: b.Middle() + b.Half()*mean.low(), High: b.Middle() + b.Half()*mean.high()})
 	}
 	return e, nil
 }
@@ -212,7 +212,7 @@ func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 				product.value += 0.5
 			}
 			least, most := productRange(mean[i], mean[j], i == j)
-			interval := statistics.Interval{Low: size * (product.low() - most), High: size * (product.high() - least)}
+			interval := configs.Interval{Low: size * (product.low() - most), High: size * (product.high() - least)}
 			value := size * (product.value - mean[i].value*mean[j].value)
 			if i == j { // no variance is negative
 				value, interval.Low, interval.High = max(0, value), max(0, interval.Low), max(0, interval.High)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/statistics"
+	"dpsgd/configs"
 )
 
 // mostNumbers bounds the numbers of a list that are shown.
@@ -18,7 +18,7 @@ func Table(results []Result) [][]string {
 	table := [][]string{{"statistic", "of", "value", "95 %", "ε"}}
 	for _, r := range results {
 		how := strings.ReplaceAll(r.Mechanism, "_", " ")
-		if r.Trust == statistics.Shuffler {
+		if r.Trust == configs.Shuffler {
 			how += ", mixed"
 		}
 		head := []string{r.Statistic, r.Column, "", how, accountant.RoundUp(r.Epsilon, 4)}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/data"
 )
 
@@ -21,7 +21,7 @@ func BenchmarkSideBySide(b *testing.B) {
 	seconds := map[int]float64{}
 	for b.Loop() {
 		for _, parallel := range []int{1, 3} {
-			s, err := sweeps.Parse("bench.yaml", fmt.Appendf(nil, `
+			s, err := configs.ParseSweep("bench.yaml", fmt.Appendf(nil, `
 name: bench
 base: digits
 set: {model.name: mnist-cnn, privacy.epsilon: none, privacy.noise_multiplier: 1, training.steps: %d, training.batch_size: %d}

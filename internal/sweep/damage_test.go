@@ -15,7 +15,6 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/configs/sweeps"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/report"
@@ -29,7 +28,7 @@ import (
 // it from when both were under way, and what each question about it has to answer at least.
 type scene struct {
 	now, older string
-	sweep      *sweeps.Sweep
+	sweep      *configs.Sweep
 	source     train.Options
 	truth      map[string]float64
 }
@@ -66,7 +65,7 @@ func sceneOf(t *testing.T, tasks bool) *scene {
 }
 
 // byTasks trains a sweep as two tasks, which nobody collects.
-func byTasks(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+func byTasks(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	for i := range 2 {
 		if _, err := RunTask(ctx, file, Share{First: i + 1}, o); err != nil {
 			return Result{}, err
@@ -76,7 +75,7 @@ func byTasks(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error)
 }
 
 // newScene is a scene of which run trains the sweep.
-func newScene(t *testing.T, run func(context.Context, *sweeps.Sweep, Options) (Result, error)) *scene {
+func newScene(t *testing.T, run func(context.Context, *configs.Sweep, Options) (Result, error)) *scene {
 	t.Helper()
 	dir, err := os.MkdirTemp(scenes, "")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -36,9 +36,9 @@ seeds: 2
 `
 
 // startWith makes the folder of a sweep that has drawn these points and was killed at once.
-func startWith(t *testing.T, s *sweeps.Sweep, o Options, points ...[]string) {
+func startWith(t *testing.T, s *configs.Sweep, o Options, points ...[]string) {
 	t.Helper()
-	d := sweeps.Draw{Points: points}
+	d := configs.Draw{Points: points}
 	if s.Number.Drawn() {
 		for i := range points {
 			d.Names = append(d.Names, fmt.Sprintf("%012x", 0x5eed<<24+0xb0b*(i*i+7)))
@@ -128,7 +128,7 @@ func TestDamagedDrawIsRefused(t *testing.T) {
 		{"one point less", edit(func(id *sweepIdentity) { id.Draw.Points, id.Trials = id.Draw.Points[:1], id.Trials[:2] }), [2]string{}, checkpoints.ErrCorrupt},
 		{"one point less, with its checksum and without its rows", func(t *testing.T, path string) {
 			edit(func(id *sweepIdentity) {
-				id.Draw, id.Trials = drawOf(id.Draw.From, sweeps.Draw{Points: points[:1], Names: id.Draw.Draw.Names[:1]}), id.Trials[:2]
+				id.Draw, id.Trials = drawOf(id.Draw.From, configs.Draw{Points: points[:1], Names: id.Draw.Draw.Names[:1]}), id.Trials[:2]
 			})(t, path)
 			os.Remove(filepath.Join(filepath.Dir(path), folder.Rows))
 		}, [2]string{}, checkpoints.ErrRollback},

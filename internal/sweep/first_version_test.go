@@ -13,7 +13,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -141,7 +140,7 @@ func TestFirstVersionAnswers(t *testing.T) {
 // last checkpoint are made and counted again. A ledger that is shortened after that is found out.
 func TestFirstVersionIsAdopted(t *testing.T) {
 	o := firstRuns(t)
-	file, err := sweeps.Load(filepath.Join(firstVersion, "sweep.yaml"))
+	file, err := configs.LoadSweep(filepath.Join(firstVersion, "sweep.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
@@ -45,11 +45,11 @@ type sweepIdentity struct {
 // never again: whoever could draw a second time would choose.
 type drawIdentity struct {
 	From string `json:"from"`
-	sweeps.Draw
+	configs.Draw
 	SHA256 string `json:"sha256"` // of From and the points, against damage
 }
 
-func drawOf(from string, d sweeps.Draw) *drawIdentity {
+func drawOf(from string, d configs.Draw) *drawIdentity {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", from, d.Points))
 	return &drawIdentity{from, d, hex.EncodeToString(sum[:])}
 }
@@ -74,25 +74,25 @@ func (s *sweep) identity() sweepIdentity {
 
 // drawn returns the draw of an earlier part of this sweep, or draws now; nothing for a grid. The
 // draw is durable once the folder is claimed.
-func (s *sweep) drawn() (sweeps.Draw, error) {
+func (s *sweep) drawn() (configs.Draw, error) {
 	from := s.file.DrawnFrom()
 	if from == "" {
-		return sweeps.Draw{}, nil
+		return configs.Draw{}, nil
 	}
 	found, err := s.readIdentity()
 	if err != nil {
-		return sweeps.Draw{}, err
+		return configs.Draw{}, err
 	}
 	path := filepath.Join(s.dir, folder.Sweep)
 	switch {
 	case found == nil:
 		return s.file.Draw(random.New()), nil
 	case found.Draw == nil:
-		return sweeps.Draw{}, fmt.Errorf("%w: %s holds a sweep that draws nothing, expected one that draws %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, from)
+		return configs.Draw{}, fmt.Errorf("%w: %s holds a sweep that draws nothing, expected one that draws %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, from)
 	case drawOf(found.Draw.From, found.Draw.Draw).SHA256 != found.Draw.SHA256:
-		return sweeps.Draw{}, fmt.Errorf("train: %s: found a draw that does not have its checksum, expected what was drawn before the first trial; put the file back from a copy, or choose another name in the sweep file: %w", path, checkpoints.ErrCorrupt)
+		return configs.Draw{}, fmt.Errorf("train: %s: found a draw that does not have its checksum, expected what was drawn before the first trial; put the file back from a copy, or choose another name in the sweep file: %w", path, checkpoints.ErrCorrupt)
 	case found.Draw.From != from:
-		return sweeps.Draw{}, fmt.Errorf("%w: %s holds points drawn from %s, expected %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, found.Draw.From, from)
+		return configs.Draw{}, fmt.Errorf("%w: %s holds points drawn from %s, expected %s; choose another name in the sweep file, or undo the change", ErrOtherSweep, s.dir, found.Draw.From, from)
 	}
 	return found.Draw.Draw, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -45,7 +45,7 @@ func (s *sweep) inspect() ([]checkpoints.Member, error) {
 func (s *sweep) refuseOthers(info books.Known) error {
 	for _, m := range info.Members {
 		name, inside := strings.CutPrefix(m.Path, s.file.Name+"/")
-		ours := slices.ContainsFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == name })
+		ours := slices.ContainsFunc(s.trials, func(t configs.Trial) bool { return t.Name == name })
 		if inside && m.Entries > 0 && !ours {
 			return fmt.Errorf("train: %s: found no such trial in the sweep, expected the one that made %d releases there as %s says; put its folder and %s back from a copy, or choose another name in the sweep file: %w",
 				filepath.Join(s.dir, name), m.Entries, info.Where(s.registry, m.Run), folder.Sweep, checkpoints.ErrRollback)

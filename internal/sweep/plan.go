@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/configs"
-	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
@@ -50,7 +49,7 @@ func (s *sweep) plan() error {
 }
 
 // planTrial plans one trial, which becomes a smaller one where the sweep says so.
-func (s *sweep) planTrial(t *sweeps.Trial, outlines map[string]setup.Outline) (planned, error) {
+func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (planned, error) {
 	o, err := s.outline(t.Config, outlines)
 	if err != nil {
 		return planned{}, err
@@ -92,7 +91,7 @@ func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 	s.delta = candidates[0].Privacy.Delta // which cannot be drawn
 	seeds := max(1, len(s.file.Seeds))
 	for _, c := range candidates {
-		p, err := s.planTrial(&sweeps.Trial{Config: c}, outlines)
+		p, err := s.planTrial(&configs.Trial{Config: c}, outlines)
 		if err != nil {
 			return fmt.Errorf("a point that can be drawn: %w", err)
 		}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -32,7 +32,7 @@ type Point struct {
 	// seed.
 	Indistinguishable bool `json:"indistinguishable,omitempty"`
 
-	settings   []sweeps.Setting
+	settings   []configs.Setting
 	accuracies []float64 // by seed, in the order of the file
 }
 
@@ -71,10 +71,10 @@ func (s *sweep) points() (points []Point, best string) {
 	return points, points[top].Point
 }
 
-func pointOf(t sweeps.Trial) Point {
+func pointOf(t configs.Trial) Point {
 	p := Point{Point: t.Point, Settings: map[string]string{}}
 	for _, setting := range t.Settings {
-		if setting.Key != sweeps.SeedKey {
+		if setting.Key != configs.SeedKey {
 			p.settings = append(p.settings, setting)
 			p.Settings[setting.Key] = setting.Value
 		}

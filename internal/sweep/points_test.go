@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 )
@@ -20,8 +20,8 @@ func measured(t *testing.T, accuracies [][]float64) *sweep {
 	for i, row := range accuracies {
 		for j, accuracy := range row {
 			point := "clip_norm=" + string(rune('1'+i))
-			trial := sweeps.Trial{Name: point + ",seed=" + string(rune('1'+j)), Point: point, Settings: []sweeps.Setting{
-				{Key: "privacy.clip_norm", Label: "clip_norm", Value: string(rune('1' + i))}, {Key: sweeps.SeedKey, Label: "seed", Value: string(rune('1' + j))}}}
+			trial := configs.Trial{Name: point + ",seed=" + string(rune('1'+j)), Point: point, Settings: []configs.Setting{
+				{Key: "privacy.clip_norm", Label: "clip_norm", Value: string(rune('1' + i))}, {Key: configs.SeedKey, Label: "seed", Value: string(rune('1' + j))}}}
 			s.trials = append(s.trials, trial)
 			r := Row{Trial: trial.Name, Settings: trial.Settings, TestAccuracy: &accuracy}
 			r.Epsilon = float64(i + 1)

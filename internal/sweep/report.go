@@ -12,7 +12,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 )
 
@@ -68,7 +68,7 @@ func (r Result) pointTable() [][]string {
 	swept := r.sweptKeys()
 	heading := []string{}
 	for _, i := range swept {
-		if s := r.Rows[0].Settings[i]; s.Key != sweeps.SeedKey {
+		if s := r.Rows[0].Settings[i]; s.Key != configs.SeedKey {
 			heading = append(heading, s.Label)
 		}
 	}
@@ -83,7 +83,7 @@ func (r Result) pointTable() [][]string {
 		}
 		var line []string
 		for _, i := range swept {
-			if key := r.Rows[0].Settings[i].Key; key != sweeps.SeedKey {
+			if key := r.Rows[0].Settings[i].Key; key != configs.SeedKey {
 				line = append(line, p.Settings[key])
 			}
 		}

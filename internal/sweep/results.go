@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -20,9 +20,9 @@ import (
 
 // Row is the result of one finished trial. Its ε covers that trial alone.
 type Row struct {
-	Trial        string           `json:"trial"`
-	Settings     []sweeps.Setting `json:"-"`             // the swept keys
-	TestAccuracy *float64         `json:"test_accuracy"` // nil of a trial that diverged
+	Trial        string            `json:"trial"`
+	Settings     []configs.Setting `json:"-"`             // the swept keys
+	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
 	Steps   int        `json:"steps"`
 	Seconds float64    `json:"-"`
@@ -37,7 +37,7 @@ type Row struct {
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 }
 
-func rowOf(t sweeps.Trial, p planned, r train.Result) Row {
+func rowOf(t configs.Trial, p planned, r train.Result) Row {
 	row := Row{
 		Trial: t.Name, Settings: t.Settings, TestAccuracy: &r.TestAccuracy, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
 		Status: r.Status, LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead,
@@ -114,7 +114,7 @@ func (s *sweep) readRows() (map[string]Row, error) {
 // parseRow reads the row of trial i.
 func (s *sweep) parseRow(line []byte) (row Row, i int, ok bool) {
 	err := json.Unmarshal(line, &row)
-	i = slices.IndexFunc(s.trials, func(t sweeps.Trial) bool { return t.Name == row.Trial })
+	i = slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
 	if err != nil || i < 0 {
 		return row, i, false
 	}

@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/statement"
 )
@@ -146,7 +146,7 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 		{Name: "Test accuracy, the mean over the models of the point", Value: percent(best.TestAccuracy) + " %"},
 	}
 	for _, setting := range best.settings {
-		if setting.Key != sweeps.DrawKey { // which says nothing
+		if setting.Key != configs.DrawKey { // which says nothing
 			facts = append(facts, statement.Fact{Name: setting.Key, Value: setting.Value})
 		}
 	}

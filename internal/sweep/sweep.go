@@ -8,7 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -74,7 +74,7 @@ type Result struct {
 
 // sweep is one at work.
 type sweep struct {
-	file     *sweeps.Sweep
+	file     *configs.Sweep
 	dir      string
 	registry string // the folder with the ledger of data sets
 	options  Options
@@ -83,8 +83,8 @@ type sweep struct {
 	share    *Share // that a task works at; nil without tasks
 	numbers  []int  // of the trials of that share, from 1
 
-	draw   sweeps.Draw
-	trials []sweeps.Trial
+	draw   configs.Draw
+	trials []configs.Trial
 	plans  []planned          // of the trials
 	kinds  []accountant.Event // of points that can be drawn, where their number is
 	delta  float64            // of all of those
@@ -104,7 +104,7 @@ type sweep struct {
 // trial with a result is never repeated; one that was under way goes on from its checkpoint with
 // the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
 // the status is [run.Interrupted].
-func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	s, lock, err := opened(file, o, false)
 	if err != nil {
 		return Result{}, err
@@ -124,7 +124,7 @@ func Run(ctx context.Context, file *sweeps.Sweep, o Options) (Result, error) {
 }
 
 // opened is a sweep with its plan and its folder, which is locked.
-func opened(file *sweeps.Sweep, o Options, collects bool) (*sweep, *checkpoints.Lock, error) {
+func opened(file *configs.Sweep, o Options, collects bool) (*sweep, *checkpoints.Lock, error) {
 	s := newSweep(file, o)
 	s.collects = collects
 	if err := s.plan(); err != nil {
@@ -134,7 +134,7 @@ func opened(file *sweeps.Sweep, o Options, collects bool) (*sweep, *checkpoints.
 	return s, lock, err
 }
 
-func newSweep(file *sweeps.Sweep, o Options) *sweep {
+func newSweep(file *configs.Sweep, o Options) *sweep {
 	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o, watcher: o.Watcher}
 	s.dir = filepath.Join(s.registry, file.Name)
 	if s.watcher == nil {

@@ -16,7 +16,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
@@ -39,11 +39,11 @@ seeds: [1, 2]
 `
 
 // sweepOf parses a sweep whose base is the tiny configuration.
-func sweepOf(t testing.TB, base, sweep string) *sweeps.Sweep {
+func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
 	t.Helper()
 	dir := t.TempDir()
 	tiny.Write(t, filepath.Join(dir, "base.yaml"), base)
-	s, err := sweeps.Parse(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
+	s, err := configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func sweepOptions(t testing.TB) Options {
 	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: tiny.Source(t, tiny.Examples)}
 }
 
-func runSweep(t testing.TB, s *sweeps.Sweep, o Options) Result {
+func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 	t.Helper()
 	r, err := Run(context.Background(), s, o)
 	if err != nil {
@@ -100,7 +100,7 @@ func (h sweepHooks) TrialStepped(_ TrialOverview, p train.Progress) {
 }
 
 // interruptSweep stops a sweep after so many steps of all trials together.
-func interruptSweep(t testing.TB, s *sweeps.Sweep, o Options, steps int) {
+func interruptSweep(t testing.TB, s *configs.Sweep, o Options, steps int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -116,7 +116,7 @@ func interruptSweep(t testing.TB, s *sweeps.Sweep, o Options, steps int) {
 
 // killSweep drops a sweep when trial number has made so many steps, as kill -9 would; with 0 steps
 // when it has begun.
-func killSweep(t testing.TB, s *sweeps.Sweep, o Options, number, steps int) {
+func killSweep(t testing.TB, s *configs.Sweep, o Options, number, steps int) {
 	t.Helper()
 	type killed struct{}
 	trial := 0
@@ -300,7 +300,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	killSweep(t, s, o, 3, 8)
 	dir := filepath.Join(o.RunsDir, "sweep")
-	trials, err := s.Trials(sweeps.Draw{})
+	trials, err := s.Trials(configs.Draw{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"dpsgd/configs"
-	"dpsgd/configs/sweeps"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 )
@@ -16,7 +15,7 @@ import (
 // and the number of steps and hardly on B alone (Sander, Stock, Sablayrolles 2023,
 // arXiv:2210.03403, who call it the total amount of noise, TAN). Its ε does not follow: a small σ
 // protects less, and a trial costs what its own releases cost.
-func shrink(t *sweeps.Trial, plan *train.RunPlan, scale int) error {
+func shrink(t *configs.Trial, plan *train.RunPlan, scale int) error {
 	c := t.Config
 	if !c.Training.Sampling.Sized() {
 		return fmt.Errorf("%w: tan.scale is given with training.sampling %s, expected one with a training.batch_size", setup.ErrPlan, c.Training.Sampling.Name())

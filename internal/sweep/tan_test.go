@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -44,7 +44,7 @@ func TestSimulatedPoints(t *testing.T) {
 func TestSimulationOfABudget(t *testing.T) {
 	c := tiny.Parse(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated")
 	plan := tinyrun.Plan(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated")
-	small := &sweeps.Trial{Config: c}
+	small := &configs.Trial{Config: c}
 	if err := shrink(small, plan, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRefusedScales(t *testing.T) {
 		"expected a divisor of the training.batch_size 40": nil,
 		"expected one with a training.batch_size":          {"training.sampling=full"},
 	} {
-		if err := shrink(&sweeps.Trial{Config: tiny.Parse(t, overrides...)}, plan, 3); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) {
+		if err := shrink(&configs.Trial{Config: tiny.Parse(t, overrides...)}, plan, 3); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) {
 			t.Errorf("found error %v, expected %s", err, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestRefusedScales(t *testing.T) {
 // The drawn digits are nobody's: their sweep says so.
 func TestPublicData(t *testing.T) {
 	const file = "name: sweep\nbase: digits\nset: {training.steps: 1, model.name: logistic, privacy.epsilon: none, privacy.noise_multiplier: 1}\ngrid: {privacy.clip_norm: [1]}\n"
-	s, err := sweeps.Parse("sweep.yaml", []byte(file))
+	s, err := configs.ParseSweep("sweep.yaml", []byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

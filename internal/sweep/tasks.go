@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -71,7 +71,7 @@ type TaskResult struct {
 // RunTask trains the trials of a share, as [Run] does all of them: a trial with a result is not
 // repeated, one that was under way goes on. Its results are in the folders of its trials until
 // somebody collects them.
-func RunTask(ctx context.Context, file *sweeps.Sweep, share Share, o Options) (TaskResult, error) {
+func RunTask(ctx context.Context, file *configs.Sweep, share Share, o Options) (TaskResult, error) {
 	s := newSweep(file, o)
 	if err := s.join(share); err != nil {
 		return TaskResult{}, err
@@ -159,7 +159,7 @@ func (s *sweep) claimIfThere() (bool, error) {
 // ledgers into the one of the data. Trials without a result, under way or not, count with what they
 // have released, and the result names them. Collecting again adds what has come since. Without any
 // task it begins the sweep: what is drawn is drawn then.
-func Collect(_ context.Context, file *sweeps.Sweep, o Options) (Result, error) {
+func Collect(_ context.Context, file *configs.Sweep, o Options) (Result, error) {
 	s, lock, err := opened(file, o, true)
 	if err != nil {
 		return Result{}, err

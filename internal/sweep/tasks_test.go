@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -31,7 +31,7 @@ grid:
 seeds: [1, 2]
 `
 
-func task(t testing.TB, s *sweeps.Sweep, share Share, o Options) TaskResult {
+func task(t testing.TB, s *configs.Sweep, share Share, o Options) TaskResult {
 	t.Helper()
 	r, err := RunTask(t.Context(), s, share, o)
 	if err != nil {
@@ -40,7 +40,7 @@ func task(t testing.TB, s *sweeps.Sweep, share Share, o Options) TaskResult {
 	return r
 }
 
-func collected(t testing.TB, s *sweeps.Sweep, o Options) Result {
+func collected(t testing.TB, s *configs.Sweep, o Options) Result {
 	t.Helper()
 	r, err := Collect(t.Context(), s, o)
 	if err != nil {
@@ -50,7 +50,7 @@ func collected(t testing.TB, s *sweeps.Sweep, o Options) Result {
 }
 
 // killTask drops a task when its trial number has made so many steps.
-func killTask(t testing.TB, s *sweeps.Sweep, share Share, o Options, number, steps int) {
+func killTask(t testing.TB, s *configs.Sweep, share Share, o Options, number, steps int) {
 	t.Helper()
 	type killed struct{}
 	trial := 0

@@ -10,7 +10,6 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/examples"
@@ -147,7 +146,7 @@ func (s *sweep) keep(row Row) error {
 }
 
 // trial trains one, from the beginning or from where it was stopped.
-func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
+func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) {
 	lock, err := checkpoints.TakeLock(filepath.Join(s.dir, t.Name+lockEnd))
 	if err != nil {
 		return Row{}, err
@@ -179,7 +178,7 @@ func (s *sweep) trial(ctx context.Context, i int, t sweeps.Trial) (Row, error) {
 }
 
 // ledgerOf reads the ledgers' entries of a trial; nil if it was not started.
-func (s *sweep) ledgerOf(t sweeps.Trial) (*checkpoints.Member, error) {
+func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
 		return nil, err
@@ -207,7 +206,7 @@ func (s *sweep) trained(i int, ledger *checkpoints.Member) (row Row, ok bool, er
 // beginTrial prepares a trial, one at a time: trials share their data and its features, which the
 // first of them computes, and whoever opens a ledger looks into the ledgers of all other runs,
 // which nobody else can open meanwhile.
-func (s *sweep) beginTrial(i int, t sweeps.Trial, started bool) (*train.Run, error) {
+func (s *sweep) beginTrial(i int, t configs.Trial, started bool) (*train.Run, error) {
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
 	source, err := s.data(t.Config)
@@ -223,7 +222,7 @@ func (s *sweep) beginTrial(i int, t sweeps.Trial, started bool) (*train.Run, err
 }
 
 // openTrial goes on with a trial that was started, or starts it.
-func (s *sweep) openTrial(t sweeps.Trial, o train.Options, started bool) (*train.Run, error) {
+func (s *sweep) openTrial(t configs.Trial, o train.Options, started bool) (*train.Run, error) {
 	dir := filepath.Join(s.dir, t.Name)
 	if started {
 		return train.Open(dir, o)

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
@@ -183,7 +183,7 @@ func TestFollowASweep(t *testing.T) {
 	o := tinyrun.Options(t)
 	base := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, base, tiny.Config)
-	file, err := sweeps.Parse(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
+	file, err := configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 
 	"dpsgd/accountant/accountants"
 	"dpsgd/configs"
-	"dpsgd/configs/statistics"
-	"dpsgd/configs/sweeps"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/speed"
@@ -69,16 +67,16 @@ func completion(words []string) cobra.CompletionFunc {
 				presets := configs.Presets()
 				switch c.Name() {
 				case "sweep":
-					presets = sweeps.Shipped()
+					presets = configs.Sweeps()
 				case "stats":
-					presets = append(statistics.Shipped(), presets...)
+					presets = append(configs.Statistics(), presets...)
 				}
 				found = append(found, presetNames(presets)...)
 			case "NAME":
 				if c.Name() == "fetch" {
 					found = append(found, data.Fetchable()...)
 				} else {
-					found = append(found, presetNames(slices.Concat(configs.Presets(), sweeps.Shipped(), statistics.Shipped()))...)
+					found = append(found, presetNames(slices.Concat(configs.Presets(), configs.Sweeps(), configs.Statistics()))...)
 				}
 			case "COMMAND":
 				for _, sub := range c.Root().Commands() {

@@ -1,4 +1,4 @@
-package statistics
+package configs
 
 import (
 	"fmt"
@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs"
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
 // Statistic is one that is asked for. What does not belong to its kind is empty.
 type Statistic struct {
-	Kind      string     // count, sum, mean, …: one of [Kinds]
+	Kind      string     // count, sum, mean, …: one of [StatisticKinds]
 	Columns   []string   // one in most cases; "all" alone is all of them: see Names
 	Bounds    Bounds     // values are taken for the nearest one within
 	Each      []Interval // bounds of every column, of a list that has them; empty where Bounds are of all
@@ -29,7 +27,7 @@ type Statistic struct {
 	Trust     string  // of a histogram: curator, shuffler or nobody
 	Share     float64 // of the budget, relative to the others'
 
-	at   source.Position
+	at   Position
 	path string
 	many bool // the columns were given as a list
 }
@@ -52,16 +50,16 @@ const (
 
 // Kinds of statistics.
 const (
-	Count      = "count"
-	Sum        = "sum"
-	Mean       = "mean"
-	Variance   = "variance"
-	Histogram  = "histogram"
-	Quantiles  = "quantiles"
-	Median     = "median"
-	Covariance = "covariance"
+	StatCount      = "count"
+	StatSum        = "sum"
+	StatMean       = "mean"
+	StatVariance   = "variance"
+	StatHistogram  = "histogram"
+	StatQuantiles  = "quantiles"
+	StatMedian     = "median"
+	StatCovariance = "covariance"
 
-	AboveThreshold = "above_threshold"
+	StatAboveThreshold = "above_threshold"
 )
 
 // The mechanisms of a file.
@@ -78,76 +76,76 @@ const (
 	SparseVector       = "sparse_vector"
 )
 
-// Local are the mechanisms of histograms that a holder of a record runs.
-var Local = []string{"randomized_response", "unary", "symmetric_unary", "local_hashing", "rappor"}
+// LocalMechanisms are the mechanisms of histograms that a holder of a record runs.
+var LocalMechanisms = []string{"randomized_response", "unary", "symmetric_unary", "local_hashing", "rappor"}
 
 var (
-	noises  = []string{DiscreteLaplace, Laplace, DiscreteGaussian, Gaussian}
-	choices = []string{Exponential, PermuteAndFlip, NoisyMax}
+	noiseMechanisms  = []string{DiscreteLaplace, Laplace, DiscreteGaussian, Gaussian}
+	choiceMechanisms = []string{Exponential, PermuteAndFlip, NoisyMax}
 )
 
-// kind is what a statistic can have. The first mechanism is what it has if it says nothing.
-type kind struct {
+// statisticKind is what a statistic can have. The first mechanism is what it has if it says nothing.
+type statisticKind struct {
 	name       string
 	keys       []string // beside statistic, mechanism and share
 	mechanisms []string
 	classes    bool // it may be of classes, too
 }
 
-var kinds = []kind{
-	{Count, []string{"column", "equals", "range"}, noises, true},
-	{Sum, []string{"column", "bounds"}, noises, false},
-	{Mean, []string{"column", "columns", "bounds"}, noises, false},
-	{Variance, []string{"column", "bounds"}, noises, false},
-	{Histogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noises, Local), true},
-	{Quantiles, []string{"column", "bounds", "bins", "quantiles", "interval"}, slices.Concat(choices, noises), false},
-	{Median, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}, false},
-	{Covariance, []string{"columns", "bounds"}, []string{Gaussian}, false},
-	{AboveThreshold, []string{"queries", "threshold"}, []string{SparseVector}, false},
+var statisticKinds = []statisticKind{
+	{StatCount, []string{"column", "equals", "range"}, noiseMechanisms, true},
+	{StatSum, []string{"column", "bounds"}, noiseMechanisms, false},
+	{StatMean, []string{"column", "columns", "bounds"}, noiseMechanisms, false},
+	{StatVariance, []string{"column", "bounds"}, noiseMechanisms, false},
+	{StatHistogram, []string{"column", "bounds", "bins", "trust"}, slices.Concat(noiseMechanisms, LocalMechanisms), true},
+	{StatQuantiles, []string{"column", "bounds", "bins", "quantiles", "interval"}, slices.Concat(choiceMechanisms, noiseMechanisms), false},
+	{StatMedian, []string{"column", "bounds", "step"}, []string{ProposeTestRelease}, false},
+	{StatCovariance, []string{"columns", "bounds"}, []string{Gaussian}, false},
+	{StatAboveThreshold, []string{"queries", "threshold"}, []string{SparseVector}, false},
 }
 
-// Kinds lists the kinds of statistics.
-func Kinds() []string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
+// StatisticKinds lists the kinds of statistics.
+func StatisticKinds() []string {
+	names := make([]string, len(statisticKinds))
+	for i, k := range statisticKinds {
 		names[i] = k.name
 	}
 	return names
 }
 
-func (k kind) takes(key string) bool { return slices.Contains(k.keys, key) }
+func (k statisticKind) takes(key string) bool { return slices.Contains(k.keys, key) }
 
 // kind is the row of the statistic's kind.
-func (s *Statistic) kind() kind {
-	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == s.Kind })]
+func (s *Statistic) kind() statisticKind {
+	return statisticKinds[slices.IndexFunc(statisticKinds, func(k statisticKind) bool { return k.name == s.Kind })]
 }
 
 var (
-	columnName = source.Text{What: "the name of a column", Pattern: `^.+$`, Max: 256, Digits: true}
-	className  = source.Text{What: "the name of a class", Pattern: `^.+$`, Max: 256, Digits: true}
-	finite     = setting.Number{Min: -1e12, Max: 1e12}
-	inside     = setting.Number{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
-	bins       = setting.Integer{Min: 2, Max: 4096}
-	threshold  = setting.Integer{Min: 0, Max: 1 << 31}
-	step       = setting.Number{Min: 0, Max: 1e12, OpenMin: true}
-	share      = setting.Number{Min: 0, Max: 1e6, OpenMin: true}
-	trusts     = setting.Choice{Curator, Shuffler, Nobody}
+	statisticColumn = freeText{What: "the name of a column", Pattern: `^.+$`, Max: 256, Digits: true}
+	countedClass    = freeText{What: "the name of a class", Pattern: `^.+$`, Max: 256, Digits: true}
+	finiteFormat    = setting.Number{Min: -1e12, Max: 1e12}
+	insideFormat    = setting.Number{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
+	binsFormat      = setting.Integer{Min: 2, Max: 4096}
+	thresholdFormat = setting.Integer{Min: 0, Max: 1 << 31}
+	stepFormat      = setting.Number{Min: 0, Max: 1e12, OpenMin: true}
+	shareFormat     = setting.Number{Min: 0, Max: 1e6, OpenMin: true}
+	trustFormat     = setting.Choice{Curator, Shuffler, Nobody}
 )
 
-// decode reads one statistic; what is wrong is reported under its path.
-func decode(r *source.Report, n *source.Node, path string) (s Statistic, ok bool) {
+// decodeStatistic reads one statistic; what is wrong is reported under its path.
+func decodeStatistic(r *report, n *node, path string) (s Statistic, ok bool) {
 	const expected = "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}"
-	if n.Kind != source.Mapping {
+	if n.Kind != mappingNode {
 		r.Expected(n, path, expected, "")
 		return s, false
 	}
 	s = Statistic{Share: 1, Trust: Curator, at: n.At, path: path}
-	at := slices.IndexFunc(n.Entries, func(e source.Entry) bool { return e.Key == "statistic" })
+	at := slices.IndexFunc(n.Entries, func(e entry) bool { return e.Key == "statistic" })
 	if at < 0 {
-		r.Addf(n.At, path+".statistic", "found nothing, expected %s", setting.Choice(Kinds()).Expected())
+		r.Addf(n.At, path+".statistic", "found nothing, expected %s", setting.Choice(StatisticKinds()).Expected())
 		return s, false
 	}
-	if !configs.Decode(setting.Choice(Kinds()), r, n.Entries[at].Value, path+".statistic", &s.Kind) {
+	if !Decode(setting.Choice(StatisticKinds()), r, n.Entries[at].Value, path+".statistic", &s.Kind) {
 		return s, false
 	}
 	ok = true
@@ -158,8 +156,8 @@ func decode(r *source.Report, n *source.Node, path string) (s Statistic, ok bool
 }
 
 // decode reads one key of a statistic.
-func (s *Statistic) decode(r *source.Report, e source.Entry) bool {
-	k, path := s.kind(), s.path+"."+source.Printable(e.Key)
+func (s *Statistic) decode(r *report, e entry) bool {
+	k, path := s.kind(), s.path+"."+printable(e.Key)
 	keys := slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
 	if !slices.Contains(keys, e.Key) {
 		r.Addf(e.At, path, "found a key that a %s does not have, expected one of %s", s.Kind, strings.Join(keys, ", "))
@@ -168,7 +166,7 @@ func (s *Statistic) decode(r *source.Report, e source.Entry) bool {
 	switch e.Key {
 	case "column":
 		s.Columns = []string{""}
-		return configs.Decode(columnName, r, e.Value, path, &s.Columns[0])
+		return Decode(statisticColumn, r, e.Value, path, &s.Columns[0])
 	case "columns":
 		return s.decodeColumns(r, e.Value, path)
 	case "bounds":
@@ -177,56 +175,56 @@ func (s *Statistic) decode(r *source.Report, e source.Entry) bool {
 		s.Range = new(Interval)
 		return decodeInterval(r, e.Value, path, "[low, high]", s.Range)
 	case "equals":
-		return configs.Decode(className, r, e.Value, path, &s.Equals)
+		return Decode(countedClass, r, e.Value, path, &s.Equals)
 	case "bins":
-		return configs.Decode(bins, r, e.Value, path, &s.Bins)
+		return Decode(binsFormat, r, e.Value, path, &s.Bins)
 	case "quantiles":
 		return s.decodeQuantiles(r, e.Value, path)
 	case "interval":
-		return configs.Decode(inside, r, e.Value, path, &s.Interval)
+		return Decode(insideFormat, r, e.Value, path, &s.Interval)
 	case "queries":
 		return s.decodeQueries(r, e.Value, path)
 	case "threshold":
-		return configs.Decode(threshold, r, e.Value, path, &s.Threshold)
+		return Decode(thresholdFormat, r, e.Value, path, &s.Threshold)
 	case "step":
-		return configs.Decode(step, r, e.Value, path, &s.Step)
+		return Decode(stepFormat, r, e.Value, path, &s.Step)
 	case "mechanism":
-		return configs.Decode(setting.Choice(k.mechanisms), r, e.Value, path, &s.Mechanism)
+		return Decode(setting.Choice(k.mechanisms), r, e.Value, path, &s.Mechanism)
 	case "trust":
-		return configs.Decode(trusts, r, e.Value, path, &s.Trust)
+		return Decode(trustFormat, r, e.Value, path, &s.Trust)
 	case "share":
-		return configs.Decode(share, r, e.Value, path, &s.Share)
+		return Decode(shareFormat, r, e.Value, path, &s.Share)
 	}
 	return true
 }
 
-func (s *Statistic) decodeColumns(r *source.Report, n *source.Node, path string) bool {
+func (s *Statistic) decodeColumns(r *report, n *node, path string) bool {
 	s.many = true
-	if n.Kind == source.Scalar && n.Text == all {
-		s.Columns = []string{all}
+	if n.Kind == scalarNode && n.Text == allColumns {
+		s.Columns = []string{allColumns}
 		return true
 	}
-	if n.Kind != source.List || len(n.Items) < 2 {
-		r.Expected(n, path, "a list of at least two columns, or "+all, "")
+	if n.Kind != listNode || len(n.Items) < 2 {
+		r.Expected(n, path, "a list of at least two columns, or "+allColumns, "")
 		return false
 	}
 	s.Columns = make([]string, len(n.Items))
 	ok := true
 	for i, item := range n.Items {
-		ok = configs.Decode(columnName, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Columns[i]) && ok
+		ok = Decode(statisticColumn, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Columns[i]) && ok
 	}
 	return ok
 }
 
-// all stands for every column with numbers.
-const all = "all"
+// allColumns stands for every column with numbers.
+const allColumns = "all"
 
-func (s *Statistic) decodeBounds(r *source.Report, n *source.Node, path string) bool {
-	if n.Kind == source.Scalar && n.Text == "private" {
+func (s *Statistic) decodeBounds(r *report, n *node, path string) bool {
+	if n.Kind == scalarNode && n.Text == "private" {
 		s.Bounds.Private = true
 		return true
 	}
-	if !s.kind().takes("columns") || n.Kind != source.List || len(n.Items) == 0 || n.Items[0].Kind != source.List {
+	if !s.kind().takes("columns") || n.Kind != listNode || len(n.Items) == 0 || n.Items[0].Kind != listNode {
 		return decodeInterval(r, n, path, "[low, high], or private", &s.Bounds.Interval)
 	}
 	s.Each = make([]Interval, len(n.Items))
@@ -245,15 +243,15 @@ func (s *Statistic) BoundsOf(i int) Interval {
 	return s.Bounds.Interval
 }
 
-func decodeInterval(r *source.Report, n *source.Node, path, expected string, into *Interval) bool {
-	if n.Kind != source.List || len(n.Items) != 2 {
+func decodeInterval(r *report, n *node, path, expected string, into *Interval) bool {
+	if n.Kind != listNode || len(n.Items) != 2 {
 		r.Expected(n, path, expected, "")
 		return false
 	}
-	low := configs.Decode(finite, r, n.Items[0], path+"[0]", &into.Low)
-	high := configs.Decode(finite, r, n.Items[1], path+"[1]", &into.High)
+	low := Decode(finiteFormat, r, n.Items[0], path+"[0]", &into.Low)
+	high := Decode(finiteFormat, r, n.Items[1], path+"[1]", &into.High)
 	if low && high && !(into.Low < into.High) {
-		r.Addf(n.At, path, "found %s and %s, expected a low end below the high one", number(into.Low), number(into.High))
+		r.Addf(n.At, path, "found %s and %s, expected a low end below the high one", encodeNumber(into.Low), encodeNumber(into.High))
 		return false
 	}
 	return low && high
@@ -262,15 +260,15 @@ func decodeInterval(r *source.Report, n *source.Node, path, expected string, int
 // maxQuantiles is how many may be asked at once.
 const maxQuantiles = 32
 
-func (s *Statistic) decodeQuantiles(r *source.Report, n *source.Node, path string) bool {
-	if n.Kind != source.List || len(n.Items) == 0 || len(n.Items) > maxQuantiles {
+func (s *Statistic) decodeQuantiles(r *report, n *node, path string) bool {
+	if n.Kind != listNode || len(n.Items) == 0 || len(n.Items) > maxQuantiles {
 		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d numbers such as [0.25, 0.5, 0.75]", maxQuantiles), "")
 		return false
 	}
 	s.Quantiles = make([]float64, len(n.Items))
 	ok := true
 	for i, item := range n.Items {
-		ok = configs.Decode(inside, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Quantiles[i]) && ok
+		ok = Decode(insideFormat, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Quantiles[i]) && ok
 	}
 	return ok
 }
@@ -279,15 +277,15 @@ func (s *Statistic) decodeQuantiles(r *source.Report, n *source.Node, path strin
 const maxQueries = 256
 
 // decodeQueries reads counts as those of a file are read, less what a search has itself.
-func (s *Statistic) decodeQueries(r *source.Report, n *source.Node, path string) bool {
-	if n.Kind != source.List || len(n.Items) == 0 || len(n.Items) > maxQueries {
+func (s *Statistic) decodeQueries(r *report, n *node, path string) bool {
+	if n.Kind != listNode || len(n.Items) == 0 || len(n.Items) > maxQueries {
 		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
 		return false
 	}
 	ok := true
 	for i, item := range n.Items {
-		q := Statistic{Kind: Count, Share: 1, Trust: Curator, at: item.At, path: fmt.Sprintf("%s[%d]", path, i)}
-		if item.Kind != source.Mapping {
+		q := Statistic{Kind: StatCount, Share: 1, Trust: Curator, at: item.At, path: fmt.Sprintf("%s[%d]", path, i)}
+		if item.Kind != mappingNode {
 			r.Expected(item, q.path, "a count such as {column: age, range: [65, 120]}", "")
 			ok = false
 			continue
@@ -295,7 +293,7 @@ func (s *Statistic) decodeQueries(r *source.Report, n *source.Node, path string)
 		fine := true
 		for _, e := range item.Entries {
 			if !q.kind().takes(e.Key) {
-				r.Addf(e.At, q.path+"."+source.Printable(e.Key), "found a key that a count of a search does not have, expected one of %s", strings.Join(q.kind().keys, ", "))
+				r.Addf(e.At, q.path+"."+printable(e.Key), "found a key that a count of a search does not have, expected one of %s", strings.Join(q.kind().keys, ", "))
 				fine = false
 				continue
 			}
@@ -310,51 +308,51 @@ func (s *Statistic) decodeQueries(r *source.Report, n *source.Node, path string)
 }
 
 // complete reports what is missing or does not go together, and fills in what was left out.
-func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
+func (s *Statistic) complete(r *report, n *node) bool {
 	k := s.kind()
 	missing := func(key, expected string) bool {
 		r.Addf(n.At, s.path+"."+key, "found nothing, expected %s", expected)
 		return false
 	}
 	switch {
-	case s.Kind == AboveThreshold && len(s.Queries) == 0:
+	case s.Kind == StatAboveThreshold && len(s.Queries) == 0:
 		return missing("queries", "a list of counts such as [{column: age, range: [65, 120]}]")
-	case s.Kind == AboveThreshold && !slices.ContainsFunc(n.Entries, func(e source.Entry) bool { return e.Key == "threshold" }):
-		return missing("threshold", threshold.Expected()+": the number that a count has to reach")
+	case s.Kind == StatAboveThreshold && !slices.ContainsFunc(n.Entries, func(e entry) bool { return e.Key == "threshold" }):
+		return missing("threshold", thresholdFormat.Expected()+": the number that a count has to reach")
 	case len(s.Columns) == 0 && k.takes("column"):
 		return missing("column", "the name of a column")
 	case len(s.Columns) == 0:
-		return missing("columns", "a list of at least two columns, or "+all)
-	case s.Kind == Count && (s.Equals == "") == (s.Range == nil):
-		r.Addf(n.At, s.path, "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", both(s.Range != nil))
+		return missing("columns", "a list of at least two columns, or "+allColumns)
+	case s.Kind == StatCount && (s.Equals == "") == (s.Range == nil):
+		r.Addf(n.At, s.path, "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", bothGiven(s.Range != nil))
 		return false
 	case len(s.Each) > 0 && !s.many:
 		r.Addf(n.At, s.path+".bounds", "found a list of pairs for one column, expected [low, high], or private")
 		return false
-	case s.Kind == Quantiles && s.Quantiles == nil:
+	case s.Kind == StatQuantiles && s.Quantiles == nil:
 		return missing("quantiles", "a list of numbers such as [0.25, 0.5, 0.75]")
-	case s.Kind == Median && s.Step == 0:
-		return missing("step", step.Expected()+": by how much one record may move the median")
-	case s.Kind == Mean && s.many && s.Mechanism != "" && s.Mechanism != Gaussian:
+	case s.Kind == StatMedian && s.Step == 0:
+		return missing("step", stepFormat.Expected()+": by how much one record may move the median")
+	case s.Kind == StatMean && s.many && s.Mechanism != "" && s.Mechanism != Gaussian:
 		r.Addf(n.At, s.path+".mechanism", "found %s, expected %s for several columns, which are released as one vector", s.Mechanism, Gaussian)
 		return false
-	case s.Trust == Curator && slices.Contains(Local, s.Mechanism):
+	case s.Trust == Curator && slices.Contains(LocalMechanisms, s.Mechanism):
 		r.Addf(n.At, s.path+".mechanism", "found %s, expected it only with trust shuffler or nobody", s.Mechanism)
 		return false
-	case s.Trust != Curator && s.Mechanism != "" && !slices.Contains(Local, s.Mechanism):
-		r.Addf(n.At, s.path+".mechanism", "found %s, expected one of %s with trust %s", s.Mechanism, strings.Join(Local, ", "), s.Trust)
+	case s.Trust != Curator && s.Mechanism != "" && !slices.Contains(LocalMechanisms, s.Mechanism):
+		r.Addf(n.At, s.path+".mechanism", "found %s, expected one of %s with trust %s", s.Mechanism, strings.Join(LocalMechanisms, ", "), s.Trust)
 		return false
 	}
 	switch {
 	case s.Mechanism != "" || s.Trust != Curator:
-	case s.Kind == Quantiles && s.Interval == 0: // the plan, which knows how many records there are, says
-	case s.Kind == Mean && s.many:
+	case s.Kind == StatQuantiles && s.Interval == 0: // the plan, which knows how many records there are, says
+	case s.Kind == StatMean && s.many:
 		s.Mechanism = Gaussian
 	default:
 		s.Mechanism = k.mechanisms[0]
 	}
 	if s.Interval > 0 && !s.Chosen() {
-		r.Addf(n.At, s.path+".interval", "found a share of the cost for intervals, expected it only with one of %s", strings.Join(choices, ", "))
+		r.Addf(n.At, s.path+".interval", "found a share of the cost for intervals, expected it only with one of %s", strings.Join(choiceMechanisms, ", "))
 		return false
 	}
 	return true
@@ -362,7 +360,7 @@ func (s *Statistic) complete(r *source.Report, n *source.Node) bool {
 
 // Chosen reports whether the statistic is quantiles by a mechanism that chooses among candidates.
 func (s *Statistic) Chosen() bool {
-	return s.Kind == Quantiles && slices.Contains(choices, s.Mechanism)
+	return s.Kind == StatQuantiles && slices.Contains(choiceMechanisms, s.Mechanism)
 }
 
 // The share of the cost of chosen quantiles that goes into their intervals: of files that people
@@ -372,7 +370,7 @@ const (
 	earlierIntervals = 0.5
 )
 
-func both(given bool) string {
+func bothGiven(given bool) string {
 	if given {
 		return "equals and range"
 	}
@@ -387,15 +385,15 @@ func (s Statistic) String() string {
 	parts := []string{"statistic: " + s.Kind}
 	add := func(key, value string) { parts = append(parts, key+": "+value) }
 	switch {
-	case s.Kind == AboveThreshold:
-		add("queries", "["+strings.Join(queries(s.Queries), ", ")+"]")
+	case s.Kind == StatAboveThreshold:
+		add("queries", "["+strings.Join(encodeCounts(s.Queries), ", ")+"]")
 		add("threshold", fmt.Sprint(s.Threshold))
 	case s.many && len(s.Columns) == 1:
-		add("columns", all)
+		add("columns", allColumns)
 	case s.many:
-		add("columns", "["+strings.Join(texts(s.Columns), ", ")+"]")
+		add("columns", "["+strings.Join(encodeTexts(s.Columns), ", ")+"]")
 	default:
-		add("column", texts(s.Columns)[0])
+		add("column", encodeTexts(s.Columns)[0])
 	}
 	switch {
 	case s.Bounds.Private:
@@ -410,7 +408,7 @@ func (s Statistic) String() string {
 		add("bounds", "["+strings.Join(each, ", ")+"]")
 	}
 	if s.Equals != "" {
-		add("equals", source.FormatText(s.Equals))
+		add("equals", formatText(s.Equals))
 	}
 	if s.Range != nil {
 		add("range", s.Range.String())
@@ -421,15 +419,15 @@ func (s Statistic) String() string {
 	if s.Quantiles != nil {
 		numbers := make([]string, len(s.Quantiles))
 		for i, q := range s.Quantiles {
-			numbers[i] = number(q)
+			numbers[i] = encodeNumber(q)
 		}
 		add("quantiles", "["+strings.Join(numbers, ", ")+"]")
 	}
 	if s.Interval > 0 {
-		add("interval", number(s.Interval))
+		add("interval", encodeNumber(s.Interval))
 	}
 	if s.Step > 0 {
-		add("step", number(s.Step))
+		add("step", encodeNumber(s.Step))
 	}
 	if s.Trust != Curator {
 		add("trust", s.Trust)
@@ -437,34 +435,36 @@ func (s Statistic) String() string {
 	if s.Mechanism != "" {
 		add("mechanism", s.Mechanism)
 	}
-	add("share", number(s.Share))
+	add("share", encodeNumber(s.Share))
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// queries are counts as a search has them.
-func queries(counts []Statistic) []string {
+// encodeCounts are counts as a search has them.
+func encodeCounts(counts []Statistic) []string {
 	out := make([]string, len(counts))
 	for i, q := range counts {
-		out[i] = "{column: " + source.FormatText(q.Columns[0])
+		out[i] = "{column: " + formatText(q.Columns[0])
 		if q.Range != nil {
 			out[i] += ", range: " + q.Range.String() + "}"
 		} else {
-			out[i] += ", equals: " + source.FormatText(q.Equals) + "}"
+			out[i] += ", equals: " + formatText(q.Equals) + "}"
 		}
 	}
 	return out
 }
 
-func texts(words []string) []string {
+func encodeTexts(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = source.FormatText(w)
+		out[i] = formatText(w)
 	}
 	return out
 }
 
 // String is the interval as a list of YAML.
-func (b Interval) String() string { return fmt.Sprintf("[%s, %s]", number(b.Low), number(b.High)) }
+func (b Interval) String() string {
+	return fmt.Sprintf("[%s, %s]", encodeNumber(b.Low), encodeNumber(b.High))
+}
 
 // Middle and Half are the middle of an interval, and half its length.
 func (b Interval) Middle() float64 { return b.Low + b.Half() }

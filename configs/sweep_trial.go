@@ -1,4 +1,4 @@
-package sweeps
+package configs
 
 import (
 	"crypto/sha256"
@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"dpsgd/configs"
 )
 
 // Trial is one configuration of a sweep.
@@ -16,9 +14,9 @@ type Trial struct {
 	Name      string    // safe for a folder on every system, such as clip_norm=0.1,seed=1
 	Point     string    // the same without the seed: trials that differ in it alone share a point
 	Settings  []Setting // what distinguishes it, in the order of the file, the seed last
-	Overrides []string  // what Set and the settings change in the base, for configs.Load
-	Base      string    // the preset or path that the overrides apply to, for configs.Load
-	Config    *configs.Config
+	Overrides []string  // what Set and the settings change in the base, for [Load]
+	Base      string    // the preset or path that the overrides apply to, for [Load]
+	Config    *Config
 }
 
 // Setting is a swept key with the value that a trial gives it.
@@ -54,7 +52,7 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 			}
 			t.name()
 			if seen[strings.ToLower(t.Name)] {
-				return nil, fmt.Errorf("%w: %s: found two trials with the name %s, expected values that differ in more than case", configs.ErrInvalid, s.file, t.Name)
+				return nil, fmt.Errorf("%w: %s: found two trials with the name %s, expected values that differ in more than case", ErrInvalid, s.file, t.Name)
 			}
 			seen[strings.ToLower(t.Name)] = true
 			if t.Config, err = base.With(append(s.fixed(), values...), s.baseAt); err != nil {
@@ -67,16 +65,16 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 }
 
 // open reads the base.
-func (s *Sweep) open() (configs.Base, error) {
-	base, err := configs.OpenBase(s.base())
+func (s *Sweep) open() (Base, error) {
+	base, err := OpenBase(s.base())
 	if err != nil {
-		return base, configs.Problems{{Position: s.baseAt, Key: "base", Message: strings.TrimPrefix(err.Error(), "configs: ")}}
+		return base, Problems{{Position: s.baseAt, Key: "base", Message: strings.TrimPrefix(err.Error(), "configs: ")}}
 	}
 	return base, nil
 }
 
 // points are the values of each point, without seeds.
-func (s *Sweep) points(d Draw) ([][]configs.Value, error) {
+func (s *Sweep) points(d Draw) ([][]Value, error) {
 	if len(s.Random) == 0 {
 		return combinations(s.Grid), nil
 	}
@@ -87,7 +85,7 @@ func (s *Sweep) points(d Draw) ([][]configs.Value, error) {
 			return nil, err
 		}
 	}
-	var points [][]configs.Value
+	var points [][]Value
 	for _, point := range d.Points {
 		values, err := s.values(point)
 		if err != nil {
@@ -99,11 +97,11 @@ func (s *Sweep) points(d Draw) ([][]configs.Value, error) {
 }
 
 // withSeeds is a point once per seed.
-func (s *Sweep) withSeeds(point []configs.Value) [][]configs.Value {
+func (s *Sweep) withSeeds(point []Value) [][]Value {
 	if len(s.seeds) == 0 {
-		return [][]configs.Value{point}
+		return [][]Value{point}
 	}
-	var all [][]configs.Value
+	var all [][]Value
 	for _, seed := range s.seeds {
 		all = append(all, append(slices.Clone(point), seed))
 	}
@@ -111,8 +109,8 @@ func (s *Sweep) withSeeds(point []configs.Value) [][]configs.Value {
 }
 
 // fixed are the values that all trials share.
-func (s *Sweep) fixed() []configs.Value {
-	values := []configs.Value{}
+func (s *Sweep) fixed() []Value {
+	values := []Value{}
 	for _, axis := range s.Set {
 		values = append(values, axis.Values...)
 	}
@@ -120,7 +118,7 @@ func (s *Sweep) fixed() []configs.Value {
 }
 
 // trial is the trial of these values, without name and configuration.
-func (s *Sweep) trial(values []configs.Value) Trial {
+func (s *Sweep) trial(values []Value) Trial {
 	t := Trial{Base: s.base(), Settings: settingsOf(values)}
 	for _, v := range append(s.fixed(), values...) {
 		t.Overrides = append(t.Overrides, v.Key+"="+v.Text)
@@ -129,10 +127,10 @@ func (s *Sweep) trial(values []configs.Value) Trial {
 }
 
 // combinations lists the values of every axis, the last changing fastest.
-func combinations(axes []Axis) [][]configs.Value {
-	all := [][]configs.Value{{}}
+func combinations(axes []Axis) [][]Value {
+	all := [][]Value{{}}
 	for _, axis := range axes {
-		var longer [][]configs.Value
+		var longer [][]Value
 		for _, c := range all {
 			for _, v := range axis.Values {
 				longer = append(longer, append(slices.Clone(c), v))
@@ -144,7 +142,7 @@ func combinations(axes []Axis) [][]configs.Value {
 }
 
 // settingsOf labels each key by its last part, or by the whole key where two share that.
-func settingsOf(values []configs.Value) []Setting {
+func settingsOf(values []Value) []Setting {
 	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
 	count := map[string]int{}
 	for _, v := range values {
@@ -182,19 +180,19 @@ func trialName(settings []Setting) string {
 	for i, s := range settings {
 		value := strings.Trim(unsafeInNames.ReplaceAllString(s.Value, "_"), "_")
 		if len(value) > maxValueBytes || value != s.Value {
-			value = value[:min(len(value), maxValueBytes)] + "-" + hash(s.Value)
+			value = value[:min(len(value), maxValueBytes)] + "-" + hashOf(s.Value)
 		}
 		parts[i] = s.Label + "=" + value
 	}
 	name := strings.Join(parts, ",")
 	if len(name) > maxNameBytes {
-		name = name[:maxNameBytes] + "-" + hash(name)
+		name = name[:maxNameBytes] + "-" + hashOf(name)
 	}
 	return name
 }
 
-// hash returns 8 hexadecimal digits that stand for s.
-func hash(s string) string {
+// hashOf returns 8 hexadecimal digits that stand for s.
+func hashOf(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:4])
 }

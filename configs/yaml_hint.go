@@ -1,4 +1,4 @@
-package source
+package configs
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// MaxExactInteger is the largest integer that every reader of YAML and JSON keeps exactly.
-const MaxExactInteger = 1<<53 - 1
+// maxExactInteger is the largest integer that every reader of YAML and JSON keeps exactly.
+const maxExactInteger = 1<<53 - 1
 
-// Hinted returns a message with a hint behind it, in parentheses. The hint may be empty.
-func Hinted(message, hint string) string {
+// hinted returns a message with a hint behind it, in parentheses. The hint may be empty.
+func hinted(message, hint string) string {
 	if hint == "" {
 		return message
 	}
@@ -38,9 +38,9 @@ var hints = []struct {
 }
 
 // SpellingHint says what is wrong with the spelling of a number, or "".
-func (n *Node) SpellingHint() string {
+func (n *node) SpellingHint() string {
 	switch {
-	case n.Kind != Scalar:
+	case n.Kind != scalarNode:
 	case n.Quoted && setting.IsNumber(n.Text):
 		return "write it without quotes"
 	case !n.Quoted:
@@ -54,7 +54,7 @@ func (n *Node) SpellingHint() string {
 }
 
 // NumberHint is SpellingHint, and says when a number is beyond what a float64 holds.
-func (n *Node) NumberHint() string {
+func (n *node) NumberHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) {
 		if _, err := strconv.ParseFloat(n.Text, 64); err != nil {
 			return "too large for a number"
@@ -67,10 +67,10 @@ func (n *Node) NumberHint() string {
 }
 
 // IntegerHint is SpellingHint, and shows the whole number that 1e3 or 8.0 stands for.
-func (n *Node) IntegerHint() string {
+func (n *node) IntegerHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
 		v, err := strconv.ParseFloat(n.Text, 64)
-		if err == nil && v == math.Trunc(v) && math.Abs(v) <= MaxExactInteger {
+		if err == nil && v == math.Trunc(v) && math.Abs(v) <= maxExactInteger {
 			return "write " + strconv.FormatFloat(v, 'f', 0, 64)
 		}
 	}
@@ -78,7 +78,7 @@ func (n *Node) IntegerHint() string {
 }
 
 // BooleanHint says which of true and false is meant, or "".
-func (n *Node) BooleanHint() string {
+func (n *node) BooleanHint() string {
 	switch strings.ToLower(n.Text) {
 	case "yes", "on", "true":
 		return "write true"
@@ -89,28 +89,28 @@ func (n *Node) BooleanHint() string {
 }
 
 // TextHint says that a word is no text to some readers, or "".
-func (n *Node) TextHint() string {
-	if n.Kind == Scalar && !n.Quoted && Ambiguous(n.Text) {
+func (n *node) TextHint() string {
+	if n.Kind == scalarNode && !n.Quoted && ambiguous(n.Text) {
 		return "put it in quotes if it is meant as text"
 	}
 	return ""
 }
 
 // ListHint counts a list that is too short or too long, and brackets a scalar.
-func (n *Node) ListHint() string {
-	if n.Kind == List {
+func (n *node) ListHint() string {
+	if n.Kind == listNode {
 		return fmt.Sprintf("it has %d", len(n.Items))
 	}
 	return n.BracketHint()
 }
 
 // BracketHint shows how a list of the scalar alone is written, or "".
-func (n *Node) BracketHint() string {
+func (n *node) BracketHint() string {
 	switch {
-	case n.Kind == Scalar && n.Quoted:
-		return "write [" + FormatText(shorten(n.Text)) + "]"
-	case n.Kind == Scalar:
-		return "write [" + Printable(n.Text) + "]"
+	case n.Kind == scalarNode && n.Quoted:
+		return "write [" + formatText(shorten(n.Text)) + "]"
+	case n.Kind == scalarNode:
+		return "write [" + printable(n.Text) + "]"
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package source
+package configs
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 )
 
 // outline writes a node with its places, as line:column.
-func outline(n *Node) string {
+func outline(n *node) string {
 	at := fmt.Sprintf("%d:%d ", n.At.Line, n.At.Column)
 	switch n.Kind {
-	case List:
+	case listNode:
 		var items []string
 		for _, item := range n.Items {
 			items = append(items, outline(item))
 		}
 		return at + "[" + strings.Join(items, ", ") + "]"
-	case Mapping:
+	case mappingNode:
 		var entries []string
 		for _, e := range n.Entries {
 			entries = append(entries, fmt.Sprintf("%d:%d %s: %s", e.At.Line, e.At.Column, e.Key, outline(e.Value)))
@@ -36,8 +36,8 @@ func TestValuesKnowTheirPlace(t *testing.T) {
 		"a: 1\nb:\n  c: [2]\n":         "1:1 {1:1 a: 1:4 1, 2:1 b: 3:3 {3:3 c: 3:6 [3:7 2]}}",
 		"\uFEFFa: {b: 1.50}\r\nc:\r\n": "1:1 {1:1 a: 1:5 {1:5 b: 1:8 1.50}, 2:1 c: 2:1 nothing}",
 	} {
-		var r Report
-		n := Read(&r, Start("f.yaml"), []byte(src))
+		var r report
+		n := readYAML(&r, startOf("f.yaml"), []byte(src))
 		if r.Err() != nil || outline(n) != want {
 			t.Errorf("%q is %s, %v; want %s", src, outline(n), r.Err(), want)
 		}
@@ -45,9 +45,9 @@ func TestValuesKnowTheirPlace(t *testing.T) {
 }
 
 func TestEverythingInAnOverrideIsAtTheOverride(t *testing.T) {
-	var r Report
+	var r report
 	at := Position{Override: "a.b"}
-	n := Read(&r, at, []byte("[1, {c: 2}, &d 3]"))
+	n := readYAML(&r, at, []byte("[1, {c: 2}, &d 3]"))
 	r.Expected(n.Items[0], "a.b[0]", "text", "like this")
 	want := "--set a.b: a.b[2]: found an anchor (&), expected plain YAML without it\n--set a.b: a.b[0]: found 1, expected text (like this)"
 	if n.At != at || n.Items[1].Entries[0].Value.At != at || r.Err().Error() != want {
@@ -63,27 +63,27 @@ func TestUnreadable(t *testing.T) {
 		message string
 	}{
 		{"a: 1\n\tü\n", 0, ""},
-		{strings.Repeat("# x\n", MaxBytes/4) + "#", 1, "found more than 65536 bytes, expected at most 65536"},
+		{strings.Repeat("# x\n", maxBytes/4) + "#", 1, "found more than 65536 bytes, expected at most 65536"},
 		{"a: 1\n#" + strings.Repeat("x", 9000), 2, "found a line of 9001 bytes, expected at most 8192"},
 		{"a: 1\n" + strings.Repeat("[", 2001), 2, "found more than 2000 opening brackets, expected at most 2000"},
 		{"a: caf\xe9", 1, "found bytes that are not UTF-8, expected UTF-8 text"},
 		{"\na: \x00", 2, "found the control character U+0000, expected printable text"},
 	} {
-		if line, message := Unreadable([]byte(tt.src)); line != tt.line || message != tt.message {
+		if line, message := unreadableSource([]byte(tt.src)); line != tt.line || message != tt.message {
 			t.Errorf("%.20q: line %d, %q; want line %d, %q", tt.src, line, message, tt.line, tt.message)
 		}
 	}
 }
 
 func TestProblemsAreInReadingOrder(t *testing.T) {
-	var r Report
+	var r report
 	if r.Err() != nil {
 		t.Error("an empty report is an error")
 	}
 	for _, at := range []Position{{Override: "k"}, {File: "b", Line: 1, Column: 1}, {File: "a", Line: 10, Column: 1}, {File: "a", Line: 2, Column: 7}, {File: "a", Line: 2, Column: 3}} {
 		r.Addf(at, "", "x")
 	}
-	r.Expected(&Node{Kind: Broken}, "", "y", "") // said already
+	r.Expected(&node{Kind: brokenNode}, "", "y", "") // said already
 	want := "a:2:3: x\na:2:7: x\na:10:1: x\nb:1:1: x\n--set k: x"
 	if err := r.Err(); !errors.Is(err, ErrInvalid) || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
@@ -91,9 +91,9 @@ func TestProblemsAreInReadingOrder(t *testing.T) {
 }
 
 func TestManyProblemsAreCutShort(t *testing.T) {
-	var r Report
+	var r report
 	for range 200 {
-		r.Addf(Start("f"), "", "x")
+		r.Addf(startOf("f"), "", "x")
 	}
 	lines := strings.Split(r.Err().Error(), "\n")
 	if len(lines) != 51 || lines[50] != "and 150 more problems" {
@@ -103,12 +103,12 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 
 func TestTextThatOtherReadersMistake(t *testing.T) {
 	for _, s := range []string{"true", "No", "ON", "off", "null", "~", "1", "-2.5", "1e3", "0x1F", "0o17", "010", "1_000", ".inf", "2024-05-01", "12:30", "1.2.3"} {
-		if !Ambiguous(s) {
+		if !ambiguous(s) {
 			t.Errorf("%q is taken for text", s)
 		}
 	}
 	for _, s := range []string{"cat", "run-1", "3d", "y", "infinity", "v1.2", "e", "none", "pictures/2024"} {
-		if Ambiguous(s) {
+		if ambiguous(s) {
 			t.Errorf("%q is not taken for text", s)
 		}
 	}
@@ -116,34 +116,34 @@ func TestTextThatOtherReadersMistake(t *testing.T) {
 
 func TestFormattedTextReadsBack(t *testing.T) {
 	for _, s := range []string{"", "cat", "a/b.c-d_1", "a: [b] #c", "true", "1e3", "ü ber", "x, y", `"`, `\`, "- a", "<=50K", "2024-05-01", " "} {
-		var r Report
-		n := Read(&r, Start("f"), []byte("["+FormatText(s)+"]"))
-		if r.Err() != nil || len(n.Items) != 1 || n.Items[0].Text != s || Ambiguous(s) && !n.Items[0].Quoted {
-			t.Errorf("%q is written %s and read as %s, %v", s, FormatText(s), outline(n), r.Err())
+		var r report
+		n := readYAML(&r, startOf("f"), []byte("["+formatText(s)+"]"))
+		if r.Err() != nil || len(n.Items) != 1 || n.Items[0].Text != s || ambiguous(s) && !n.Items[0].Quoted {
+			t.Errorf("%q is written %s and read as %s, %v", s, formatText(s), outline(n), r.Err())
 		}
 	}
 }
 
 func TestHints(t *testing.T) {
-	one := &Node{Text: "1"}
+	one := &node{Text: "1"}
 	for _, tt := range []struct{ got, want string }{
-		{(&Node{Text: "010"}).SpellingHint(), "a leading zero means octal to some readers"},
-		{(&Node{Text: "3", Quoted: true}).SpellingHint(), "write it without quotes"},
-		{(&Node{Text: "1e400"}).SpellingHint(), ""},
-		{(&Node{Text: "1e400"}).NumberHint(), "too large for a number"},
-		{(&Node{Text: "1e-400"}).NumberHint(), "too small for a number"},
-		{(&Node{Text: "1e3"}).NumberHint(), ""},
-		{(&Node{Text: "1e3"}).IntegerHint(), "write 1000"},
-		{(&Node{Text: "1.5"}).IntegerHint(), ""},
-		{(&Node{Text: "1e300"}).IntegerHint(), ""},
-		{(&Node{Kind: List}).IntegerHint(), ""},
-		{(&Node{Text: "On"}).BooleanHint(), "write true"},
-		{(&Node{Text: "7"}).TextHint(), "put it in quotes if it is meant as text"},
-		{(&Node{Text: "7", Quoted: true}).TextHint(), ""},
+		{(&node{Text: "010"}).SpellingHint(), "a leading zero means octal to some readers"},
+		{(&node{Text: "3", Quoted: true}).SpellingHint(), "write it without quotes"},
+		{(&node{Text: "1e400"}).SpellingHint(), ""},
+		{(&node{Text: "1e400"}).NumberHint(), "too large for a number"},
+		{(&node{Text: "1e-400"}).NumberHint(), "too small for a number"},
+		{(&node{Text: "1e3"}).NumberHint(), ""},
+		{(&node{Text: "1e3"}).IntegerHint(), "write 1000"},
+		{(&node{Text: "1.5"}).IntegerHint(), ""},
+		{(&node{Text: "1e300"}).IntegerHint(), ""},
+		{(&node{Kind: listNode}).IntegerHint(), ""},
+		{(&node{Text: "On"}).BooleanHint(), "write true"},
+		{(&node{Text: "7"}).TextHint(), "put it in quotes if it is meant as text"},
+		{(&node{Text: "7", Quoted: true}).TextHint(), ""},
 		{one.ListHint(), "write [1]"},
-		{(&Node{Text: "1", Quoted: true}).BracketHint(), `write ["1"]`},
-		{(&Node{Kind: List, Items: []*Node{one}}).ListHint(), "it has 1"},
-		{(&Node{Kind: List, Items: []*Node{one}}).BracketHint(), ""},
+		{(&node{Text: "1", Quoted: true}).BracketHint(), `write ["1"]`},
+		{(&node{Kind: listNode, Items: []*node{one}}).ListHint(), "it has 1"},
+		{(&node{Kind: listNode, Items: []*node{one}}).BracketHint(), ""},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("the hint is %q, want %q", tt.got, tt.want)

@@ -1,4 +1,4 @@
-package sweeps
+package configs
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/configs"
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
 )
@@ -15,9 +13,9 @@ import (
 // Range is one key with what its values are drawn from.
 type Range struct {
 	Key    string
-	Law    string          // choices, uniform or log_uniform
-	Values []configs.Value // the choices, or the two ends
-	key    configs.Settable
+	Law    string  // choices, uniform or log_uniform
+	Values []Value // the choices, or the two ends
+	key    Settable
 }
 
 // laws are the ways to draw a value.
@@ -29,8 +27,8 @@ const (
 	lawLogUniform = "log_uniform"
 )
 
-func (s *Sweep) decodeRandom(r *source.Report, n *source.Node) {
-	if n.Kind != source.Mapping || len(n.Entries) == 0 {
+func (s *Sweep) decodeRandom(r *report, n *node) {
+	if n.Kind != mappingNode || len(n.Entries) == 0 {
 		r.Expected(n, "random", "a mapping from keys such as privacy.clip_norm to {log_uniform: [0.1, 10]}", "")
 		return
 	}
@@ -40,7 +38,7 @@ func (s *Sweep) decodeRandom(r *source.Report, n *source.Node) {
 			continue
 		}
 		name := "random." + e.Key
-		if e.Value.Kind != source.Mapping || len(e.Value.Entries) != 1 {
+		if e.Value.Kind != mappingNode || len(e.Value.Entries) != 1 {
 			r.Expected(e.Value, name, "{choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}", "")
 			continue
 		}
@@ -52,25 +50,25 @@ func (s *Sweep) decodeRandom(r *source.Report, n *source.Node) {
 		case lawUniform, lawLogUniform:
 			random.decodeEnds(r, law.Value, name)
 		default:
-			configs.Unknown(r, law, "random."+e.Key, laws)
+			Unknown(r, law, "random."+e.Key, laws)
 		}
 		s.Random = append(s.Random, random)
 	}
 }
 
 // decodeEnds reads the two ends of an interval of numbers.
-func (rg *Range) decodeEnds(r *source.Report, n *source.Node, name string) {
+func (rg *Range) decodeEnds(r *report, n *node, name string) {
 	switch rg.key.Format().(type) {
 	case setting.Number, setting.Integer:
 	default:
 		r.Addf(n.At, name, "found an interval of what is no number, expected {choices: [...]}")
 		return
 	}
-	if n.Kind != source.List || len(n.Items) != 2 {
+	if n.Kind != listNode || len(n.Items) != 2 {
 		r.Expected(n, name, "a list of two numbers, the least and the greatest", n.ListHint())
 		return
 	}
-	var ends []configs.Value
+	var ends []Value
 	for i, item := range n.Items {
 		at := fmt.Sprintf("%s[%d]", name, i)
 		v, ok := rg.key.Read(r, item, at)
@@ -125,10 +123,10 @@ func (rg Range) draw(src *random.Source) string {
 		return strconv.FormatFloat(min(high, math.Round(x)), 'f', 0, 64)
 	}
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', drawnDigits, 64), 64)
-	return setting.Number{}.Encode(ptr(max(low, min(high, x))))
+	return setting.Number{}.Encode(pointerTo(max(low, min(high, x))))
 }
 
-func ptr(x float64) *float64 { return &x }
+func pointerTo(x float64) *float64 { return &x }
 
 // Draw is what was drawn for a sweep: the values of the keys of Random, as YAML and in their order,
 // for each point. It can be empty.
@@ -181,18 +179,18 @@ func (s *Sweep) DrawnFrom() string {
 }
 
 // values reads the values of a drawn point. The error is about a draw that is not of this sweep.
-func (s *Sweep) values(point []string) ([]configs.Value, error) {
+func (s *Sweep) values(point []string) ([]Value, error) {
 	if len(point) != len(s.Random) {
 		return nil, fmt.Errorf("found a drawn point of %d values, expected %d", len(point), len(s.Random))
 	}
-	var values []configs.Value
+	var values []Value
 	for i, rg := range s.Random {
-		r := &source.Report{}
+		r := &report{}
 		at := s.baseAt
 		if len(rg.Values) > 0 {
 			at = rg.Values[0].At()
 		}
-		n := source.Read(r, at, []byte(point[i]))
+		n := readYAML(r, at, []byte(point[i]))
 		if n == nil {
 			return nil, r.Err()
 		}
@@ -207,7 +205,7 @@ func (s *Sweep) values(point []string) ([]configs.Value, error) {
 
 // checkDrawn refuses what the cost of choosing among a drawn number of points does not cover: that
 // is the cost of the costliest point that could be drawn, which has to be among finitely many.
-func (s *Sweep) checkDrawn(r *source.Report) {
+func (s *Sweep) checkDrawn(r *report) {
 	if s.Number == nil || !s.Number.Drawn() {
 		return
 	}
@@ -218,30 +216,30 @@ func (s *Sweep) checkDrawn(r *source.Report) {
 			r.Addf(rg.Values[0].At(), "random."+rg.Key, "found a key of the data, expected none where the number of trials is drawn: all of them choose on the same data")
 		case rg.Key == "privacy.delta":
 			r.Addf(rg.Values[0].At(), "random."+rg.Key, "found a key that cannot be drawn, expected one δ for all trials")
-		case rg.Law != lawChoices && !Free(rg.Key):
+		case rg.Law != lawChoices && !free(rg.Key):
 			r.Addf(rg.Values[0].At(), "random."+rg.Key, "found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest")
 		}
 	}
 }
 
-// Free reports whether a key leaves what a trial releases, and so what it costs, as it is.
-func Free(key string) bool {
+// free reports whether a key leaves what a trial releases, and so what it costs, as it is.
+func free(key string) bool {
 	return key == "privacy.clip_norm" || key == SeedKey || strings.HasPrefix(key, "optimizer.") || strings.HasPrefix(key, "model.")
 }
 
 // Candidates are configurations among which is the costliest that can be drawn: every combination
-// of choices, intervals of keys that are [Free] standing at an end. All of them are valid.
-func (s *Sweep) Candidates() ([]*configs.Config, error) {
+// of choices, intervals of keys that are free standing at an end. All of them are valid.
+func (s *Sweep) Candidates() ([]*Config, error) {
 	all, err := s.corners()
 	if err != nil {
 		return nil, err
 	}
-	var candidates []*configs.Config
+	var candidates []*Config
 	seen := map[string]bool{}
 	for _, c := range all {
 		id := ""
 		for i, v := range c.values {
-			if !Free(s.Random[i].Key) {
+			if !free(s.Random[i].Key) {
 				id += v.Key + "=" + v.Text + "\n"
 			}
 		}
@@ -255,8 +253,8 @@ func (s *Sweep) Candidates() ([]*configs.Config, error) {
 
 // corner is a combination of choices and ends of intervals.
 type corner struct {
-	values []configs.Value
-	config *configs.Config
+	values []Value
+	config *Config
 }
 
 // corners resolves all of them, so that no point that is drawn turns out to be invalid.

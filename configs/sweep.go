@@ -1,4 +1,4 @@
-package sweeps
+package configs
 
 import (
 	"fmt"
@@ -6,21 +6,19 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/configs"
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/setting"
 )
 
 // Sweep is what a sweep file says: other values for keys of a base, as a grid or drawn, each of
 // these points once per seed.
 type Sweep struct {
-	Name   string   // folder of the sweep within runs
-	Base   string   // a preset, or the path of a configuration
-	Set    []Axis   // keys with one value, the same for all trials
-	Grid   []Axis   // in file order
-	Random []Range  // in file order; of these and Grid, one is empty
-	Number *Number  // of points to draw; nil without Random
-	Seeds  []uint64 // of training.seed; empty leaves the seed of the base
+	Name   string       // folder of the sweep within runs
+	Base   string       // a preset, or the path of a configuration
+	Set    []Axis       // keys with one value, the same for all trials
+	Grid   []Axis       // in file order
+	Random []Range      // in file order; of these and Grid, one is empty
+	Number *TrialNumber // of points to draw; nil without Random
+	Seeds  []uint64     // of training.seed; empty leaves the seed of the base
 
 	// Parallel is how many trials are trained at a time, 1 in most sweeps.
 	Parallel int
@@ -29,42 +27,42 @@ type Sweep struct {
 	Scale int
 
 	file   string // for messages and for a relative Base
-	baseAt source.Position
-	seeds  []configs.Value
+	baseAt Position
+	seeds  []Value
 }
 
 // Axis is one key with its values.
 type Axis struct {
 	Key    string
-	Values []configs.Value
+	Values []Value
 }
 
 // maxTrials bounds a sweep; more is a mistake.
 const maxTrials = 10000
 
 var (
-	sweepName  = source.Text{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
-	basePath   = source.Text{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
-	seedFormat = setting.Integer{Min: 0, Max: source.MaxExactInteger}
-	seedCount  = setting.Integer{Min: 1, Max: 1000}
-	parallel   = setting.Integer{Min: 1, Max: 64}
-	scale      = setting.Integer{Min: 2, Max: 1024}
+	sweepName      = freeText{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
+	basePath       = freeText{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
+	seedFormat     = setting.Integer{Min: 0, Max: maxExactInteger}
+	seedCount      = setting.Integer{Min: 1, Max: 1000}
+	parallelTrials = setting.Integer{Min: 1, Max: 64}
+	tanScale       = setting.Integer{Min: 2, Max: 1024}
 )
 
 // SeedKey is the key that Seeds are values of.
 const SeedKey = "training.seed"
 
-// Parse reads a sweep file. The file name is for messages, and a path in base is relative to its
-// folder. The error is a configs.Problems and matches configs.ErrInvalid.
-func Parse(file string, src []byte) (*Sweep, error) {
-	r := &source.Report{}
+// ParseSweep reads a sweep file. The file name is for messages, and a path in base is relative to its
+// folder. The error is a [Problems] and matches [ErrInvalid].
+func ParseSweep(file string, src []byte) (*Sweep, error) {
+	r := &report{}
 	s := &Sweep{file: file, Parallel: 1, Scale: 1}
-	root := source.Read(r, source.Start(file), src)
+	root := readYAML(r, startOf(file), src)
 	if root == nil {
 		return nil, r.Err()
 	}
-	if root.Kind != source.Mapping {
-		r.Expected(root, "", "a mapping with the keys "+strings.Join(keys, ", "), "")
+	if root.Kind != mappingNode {
+		r.Expected(root, "", "a mapping with the keys "+strings.Join(sweepKeys, ", "), "")
 		return nil, r.Err()
 	}
 	for _, e := range root.Entries {
@@ -77,16 +75,16 @@ func Parse(file string, src []byte) (*Sweep, error) {
 	return s, nil
 }
 
-var keys = []string{"name", "base", "set", "grid", "random", "trials", "seeds", "parallel", "tan"}
+var sweepKeys = []string{"name", "base", "set", "grid", "random", "trials", "seeds", "parallel", "tan"}
 
 // decode reads one key of a sweep file.
-func (s *Sweep) decode(r *source.Report, e source.Entry) {
+func (s *Sweep) decode(r *report, e entry) {
 	switch e.Key {
 	case "name":
-		configs.Decode(sweepName, r, e.Value, e.Key, &s.Name)
+		Decode(sweepName, r, e.Value, e.Key, &s.Name)
 	case "base":
 		s.baseAt = e.Value.At
-		configs.Decode(basePath, r, e.Value, e.Key, &s.Base)
+		Decode(basePath, r, e.Value, e.Key, &s.Base)
 	case "set":
 		s.decodeSet(r, e.Value)
 	case "grid":
@@ -98,16 +96,16 @@ func (s *Sweep) decode(r *source.Report, e source.Entry) {
 	case "seeds":
 		s.decodeSeeds(r, e.Value)
 	case "parallel":
-		configs.Decode(parallel, r, e.Value, e.Key, &s.Parallel)
+		Decode(parallelTrials, r, e.Value, e.Key, &s.Parallel)
 	case "tan":
 		s.decodeTAN(r, e.Value)
 	default:
-		configs.Unknown(r, e, "", keys)
+		Unknown(r, e, "", sweepKeys)
 	}
 }
 
-func (s *Sweep) decodeSet(r *source.Report, n *source.Node) {
-	if n.Kind != source.Mapping {
+func (s *Sweep) decodeSet(r *report, n *node) {
+	if n.Kind != mappingNode {
 		r.Expected(n, "set", "a mapping from keys such as training.epochs to values", "")
 		return
 	}
@@ -122,8 +120,8 @@ func (s *Sweep) decodeSet(r *source.Report, n *source.Node) {
 	}
 }
 
-func (s *Sweep) decodeGrid(r *source.Report, n *source.Node) {
-	if n.Kind != source.Mapping {
+func (s *Sweep) decodeGrid(r *report, n *node) {
+	if n.Kind != mappingNode {
 		r.Expected(n, "grid", "a mapping from keys such as privacy.clip_norm to lists of values", "")
 		return
 	}
@@ -137,10 +135,10 @@ func (s *Sweep) decodeGrid(r *source.Report, n *source.Node) {
 }
 
 // sweptKey returns the key of an entry, or reports why there is none.
-func sweptKey(r *source.Report, e source.Entry, section string) (configs.Settable, bool) {
-	key, err := configs.SettableAt(e.Key)
+func sweptKey(r *report, e entry, section string) (Settable, bool) {
+	key, err := SettableAt(e.Key)
 	if err != nil {
-		r.Addf(e.At, section+source.Printable(e.Key), "%s", err)
+		r.Addf(e.At, section+printable(e.Key), "%s", err)
 		return key, false
 	}
 	if e.Key == "run.name" {
@@ -151,18 +149,18 @@ func sweptKey(r *source.Report, e source.Entry, section string) (configs.Settabl
 }
 
 // decodeList reads a list of values of one key, which must differ; nil where it is no list.
-func decodeList(r *source.Report, key configs.Settable, n *source.Node, name string) []configs.Value {
-	if n.Kind != source.List || len(n.Items) == 0 {
+func decodeList(r *report, key Settable, n *node, name string) []Value {
+	if n.Kind != listNode || len(n.Items) == 0 {
 		r.Expected(n, name, "a list of values", n.BracketHint())
 		return nil
 	}
-	values := []configs.Value{}
+	values := []Value{}
 	for i, item := range n.Items {
 		at := fmt.Sprintf("%s[%d]", name, i)
 		v, ok := key.Read(r, item, at)
 		switch {
 		case !ok:
-		case slices.ContainsFunc(values, func(known configs.Value) bool { return known.Text == v.Text }):
+		case slices.ContainsFunc(values, func(known Value) bool { return known.Text == v.Text }):
 			r.Addf(item.At, at, "found %s twice, expected values that differ", v.Text)
 		default:
 			values = append(values, v)
@@ -172,30 +170,30 @@ func decodeList(r *source.Report, key configs.Settable, n *source.Node, name str
 }
 
 // decodeSeeds reads a list of seeds, or their number: 3 is [1, 2, 3].
-func (s *Sweep) decodeSeeds(r *source.Report, n *source.Node) {
-	if n.Kind == source.List && len(n.Items) > 0 {
+func (s *Sweep) decodeSeeds(r *report, n *node) {
+	if n.Kind == listNode && len(n.Items) > 0 {
 		for i, item := range n.Items {
 			s.addSeed(r, item, fmt.Sprintf("seeds[%d]", i))
 		}
 		return
 	}
 	var count int
-	if n.Kind != source.Scalar || !seedCount.Parse(n.Text, n.Quoted, &count) {
+	if n.Kind != scalarNode || !seedCount.Parse(n.Text, n.Quoted, &count) {
 		r.Expected(n, "seeds", "a list of whole numbers, or how many: "+seedCount.Expected(), "")
 		return
 	}
 	for seed := range count {
-		s.addSeed(r, &source.Node{Kind: source.Scalar, Text: fmt.Sprint(seed + 1), At: n.At}, "seeds")
+		s.addSeed(r, &node{Kind: scalarNode, Text: fmt.Sprint(seed + 1), At: n.At}, "seeds")
 	}
 }
 
-func (s *Sweep) addSeed(r *source.Report, n *source.Node, name string) {
-	key, err := configs.SettableAt(SeedKey)
+func (s *Sweep) addSeed(r *report, n *node, name string) {
+	key, err := SettableAt(SeedKey)
 	if err != nil {
 		panic(err)
 	}
 	var seed uint64
-	if !configs.Decode(seedFormat, r, n, name, &seed) {
+	if !Decode(seedFormat, r, n, name, &seed) {
 		return
 	}
 	if slices.Contains(s.Seeds, seed) {
@@ -208,28 +206,28 @@ func (s *Sweep) addSeed(r *source.Report, n *source.Node, name string) {
 }
 
 // decodeTAN reads how much smaller the trials are than what they stand for.
-func (s *Sweep) decodeTAN(r *source.Report, n *source.Node) {
-	if n.Kind != source.Mapping {
+func (s *Sweep) decodeTAN(r *report, n *node) {
+	if n.Kind != mappingNode {
 		r.Expected(n, "tan", "a mapping with the key scale", "")
 		return
 	}
 	for _, e := range n.Entries {
 		if e.Key != "scale" {
-			configs.Unknown(r, e, "tan", []string{"scale"})
+			Unknown(r, e, "tan", []string{"scale"})
 			continue
 		}
-		configs.Decode(scale, r, e.Value, "tan.scale", &s.Scale)
+		Decode(tanScale, r, e.Value, "tan.scale", &s.Scale)
 	}
 	if len(n.Entries) == 0 {
-		r.Addf(n.At, "tan.scale", "found nothing, expected %s", scale.Expected())
+		r.Addf(n.At, "tan.scale", "found nothing, expected %s", tanScale.Expected())
 	}
 }
 
 // check reports what is missing, what does not go together, and a grid so large that nobody means
 // it.
-func (s *Sweep) check(r *source.Report, root *source.Node) {
+func (s *Sweep) check(r *report, root *node) {
 	has := func(key string) bool {
-		return slices.ContainsFunc(root.Entries, func(e source.Entry) bool { return e.Key == key })
+		return slices.ContainsFunc(root.Entries, func(e entry) bool { return e.Key == key })
 	}
 	expect := func(expected string, anyOf ...string) {
 		if !slices.ContainsFunc(anyOf, has) {
@@ -254,12 +252,12 @@ func (s *Sweep) check(r *source.Report, root *source.Node) {
 }
 
 // checkPlaces reports a key that two parts of the file set.
-func (s *Sweep) checkPlaces(r *source.Report) {
+func (s *Sweep) checkPlaces(r *report) {
 	places := map[string]string{} // of every key
 	if len(s.Seeds) > 0 {
 		places[SeedKey] = "seeds"
 	}
-	claim := func(key, place string, values []configs.Value) {
+	claim := func(key, place string, values []Value) {
 		if taken, again := places[key]; again && len(values) > 0 {
 			r.Addf(values[0].At(), place+"."+key, "found together with %s, expected one of the two", taken)
 		}
@@ -276,7 +274,7 @@ func (s *Sweep) checkPlaces(r *source.Report) {
 	}
 }
 
-func (s *Sweep) checkSize(r *source.Report, root *source.Node) {
+func (s *Sweep) checkSize(r *report, root *node) {
 	trials, place := max(1, len(s.Seeds)), "grid"
 	for _, axis := range s.Grid {
 		trials = min(trials*max(1, len(axis.Values)), maxTrials+1)
@@ -296,9 +294,9 @@ func (s *Sweep) checkSize(r *source.Report, root *source.Node) {
 	}
 }
 
-// base returns what configs.OpenBase takes: a path is relative to the folder of the sweep file.
+// base returns what OpenBase takes: a path is relative to the folder of the sweep file.
 func (s *Sweep) base() string {
-	isPreset := slices.ContainsFunc(configs.Presets(), func(p configs.Preset) bool { return p.Name == s.Base })
+	isPreset := slices.ContainsFunc(Presets(), func(p Preset) bool { return p.Name == s.Base })
 	if isPreset || filepath.IsAbs(s.Base) || !strings.ContainsAny(s.Base, `/\.`) {
 		return s.Base
 	}

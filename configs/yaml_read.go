@@ -1,4 +1,4 @@
-package source
+package configs
 
 import (
 	"bytes"
@@ -18,23 +18,23 @@ import (
 // they are far below what a machine can hold and far above what a configuration needs; the worst
 // accepted source takes about a second.
 const (
-	MaxBytes     = 64 << 10
+	maxBytes     = 64 << 10
 	maxLineBytes = 8 << 10
 	maxBrackets  = 2000
 )
 
-// Read turns a YAML source into a node. It returns nil, with the reason in the report, when there
+// readYAML turns a YAML source into a node. It returns nil, with the reason in the report, when there
 // is no way to go on. The source is what comes from a place: the start of a file, or an override,
 // whose every node is at the override.
-func Read(r *Report, from Position, src []byte) *Node {
+func readYAML(r *report, from Position, src []byte) *node {
 	c := converter{r, from}
 	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
-	if line, message := Unreadable(src); message != "" {
+	if line, message := unreadableSource(src); message != "" {
 		r.Addf(c.position(line, 1), from.Override, "%s", message)
 		return nil
 	}
-	parsed, err := parse(src)
+	parsed, err := parseYAML(src)
 	if err != nil {
 		at, message := c.position(1, 1), err.Error()
 		var positioned yaml.Error
@@ -50,11 +50,11 @@ func Read(r *Report, from Position, src []byte) *Node {
 // tabs keeps a message of the parser in one line and shows what it found.
 var tabs = strings.NewReplacer("\t", `\t`, "\n", " ")
 
-// Unreadable returns why a source is refused before it is parsed, and the line, or "": it is beyond
+// unreadableSource returns why a source is refused before it is parsed, and the line, or "": it is beyond
 // the limits, or no text.
-func Unreadable(src []byte) (line int, message string) {
-	if len(src) > MaxBytes {
-		return 1, fmt.Sprintf("found more than %d bytes, expected at most %d", MaxBytes, MaxBytes)
+func unreadableSource(src []byte) (line int, message string) {
+	if len(src) > maxBytes {
+		return 1, fmt.Sprintf("found more than %d bytes, expected at most %d", maxBytes, maxBytes)
 	}
 	brackets := 0
 	for i, text := range bytes.Split(src, []byte("\n")) {
@@ -68,7 +68,7 @@ func Unreadable(src []byte) (line int, message string) {
 		if !utf8.Valid(text) {
 			return i + 1, "found bytes that are not UTF-8, expected UTF-8 text"
 		}
-		if at := bytes.IndexFunc(text, IsControl); at >= 0 {
+		if at := bytes.IndexFunc(text, isControl); at >= 0 {
 			r, _ := utf8.DecodeRune(text[at:])
 			return i + 1, fmt.Sprintf("found the control character %U, expected printable text", r)
 		}
@@ -76,9 +76,9 @@ func Unreadable(src []byte) (line int, message string) {
 	return 0, ""
 }
 
-// parse calls the YAML parser. A file is a stranger's input: a panic of the parser is an error
+// parseYAML calls the YAML parser. A file is a stranger's input: a panic of the parser is an error
 // here.
-func parse(src []byte) (file *ast.File, err error) {
+func parseYAML(src []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the YAML parser failed: %v", p)
@@ -90,7 +90,7 @@ func parse(src []byte) (file *ast.File, err error) {
 
 // converter turns the parser's tree into nodes and refuses what a configuration has no use for.
 type converter struct {
-	report *Report
+	report *report
 	from   Position
 }
 
@@ -108,8 +108,8 @@ func (c converter) at(t *token.Token) Position {
 	return c.position(t.Position.Line, t.Position.Column)
 }
 
-func (c converter) document(f *ast.File) *Node {
-	body := &Node{Kind: Null, At: c.position(1, 1)}
+func (c converter) document(f *ast.File) *node {
+	body := &node{Kind: nullNode, At: c.position(1, 1)}
 	for i, doc := range f.Docs {
 		if d, ok := doc.Body.(*ast.DirectiveNode); ok {
 			return c.node(d, c.from.Override)
@@ -132,7 +132,7 @@ func (c converter) document(f *ast.File) *Node {
 }
 
 // node converts one value; path is its full key, for messages.
-func (c converter) node(n ast.Node, path string) *Node {
+func (c converter) node(n ast.Node, path string) *node {
 	at := c.at(n.GetToken())
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -140,29 +140,29 @@ func (c converter) node(n ast.Node, path string) *Node {
 	case *ast.MappingValueNode:
 		return c.mapping([]*ast.MappingValueNode{n}, at, path)
 	case *ast.SequenceNode:
-		out := &Node{Kind: List, At: at}
+		out := &node{Kind: listNode, At: at}
 		for i, item := range n.Values {
 			out.Items = append(out.Items, c.node(item, fmt.Sprintf("%s[%d]", path, i)))
 		}
 		return out
 	case *ast.NullNode:
-		out := &Node{Kind: Null, At: at}
+		out := &node{Kind: nullNode, At: at}
 		if n.Token.Type != token.ImplicitNullType {
 			out.Text = n.Token.Value
 		}
 		return out
 	case *ast.StringNode:
 		quoted := n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
-		return &Node{Kind: Scalar, Text: n.Token.Value, Quoted: quoted, At: at}
+		return &node{Kind: scalarNode, Text: n.Token.Value, Quoted: quoted, At: at}
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return &Node{Kind: Scalar, Text: n.GetToken().Value, At: at}
+		return &node{Kind: scalarNode, Text: n.GetToken().Value, At: at}
 	}
-	c.report.Addf(at, path, "found %s, expected plain YAML without it", refused(n))
-	return &Node{Kind: Broken, At: at}
+	c.report.Addf(at, path, "found %s, expected plain YAML without it", refusedYAML(n))
+	return &node{Kind: brokenNode, At: at}
 }
 
-// refused names a part of YAML that is not for configurations.
-func refused(n ast.Node) string {
+// refusedYAML names a part of YAML that is not for configurations.
+func refusedYAML(n ast.Node) string {
 	switch n.(type) {
 	case *ast.AnchorNode:
 		return "an anchor (&)"
@@ -178,8 +178,8 @@ func refused(n ast.Node) string {
 	return "a " + strings.ToLower(n.Type().String())
 }
 
-func (c converter) mapping(values []*ast.MappingValueNode, at Position, path string) *Node {
-	out := &Node{Kind: Mapping, At: at}
+func (c converter) mapping(values []*ast.MappingValueNode, at Position, path string) *node {
+	out := &node{Kind: mappingNode, At: at}
 	lines := map[string]int{}
 	for i, v := range values {
 		keyAt := c.at(v.Key.GetToken())
@@ -191,18 +191,18 @@ func (c converter) mapping(values []*ast.MappingValueNode, at Position, path str
 			continue
 		}
 		if first, again := lines[key]; again {
-			c.report.Addf(keyAt, Join(path, key), "found twice, expected once (first on line %d)", first)
+			c.report.Addf(keyAt, joinKey(path, key), "found twice, expected once (first on line %d)", first)
 			continue
 		}
 		lines[key] = keyAt.Line
-		value := &Node{Kind: Null, At: keyAt}
+		value := &node{Kind: nullNode, At: keyAt}
 		if v.Value != nil {
-			value = c.node(v.Value, Join(path, key))
+			value = c.node(v.Value, joinKey(path, key))
 		}
-		if value.Kind == Null {
+		if value.Kind == nullNode {
 			value.At = keyAt
 		}
-		out.Entries = append(out.Entries, Entry{key, keyAt, value})
+		out.Entries = append(out.Entries, entry{key, keyAt, value})
 	}
 	return out
 }

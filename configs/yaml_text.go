@@ -1,4 +1,4 @@
-package source
+package configs
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 // maxFoundRunes bounds what a message quotes of a value.
 const maxFoundRunes = 60
 
-// Printable returns text in one short line, quoted when it holds anything unusual.
-func Printable(text string) string {
+// printable returns text in one short line, quoted when it holds anything unusual.
+func printable(text string) string {
 	text = shorten(text)
 	if q := fmt.Sprintf("%q", text); q[1:len(q)-1] != text {
 		return q
@@ -28,20 +28,20 @@ func shorten(text string) string {
 	return string([]rune(text)[:maxFoundRunes]) + "…"
 }
 
-// Join appends a key to a path, "optimizer" and "name" to "optimizer.name".
-func Join(path, key string) string {
+// joinKey appends a key to a path, "optimizer" and "name" to "optimizer.name".
+func joinKey(path, key string) string {
 	if path == "" {
-		return Printable(key)
+		return printable(key)
 	}
-	return path + "." + Printable(key)
+	return path + "." + printable(key)
 }
 
-// IsControl reports whether a rune has no place in text: control characters but the tab, and the
+// isControl reports whether a rune has no place in text: control characters but the tab, and the
 // byte order mark.
-func IsControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r == '\uFEFF' }
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r == '\uFEFF' }
 
-// Ambiguous reports whether some YAML reader takes the plain scalar s for something else than text.
-func Ambiguous(s string) bool {
+// ambiguous reports whether some YAML reader takes the plain scalar s for something else than text.
+func ambiguous(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "null", "~", ".inf", "-.inf", "+.inf", ".nan":
 		return true
@@ -57,9 +57,9 @@ func Ambiguous(s string) bool {
 
 var plainText = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_./-]*$`)
 
-// FormatText returns s as a YAML scalar: plain where that is safe, else in double quotes.
-func FormatText(s string) string {
-	if plainText.MatchString(s) && !Ambiguous(s) {
+// formatText returns s as a YAML scalar: plain where that is safe, else in double quotes.
+func formatText(s string) string {
+	if plainText.MatchString(s) && !ambiguous(s) {
 		return s
 	}
 	quoted, err := json.Marshal(s) // JSON strings are YAML's double-quoted scalars

@@ -1,4 +1,4 @@
-package statistics
+package configs
 
 import (
 	"errors"
@@ -7,33 +7,31 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-
-	"dpsgd/configs"
 )
 
-// Defaults are the statistics of configured data if nobody says which: how many records each class
+// DefaultStatistics are the statistics of configured data if nobody says which: how many records each class
 // has, and mean, variance and quartiles of the brightness of pictures, or of every column of a
 // table that has bounds. Bounds of columns are public, so they are never guessed: a column of a
 // table without any is an error, which names it. Statistics protect single records: so is a
 // configuration that protects something else.
-func Defaults(c *configs.Config, bounds map[string]Bounds) (*File, error) {
-	if err := ofRecords(c); err != nil {
+func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, error) {
+	if err := checkRecords(c); err != nil {
 		return nil, err
 	}
 	if !c.Privacy.HasBudget() {
-		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", configs.ErrInvalid)
+		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", ErrInvalid)
 	}
-	f := &File{Config: c, Statistics: []Statistic{{Kind: Histogram, Columns: []string{label}, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}}}
+	f := &StatisticsFile{Config: c, Statistics: []Statistic{{Kind: StatHistogram, Columns: []string{labelColumn}, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}}}
 	if !shapeOf(c).IsRow() {
 		f.summarise(brightness, Bounds{Interval: Interval{0, 1}})
-		return f, unused(bounds)
+		return f, unusedBounds(bounds)
 	}
 	left := map[string]Bounds{}
 	for name, b := range bounds {
 		left[name] = b
 	}
 	var without []string
-	for _, name := range numbers(c) {
+	for _, name := range numberColumns(c) {
 		b, given := left[name]
 		delete(left, name)
 		switch {
@@ -44,53 +42,53 @@ func Defaults(c *configs.Config, bounds map[string]Bounds) (*File, error) {
 		}
 	}
 	if len(without) > 0 {
-		return nil, fmt.Errorf("%w: found no bounds for %s, expected --bounds 'NAME=LOW:HIGH' or --bounds 'NAME=private' for each column of data.columns", configs.ErrInvalid, some(without))
+		return nil, fmt.Errorf("%w: found no bounds for %s, expected --bounds 'NAME=LOW:HIGH' or --bounds 'NAME=private' for each column of data.columns", ErrInvalid, firstNames(without))
 	}
-	return f, unused(left)
+	return f, unusedBounds(left)
 }
 
-// ofRecords refuses configurations that protect other things than single records: what statistics
+// checkRecords refuses configurations that protect other things than single records: what statistics
 // cost would be entered as theirs.
-func ofRecords(c *configs.Config) error {
+func checkRecords(c *Config) error {
 	const expected = "statistics protect single records; name the data in a file of statistics"
 	switch {
 	case c.Federated.Any():
-		return fmt.Errorf("%w: federated.clients: found %d, expected 0: %s", configs.ErrInvalid, c.Federated.Clients, expected)
-	case c.Privacy.Unit != configs.UnitExample:
-		return fmt.Errorf("%w: privacy.unit: found %s, expected %s: %s", configs.ErrInvalid, c.Privacy.Unit, configs.UnitExample, expected)
+		return fmt.Errorf("%w: federated.clients: found %d, expected 0: %s", ErrInvalid, c.Federated.Clients, expected)
+	case c.Privacy.Unit != UnitExample:
+		return fmt.Errorf("%w: privacy.unit: found %s, expected %s: %s", ErrInvalid, c.Privacy.Unit, UnitExample, expected)
 	}
 	return nil
 }
 
 // summarise adds mean, variance and quartiles of a column.
-func (f *File) summarise(name string, b Bounds) {
+func (f *StatisticsFile) summarise(name string, b Bounds) {
 	add := func(kind, mechanism string) *Statistic {
 		f.Statistics = append(f.Statistics, Statistic{Kind: kind, Columns: []string{name}, Bounds: b, Mechanism: mechanism, Trust: Curator, Share: 1})
 		return &f.Statistics[len(f.Statistics)-1]
 	}
-	add(Mean, DiscreteLaplace)
-	add(Variance, DiscreteLaplace)
-	add(Quantiles, "").Quantiles = []float64{0.25, 0.5, 0.75}
+	add(StatMean, DiscreteLaplace)
+	add(StatVariance, DiscreteLaplace)
+	add(StatQuantiles, "").Quantiles = []float64{0.25, 0.5, 0.75}
 }
 
 // rebound replaces the bounds of statistics of these columns.
-func (f *File) rebound(bounds map[string]Bounds) error {
+func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 	left := map[string]Bounds{}
 	for name, b := range bounds {
 		left[name] = b
 	}
 	for i := range f.Statistics {
 		s := &f.Statistics[i]
-		if b, ok := bounds[s.Columns[0]]; ok && len(s.Columns) == 1 && s.kind().takes("bounds") && s.Columns[0] != label {
+		if b, ok := bounds[s.Columns[0]]; ok && len(s.Columns) == 1 && s.kind().takes("bounds") && s.Columns[0] != labelColumn {
 			s.Bounds = b
 			delete(left, s.Columns[0])
 		}
 	}
-	return unused(left)
+	return unusedBounds(left)
 }
 
-// unused refuses bounds of columns that no statistic is of.
-func unused(bounds map[string]Bounds) error {
+// unusedBounds refuses bounds of columns that no statistic is of.
+func unusedBounds(bounds map[string]Bounds) error {
 	var names []string
 	for name := range bounds {
 		names = append(names, name)
@@ -99,14 +97,14 @@ func unused(bounds map[string]Bounds) error {
 		return nil
 	}
 	sort.Strings(names)
-	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", configs.ErrInvalid, strings.Join(slices.Compact(names), ", "))
+	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", ErrInvalid, strings.Join(slices.Compact(names), ", "))
 }
 
 // ParseBounds reads bounds of columns as a command line has them: NAME=LOW:HIGH and NAME=private.
 func ParseBounds(texts []string) (map[string]Bounds, error) {
 	bounds := map[string]Bounds{}
 	for _, text := range texts {
-		refused := fmt.Errorf("%w: found --bounds %s, expected NAME=LOW:HIGH with numbers within ±1e12, LOW below HIGH, or NAME=private", configs.ErrInvalid, text)
+		refused := fmt.Errorf("%w: found --bounds %s, expected NAME=LOW:HIGH with numbers within ±1e12, LOW below HIGH, or NAME=private", ErrInvalid, text)
 		at := strings.LastIndex(text, "=")
 		if at < 1 {
 			return nil, refused
@@ -119,7 +117,7 @@ func ParseBounds(texts []string) (map[string]Bounds, error) {
 		low, high, found := strings.Cut(value, ":")
 		from, errLow := strconv.ParseFloat(low, 64)
 		to, errHigh := strconv.ParseFloat(high, 64)
-		if !found || errors.Join(errLow, errHigh) != nil || !(from < to) || from < finite.Min || to > finite.Max {
+		if !found || errors.Join(errLow, errHigh) != nil || !(from < to) || from < finiteFormat.Min || to > finiteFormat.Max {
 			return nil, refused
 		}
 		bounds[name] = Bounds{Interval: Interval{from, to}}

@@ -1,4 +1,4 @@
-package source
+package configs
 
 // The forms of single values that only configurations have: free text, a choice with names that are
 // refused, one of a few whole numbers, sizes of memory.
@@ -13,20 +13,20 @@ import (
 )
 
 var (
-	_ setting.Scalar = OneOf{}
-	_ setting.Scalar = ChoiceBut{}
-	_ setting.Scalar = Text{}
-	_ setting.Scalar = Bytes{}
+	_ setting.Scalar = oneOf{}
+	_ setting.Scalar = choiceBut{}
+	_ setting.Scalar = freeText{}
+	_ setting.Scalar = byteSize{}
 )
 
-// ChoiceBut is a choice with names that mean something elsewhere and cannot be chosen.
-type ChoiceBut struct {
+// choiceBut is a choice with names that mean something elsewhere and cannot be chosen.
+type choiceBut struct {
 	setting.Choice
 	Refused map[string]string // why, in a few words
 }
 
-// Text is free text, stored in a *string.
-type Text struct {
+// freeText is free text, stored in a *string.
+type freeText struct {
 	What    string // completes "expected …"
 	Pattern string // a regular expression, the same for Go and JSON schemas
 	Max     int    // runes
@@ -35,11 +35,11 @@ type Text struct {
 }
 
 // Parse implements [setting.Scalar].
-func (f Text) Parse(s string, quoted bool, into any) bool {
-	if !quoted && Ambiguous(s) && !(f.Digits && isWhole(s)) ||
+func (f freeText) Parse(s string, quoted bool, into any) bool {
+	if !quoted && ambiguous(s) && !(f.Digits && isWhole(s)) ||
 		s == "" && !f.Empty ||
 		utf8.RuneCountInString(s) > f.Max ||
-		strings.ContainsFunc(s, IsControl) ||
+		strings.ContainsFunc(s, isControl) ||
 		!regexp.MustCompile(f.Pattern).MatchString(s) {
 		return false
 	}
@@ -48,10 +48,10 @@ func (f Text) Parse(s string, quoted bool, into any) bool {
 }
 
 // Encode implements [setting.Scalar].
-func (Text) Encode(from any) string { return FormatText(*from.(*string)) }
+func (freeText) Encode(from any) string { return formatText(*from.(*string)) }
 
 // Expected implements [setting.Format].
-func (f Text) Expected() string {
+func (f freeText) Expected() string {
 	if f.Empty {
 		return f.What + `, or ""`
 	}
@@ -59,7 +59,7 @@ func (f Text) Expected() string {
 }
 
 // Schema implements [setting.Format].
-func (f Text) Schema() setting.Object {
+func (f freeText) Schema() setting.Object {
 	o := setting.Object{"type", "string", "pattern", f.Pattern, "maxLength", f.Max}
 	if f.Digits {
 		return setting.Object{"anyOf", []setting.Object{o, {"type", "integer", "minimum", 0}}}
@@ -72,11 +72,11 @@ func isWhole(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// OneOf is one of a few whole numbers, stored in a *int.
-type OneOf []int
+// oneOf is one of a few whole numbers, stored in a *int.
+type oneOf []int
 
 // Parse implements [setting.Scalar].
-func (f OneOf) Parse(text string, quoted bool, into any) bool {
+func (f oneOf) Parse(text string, quoted bool, into any) bool {
 	for _, v := range f {
 		if !quoted && text == strconv.Itoa(v) {
 			*into.(*int) = v
@@ -87,10 +87,10 @@ func (f OneOf) Parse(text string, quoted bool, into any) bool {
 }
 
 // Encode implements [setting.Scalar].
-func (f OneOf) Encode(from any) string { return strconv.Itoa(*from.(*int)) }
+func (f oneOf) Encode(from any) string { return strconv.Itoa(*from.(*int)) }
 
 // Expected implements [setting.Format].
-func (f OneOf) Expected() string {
+func (f oneOf) Expected() string {
 	names := make([]string, len(f))
 	for i, v := range f {
 		names[i] = strconv.Itoa(v)
@@ -99,4 +99,4 @@ func (f OneOf) Expected() string {
 }
 
 // Schema implements [setting.Format].
-func (f OneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }
+func (f oneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }

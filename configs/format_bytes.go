@@ -1,4 +1,4 @@
-package source
+package configs
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Bytes is a size of memory with its unit, such as 8GiB, stored in a *int64.
-type Bytes struct{ Word string } // what stands for 0
+// byteSize is a size of memory with its unit, such as 8GiB, stored in a *int64.
+type byteSize struct{ Word string } // what stands for 0
 
 // units are the ones that a size can have, the largest first.
 var units = []struct {
@@ -18,7 +18,7 @@ var units = []struct {
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}}
 
 // Parse implements [setting.Scalar].
-func (f Bytes) Parse(text string, _ bool, into any) bool {
+func (f byteSize) Parse(text string, _ bool, into any) bool {
 	if text == f.Word {
 		*into.(*int64) = 0
 		return true
@@ -39,7 +39,7 @@ func (f Bytes) Parse(text string, _ bool, into any) bool {
 }
 
 // Encode implements [setting.Scalar]: with the largest unit that has no remainder.
-func (f Bytes) Encode(from any) string {
+func (f byteSize) Encode(from any) string {
 	n := *from.(*int64)
 	if n == 0 {
 		return f.Word
@@ -53,9 +53,9 @@ func (f Bytes) Encode(from any) string {
 }
 
 // Expected implements [setting.Format].
-func (f Bytes) Expected() string { return "a size such as 8GiB or 500MB, or " + f.Word }
+func (f byteSize) Expected() string { return "a size such as 8GiB or 500MB, or " + f.Word }
 
 // Schema implements [setting.Format].
-func (f Bytes) Schema() setting.Object {
+func (f byteSize) Schema() setting.Object {
 	return setting.Object{"type", "string", "pattern", "^(" + f.Word + "|[1-9][0-9]* ?[KMGT]i?B)$"}
 }

@@ -1,13 +1,13 @@
-package sweeps_test
+package configs_test
 
 import (
 	"fmt"
 
-	"dpsgd/configs/sweeps"
+	"dpsgd/configs"
 )
 
 func Example() {
-	sweep, err := sweeps.Parse("my-sweep.yaml", []byte(`
+	sweep, err := configs.ParseSweep("my-sweep.yaml", []byte(`
 name: my-sweep
 base: digits
 grid:
@@ -19,7 +19,7 @@ seeds: [1, 2]
 		fmt.Println(err)
 		return
 	}
-	trials, err := sweep.Trials(sweeps.Draw{})
+	trials, err := sweep.Trials(configs.Draw{})
 	if err != nil {
 		fmt.Println(err)
 		return

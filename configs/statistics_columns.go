@@ -1,4 +1,4 @@
-package statistics
+package configs
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/configs"
-	"dpsgd/configs/internal/source"
 	"dpsgd/data"
 	"dpsgd/internal/spelling"
 )
@@ -22,13 +20,13 @@ type Column struct {
 
 // The names of columns that data of any kind has, and pictures.
 const (
-	label      = "label"
-	brightness = "brightness" // the mean of all values of a picture
+	labelColumn = "label"
+	brightness  = "brightness" // the mean of all values of a picture
 )
 
 var colours = []string{"red", "green", "blue"}
 
-var pixel = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))?$`)
+var pixelName = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))?$`)
 
 // ColumnOf is what a name means in configured data, or what is wrong with it. Columns are
 //
@@ -37,37 +35,37 @@ var pixel = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))?$`)
 //	of vectors     0, 1, 2, …
 //	of pictures    brightness, the mean of all their values; red, green and blue; pixel ROW COLUMN,
 //	               and pixel ROW COLUMN CHANNEL, counted from 0
-func ColumnOf(c *configs.Config, name string) (Column, error) {
+func ColumnOf(c *Config, name string) (Column, error) {
 	shape := shapeOf(c)
 	switch {
-	case name == label, c.Data.Table != "" && name == c.Data.Label:
+	case name == labelColumn, c.Data.Table != "" && name == c.Data.Label:
 		return Column{Class: true}, nil
 	case c.Data.Table != "":
 		if i := slices.Index(c.Data.Columns, name); i >= 0 {
 			return Column{Indices: []int{i}}, nil
 		}
-		known := slices.Concat(c.Data.Columns, []string{label})
-		return Column{}, fmt.Errorf("found %s, expected one of data.columns, or %s%s", source.Printable(name), label, spelling.Hint(name, known))
+		known := slices.Concat(c.Data.Columns, []string{labelColumn})
+		return Column{}, fmt.Errorf("found %s, expected one of data.columns, or %s%s", printable(name), labelColumn, spelling.Hint(name, known))
 	case shape.IsRow():
 		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < shape.Channels {
 			return Column{Indices: []int{i}}, nil
 		}
-		return Column{}, fmt.Errorf("found %s, expected the number of a value, 0 to %d, or %s", source.Printable(name), shape.Channels-1, label)
+		return Column{}, fmt.Errorf("found %s, expected the number of a value, 0 to %d, or %s", printable(name), shape.Channels-1, labelColumn)
 	}
-	if indices := pixels(shape, name); indices != nil {
+	if indices := pixelIndices(shape, name); indices != nil {
 		return Column{Indices: indices, Pixels: true}, nil
 	}
-	expected := fmt.Sprintf("%s, %s, pixel ROW COLUMN (of %v)", label, brightness, shape)
+	expected := fmt.Sprintf("%s, %s, pixel ROW COLUMN (of %v)", labelColumn, brightness, shape)
 	if shape.Channels == 3 {
-		expected = fmt.Sprintf("%s, %s, red, green, blue, pixel ROW COLUMN CHANNEL (of %v)", label, brightness, shape)
+		expected = fmt.Sprintf("%s, %s, red, green, blue, pixel ROW COLUMN CHANNEL (of %v)", labelColumn, brightness, shape)
 	}
-	return Column{}, fmt.Errorf("found %s, expected one of %s", source.Printable(name), expected)
+	return Column{}, fmt.Errorf("found %s, expected one of %s", printable(name), expected)
 }
 
-// pixels are the values of a picture that a name means; none where it is none.
-func pixels(shape data.Shape, name string) (indices []int) {
+// pixelIndices are the values of a picture that a name means; none where it is none.
+func pixelIndices(shape data.Shape, name string) (indices []int) {
 	channel := slices.Index(colours, name)
-	place := pixel.FindStringSubmatch(name)
+	place := pixelName.FindStringSubmatch(name)
 	switch {
 	case name == brightness:
 		for i := range shape.Values() {
@@ -89,13 +87,13 @@ func pixels(shape data.Shape, name string) (indices []int) {
 }
 
 // shapeOf is that of the configured examples.
-func shapeOf(c *configs.Config) data.Shape { return c.Data.Spec("").Shape() }
+func shapeOf(c *Config) data.Shape { return c.Data.Spec("").Shape() }
 
 // Classes are those of the configured examples.
-func Classes(c *configs.Config) []string { return c.Data.Spec("").Labels() }
+func Classes(c *Config) []string { return c.Data.Spec("").Labels() }
 
-// numbers are the columns that have one, of which there is at most one for each value.
-func numbers(c *configs.Config) (names []string) {
+// numberColumns are the columns that have one, of which there is at most one for each value.
+func numberColumns(c *Config) (names []string) {
 	shape := shapeOf(c)
 	switch {
 	case c.Data.Table != "":
@@ -121,9 +119,9 @@ func numbers(c *configs.Config) (names []string) {
 }
 
 // Names are the columns that a statistic is of, every one by its name.
-func (s *Statistic) Names(c *configs.Config) []string {
-	if s.many && slices.Equal(s.Columns, []string{all}) {
-		return numbers(c)
+func (s *Statistic) Names(c *Config) []string {
+	if s.many && slices.Equal(s.Columns, []string{allColumns}) {
+		return numberColumns(c)
 	}
 	return s.Columns
 }
@@ -133,11 +131,11 @@ func (s *Statistic) Names(c *configs.Config) []string {
 const maxCovariance = 128
 
 // check holds a statistic against the data that is declared, and fills in the bounds of pixels.
-func (s *Statistic) check(r *source.Report, c *configs.Config) {
+func (s *Statistic) check(r *report, c *Config) {
 	for i := range s.Queries {
 		s.Queries[i].check(r, c)
 	}
-	if s.Kind == AboveThreshold {
+	if s.Kind == StatAboveThreshold {
 		return
 	}
 	key := s.path + ".column"
@@ -145,7 +143,7 @@ func (s *Statistic) check(r *source.Report, c *configs.Config) {
 		key += "s"
 	}
 	names := s.Names(c)
-	if s.Kind == Covariance && (len(names) < 2 || len(names) > maxCovariance) {
+	if s.Kind == StatCovariance && (len(names) < 2 || len(names) > maxCovariance) {
 		r.Addf(s.at, key, "found %d columns, expected 2 to %d for a covariance", len(names), maxCovariance)
 		return
 	}
@@ -166,33 +164,33 @@ func (s *Statistic) check(r *source.Report, c *configs.Config) {
 }
 
 // checkClass refuses numbers of classes, and classes of numbers.
-func (s *Statistic) checkClass(r *source.Report, c *configs.Config, key string, ofClass bool) {
+func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	classes := Classes(c)
 	switch {
 	case ofClass && !s.kind().classes:
 		r.Addf(s.at, key, "found the class of a record, expected a column with numbers for a %s", s.Kind)
-	case s.Kind == Count && ofClass && s.Range != nil:
-		r.Addf(s.at, s.path+".range", "found a range of classes, expected equals with one of %s", some(classes))
-	case s.Kind == Count && !ofClass && s.Equals != "":
+	case s.Kind == StatCount && ofClass && s.Range != nil:
+		r.Addf(s.at, s.path+".range", "found a range of classes, expected equals with one of %s", firstNames(classes))
+	case s.Kind == StatCount && !ofClass && s.Equals != "":
 		r.Addf(s.at, s.path+".equals", "found a class for a column with numbers, expected range: [low, high]")
-	case s.Kind == Count && ofClass && !slices.Contains(classes, s.Equals):
-		r.Addf(s.at, s.path+".equals", "found %s, expected one of %s%s", source.Printable(s.Equals), some(classes), spelling.Hint(s.Equals, classes))
+	case s.Kind == StatCount && ofClass && !slices.Contains(classes, s.Equals):
+		r.Addf(s.at, s.path+".equals", "found %s, expected one of %s%s", printable(s.Equals), firstNames(classes), spelling.Hint(s.Equals, classes))
 	case ofClass && s.Bins > 0:
 		r.Addf(s.at, s.path+".bins", "found bins for classes, expected none: each class is one")
 	case s.kind().classes && s.kind().takes("bins") && !ofClass && s.Bins == 0:
-		r.Addf(s.at, s.path+".bins", "found nothing, expected %s", bins.Expected())
+		r.Addf(s.at, s.path+".bins", "found nothing, expected %s", binsFormat.Expected())
 	}
 }
 
-// some are the first of many names.
-func some(names []string) string {
+// firstNames are the first of many names.
+func firstNames(names []string) string {
 	if len(names) > 12 {
 		return strings.Join(names[:12], ", ") + ", …"
 	}
 	return strings.Join(names, ", ")
 }
 
-func (s *Statistic) checkBounds(r *source.Report, ofClass, ofPixels bool) {
+func (s *Statistic) checkBounds(r *report, ofClass, ofPixels bool) {
 	given := s.Bounds.Private || s.Bounds.Low < s.Bounds.High || len(s.Each) > 0
 	switch {
 	case !s.kind().takes("bounds"):
@@ -204,10 +202,10 @@ func (s *Statistic) checkBounds(r *source.Report, ofClass, ofPixels bool) {
 	default:
 		r.Addf(s.at, s.path+".bounds", "found nothing, expected [low, high], which is public, or private: bounds are never taken from the data")
 	}
-	if s.Kind == Median && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Low < s.Bounds.High {
-		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", number(s.Step), number(s.Bounds.High-s.Bounds.Low))
+	if s.Kind == StatMedian && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Low < s.Bounds.High {
+		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", encodeNumber(s.Step), encodeNumber(s.Bounds.High-s.Bounds.Low))
 	}
-	if s.Bounds.Private && (s.Kind == Median || s.many || s.Trust != Curator) {
+	if s.Bounds.Private && (s.Kind == StatMedian || s.many || s.Trust != Curator) {
 		r.Addf(s.at, s.path+".bounds", "found private, expected [low, high] for a median, for several columns, or where no curator is trusted")
 	}
 }

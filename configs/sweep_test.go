@@ -1,4 +1,4 @@
-package sweeps
+package configs
 
 import (
 	"errors"
@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/configs"
 	"dpsgd/internal/random"
 )
 
 func mustSweep(t *testing.T, src string) *Sweep {
 	t.Helper()
-	s, err := Parse("test.yaml", []byte(src))
+	s, err := ParseSweep("test.yaml", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +79,7 @@ grid:
   privacy.noise_multiplier: [1.5]
 `)
 	for _, trial := range mustTrials(t, s) {
-		c, err := configs.Load(trial.Base, trial.Overrides)
+		c, err := Load(trial.Base, trial.Overrides)
 		if err != nil || !reflect.DeepEqual(c, trial.Config) {
 			t.Errorf("%s: Load(%s, %q) = %+v, %v; want %+v", trial.Name, trial.Base, trial.Overrides, c, err, trial.Config)
 		}
@@ -140,7 +139,7 @@ func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("name: s\nbase: base.yaml\nseeds: [1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Load(file)
+	s, err := LoadSweep(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +149,8 @@ func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
 }
 
 func TestShippedSweeps(t *testing.T) {
-	for _, p := range Shipped() {
-		s, err := Load(p.Name)
+	for _, p := range Sweeps() {
+		s, err := LoadSweep(p.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,8 +192,8 @@ s.yaml:4:29: grid.privacy.clip_norm[2]: found ~, expected a number greater than 
 		{head + "grid:\n  training.steps: [" + hundred + "]\n  training.batch_size: [" + hundred + "]\nseeds: [1, 2]", "s.yaml:1:1: grid: found more than 10000 trials, expected at most 10000"},
 	}
 	for _, tt := range tests {
-		_, err := Parse("s.yaml", []byte(tt.src))
-		if !errors.Is(err, configs.ErrInvalid) || err.Error() != tt.want {
+		_, err := ParseSweep("s.yaml", []byte(tt.src))
+		if !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
 			t.Errorf("%s\nsays %v\nwant %s", tt.src, err, tt.want)
 		}
 	}
@@ -218,7 +217,7 @@ func TestTrialsAreValidatedTogether(t *testing.T) {
 			"configs: trial epochs=1,steps=1 of test.yaml: test.yaml:3:47: training.steps: found together with training.epochs, expected one of the two"},
 	}
 	for _, tt := range tests {
-		if _, err := mustSweep(t, tt.src).Trials(Draw{}); !errors.Is(err, configs.ErrInvalid) || err.Error() != tt.want {
+		if _, err := mustSweep(t, tt.src).Trials(Draw{}); !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
 			t.Errorf("%s\nsays %v\nwant %s", tt.src, err, tt.want)
 		}
 	}
@@ -228,14 +227,14 @@ func TestTrialsAreValidatedTogether(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	for _, p := range Shipped() {
+func FuzzParseSweep(f *testing.F) {
+	for _, p := range Sweeps() {
 		f.Add(string(p.Source))
 	}
 	f.Add("name: s\nbase: digits\ngrid: {model.layers: [[relu], [flatten]], data.mean: [[0]]}\nset: {run.name: x}\n")
-	f.Add(drawing)
+	f.Add(drawingSweep)
 	f.Fuzz(func(t *testing.T, src string) {
-		s, err := Parse("fuzz.yaml", []byte(src))
+		s, err := ParseSweep("fuzz.yaml", []byte(src))
 		if err != nil {
 			return
 		}
@@ -246,7 +245,7 @@ func FuzzParse(f *testing.F) {
 		}
 		trials, err := s.Trials(d)
 		for _, trial := range trials[:min(len(trials), 10)] {
-			c, err := configs.Load(trial.Base, trial.Overrides)
+			c, err := Load(trial.Base, trial.Overrides)
 			if err != nil || !reflect.DeepEqual(c, trial.Config) || !safeName.MatchString(trial.Name) {
 				t.Fatalf("%q: trial %q: %v", src, trial.Name, err)
 			}
@@ -259,7 +258,7 @@ func FuzzParse(f *testing.F) {
 // a text.
 func TestNumbersOfSweepsAreNumbersEverywhere(t *testing.T) {
 	text := regexp.MustCompile(`(?m)[:\[,] *[0-9]+e[-+]?[0-9]+ *($|[#,\]])`)
-	for _, s := range Shipped() {
+	for _, s := range Sweeps() {
 		if found := text.Find(s.Source); found != nil {
 			t.Errorf("%s: found %q, expected it with a point, as in 1.0e-5", s.Name, found)
 		}

@@ -1,4 +1,4 @@
-package sweeps
+package configs
 
 import (
 	"errors"
@@ -11,13 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/configs"
 	"dpsgd/internal/random"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-const drawing = `
+const drawingSweep = `
 name: search
 base: digits
 random:
@@ -36,7 +35,7 @@ const falseFailure = 1e-6
 // is 2 exp(-2 n d²), Massart 1990) and, for choices, by Hoeffding's inequality, each of which fails
 // by chance less than once in a million times.
 func TestDrawnValuesFollowTheirLaw(t *testing.T) {
-	s := mustSweep(t, drawing)
+	s := mustSweep(t, drawingSweep)
 	d := s.Draw(random.New())
 	n := len(d.Points)
 	if n != 4000 {
@@ -107,9 +106,9 @@ func pmf(shape, gamma float64) func(k int) float64 {
 	}
 }
 
-// numbers with γ by hand: the mean of the geometric one is 1/γ; of the logarithmic one it is
+// trialNumbers with γ by hand: the mean of the geometric one is 1/γ; of the logarithmic one it is
 // (1/γ-1)/log(1/γ), of shape 2 it is 2 (1/γ-1)/(1-γ²) = 2/(γ (1+γ)).
-var numbers = []struct {
+var trialNumbers = []struct {
 	text     string
 	least    int
 	mean     float64
@@ -127,14 +126,14 @@ type distribution struct{ distuv.Poisson }
 
 func (d distribution) at(k int) float64 { return d.Prob(float64(k)) }
 
-func numberOf(t *testing.T, text string) *Number {
+func numberOf(t *testing.T, text string) *TrialNumber {
 	t.Helper()
 	return mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {choices: [1]}}\ntrials: "+text+"\n").Number
 }
 
 // The law that is drawn from is the one of the theorem, at every number.
 func TestLawOfTheNumberOfTrials(t *testing.T) {
-	for _, tt := range numbers {
+	for _, tt := range trialNumbers {
 		n := numberOf(t, tt.text)
 		if n.Shape != tt.shape || n.String() != tt.expected || !n.Drawn() {
 			t.Errorf("%s is %+v, %q", tt.text, n, n)
@@ -163,7 +162,7 @@ func TestLawOfTheNumberOfTrials(t *testing.T) {
 func TestDrawnNumbersOfTrials(t *testing.T) {
 	const draws = 20000
 	src := random.New()
-	for _, tt := range numbers {
+	for _, tt := range trialNumbers {
 		n := numberOf(t, tt.text)
 		twin := *n
 		twin.Mean *= 1.1
@@ -176,7 +175,7 @@ func TestDrawnNumbersOfTrials(t *testing.T) {
 	}
 }
 
-func chiSquare(n *Number, src *random.Source, draws int, pmf func(k int) float64) (found, limit float64) {
+func chiSquare(n *TrialNumber, src *random.Source, draws int, pmf func(k int) float64) (found, limit float64) {
 	count := map[int]int{}
 	for range draws {
 		count[n.draw(src)]++
@@ -237,7 +236,7 @@ func TestTrialsOfADraw(t *testing.T) {
 	var names []string
 	for _, trial := range trials {
 		names = append(names, trial.Name)
-		c, err := configs.Load(trial.Base, trial.Overrides)
+		c, err := Load(trial.Base, trial.Overrides)
 		if err != nil || !reflect.DeepEqual(c, trial.Config) {
 			t.Errorf("%s: its overrides make another configuration (%v)", trial.Name, err)
 		}
@@ -331,7 +330,7 @@ func TestBadDraws(t *testing.T) {
 		{head + "seeds: 2\nrandom: {training.seed: {choices: [1]}}\ntrials: 2", "s.yaml:4:36: random.training.seed: found together with seeds, expected one of the two"},
 	}
 	for _, tt := range tests {
-		if _, err := Parse("s.yaml", []byte(tt.src)); !errors.Is(err, configs.ErrInvalid) || err.Error() != tt.want {
+		if _, err := ParseSweep("s.yaml", []byte(tt.src)); !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
 			t.Errorf("%s\nsays %v\nwant %s", tt.src, err, tt.want)
 		}
 	}
@@ -340,7 +339,7 @@ func TestBadDraws(t *testing.T) {
 // A point that cannot be trained is told about also where it was not drawn, if the number is.
 func TestCombinationsAreValidBeforeTheyAreDrawn(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {optimizer.name: {choices: [sgd, momentum]}, optimizer.momentum: {uniform: [0.5, 0.9]}}\ntrials: {distribution: poisson, mean: 2}\n")
-	if _, err := s.Trials(Draw{Points: [][]string{{"momentum", "0.6"}}}); !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "found without effect") {
+	if _, err := s.Trials(Draw{Points: [][]string{{"momentum", "0.6"}}}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "found without effect") {
 		t.Errorf("found error %v", err)
 	}
 }
@@ -348,7 +347,7 @@ func TestCombinationsAreValidBeforeTheyAreDrawn(t *testing.T) {
 // What does not go with a preset is told at the line of the sweep file: nobody has the preset's.
 func TestProblemsOfAPresetAreAtTheSweepFile(t *testing.T) {
 	_, err := mustSweep(t, "name: s\nbase: own-pictures\nset: {data.classes: [a, b], data.channels: 3, data.mean: [0, 0]}\nseeds: [1]\n").Trials(Draw{})
-	if !errors.Is(err, configs.ErrInvalid) || strings.Contains(err.Error(), "own-pictures.yaml") || !strings.Contains(err.Error(), "test.yaml:") {
+	if !errors.Is(err, ErrInvalid) || strings.Contains(err.Error(), "own-pictures.yaml") || !strings.Contains(err.Error(), "test.yaml:") {
 		t.Errorf("found error %v, expected the place of the sweep file", err)
 	}
 	_, err = mustSweep(t, "name: s\nbase: own-pictures\nset: {data.channels: 1}\nseeds: [1]\n").Trials(Draw{})
@@ -359,7 +358,7 @@ func TestProblemsOfAPresetAreAtTheSweepFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {delta: 1e-5}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Parse(filepath.Join(dir, "s.yaml"), []byte("name: s\nbase: base.yaml\nseeds: [1]\n"))
+	s, err := ParseSweep(filepath.Join(dir, "s.yaml"), []byte("name: s\nbase: base.yaml\nseeds: [1]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,22 +1,20 @@
-package sweeps
+package configs
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"dpsgd/configs"
-	"dpsgd/configs/internal/source"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
 )
 
-// Number says how many points are drawn: that many, or a number that is drawn, too.
+// TrialNumber says how many points are drawn: that many, or a number that is drawn, too.
 //
 // The two families of distributions are those for which Papernot, Steinke 2022 (arXiv:2110.03620v2)
 // bound the cost of choosing the best: the truncated negative binomial one (Definition 1, Theorem
 // 2) and Poisson's (Theorem 6).
-type Number struct {
+type TrialNumber struct {
 	Fixed        int    // 0 where the number is drawn
 	Distribution string // "" where it is not
 	Mean         float64
@@ -25,14 +23,14 @@ type Number struct {
 
 // The distributions of a number of trials.
 const (
-	poisson                   = "poisson"
+	poissonNumber             = "poisson"
 	truncatedNegativeBinomial = "truncated_negative_binomial"
 	geometric                 = "geometric"
 	logarithmic               = "logarithmic"
 )
 
 var (
-	distributions = setting.Choice{poisson, truncatedNegativeBinomial, geometric, logarithmic}
+	distributions = setting.Choice{poissonNumber, truncatedNegativeBinomial, geometric, logarithmic}
 	fixedNumber   = setting.Integer{Min: 1, Max: maxTrials}
 	meanNumber    = setting.Number{Min: 1, Max: 500, OpenMin: true}
 	shapeNumber   = setting.Number{Min: 0, Max: 100}
@@ -41,10 +39,10 @@ var (
 const numberExpected = "a whole number, or a distribution with its mean to draw it from, such as {distribution: geometric, mean: 10}"
 
 // Drawn reports whether the number itself is drawn.
-func (n *Number) Drawn() bool { return n.Distribution != "" }
+func (n *TrialNumber) Drawn() bool { return n.Distribution != "" }
 
 // String writes the number, or what it is drawn from.
-func (n *Number) String() string {
+func (n *TrialNumber) String() string {
 	switch {
 	case !n.Drawn():
 		return fmt.Sprint(n.Fixed)
@@ -54,10 +52,10 @@ func (n *Number) String() string {
 	return fmt.Sprintf("%s with mean %v", n.Distribution, n.Mean)
 }
 
-func decodeNumber(r *source.Report, n *source.Node) *Number {
-	number := &Number{}
-	if n.Kind != source.Mapping {
-		if n.Kind != source.Scalar || !fixedNumber.Parse(n.Text, n.Quoted, &number.Fixed) {
+func decodeNumber(r *report, n *node) *TrialNumber {
+	number := &TrialNumber{}
+	if n.Kind != mappingNode {
+		if n.Kind != scalarNode || !fixedNumber.Parse(n.Text, n.Quoted, &number.Fixed) {
 			r.Expected(n, "trials", numberExpected, n.IntegerHint())
 		}
 		return number
@@ -68,13 +66,13 @@ func decodeNumber(r *source.Report, n *source.Node) *Number {
 		name := "trials." + e.Key
 		switch e.Key {
 		case "distribution":
-			configs.Decode(distributions, r, e.Value, name, &number.Distribution)
+			Decode(distributions, r, e.Value, name, &number.Distribution)
 		case "mean":
-			configs.Decode(meanNumber, r, e.Value, name, &number.Mean)
+			Decode(meanNumber, r, e.Value, name, &number.Mean)
 		case "shape":
-			configs.Decode(shapeNumber, r, e.Value, name, &number.Shape)
+			Decode(shapeNumber, r, e.Value, name, &number.Shape)
 		default:
-			configs.Unknown(r, e, "trials", []string{"distribution", "mean", "shape"})
+			Unknown(r, e, "trials", []string{"distribution", "mean", "shape"})
 		}
 	}
 	number.complete(r, n, given)
@@ -83,7 +81,7 @@ func decodeNumber(r *source.Report, n *source.Node) *Number {
 
 // complete reports parameters that are missing or mean nothing, and sets the shape where the name
 // of the distribution says it.
-func (n *Number) complete(r *source.Report, at *source.Node, given []string) {
+func (n *TrialNumber) complete(r *report, at *node, given []string) {
 	require := func(key, expected string) {
 		if !slices.Contains(given, key) {
 			r.Addf(at.At, "trials."+key, "found nothing, expected %s", expected)
@@ -100,7 +98,7 @@ func (n *Number) complete(r *source.Report, at *source.Node, given []string) {
 		r.Addf(at.At, "trials.shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
 	}
 	switch n.Distribution {
-	case poisson:
+	case poissonNumber:
 		n.Shape = math.Inf(1)
 	case geometric:
 		n.Shape = 1
@@ -111,7 +109,7 @@ func (n *Number) complete(r *source.Report, at *source.Node, given []string) {
 
 // draw is a number with that law, by inversion: the least one whose distribution function is above
 // a uniform number. Sums of float64 shift the law by less than 1e-12 in total variation.
-func (n *Number) draw(src *random.Source) int {
+func (n *TrialNumber) draw(src *random.Source) int {
 	if !n.Drawn() {
 		return n.Fixed
 	}
@@ -124,7 +122,7 @@ func (n *Number) draw(src *random.Source) int {
 }
 
 // law is the least number, its probability, and the ratio of the probabilities of k+1 and k.
-func (n *Number) law() (least int, p float64, next func(k int) float64) {
+func (n *TrialNumber) law() (least int, p float64, next func(k int) float64) {
 	if math.IsInf(n.Shape, 1) {
 		return 0, math.Exp(-n.Mean), func(k int) float64 { return n.Mean / float64(k+1) }
 	}
@@ -142,7 +140,7 @@ func (n *Number) law() (least int, p float64, next func(k int) float64) {
 
 // logOneOverGamma is the y of that mean: it is η (e^y - 1)/(1 - e^(-ηy)), for η = 0 (e^y - 1)/y,
 // which rises with y.
-func (n *Number) logOneOverGamma() float64 {
+func (n *TrialNumber) logOneOverGamma() float64 {
 	mean := func(y float64) float64 {
 		if n.Shape == 0 {
 			return math.Expm1(y) / y

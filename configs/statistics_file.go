@@ -1,0 +1,167 @@
+package configs
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dpsgd/internal/setting"
+)
+
+// StatisticsFile is a file of statistics, resolved.
+type StatisticsFile struct {
+	Config     *Config     // of which data and privacy mean something
+	Statistics []Statistic // at least one
+}
+
+// maxStatistics bounds a file; more is a mistake.
+const maxStatistics = 256
+
+// Keys of the sections that a file of statistics shares with configurations.
+var (
+	statisticsData     = []string{"name", "folder", "table", "vectors", "classes", "size", "channels", "columns", "label", "width", "seed"}
+	statisticsPrivacy  = []string{"epsilon", "delta", "accountant"}
+	statisticsSections = map[string][]string{"data": statisticsData, "privacy": statisticsPrivacy}
+	statisticsKeys     = []string{"data", "privacy", "statistics"}
+)
+
+// ParseStatistics reads a file, with overrides of data and privacy as in [Parse]. The file name is
+// for messages. The error is a [Problems] and matches [ErrInvalid].
+func ParseStatistics(file string, src []byte, overrides []string) (*StatisticsFile, error) {
+	return parseStatistics(file, src, overrides, Intervals)
+}
+
+// KeptStatistics reads the file that a run keeps, with what version 1ae6581 did not write down as it was then.
+func KeptStatistics(file string, src []byte) (*StatisticsFile, error) {
+	return parseStatistics(file, src, nil, earlierIntervals)
+}
+
+func parseStatistics(file string, src []byte, overrides []string, intervals float64) (*StatisticsFile, error) {
+	r := &report{}
+	root := readYAML(r, startOf(file), src)
+	if root == nil {
+		return nil, r.Err()
+	}
+	if root.Kind != mappingNode {
+		r.Expected(root, "", "a mapping with the keys "+strings.Join(statisticsKeys, ", "), "")
+		return nil, r.Err()
+	}
+	shared := &node{Kind: mappingNode, At: root.At}
+	var list *node
+	for _, e := range root.Entries {
+		switch e.Key {
+		case "data", "privacy":
+			shared.Entries = append(shared.Entries, knownOfStatistics(r, e))
+		case "statistics":
+			list = e.Value
+		default:
+			Unknown(r, e, "", statisticsKeys)
+		}
+	}
+	f := &StatisticsFile{Config: Within(r, file, shared, meantForStatistics(r, overrides))}
+	checkStatisticsBudget(r, f.Config, root.At)
+	if list == nil {
+		r.Addf(root.At, "statistics", "found nothing, expected a list of statistics")
+	} else {
+		f.decode(r, list)
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	for i := range f.Statistics {
+		if s := &f.Statistics[i]; s.Chosen() && s.Interval == 0 {
+			s.Interval = intervals
+		}
+	}
+	return f, nil
+}
+
+// knownOfStatistics is a section without the keys that mean nothing for statistics, which are reported.
+func knownOfStatistics(r *report, e entry) entry {
+	if e.Value.Kind != mappingNode {
+		return e
+	}
+	section := *e.Value
+	section.Entries = nil
+	for _, key := range e.Value.Entries {
+		if slices.Contains(statisticsSections[e.Key], key.Key) {
+			section.Entries = append(section.Entries, key)
+		} else {
+			Unknown(r, key, e.Key, statisticsSections[e.Key])
+		}
+	}
+	return entry{Key: e.Key, At: e.At, Value: &section}
+}
+
+// meantForStatistics are the overrides without those that mean nothing for statistics, which are reported.
+func meantForStatistics(r *report, overrides []string) (kept []string) {
+	for _, o := range overrides {
+		path, _, _ := strings.Cut(o, "=")
+		section, key, _ := strings.Cut(strings.TrimSpace(path), ".")
+		if keys, ok := statisticsSections[section]; ok && key != "" && !slices.Contains(keys, key) {
+			r.Addf(Position{Override: path}, "", "found a key without a meaning for statistics, expected one of %s", strings.Join(keys, ", "))
+		} else if _, err := SettableAt(strings.TrimSpace(path)); err == nil && !ok {
+			r.Addf(Position{Override: path}, "", "found a key without a meaning for statistics, expected one of data and privacy")
+		} else {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// checkStatisticsBudget wants a budget: nothing else says how much noise there is to be.
+func checkStatisticsBudget(r *report, c *Config, at Position) {
+	if c != nil && !c.Privacy.HasBudget() {
+		r.Addf(at, "privacy.epsilon", "found none, expected a number greater than 0: the budget of all statistics together")
+	}
+}
+
+// decode reads the list of statistics. Columns are held against the data only where that is right.
+func (f *StatisticsFile) decode(r *report, list *node) {
+	if list.Kind != listNode || len(list.Items) == 0 || len(list.Items) > maxStatistics {
+		r.Expected(list, "statistics", fmt.Sprintf("a list of 1 to %d statistics such as {statistic: mean, column: age, bounds: [0, 120]}", maxStatistics), "")
+		return
+	}
+	for i, item := range list.Items {
+		if s, ok := decodeStatistic(r, item, fmt.Sprintf("statistics[%d]", i)); ok && f.Config != nil {
+			s.check(r, f.Config)
+			f.Statistics = append(f.Statistics, s)
+		}
+	}
+}
+
+// YAML is the file with everything that was left out.
+func (f *StatisticsFile) YAML() []byte {
+	b := bytes.NewBuffer(f.ConfigYAML())
+	b.WriteString("\nstatistics:\n")
+	for _, s := range f.Statistics {
+		fmt.Fprintf(b, "  - %s\n", s)
+	}
+	return b.Bytes()
+}
+
+// ConfigYAML is the part of it that is a configuration: data and privacy.
+func (f *StatisticsFile) ConfigYAML() []byte {
+	var b bytes.Buffer
+	section, in := "", false
+	for line := range strings.Lines(string(f.Config.YAML())) {
+		text := strings.TrimRight(line, "\n")
+		switch key, _, _ := strings.Cut(strings.TrimSpace(text), ":"); {
+		case text != "" && text[0] != ' ':
+			section, in = key, statisticsSections[key] != nil
+			if in && b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+		case strings.HasPrefix(text, "  ") && text[2] != ' ' && text[2] != '-':
+			in = slices.Contains(statisticsSections[section], key)
+		}
+		if in && text != "" {
+			b.WriteString(line)
+		}
+	}
+	return b.Bytes()
+}
+
+// encodeNumber is a number as configurations write it.
+func encodeNumber(x float64) string { return setting.Number{}.Encode(&x) }
