@@ -10,7 +10,6 @@ import (
 	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/books"
-	"dpsgd/internal/limits"
 
 	"github.com/spf13/cobra"
 )
@@ -107,7 +106,7 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 			if set != delta {
 				return shell.Usagef("found one of --epsilon and --delta, expected both, or neither to show the limit")
 			}
-			var state limits.State
+			var state books.LimitState
 			var err error
 			if set {
 				state, err = books.SetLimit(runsDir, limit)

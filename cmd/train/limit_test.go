@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/internal/limits"
+	"dpsgd/internal/books"
 	"dpsgd/internal/tiny"
 )
 
 // limitsOf returns the limits of a folder of runs, as the commands print them.
-func limitsOf(t *testing.T, dir string) []limits.State {
+func limitsOf(t *testing.T, dir string) []books.LimitState {
 	t.Helper()
 	var shown struct {
-		Limits []limits.State `json:"limits"`
+		Limits []books.LimitState `json:"limits"`
 	}
 	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--runs-dir", dir, "--json")), &shown); err != nil {
 		t.Fatal(err)

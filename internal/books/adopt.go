@@ -12,7 +12,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
@@ -89,14 +88,14 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 	return d.Register(j, m.Registration)
 }
 
-// keepsLimit refuses a run whose data have lost their limit ([limits.RefuseLost]). It is asked when the
+// keepsLimit refuses a run whose data have lost their limit ([refuseLostLimit]). It is asked when the
 // ledger of the data lacks releases of that run.
 func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, name string) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
 		return nil // whoever needs that run tells
 	}
-	return limits.RefuseLost(run, filepath.Join(registry, folder.Datasets), info, c, name)
+	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, name)
 }
 
 // adopted is the registration of a run that is there, and its ledger.

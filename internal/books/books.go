@@ -18,7 +18,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 )
 
@@ -148,7 +147,7 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 	if err := b.open(r); err != nil {
 		return err
 	}
-	if err := b.Reserve(limits.Larger(b.Ledger(), all)); err != nil {
+	if err := b.Reserve(larger(b.Ledger(), all)); err != nil {
 		return err
 	}
 	if err := b.Recover(); err != nil {

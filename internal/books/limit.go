@@ -13,13 +13,12 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
 
 // Limits are the limits that were set in a folder of runs.
-func Limits(registry string) ([]limits.State, error) {
+func Limits(registry string) ([]LimitState, error) {
 	known, err := readKnown(registry)
 	if absent(err) {
 		return nil, nil
@@ -31,7 +30,7 @@ func Limits(registry string) ([]limits.State, error) {
 }
 
 // ShowLimit is the limit of the data of a name.
-func ShowLimit(registry, name string) (limits.State, error) {
+func ShowLimit(registry, name string) (LimitState, error) {
 	states, err := Limits(registry)
 	for _, s := range states {
 		if s.Data == name {
@@ -39,14 +38,14 @@ func ShowLimit(registry, name string) (limits.State, error) {
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("%w %s: found none in %s, expected one that was set; give --epsilon and --delta", limits.Err, name, filepath.Join(registry, folder.Datasets))
+		err = fmt.Errorf("%w %s: found none in %s, expected one that was set; give --epsilon and --delta", ErrLimit, name, filepath.Join(registry, folder.Datasets))
 	}
-	return limits.State{}, err
+	return LimitState{}, err
 }
 
-func (k Known) limits(registry string) (states []limits.State, err error) {
+func (k Known) limits(registry string) (states []LimitState, err error) {
 	for _, l := range k.Limits {
-		s, err := limits.Of(registry, k.DatasetsInfo, l, limits.Claim{})
+		s, err := stateOf(registry, k.DatasetsInfo, l, reservationClaim{})
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +55,7 @@ func (k Known) limits(registry string) (states []limits.State, err error) {
 }
 
 // Reserve makes sure that everything which the run has planned, with what it has released, stays within the
-// limit of its data, and keeps it for the run until it ends. The error matches [limits.Err]. Where there is no limit
+// limit of its data, and keeps it for the run until it ends. The error matches [ErrLimit]. Where there is no limit
 // nothing is kept.
 func (b *Books) Reserve(planned *accountant.Ledger) error {
 	name := b.own.Data.Name
@@ -71,13 +70,13 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 	var refusal error
 	limited := false
 	err = b.datasets.Put(func(info checkpoints.DatasetsInfo) checkpoints.Terms {
-		limit, ok := limits.Limit(info, name)
+		limit, ok := limitOf(info, name)
 		if limited = ok; !ok {
 			return checkpoints.Terms{}
 		}
 		known := apart
 		known.addShared(info)
-		first, refused := limits.Admit(b.Registry, known.DatasetsInfo, limit, limits.Claim{Run: run, Path: b.own.Path, Planned: planned})
+		first, refused := admitClaim(b.Registry, known.DatasetsInfo, limit, reservationClaim{Run: run, Path: b.own.Path, Planned: planned})
 		if refusal = refused; refusal != nil {
 			return checkpoints.Terms{}
 		}
@@ -101,11 +100,11 @@ func (b *Books) Room(planned *accountant.Ledger) error {
 	}
 	run := b.Info().Run
 	self, _ := known.Member(run)
-	limit, ok := limits.Limit(known.DatasetsInfo, self.Data.Name)
+	limit, ok := limitOf(known.DatasetsInfo, self.Data.Name)
 	if !ok {
 		return nil
 	}
-	_, err = limits.Admit(b.Registry, known.DatasetsInfo, limit, limits.Claim{Run: run, Path: self.Path, Planned: planned})
+	_, err = admitClaim(b.Registry, known.DatasetsInfo, limit, reservationClaim{Run: run, Path: self.Path, Planned: planned})
 	return err
 }
 
@@ -116,14 +115,14 @@ func (b *Books) reserveApart(planned *accountant.Ledger, name string) error {
 	if err != nil {
 		return err
 	}
-	limit, ok := limits.Limit(shared, name)
+	limit, ok := limitOf(shared, name)
 	if !ok {
 		return nil
 	}
-	r := limits.Reservation(shared, b.own.Path)
-	if b.reserved = r.Planned; r.Lock != "" || r.Data != name || !limits.Within(planned, r.Planned) {
+	r := reservationOf(shared, b.own.Path)
+	if b.reserved = r.Planned; r.Lock != "" || r.Data != name || !within(planned, r.Planned) {
 		return fmt.Errorf("%w %s, ε = %g at δ = %g: found no room for %s in %s, expected that it was reserved; give `train sweep FILE --collect` once before the tasks",
-			limits.Err, name, limit.Epsilon, limit.Delta, b.own.Path, filepath.Join(b.Registry, folder.Datasets))
+			ErrLimit, name, limit.Epsilon, limit.Delta, b.own.Path, filepath.Join(b.Registry, folder.Datasets))
 	}
 	return nil
 }
@@ -135,14 +134,14 @@ func (b *Books) allows(e accountant.Event) error {
 		return nil
 	}
 	next, err := b.Ledger().With(e, 1)
-	if err != nil || limits.Within(next, b.reserved) {
+	if err != nil || within(next, b.reserved) {
 		return err
 	}
-	err = fmt.Errorf("%w %s: found a release beyond what was reserved for %s, expected none", limits.Err, b.own.Data.Name, b.own.Path)
+	err = fmt.Errorf("%w %s: found a release beyond what was reserved for %s, expected none", ErrLimit, b.own.Data.Name, b.own.Path)
 	if !b.apart {
-		err = b.Reserve(limits.Larger(b.reserved, next))
+		err = b.Reserve(larger(b.reserved, next))
 	}
-	if errors.Is(err, limits.Err) {
+	if errors.Is(err, ErrLimit) {
 		err = fmt.Errorf("%w: %w", release.ErrBudget, err)
 	}
 	return err
@@ -192,13 +191,13 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 			}
 		}
 		for _, t := range trials {
-			_, limited := limits.Limit(info, t.Data)
-			old := limits.Reservation(info, t.By)
+			_, limited := limitOf(info, t.Data)
+			old := reservationOf(info, t.By)
 			if t.Lock = lock; !limited || reserves(after.Reserved, t.By) || t.Planned.Count()+old.Planned.Count() == 0 {
 				continue
 			}
 			after.Reserved = append(after.Reserved, t)
-			if old.Lock != lock || !limits.Within(t.Planned, old.Planned) || !limits.Within(old.Planned, t.Planned) {
+			if old.Lock != lock || !within(t.Planned, old.Planned) || !within(old.Planned, t.Planned) {
 				terms.Reserve = append(terms.Reserve, t)
 			}
 		}
@@ -206,7 +205,7 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 			if !slices.ContainsFunc(trials, func(t checkpoints.Reservation) bool { return t.Data == l.Data }) {
 				continue
 			}
-			first, err := limits.AdmitAll(registry, before.DatasetsInfo, after.DatasetsInfo, l)
+			first, err := admitAll(registry, before.DatasetsInfo, after.DatasetsInfo, l)
 			if refusal = err; refusal != nil {
 				return checkpoints.Terms{}
 			}
@@ -233,34 +232,34 @@ func NameOf(c *configs.Config, o setup.Outline) string {
 
 // SetLimit sets the limit of the data of a name, before anything was released on it. A limit that is there may be
 // made smaller, as long as what was released and reserved fits, and larger only while that is nothing.
-func SetLimit(registry string, l checkpoints.Limit) (limits.State, error) {
+func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	if !(l.Epsilon > 0) || math.IsInf(l.Epsilon, 1) || !(l.Delta > 0 && l.Delta < 1) {
-		return limits.State{}, fmt.Errorf("%w %s: found ε = %g and δ = %g, expected a finite ε above 0 and a δ in (0, 1)", limits.Err, l.Data, l.Epsilon, l.Delta)
+		return LimitState{}, fmt.Errorf("%w %s: found ε = %g and δ = %g, expected a finite ε above 0 and a δ in (0, 1)", ErrLimit, l.Data, l.Epsilon, l.Delta)
 	}
 	if err := os.MkdirAll(registry, folder.Perm); err != nil {
-		return limits.State{}, fmt.Errorf("train: %w", err)
+		return LimitState{}, fmt.Errorf("train: %w", err)
 	}
 	d, err := OpenDatasets(registry)
 	if err != nil {
-		return limits.State{}, err
+		return LimitState{}, err
 	}
 	defer d.Close()
 	apart, err := readApart(registry)
 	if err != nil {
-		return limits.State{}, err
+		return LimitState{}, err
 	}
-	var state limits.State
+	var state LimitState
 	var refusal error
 	err = d.Put(func(info checkpoints.DatasetsInfo) checkpoints.Terms {
 		known := apart
 		known.addShared(info)
-		if state, refusal = limits.Of(registry, known.DatasetsInfo, l, limits.Claim{}); refusal != nil {
+		if state, refusal = stateOf(registry, known.DatasetsInfo, l, reservationClaim{}); refusal != nil {
 			return checkpoints.Terms{}
 		}
 		if refusal = state.RefuseSetting(registry, known.DatasetsInfo, func(run string) bool { return known.apart[run] != "" }); refusal != nil {
 			return checkpoints.Terms{}
 		}
-		if old, ok := limits.Limit(info, l.Data); ok && old == l {
+		if old, ok := limitOf(info, l.Data); ok && old == l {
 			return checkpoints.Terms{}
 		}
 		return checkpoints.Terms{Limit: &l}
@@ -275,14 +274,14 @@ func agreed(registry string, c *configs.Config, name string, apart bool) (config
 	if err != nil {
 		return configs.Limit{}, err
 	}
-	found, ok := limits.Limit(known.DatasetsInfo, name)
+	found, ok := limitOf(known.DatasetsInfo, name)
 	switch want := c.Data.Limit; {
 	case ok && want.Any() && (want != configs.Limit{Epsilon: found.Epsilon, Delta: found.Delta}):
-		return want, fmt.Errorf("%w %s: found data.limit of epsilon %g and delta %g, expected the epsilon %g and delta %g that were set in %s", limits.Err, name, want.Epsilon, want.Delta, found.Epsilon, found.Delta, filepath.Join(registry, folder.Datasets))
+		return want, fmt.Errorf("%w %s: found data.limit of epsilon %g and delta %g, expected the epsilon %g and delta %g that were set in %s", ErrLimit, name, want.Epsilon, want.Delta, found.Epsilon, found.Delta, filepath.Join(registry, folder.Datasets))
 	case ok:
 		return configs.Limit{Epsilon: found.Epsilon, Delta: found.Delta}, nil
 	case want.Any() && apart:
-		return want, fmt.Errorf("%w %s: found data.limit for a task, expected a limit that is set; give `train sweep FILE --collect` once before the tasks", limits.Err, name)
+		return want, fmt.Errorf("%w %s: found data.limit for a task, expected a limit that is set; give `train sweep FILE --collect` once before the tasks", ErrLimit, name)
 	case want.Any():
 		_, err := SetLimit(registry, checkpoints.Limit{Data: name, Epsilon: want.Epsilon, Delta: want.Delta})
 		return want, err
@@ -300,7 +299,7 @@ func EnsureLimit(registry string, c *configs.Config, name string) error {
 func RefuseBaseline(registry string, c *configs.Config, o setup.Outline) error {
 	limit, err := agreed(registry, c, NameOf(c, o), false)
 	if err == nil && limit.Any() {
-		err = fmt.Errorf("%w %s: found privacy.none, expected a run that is private: the limit is ε = %g at δ = %g", limits.Err, NameOf(c, o), limit.Epsilon, limit.Delta)
+		err = fmt.Errorf("%w %s: found privacy.none, expected a run that is private: the limit is ε = %g at δ = %g", ErrLimit, NameOf(c, o), limit.Epsilon, limit.Delta)
 	}
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/limits"
 	"dpsgd/release"
 )
 
@@ -61,7 +60,7 @@ func planned(registry, name string, plan *accountant.Ledger) (*Books, error) {
 	return b, nil
 }
 
-func state(t *testing.T, registry string) limits.State {
+func state(t *testing.T, registry string) LimitState {
 	t.Helper()
 	s, err := ShowLimit(registry, "stripes")
 	if err != nil {
@@ -95,7 +94,7 @@ func TestLimitIsNeverPassed(t *testing.T) {
 						}
 						released++
 					}
-				} else if errors.Is(err, limits.Err) && !strings.Contains(err.Error(), "\n") {
+				} else if errors.Is(err, ErrLimit) && !strings.Contains(err.Error(), "\n") {
 					refused++
 				} else if !errors.Is(err, checkpoints.ErrRollback) { // in place of one that was deleted
 					t.Fatal(err)
@@ -143,7 +142,7 @@ func TestReservationsSideBySide(t *testing.T) {
 		if err := all.Add(e, 3); err != nil {
 			t.Fatal(err)
 		}
-		if epsilon, err := limits.Chosen(all, 1e-5); err != nil || epsilon > 2 {
+		if epsilon, err := chosen(all, 1e-5); err != nil || epsilon > 2 {
 			break
 		}
 	}
@@ -160,7 +159,7 @@ func TestReservationsSideBySide(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil {
 				begun = append(begun, b)
-			} else if !errors.Is(err, limits.Err) {
+			} else if !errors.Is(err, ErrLimit) {
 				t.Error(err)
 			}
 		})
@@ -195,7 +194,7 @@ func TestSetLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := SetLimit(registry, l); !errors.Is(err, limits.Err) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := SetLimit(registry, l); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected one line with %q", err, want)
 		}
 		if after, err := os.ReadFile(filepath.Join(registry, folder.Datasets)); err != nil || string(after) != string(before) {
@@ -253,7 +252,7 @@ func TestLimitOfTasks(t *testing.T) {
 	e := accountant.Gaussian{NoiseMultiplier: 10}
 	r := checkpoints.Registration{Path: "sweep/a", Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp", Planned: &checkpoints.Planned{Releases: times(t, e, 2)}}
 	dir := filepath.Join(registry, "sweep", "a")
-	if _, err := create(dir, registry, r, true); !errors.Is(err, limits.Err) || !strings.Contains(err.Error(), "--collect") {
+	if _, err := create(dir, registry, r, true); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "--collect") {
 		t.Fatalf("found %v, expected what to do first", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -264,13 +263,13 @@ func TestLimitOfTasks(t *testing.T) {
 			{By: "sweep/a", Data: "stripes", Planned: times(t, e, 2)}, {By: "sweep/b", Data: "stripes", Planned: times(t, e, n)},
 		}, lock)
 	}
-	if err := reserve(500, ""); !errors.Is(err, limits.Err) {
+	if err := reserve(500, ""); !errors.Is(err, ErrLimit) {
 		t.Fatalf("found %v for a sweep beyond the limit", err)
 	}
 	if err := errors.Join(reserve(4, ""), reserve(4, ""), reserve(4, "sweep/.lock")); err != nil {
 		t.Fatal(err)
 	}
-	want, err := limits.Chosen(times(t, e, 6), 1e-5)
+	want, err := chosen(times(t, e, 6), 1e-5)
 	if s := state(t, registry); err != nil || s.Spent != 0 || s.Reserved != want {
 		t.Errorf("found %+v (%v), expected %v reserved", s, err, want)
 	}

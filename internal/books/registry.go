@@ -14,7 +14,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/limits"
 	"dpsgd/internal/setup"
 )
 
@@ -202,7 +201,7 @@ func (h home) refuseOtherPlan(dir, run string) error {
 	}
 	c, err := folder.ReadConfig(dir)
 	if err == nil {
-		err = limits.RefuseLost(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Name)
+		err = refuseLostLimit(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Name)
 	}
 	if err == nil && c.Privacy.Delta != m.Delta {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",

@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/limits"
 )
 
 // A survey is everything that a folder of runs says about what was released.
@@ -165,7 +164,7 @@ type Totals struct {
 	// published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
 	// Limits are what was set for the data, with what is used of it.
-	Limits []limits.State `json:"limits,omitempty"`
+	Limits []LimitState `json:"limits,omitempty"`
 }
 
 // Show says what all runs in a folder cost together. It answers only if every run agrees with

@@ -10,7 +10,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
-	"dpsgd/internal/limits"
 	"dpsgd/internal/statement"
 )
 
@@ -82,7 +81,7 @@ func Chosen(members []checkpoints.Member) (account.Answer, error) {
 	if err != nil {
 		return account.Answer{}, err
 	}
-	epsilon, err := limits.Chosen(l, delta)
+	epsilon, err := chosen(l, delta)
 	if errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified) {
 		epsilon, err = math.Inf(1), nil
 	}
@@ -142,9 +141,9 @@ func (b *Books) Together() (statement.Together, error) {
 	}
 	self, _ := known.Member(b.Info().Run)
 	t, err := together(known.Members, self.Data)
-	if limit, ok := limits.Limit(known.DatasetsInfo, self.Data.Name); ok && err == nil {
-		var s limits.State
-		s, err = limits.Of(b.Registry, known.DatasetsInfo, limit, limits.Claim{})
+	if limit, ok := limitOf(known.DatasetsInfo, self.Data.Name); ok && err == nil {
+		var s LimitState
+		s, err = stateOf(b.Registry, known.DatasetsInfo, limit, reservationClaim{})
 		t.DatasetLimit, t.DatasetLimitDelta, t.DatasetSpent = s.Epsilon, s.Delta, s.Spent
 	}
 	return t, err

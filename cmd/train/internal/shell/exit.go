@@ -15,7 +15,6 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
-	limit "dpsgd/internal/limits"
 	"dpsgd/internal/memory"
 	"dpsgd/internal/predict"
 	"dpsgd/internal/run"
@@ -56,7 +55,7 @@ var exits = []struct {
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
 	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, run.ErrUntrained}},
-	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, limit.Err, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }

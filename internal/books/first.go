@@ -1,4 +1,4 @@
-package limits
+package books
 
 import (
 	"errors"
@@ -53,12 +53,12 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 	}
 	epsilon, delta := math.Inf(1), l.Delta
 	if first != nil {
-		if delta = first.Rest; Within(all, first.Planned) {
+		if delta = first.Rest; within(all, first.Planned) {
 			epsilon = l.Epsilon
 		}
 	}
 	if delta > 0 {
-		chosen, err := Chosen(all, delta)
+		chosen, err := chosen(all, delta)
 		if err != nil && !errors.Is(err, accountant.ErrUnsupported) && !errors.Is(err, accountant.ErrUncertified) {
 			return 0, err
 		}
@@ -93,26 +93,26 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 	return first, cost.Epsilon, nil
 }
 
-// Admit refuses a claim that would pass a limit. first is what the ledger of the data has to keep with a claim
+// admitClaim refuses a claim that would pass a limit. first is what the ledger of the data has to keep with a claim
 // that is admitted, if anything.
-func Admit(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Claim) (first []checkpoints.First, err error) {
-	return admit(registry, k, k, l, Claim{Run: own.Run}, own)
+func admitClaim(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own reservationClaim) (first []checkpoints.First, err error) {
+	return admit(registry, k, k, l, reservationClaim{Run: own.Run}, own)
 }
 
-// AdmitAll is Admit for reservations that stand in the place of others: before and after are what is known
+// admitAll is admitClaim for reservations that stand in the place of others: before and after are what is known
 // without them and with them.
-func AdmitAll(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit) (first []checkpoints.First, err error) {
-	return admit(registry, before, after, l, Claim{}, Claim{})
+func admitAll(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit) (first []checkpoints.First, err error) {
+	return admit(registry, before, after, l, reservationClaim{}, reservationClaim{})
 }
 
-func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, without, with Claim) ([]checkpoints.First, error) {
+func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, without, with reservationClaim) ([]checkpoints.First, error) {
 	first := firstOf(before, l.Data)
-	was, old, err := of(registry, before, l, first, without)
+	was, old, err := stateUnder(registry, before, l, first, without)
 	if err != nil {
 		return nil, err
 	}
 	if old.Count() > 0 { // what was fixed stays so
-		is, _, err := of(registry, after, l, first, with)
+		is, _, err := stateUnder(registry, after, l, first, with)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoint
 		}
 		return nil, nil
 	}
-	is, all, err := of(registry, after, l, nil, with)
+	is, all, err := stateUnder(registry, after, l, nil, with)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoint
 }
 
 // room says how much of a refused plan would fit, "" where that is not known.
-func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own Claim) string {
+func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own reservationClaim) string {
 	if own.Planned == nil || own.Planned.Count() == 0 {
 		return ""
 	}
@@ -156,7 +156,7 @@ func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, firs
 		return some
 	}
 	n := sort.Search(last.Count, func(n int) bool {
-		s, _, err := of(registry, k, l, first, Claim{own.Run, own.Path, part(n + 1)})
+		s, _, err := stateUnder(registry, k, l, first, reservationClaim{own.Run, own.Path, part(n + 1)})
 		return err != nil || s.Reserved > l.Epsilon
 	})
 	if n == 0 {

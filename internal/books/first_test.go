@@ -1,4 +1,4 @@
-package limits
+package books
 
 import (
 	"math"
@@ -74,7 +74,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filter, err := Chosen(plan, delta)
+	filter, err := chosen(plan, delta)
 	if err != nil || !(filter > 1.1*exact) {
 		t.Fatalf("found ε = %v by the filter (%v), expected more than the %v of a fixed plan by a tenth", filter, err, exact)
 	}
@@ -122,20 +122,20 @@ func TestRefusalsSayWhatFits(t *testing.T) {
 		}
 		return l
 	}
-	_, err := Admit(t.TempDir(), checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}, l, Claim{Run: "r", Path: "r", Planned: gaussian(20)})
+	_, err := admitClaim(t.TempDir(), checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}, l, reservationClaim{Run: "r", Path: "r", Planned: gaussian(20)})
 	_, exact, other := split(l, gaussian(20))
 	if other != nil || err == nil || !strings.Contains(err.Error(), accountant.RoundUp(exact, 3)) {
 		t.Errorf("found %v (%v), expected the plan's own ε = %v", err, other, exact)
 	}
 	k := checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}, Members: []checkpoints.Member{
 		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}}
-	_, err = Admit(t.TempDir(), k, l, Claim{Run: "r", Path: "r", Planned: gaussian(20)})
+	_, err = admitClaim(t.TempDir(), k, l, reservationClaim{Run: "r", Path: "r", Planned: gaussian(20)})
 	if err == nil || !strings.Contains(err.Error(), "the first ") {
 		t.Fatalf("found %v, expected how much fits", err)
 	}
 	n := 0
 	for ; ; n++ {
-		if _, err := Admit(t.TempDir(), k, l, Claim{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
+		if _, err := admitClaim(t.TempDir(), k, l, reservationClaim{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
 			break
 		}
 	}

@@ -1,5 +1,4 @@
-// Package limits says what is used of the limit of a data set, and what would pass it.
-package limits
+package books
 
 import (
 	"errors"
@@ -25,18 +24,18 @@ import (
 // do not pass it together. What a run had reserved and did not release is free when the run ends, by itself
 // or by a kill: only what was released counts in the theorem.
 
-// Err: a command would pass the limit of a data set, or change it as nobody may.
-var Err = errors.New("train: the limit of")
+// ErrLimit: a command would pass the limit of a data set, or change it as nobody may.
+var ErrLimit = errors.New("train: the limit of")
 
-// State is a limit with how much of it is used.
-type State struct {
+// LimitState is a limit with how much of it is used.
+type LimitState struct {
 	checkpoints.Limit
 	Spent    float64 `json:"spent"`    // ε of what was released, whatever was chosen on the way
 	Reserved float64 `json:"reserved"` // ε of that and of all that runs at work may release
 }
 
 // String is the state in one line.
-func (s State) String() string {
+func (s LimitState) String() string {
 	line := fmt.Sprintf("limit of %s: ε = %g at δ = %g, of which %s is spent", s.Data, s.Epsilon, s.Delta, accountant.RoundUp(s.Spent, 3))
 	if s.Reserved > s.Spent {
 		line += fmt.Sprintf(", and %s with what runs at work have reserved", accountant.RoundUp(s.Reserved, 3))
@@ -44,20 +43,20 @@ func (s State) String() string {
 	return line
 }
 
-// A Claim is what a run wants to reserve.
-type Claim struct {
+// A reservationClaim is what a run wants to reserve.
+type reservationClaim struct {
 	Run, Path string
 	Planned   *accountant.Ledger
 }
 
-// Of says how much of a limit is used, with a claim beside what is known.
-func Of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own Claim) (State, error) {
-	s, _, err := of(registry, k, l, firstOf(k, l.Data), own)
+// stateOf says how much of a limit is used, with a claim beside what is known.
+func stateOf(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own reservationClaim) (LimitState, error) {
+	s, _, err := stateUnder(registry, k, l, firstOf(k, l.Data), own)
 	return s, err
 }
 
 // of is Of with the releases that were made or are reserved, under a first plan or none.
-func of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own Claim) (s State, all *accountant.Ledger, err error) {
+func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own reservationClaim) (s LimitState, all *accountant.Ledger, err error) {
 	spent, all, err := releases(registry, k, l.Data, own)
 	s.Limit = l
 	if err == nil {
@@ -67,18 +66,18 @@ func of(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first 
 		s.Reserved, err = used(l, first, all)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w %s: %w", Err, l.Data, err)
+		err = fmt.Errorf("%w %s: %w", ErrLimit, l.Data, err)
 	}
 	return s, all, err
 }
 
 // releases are those that were made on data, and with them those that runs at work may still make.
-func releases(registry string, k checkpoints.DatasetsInfo, data string, own Claim) (spent, all *accountant.Ledger, err error) {
+func releases(registry string, k checkpoints.DatasetsInfo, data string, own reservationClaim) (spent, all *accountant.Ledger, err error) {
 	spent, all = new(accountant.Ledger), new(accountant.Ledger)
 	counted := map[string]bool{} // reservations that were counted with a member
 	inForce := func(by string) *accountant.Ledger {
 		counted[by] = true
-		if r := Reservation(k, by); by != own.Run && r.Data == data && held(registry, r.Lock) {
+		if r := reservationOf(k, by); by != own.Run && r.Data == data && held(registry, r.Lock) {
 			return r.Planned
 		}
 		return new(accountant.Ledger)
@@ -87,16 +86,16 @@ func releases(registry string, k checkpoints.DatasetsInfo, data string, own Clai
 		if m.Data.Name != data {
 			continue
 		}
-		most := Larger(Larger(m.Ledger, inForce(m.Run)), inForce(m.Path))
+		most := larger(larger(m.Ledger, inForce(m.Run)), inForce(m.Path))
 		if m.Run == own.Run && own.Planned != nil {
-			most = Larger(most, own.Planned)
+			most = larger(most, own.Planned)
 		}
 		if err := errors.Join(addAll(spent, m.Ledger), addAll(all, most)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if _, known := k.Member(own.Run); !known && own.Planned != nil {
-		if err := addAll(all, Larger(own.Planned, inForce(own.Path))); err != nil {
+		if err := addAll(all, larger(own.Planned, inForce(own.Path))); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -111,15 +110,15 @@ func releases(registry string, k checkpoints.DatasetsInfo, data string, own Clai
 }
 
 // Refuses is the error of what would pass the limit; nil for what fits. before is how much was used before.
-func (s State) Refuses(before State) error {
+func (s LimitState) Refuses(before LimitState) error {
 	switch {
 	case s.Reserved <= s.Epsilon:
 		return nil
 	case s.Reserved == statement.NoGuarantee:
-		return fmt.Errorf("%w %s: found %s at δ = %g, with what is planned; expected ε of at most %g", Err, s.Data, statement.NotKnown, s.Delta, s.Epsilon)
+		return fmt.Errorf("%w %s: found %s at δ = %g, with what is planned; expected ε of at most %g", ErrLimit, s.Data, statement.NotKnown, s.Delta, s.Epsilon)
 	}
 	return fmt.Errorf("%w %s: found ε = %s at δ = %g with what is planned, after %s that is spent or reserved, expected at most %g; give a smaller privacy.epsilon, fewer steps or more noise",
-		Err, s.Data, accountant.RoundUp(s.Reserved, 3), s.Delta, accountant.RoundUp(before.Reserved, 3), s.Epsilon)
+		ErrLimit, s.Data, accountant.RoundUp(s.Reserved, 3), s.Delta, accountant.RoundUp(before.Reserved, 3), s.Epsilon)
 }
 
 // held says whether somebody may still release something by a reservation with this lock: who has deleted
@@ -139,8 +138,8 @@ func held(registry, lock string) bool {
 	return l.Close() != nil
 }
 
-// Larger holds of each event the larger of its counts in two ledgers.
-func Larger(a, b *accountant.Ledger) *accountant.Ledger {
+// larger is a ledger that has each event as often as the one of two that has it more often.
+func larger(a, b *accountant.Ledger) *accountant.Ledger {
 	counts := counted(a)
 	l := a.Clone()
 	for _, e := range b.Entries() {
@@ -170,12 +169,12 @@ func addAll(to, from *accountant.Ledger) error {
 	return nil
 }
 
-// Within says whether a ledger holds of no event more than another one.
-func Within(l, of *accountant.Ledger) bool { return Larger(l, of).Count() == of.Count() }
+// within says whether a ledger holds of no event more than another one.
+func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.Count() }
 
 // RefuseSetting refuses a limit that comes too late, or too small or too large.
-func (s State) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart func(run string) bool) error {
-	old, limited := Limit(k, s.Data)
+func (s LimitState) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart func(run string) bool) error {
+	old, limited := limitOf(k, s.Data)
 	releases := 0
 	for _, m := range k.Members {
 		if m.Data.Name != s.Data {
@@ -183,18 +182,18 @@ func (s State) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart 
 		}
 		releases += m.Entries
 		if !limited && (apart(m.Run) || atWork(registry, m.Path)) {
-			return fmt.Errorf("%w %s: found the run %s at work on it, expected none; wait until it has ended", Err, s.Data, m.Path)
+			return fmt.Errorf("%w %s: found the run %s at work on it, expected none; wait until it has ended", ErrLimit, s.Data, m.Path)
 		}
 	}
 	switch {
 	case !limited && releases > 0:
-		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", Err, s.Data, releases)
+		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", ErrLimit, s.Data, releases)
 	case limited && releases+len(k.Reserved) > 0 && (s.Epsilon > old.Epsilon || s.Delta > old.Delta):
-		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", Err, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
+		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
 	case limited && releases+len(k.Reserved) > 0 && firstOf(k, s.Data) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
-		return fmt.Errorf("%w %s: found ε = %g at δ = %g, expected the ε = %g at δ = %g of before: its δ was split for a first plan, and a split is never changed once something was released", Err, s.Data, s.Epsilon, s.Delta, old.Epsilon, old.Delta)
+		return fmt.Errorf("%w %s: found ε = %g at δ = %g, expected the ε = %g at δ = %g of before: its δ was split for a first plan, and a split is never changed once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, old.Epsilon, old.Delta)
 	case s.Reserved > s.Epsilon:
-		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", Err, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
+		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", ErrLimit, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
 	}
 	return nil
 }
@@ -212,8 +211,8 @@ var choosing = map[accountant.Relation]func() (*rdp.Chosen, error){
 	accountant.ReplaceOne: sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ReplaceOne) }),
 }
 
-// Chosen is ε of releases at delta, whatever was chosen on the way: see [rdp.Chosen].
-func Chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
+// chosen is ε of releases at delta, whatever was chosen on the way: see [rdp.Chosen].
+func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	c, err := choosing[l.Relation()]()
 	if err != nil {
 		return 0, err
@@ -222,8 +221,8 @@ func Chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	return g.Epsilon, err
 }
 
-// Limit returns that of the data of a name.
-func Limit(info checkpoints.DatasetsInfo, data string) (checkpoints.Limit, bool) {
+// limitOf returns that of the data of a name.
+func limitOf(info checkpoints.DatasetsInfo, data string) (checkpoints.Limit, bool) {
 	for _, l := range info.Limits {
 		if l.Data == data {
 			return l, true
@@ -232,8 +231,8 @@ func Limit(info checkpoints.DatasetsInfo, data string) (checkpoints.Limit, bool)
 	return checkpoints.Limit{}, false
 }
 
-// Reservation returns that of a run or of a trial's path; an empty one where there is none.
-func Reservation(info checkpoints.DatasetsInfo, by string) checkpoints.Reservation {
+// reservationOf returns that of a run or of a trial's path; an empty one where there is none.
+func reservationOf(info checkpoints.DatasetsInfo, by string) checkpoints.Reservation {
 	for _, r := range info.Reserved {
 		if r.By == by {
 			return r
@@ -242,13 +241,13 @@ func Reservation(info checkpoints.DatasetsInfo, by string) checkpoints.Reservati
 	return checkpoints.Reservation{Planned: new(accountant.Ledger)}
 }
 
-// RefuseLost makes sure that the ledger of the data has the limit that a run began with, or a smaller one.
-func RefuseLost(dir, where string, info checkpoints.DatasetsInfo, c *configs.Config, name string) error {
+// refuseLostLimit makes sure that the ledger of the data has the limit that a run began with, or a smaller one.
+func refuseLostLimit(dir, where string, info checkpoints.DatasetsInfo, c *configs.Config, name string) error {
 	want := c.Data.Limit
 	if !want.Any() {
 		return nil
 	}
-	found, ok := Limit(info, name)
+	found, ok := limitOf(info, name)
 	if ok && found.Epsilon <= want.Epsilon && found.Delta <= want.Delta {
 		return nil
 	}
