@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/questions"
@@ -84,7 +85,7 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 	if m.Run = dir; c.Privacy.Ordinary() {
 		return m, nil // whether an example was there is not what it protects, if anything
 	}
-	releases, err := questions.ReadReleases(dir)
+	releases, err := books.ReadReleases(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 // which is the trade-off curve, and ε for neighbours of which one example is replaced. That is of
 // two examples, one that goes and one that comes, where the accountant has no answer for such
 // neighbours.
-func (m *Membership) allow(r questions.Releases) error {
+func (m *Membership) allow(r books.Releases) error {
 	t, err := questions.AskTradeoff(r.Question(questions.Epsilon))
 	if err != nil {
 		return err

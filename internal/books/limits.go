@@ -55,7 +55,7 @@ func stateOf(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, o
 	return s, err
 }
 
-// of is Of with the releases that were made or are reserved, under a first plan or none.
+// stateUnder is stateOf with the releases that were made or are reserved, under a first plan or none.
 func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own reservationClaim) (s LimitState, all *accountant.Ledger, err error) {
 	spent, all, err := releases(registry, k, l.Data, own)
 	s.Limit = l

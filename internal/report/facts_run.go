@@ -164,7 +164,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	if !q.Accountants {
 		return nil
 	}
-	releases, err := questions.ReadReleases(r.Dir)
+	releases, err := books.ReadReleases(r.Dir)
 	if err != nil {
 		return err
 	}

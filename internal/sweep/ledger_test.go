@@ -17,7 +17,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -261,7 +260,7 @@ func TestMissingDatasets(t *testing.T) {
 			if err != nil || score.Epsilon != r.Epsilon || !strings.Contains(score.Warning, "found no datasets.jsonl") || strings.Contains(score.Warning, "\n") {
 				t.Errorf("found %+v (%v), expected ε and a warning of one line", score, err)
 			}
-			releases, err := questions.ReadReleases(r.Run)
+			releases, err := books.ReadReleases(r.Run)
 			if err != nil || releases.Warning == "" {
 				t.Errorf("found warning %q (%v)", releases.Warning, err)
 			}

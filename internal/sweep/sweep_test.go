@@ -66,7 +66,7 @@ func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 // costOf computes what a run has spent by its ledger, with the accountant and at the δ of its
 // configuration.
 func costOf(dir string) (questions.Cost, error) {
-	r, err := questions.ReadReleases(dir)
+	r, err := books.ReadReleases(dir)
 	if err != nil {
 		return questions.Cost{}, err
 	}

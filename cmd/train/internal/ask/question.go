@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/books"
 	"dpsgd/internal/questions"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
@@ -90,7 +91,7 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	if err := q.known(given); err != nil {
 		return questions.Question{}, err
 	}
-	r, err := questions.ReadReleases(run)
+	r, err := books.ReadReleases(run)
 	if err != nil {
 		return questions.Question{}, err
 	}

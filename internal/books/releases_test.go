@@ -1,23 +1,25 @@
-package questions
+package books_test
 
 import (
 	"errors"
 	"path/filepath"
 	"testing"
 
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 )
 
 // costOf is what a run has spent by its ledger, by the accountant and at the δ of its
 // configuration.
-func costOf(dir string) (Cost, error) {
-	r, err := ReadReleases(dir)
+func costOf(dir string) (questions.Cost, error) {
+	r, err := books.ReadReleases(dir)
 	if err != nil {
-		return Cost{}, err
+		return questions.Cost{}, err
 	}
-	return new(Answerer).Answer(r.Question(Epsilon))
+	return new(questions.Answerer).Answer(r.Question(questions.Epsilon))
 }
 
 // What a run claims, and what it has released, can be read while it is going on, and reading changes nothing.
@@ -66,16 +68,16 @@ func TestQuestionOfARun(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
 	r := tinyrun.Train(t, o)
-	releases, err := ReadReleases(r.Run)
+	releases, err := books.ReadReleases(r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := releases.Question(Steps)
+	q := releases.Question(questions.Steps)
 	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event(0) || q.Ledger.Count() != 12 {
 		t.Errorf("found %+v", q)
 	}
 	q.Epsilon = 2 * r.Epsilon
-	c, err := new(Answerer).Answer(q)
+	c, err := new(questions.Answerer).Answer(q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
-package questions
+package books
 
 import (
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
-	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/questions"
 	"dpsgd/internal/setup"
 )
 
@@ -28,7 +28,7 @@ func ReadReleases(dir string) (Releases, error) {
 	if err != nil {
 		return Releases{}, err
 	}
-	i, err := books.Inspect(dir)
+	i, err := Inspect(dir)
 	if err != nil {
 		return Releases{}, err
 	}
@@ -48,15 +48,15 @@ func ReadReleases(dir string) (Releases, error) {
 
 // Question is about the run, by the accountant, at the δ and with the budget of its configuration,
 // all of which the caller may change.
-func (r Releases) Question(u Unknown) Question {
-	q := Question{
-		View:    View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},
+func (r Releases) Question(u questions.Unknown) questions.Question {
+	q := questions.Question{
+		View:    questions.View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},
 		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Unit: r.Unit, Divisor: r.Divisor,
 	}
-	if u != Steps { // which come after what was released
+	if u != questions.Steps { // which come after what was released
 		q.Ledger, q.Divisor = r.Claimed, r.OfClaimed
 		if r.Ledger.Count() < r.Claimed.Count() || r.Divisor < r.OfClaimed {
-			q.Made = &Made{r.Ledger, r.Divisor}
+			q.Made = &questions.Made{Ledger: r.Ledger, Divisor: r.Divisor}
 		}
 	}
 	if q.Unit == setup.Label {
