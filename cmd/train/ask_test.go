@@ -10,7 +10,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/questions"
+	"dpsgd/internal/account"
 )
 
 // Shared flags of questions: 60,000 examples in batches of 512, 40 epochs.
@@ -57,7 +57,7 @@ func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigm
 // ε and δ of the commands are those of the package, for each accountant, relation and group size
 // that is asked for.
 func TestEpsilonAndDelta(t *testing.T) {
-	usual := questions.DefaultAccountant()
+	usual := account.DefaultAccountant()
 	tests := []struct {
 		flags []string
 		name  string
@@ -119,7 +119,7 @@ func TestAnswersForPeople(t *testing.T) {
 				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
 			}
 		}
-		if a, err := accountants.New(questions.DefaultAccountant(), accountant.ZeroOut); err != nil {
+		if a, err := accountants.New(account.DefaultAccountant(), accountant.ZeroOut); err != nil {
 			t.Error(err)
 		} else if _, ok := a.(accountant.IntervalAccountant); ok != strings.Contains(out, " lies in [") {
 			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)
@@ -129,7 +129,7 @@ func TestAnswersForPeople(t *testing.T) {
 
 // Each solver undoes epsilon, on the private side, whichever accountant is asked.
 func TestSolversInvertEpsilon(t *testing.T) {
-	for _, name := range []string{"rdp", questions.DefaultAccountant()} {
+	for _, name := range []string{"rdp", account.DefaultAccountant()} {
 		asked := concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
 		number := func(o map[string]any, key string) string {
 			text, err := json.Marshal(o[key])
@@ -168,8 +168,8 @@ func TestQuestionsAboutARun(t *testing.T) {
 	if spent["releases"] != 40. || spent["run"] != run || spent["target_epsilon"] != 5. || spent["delta"] != 1e-3 {
 		t.Errorf("epsilon: found %v", spent)
 	}
-	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", questions.DefaultAccountant(), "--delta", "1e-4", "--json"))
-	if other["accountant"] != questions.DefaultAccountant() || other["delta"] != 1e-4 {
+	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", account.DefaultAccountant(), "--delta", "1e-4", "--json"))
+	if other["accountant"] != account.DefaultAccountant() || other["delta"] != 1e-4 {
 		t.Errorf("epsilon by another accountant: found %v", other)
 	}
 	d := lastLine(t, succeed(t, "delta", run, "--epsilon", fmt.Sprint(spent["epsilon"]), "--json"))
@@ -232,7 +232,7 @@ func commandOn(t testing.TB, in string, args ...string) commandOutcome {
 func TestEpsilonByTheorem(t *testing.T) {
 	asked := []string{"epsilon", "--iteration", "noise_multiplier=4,passes=20,batches=100,learning_rate=0.1,smoothness=1", "--delta", "1e-6"}
 	var byLine map[string]any
-	lines := questions.Lines{Unknown: questions.Epsilon}
+	lines := account.Lines{Unknown: account.Epsilon}
 	line := lines.Answer([]byte(`{"iteration":{"noise_multiplier":4,"passes":20,"batches":100,"learning_rate":0.1,"smoothness":1},"delta":1e-6}`))
 	if err := json.Unmarshal(line, &byLine); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package account asks the accountant of a configuration, and RDP beside it, what releases cost.
+// Package account says what releases cost: of a run, by the accountant of its configuration and RDP beside
+// it, and of whatever people ask about, by any accountant or theorem ([Answerer], [Lines]).
 package account
 
 import (

@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
 )
@@ -97,7 +97,7 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 // two examples, one that goes and one that comes, where the accountant has no answer for such
 // neighbours.
 func (m *Membership) allow(r books.Releases) error {
-	t, err := questions.AskTradeoff(r.Question(questions.Epsilon))
+	t, err := account.AskTradeoff(r.Question(account.Epsilon))
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func (m *Membership) allow(r books.Releases) error {
 			}
 		}
 	}
-	q := r.Question(questions.Epsilon)
+	q := r.Question(account.Epsilon)
 	q.Relation = accountant.ReplaceOne
-	c, err := new(questions.Answerer).Answer(q)
+	c, err := new(account.Answerer).Answer(q)
 	if errors.Is(err, accountant.ErrUnsupported) {
 		q.Relation, q.GroupSize = accountant.ZeroOut, 2
-		c, err = new(questions.Answerer).Answer(q)
+		c, err = new(account.Answerer).Answer(q)
 	}
 	m.EpsilonAtMost = c.Epsilon
 	return err

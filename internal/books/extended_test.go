@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 )
@@ -26,24 +26,24 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var a questions.Answerer
-		found, err := a.Answer(r.Question(questions.Epsilon))
+		var a account.Answerer
+		found, err := a.Answer(r.Question(account.Epsilon))
 		if err != nil || found.Epsilon != run.Epsilon || found.Delta != 1e-4 || *found.Releases != 24 {
 			t.Errorf("%s: %+v (%v), expected ε %v at δ 1e-4 of 24 releases", name, found, err, run.Epsilon)
 		}
-		at := r.Question(questions.Delta)
+		at := r.Question(account.Delta)
 		at.Epsilon = run.Epsilon
 		if found, err = a.Answer(at); err != nil || math.Abs(found.Delta-1e-4) > 1e-6 {
 			t.Errorf("%s: δ %v (%v) at ε %v, expected 1e-4", name, found.Delta, err, run.Epsilon)
 		}
-		further := r.Question(questions.Steps)
+		further := r.Question(account.Steps)
 		further.Epsilon = run.Epsilon * 1.1
 		steps, err := a.Answer(further)
 		if err != nil || *steps.Steps < 1 {
 			t.Fatalf("%s: %+v (%v), expected a step to fit", name, steps, err)
 		}
 		for extra, within := range map[int]bool{*steps.Steps: true, *steps.Steps + 1: false} {
-			longer := r.Question(questions.Epsilon)
+			longer := r.Question(account.Epsilon)
 			if longer.Ledger, err = r.Ledger.With(further.Step, extra); err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 				t.Errorf("%s: %d further steps cost %v (%v) of %v, expected within: %v", name, extra, found.Epsilon, err, further.Epsilon, within)
 			}
 		}
-		pair := r.Question(questions.Epsilon)
+		pair := r.Question(account.Epsilon)
 		pair.GroupSize = 2
 		if found, err := a.Answer(pair); err != nil || found.Epsilon <= run.Epsilon || math.IsInf(found.Epsilon, 1) {
 			t.Errorf("%s: ε %v (%v) for two examples, expected more than %v and finite", name, found.Epsilon, err, run.Epsilon)

@@ -4,7 +4,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/setup"
 )
 
@@ -48,15 +47,15 @@ func ReadReleases(dir string) (Releases, error) {
 
 // Question is about the run, by the accountant, at the δ and with the budget of its configuration,
 // all of which the caller may change.
-func (r Releases) Question(u questions.Unknown) questions.Question {
-	q := questions.Question{
-		View:    questions.View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},
+func (r Releases) Question(u account.Unknown) account.Question {
+	q := account.Question{
+		View:    account.View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},
 		Unknown: u, Ledger: r.Ledger, Epsilon: r.Epsilon, Delta: r.Delta, Run: r.Run, Unit: r.Unit, Divisor: r.Divisor,
 	}
-	if u != questions.Steps { // which come after what was released
+	if u != account.Steps { // which come after what was released
 		q.Ledger, q.Divisor = r.Claimed, r.OfClaimed
 		if r.Ledger.Count() < r.Claimed.Count() || r.Divisor < r.OfClaimed {
-			q.Made = &questions.Made{Ledger: r.Ledger, Divisor: r.Divisor}
+			q.Made = &account.Made{Ledger: r.Ledger, Divisor: r.Divisor}
 		}
 	}
 	if q.Unit == setup.Label {

@@ -5,21 +5,21 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 )
 
 // costOf is what a run has spent by its ledger, by the accountant and at the δ of its
 // configuration.
-func costOf(dir string) (questions.Cost, error) {
+func costOf(dir string) (account.Cost, error) {
 	r, err := books.ReadReleases(dir)
 	if err != nil {
-		return questions.Cost{}, err
+		return account.Cost{}, err
 	}
-	return new(questions.Answerer).Answer(r.Question(questions.Epsilon))
+	return new(account.Answerer).Answer(r.Question(account.Epsilon))
 }
 
 // What a run claims, and what it has released, can be read while it is going on, and reading changes nothing.
@@ -72,12 +72,12 @@ func TestQuestionOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := releases.Question(questions.Steps)
+	q := releases.Question(account.Steps)
 	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event(0) || q.Ledger.Count() != 12 {
 		t.Errorf("found %+v", q)
 	}
 	q.Epsilon = 2 * r.Epsilon
-	c, err := new(questions.Answerer).Answer(q)
+	c, err := new(account.Answerer).Answer(q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/speed"
@@ -58,8 +57,8 @@ type Run struct {
 	Asks       bool        // for statistics: there is no network
 	Statistics []Statistic // of a run that asks for them
 
-	Curves      *questions.Comparison // nil unless asked for
-	Examination *score.Examination    // nil where Unexamined says why
+	Curves      *account.Comparison // nil unless asked for
+	Examination *score.Examination  // nil where Unexamined says why
 	Unexamined  string
 	Times       *speed.Result     // nil unless asked for
 	Diagnostics []run.Diagnostics // NOT private; none unless asked for
@@ -168,7 +167,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	if err != nil {
 		return err
 	}
-	r.Curves, err = questions.Compare(ctx, releases.Question(questions.Epsilon), curvePoints)
+	r.Curves, err = account.Compare(ctx, releases.Question(account.Epsilon), curvePoints)
 	return err
 }
 

@@ -21,7 +21,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
@@ -65,12 +64,12 @@ func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 
 // costOf computes what a run has spent by its ledger, with the accountant and at the δ of its
 // configuration.
-func costOf(dir string) (questions.Cost, error) {
+func costOf(dir string) (account.Cost, error) {
 	r, err := books.ReadReleases(dir)
 	if err != nil {
-		return questions.Cost{}, err
+		return account.Cost{}, err
 	}
-	return new(questions.Answerer).Answer(r.Question(questions.Epsilon))
+	return new(account.Answerer).Answer(r.Question(account.Epsilon))
 }
 
 // sweepHooks is a Watcher made of functions.

@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/questions"
+	"dpsgd/internal/account"
 
 	"github.com/spf13/cobra"
 )
@@ -29,7 +29,7 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 
 func accountantFlag(c *cobra.Command, q *question) {
 	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
-		" (default: "+questions.DefaultAccountant()+", or that of the run)")
+		" (default: "+account.DefaultAccountant()+", or that of the run)")
 }
 
 // ask carries out a command that asks one accountant.
@@ -42,11 +42,11 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 		return err
 	}
 	a.Warn(q.warning)
-	cost, err := new(questions.Answerer).Answer(asked)
+	cost, err := new(account.Answerer).Answer(asked)
 	if err != nil {
 		return unanswered(err)
 	}
-	if q.unknown == questions.Epsilon && asked.Run != "" {
+	if q.unknown == account.Epsilon && asked.Run != "" {
 		cost.TargetEpsilon = asked.Epsilon
 	}
 	return a.Print(cost, func(w io.Writer) { printCost(w, cost, q.unknown) })
@@ -54,7 +54,7 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 
 // unanswered makes the refusal of a question an error of the command line.
 func unanswered(err error) error {
-	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, questions.ErrFixed} {
+	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, account.ErrFixed} {
 		if errors.Is(err, known) {
 			return shell.AsUsage(err)
 		}
@@ -64,14 +64,14 @@ func unanswered(err error) error {
 
 // printCost writes an answer for people: what was solved for, what it costs, and what that rests
 // on.
-func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
+func printCost(w io.Writer, c account.Cost, unknown account.Unknown) {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
 	switch unknown {
-	case questions.NoiseMultiplier:
+	case account.NoiseMultiplier:
 		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", shell.SignificantUp(c.NoiseMultiplier, 7), budget)
-	case questions.SamplingProbability:
+	case account.SamplingProbability:
 		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", shell.SignificantDown(c.SamplingProbability, 7), budget)
-	case questions.Steps:
+	case account.Steps:
 		if c.Capped {
 			fmt.Fprintf(w, "more than %s steps fit %s; no further ones are asked about\n", shell.Count(*c.Steps), budget)
 			break
@@ -79,7 +79,7 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 		fmt.Fprintf(w, "%s steps are the most %s\n", shell.Count(*c.Steps), budget)
 	}
 	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", shell.SignificantDown(c.Lower, 8), shell.SignificantUp(c.Upper, 8))
-	if unknown == questions.Delta {
+	if unknown == account.Delta {
 		fmt.Fprintf(w, "δ = %s at ε = %g", shell.SignificantUp(c.Delta, 4), c.Epsilon)
 		bounds = "δ" + strings.TrimPrefix(bounds, "ε")
 	} else {
@@ -89,7 +89,7 @@ func printCost(w io.Writer, c questions.Cost, unknown questions.Unknown) {
 	if c.Bracketed {
 		fmt.Fprint(w, bounds)
 	}
-	if c.Made != nil && unknown == questions.Epsilon {
+	if c.Made != nil && unknown == account.Epsilon {
 		fmt.Fprintf(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result\n",
 			shell.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
 	}
@@ -109,16 +109,16 @@ func neighbours(unit, relation string) string {
 }
 
 // releasesText says what an answer is about.
-func releasesText(c questions.Cost, unknown questions.Unknown) string {
+func releasesText(c account.Cost, unknown account.Unknown) string {
 	if c.Of != "" {
 		return ": " + c.Of
 	}
 	if c.Run != "" {
 		text := fmt.Sprintf(", %s releases", shell.Count(*c.Releases))
-		if unknown == questions.Epsilon && c.TargetEpsilon > 0 {
+		if unknown == account.Epsilon && c.TargetEpsilon > 0 {
 			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, shell.Left(c.TargetEpsilon, c.Epsilon))
 		}
-		if unknown == questions.Steps {
+		if unknown == account.Steps {
 			text += fmt.Sprintf(" and %s more", shell.Count(*c.Steps))
 		}
 		return text

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/questions"
+	"dpsgd/internal/account"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +24,7 @@ const longestLine = 16 << 20
 
 // answerLines answers the questions on standard input until it ends. A wrong line is answered too,
 // with its error.
-func answerLines(a *shell.App, c *cobra.Command, args []string, unknown questions.Unknown) error {
+func answerLines(a *shell.App, c *cobra.Command, args []string, unknown account.Unknown) error {
 	extra := shell.GivenFlag(c, func(name string) bool { return name != "batch" && name != "json" })
 	if len(args) > 0 {
 		extra = args[0]
@@ -34,7 +34,7 @@ func answerLines(a *shell.App, c *cobra.Command, args []string, unknown question
 	}
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	batch := questions.Lines{Unknown: unknown}
+	batch := account.Lines{Unknown: unknown}
 	lines := readLines(ctx, c.InOrStdin())
 	for {
 		select {

@@ -2,7 +2,7 @@ package ask
 
 import (
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/questions"
+	"dpsgd/internal/account"
 
 	"github.com/spf13/cobra"
 )
@@ -18,14 +18,14 @@ func Commands(a *shell.App) []*cobra.Command {
 
 // solver is a command that asks one accountant for an unknown.
 type solver struct {
-	unknown                    questions.Unknown
+	unknown                    account.Unknown
 	use, short, about, example string
 	line                       string // what --batch reads in place of "delta", and answers
 }
 
 var solvers = []solver{
 	{
-		unknown: questions.Delta,
+		unknown: account.Delta,
 		use:     "delta [RUN]",
 		short:   "Compute δ at an ε of a run, or of planned steps",
 		about: `Compute δ at ε.
@@ -41,7 +41,7 @@ upper are bounds of δ.`,
     '"steps":1000}],"epsilon":2}' | train delta --batch`,
 	},
 	{
-		unknown: questions.NoiseMultiplier,
+		unknown: account.NoiseMultiplier,
 		use:     "calibrate [RUN]",
 		short:   "Compute the noise multiplier with which steps stay within a budget",
 		about: `Compute the least noise multiplier with which steps stay within a budget (ε, δ); or, with --solve
@@ -59,7 +59,7 @@ phases leave out "noise_multiplier" or "sampling_probability": that is solved fo
     '"target_epsilon":2,"delta":1e-5}' | train calibrate --batch`,
 	},
 	{
-		unknown: questions.Steps,
+		unknown: account.Steps,
 		use:     "steps [RUN]",
 		short:   "Compute how many steps stay within a budget",
 		about: `Compute how many steps stay within a budget (ε, δ).
@@ -81,7 +81,7 @@ func (s solver) command(a *shell.App) *cobra.Command {
 	c := questionCommand(a, q, &cobra.Command{
 		Use: s.use, Short: s.short, Long: s.about + "\n\n" + batchHelp + "\n" + s.line, Example: s.example,
 	})
-	if s.unknown == questions.NoiseMultiplier {
+	if s.unknown == account.NoiseMultiplier {
 		solveFlag(c, q)
 	}
 	return c
@@ -94,7 +94,7 @@ func solveFlag(c *cobra.Command, q *question) {
 		switch *solve {
 		case "noise-multiplier":
 		case "sampling-probability":
-			q.unknown = questions.SamplingProbability
+			q.unknown = account.SamplingProbability
 		default:
 			return shell.Usagef("found --solve %s, expected noise-multiplier or sampling-probability", *solve)
 		}

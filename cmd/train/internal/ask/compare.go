@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
-	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +18,7 @@ import (
 const comparedPoints = 40
 
 func compareCommand(a *shell.App) *cobra.Command {
-	q := question{unknown: questions.Epsilon}
+	q := question{unknown: account.Epsilon}
 	var plot string
 	c := &cobra.Command{
 		Use:   "compare [RUN]",
@@ -49,12 +49,12 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 	return c
 }
 
-func compare(a *shell.App, c *cobra.Command, asked questions.Question, plot string) error {
+func compare(a *shell.App, c *cobra.Command, asked account.Question, plot string) error {
 	points := 0
 	if plot != "" {
 		points = comparedPoints
 	}
-	result, err := questions.Compare(c.Context(), asked, points)
+	result, err := account.Compare(c.Context(), asked, points)
 	if c.Context().Err() != nil {
 		return shell.Stopped(c.Context())
 	}
@@ -75,7 +75,7 @@ func compare(a *shell.App, c *cobra.Command, asked questions.Question, plot stri
 }
 
 // printComparison writes a table of the answers and, below it, the refusals.
-func printComparison(w io.Writer, c *questions.Comparison) {
+func printComparison(w io.Writer, c *account.Comparison) {
 	what := fmt.Sprintf("%s releases", shell.Count(c.Releases))
 	if c.NoiseMultiplier > 0 {
 		what = fmt.Sprintf("%s steps with noise multiplier %.6g, sampling probability %.6g", shell.Count(c.Releases), c.NoiseMultiplier, c.SamplingProbability)
@@ -85,7 +85,7 @@ func printComparison(w io.Writer, c *questions.Comparison) {
 	}
 	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", shell.Cut(what, shell.Width), c.Delta, neighbours(c.Unit, c.Relation))
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
-	var refusals []questions.Compared
+	var refusals []account.Compared
 	estimates := false
 	for _, one := range c.Accountants {
 		if one.Epsilon == nil {

@@ -6,14 +6,14 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
-	"dpsgd/internal/questions"
 
 	"github.com/spf13/cobra"
 )
 
 func epsilonCommand(a *shell.App) *cobra.Command {
-	c := questionCommand(a, &question{unknown: questions.Epsilon}, &cobra.Command{
+	c := questionCommand(a, &question{unknown: account.Epsilon}, &cobra.Command{
 		Use:   "epsilon [RUN...]",
 		Short: "Compute ε of runs, or of planned steps",
 		Long: `Compute ε at δ.

@@ -9,8 +9,8 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
-	"dpsgd/internal/questions"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
 
@@ -20,7 +20,7 @@ import (
 // question is the flags of the commands that ask accountants: what is released, and what is known
 // about the guarantee. A command has flags for everything but what it asks for.
 type question struct {
-	unknown questions.Unknown
+	unknown account.Unknown
 
 	samplingProbability, batchSize, epochs float64
 	examples, steps                        int
@@ -40,42 +40,42 @@ func (q *question) addFlags(c *cobra.Command) {
 	f.Float64Var(&q.samplingProbability, "sampling-probability", 0, "chance of one example to join a batch, or --examples and --batch-size")
 	f.IntVar(&q.examples, "examples", 0, "number of training examples")
 	f.Float64Var(&q.batchSize, "batch-size", 0, "expected number of examples in a batch")
-	if q.unknown != questions.Steps {
+	if q.unknown != account.Steps {
 		f.IntVar(&q.steps, "steps", 0, "number of updates, or --epochs")
 		f.Float64Var(&q.epochs, "epochs", 0, "expected passes over the data")
 	}
 	f.Float64Var(&q.noiseMultiplier, "noise-multiplier", 0, "standard deviation of the noise / clip norm")
-	if q.unknown != questions.Delta {
+	if q.unknown != account.Delta {
 		f.Float64Var(&q.delta, "delta", 0, "δ of the guarantee, below 1/examples")
 	}
-	if q.unknown == questions.Delta {
+	if q.unknown == account.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "ε of the guarantee, in nats")
 	}
-	if q.unknown > questions.Delta {
+	if q.unknown > account.Delta {
 		f.Float64Var(&q.epsilon, "epsilon", 0, "the budget, in nats")
 	}
-	f.StringVar(&q.relation, "relation", accountant.ZeroOut.String(), "how neighbouring datasets differ: "+questions.Relations)
+	f.StringVar(&q.relation, "relation", accountant.ZeroOut.String(), "how neighbouring datasets differ: "+account.Relations)
 	f.IntVar(&q.groupSize, "group-size", 1, "records that differ together, such as all pictures of one person")
 }
 
 // read puts together the question of the flags or, with an argument, about a run.
-func (q *question) read(c *cobra.Command, args []string) (questions.Question, error) {
+func (q *question) read(c *cobra.Command, args []string) (account.Question, error) {
 	if len(args) == 1 {
 		return q.readRun(c, args[0])
 	}
 	given := c.Flags().Changed
 	if q.accountant == "" && !given("accountant") {
-		q.accountant = questions.DefaultAccountant()
+		q.accountant = account.DefaultAccountant()
 	}
-	asked := questions.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
+	asked := account.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
 	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
 	if err != nil {
 		return asked, err
 	}
-	if asked.Ledger, err = questions.OneEntry(questions.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
+	if asked.Ledger, err = account.OneEntry(account.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
 		return asked, shell.AsUsage(err)
 	}
-	if q.unknown == questions.Steps {
+	if q.unknown == account.Steps {
 		asked.Step, asked.Ledger = asked.Ledger.Entries()[0].Event, new(accountant.Ledger)
 	}
 	return asked, nil
@@ -83,17 +83,17 @@ func (q *question) read(c *cobra.Command, args []string) (questions.Question, er
 
 // readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
 // flags say others.
-func (q *question) readRun(c *cobra.Command, run string) (questions.Question, error) {
+func (q *question) readRun(c *cobra.Command, run string) (account.Question, error) {
 	if extra := shell.GivenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
-		return questions.Question{}, shell.Usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
+		return account.Question{}, shell.Usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
 	}
 	given := c.Flags().Changed
 	if err := q.known(given); err != nil {
-		return questions.Question{}, err
+		return account.Question{}, err
 	}
 	r, err := books.ReadReleases(run)
 	if err != nil {
-		return questions.Question{}, err
+		return account.Question{}, err
 	}
 	q.warning = r.Warning
 	asked := r.Question(q.unknown)
@@ -112,34 +112,34 @@ func (q *question) readRun(c *cobra.Command, run string) (questions.Question, er
 	switch {
 	case given("epsilon"):
 		asked.Epsilon = q.epsilon
-	case q.unknown >= questions.Delta && asked.Epsilon == 0:
+	case q.unknown >= account.Delta && asked.Epsilon == 0:
 		return asked, shell.Usagef("found no --epsilon, expected one for the run %s, which has no budget", run)
 	}
 	return asked, q.view(&asked.View)
 }
 
 // view checks who is asked.
-func (q *question) view(v *questions.View) error {
+func (q *question) view(v *account.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
 		return shell.Usagef("found --accountant %s, expected one of %s%s", q.accountant, strings.Join(accountants.Names(), ", "), spelling.Hint(q.accountant, accountants.Names()))
 	}
-	relation, ok := questions.ParseRelation(q.relation)
+	relation, ok := account.ParseRelation(q.relation)
 	if !ok {
-		return shell.Usagef("found --relation %s, expected %s", q.relation, questions.Relations)
+		return shell.Usagef("found --relation %s, expected %s", q.relation, account.Relations)
 	}
 	if q.groupSize < 1 {
 		return shell.Usagef("found --group-size %d, expected at least 1", q.groupSize)
 	}
-	*v = questions.View{Accountant: q.accountant, Relation: relation, GroupSize: q.groupSize}
+	*v = account.View{Accountant: q.accountant, Relation: relation, GroupSize: q.groupSize}
 	return nil
 }
 
 // goal makes sure that what has to be known about the guarantee is.
 func (q *question) goal(given func(string) bool) error {
 	switch {
-	case q.unknown >= questions.Delta && !given("epsilon"):
+	case q.unknown >= account.Delta && !given("epsilon"):
 		return shell.Usagef("found no --epsilon, expected %s", q.epsilonRange())
-	case q.unknown != questions.Delta && !given("delta"):
+	case q.unknown != account.Delta && !given("delta"):
 		return shell.Usagef("found no --delta, expected a number above 0 and below 1")
 	}
 	return q.known(given)
@@ -147,7 +147,7 @@ func (q *question) goal(given func(string) bool) error {
 
 // known checks what is said about the guarantee.
 func (q *question) known(given func(string) bool) error {
-	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == questions.Delta
+	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == account.Delta
 	switch {
 	case given("epsilon") && (!enough || math.IsInf(q.epsilon, 1)):
 		return shell.Usagef("found --epsilon %g, expected %s", q.epsilon, q.epsilonRange())
@@ -161,7 +161,7 @@ func (q *question) known(given func(string) bool) error {
 }
 
 func (q *question) epsilonRange() string {
-	if q.unknown == questions.Delta {
+	if q.unknown == account.Delta {
 		return "a finite number of at least 0"
 	}
 	return "a finite number above 0"
@@ -170,9 +170,9 @@ func (q *question) epsilonRange() string {
 // noise checks the noise multiplier, or puts one in the place of the one that is asked for.
 func (q *question) noise(given func(string) bool) error {
 	switch {
-	case q.unknown == questions.NoiseMultiplier && given("noise-multiplier"):
+	case q.unknown == account.NoiseMultiplier && given("noise-multiplier"):
 		return shell.Usagef("found --noise-multiplier, which is what is solved for; expected none")
-	case q.unknown == questions.NoiseMultiplier:
+	case q.unknown == account.NoiseMultiplier:
 		q.noiseMultiplier = 1
 	case !(q.noiseMultiplier > 0) || math.IsInf(q.noiseMultiplier, 1):
 		return shell.Usagef("found --noise-multiplier %g, expected a finite number above 0", q.noiseMultiplier)
@@ -184,7 +184,7 @@ func (q *question) noise(given func(string) bool) error {
 // that is asked for.
 func (q *question) probability(given func(string) bool) error {
 	direct, byBatch := given("sampling-probability"), given("batch-size")
-	switch solved := q.unknown == questions.SamplingProbability; {
+	switch solved := q.unknown == account.SamplingProbability; {
 	case solved && direct:
 		return shell.Usagef("found --sampling-probability, which is what is solved for; expected none")
 	case solved && byBatch:
@@ -211,18 +211,18 @@ func (q *question) probability(given func(string) bool) error {
 func (q *question) updates(given func(string) bool) error {
 	steps := q.epochs / q.samplingProbability
 	switch {
-	case q.unknown == questions.Steps:
+	case q.unknown == account.Steps:
 		q.steps = 1
-	case q.unknown == questions.SamplingProbability && given("epochs"):
+	case q.unknown == account.SamplingProbability && given("epochs"):
 		return shell.Usagef("found --epochs, whose steps depend on the sampling probability; expected --steps")
 	case given("steps") && given("epochs"):
 		return shell.Usagef("found --steps and --epochs, expected one of the two")
 	case !given("steps") && !given("epochs"):
 		return shell.Usagef("found neither --steps nor --epochs, expected one of the two")
-	case given("steps") && (q.steps < 1 || q.steps > questions.MostSteps):
-		return shell.Usagef("found --steps %d, expected 1 to %d", q.steps, questions.MostSteps)
-	case given("epochs") && !(q.epochs > 0 && steps <= questions.MostSteps):
-		return shell.Usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, questions.MostSteps)
+	case given("steps") && (q.steps < 1 || q.steps > account.MostSteps):
+		return shell.Usagef("found --steps %d, expected 1 to %d", q.steps, account.MostSteps)
+	case given("epochs") && !(q.epochs > 0 && steps <= account.MostSteps):
+		return shell.Usagef("found --epochs %g, expected a number above 0 that makes at most %d steps", q.epochs, account.MostSteps)
 	case given("epochs"):
 		q.steps = max(1, int(math.Round(steps)))
 	}

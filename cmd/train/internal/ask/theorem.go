@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/questions"
+	"dpsgd/internal/account"
 
 	"github.com/spf13/cobra"
 )
@@ -13,11 +13,11 @@ import (
 // theoremFlags adds a flag for each theorem, and returns what answers a command line that has one.
 func theoremFlags(a *shell.App, c *cobra.Command) func(args []string) (asked bool, err error) {
 	texts := map[string]*[]string{}
-	for _, t := range questions.Theorems() {
+	for _, t := range account.Theorems() {
 		texts[t.Name] = c.Flags().StringArray(t.Name, nil, t.Usage)
 	}
 	return func(args []string) (bool, error) {
-		for _, t := range questions.Theorems() {
+		for _, t := range account.Theorems() {
 			if c.Flags().Changed(t.Name) {
 				return true, askTheorem(a, c, t, *texts[t.Name], args)
 			}
@@ -27,7 +27,7 @@ func theoremFlags(a *shell.App, c *cobra.Command) func(args []string) (asked boo
 }
 
 // askTheorem answers what a theorem answers.
-func askTheorem(a *shell.App, c *cobra.Command, t questions.Theorem, texts, args []string) error {
+func askTheorem(a *shell.App, c *cobra.Command, t account.Theorem, texts, args []string) error {
 	common := map[string]any{}
 	extra := shell.GivenFlag(c, func(name string) bool {
 		return !slices.Contains([]string{t.Name, "accountant", "relation", "delta", "json"}, name)
@@ -46,9 +46,9 @@ func askTheorem(a *shell.App, c *cobra.Command, t questions.Theorem, texts, args
 	if c.Flags().Changed("delta") {
 		common["delta"], _ = c.Flags().GetFloat64("delta")
 	}
-	cost, err := t.Ask(new(questions.Answerer), texts, common)
+	cost, err := t.Ask(new(account.Answerer), texts, common)
 	if err != nil {
 		return shell.AsUsage(err)
 	}
-	return a.Print(cost, func(w io.Writer) { printCost(w, cost, questions.Epsilon) })
+	return a.Print(cost, func(w io.Writer) { printCost(w, cost, account.Epsilon) })
 }

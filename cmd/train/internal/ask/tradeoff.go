@@ -7,13 +7,13 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/questions"
+	"dpsgd/internal/account"
 
 	"github.com/spf13/cobra"
 )
 
 func tradeoffCommand(a *shell.App) *cobra.Command {
-	q := &question{unknown: questions.Epsilon}
+	q := &question{unknown: account.Epsilon}
 	var out string
 	c := &cobra.Command{
 		Use:   "tradeoff [RUN]",
@@ -32,7 +32,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 				return err
 			}
 			a.Warn(q.warning)
-			t, err := questions.AskTradeoff(asked)
+			t, err := account.AskTradeoff(asked)
 			if err != nil {
 				return unanswered(err)
 			}
@@ -49,7 +49,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 
 // printTradeoff writes three tables: ε at δ, what a test notices, what is believed.
-func printTradeoff(w io.Writer, t *questions.Tradeoff) {
+func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	fmt.Fprintf(w, "%s releases; %s; datasets that differ by %s\n\n", shell.Count(t.Releases), t.Accountant, neighbours(t.Unit, t.Relation))
 	table := [][]string{{"δ", "ε"}}
 	for _, p := range t.Epsilons {

@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/internal/account"
 )
 
 // Comparison is what all accountants say about the same releases.
@@ -31,13 +30,13 @@ type Comparison struct {
 
 // Compared is the answer of one accountant, or its refusal.
 type Compared struct {
-	Accountant string          `json:"accountant"`
-	Epsilon    *float64        `json:"epsilon,omitempty"` // an upper bound, if not an estimate
-	Lower      *float64        `json:"lower,omitempty"`   // where the accountant has one
-	Seconds    float64         `json:"seconds"`           // of one answer by an accountant that has computed nothing before
-	Estimate   bool            `json:"estimate,omitempty"`
-	Error      string          `json:"error,omitempty"`
-	Curve      []account.Point `json:"curve,omitempty"` // ε after a number of releases
+	Accountant string   `json:"accountant"`
+	Epsilon    *float64 `json:"epsilon,omitempty"` // an upper bound, if not an estimate
+	Lower      *float64 `json:"lower,omitempty"`   // where the accountant has one
+	Seconds    float64  `json:"seconds"`           // of one answer by an accountant that has computed nothing before
+	Estimate   bool     `json:"estimate,omitempty"`
+	Error      string   `json:"error,omitempty"`
+	Curve      []Point  `json:"curve,omitempty"` // ε after a number of releases
 }
 
 // Compare asks every accountant for ε, cold, and then for a curve of that many points or, where an
@@ -117,7 +116,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 		return c, err
 	}
 	if c.Upper, err = g.Epsilon(q.Delta / max(1, q.Divisor)); err == nil && math.IsInf(c.Upper, 1) {
-		err = account.ErrInfinite
+		err = ErrInfinite
 	}
 	return c, err
 }
@@ -144,15 +143,15 @@ func (a asker) first(l *accountant.Ledger) Compared {
 func (a asker) affordable(points, entries int) int {
 	const least = 4
 	answers := 50
-	if a.name == account.PLD {
+	if a.name == PLD {
 		answers = 25
 	}
 	return min(points, max(least, answers/max(1, entries)))
 }
 
 // curve is ε over the releases of the ledger, in order. Points without an answer are left out.
-func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []account.Point {
-	var spends []account.Point
+func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []Point {
+	var spends []Point
 	total := releases.Count()
 	points = min(points, total)
 	for i := points; i >= 1 && ctx.Err() == nil; i-- {
@@ -162,7 +161,7 @@ func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points in
 			continue
 		}
 		if answer, err := a.ask(l); err == nil {
-			spends = append(spends, account.Point{Steps: steps, Epsilon: answer.Upper})
+			spends = append(spends, Point{Steps: steps, Epsilon: answer.Upper})
 		}
 	}
 	slices.Reverse(spends)

@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/internal/account"
 )
 
 // Cost is a guarantee with what it was computed from.
@@ -96,7 +95,7 @@ func (a *Answerer) ask(q Question) (Cost, *accountant.Ledger, error) {
 	if !refused(err) {
 		return c, l, err
 	}
-	for _, name := range []string{account.Exact, account.RDP, account.PLD, "zcdp", "basic"} {
+	for _, name := range []string{Exact, RDP, PLD, "zcdp", "basic"} {
 		other := q
 		if other.Accountant = name; name == q.Accountant {
 			continue
@@ -279,7 +278,7 @@ func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (ac
 		i.Upper = g.Epsilon
 	}
 	if err == nil && math.IsInf(i.Upper, 1) {
-		err = account.ErrInfinite
+		err = ErrInfinite
 	}
 	return i, err
 }

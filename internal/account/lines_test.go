@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/account"
 )
 
 // answered parses one answer.
@@ -242,7 +241,7 @@ func TestBatchReadsLedgersStrictly(t *testing.T) {
 // The ledger of a run that was extended costs the same by its entries as by its folder.
 func TestBatchCountsChoices(t *testing.T) {
 	releases := releasesOf(t, 0.1, 4, 100)
-	l, err := releases.With(account.Choice, 3)
+	l, err := releases.With(Choice, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
 )
 
@@ -73,7 +72,7 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 		t.Errorf("%s: found %+v, expected %v", one.Accountant, one, g.Epsilon)
 		return
 	}
-	if len(one.Curve) == 0 || len(one.Curve) > 9 || one.Curve[len(one.Curve)-1] != (account.Point{Steps: 90, Epsilon: g.Epsilon}) {
+	if len(one.Curve) == 0 || len(one.Curve) > 9 || one.Curve[len(one.Curve)-1] != (Point{Steps: 90, Epsilon: g.Epsilon}) {
 		t.Errorf("%s: found the curve %v, expected its end at %v", one.Accountant, one.Curve, g.Epsilon)
 	}
 	if _, bracketing := a.(accountant.IntervalAccountant); bracketing != (one.Lower != nil) || one.Lower != nil && *one.Lower > g.Epsilon {
@@ -97,7 +96,7 @@ func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
 	}
 	for _, one := range c.Accountants {
 		want := 6
-		if one.Accountant == account.PLD {
+		if one.Accountant == PLD {
 			want = 4
 		}
 		if one.Error == "" && len(one.Curve) != want {
@@ -173,7 +172,7 @@ func plots() map[string]*Comparison {
 	line := func(name string, factor float64, points ...int) Compared {
 		c := Compared{Accountant: name, Estimate: name == "gdp"}
 		for _, steps := range points {
-			c.Curve = append(c.Curve, account.Point{Steps: steps, Epsilon: factor * math.Sqrt(float64(steps))})
+			c.Curve = append(c.Curve, Point{Steps: steps, Epsilon: factor * math.Sqrt(float64(steps))})
 		}
 		return c
 	}
@@ -241,8 +240,8 @@ func TestWritePlot(t *testing.T) {
 func TestFarLinesAreOffTheChart(t *testing.T) {
 	low, high := 6.0, 11000.0
 	c := Comparison{Delta: 1e-5, Releases: 100, Accountants: []Compared{
-		{Accountant: "exact", Epsilon: &low, Curve: []account.Point{{Steps: 50, Epsilon: 4}, {Steps: 100, Epsilon: low}}},
-		{Accountant: "basic", Epsilon: &high, Curve: []account.Point{{Steps: 50, Epsilon: 5500}, {Steps: 100, Epsilon: high}}},
+		{Accountant: "exact", Epsilon: &low, Curve: []Point{{Steps: 50, Epsilon: 4}, {Steps: 100, Epsilon: low}}},
+		{Accountant: "basic", Epsilon: &high, Curve: []Point{{Steps: 50, Epsilon: 5500}, {Steps: 100, Epsilon: high}}},
 	}}
 	d := c.Chart()
 	if len(d.Lines) != 1 || d.Lines[0].Name != "exact 6.00" || d.Logarithmic || !strings.Contains(d.Subtitle, "off the chart: basic 11000.00") {

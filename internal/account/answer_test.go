@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/internal/account"
 	"dpsgd/internal/slow"
 )
 
@@ -38,7 +37,7 @@ func views(t testing.TB) []accountant.Accountant {
 	var all []accountant.Accountant
 	for _, name := range accountants.Names() {
 		for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ReplaceOne, accountant.ZeroOut} {
-			if !slow.Asked() && name == account.PLD && r != accountant.AddOrRemoveOne {
+			if !slow.Asked() && name == PLD && r != accountant.AddOrRemoveOne {
 				continue
 			}
 			if a, err := accountants.New(name, r); err == nil {
@@ -53,7 +52,7 @@ func views(t testing.TB) []accountant.Accountant {
 // over its own, coarser orders (noted in the anchors of its tests). More orders give a little less
 // and never more.
 func TestEpsilonAgainstAPeer(t *testing.T) {
-	c := answer(t, Question{View: View{Accountant: account.RDP}, Ledger: releasesOf(t, 0.04, 1.5, 2250), Delta: 1e-5})
+	c := answer(t, Question{View: View{Accountant: RDP}, Ledger: releasesOf(t, 0.04, 1.5, 2250), Delta: 1e-5})
 	if c.Epsilon > 7.3292 || c.Epsilon < 7.32 {
 		t.Errorf("found ε = %v, expected about 7.329 and not more", c.Epsilon)
 	}
@@ -115,7 +114,7 @@ func TestSolvedParametersAreTightAndSafe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{account.RDP, DefaultAccountant()} {
+	for _, name := range []string{RDP, DefaultAccountant()} {
 		for _, l := range []*accountant.Ledger{releasesOf(t, 512./60000, 1, 4688), phases} {
 			for _, size := range []int{1, 2} {
 				q := Question{View: View{Accountant: name, GroupSize: size}, Ledger: l, Epsilon: 3, Delta: 1e-5}
@@ -178,7 +177,7 @@ func TestMostSteps(t *testing.T) {
 
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	l := releasesOf(t, 0.1, 1, 10)
-	good := Question{View: View{Accountant: account.RDP}, Ledger: l, Delta: 1e-5, Epsilon: 1, Step: DPSGD(0.1, 1)}
+	good := Question{View: View{Accountant: RDP}, Ledger: l, Delta: 1e-5, Epsilon: 1, Step: DPSGD(0.1, 1)}
 	laplace, err := OneEntry(accountant.Laplace{Scale: 1}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +187,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 		spoil   func(*Question)
 		want    error
 	}{
-		"no noise":               {Epsilon, func(q *Question) { q.Ledger = releasesOf(t, 0.1, 0, 1) }, account.ErrNoGuarantee},
+		"no noise":               {Epsilon, func(q *Question) { q.Ledger = releasesOf(t, 0.1, 0, 1) }, ErrNoGuarantee},
 		"delta of 1":             {Epsilon, func(q *Question) { q.Delta = 1 }, accountant.ErrInvalid},
 		"delta of 0":             {Steps, func(q *Question) { q.Delta = 0 }, accountant.ErrInvalid},
 		"delta NaN":              {NoiseMultiplier, func(q *Question) { q.Delta = math.NaN() }, accountant.ErrInvalid},

@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/data"
-	"dpsgd/internal/account"
 )
 
 // Unknown is what a question asks for; the rest is given.
@@ -64,10 +63,10 @@ type Made struct {
 
 // DefaultAccountant answers questions that name none: the exact one where there is one.
 func DefaultAccountant() string {
-	if slices.Contains(accountants.Names(), account.Exact) {
-		return account.Exact
+	if slices.Contains(accountants.Names(), Exact) {
+		return Exact
 	}
-	return account.RDP
+	return RDP
 }
 
 // DPSGD is the event of one step: noise on the sum over a Poisson sample.

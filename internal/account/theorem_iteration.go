@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/theorems"
-	"dpsgd/internal/account"
 )
 
 // iteration is amplification by iteration.
@@ -46,7 +45,7 @@ func iteration() Theorem {
 				return Cost{}, err
 			}
 			if !q.named {
-				q.Accountant = account.RDP // of this event no more is known
+				q.Accountant = RDP // of this event no more is known
 			}
 			c, err := a.Answer(q)
 			c.Of = fmt.Sprintf("the last iterate of %d passes of %d batches", l.Passes, l.Batches)

@@ -1,4 +1,4 @@
-package questions
+package account
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
-	"dpsgd/internal/account"
 )
 
 // Lines answers a stream of questions that are JSON objects, one a line:
@@ -194,7 +193,7 @@ func (b *Lines) readReleases(o object, q *Question) error {
 		all := new(accountant.Ledger)
 		err := all.UnmarshalJSON(ledger)
 		if err == nil {
-			q.Ledger, q.Divisor, err = account.Seen(all)
+			q.Ledger, q.Divisor, err = Seen(all)
 		}
 		return err
 	case phases == nil && q.Unknown > Delta:
