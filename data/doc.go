@@ -6,10 +6,9 @@
 //
 // [Load] reads what a [Spec] names into two of [Set]:
 //
-//   - a data set that has a name, one of [Datasets]: "digits", which package digits
-//     draws from a seed; "mnist" and "fashion-mnist", IDX files packed with
-//     gzip or plain; "cifar-10", the "binary version", as the packed archive or
-//     unpacked.
+//   - a data set that has a name, one of [Datasets]: "digits", drawn from a seed; "mnist" and
+//     "fashion-mnist", IDX files packed with gzip or plain; "cifar-10", the "binary version", as the packed
+//     archive or unpacked.
 //   - a folder of a person's own pictures (Spec.Folder), which package pictures lists.
 //   - a table of a person's own, train.csv and test.csv (Spec.Table).
 //   - vectors of features that another program computed (Spec.Vectors), from files that package

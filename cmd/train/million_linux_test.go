@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"dpsgd/data/digits"
+	"dpsgd/data"
 	"dpsgd/internal/parallel"
 	"dpsgd/internal/tiny"
 )
@@ -88,7 +88,7 @@ func drawShards(t *testing.T, dir string, n int) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, part := range map[string]digits.Part{"train": digits.Train, "test": digits.Test} {
+	for name, part := range map[string]int{"train": 0, "test": 1} {
 		n := map[string]int{"train": n, "test": n / 100}[name]
 		err := parallel.Each((n+inShard-1)/inShard, func(shard int) error {
 			return drawShard(filepath.Join(dir, fmt.Sprintf("%s-%06d.tar", name, shard)), part, shard*inShard, min(n, (shard+1)*inShard))
@@ -99,7 +99,7 @@ func drawShards(t *testing.T, dir string, n int) {
 	}
 }
 
-func drawShard(path string, part digits.Part, from, to int) error {
+func drawShard(path string, part, from, to int) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -107,10 +107,10 @@ func drawShard(path string, part digits.Part, from, to int) error {
 	defer f.Close()
 	buffered := bufio.NewWriterSize(f, 1<<20)
 	w := tar.NewWriter(buffered)
-	var drawer digits.Drawer
+	var drawer data.DigitDrawer
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: new(onePool)}
-	picture := image.NewGray(image.Rect(0, 0, digits.Side, digits.Side))
+	picture := image.NewGray(image.Rect(0, 0, data.DigitSide, data.DigitSide))
 	for i := from; i < to; i++ {
 		label := drawer.Draw(picture.Pix, 1, part, i)
 		b.Reset()

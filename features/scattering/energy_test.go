@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"dpsgd/data"
-	"dpsgd/data/digits"
 )
 
 // gram adds factor·LᵀL to sum, where L is the convolution of one plane with all filters.
@@ -97,12 +96,12 @@ func shrinkage(t *testing.T, shape data.Shape, x, y []float32) float64 {
 // The share of a picture's energy that its coefficients hold is what the doc comment says, and
 // little of it is in those with two wavelets. Among 1,000 digits it is 0.692 to 0.900.
 func TestEnergyOfDigits(t *testing.T) {
-	var drawer digits.Drawer
-	shape := data.Shape{Height: digits.Side, Width: digits.Side, Channels: 1}
+	var drawer data.DigitDrawer
+	shape := data.Shape{Height: data.DigitSide, Width: data.DigitSide, Channels: 1}
 	pixels, picture := make([]uint8, shape.Values()), make([]float32, shape.Values())
-	const places = digits.Side / Step * digits.Side / Step
+	const places = data.DigitSide / Step * data.DigitSide / Step
 	for i := range 200 {
-		drawer.Draw(pixels, 1, digits.Train, i)
+		drawer.Draw(pixels, 1, 0, i)
 		for j, v := range pixels {
 			picture[j] = float32(v) / 255
 		}

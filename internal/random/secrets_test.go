@@ -27,7 +27,7 @@ const root = "../.."
 var foreign = map[string]string{
 	"checkpoints/files.go":           "names of temporary files, identifiers of data sets",
 	"data/clients_split.go":          "clients of a public data set, drawn by its seed",
-	"data/digits/digits.go":          "pictures drawn by a seed",
+	"data/digits.go":                 "pictures drawn by a seed",
 	"features/drawn.go":              "pictures drawn by a seed",
 	"features/drawn_leaves.go":       "pictures drawn by a seed",
 	"features/drawn_noise.go":        "pictures drawn by a seed",

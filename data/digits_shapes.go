@@ -1,4 +1,4 @@
-package digits
+package data
 
 // skeleton is one way to write a digit. Points lie in a box 100 wide and 140 high, y pointing down.
 // A stroke is a smooth curve through points, by index; strokes that share a point make a corner

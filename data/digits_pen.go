@@ -1,4 +1,4 @@
-package digits
+package data
 
 // Lengths are in 1/256 pixel.
 const pixel = 256
@@ -7,7 +7,7 @@ const pixel = 256
 type knot struct{ x, y, radius int }
 
 // draw fills dst with the given digit.
-func (d *Drawer) draw(dst []uint8, digit int) {
+func (d *DigitDrawer) draw(dst []uint8, digit int) {
 	forms := skeletons[digit]
 	form := &forms[d.dice.below(len(forms))]
 	d.place(form)
@@ -24,7 +24,7 @@ func (d *Drawer) draw(dst []uint8, digit int) {
 
 // place moves each point of a skeleton at random and maps the box of 100 by 140
 // to pixels: size, proportions, slant, rotation (two shears) and position vary.
-func (d *Drawer) place(form *skeleton) {
+func (d *DigitDrawer) place(form *skeleton) {
 	r := &d.dice
 	height := r.between(17*pixel, 20*pixel) / 140 // of one unit
 	width := height * r.between(85, 125) / 100
@@ -46,7 +46,7 @@ func (d *Drawer) place(form *skeleton) {
 
 // follow turns a stroke into a fine polygon: a Catmull-Rom spline through its
 // points, each bent by the field. A closed stroke is smooth where it closes.
-func (d *Drawer) follow(stroke []uint8) {
+func (d *DigitDrawer) follow(stroke []uint8) {
 	const steps = 6 // of one piece
 	d.way = d.way[:0]
 	last := len(stroke) - 1
@@ -86,7 +86,7 @@ const (
 	fieldStep = 7 * pixel
 )
 
-func (d *Drawer) drawField() {
+func (d *DigitDrawer) drawField() {
 	strength := d.dice.between(pixel, 3*pixel)
 	for i := range d.field {
 		d.field[i] = [2]int{d.dice.around(strength), d.dice.around(strength)}
@@ -95,7 +95,7 @@ func (d *Drawer) drawField() {
 
 // bend shifts a point by the field, interpolated between its four grid points
 // with weights 3t²−2t³, which has no kinks.
-func (d *Drawer) bend(k knot) knot {
+func (d *DigitDrawer) bend(k knot) knot {
 	column, across := cell(k.x)
 	row, down := cell(k.y)
 	corner := row*fieldSide + column

@@ -1,8 +1,8 @@
-package digits
+package data
 
 // line inks the pixels near the line from a to b: full inside the pen, falling to
 // nothing over one pixel around its edge. Where lines overlap the darker one counts.
-func (d *Drawer) line(a, b knot) {
+func (d *DigitDrawer) line(a, b knot) {
 	reach := max(a.radius, b.radius) + pixel/2
 	left, right := inkSpan(min(a.x, b.x)-reach, max(a.x, b.x)+reach)
 	top, bottom := inkSpan(min(a.y, b.y)-reach, max(a.y, b.y)+reach)
@@ -19,7 +19,7 @@ func (d *Drawer) line(a, b knot) {
 			// In squared distances the edge runs from (r−½)² to (r+½)², a width of 2r.
 			outer := radius + pixel/2
 			inside := outer*outer - ex*ex - ey*ey
-			if at := &d.ink[row*Side+column]; inside > 0 && *at < 255 {
+			if at := &d.ink[row*DigitSide+column]; inside > 0 && *at < 255 {
 				*at = max(*at, min(inside*255/(2*radius*pixel), 255))
 			}
 		}
@@ -28,12 +28,12 @@ func (d *Drawer) line(a, b knot) {
 
 // inkSpan returns the first and last pixel whose centre can lie between two coordinates.
 func inkSpan(low, high int) (first, last int) {
-	return max((low-pixel/2)/pixel, 0), min((high-pixel/2)/pixel, Side-1)
+	return max((low-pixel/2)/pixel, 0), min((high-pixel/2)/pixel, DigitSide-1)
 }
 
 // develop turns ink into bytes: some pens are paler than others, and every pixel
 // gets noise in a bell shape, stronger in some pictures than in others.
-func (d *Drawer) develop(dst []uint8) {
+func (d *DigitDrawer) develop(dst []uint8) {
 	strength := d.dice.between(170, 255)
 	noise := d.dice.between(2, 24) // standard deviation
 	for i, ink := range d.ink {
