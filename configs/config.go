@@ -60,8 +60,8 @@ type Size = setting.Size
 
 // PerChannel returns the normalisation constants as one mean and one standard deviation for each
 // of the given number of channels or columns.
-func (d Data) PerChannel(channels int) (mean, std []float64) {
-	return broadcast(d.Mean, channels), broadcast(d.Std, channels)
+func (d Data) PerChannel(channels int) data.Normalisation {
+	return data.Normalisation{Mean: broadcast(d.Mean, channels), Std: broadcast(d.Std, channels)}
 }
 
 // broadcast repeats a single value n times; a longer list is copied as it is.

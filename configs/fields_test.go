@@ -173,11 +173,11 @@ func TestSuggestions(t *testing.T) {
 
 func TestPerChannelRepeatsOneValue(t *testing.T) {
 	d := Data{Mean: []float64{0.5}, Std: []float64{0.1, 0.2, 0.3}}
-	mean, std := d.PerChannel(3)
-	if !reflect.DeepEqual(mean, []float64{0.5, 0.5, 0.5}) || !reflect.DeepEqual(std, d.Std) {
-		t.Errorf("PerChannel(3) = %v, %v", mean, std)
+	n := d.PerChannel(3)
+	if !reflect.DeepEqual(n.Mean, []float64{0.5, 0.5, 0.5}) || !reflect.DeepEqual(n.Std, d.Std) {
+		t.Errorf("PerChannel(3) = %v", n)
 	}
-	std[0] = 9
+	n.Std[0] = 9
 	if d.Std[0] == 9 {
 		t.Error("PerChannel shares the configuration's memory")
 	}

@@ -10,7 +10,6 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
@@ -47,7 +46,7 @@ func dataListCommand(a *shell.App) *cobra.Command {
 }
 
 func dataCheckCommand(a *shell.App) *cobra.Command {
-	var o examples.Request
+	var o setup.Request
 	var set []string
 	c := &cobra.Command{
 		Use:   "check CONFIG|PRESET|RUN",

@@ -11,7 +11,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/describe"
-	"dpsgd/internal/memory"
+	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
@@ -60,8 +60,8 @@ func printDescription(w io.Writer, d *describe.Description) {
 	printLayers(w, d)
 	printPrivacy(w, d)
 	m := d.Memory
-	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s, program %s\n", memory.Text(m.Total()),
-		memory.Text(m.Graph), memory.Text(m.Parameters), d.Data.Shape.Noun(), memory.Text(m.Examples), memory.Text(m.Program))
+	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s, program %s\n", setup.Bytes(m.Total()),
+		setup.Bytes(m.Graph), setup.Bytes(m.Parameters), d.Data.Shape.Noun(), setup.Bytes(m.Examples), setup.Bytes(m.Program))
 }
 
 func printLayers(w io.Writer, d *describe.Description) {

@@ -5,7 +5,6 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 
@@ -20,14 +19,14 @@ func commands(a *shell.App) []*cobra.Command {
 const oneRun = "one: the folder of a run, such as runs/digits-1"
 
 // open makes the predictor of a run. The caller closes the pool.
-func open(a *shell.App, run string) (*trained.Model, *predict.Predictor, *kernel.Pool, error) {
+func open(a *shell.App, run string) (*trained.Model, *trained.Predictor, *kernel.Pool, error) {
 	m, err := trained.Open(run)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	announce(a, m)
 	pool := kernel.NewPool(setup.Threads(m.Config))
-	p, err := predict.New(m, pool)
+	p, err := trained.New(m, pool)
 	if err != nil {
 		pool.Close()
 		return nil, nil, nil, err

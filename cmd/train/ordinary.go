@@ -6,9 +6,9 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/ordinary"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
@@ -20,7 +20,7 @@ func ordinaryOptions(a *shell.App, dataDir, dataFolder, runsDir, name, serve str
 	}
 	return ordinary.Options{
 		Options: run.Options{
-			Request: examples.Request{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)}, RunsDir: runsDir, Name: name, Waits: a.Waits,
+			Request: setup.Request{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)}, RunsDir: runsDir, Name: name, Waits: a.Waits,
 		},
 		Watcher: &ordinaryWatcher{Display: a.Display()},
 	}, nil

@@ -8,10 +8,10 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
@@ -133,7 +133,7 @@ func printPate(w io.Writer, r pate.Result) {
 // pateOptions shows how a run of teachers goes on.
 func pateOptions(a *shell.App) pate.Options {
 	p := &pateWatcher{Display: a.Display()}
-	return pate.Options{Options: run.Options{Request: examples.Request{Computed: computed(a)}, Warned: p.Warned, Waits: a.Waits}, Started: p.started, Progress: p.progress}
+	return pate.Options{Options: run.Options{Request: setup.Request{Computed: computed(a)}, Warned: p.Warned, Waits: a.Waits}, Started: p.started, Progress: p.progress}
 }
 
 type pateWatcher struct {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/trained"
 
 	"github.com/spf13/cobra"
@@ -47,7 +46,7 @@ With --json there is one object on a line for each picture: file, class, probabi
 			print := text(a.Out)
 			switch {
 			case a.JSON:
-				print = func(answer predict.Answer) error { return a.PrintJSON(answer) }
+				print = func(answer trained.Answer) error { return a.PrintJSON(answer) }
 			case asCSV:
 				print = lines(a.Out, m.Sees() == trained.Rows)
 			}
@@ -60,7 +59,7 @@ With --json there is one object on a line for each picture: file, class, probabi
 }
 
 // modelAnswer predicts what the arguments name.
-func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *predict.Predictor, paths []string, print func(predict.Answer) error) error {
+func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *trained.Predictor, paths []string, print func(trained.Answer) error) error {
 	if m.Sees() == trained.Rows {
 		for _, path := range paths {
 			if err := p.Table(c.Context(), path, print); err != nil {
@@ -69,7 +68,7 @@ func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *predict.Pr
 		}
 		return nil
 	}
-	files, others, err := predict.List(paths)
+	files, others, err := trained.List(paths)
 	if err != nil {
 		return err
 	}
@@ -80,8 +79,8 @@ func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *predict.Pr
 }
 
 // text prints a line for people.
-func text(w io.Writer) func(predict.Answer) error {
-	return func(answer predict.Answer) error {
+func text(w io.Writer) func(trained.Answer) error {
+	return func(answer trained.Answer) error {
 		var b bytes.Buffer
 		b.WriteString(answer.File)
 		if answer.Row > 0 {
@@ -97,10 +96,10 @@ func text(w io.Writer) func(predict.Answer) error {
 }
 
 // lines prints comma-separated values, the names of the columns first.
-func lines(w io.Writer, rows bool) func(predict.Answer) error {
+func lines(w io.Writer, rows bool) func(trained.Answer) error {
 	table := csv.NewWriter(w)
 	begun := false
-	return func(answer predict.Answer) error {
+	return func(answer trained.Answer) error {
 		heading, line := []string{"file"}, []string{answer.File}
 		if rows {
 			heading, line = append(heading, "row"), append(line, strconv.Itoa(answer.Row))

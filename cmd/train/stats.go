@@ -7,9 +7,9 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
 
 	"github.com/spf13/cobra"
@@ -65,7 +65,7 @@ func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds 
 	if err != nil {
 		return shell.AsUsage(err)
 	}
-	r, err := stats.Create(file, statsOptions(a, run.Options{Request: examples.Request{DataDir: dataDir}, RunsDir: runsDir, Name: nameOf(name)}))
+	r, err := stats.Create(file, statsOptions(a, run.Options{Request: setup.Request{DataDir: dataDir}, RunsDir: runsDir, Name: nameOf(name)}))
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds 
 }
 
 func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
-	r, err := stats.Open(dir, statsOptions(a, run.Options{Request: examples.Request{DataDir: dataDir, DataFolder: dataFolder}}))
+	r, err := stats.Open(dir, statsOptions(a, run.Options{Request: setup.Request{DataDir: dataDir, DataFolder: dataFolder}}))
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -82,7 +81,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 			for _, policy := range []clip.Policy{clip.Flat{ClipNorm: 1}, clip.PerLayer{ClipNorm: 1}, (&clip.Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.1}).WithBound(1)} {
 				for kind, set := range map[string]data.Set{"rows": rows(t, 60), "pictures": tiny.Pictures(t, 60, 1), "views": tiny.Pictures(t, 60, 1)} {
 					c := tiny.Parse(t, "model.layers="+layers)
-					m, err := setup.Model(c, set.Shape(), len(set.Classes()))
+					m, err := networkOf(c, set.Shape(), len(set.Classes()))
 					if err != nil {
 						if kind == "rows" {
 							continue // a layer for pictures
@@ -92,7 +91,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 					t.Run(fmt.Sprint(layers, engine, policy.Name(), kind), func(t *testing.T) {
 						pool := kernel.NewPool(2)
 						defer pool.Close()
-						constants := setup.Normalisation(c, set.Shape().Channels)
+						constants := c.Data.PerChannel(set.Shape().Channels)
 						batcher, err := data.NewBatcher(set, constants)
 						if err != nil {
 							t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/perexample"
@@ -82,11 +81,11 @@ func TestLayersAreClippedByThemselves(t *testing.T) {
 			for _, bound := range []float64{1e-3, 0.3, 20} {
 				t.Run(fmt.Sprint(network, engine, bound), func(t *testing.T) {
 					c := tiny.Parse(t, "model.layers="+network)
-					m, err := setup.Model(c, set.Shape(), len(set.Classes()))
+					m, err := networkOf(c, set.Shape(), len(set.Classes()))
 					if err != nil {
 						t.Fatal(err)
 					}
-					batcher, err := data.NewBatcher(set, setup.Normalisation(c, 1))
+					batcher, err := data.NewBatcher(set, c.Data.PerChannel(1))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -135,11 +134,11 @@ func TestLayersAreClippedByThemselves(t *testing.T) {
 func TestABrokenLayerSpoilsItsExample(t *testing.T) {
 	set := rows(t, 30) // whose rows 0, 7, … have gradients that are not finite
 	c := tiny.Parse(t, "model.layers=[flatten, {linear: {out_features: 5}}, tanh, {linear: {out_features: classes}}]")
-	m, err := setup.Model(c, set.Shape(), len(set.Classes()))
+	m, err := networkOf(c, set.Shape(), len(set.Classes()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	batcher, err := data.NewBatcher(set, setup.Normalisation(c, set.Shape().Channels))
+	batcher, err := data.NewBatcher(set, c.Data.PerChannel(set.Shape().Channels))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -43,11 +42,11 @@ func TestSumsAgainstFloat64(t *testing.T) {
 		"[flatten, {linear: {out_features: 60}}, tanh, {linear: {out_features: 20}}, tanh, {linear: {out_features: classes}}]",
 	} {
 		c := tiny.Parse(t, "model.layers="+network)
-		m, err := setup.Model(c, set.Shape(), len(set.Classes()))
+		m, err := networkOf(c, set.Shape(), len(set.Classes()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		batcher, err := data.NewBatcher(set, setup.Normalisation(c, 1))
+		batcher, err := data.NewBatcher(set, c.Data.PerChannel(1))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"dpsgd/clip"
+	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
@@ -32,9 +32,18 @@ type rig struct {
 	pool  *kernel.Pool
 }
 
+// networkOf declares the network of a configuration.
+func networkOf(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
+	layers, err := c.Model.Network()
+	if err != nil {
+		return nil, err
+	}
+	return model.New(layers, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}, classes, c.Training.Seed)
+}
+
 func newRig(t *testing.T, layers string, threads int) rig {
 	t.Helper()
-	m, err := setup.Model(tiny.Parse(t, layers), tiny.Pictures(t, 1, 1).Shape(), 3)
+	m, err := networkOf(tiny.Parse(t, layers), tiny.Pictures(t, 1, 1).Shape(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}

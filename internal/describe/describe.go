@@ -10,7 +10,6 @@ import (
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
@@ -29,7 +28,7 @@ type Description struct {
 	Privacy      Privacy              `json:"privacy"`
 	Curve        []account.Point      `json:"curve"`
 	CurveRDP     []account.Point      `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
-	Memory       memory.Estimate      `json:"memory"`
+	Memory       setup.Memory         `json:"memory"`
 	Engines      []compute.Assignment `json:"engines"`
 }
 
@@ -72,7 +71,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := memory.Check(c, o); err != nil {
+	if err := setup.CheckMemory(c, o); err != nil {
 		return nil, err
 	}
 	var plan *train.RunPlan // nil where gradients have no noise
@@ -130,7 +129,7 @@ func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 		d.Privacy.Relation, d.Privacy.Method = "replace the label of one", "randomised response; "+s.Method
 	}
 	var err error
-	d.Memory, err = memory.Of(c, o)
+	d.Memory, err = setup.MemoryOf(c, o)
 	return err
 }
 
@@ -184,6 +183,6 @@ func (d *Description) fillEngines(c *configs.Config, m *model.Model, o setup.Out
 		return err
 	}
 	d.Engines = g.Engines()
-	d.Memory, err = memory.Of(c, o)
+	d.Memory, err = setup.MemoryOf(c, o)
 	return err
 }

@@ -17,7 +17,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -142,7 +141,7 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 	t.Helper()
 	pool := kernel.NewPool(2)
 	defer pool.Close()
-	p, err := predict.New(m, pool)
+	p, err := trained.New(m, pool)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,6 @@ type worker struct {
 
 var _ release.Contributor = (*Clients)(nil)
 
-// maxChangeBytes limits what the changes of the clients of one call take.
-const maxChangeBytes = 64 << 20
-
 // New returns the clients of a configuration, who hold the examples of a set, for a network that sees
 // examples of the given shape. Rounds begin with the parameters of m, as they are by then.
 func New(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool *kernel.Pool) (*Clients, error) {
@@ -54,7 +51,7 @@ func New(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool
 		return nil, fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
 	dim := len(m.Values)
-	capacity := capacity(c, dim, pool.Threads())
+	capacity := setup.ClientsAtOnce(c, dim, pool.Threads())
 	f := &Clients{
 		recipe: c.Federated, own: own, begin: m.Values, pool: pool, changes: make([]float32, capacity*dim),
 		counts: make([]float32, capacity), errs: make([]error, pool.Threads()),
@@ -73,18 +70,6 @@ func New(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool
 		f.workers = append(f.workers, w)
 	}
 	return f, nil
-}
-
-// capacity is how many clients are computed in one call.
-func capacity(c *configs.Config, parameters, threads int) int {
-	return max(threads, min(c.Federated.Clients, maxChangeBytes/4/parameters))
-}
-
-// Bytes is what the clients of a run take for so many parameters: their changes, and a model, a sum and
-// a copy of it for each worker. Their graphs come on top.
-func Bytes(c *configs.Config, parameters int) float64 {
-	threads := setup.Threads(c)
-	return 4 * float64(parameters) * float64(capacity(c, parameters, threads)+3*threads)
 }
 
 // newWorker declares the network once more, with parameters of its own and the frozen ones of the

@@ -13,9 +13,9 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/release"
@@ -38,7 +38,7 @@ func (stopping) Finished(Result) {}
 
 func options(t *testing.T, w Watcher) Options {
 	t.Helper()
-	return Options{Options: run.Options{Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: w}
+	return Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: w}
 }
 
 var (

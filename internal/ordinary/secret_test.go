@@ -18,7 +18,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
@@ -428,7 +427,7 @@ func TestOtherPicturesAreRefused(t *testing.T) {
 // A run of a version in which places could follow from labels does not go on, and says why.
 func TestRunsInFoundOrderAreRefused(t *testing.T) {
 	stopped, o := fit(t, options(t, nil), 5, ofLabels...)
-	r, err := Open(stopped.Run, Options{Options: run.Options{Request: examples.Request{Given: o.Given}}, Watcher: stopping{}})
+	r, err := Open(stopped.Run, Options{Options: run.Options{Request: setup.Request{Given: o.Given}}, Watcher: stopping{}})
 	if err != nil {
 		t.Fatal(err)
 	}

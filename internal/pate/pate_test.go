@@ -17,7 +17,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
@@ -52,7 +51,7 @@ func config(t *testing.T, more ...string) *configs.Config {
 
 func options(t *testing.T) Options {
 	t.Helper()
-	return Options{Options: run.Options{Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
+	return Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
 
 func create(t *testing.T, c *configs.Config, o Options) *Run {

@@ -13,10 +13,10 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/release"
 	"dpsgd/release/answer"
 )
@@ -107,7 +107,7 @@ func (r *Run) see() error {
 	}
 	if pool, ok := r.pool.(*data.Features); ok && r.Config.Features.Any() {
 		r.mean = meanOf(pool)
-		if err := examples.Centre(seen, r.mean, r.Pool); err != nil {
+		if err := setup.Centre(seen, r.mean, r.Pool); err != nil {
 			return err
 		}
 	}

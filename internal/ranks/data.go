@@ -11,7 +11,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/setup"
@@ -65,7 +64,7 @@ func hear(g mpi.Group, what any) error {
 // Find finds the data of a run, of which this process is rank 0, and has the other ranks find theirs. Where
 // each has examples of its own, source says how many all have together, and bounds where those of each rank
 // begin, as [release.Ranks] wants it.
-func Find(g mpi.Group, c *configs.Config, r examples.Request) (source *examples.Source, bounds []int, err error) {
+func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source, bounds []int, err error) {
 	if g == nil || g.Size() == 1 {
 		source, err = r.Find(c)
 		return source, nil, err
@@ -81,7 +80,7 @@ func Find(g mpi.Group, c *configs.Config, r examples.Request) (source *examples.
 }
 
 // find finds the data of any rank.
-func find(g mpi.Group, c *configs.Config, r examples.Request) (*examples.Source, []int, error) {
+func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
 		return source, nil, err

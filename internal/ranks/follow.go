@@ -8,9 +8,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/configs"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/records"
 	"dpsgd/internal/setup"
@@ -33,7 +31,7 @@ type follower struct {
 
 // Follow does what rank 0 of the group says until that has enough. Its data is that of the request, on
 // the threads that choose returns for the configuration of rank 0. The error says which rank it is of.
-func Follow(g mpi.Group, request examples.Request, threads func(*configs.Config) int) error {
+func Follow(g mpi.Group, request setup.Request, threads func(*configs.Config) int) error {
 	f := &follower{group: g}
 	err := f.follow(request, threads)
 	if f.work.Pool != nil {
@@ -45,7 +43,7 @@ func Follow(g mpi.Group, request examples.Request, threads func(*configs.Config)
 	return nil
 }
 
-func (f *follower) follow(request examples.Request, threads func(*configs.Config) int) error {
+func (f *follower) follow(request setup.Request, threads func(*configs.Config) int) error {
 	if err := f.prepare(request, threads); err != nil {
 		return err
 	}
@@ -75,7 +73,7 @@ func (f *follower) follow(request examples.Request, threads func(*configs.Config
 }
 
 // prepare declares what the records of this rank's parts contribute.
-func (f *follower) prepare(request examples.Request, threads func(*configs.Config) int) error {
+func (f *follower) prepare(request setup.Request, threads func(*configs.Config) int) error {
 	var first call
 	if err := hear(f.group, &first); err != nil {
 		return err
@@ -87,10 +85,10 @@ func (f *follower) prepare(request examples.Request, threads func(*configs.Confi
 	if err != nil {
 		return err
 	}
-	if err := request.Fit(c, memory.Check); err != nil {
+	if err := request.Fit(c, setup.CheckMemory); err != nil {
 		return err
 	}
-	var source *examples.Source
+	var source *setup.Source
 	if source, f.bounds, err = find(f.group, c, request); err != nil {
 		return err
 	}
@@ -143,7 +141,7 @@ func (f *follower) centre(length int) error {
 	if err := f.group.Broadcast(bytesOf(mean)); err != nil {
 		return err
 	}
-	return examples.Centre(f.work.Examples, mean, f.work.Pool)
+	return setup.Centre(f.work.Examples, mean, f.work.Pool)
 }
 
 // step adds up this rank's part of a step.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/mpi"
+	"dpsgd/internal/setup"
 	"dpsgd/release"
 )
 
@@ -25,7 +25,7 @@ type Leader struct {
 
 // Run is rank 0's side of the run that all ranks carry out.
 type Run struct {
-	Source     *examples.Source
+	Source     *setup.Source
 	Train      data.Set // as the network sees it
 	Own        []int    // bounds of the examples of each rank, as [Find] says; nil where all have all
 	Parameters []float32

@@ -17,9 +17,9 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 )
 
 // Orders are what rank 0 tells the others ahead of the first step, once it has its plan.
@@ -37,7 +37,7 @@ type Orders struct {
 
 // sign adds to the orders what other ranks have to find too: the training examples of a source, as the
 // network sees them. Bounds are those of examples that each rank has of its own.
-func (o *Orders) sign(source *examples.Source, train data.Set, bounds []int, pool *kernel.Pool) error {
+func (o *Orders) sign(source *setup.Source, train data.Set, bounds []int, pool *kernel.Pool) error {
 	salt := make([]uint64, 4)
 	random.New().Fill(salt)
 	o.Salt = bytesOf(salt)
@@ -50,7 +50,7 @@ func (o *Orders) sign(source *examples.Source, train data.Set, bounds []int, poo
 }
 
 // sameData refuses data that are not those of rank 0.
-func (o Orders) sameData(source *examples.Source, train data.Set, pool *kernel.Pool) error {
+func (o Orders) sameData(source *setup.Source, train data.Set, pool *kernel.Pool) error {
 	found, err := fingerprint(source.Own, train, o.Salt, pool)
 	if err == nil && !bytes.Equal(found, o.Data) {
 		err = fmt.Errorf("ranks: found other training examples (%d of %v) than rank 0, expected the same files on every machine", train.Len(), train.Shape())

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/mpi/mpitest"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -31,7 +31,7 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 		return m
 	}
 	same := func([]uint8, []uint8) {}
-	mine := &examples.Source{Own: [][]int{{0, 1}, {2}}}
+	mine := &setup.Source{Own: [][]int{{0, 1}, {2}}}
 	var o Orders
 	if err := o.sign(mine, set(same), nil, nil); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 	for name, err := range map[string]error{
 		"a pixel":  o.sameData(mine, set(func(p, _ []uint8) { p[100]++ }), nil),
 		"a label":  o.sameData(mine, set(func(_, l []uint8) { l[19] = 1 }), nil),
-		"an owner": o.sameData(&examples.Source{Own: [][]int{{0}, {1, 2}}}, set(same), nil),
+		"an owner": o.sameData(&setup.Source{Own: [][]int{{0}, {1, 2}}}, set(same), nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "other training examples") {
 			t.Errorf("%s differs: error is %v, expected one about other examples", name, err)
@@ -102,7 +102,7 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 }
 
 // alone is the source of examples that belong to nobody.
-var alone examples.Source
+var alone setup.Source
 
 // Where each rank has examples of its own, one that two ranks have is refused with their numbers: whatever
 // its label there, and wherever it lies. One that a rank has twice is two records, as in one process.

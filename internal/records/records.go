@@ -7,7 +7,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/federated"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/people"
@@ -28,7 +27,7 @@ type Records struct {
 // Work is what contributions are computed from.
 type Work struct {
 	Model    *model.Model
-	Source   *examples.Source
+	Source   *setup.Source
 	Examples *data.Split // as the network sees them
 	Policy   clip.Policy
 	Physical int            // examples in a physical batch

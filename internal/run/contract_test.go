@@ -15,12 +15,11 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/ordinary"
 	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 )
@@ -129,7 +128,7 @@ func each(t *testing.T, kinds []kind, contract func(t *testing.T, o run.Options,
 	t.Helper()
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
-			o := run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Request: examples.Request{Given: tiny.Source(t, tiny.Examples)}}
+			o := run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}}
 			contract(t, o, func(dir string, stepped func(), set ...string) (carried, error) {
 				o.Waits = waits
 				cadence := []string{"run.checkpoint_every=1", "training.evaluate_every=1"}
@@ -296,7 +295,7 @@ func TestStopEndsWaiting(t *testing.T) {
 // What the machine has too little memory for is refused before there is a folder.
 func TestMemoryIsRefused(t *testing.T) {
 	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
-		if _, err := start("", nothing, "performance.max_memory=1 MiB"); !errors.Is(err, memory.ErrTooLarge) || folder.HoldsAny(o.RunsDir) {
+		if _, err := start("", nothing, "performance.max_memory=1 MiB"); !errors.Is(err, setup.ErrTooLarge) || folder.HoldsAny(o.RunsDir) {
 			t.Errorf("found %v, expected too little memory and no folder", err)
 		}
 	})

@@ -14,16 +14,14 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 )
 
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
-	examples.Request
+	setup.Request
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
 	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
@@ -34,8 +32,8 @@ type Options struct {
 	Apart   bool
 	Threads int // in place of what the configuration says; 0 is what it says
 	// Find finds the examples; nil is that of the request.
-	Find func(*configs.Config, examples.Request) (*examples.Source, error)
-	// Fits refuses what the machine has too little memory for; nil is memory.Check.
+	Find func(*configs.Config, setup.Request) (*setup.Source, error)
+	// Fits refuses what the machine has too little memory for; nil is [setup.CheckMemory].
 	Fits   func(*configs.Config, setup.Outline) error
 	Warned func(message string) // nil tells nobody
 	// Waits is told in one line that the run waits for a person to mend something, such as a disk
@@ -50,7 +48,7 @@ func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
 // Located is the request with the folder that features are kept in: below that with the ledger of data
 // sets.
-func (o Options) Located() examples.Request {
+func (o Options) Located() setup.Request {
 	o.Request.Features = cmp.Or(o.Request.Features, filepath.Join(o.registry(), folder.Features))
 	return o.Request
 }
@@ -59,7 +57,7 @@ func (o Options) Located() examples.Request {
 type Run struct {
 	Dir        string // the run's folder; "" before it is made
 	Config     *configs.Config
-	Source     *examples.Source
+	Source     *setup.Source
 	Examples   *data.Split // as the network sees them: those of the source, or features of them
 	Pool       *kernel.Pool
 	Books      *books.Books                 // nil where nothing is promised, and before the folder is made
@@ -148,14 +146,14 @@ func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) 
 	request := o.Located()
 	fits := o.Fits
 	if fits == nil {
-		fits = memory.Check
+		fits = setup.CheckMemory
 	}
 	if err := request.Fit(c, fits); err != nil {
 		return job, nil, err
 	}
 	find := o.Find
 	if find == nil {
-		find = func(c *configs.Config, request examples.Request) (*examples.Source, error) { return request.Find(c) }
+		find = func(c *configs.Config, request setup.Request) (*setup.Source, error) { return request.Find(c) }
 	}
 	source, err := find(c, request)
 	if err != nil {

@@ -1,4 +1,7 @@
-// Package setup makes what a configuration names: data, network, update rule.
+// Package setup makes what a configuration names: the data set, wherever it lies now, with its features,
+// the network, the update rule. It estimates the memory that these take, and refuses what the machine does
+// not have before any of it is taken: a process that asks for more than there is is not told so; the
+// system stands still, or kills it.
 package setup
 
 import (
@@ -40,8 +43,7 @@ func Normalisation(c *configs.Config, channels int) data.Normalisation {
 	if SeesFeatures(c) {
 		return data.Normalisation{}
 	}
-	mean, std := c.Data.PerChannel(channels)
-	return data.Normalisation{Mean: mean, Std: std}
+	return c.Data.PerChannel(channels)
 }
 
 // Threads is the configured number, or one for each core.
@@ -50,6 +52,12 @@ func Threads(c *configs.Config) int {
 		return c.Performance.Threads
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// ClientsAtOnce is how many clients' changes, of so many parameters, are computed in one call.
+func ClientsAtOnce(c *configs.Config, parameters, threads int) int {
+	const most = 64 << 20 // bytes of changes
+	return max(threads, min(c.Federated.Clients, most/4/parameters))
 }
 
 // Slots is how many values the configured update rule and average keep for each parameter.

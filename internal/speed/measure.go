@@ -10,7 +10,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -47,7 +46,7 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := memory.Check(c, o); err != nil {
+	if err := setup.CheckMemory(c, o); err != nil {
 		return nil, err
 	}
 	b := &bench{pictures: benchPictures, physical: min(c.Training.PhysicalBatchSize, c.Training.BatchSize)}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dpsgd/configs"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 )
@@ -24,21 +23,21 @@ type Request struct {
 
 // Plan is what a run would do on many ranks. Times are milliseconds.
 type Plan struct {
-	Network     string          `json:"network"` // "layers" for one that has no name
-	Ranks       int             `json:"ranks"`
-	Threads     int             `json:"threads"` // of each rank
-	BitsASecond float64         `json:"bits_per_second"`
-	LatencyMS   float64         `json:"latency_ms"`
-	Parameters  int             `json:"parameters"`
-	Batch       float64         `json:"expected_batch_size"`
-	Steps       int             `json:"steps"`
-	Measured    Measured        `json:"measured"`
-	Parts       []PartMS        `json:"parts"`   // of a step on so many ranks
-	Rows        []Row           `json:"rows"`    // for other numbers of ranks, that of the question among them
-	Batches     []Row           `json:"batches"` // for larger batches on so many ranks
-	Limits      Limits          `json:"limits"`
-	Memory      memory.Estimate `json:"memory"`          // of each rank
-	Messages    float64         `json:"memory_messages"` // that what is sent takes beside it, in bytes
+	Network     string       `json:"network"` // "layers" for one that has no name
+	Ranks       int          `json:"ranks"`
+	Threads     int          `json:"threads"` // of each rank
+	BitsASecond float64      `json:"bits_per_second"`
+	LatencyMS   float64      `json:"latency_ms"`
+	Parameters  int          `json:"parameters"`
+	Batch       float64      `json:"expected_batch_size"`
+	Steps       int          `json:"steps"`
+	Measured    Measured     `json:"measured"`
+	Parts       []PartMS     `json:"parts"`   // of a step on so many ranks
+	Rows        []Row        `json:"rows"`    // for other numbers of ranks, that of the question among them
+	Batches     []Row        `json:"batches"` // for larger batches on so many ranks
+	Limits      Limits       `json:"limits"`
+	Memory      setup.Memory `json:"memory"`          // of each rank
+	Messages    float64      `json:"memory_messages"` // that what is sent takes beside it, in bytes
 }
 
 // Measured is a [Machine] in milliseconds.
@@ -89,7 +88,7 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	if c.Federated.Any() {
 		return nil, fmt.Errorf("%w: found federated.clients %d, expected a configuration for `train run`: clients of a federated run share no step", setup.ErrPlan, c.Federated.Clients)
 	}
-	if err := memory.Check(c, o); err != nil {
+	if err := setup.CheckMemory(c, o); err != nil {
 		return nil, err
 	}
 	plan, err := train.NewPlan(c, setup.Records(c, o))
@@ -112,7 +111,7 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	}
 	job := jobOf(c, plan, values)
 	p.fill(job, m, r.Network, plan.Records)
-	p.Memory, err = memory.Of(c, o)
+	p.Memory, err = setup.MemoryOf(c, o)
 	return p, err
 }
 

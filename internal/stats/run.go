@@ -18,7 +18,6 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
@@ -80,7 +79,7 @@ func Open(dir string, o Options) (*Run, error) {
 
 // common are those that every kind of run has.
 func (o Options) common() run.Options {
-	o.Fits = memory.CheckExamples
+	o.Fits = setup.CheckMemoryOfExamples
 	return o.Options
 }
 

@@ -15,7 +15,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
@@ -24,7 +23,7 @@ import (
 
 // given are the options of a run on examples that are there.
 func given(source *data.Split) Options {
-	return Options{Options: run.Options{Request: examples.Request{Given: source}}}
+	return Options{Options: run.Options{Request: setup.Request{Given: source}}}
 }
 
 func named(runs, name string, source *data.Split) Options {

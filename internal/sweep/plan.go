@@ -10,7 +10,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
-	"dpsgd/internal/memory"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 )
@@ -54,7 +53,7 @@ func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (
 	if err != nil {
 		return planned{}, err
 	}
-	if err := memory.Check(t.Config, o); err != nil {
+	if err := setup.CheckMemory(t.Config, o); err != nil {
 		return planned{}, err
 	}
 	plan, err := train.NewPlan(t.Config, setup.Records(t.Config, o))

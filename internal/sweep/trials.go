@@ -12,7 +12,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -244,7 +243,7 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 		return s.source, nil
 	}
 	s.source = nil // let go of one set before reading another
-	source, err := examples.Request{DataDir: s.options.DataDir}.Read(c)
+	source, err := setup.Request{DataDir: s.options.DataDir}.Read(c)
 	if err == nil {
 		err = source.Check(func(int, int) {})
 	}

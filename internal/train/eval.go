@@ -11,7 +11,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
@@ -57,7 +56,7 @@ func Examine(dir string, o Options) (score.Examination, error) {
 type tested struct {
 	dir       string
 	config    *configs.Config
-	source    *examples.Source
+	source    *setup.Source
 	spent     account.Spent
 	warning   string
 	seen      *data.Split // as the network sees them
@@ -127,7 +126,7 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 		return err
 	}
 	if mean != nil {
-		if err := examples.Centre(seen, mean, t.pool); err != nil {
+		if err := setup.Centre(seen, mean, t.pool); err != nil {
 			return err
 		}
 	}

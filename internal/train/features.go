@@ -9,7 +9,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
@@ -95,7 +94,7 @@ func (r *Run) centre() error {
 			return err
 		}
 	}
-	return examples.Centre(r.Examples, f.mean, r.Pool)
+	return setup.Centre(r.Examples, f.mean, r.Pool)
 }
 
 // releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.

@@ -11,7 +11,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/examples"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/ranks"
@@ -60,7 +59,7 @@ type Options struct {
 // common are those that every kind of run has.
 func (o Options) common() run.Options {
 	c := run.Options{
-		Request: examples.Request{DataDir: o.DataDir, DataFolder: o.DataFolder, Given: o.Source, Computed: o.Computed},
+		Request: setup.Request{DataDir: o.DataDir, DataFolder: o.DataFolder, Given: o.Source, Computed: o.Computed},
 		RunsDir: o.RunsDir, Name: o.Name, Folder: o.Folder, Registry: o.Registry, Apart: o.Apart, Threads: o.Threads, Waits: o.Waits,
 	}
 	if o.Watcher != nil {
@@ -70,7 +69,7 @@ func (o Options) common() run.Options {
 }
 
 // examples says where the examples lie and features are kept.
-func (o Options) examples() examples.Request { return o.common().Located() }
+func (o Options) examples() setup.Request { return o.common().Located() }
 
 // accountants are the configured ones, under a relation.
 func (o Options) accountants(c *configs.Config, relation accountant.Relation) (account.Accountants, error) {
@@ -146,7 +145,7 @@ func reopen(dir string, o Options) (*Run, error) {
 // found are the options of a run whose ranks find the examples together.
 func (r *Run) found(o Options) run.Options {
 	common := o.common()
-	common.Find = func(c *configs.Config, request examples.Request) (source *examples.Source, err error) {
+	common.Find = func(c *configs.Config, request setup.Request) (source *setup.Source, err error) {
 		source, r.together.bounds, err = ranks.Find(o.Group, c, request)
 		return source, err
 	}

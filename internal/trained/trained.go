@@ -1,5 +1,6 @@
 // Package trained opens the model of a run that has ended without the data of the run: to predict
-// with it, to export it, to describe it.
+// with it, to export it, to describe it. Pictures and rows that it predicts are read, resized, normalised and
+// turned into features exactly as the training examples were.
 package trained
 
 import (

@@ -16,7 +16,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/data"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/trained"
 )
 
@@ -38,15 +37,15 @@ var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index
 // predictionServer answers requests.
 type predictionServer struct {
 	model *trained.Model
-	turn  chan *predict.Predictor // holds the predictor while nobody uses it
+	turn  chan *trained.Predictor // holds the predictor while nobody uses it
 }
 
 // Predictions returns the handler for a model of pictures; any other is an error.
-func Predictions(m *trained.Model, p *predict.Predictor) (http.Handler, error) {
+func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	if m.Sees() != trained.Pictures {
-		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", predict.ErrInput, m.Dir)
+		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", trained.ErrInput, m.Dir)
 	}
-	s := &predictionServer{m, make(chan *predict.Predictor, 1)}
+	s := &predictionServer{m, make(chan *trained.Predictor, 1)}
 	s.turn <- p
 	static, err := fs.Sub(predictionFiles, "page")
 	if err != nil {

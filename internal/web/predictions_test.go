@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/random"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny/tinyrun"
@@ -24,14 +23,14 @@ import (
 )
 
 // open makes a handler, and a second predictor of the same model.
-func open(t testing.TB) (http.Handler, *predict.Predictor) {
+func open(t testing.TB) (http.Handler, *trained.Predictor) {
 	t.Helper()
 	h, p, _ := opened(t)
 	return h, p
 }
 
 // opened also returns the model.
-func opened(t testing.TB) (http.Handler, *predict.Predictor, *trained.Model) {
+func opened(t testing.TB) (http.Handler, *trained.Predictor, *trained.Model) {
 	t.Helper()
 	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	m, err := trained.Open(run)
@@ -40,9 +39,9 @@ func opened(t testing.TB) (http.Handler, *predict.Predictor, *trained.Model) {
 	}
 	pool := kernel.NewPool(1)
 	t.Cleanup(pool.Close)
-	var both [2]*predict.Predictor
+	var both [2]*trained.Predictor
 	for i := range both {
-		if both[i], err = predict.New(m, pool); err != nil {
+		if both[i], err = trained.New(m, pool); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/memory"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/speed"
 
 	"github.com/spf13/cobra"
@@ -113,8 +113,8 @@ func print(w io.Writer, p *speed.Plan, f flags) {
 	printRows(w, p)
 	printBatches(w, p)
 	total := p.Memory.Total() + p.Messages
-	fmt.Fprintf(w, "\nmemory    about %s a rank: graph %s, parameters %s, examples %s\n", memory.Text(total),
-		memory.Text(p.Memory.Graph), memory.Text(p.Memory.Parameters+p.Messages), memory.Text(p.Memory.Examples))
+	fmt.Fprintf(w, "\nmemory    about %s a rank: graph %s, parameters %s, examples %s\n", setup.Bytes(total),
+		setup.Bytes(p.Memory.Graph), setup.Bytes(p.Memory.Parameters+p.Messages), setup.Bytes(p.Memory.Examples))
 }
 
 // printMeasured writes the parts of a step on this machine.

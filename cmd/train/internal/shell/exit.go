@@ -15,12 +15,11 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/memory"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
+	"dpsgd/internal/trained"
 	"dpsgd/internal/web"
 )
 
@@ -55,7 +54,7 @@ var exits = []struct {
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
 	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, run.ErrUntrained}},
-	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, memory.ErrTooLarge, predict.ErrInput, exchange.ErrTarget, web.ErrAddress}},
+	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, setup.ErrTooLarge, trained.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }

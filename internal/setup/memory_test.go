@@ -1,4 +1,4 @@
-package memory
+package setup
 
 import (
 	"errors"
@@ -9,17 +9,16 @@ import (
 	"testing"
 
 	"dpsgd/configs"
-	"dpsgd/internal/setup"
 )
 
 // config is a preset with keys overridden.
-func config(t *testing.T, preset string, set ...string) (*configs.Config, setup.Outline) {
+func config(t *testing.T, preset string, set ...string) (*configs.Config, Outline) {
 	t.Helper()
 	c, err := configs.Load(preset, set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := setup.OutlineOf(c, 60_000)
+	o, err := OutlineOf(c, 60_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +42,13 @@ func TestCheckRefusesBeforeAnythingIsTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := setup.OutlineOf(c, 0)
+			o, err := OutlineOf(c, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err = Check(c, o)
+			err = CheckMemory(c, o)
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), test.advice) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("found %v, expected one line with %q", err, test.advice)
@@ -66,16 +65,16 @@ func TestCheckKnowsTheLimit(t *testing.T) {
 	defer func(f func() float64) { available = f }(available)
 	available = func() float64 { return 64 << 20 }
 	c, o := config(t, "digits")
-	if err := Check(c, o); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most the 64 MiB that are free") {
+	if err := CheckMemory(c, o); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most the 64 MiB that are free") {
 		t.Errorf("on a machine with 64 MiB: found %v", err)
 	}
 	c, o = config(t, "digits", "performance.max_memory=1GiB")
-	if err := Check(c, o); err != nil {
+	if err := CheckMemory(c, o); err != nil {
 		t.Errorf("with a limit of its own: %v", err)
 	}
 	available = func() float64 { return math.Inf(1) }
 	c, o = config(t, "digits", "performance.max_memory=10MB")
-	if err := Check(c, o); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most the 10 MiB of performance.max_memory") {
+	if err := CheckMemory(c, o); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most the 10 MiB of performance.max_memory") {
 		t.Errorf("with too small a limit: found %v", err)
 	}
 }
@@ -88,11 +87,11 @@ func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
 		o.Examples = map[bool]int{true: 60_000, false: o.Examples}[preset != "digits"]
 		if preset == "digits" {
 			var err error
-			if o, err = setup.OutlineOf(c, 0); err != nil {
+			if o, err = OutlineOf(c, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
-		e, err := Of(c, o)
+		e, err := MemoryOf(c, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package memory
+package setup
 
 import (
 	"errors"
@@ -7,16 +7,14 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/compute"
-	"dpsgd/internal/federated"
-	"dpsgd/internal/setup"
 	"dpsgd/model"
 )
 
 // ErrTooLarge: a configuration needs more memory than there is.
 var ErrTooLarge = errors.New("train: too little memory")
 
-// Estimate is what training takes at its peak, in whole bytes, without anything being taken.
-type Estimate struct {
+// Memory is what training takes at its peak, in whole bytes, without anything being taken.
+type Memory struct {
 	Graph      float64 `json:"graph"`      // the buffers of a physical batch, of predictions, and of gradients that workers form
 	Parameters float64 `json:"parameters"` // parameters, their sums, the memory of the update rule, and copies for saving
 	Examples   float64 `json:"examples"`   // and their features, with what reading them leaves behind
@@ -27,7 +25,7 @@ type Estimate struct {
 }
 
 // Total is the sum of the parts.
-func (e Estimate) Total() float64 { return e.Graph + e.Parameters + e.Examples + e.Program }
+func (e Memory) Total() float64 { return e.Graph + e.Parameters + e.Examples + e.Program }
 
 // Sizes of values, in bytes.
 const (
@@ -39,27 +37,27 @@ const (
 // program is what the smallest run takes: code, the runtime, and garbage not collected yet.
 const program = 48 << 20
 
-// Of estimates what training on such examples takes.
-func Of(c *configs.Config, o setup.Outline) (Estimate, error) { return of(c, o, Pictures(c, o)) }
+// MemoryOf estimates what training on such examples takes.
+func MemoryOf(c *configs.Config, o Outline) (Memory, error) { return of(c, o, PicturesHeld(c, o)) }
 
-// of is Of with so many bytes of pictures in memory.
-func of(c *configs.Config, o setup.Outline, held int64) (Estimate, error) {
-	e := Estimate{Program: program, Examples: math.Ceil(examples(c, o, held)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
-	m, err := setup.Sketch(c, o.Shape, o.Classes)
+// of is [MemoryOf] with so many bytes of pictures in memory.
+func of(c *configs.Config, o Outline, held int64) (Memory, error) {
+	e := Memory{Program: program, Examples: math.Ceil(examples(c, o, held)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
+	m, err := Sketch(c, o.Shape, o.Classes)
 	if err != nil {
 		return e, err
 	}
-	views, err := setup.Views(c, o.Shape)
+	views, err := Views(c, o.Shape)
 	if err != nil {
 		return e, err
 	}
-	s, err := compute.NewSketch(m, views, e.batch, c.Performance.Engine, setup.Threads(c))
+	s, err := compute.NewSketch(m, views, e.batch, c.Performance.Engine, Threads(c))
 	if err != nil {
 		return e, err
 	}
 	e.Graph = math.Ceil(max(s.Choosing, s.Training+s.Prediction+s.Formed))
 	trained, frozen := m.Sizes()
-	slots, err := setup.Slots(c)
+	slots, err := Slots(c)
 	if err != nil {
 		return e, err
 	}
@@ -67,7 +65,9 @@ func of(c *configs.Config, o setup.Outline, held int64) (Estimate, error) {
 	perValue := float64(float32Bytes*(4+slots) + float64Bytes)
 	e.Parameters = perValue*float64(trained) + 2*float32Bytes*float64(frozen)
 	if c.Federated.Any() && trained > 0 {
-		e.Parameters += federated.Bytes(c, trained)
+		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on top.
+		threads := Threads(c)
+		e.Parameters += float32Bytes * float64(trained) * float64(ClientsAtOnce(c, trained, threads)+3*threads)
 	}
 	for _, l := range m.Layers() {
 		if l.Parameters >= e.largest.Parameters && l.Parameters > 0 {
@@ -82,7 +82,7 @@ func of(c *configs.Config, o setup.Outline, held int64) (Estimate, error) {
 
 // examples is what the data set takes, and its features. While it is read, files and what becomes
 // of them are there together, but for pictures that are read when they are needed.
-func examples(c *configs.Config, o setup.Outline, held int64) float64 {
+func examples(c *configs.Config, o Outline, held int64) float64 {
 	n := float64(o.Examples) + float64(o.Tests)
 	stored := float64(o.Shape.Bytes())
 	if c.Data.Vectors != "" {
@@ -104,33 +104,33 @@ func examples(c *configs.Config, o setup.Outline, held int64) float64 {
 	return bytes
 }
 
-// Check refuses a configuration that needs more than performance.max_memory, or than the machine
+// CheckMemory refuses a configuration that needs more than performance.max_memory, or than the machine
 // has free. It takes next to nothing itself. What cannot be estimated, because it does not fit
 // together, is left to whoever makes it, who says what is wrong.
-func Check(c *configs.Config, o setup.Outline) error {
-	e, err := Of(c, o)
+func CheckMemory(c *configs.Config, o Outline) error {
+	e, err := MemoryOf(c, o)
 	if err != nil {
 		return nil
 	}
 	return e.check(c)
 }
 
-// CheckExamples is Check for a program that trains nothing: it needs the examples as they are.
-func CheckExamples(c *configs.Config, o setup.Outline) error {
-	return Estimate{Program: program, Examples: math.Ceil(examples(c, o, Pictures(c, o)))}.check(c)
+// CheckMemoryOfExamples is [CheckMemory] for a program that trains nothing: it needs the examples as they are.
+func CheckMemoryOfExamples(c *configs.Config, o Outline) error {
+	return Memory{Program: program, Examples: math.Ceil(examples(c, o, PicturesHeld(c, o)))}.check(c)
 }
 
-func (e Estimate) check(c *configs.Config) error {
+func (e Memory) check(c *configs.Config) error {
 	limit, whose := limitOf(c)
 	if e.Total() <= limit {
 		return nil
 	}
 	return fmt.Errorf("%w: the configuration needs about %s (graph %s, parameters %s, examples %s), expected at most the %s %s; %s", ErrTooLarge,
-		Text(e.Total()), Text(e.Graph), Text(e.Parameters), Text(e.Examples), Text(limit), whose, e.advice(c, limit))
+		Bytes(e.Total()), Bytes(e.Graph), Bytes(e.Parameters), Bytes(e.Examples), Bytes(limit), whose, e.advice(c, limit))
 }
 
 // advice is what to change: where most of the memory goes, or what is too much alone.
-func (e Estimate) advice(c *configs.Config, limit float64) string {
+func (e Memory) advice(c *configs.Config, limit float64) string {
 	switch most := max(e.Graph, e.Parameters, e.Examples); {
 	case most == e.Parameters, most == e.Graph && (e.batch == 1 || e.Parameters > limit):
 		return fmt.Sprintf("choose a smaller network: layer %s (%s) has %d parameters and an output of %v", e.largest.Name, e.largest.Kind, e.largest.Parameters, e.largest.Output)
@@ -142,8 +142,8 @@ func (e Estimate) advice(c *configs.Config, limit float64) string {
 	return "choose fewer or smaller examples"
 }
 
-// Text writes a size for people.
-func Text(bytes float64) string {
+// Bytes writes a size for people.
+func Bytes(bytes float64) string {
 	switch {
 	case bytes >= 1<<40:
 		return fmt.Sprintf("%.1f TiB", bytes/(1<<40))

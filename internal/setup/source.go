@@ -1,4 +1,4 @@
-package examples
+package setup
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/people"
-	"dpsgd/internal/setup"
 )
 
 // Source is a data set: described in any case, and read where it has to be.
 type Source struct {
-	setup.Outline
+	Outline
 	Own     [][]int // the training examples of each person; nil where the configuration does not ask
 	request Request
 	config  *configs.Config
@@ -26,14 +25,14 @@ type Source struct {
 func (r Request) Find(c *configs.Config) (*Source, error) {
 	if set := data.Find(c.Data.Name); r.Given == nil && set != nil && c.Features.Any() {
 		if kept := features.Cached(c.Features.Recipe, set, r.Features); kept != nil {
-			return &Source{Outline: setup.OutlineOfNamed(set), request: r, config: c, kept: kept}, nil
+			return &Source{Outline: OutlineOfNamed(set), request: r, config: c, kept: kept}, nil
 		}
 	}
 	read, err := r.Read(c)
 	if err != nil {
 		return nil, err
 	}
-	source := &Source{Outline: setup.OutlineOfSource(read), request: r, config: c, read: read}
+	source := &Source{Outline: OutlineOfSource(read), request: r, config: c, read: read}
 	if c.Privacy.Unit == configs.UnitPerson {
 		err = source.findPersons()
 	}
@@ -47,7 +46,7 @@ func (s *Source) findPersons() error {
 		return err
 	}
 	if len(owners) != s.Examples {
-		return fmt.Errorf("%w: found the owners of %d training examples, expected those of %d", setup.ErrPlan, len(owners), s.Examples)
+		return fmt.Errorf("%w: found the owners of %d training examples, expected those of %d", ErrPlan, len(owners), s.Examples)
 	}
 	s.Own = people.Of(owners, s.config.Privacy.ExamplesPerPerson, s.config.Training.Seed)
 	s.People = len(s.Own)
@@ -106,7 +105,7 @@ func Centre(rows *data.Split, mean []float32, pool *kernel.Pool) error {
 	for _, set := range []data.Set{rows.Train, rows.Test} {
 		rows, ok := set.(*data.Features)
 		if !ok || rows.Shape().Values() != len(mean) {
-			return fmt.Errorf("%w: the mean of features has %d values, expected %d", setup.ErrPlan, len(mean), set.Shape().Values())
+			return fmt.Errorf("%w: the mean of features has %d values, expected %d", ErrPlan, len(mean), set.Shape().Values())
 		}
 		if err := features.Centre(rows, mean, pool); err != nil {
 			return err

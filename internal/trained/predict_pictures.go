@@ -1,4 +1,4 @@
-package predict
+package trained
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/data/pictures"
-	"dpsgd/internal/trained"
 )
 
 // chunk is how many examples are read before they are predicted together.
@@ -70,7 +69,7 @@ func below(folder string, others pictures.Others) (found []string, err error) {
 // does not keep the others from being predicted: it is in the error, which then matches
 // data.ErrInvalid.
 func (p *Predictor) Pictures(ctx context.Context, files []string, visit func(Answer) error) error {
-	if p.model.Sees() != trained.Pictures {
+	if p.model.Sees() != Pictures {
 		return p.refuse("pictures")
 	}
 	var broken []error
@@ -139,7 +138,7 @@ func (p *Predictor) pixels(pixels []uint8, n int) ([][]float32, error) {
 // One predicts a picture of at most so many pixels. What is wrong with the picture matches
 // data.ErrInvalid.
 func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, error) {
-	if p.model.Sees() != trained.Pictures {
+	if p.model.Sees() != Pictures {
 		return Answer{}, p.refuse("pictures")
 	}
 	pixels := make([]uint8, p.model.Data.Shape.Values())
@@ -167,10 +166,10 @@ func summary(broken []error) error {
 
 // refuse says what the model sees instead.
 func (p *Predictor) refuse(found string) error {
-	what := map[trained.Kind]string{
-		trained.Pictures: "pictures",
-		trained.Rows:     "a table, one .csv file with the columns that the run was trained on",
-		trained.Vectors:  "nothing here: it was trained on vectors that another program computed; export it, and feed it where these are computed",
+	what := map[Kind]string{
+		Pictures: "pictures",
+		Rows:     "a table, one .csv file with the columns that the run was trained on",
+		Vectors:  "nothing here: it was trained on vectors that another program computed; export it, and feed it where these are computed",
 	}[p.model.Sees()]
 	return fmt.Errorf("%w: found %s, expected for the model of %s %s", ErrInput, found, p.model.Dir, what)
 }

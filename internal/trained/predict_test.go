@@ -1,4 +1,4 @@
-package predict_test
+package trained_test
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/predict"
 	"dpsgd/internal/random"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -24,7 +23,7 @@ import (
 )
 
 // open makes a predictor of a run.
-func open(t testing.TB, run string) *predict.Predictor {
+func open(t testing.TB, run string) *trained.Predictor {
 	t.Helper()
 	m, err := trained.Open(run)
 	if err != nil {
@@ -32,7 +31,7 @@ func open(t testing.TB, run string) *predict.Predictor {
 	}
 	pool := kernel.NewPool(2)
 	t.Cleanup(pool.Close)
-	p, err := predict.New(m, pool)
+	p, err := trained.New(m, pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,20 +40,20 @@ func open(t testing.TB, run string) *predict.Predictor {
 
 // correct predicts all pictures of a test folder and returns the share whose folder has the name of
 // their class, and the mean of the surprise -log(probability of that class).
-func correct(t testing.TB, p *predict.Predictor, dir string) (accuracy, loss float64) {
+func correct(t testing.TB, p *trained.Predictor, dir string) (accuracy, loss float64) {
 	t.Helper()
-	files, others, err := predict.List([]string{filepath.Join(dir, "test")})
+	files, others, err := trained.List([]string{filepath.Join(dir, "test")})
 	if err != nil || others.Len() > 0 {
 		t.Fatal(err, others)
 	}
 	n := 0.0
-	err = p.Pictures(t.Context(), files, func(a predict.Answer) error {
+	err = p.Pictures(t.Context(), files, func(a trained.Answer) error {
 		n++
 		label := filepath.Base(filepath.Dir(a.File))
 		if a.Class == label {
 			accuracy++
 		}
-		at := slices.IndexFunc(a.Classes, func(s predict.Share) bool { return s.Class == label })
+		at := slices.IndexFunc(a.Classes, func(s trained.Share) bool { return s.Class == label })
 		loss -= math.Log(a.Classes[at].Probability)
 		return nil
 	})
@@ -103,7 +102,7 @@ func TestAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.File != "mine" || a.Class != "middle" || len(a.Classes) != 2 || a.Classes[0] != (predict.Share{Class: a.Class, Probability: a.Probability}) ||
+	if a.File != "mine" || a.Class != "middle" || len(a.Classes) != 2 || a.Classes[0] != (trained.Share{Class: a.Class, Probability: a.Probability}) ||
 		a.Classes[1].Probability > a.Probability || a.Probability <= 1./3 || a.Probability+a.Classes[1].Probability > 1 {
 		t.Errorf("found %+v, expected the middle, and the two most probable classes in order", a)
 	}
@@ -123,12 +122,12 @@ func TestBrokenPictures(t *testing.T) {
 	}
 	tiny.Write(t, filepath.Join(dir, "notes.txt"), "x")
 	tiny.Write(t, filepath.Join(dir, ".hidden.png"), "x")
-	files, others, err := predict.List([]string{dir})
+	files, others, err := trained.List([]string{dir})
 	if err != nil || others.String() != "1 file (1 .txt)" {
 		t.Fatalf("found %v passed over (%v), expected the text", others, err)
 	}
 	var found []string
-	err = open(t, run).Pictures(t.Context(), files, func(a predict.Answer) error {
+	err = open(t, run).Pictures(t.Context(), files, func(a trained.Answer) error {
 		found = append(found, filepath.Base(a.File))
 		return nil
 	})
@@ -146,7 +145,7 @@ func TestBrokenPictures(t *testing.T) {
 func TestWhatIsNotThere(t *testing.T) {
 	empty := t.TempDir()
 	for _, path := range []string{empty, filepath.Join(empty, "no.png")} {
-		if _, _, err := predict.List([]string{path}); !errors.Is(err, data.ErrMissing) || strings.Contains(err.Error(), "\n") {
+		if _, _, err := trained.List([]string{path}); !errors.Is(err, data.ErrMissing) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: found %v, expected one line that matches ErrMissing", path, err)
 		}
 	}
@@ -190,7 +189,7 @@ performance: {threads: 2}
 		t.Fatal(err)
 	}
 	p, correct, n := open(t, run), 0.0, 0
-	err = p.Table(t.Context(), filepath.Join(dir, "bare-test.csv"), func(a predict.Answer) error {
+	err = p.Table(t.Context(), filepath.Join(dir, "bare-test.csv"), func(a trained.Answer) error {
 		if n++; a.Row != n {
 			t.Errorf("found row %d, expected %d", a.Row, n)
 		}
@@ -210,12 +209,12 @@ performance: {threads: 2}
 			t.Errorf("%s: found %v, expected an error that matches ErrInvalid", name, err)
 		}
 	}
-	if err := p.Pictures(t.Context(), []string{"a.png"}, nil); !errors.Is(err, predict.ErrInput) {
+	if err := p.Pictures(t.Context(), []string{"a.png"}, nil); !errors.Is(err, trained.ErrInput) {
 		t.Errorf("found %v, expected pictures to be refused", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.Table(ended, filepath.Join(dir, "bare-test.csv"), func(predict.Answer) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := p.Table(ended, filepath.Join(dir, "bare-test.csv"), func(trained.Answer) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("found %v, expected it to end with its context", err)
 	}
 }

@@ -1,4 +1,4 @@
-package memory
+package setup
 
 import (
 	"math"
@@ -6,7 +6,6 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/setup"
 )
 
 // All pictures stay in memory where they fit, or where they are drawn or unpacked there in any case;
@@ -15,7 +14,7 @@ import (
 func TestPicturesThatStayInMemory(t *testing.T) {
 	defer func(f func() float64) { available = f }(available)
 	const mega = 1 << 20
-	o := setup.Outline{Name: "own", Examples: 1_000_000, Tests: 10_000, Shape: data.Shape{Height: 28, Width: 28, Channels: 1}, Classes: 10}
+	o := Outline{Name: "own", Examples: 1_000_000, Tests: 10_000, Shape: data.Shape{Height: 28, Width: 28, Channels: 1}, Classes: 10}
 	all := int64(1_010_000 * 784)
 	for name, test := range map[string]struct {
 		free      float64
@@ -42,10 +41,10 @@ func TestPicturesThatStayInMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if held := Pictures(c, o); held < test.low || held > test.high {
+			if held := PicturesHeld(c, o); held < test.low || held > test.high {
 				t.Errorf("found %d bytes, expected %d to %d", held, test.low, test.high)
 			}
-			if err := Check(c, o); (err != nil) != test.refused {
+			if err := CheckMemory(c, o); (err != nil) != test.refused {
 				t.Errorf("found %v, expected it to be refused: %t", err, test.refused)
 			}
 		})

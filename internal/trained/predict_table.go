@@ -1,4 +1,4 @@
-package predict
+package trained
 
 import (
 	"context"
@@ -7,13 +7,12 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/data/vectors"
-	"dpsgd/internal/trained"
 )
 
 // Table predicts the records of a file of comma-separated values, which has the columns of the
 // training data by name, and hands each answer to visit. The column with the class is not needed.
 func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) error) error {
-	if p.model.Sees() != trained.Rows {
+	if p.model.Sees() != Rows {
 		return p.refuse("a table")
 	}
 	file, err := os.Open(path)

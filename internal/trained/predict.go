@@ -1,4 +1,4 @@
-package predict
+package trained
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/compute"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/trained"
 )
 
 // ErrInput: the model of a run does not see what it is asked about.
@@ -35,7 +34,7 @@ type Share struct {
 type Predictor struct {
 	Top int // how many classes an answer lists; 0 is all
 
-	model      *trained.Model
+	model      *Model
 	extraction *features.Extraction // nil where the network sees examples as they are
 	evaluator  *compute.Evaluator   // nil before the first set
 	pool       *kernel.Pool
@@ -43,7 +42,7 @@ type Predictor struct {
 
 // New prepares a model: public features are learnt again from drawn pictures, which takes seconds
 // to a minute; without them it takes none.
-func New(m *trained.Model, pool *kernel.Pool) (*Predictor, error) {
+func New(m *Model, pool *kernel.Pool) (*Predictor, error) {
 	p := &Predictor{model: m, pool: pool}
 	if !m.Config.Features.Any() {
 		return p, nil

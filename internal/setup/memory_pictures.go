@@ -1,11 +1,10 @@
-package memory
+package setup
 
 import (
 	"math"
 	"runtime/debug"
 
 	"dpsgd/configs"
-	"dpsgd/internal/setup"
 )
 
 // placeBytes is what it takes to know where one picture lies that is not in memory.
@@ -17,14 +16,14 @@ const placeBytes = 32
 func garbagePercent(used float64) int { return int(min(100, max(20, 100*(64<<20)/used))) }
 
 // AllPictures is what all examples take, decoded, in bytes.
-func AllPictures(o setup.Outline) int64 {
+func AllPictures(o Outline) int64 {
 	return int64(min((float64(o.Examples)+float64(o.Tests))*float64(o.Shape.Bytes()), math.MaxInt64/2))
 }
 
-// Pictures is how many bytes of decoded pictures training keeps in memory. All of them, unless they lie
+// PicturesHeld is how many bytes of decoded pictures training keeps in memory. All of them, unless they lie
 // in a folder and performance.data_memory says less, or there is too little for all of them: then half
 // of what is left.
-func Pictures(c *configs.Config, o setup.Outline) int64 {
+func PicturesHeld(c *configs.Config, o Outline) int64 {
 	all := AllPictures(o)
 	if c.Data.Folder == "" {
 		return all
@@ -44,7 +43,7 @@ func Pictures(c *configs.Config, o setup.Outline) int64 {
 }
 
 // TidyUp lets less garbage gather in this process where pictures are decoded all the time.
-func TidyUp(c *configs.Config, o setup.Outline, held int64) {
+func TidyUp(c *configs.Config, o Outline, held int64) {
 	if e, err := of(c, o, held); err == nil && held < AllPictures(o) {
 		debug.SetGCPercent(garbagePercent(e.Total()))
 	}

@@ -1,4 +1,4 @@
-package examples
+package setup
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/memory"
-	"dpsgd/internal/setup"
 )
 
 // Request says where examples lie and features are kept.
@@ -35,7 +33,7 @@ func (r Request) Read(c *configs.Config) (*data.Split, error) {
 	}
 	moved := r.moved(c)
 	if moved == c {
-		return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", setup.ErrPlan, r.DataFolder, c.Data.Name)
+		return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", ErrPlan, r.DataFolder, c.Data.Name)
 	}
 	read, err := r.load(moved)
 	if err == nil {
@@ -48,13 +46,13 @@ func (r Request) Read(c *configs.Config) (*data.Split, error) {
 func (r Request) load(c *configs.Config) (*data.Split, error) {
 	spec := c.Data.Spec(r.DataDir)
 	spec.Memory = func(train, test int) int64 {
-		o, err := setup.Declared(c, train)
+		o, err := Declared(c, train)
 		if err != nil {
 			return math.MaxInt64
 		}
 		o.Examples, o.Tests = train, test
-		held := memory.Pictures(c, o)
-		memory.TidyUp(c, o, held)
+		held := PicturesHeld(c, o)
+		TidyUp(c, o, held)
 		return held
 	}
 	return data.Load(spec)
@@ -73,13 +71,13 @@ func (r Request) moved(c *configs.Config) *configs.Config {
 	return c
 }
 
-// Fit refuses by check, [memory.Check] of a training, what the machine has too little memory for. Data that cannot be counted is left to
-// whoever reads it, who says what is wrong with it.
-func (r Request) Fit(c *configs.Config, check func(*configs.Config, setup.Outline) error) error {
+// Fit refuses by check, [CheckMemory] of a training, what the machine has too little memory for. Data that
+// cannot be counted is left to whoever reads it, who says what is wrong with it.
+func (r Request) Fit(c *configs.Config, check func(*configs.Config, Outline) error) error {
 	if r.Given != nil {
-		return check(c, setup.OutlineOfSource(r.Given))
+		return check(c, OutlineOfSource(r.Given))
 	}
-	outline, err := setup.OutlineOf(c, 0)
+	outline, err := OutlineOf(c, 0)
 	if err != nil {
 		return nil
 	}
