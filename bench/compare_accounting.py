@@ -176,14 +176,14 @@ def time_process(a, question, accountant):
 
 def build_benchmark(scratch):
     program = scratch / "accountant.test"
-    subprocess.run(["go", "test", "-c", "-o", program, "./accountant"], cwd=HERE.parent, check=True)
+    subprocess.run(["go", "test", "-c", "-o", program, "./accountant/pld"], cwd=HERE.parent, check=True)
     return program
 
 
 def time_benchmark(a):
     """The question `epsilon` at a chosen interval, which only Go code can ask for."""
     flags = ["-test.run", "^$", "-test.bench", "^BenchmarkQuestionPLD$", "-test.cpu", "1", "-test.benchtime", "20x"]
-    p = subprocess.run([a.benchmark, *flags], cwd=HERE.parent / "accountant", env=one_core(), capture_output=True, text=True, check=True)
+    p = subprocess.run([a.benchmark, *flags], cwd=HERE.parent / "accountant/pld", env=one_core(), capture_output=True, text=True, check=True)
     return {"seconds": float(re.search(r"^BenchmarkQuestionPLD\S*\s+\d+\s+([\d.]+) ns/op", p.stdout, re.MULTILINE)[1]) * 1e-9}
 
 

@@ -35,7 +35,7 @@ var registry = []struct {
 	{"basic", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewBasic(r) }},
 	{"exact", func(r accountant.Relation) (accountant.Accountant, error) { return pld.NewExact(r) }},
 	{"optimal", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewOptimal(r) }},
-	{"pld", func(r accountant.Relation) (accountant.Accountant, error) { return pld.New(r, 0) }},
+	{"pld", func(r accountant.Relation) (accountant.Accountant, error) { return pld.New(r) }},
 	{"rdp", func(r accountant.Relation) (accountant.Accountant, error) { return rdp.New(r, rdp.DefaultOrders()) }},
 	{"zcdp", func(r accountant.Relation) (accountant.Accountant, error) { return NewConcentrated(r) }},
 }

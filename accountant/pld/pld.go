@@ -8,11 +8,7 @@
 package pld
 
 import (
-	"fmt"
-
 	"dpsgd/accountant"
-	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/pld/internal/grid"
 )
 
 const (
@@ -57,20 +53,13 @@ func NewExact(r accountant.Relation) (*Accountant, error) {
 }
 
 // New returns the accountant "pld" for relation r: the losses of the dominating pairs, discretised
-// so that no answer is below the truth, and composed by fast Fourier transforms. Interval is the
-// spacing of the grid of losses; 0 chooses one for each question, such that answers are within
+// so that no answer is below the truth, and composed by fast Fourier transforms. Answers are within
 // about 0.1 % of the truth. The numerics are independent of those of "exact".
-func New(r accountant.Relation, interval float64) (*Accountant, error) {
+func New(r accountant.Relation) (*Accountant, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	if !(interval >= 0 && interval <= 1) {
-		return nil, fmt.Errorf("%w: interval of losses is %v, must be in [0, 1]", accountant.ErrInvalid, interval)
-	}
-	ask := func(parts []pair.Part, q question) (accountant.Interval, string, error) {
-		return byPLD(parts, q, grid.Options{Interval: interval})
-	}
-	return &Accountant{"pld", r, ask}, nil
+	return &Accountant{"pld", r, byPLD}, nil
 }
 
 // Name returns "exact" or "pld".

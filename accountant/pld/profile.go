@@ -7,8 +7,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
-	"dpsgd/accountant/pld/internal/contour"
-	"dpsgd/accountant/pld/internal/grid"
 	"dpsgd/accountant/theorems"
 )
 
@@ -21,7 +19,7 @@ type question struct {
 
 	single   func(p pair.Pair, at float64) accountant.Interval // of one release, in closed form
 	contour  func(parts []pair.Part, at float64) (accountant.Interval, error)
-	grid     func(parts []pair.Part, at float64, o grid.Options) (accountant.Interval, error)
+	grid     func(parts []pair.Part, at float64) (accountant.Interval, error)
 	chernoff func(parts []pair.Part, at float64) (upper float64, err error)
 
 	// dominated reports whether the answer of a direction is certainly at most known,
@@ -36,7 +34,7 @@ type question struct {
 func epsilonAt(delta float64) question {
 	return question{
 		at: delta, validate: accountant.ValidateDelta, none: math.Inf(1),
-		single: singleEpsilon, contour: contour.Epsilon, grid: grid.Epsilon, chernoff: contour.ChernoffEpsilon,
+		single: singleEpsilon, contour: contourEpsilon, grid: gridEpsilon, chernoff: chernoffEpsilon,
 		dominated: func(parts []pair.Part, known accountant.Interval) bool {
 			return certainlyAtMost(parts, known.Lower, delta)
 		},
@@ -50,7 +48,7 @@ func epsilonAt(delta float64) question {
 func deltaAt(epsilon float64) question {
 	return question{
 		at: epsilon, validate: accountant.ValidateEpsilon, none: 1,
-		single: singleDelta, contour: contour.Delta, grid: grid.Delta, chernoff: contour.ChernoffDelta,
+		single: singleDelta, contour: contourDelta, grid: gridDelta, chernoff: chernoffDelta,
 		dominated: func(parts []pair.Part, known accountant.Interval) bool {
 			return certainlyAtMost(parts, epsilon, known.Lower)
 		},
@@ -109,7 +107,7 @@ func exactDirection(parts []pair.Part, q question) (i accountant.Interval, metho
 	if i, err = q.contour(parts, q.at); !errors.Is(err, accountant.ErrUncertified) {
 		return i, methodContour, err
 	}
-	i, method, err = byPLD(parts, q, grid.Options{})
+	i, method, err = byPLD(parts, q)
 	if bound, no := q.chernoff(parts, q.at); no == nil && (err != nil || bound < i.Upper) {
 		return accountant.Interval{Lower: min(i.Lower, bound), Upper: bound}, methodChernoff, nil
 	}
@@ -117,8 +115,8 @@ func exactDirection(parts []pair.Part, q question) (i accountant.Interval, metho
 }
 
 // byPLD answers in one direction by privacy loss distributions.
-func byPLD(parts []pair.Part, q question, o grid.Options) (accountant.Interval, string, error) {
-	i, err := q.grid(parts, q.at, o)
+func byPLD(parts []pair.Part, q question) (accountant.Interval, string, error) {
+	i, err := q.grid(parts, q.at)
 	if err == nil && math.IsInf(i.Upper, 1) && !math.IsInf(i.Lower, 1) {
 		err = fmt.Errorf("%w: δ is below what the rounding of a PLD leaves of it", accountant.ErrUncertified)
 	}
@@ -141,14 +139,18 @@ func greatestLoss(parts []pair.Part) float64 {
 // certainlyAtMost reports whether δ(epsilon) of a direction is at most delta, by the support
 // of the loss or by Chernoff's bound.
 func certainlyAtMost(parts []pair.Part, epsilon, delta float64) bool {
-	return greatestLoss(parts) < epsilon*(1-1e-12) || delta > 0 && contour.Below(parts, epsilon, delta)
+	if greatestLoss(parts) < epsilon*(1-1e-12) {
+		return true
+	}
+	bound, err := chernoffDelta(parts, epsilon)
+	return err == nil && bound < delta
 }
 
 // slackOfGaussian bounds how far GaussianEpsilon rounds up.
 const slackOfGaussian = 2e-12
 
-// singleEpsilon returns ε at delta of one release. Package mechanism is more exact for a Gaussian
-// one.
+// singleEpsilon returns ε at delta of one release. Package theorems is more exact for a
+// Gaussian one.
 func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	low, up := pair.Epsilon(p, delta)
 	if m, ok := p.(pair.Mixtures); ok {

@@ -1,4 +1,4 @@
-package contour
+package pld
 
 import (
 	"math"
@@ -42,18 +42,18 @@ func TestInfiniteLosses(t *testing.T) {
 		parts, delta := leaky(tt.k, tt.e0, tt.d0, 10, 100)
 		for _, epsilon := range []float64{0.5, 2, 4, 6} {
 			want := delta(epsilon)
-			got, err := Delta(parts, epsilon)
+			got, err := contourDelta(parts, epsilon)
 			if err != nil || !(math.Abs(got.Lower-want) < 1e-8*want) || !(math.Abs(got.Upper-want) < 1e-8*want) {
 				t.Errorf("%+v: δ(%v) in %v, %v, want %v", tt, epsilon, got, err, want)
 			}
-			back, err := Epsilon(parts, want)
+			back, err := contourEpsilon(parts, want)
 			if err != nil || !(math.Abs(back.Lower-epsilon) < 1e-6*epsilon) || !(math.Abs(back.Upper-epsilon) < 1e-6*epsilon) {
 				t.Errorf("%+v: ε(%v) in %v, %v, want %v", tt, want, back, err, epsilon)
 			}
-			if bound, err := ChernoffDelta(parts, epsilon); err != nil || !(bound >= want) {
+			if bound, err := chernoffDelta(parts, epsilon); err != nil || !(bound >= want) {
 				t.Errorf("%+v: Chernoff's bound for δ(%v) is %v, below %v", tt, epsilon, bound, want)
 			}
-			if bound, err := ChernoffEpsilon(parts, want); err != nil || !(bound >= epsilon) {
+			if bound, err := chernoffEpsilon(parts, want); err != nil || !(bound >= epsilon) {
 				t.Errorf("%+v: Chernoff's bound for ε(%v) is %v, below %v", tt, want, bound, epsilon)
 			}
 		}
@@ -89,14 +89,14 @@ func TestErrorsOfTransformsAreIncluded(t *testing.T) {
 	}
 	for _, by := range []float64{1e-5, -1e-5, 1e-9, -1e-9} {
 		parts := []pair.Part{{Pair: off{pair.Gaussian(sigma), by}, Count: count}}
-		got, err := Delta(parts, epsilon)
+		got, err := contourDelta(parts, epsilon)
 		if err != nil || !(got.Lower <= want && want <= got.Upper) {
 			t.Errorf("off by %v: δ in %v, %v, want %v inside", by, got, err, want)
 		}
 		if wide := count * math.Abs(by) * want; !(got.Upper-got.Lower >= 2*wide*(1-1e-3) && got.Upper-got.Lower < 20*wide) {
 			t.Errorf("off by %v: δ in %v, %v wide, want a little above %v", by, got, got.Upper-got.Lower, 2*wide)
 		}
-		back, err := Epsilon(parts, want)
+		back, err := contourEpsilon(parts, want)
 		if err != nil || !(back.Lower <= epsilon && epsilon <= back.Upper) {
 			t.Errorf("off by %v: ε in %v, %v, want %v inside", by, back, err, epsilon)
 		}

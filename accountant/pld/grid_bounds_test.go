@@ -1,4 +1,4 @@
-package grid
+package pld
 
 import (
 	"math"
@@ -195,9 +195,10 @@ func TestWrapping(t *testing.T) {
 	parts := []pair.Part{{Pair: pair.Gaussian(10), Count: 100}}
 	want := gaussianDelta(1, 2)
 	for _, chance := range []float64{1e-6, 1e-2, 0.3} {
-		p := newSketchAt(parts, 2, 1e-5).planDelta(2, Options{Interval: 1e-3})
+		p := newSketchAt(parts, 2).planDelta(2)
+		p.space(1e-3)
 		p.chance = chance
-		pessimistic, optimistic, err := p.compose(parts)
+		pessimistic, optimistic, err := p.compose()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -352,18 +353,21 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 	}
 	const epsilon = 12.345
 	delta := truth(epsilon)
-	for _, o := range []Options{{Interval: interval}, {Interval: interval / 2}} {
-		got, err := Epsilon(parts, delta, o)
+	for _, spacing := range []float64{interval, interval / 2} {
+		plan := newSketch(parts, delta).planEpsilon(delta)
+		plan.space(spacing)
+		got, err := plan.epsilon(delta)
 		if err != nil || !(got.Lower <= epsilon+1e-10 && epsilon-1e-10 <= got.Upper) {
 			t.Errorf("ε(%v) in %v, %v, want %v inside", delta, got, err, epsilon)
 		}
-		at, err := Delta(parts, epsilon, o)
+		atPlan := newSketchAt(parts, epsilon).planDelta(epsilon)
+		atPlan.space(spacing)
+		at, err := atPlan.delta(epsilon)
 		if err != nil || !(at.Lower <= delta*(1+1e-10) && delta*(1-1e-10) <= at.Upper) {
 			t.Errorf("δ(%v) in %v, %v, want %v inside", epsilon, at, err, delta)
 		}
 
-		atPlan := newSketchAt(parts, epsilon, o.tolerance()).planDelta(epsilon, o)
-		pessimistic, optimistic, err := atPlan.compose(parts)
+		pessimistic, optimistic, err := atPlan.compose()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,12 +376,10 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 			t.Errorf("δ(%v) in %v, want %v inside", epsilon, at, accountant.Interval{Lower: fewer, Upper: more})
 		}
 
-		s := newSketch(parts, delta, o.tolerance())
-		plan := s.planEpsilon(delta, o)
-		if want := n * roundingOfLosses * o.Interval; math.Abs(plan.slack-want) > 1e-12*want {
+		if want := n * roundingOfLosses * spacing; math.Abs(plan.slack-want) > 1e-12*want {
 			t.Errorf("the slack of %d releases is %v, want %v", n, plan.slack, want)
 		}
-		if pessimistic, optimistic, err = plan.compose(parts); err != nil {
+		if pessimistic, optimistic, err = plan.compose(); err != nil {
 			t.Fatal(err)
 		}
 		least, most := optimistic.epsilon(delta, 0, lower), pessimistic.epsilon(delta, 0, upper)

@@ -1,4 +1,4 @@
-package grid
+package pld
 
 import (
 	"math"
@@ -15,7 +15,7 @@ type sketch struct{ parts []coarse }
 // coarse is the sketch of one part: the loss lies in (edges[i], edges[i+1]] with
 // probability mass[i], around loss[i].
 type coarse struct {
-	part       int // its place in the list of parts
+	pair.Part
 	count      float64
 	greatest   float64 // finite loss
 	edges      []float64
@@ -25,18 +25,14 @@ type coarse struct {
 // newSketch sketches the parts for a question of the size δ. The tails that it leaves out
 // are what the bounds truncate: above, of a mass that is added to δ, at most the tolerance
 // relative to δ; below, of a mass that changes δ by its size, relative to δ.
-func newSketch(parts []pair.Part, delta, tolerance float64) *sketch {
+func newSketch(parts []pair.Part, delta float64) *sketch {
 	total := 0.0
 	for _, p := range parts {
 		total += float64(p.Count)
 	}
 	s := &sketch{}
-	for i, p := range parts {
-		if p.Count > 0 {
-			c := newCoarse(p, tolerance/total, max(tolerance*delta/total, 1e-300))
-			c.part = i
-			s.parts = append(s.parts, c)
-		}
+	for _, p := range parts {
+		s.parts = append(s.parts, newCoarse(p, tolerance/total, max(tolerance*delta/total, 1e-300)))
 	}
 	return s
 }
@@ -44,14 +40,14 @@ func newSketch(parts []pair.Part, delta, tolerance float64) *sketch {
 // newSketchAt sketches for an unknown δ, that at ε. The first estimate can be far too
 // large: jumps that are much larger than ε, and rarer than δ, may govern the tilted
 // loss. Each round cuts off more of them.
-func newSketchAt(parts []pair.Part, epsilon, tolerance float64) *sketch {
-	s := newSketch(parts, 0, tolerance)
+func newSketchAt(parts []pair.Part, epsilon float64) *sketch {
+	s := newSketch(parts, 0)
 	for last := math.Inf(1); ; {
 		estimate := s.deltaAt(epsilon)
 		if estimate > last/2 {
 			return s
 		}
-		s = newSketch(parts, estimate, tolerance)
+		s = newSketch(parts, estimate)
 		last = estimate
 	}
 }
@@ -68,7 +64,7 @@ func newCoarse(part pair.Part, belowMass, aboveMass float64) coarse {
 	hi := highest(part.Pair, aboveMass)
 	lo -= max((hi-lo)/64, 1e-6*math.Abs(lo)) // an atom at the end lies within
 	_, greatest := part.Pair.Support()
-	c := coarse{count: float64(part.Count), greatest: greatest, edges: coarseEdges(lo, hi)}
+	c := coarse{Part: part, count: float64(part.Count), greatest: greatest, edges: coarseEdges(lo, hi)}
 	t := tails(part.Pair, c.edges)
 	for i := range len(c.edges) - 1 {
 		p, q := between(t[i], t[i+1])

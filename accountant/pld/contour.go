@@ -1,6 +1,16 @@
-// Package contour inverts the transform of the privacy loss.
-//
-// For a composition with privacy loss L = Σ L_t under P, and M(s) = E[e^(sL)] = Π M_t(s),
+package pld
+
+import (
+	"fmt"
+	"math"
+
+	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
+	"dpsgd/accountant/internal/pair"
+)
+
+// `exact` inverts the transform of the privacy loss. For a composition with privacy loss L = Σ L_t
+// under P, and M(s) = E[e^(sL)] = Π M_t(s),
 //
 //	δ(ε) = 1/(2πi) ∫ e^(-sε) M(s) / (s(s+1)) ds   over Re s = c, for any c > 0,
 //
@@ -18,33 +28,16 @@
 //
 // c is chosen at the saddle point of the integrand on the real line, where the terms do not
 // cancel, so that the relative error of δ is small however small δ is.
-package contour
-
-import (
-	"fmt"
-	"math"
-
-	"dpsgd/accountant"
-	"dpsgd/accountant/internal/numeric"
-	"dpsgd/accountant/internal/pair"
-)
 
 // errSlow is returned where the integrand decays too slowly for the work allowed: of few releases,
 // or where the loss has atoms.
 var errSlow = fmt.Errorf("%w: contour: the transform decays too slowly", accountant.ErrUncertified)
 
-// Delta returns δ at ε ≥ 0 of the composition in one direction. LogDelta has the range
-// for a δ below 1e-308.
+// contourDelta returns δ at ε ≥ 0 of the composition in one direction.
 //
 // Errors match accountant.ErrUncertified, here as in the other functions: also where a pair is not
 // a pair.Transformer.
-func Delta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
-	i, err := LogDelta(parts, epsilon)
-	return accountant.Interval{Lower: math.Exp(i.Lower), Upper: math.Exp(i.Upper)}, err
-}
-
-// LogDelta returns log δ at ε.
-func LogDelta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
+func contourDelta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
 	p, err := newProblem(parts)
 	if err != nil {
 		return accountant.Interval{}, err
@@ -76,12 +69,12 @@ func LogDelta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
 		best.Lower = numeric.LogAddExp(best.Lower, math.Log(p.infinite))
 		best.Upper = numeric.LogAddExp(best.Upper, math.Log(p.infinite))
 	}
-	return accountant.Interval{Lower: best.Lower, Upper: min(best.Upper, 0)}, nil
+	return accountant.Interval{Lower: math.Exp(best.Lower), Upper: math.Exp(min(best.Upper, 0))}, nil
 }
 
-// Epsilon returns the least ε ≥ 0 with δ(ε) ≤ delta of the composition in one
+// contourEpsilon returns the least ε ≥ 0 with δ(ε) ≤ delta of the composition in one
 // direction: +Inf where outcomes that give the record away are likelier than delta.
-func Epsilon(parts []pair.Part, delta float64) (accountant.Interval, error) {
+func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, error) {
 	p, err := newProblem(parts)
 	if err != nil {
 		return accountant.Interval{}, err

@@ -1,4 +1,4 @@
-package grid
+package pld
 
 import (
 	"fmt"
@@ -31,25 +31,27 @@ const (
 	smallestSize = 1 << 13
 	largestSize  = 1 << 22
 	smoothSize   = 1 << 17 // the largest one that is chosen for the deviation of the loss alone
-	chosenSize   = 1 << 21 // the largest one that is chosen without an interval given
+	chosenSize   = 1 << 21 // the largest one that is chosen
 )
 
 // closeness is the part of the answer that the discretisation may add, for the
 // worst position of the losses in their cells; it usually adds a half of it.
 const closeness = 3e-4
 
+// tolerance bounds the mass that truncations leave out or count twice, relative to the δ of the
+// question.
+const tolerance = 1e-5
+
 // planEpsilon plans for the ε at δ.
-func (s *sketch) planEpsilon(delta float64, o Options) *plan {
+func (s *sketch) planEpsilon(delta float64) *plan {
 	theta := s.saddleFor(delta)
 	epsilon, _ := s.saddlePoint(theta)
 	deviation := s.deviation(theta)
-	return s.plan(theta, closeness*max(epsilon, deviation/20)*(theta+1/deviation), o)
+	return s.plan(theta, closeness*max(epsilon, deviation/20)*(theta+1/deviation))
 }
 
 // planDelta plans for the δ at ε.
-func (s *sketch) planDelta(epsilon float64, o Options) *plan {
-	return s.plan(s.saddleAt(epsilon), closeness, o)
-}
+func (s *sketch) planDelta(epsilon float64) *plan { return s.plan(s.saddleAt(epsilon), closeness) }
 
 // plan chooses the grid for a tilt. relative is the relative error of δ that
 // discretisation may add.
@@ -58,26 +60,27 @@ func (s *sketch) planDelta(epsilon float64, o Options) *plan {
 // kept, which adds at most Y² h²/4 to the variance of Y. Under the tilt that multiplies
 // E[Y^-θ] by up to 1 + θ(θ+1)h²/8 for each release. For small θ, where δ(ε) is not
 // e^(K-θε) but about the deviation s of L, θ is replaced by θ + 1/s.
-func (s *sketch) plan(theta, relative float64, o Options) *plan {
+func (s *sketch) plan(theta, relative float64) *plan {
 	deviation := s.deviation(theta)
 	p := &plan{
 		sketch:    s,
 		theta:     theta,
 		steepness: theta + 1/deviation,
-		interval:  o.Interval,
-		chance:    o.tolerance() / (1 + theta*deviation),
+		chance:    tolerance / (1 + theta*deviation),
 	}
-	top, bottom := p.ends()
-	if o.Interval == 0 {
-		h := math.Sqrt(8 * relative / (s.releases() * p.steepness * (p.steepness + 1)))
-		// Where the loss is close to an atom the deviation says little about what matters.
-		smooth := min(deviation/20, (top-bottom)/smallestSize)
-		h = min(h, 0.1/(theta+1), max(smooth, (top-bottom)/smoothSize))
-		p.interval = s.onLattice(max(h, (top-bottom)/chosenSize))
-	}
-	p.top, p.bottom = top, bottom
-	p.slack = s.releases() * roundingOfLosses * p.interval
+	p.top, p.bottom = p.ends()
+	width := p.top - p.bottom
+	h := math.Sqrt(8 * relative / (s.releases() * p.steepness * (p.steepness + 1)))
+	// Where the loss is close to an atom the deviation says little about what matters.
+	smooth := min(deviation/20, width/smallestSize)
+	h = min(h, 0.1/(theta+1), max(smooth, width/smoothSize))
+	p.space(s.onLattice(max(h, width/chosenSize)))
 	return p
+}
+
+// space sets the interval of the grid.
+func (p *plan) space(interval float64) {
+	p.interval, p.slack = interval, p.sketch.releases()*roundingOfLosses*interval
 }
 
 // deviation is the standard deviation of the composed loss under the tilt, or something
@@ -172,19 +175,18 @@ func fftSize(n int) int {
 }
 
 // compose makes the pessimistic and the optimistic composition.
-func (p *plan) compose(parts []pair.Part) (pessimistic, optimistic *composed, err error) {
+func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 	if err := p.affordable(p.top, p.bottom); err != nil {
 		return nil, nil, err
 	}
 	var raised, lowered []factor
 	for _, c := range p.sketch.parts {
-		part := parts[c.part]
 		if err := p.affordable(c.edges[len(c.edges)-1], c.edges[0]); err != nil {
 			return nil, nil, err
 		}
 		nodes := p.nodes(c)
-		raised = append(raised, factor{connectDots(part.Pair, nodes, p.interval), part.Count})
-		lowered = append(lowered, factor{p.merged(part.Pair, nodes), part.Count})
+		raised = append(raised, factor{connectDots(c.Pair, nodes, p.interval), c.Count})
+		lowered = append(lowered, factor{p.merged(c.Pair, nodes), c.Count})
 	}
 	if err := p.fit(raised); err != nil {
 		return nil, nil, err

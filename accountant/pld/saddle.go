@@ -1,4 +1,4 @@
-package contour
+package pld
 
 import "math"
 

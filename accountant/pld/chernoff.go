@@ -1,4 +1,4 @@
-package contour
+package pld
 
 import (
 	"math"
@@ -7,15 +7,9 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// Below reports whether δ(ε) is certainly at most delta, by Chernoff's bound.
-func Below(parts []pair.Part, epsilon, delta float64) bool {
-	bound, err := ChernoffDelta(parts, epsilon)
-	return err == nil && bound < delta
-}
-
-// ChernoffDelta returns an upper bound for δ(ε), not a tight one: κ(c) e^(K(c)-cε) at the saddle
+// chernoffDelta returns an upper bound for δ(ε), not a tight one: κ(c) e^(K(c)-cε) at the saddle
 // point c. It is 1 where nothing is known.
-func ChernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
+func chernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
 	p, err := newProblem(parts)
 	if err != nil {
 		return 0, err
@@ -32,10 +26,10 @@ func ChernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
 	return min(p.infinite*(1+pair.RoundingOfInfinite)+bound, 1), nil
 }
 
-// ChernoffEpsilon returns an upper bound for ε at δ, not a tight one: the least of (K(c) + log κ(c)
+// chernoffEpsilon returns an upper bound for ε at δ, not a tight one: the least of (K(c) + log κ(c)
 // - log δ)/c over some c, the bound by Rényi divergences of all real orders 1 + c. It is +Inf where
 // nothing is known.
-func ChernoffEpsilon(parts []pair.Part, delta float64) (float64, error) {
+func chernoffEpsilon(parts []pair.Part, delta float64) (float64, error) {
 	p, err := newProblem(parts)
 	if err != nil {
 		return 0, err

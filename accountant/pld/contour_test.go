@@ -1,4 +1,4 @@
-package contour
+package pld
 
 import (
 	"errors"
@@ -30,10 +30,9 @@ func TestGaussianCompositions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := math.Log(delta)
-		got, err := LogDelta(parts, epsilon)
-		if err != nil || !(got.Lower <= want && want-2e-12 <= got.Upper) || !(got.Upper-got.Lower < 1e-9*(1-want)) {
-			t.Errorf("σ=%v: log δ(%v) in %v, %v, want %v", sigma, epsilon, got, err, want)
+		got, err := contourDelta(parts, epsilon)
+		if err != nil || !(got.Lower <= delta && delta*(1-2e-12) <= got.Upper) || !(got.Upper-got.Lower < 1e-9*(1-math.Log(delta))*delta) {
+			t.Errorf("σ=%v: δ(%v) in %v, %v, want %v", sigma, epsilon, got, err, delta)
 		}
 	}
 }
@@ -51,7 +50,7 @@ func TestTwoReleases(t *testing.T) {
 			abovP, aboveQ := p.Above(tt.epsilon - l)
 			want += h * (math.Exp(l)*at0*abovP - math.Exp(tt.epsilon)*at0*aboveQ)
 		}
-		got, err := Delta([]pair.Part{{Pair: p, Count: 2}}, tt.epsilon)
+		got, err := contourDelta([]pair.Part{{Pair: p, Count: 2}}, tt.epsilon)
 		if err != nil || !(got.Lower <= want*(1+1e-8) && want*(1-1e-8) <= got.Upper) || !(got.Upper-got.Lower < 1e-6*want) {
 			t.Errorf("%+v: δ in %v, %v, want %v", tt, got, err, want)
 		}
@@ -117,18 +116,18 @@ func TestRoundTrip(t *testing.T) {
 	for range 100 {
 		parts := randomParts(rng)
 		delta := math.Pow(10, -1-12*rng.Float64())
-		epsilon, err := Epsilon(parts, delta)
+		epsilon, err := contourEpsilon(parts, delta)
 		if err != nil {
 			t.Fatalf("%v: %v", parts, err)
 		}
 		if !(epsilon.Lower <= epsilon.Upper) || epsilon.Upper-epsilon.Lower > 1e-8*epsilon.Upper {
 			t.Errorf("%v: ε(%v) in %v", parts, delta, epsilon)
 		}
-		at, err := Delta(parts, epsilon.Upper)
+		at, err := contourDelta(parts, epsilon.Upper)
 		if err != nil || !(at.Lower <= delta) || !(at.Upper >= delta*(1-1e-6)) && epsilon.Upper > 0 {
 			t.Errorf("%v: δ(ε(%v)) in %v, %v", parts, delta, at, err)
 		}
-		if Below(parts, epsilon.Lower*0.999, delta) && epsilon.Lower > 0 {
+		if certainlyAtMost(parts, epsilon.Lower*0.999, delta) && epsilon.Lower > 0 {
 			t.Errorf("%v: Chernoff's bound is below δ(%v) = %v", parts, epsilon.Lower, delta)
 		}
 	}
@@ -136,43 +135,34 @@ func TestRoundTrip(t *testing.T) {
 
 func TestSpecialAnswers(t *testing.T) {
 	leak := []pair.Part{{Pair: pair.ApproxDP(0.1, 1e-3), Count: 2}, {Pair: pair.Gaussian(10), Count: 100}}
-	if got, err := Epsilon(leak, 1e-3); err != nil || !math.IsInf(got.Lower, 1) {
+	if got, err := contourEpsilon(leak, 1e-3); err != nil || !math.IsInf(got.Lower, 1) {
 		t.Errorf("δ below the infinite mass: %v, %v, want +Inf", got, err)
 	}
-	if got, err := Epsilon(leak, pair.Infinite(leak)*(1+5e-13)); err != nil || got != (accountant.Interval{Lower: 0, Upper: math.Inf(1)}) {
+	if got, err := contourEpsilon(leak, pair.Infinite(leak)*(1+5e-13)); err != nil || got != (accountant.Interval{Lower: 0, Upper: math.Inf(1)}) {
 		t.Errorf("δ of the infinite mass but for rounding: %v, %v, want [0, +Inf]", got, err)
 	}
-	if got, err := Delta(leak, 20); err != nil || !(got.Lower >= 1.998e-3 && got.Upper < 2.1e-3) {
+	if got, err := contourDelta(leak, 20); err != nil || !(got.Lower >= 1.998e-3 && got.Upper < 2.1e-3) {
 		t.Errorf("δ at a large ε: %v, %v, want the infinite mass 1 - (1-1e-3)²", got, err)
 	}
-	if got, err := Epsilon([]pair.Part{{Pair: pair.Removed(1e-3, 10), Count: 100}}, 0.5); err != nil || got != (accountant.Interval{}) {
+	if got, err := contourEpsilon([]pair.Part{{Pair: pair.Removed(1e-3, 10), Count: 100}}, 0.5); err != nil || got != (accountant.Interval{}) {
 		t.Errorf("a δ above δ(0): %v, %v, want 0", got, err)
 	}
-	if got, err := Delta([]pair.Part{{Pair: pair.ApproxDP(0.1, 0), Count: 3}}, 0.15); !errors.Is(err, accountant.ErrUncertified) {
+	if got, err := contourDelta([]pair.Part{{Pair: pair.ApproxDP(0.1, 0), Count: 3}}, 0.15); !errors.Is(err, accountant.ErrUncertified) {
 		t.Errorf("a loss of four values: %v, %v, want ErrUncertified", got, err)
 	}
 }
 
-func ExampleEpsilon() {
+func Example_contour() {
 	steps := 10_000
-	removed, err := Epsilon([]pair.Part{{Pair: pair.Removed(0.01, 1), Count: steps}}, 1e-5)
+	removed, err := contourEpsilon([]pair.Part{{Pair: pair.Removed(0.01, 1), Count: steps}}, 1e-5)
 	if err != nil {
 		panic(err)
 	}
-	added, err := Epsilon([]pair.Part{{Pair: pair.Removed(0.01, 1).Reversed(), Count: steps}}, 1e-5)
+	added, err := contourEpsilon([]pair.Part{{Pair: pair.Removed(0.01, 1).Reversed(), Count: steps}}, 1e-5)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Printf("removed %.10f, added %.10f\n", removed.Upper, added.Upper)
 	// Output:
 	// removed 6.1877123900, added 5.6115086177
-}
-
-func BenchmarkEpsilon(b *testing.B) {
-	parts := []pair.Part{{Pair: pair.Removed(0.01, 1), Count: 10_000}}
-	for b.Loop() {
-		if _, err := Epsilon(parts, 1e-5); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
