@@ -1,6 +1,4 @@
-// Package bench holds the scripts that compare this project with others, see README.md, and the Go
-// half of their matrix products.
-package bench
+package main
 
 import (
 	"fmt"

@@ -74,7 +74,7 @@ def cores(a):
 def network(a):
     """Steps of 2 ranks in namespaces beside what the model expects of the parts that it measures. The line is a program, which takes
     time of the cores that the ranks compute on, as a network card would not: so the same without delay, at 100 Gb/s."""
-    subprocess.run(["go", "build", "-o", a.scratch / "link", "./bench/link"], cwd=ROOT, check=True)
+    subprocess.run(["go", "build", "-o", a.scratch / "link", "./bench"], cwd=ROOT, check=True)
     print("| network | batch | delay | rate | expected, ms | measured, ms | difference | without the line, ms "
           "| a line without delay adds, ms | difference without that |\n|---|---|---|---|---|---|---|---|---|---|")
     for delay, rate in LINES:

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"dpsgd/internal/parallel"
+	"dpsgd/internal/kernel"
 )
 
 // The set "digits" needs no files: the program draws its pictures, handwriting-like digits, white on
@@ -36,7 +36,7 @@ func drawDigits(seed uint64, train, test int) (*Split, error) {
 func drawSet(seed uint64, part, n int) (*Images, error) {
 	const chunk, size = 256, DigitSide * DigitSide
 	labels, pixels := make([]uint8, n), make([]uint8, n*size)
-	err := parallel.Each((n+chunk-1)/chunk, func(c int) error {
+	err := kernel.Each((n+chunk-1)/chunk, func(c int) error {
 		var d DigitDrawer
 		for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
 			labels[i] = d.Draw(pixels[i*size:(i+1)*size], seed, part, i)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/parallel"
 )
 
 // Features is an immutable set of labelled rows of numbers in memory that a program computed, in
@@ -38,7 +37,7 @@ func NewFeatures(columns int, classes []string, labels []uint8, halves []uint16)
 		return nil, err
 	}
 	f := &Features{l, halves}
-	if err := parallel.Each(f.Len(), f.checkFinite); err != nil {
+	if err := kernel.Each(f.Len(), f.checkFinite); err != nil {
 		return nil, err
 	}
 	return f, nil

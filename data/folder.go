@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dpsgd/data/pictures"
-	"dpsgd/internal/parallel"
+	"dpsgd/internal/kernel"
 )
 
 // loadFolder reads the pictures of a folder, which package stored lists. They are decoded into memory,
@@ -99,7 +99,7 @@ func readPictures(files *pictures.Index, shape Shape, classes []string) (*Images
 		return nil, fmt.Errorf("data: pictures: %w", err)
 	}
 	pixels, size := make([]uint8, total), shape.Values()
-	err = parallel.Each(files.Len(), func(i int) error {
+	err = kernel.Each(files.Len(), func(i int) error {
 		return files.Read(pixels[i*size:(i+1)*size], i, pictures.Size(shape))
 	})
 	if err != nil {

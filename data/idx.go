@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"dpsgd/internal/parallel"
+	"dpsgd/internal/kernel"
 )
 
 // The IDX format, after http://yann.lecun.com/exdb/mnist/: two zero bytes, the
@@ -81,7 +81,7 @@ type idxFiles [4]File
 // load reads and verifies the four files, packed with gzip or plain.
 func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	var read [len(s)]unpacked
-	err := parallel.Each(len(s), func(i int) (err error) {
+	err := kernel.Each(len(s), func(i int) (err error) {
 		read[i], err = readPacked(filepath.Join(folder, s[i].Name), s[i].Size)
 		return err
 	})
@@ -99,6 +99,6 @@ func (s *idxFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 		return nil, err
 	}
 	// After the structure, so that a file with something wrong in it is described by what is wrong.
-	err = parallel.Each(len(s), func(i int) error { return verify(read[i].content, read[i].name, s[i].SHA256) })
+	err = kernel.Each(len(s), func(i int) error { return verify(read[i].content, read[i].name, s[i].SHA256) })
 	return split, err
 }

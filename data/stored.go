@@ -2,7 +2,7 @@ package data
 
 import (
 	"dpsgd/data/pictures"
-	"dpsgd/internal/parallel"
+	"dpsgd/internal/kernel"
 )
 
 // Stored is an immutable set of labelled pictures that lie in files: each is decoded whenever it is
@@ -64,7 +64,7 @@ func (s *Split) Check(done func(n, total int)) error {
 		}
 		for from := 0; from < set.Len(); from += block {
 			n := min(block, set.Len()-from)
-			if err := parallel.Each(n, func(i int) error { return set.View(from+i, func([]uint8) {}) }); err != nil {
+			if err := kernel.Each(n, func(i int) error { return set.View(from+i, func([]uint8) {}) }); err != nil {
 				return err
 			}
 			read += n

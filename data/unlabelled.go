@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/noise"
-	"dpsgd/internal/parallel"
 	"dpsgd/internal/random"
 )
 
@@ -68,7 +68,7 @@ func digestsOf(s Set) ([]digest, error) {
 	n, shape := s.Len(), s.Shape()
 	same := Normalisation{Mean: make([]float64, shape.Channels), Std: slices.Repeat([]float64{1}, shape.Channels)}
 	examples, digests := s.normalised(same), make([]digest, n)
-	err := parallel.Each((n+chunk-1)/chunk, func(c int) error {
+	err := kernel.Each((n+chunk-1)/chunk, func(c int) error {
 		x, content := make([]float32, shape.Values()), []byte(nil)
 		for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
 			if err := examples.fill(x, i); err != nil {

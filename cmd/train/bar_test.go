@@ -10,7 +10,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 )
@@ -27,7 +27,7 @@ func progressed() train.Progress {
 	byRDP := 13.501
 	return train.Progress{
 		Step: 12345, Steps: 98765, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 12.75},
-		Evaluation: compute.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
+		Evaluation: gradients.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
 	}
 }
 
@@ -92,7 +92,7 @@ func TestLiveText(t *testing.T) {
 	byRDP := 3.1951
 	p := train.Progress{
 		Step: 586, Steps: 586, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 2.981}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 3},
-		Evaluation: compute.Evaluation{Accuracy: 0.981}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
+		Evaluation: gradients.Evaluation{Accuracy: 0.981}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
 	}
 	for _, test := range []struct {
 		width int

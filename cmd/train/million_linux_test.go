@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/internal/parallel"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/tiny"
 )
 
@@ -90,7 +90,7 @@ func drawShards(t *testing.T, dir string, n int) {
 	}
 	for name, part := range map[string]int{"train": 0, "test": 1} {
 		n := map[string]int{"train": n, "test": n / 100}[name]
-		err := parallel.Each((n+inShard-1)/inShard, func(shard int) error {
+		err := kernel.Each((n+inShard-1)/inShard, func(shard int) error {
 			return drawShard(filepath.Join(dir, fmt.Sprintf("%s-%06d.tar", name, shard)), part, shard*inShard, min(n, (shard+1)*inShard))
 		})
 		if err != nil {

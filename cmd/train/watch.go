@@ -10,7 +10,7 @@ import (
 	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/train"
@@ -111,7 +111,7 @@ func spend(s train.Progress, decimals int) string {
 }
 
 func accuracy(s train.Progress) string {
-	if s.Evaluation == (compute.Evaluation{}) {
+	if s.Evaluation == (gradients.Evaluation{}) {
 		return "test –"
 	}
 	return fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)

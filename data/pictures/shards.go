@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"dpsgd/internal/parallel"
+	"dpsgd/internal/kernel"
 )
 
 // shardName matches the names of tar files with pictures: train.tar, train-000017.tar.
@@ -82,7 +82,7 @@ func (p Part) listShards(paths []string, others Others) (*Index, error) {
 		return nil, err
 	}
 	lists := make([]*shardList, len(paths))
-	err = parallel.Each(len(paths), func(i int) (err error) {
+	err = kernel.Each(len(paths), func(i int) (err error) {
 		lists[i], err = listShard(paths[i], numbers, p.Names)
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/labels"
 	"dpsgd/internal/setup"
@@ -18,18 +18,18 @@ import (
 
 // Description says what a configuration would do, without reading any data.
 type Description struct {
-	Data         setup.Outline        `json:"data"`
-	Input        []int                `json:"input"`                  // height, width, channels; or the number of columns
-	Augmentation string               `json:"augmentation,omitempty"` // the views in which the network sees examples while it trains
-	Layers       []Layer              `json:"layers"`
-	Parameters   int                  `json:"parameters"`                  // that are trained
-	Frozen       int                  `json:"frozen_parameters,omitempty"` // that are not
-	MultiplyAdds int                  `json:"multiply_adds"`               // of the forward pass, per example
-	Privacy      Privacy              `json:"privacy"`
-	Curve        []account.Point      `json:"curve"`
-	CurveRDP     []account.Point      `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
-	Memory       setup.Memory         `json:"memory"`
-	Engines      []compute.Assignment `json:"engines"`
+	Data         setup.Outline          `json:"data"`
+	Input        []int                  `json:"input"`                  // height, width, channels; or the number of columns
+	Augmentation string                 `json:"augmentation,omitempty"` // the views in which the network sees examples while it trains
+	Layers       []Layer                `json:"layers"`
+	Parameters   int                    `json:"parameters"`                  // that are trained
+	Frozen       int                    `json:"frozen_parameters,omitempty"` // that are not
+	MultiplyAdds int                    `json:"multiply_adds"`               // of the forward pass, per example
+	Privacy      Privacy                `json:"privacy"`
+	Curve        []account.Point        `json:"curve"`
+	CurveRDP     []account.Point        `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
+	Memory       setup.Memory           `json:"memory"`
+	Engines      []gradients.Assignment `json:"engines"`
 }
 
 // Layer is one row of the table of layers.
@@ -111,7 +111,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 	batch := float64(min(c.Training.BatchSize, o.Examples))
 	steps := setup.Steps(c.Training, batch, o.Examples)
-	d.Curve, d.Engines = []account.Point{}, []compute.Assignment{}
+	d.Curve, d.Engines = []account.Point{}, []gradients.Assignment{}
 	d.Privacy = Privacy{
 		Unit: "nothing", Records: o.Examples, ExpectedBatchSize: batch, PlannedSteps: steps, Steps: steps,
 		Answer: account.Answer{Epsilon: statement.NoGuarantee, Delta: 1}, Method: "none: NOT PRIVATE",
@@ -178,7 +178,7 @@ func (d *Description) fillEngines(c *configs.Config, m *model.Model, o setup.Out
 	if err != nil {
 		return err
 	}
-	g, err := compute.NewGradients(m, nil, views, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, compute.Choice{}, pool)
+	g, err := gradients.NewGradients(m, nil, views, min(c.Training.PhysicalBatchSize, o.Examples), c.Performance.Engine, gradients.Choice{}, pool)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -14,11 +14,11 @@ import (
 
 // predictTrain predicts every training example with the current parameters.
 func (r *Run) predictTrain(visit func(example int, logits []float32)) error {
-	e, err := compute.NewEvaluator(r.Model, r.Examples.Train, setup.Normalisation(r.Config, r.Source.Shape.Channels), r.Pool)
+	e, err := gradients.NewEvaluator(r.Model, r.Examples.Train, setup.Normalisation(r.Config, r.Source.Shape.Channels), r.Pool)
 	if err != nil {
 		return err
 	}
-	return e.Each(func(i int, p compute.Prediction) { visit(i, p.Logits) })
+	return e.Each(func(i int, p gradients.Prediction) { visit(i, p.Logits) })
 }
 
 // evaluate measures the current parameters, or their mean, on the test examples.

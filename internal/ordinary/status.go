@@ -2,7 +2,7 @@ package ordinary
 
 import (
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
@@ -30,9 +30,9 @@ type Result struct {
 type Progress struct {
 	Phase             string // what is being learnt
 	Step, Steps       int
-	Spent             *account.Spent     // nil where there is no guarantee
-	Evaluation        compute.Evaluation // the newest one, zero before the first
-	Evaluated         bool               // whether that is of this step
+	Spent             *account.Spent       // nil where there is no guarantee
+	Evaluation        gradients.Evaluation // the newest one, zero before the first
+	Evaluated         bool                 // whether that is of this step
 	ExamplesPerSecond float64
 }
 

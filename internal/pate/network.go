@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
@@ -21,8 +21,8 @@ type network struct {
 	start   []float32
 	batcher *data.Batcher
 	trainer *plain.Trainer
-	pool    *compute.Evaluator // predicts the public pool
-	rest    *compute.Evaluator // measures
+	pool    *gradients.Evaluator // predicts the public pool
+	rest    *gradients.Evaluator // measures
 }
 
 // newNetwork compiles training on a set, and prediction of the pool and of the rest of the test
@@ -47,10 +47,10 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 	if n.trainer, err = plain.New(m, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: physical, Views: views, Pool: threads}); err != nil {
 		return nil, err
 	}
-	if n.pool, err = compute.NewEvaluator(m, pool, normalisation, threads); err != nil {
+	if n.pool, err = gradients.NewEvaluator(m, pool, normalisation, threads); err != nil {
 		return nil, err
 	}
-	n.rest, err = compute.NewEvaluator(m, rest, normalisation, threads)
+	n.rest, err = gradients.NewEvaluator(m, rest, normalisation, threads)
 	return n, err
 }
 
@@ -70,7 +70,7 @@ func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 // losses of the pool are not looked at.
 func (n *network) predict() ([]float64, error) {
 	var all []float64
-	err := n.pool.Each(func(_ int, p compute.Prediction) {
+	err := n.pool.Each(func(_ int, p gradients.Prediction) {
 		sum := 0.0
 		for _, z := range p.Logits {
 			sum += math.Exp(float64(z - p.Logits[p.Class]))

@@ -12,8 +12,8 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
@@ -65,7 +65,7 @@ type Run struct {
 	exhausted  bool           // one more question would have passed the budget
 	dependent  *votes.Account // PRIVATE; nil before all teachers are trained
 	student    *network
-	evaluation compute.Evaluation
+	evaluation gradients.Evaluation
 	learnt     bool // whether the student is trained
 }
 

@@ -13,7 +13,7 @@ import (
 	"fmt"
 
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/model"
@@ -23,7 +23,7 @@ import (
 // Trainer takes plain steps with a model. It is not safe for concurrent use.
 type Trainer struct {
 	model  *model.Model
-	sums   *compute.Sums
+	sums   *gradients.Sums
 	update *optimizer.Plain
 	ready  func() error
 }
@@ -43,7 +43,7 @@ func New(m *model.Model, examples *data.Batcher, o Options) (*Trainer, error) {
 	if o.Labels != nil && len(o.Labels) != examples.Len() {
 		return nil, fmt.Errorf("plain: %d labels, expected one for each of the %d examples", len(o.Labels), examples.Len())
 	}
-	sums, err := compute.NewSums(m, examples, o.Views, max(1, o.Physical), o.Pool)
+	sums, err := gradients.NewSums(m, examples, o.Views, max(1, o.Physical), o.Pool)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
@@ -41,7 +41,7 @@ func all(n int) []int {
 
 func accuracy(t *testing.T, m *model.Model, images *data.Images) float64 {
 	t.Helper()
-	e, err := compute.NewEvaluator(m, images, setup.Normalisation(tiny.Parse(t), 1), nil)
+	e, err := gradients.NewEvaluator(m, images, setup.Normalisation(tiny.Parse(t), 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

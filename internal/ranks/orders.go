@@ -16,7 +16,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -24,12 +24,12 @@ import (
 
 // Orders are what rank 0 tells the others ahead of the first step, once it has its plan.
 type Orders struct {
-	Steps       int            // that are planned
-	Physical    int            // examples in a physical batch
-	Coordinates int            // that every record contributes
-	Room        int            // of sums, in contributions
-	Engines     compute.Choice // so that no bit of a contribution depends on who computes it
-	Initial     string         // SHA-256 of the file with the initial weights; "" if they are random
+	Steps       int              // that are planned
+	Physical    int              // examples in a physical batch
+	Coordinates int              // that every record contributes
+	Room        int              // of sums, in contributions
+	Engines     gradients.Choice // so that no bit of a contribution depends on who computes it
+	Initial     string           // SHA-256 of the file with the initial weights; "" if they are random
 
 	Salt []byte // of all hashes of data; drawn for this start, and never stored
 	Data []byte // hash of the training examples as the network sees them, where all ranks have the same

@@ -6,8 +6,8 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/federated"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/people"
 	"dpsgd/internal/random"
@@ -19,7 +19,7 @@ import (
 // Records computes the contributions of a run's records: examples, clients or persons. Examples and
 // persons contribute gradients; a person contributes the gradient of one of that person's examples.
 type Records struct {
-	Gradients *compute.Gradients
+	Gradients *gradients.Gradients
 	Clients   *federated.Clients // nil where there are none
 	People    *people.One        // nil where examples contribute for themselves
 }
@@ -30,8 +30,8 @@ type Work struct {
 	Source   *setup.Source
 	Examples *data.Split // as the network sees them
 	Policy   clip.Policy
-	Physical int            // examples in a physical batch
-	Engines  compute.Choice // that were chosen before; none otherwise
+	Physical int              // examples in a physical batch
+	Engines  gradients.Choice // that were chosen before; none otherwise
 	Pool     *kernel.Pool
 }
 
@@ -53,7 +53,7 @@ func New(c *configs.Config, w Work) (*Records, error) {
 	if err != nil {
 		return nil, err
 	}
-	gradients, err := compute.NewGradients(w.Model, batcher, views, w.Physical, c.Performance.Engine, w.Engines, w.Pool)
+	gradients, err := gradients.NewGradients(w.Model, batcher, views, w.Physical, c.Performance.Engine, w.Engines, w.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (r *Records) Rows(rows *data.Features) (release.Contributor, error) {
 	if r.Clients != nil {
 		return federated.NewMeans(rows, r.Clients.Examples())
 	}
-	each, err := compute.NewRows(rows)
+	each, err := gradients.NewRows(rows)
 	if err != nil || r.People == nil {
 		return each, err
 	}

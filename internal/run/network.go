@@ -6,8 +6,8 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -21,9 +21,9 @@ type Network struct {
 	Initial    string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	Schedule   optimizer.Schedule
 	Mean       *optimizer.Mean // of the parameters
-	Evaluator  *compute.Evaluator
-	Evaluation compute.Evaluation // the newest one, zero before the first
-	ByClass    *score.Matrix      // of that
+	Evaluator  *gradients.Evaluator
+	Evaluation gradients.Evaluation // the newest one, zero before the first
+	ByClass    *score.Matrix        // of that
 	run        *Run
 }
 
@@ -40,7 +40,7 @@ func (r *Run) Declare() (*Network, error) {
 
 // Compile declares the graph that measures the network on the test examples.
 func (n *Network) Compile() (err error) {
-	n.Evaluator, err = compute.NewEvaluator(n.Model, n.run.Examples.Test, setup.Normalisation(n.run.Config, n.run.Source.Shape.Channels), n.run.Pool)
+	n.Evaluator, err = gradients.NewEvaluator(n.Model, n.run.Examples.Test, setup.Normalisation(n.run.Config, n.run.Source.Shape.Channels), n.run.Pool)
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"dpsgd/configs"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/model"
 )
 
@@ -51,7 +51,7 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	if err != nil {
 		return e, err
 	}
-	s, err := compute.NewSketch(m, views, e.batch, c.Performance.Engine, Threads(c))
+	s, err := gradients.NewSketch(m, views, e.batch, c.Performance.Engine, Threads(c))
 	if err != nil {
 		return e, err
 	}

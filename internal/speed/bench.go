@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
 )
@@ -40,7 +40,7 @@ type Result struct {
 	Parts             map[string]float64 `json:"parts"`               // milliseconds of a step, for each of Parts
 
 	// Engines are those of a private step; none in mode plain.
-	Engines []compute.Assignment `json:"engines"`
+	Engines []gradients.Assignment `json:"engines"`
 
 	Steps    int `json:"-"` // that were measured
 	Physical int `json:"-"` // examples that the graph holds at once
@@ -94,7 +94,7 @@ func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duratio
 	result := &Result{
 		Model: cmp.Or(c.Model.Name, "layers"), Mode: mode, Batch: c.Training.BatchSize, Threads: b.pool.Threads(), Kernel: selected,
 		ExamplesPerSecond: float64(c.Training.BatchSize) / step.Seconds(), StepMS: milliseconds(step),
-		FMALimitGFLOPs: b.limit, PeakRSSMiB: peakMemory(), Parts: parts, Engines: []compute.Assignment{},
+		FMALimitGFLOPs: b.limit, PeakRSSMiB: peakMemory(), Parts: parts, Engines: []gradients.Assignment{},
 		Steps: len(times), Physical: b.physical,
 	}
 	if private, ok := b.step.(*privateStep); ok {

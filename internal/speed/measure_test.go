@@ -15,7 +15,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
@@ -168,7 +168,7 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	}
 	b := &bench{model: m, views: views, pool: kernel.NewPool(2), physical: physical}
 	t.Cleanup(b.pool.Close)
-	gradients, err := compute.NewGradients(m, batcher, views, physical, c.Performance.Engine, compute.Choice{}, b.pool)
+	gradients, err := gradients.NewGradients(m, batcher, views, physical, c.Performance.Engine, gradients.Choice{}, b.pool)
 	if err != nil {
 		t.Fatal(err)
 	}

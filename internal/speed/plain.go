@@ -4,21 +4,21 @@ import (
 	"time"
 
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 )
 
 // plainStep is a step of training without privacy, to compare with: the same network on the same
 // kernels, SGD without noise.
 type plainStep struct {
-	sums       *compute.Sums
+	sums       *gradients.Sums
 	parameters []float32
 	pool       *kernel.Pool
 	record     func(part string, d time.Duration)
 }
 
 func newPlainStep(b *bench, batcher *data.Batcher) (*plainStep, error) {
-	sums, err := compute.NewSums(b.model, batcher, b.views, b.physical, b.pool)
+	sums, err := gradients.NewSums(b.model, batcher, b.views, b.physical, b.pool)
 	return &plainStep{sums: sums, parameters: b.model.Values, pool: b.pool, record: recordNothing}, err
 }
 

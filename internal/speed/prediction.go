@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 )
@@ -27,7 +27,7 @@ func Prediction(ctx context.Context, c *configs.Config, d time.Duration) (time.D
 	}
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()
-	evaluator, err := compute.NewEvaluator(m, examples, setup.Normalisation(c, o.Shape.Channels), pool)
+	evaluator, err := gradients.NewEvaluator(m, examples, setup.Normalisation(c, o.Shape.Channels), pool)
 	if err != nil {
 		return 0, err
 	}

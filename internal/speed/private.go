@@ -7,7 +7,7 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/optimizer"
@@ -21,7 +21,7 @@ const benchRate = 1e-6
 // privateStep is the step of Fit of package train with a given sample and a journal that keeps
 // nothing: no draw, no disk, no reports.
 type privateStep struct {
-	gradients  *compute.Gradients
+	gradients  *gradients.Gradients
 	door       *release.Door
 	update     *optimizer.Update
 	count      float64 // of the last release, under a policy that counts; nobody reads it
@@ -45,7 +45,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 		return nil, err
 	}
 	s := &privateStep{parameters: b.model.Values, pool: b.pool, record: recordNothing}
-	if s.gradients, err = compute.NewGradients(b.model, batcher, b.views, b.physical, engine, compute.Choice{}, b.pool); err != nil {
+	if s.gradients, err = gradients.NewGradients(b.model, batcher, b.views, b.physical, engine, gradients.Choice{}, b.pool); err != nil {
 		return nil, err
 	}
 	s.gradients.ClipBy(policy)
@@ -65,7 +65,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	_, counting := policy.(clip.Counting)
 	s.release = func(consume func(release.Noisy)) error {
 		if counting {
-			consume = compute.SplitCount(len(s.parameters), &s.count, consume)
+			consume = gradients.SplitCount(len(s.parameters), &s.count, consume)
 		}
 		return s.door.Release(0, s.source, consume)
 	}

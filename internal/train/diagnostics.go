@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"dpsgd/checkpoints"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/tensorboard"
 	"dpsgd/internal/trained"
@@ -33,7 +33,7 @@ func (r *Run) openDiagnostics() {
 }
 
 // add takes one physical batch into the step's line.
-func (d *diagnostics) add(b compute.Diagnosis) {
+func (d *diagnostics) add(b gradients.Diagnosis) {
 	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
 	d.plan.Policy.Factors(d.factors, b.AfterLayers)
 	unit := d.plan.unit()

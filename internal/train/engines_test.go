@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/tiny"
 	"dpsgd/perexample"
 )
@@ -20,7 +20,7 @@ func otherEngines(t *testing.T, dir string) []perexample.Engine {
 	path := filepath.Join(dir, folder.Engines)
 	tiny.Write(t, path, strings.NewReplacer(`"ghost"`, `"materialise"`, `"materialise"`, `"ghost"`).Replace(tiny.Read(t, path)))
 	var other []perexample.Engine
-	for _, p := range compute.ReadChoice(dir).Parameters {
+	for _, p := range gradients.ReadChoice(dir).Parameters {
 		other = append(other, p.Engine)
 	}
 	return other
@@ -50,7 +50,7 @@ func reconfigure(t *testing.T, dir, from, to string) {
 func TestResumedRunKeepsItsEngines(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t, tiny.Convolutional), o)
-	if found := compute.ReadChoice(r.Dir); len(found.Parameters) != len(r.records.Gradients.Engines()) {
+	if found := gradients.ReadChoice(r.Dir); len(found.Parameters) != len(r.records.Gradients.Engines()) {
 		t.Fatalf("found %+v, expected an engine for each of %d parameters", found, len(r.records.Gradients.Engines()))
 	}
 	r.Close()
@@ -79,7 +79,7 @@ func TestOtherSettingsChooseAgain(t *testing.T) {
 			before := tiny.Read(t, r.Path(folder.Engines))
 			reconfigure(t, r.Dir, test.from, test.to)
 			again := open(t, r.Dir, o)
-			found := compute.ReadChoice(r.Dir)
+			found := gradients.ReadChoice(r.Dir)
 			if tiny.Read(t, r.Path(folder.Engines)) == before || found.Setting != again.Config.Performance.Engine || found.PhysicalBatchSize != again.Config.Training.PhysicalBatchSize {
 				t.Errorf("found %+v after %s", found, test.to)
 			}
@@ -145,7 +145,7 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, r.Dir, o).Close()
-	if found := compute.ReadChoice(r.Dir); len(found.Parameters) != 2 {
+	if found := gradients.ReadChoice(r.Dir); len(found.Parameters) != 2 {
 		t.Errorf("found %+v after the file was missing, expected two parameters", found)
 	}
 }

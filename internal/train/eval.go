@@ -10,8 +10,8 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
@@ -60,7 +60,7 @@ type tested struct {
 	spent     account.Spent
 	warning   string
 	seen      *data.Split // as the network sees them
-	evaluator *compute.Evaluator
+	evaluator *gradients.Evaluator
 	pool      *kernel.Pool
 }
 
@@ -135,7 +135,7 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 		return err
 	}
 	t.seen, t.source.Tests = &measuring, measuring.Test.Len()
-	t.evaluator, err = compute.NewEvaluator(m, t.seen.Test, t.normalisation(), t.pool)
+	t.evaluator, err = gradients.NewEvaluator(m, t.seen.Test, t.normalisation(), t.pool)
 	return err
 }
 
@@ -169,7 +169,7 @@ func EachLogits(dir string, o Options, visit func(training bool, logits []float3
 		if err := t.evaluator.Show(set, t.normalisation()); err != nil {
 			return err
 		}
-		if err := t.evaluator.Each(func(_ int, p compute.Prediction) { visit(training, p.Logits, p.Label) }); err != nil {
+		if err := t.evaluator.Each(func(_ int, p gradients.Prediction) { visit(training, p.Logits, p.Label) }); err != nil {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func EachLogits(dir string, o Options, visit func(training bool, logits []float3
 // examine predicts all test examples, and counts.
 func (t *tested) examine() (score.Examination, error) {
 	e := score.Examine(t.source.Names, t.source.Tests)
-	err := t.evaluator.Each(func(_ int, p compute.Prediction) { e.Add(p.Label, p.Class, p.Logits, p.Loss) })
+	err := t.evaluator.Each(func(_ int, p gradients.Prediction) { e.Add(p.Label, p.Class, p.Logits, p.Loss) })
 	e.Close()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
 	if !t.config.Privacy.None {

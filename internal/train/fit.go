@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/release"
 )
@@ -90,7 +90,7 @@ func (r *Run) takeStep() error {
 // release hands out the noisy sum of the step's batch.
 func (r *Run) release(consume func(release.Noisy)) error {
 	if r.counting() != nil {
-		consume = compute.SplitCount(len(r.Model.Values), &r.count, consume)
+		consume = gradients.SplitCount(len(r.Model.Values), &r.count, consume)
 	}
 	return r.door.Release(r.Step, r.records.AtStep(r.Step), consume)
 }

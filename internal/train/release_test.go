@@ -12,8 +12,8 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/data"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/optimizer"
@@ -49,7 +49,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 				fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch), fmt.Sprintf("training.steps=%d", steps),
 				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
 			examples := 0
-			r.records.Gradients.Observe(func(d compute.Diagnosis) { examples += len(d.Losses) })
+			r.records.Gradients.Observe(func(d gradients.Diagnosis) { examples += len(d.Losses) })
 			path := [][]float32{slices.Clone(r.Model.Values)}
 			r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
 			fit(t, r)

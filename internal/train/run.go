@@ -10,8 +10,8 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/ranks"
 	"dpsgd/internal/records"
@@ -193,9 +193,9 @@ func (r *Run) compile() error {
 	if err := r.Compile(); err != nil {
 		return err
 	}
-	var engines compute.Choice // none in a new run
+	var engines gradients.Choice // none in a new run
 	if !r.New() {
-		engines = compute.ReadChoice(r.Dir)
+		engines = gradients.ReadChoice(r.Dir)
 	}
 	r.records, err = records.New(r.Config, records.Work{
 		Model: r.Model, Source: r.Source, Examples: r.Examples, Policy: r.plan.Policy, Physical: r.physical, Engines: engines, Pool: r.Pool,

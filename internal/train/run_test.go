@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/compute"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
@@ -185,7 +185,7 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	r := create(t, tiny.Parse(t, "training.batch_size=1", "training.steps=40", "optimizer.name=sgd"), options(t))
 	// A batch is empty where the graph is not asked.
 	empty, unmoved, asked := 0, 0, 0
-	r.records.Gradients.Observe(func(compute.Diagnosis) { asked++ })
+	r.records.Gradients.Observe(func(gradients.Diagnosis) { asked++ })
 	before := slices.Clone(r.Model.Values)
 	r.watcher = hooks{stepped: func(Progress) {
 		if asked == 0 {

@@ -3,7 +3,7 @@ package train
 import (
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
@@ -36,8 +36,8 @@ type Progress struct {
 	Step, Steps       int
 	Spent             account.Spent // of the steps so far, or of the next few too where the accountant is slow
 	Budget            *accountant.Guarantee
-	Evaluated         bool               // whether Evaluation is of this step
-	Evaluation        compute.Evaluation // the newest one, zero before the first
+	Evaluated         bool                 // whether Evaluation is of this step
+	Evaluation        gradients.Evaluation // the newest one, zero before the first
 	LearningRate      float64
 	ClipNorm          float64 // of the step to come where it changes from step to step, 0 where it does not
 	Seconds           float64

@@ -8,7 +8,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/slow"
@@ -133,7 +133,7 @@ func mixEngines(t testing.TB, r *Run, physical int) {
 	for i := range engines {
 		engines[i] = perexample.Engine(i % 2)
 	}
-	if r.records.Gradients, err = compute.DeclareGradients(r.Model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.Pool); err != nil {
+	if r.records.Gradients, err = gradients.DeclareGradients(r.Model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.Pool); err != nil {
 		t.Fatal(err)
 	}
 	r.records.Gradients.ClipBy(r.plan.Policy)

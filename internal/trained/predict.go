@@ -8,7 +8,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/features"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 )
 
@@ -36,7 +36,7 @@ type Predictor struct {
 
 	model      *Model
 	extraction *features.Extraction // nil where the network sees examples as they are
-	evaluator  *compute.Evaluator   // nil before the first set
+	evaluator  *gradients.Evaluator // nil before the first set
 	pool       *kernel.Pool
 }
 
@@ -59,7 +59,7 @@ func (p *Predictor) Logits(set data.Set) ([][]float32, error) {
 		return nil, err
 	}
 	if p.evaluator == nil {
-		p.evaluator, err = compute.NewEvaluator(p.model.Network, seen, p.model.Normalisation(), p.pool)
+		p.evaluator, err = gradients.NewEvaluator(p.model.Network, seen, p.model.Normalisation(), p.pool)
 	} else {
 		err = p.evaluator.Show(seen, p.model.Normalisation())
 	}
@@ -67,7 +67,7 @@ func (p *Predictor) Logits(set data.Set) ([][]float32, error) {
 		return nil, err
 	}
 	rows := make([][]float32, set.Len())
-	err = p.evaluator.Each(func(i int, of compute.Prediction) { rows[i] = slices.Clone(of.Logits) })
+	err = p.evaluator.Each(func(i int, of gradients.Prediction) { rows[i] = slices.Clone(of.Logits) })
 	return rows, err
 }
 

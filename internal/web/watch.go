@@ -7,7 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
-	"dpsgd/internal/compute"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -240,7 +240,7 @@ func (m moment) stepNumbers() string {
 	if s.Budget != nil {
 		text += fmt.Sprintf(" of %g", s.Budget.Epsilon)
 	}
-	if s.Evaluation != (compute.Evaluation{}) {
+	if s.Evaluation != (gradients.Evaluation{}) {
 		text += fmt.Sprintf(" · test accuracy %.2f %%", 100*s.Evaluation.Accuracy)
 	}
 	return text

@@ -1,10 +1,10 @@
 //go:build linux
 
-// Command link is a line between two network interfaces, which it makes: what is sent into one comes out
+// Command bench is a line between two network interfaces, which it makes: what is sent into one comes out
 // of the other later, no faster than the line. Moved into two network namespaces they are the
 // network of two machines, without modules of the kernel such as netem:
 //
-//	link -delay 1ms -rate 1Gb wire0 wire1
+//	bench -delay 1ms -rate 1Gb wire0 wire1
 package main
 
 import (

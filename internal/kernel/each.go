@@ -1,5 +1,4 @@
-// Package parallel does independent pieces of work on all processors.
-package parallel
+package kernel
 
 import (
 	"runtime"

@@ -1,6 +1,6 @@
 // Package compute runs the graphs of a network on examples: per-example gradients for a release
 // ([Gradients]) and predictions ([Evaluator]).
-package compute
+package gradients
 
 import (
 	"time"
