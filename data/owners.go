@@ -2,9 +2,13 @@ package data
 
 import (
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"dpsgd/data/pictures"
+	"dpsgd/internal/random"
 )
 
 // Owners returns whose each training example of a folder or a table is, in the order of the examples
@@ -47,4 +51,42 @@ func ownersOfRecords(spec Spec) ([]string, error) {
 		return nil
 	})
 	return owners, err
+}
+
+// ByOwner returns the examples of each owner, by index, at most so many of each; 0 is all. Which ones is
+// drawn by a public seed, from the examples of that owner alone: how many another one has changes
+// nothing about them. Owners are in the order in which they first come.
+func ByOwner(owners []string, most int, seed uint64) [][]int {
+	var own [][]int
+	var names []string
+	place := map[string]int{}
+	for i, owner := range owners {
+		at, known := place[owner]
+		if !known {
+			at = len(own)
+			place[owner] = at
+			own, names = append(own, nil), append(names, owner)
+		}
+		own[at] = append(own[at], i)
+	}
+	if most > 0 {
+		for i, examples := range own {
+			own[i] = firstOf(examples, most, names[i], seed)
+		}
+	}
+	return own
+}
+
+// firstOf draws so many of the examples of an owner, in their order.
+func firstOf(examples []int, most int, name string, seed uint64) []int {
+	if len(examples) <= most {
+		return examples
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(name)) // never fails
+	src := rand.New(random.Seeded(seed ^ hash.Sum64()))
+	src.Shuffle(len(examples), func(i, j int) { examples[i], examples[j] = examples[j], examples[i] })
+	kept := examples[:most]
+	slices.Sort(kept)
+	return kept
 }

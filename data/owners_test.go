@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,5 +60,80 @@ func TestOwnersOfRecords(t *testing.T) {
 	table("x,y\n1,a\n")
 	if _, err := Owners(spec); !errors.Is(err, ErrInvalid) {
 		t.Errorf("no such column: found %v", err)
+	}
+}
+
+// manyOwners are 1 example of person 0, 2 of person 1, and so on, in turn.
+func manyOwners(persons int) []string {
+	var list []string
+	for round := range persons {
+		for p := round; p < persons; p++ {
+			list = append(list, fmt.Sprint("person_", p))
+		}
+	}
+	return list
+}
+
+// Every example belongs to its owner, none of whom has more than what is kept of theirs.
+func TestExamplesOfPersons(t *testing.T) {
+	list := manyOwners(9)
+	for _, most := range []int{0, 1, 4, 100} {
+		own := ByOwner(list, most, 1)
+		if len(own) != 9 {
+			t.Fatalf("found %d persons, expected 9", len(own))
+		}
+		for p, examples := range own {
+			want := p + 1
+			if most > 0 {
+				want = min(want, most)
+			}
+			if len(examples) != want || len(slices.Compact(slices.Clone(examples))) != want || !slices.IsSorted(examples) {
+				t.Errorf("at most %d: person %d has %v, expected %d examples", most, p, examples, want)
+			}
+			for _, i := range examples {
+				if list[i] != fmt.Sprint("person_", p) {
+					t.Errorf("example %d of %s went to person %d", i, list[i], p)
+				}
+			}
+		}
+	}
+}
+
+// Which examples of a person are kept does not depend on anybody else: not on whether others are
+// there, nor on how many examples they have.
+func TestKeptExamplesDependOnThePersonAlone(t *testing.T) {
+	var all, without []string
+	for i := range 60 {
+		who := []string{"ann", "bob", "cem"}[i%3]
+		all = append(all, who)
+		if who != "bob" {
+			without = append(without, who)
+		}
+	}
+	// The examples of a person by their number among theirs.
+	kept := func(list []string, who string) (numbers []int) {
+		for _, examples := range ByOwner(list, 5, 7) {
+			if list[examples[0]] != who {
+				continue
+			}
+			number := 0
+			for i, owner := range list {
+				if owner == who {
+					if slices.Contains(examples, i) {
+						numbers = append(numbers, number)
+					}
+					number++
+				}
+			}
+		}
+		return numbers
+	}
+	for _, who := range []string{"ann", "cem"} {
+		if with, alone := kept(all, who), kept(without, who); !slices.Equal(with, alone) || len(with) != 5 {
+			t.Errorf("of %s %v are kept beside bob and %v without", who, with, alone)
+		}
+	}
+	if slices.Equal(kept(all, "ann"), kept(all, "cem")) {
+		t.Error("two persons keep the same numbers, expected a draw of each")
 	}
 }

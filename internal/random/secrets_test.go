@@ -38,7 +38,7 @@ var foreign = map[string]string{
 	"features/patches_dictionary.go": "which drawn pictures are taken",
 	"features/cache_save.go":         "names of temporary files",
 	"internal/attack/membership.go":  "which pairs an attack compares",
-	"internal/people/people.go":      "which of a person's examples are kept, by a public seed",
+	"data/owners.go":                 "which of a person's examples are kept, by a public seed",
 	"internal/random/":               "this package",
 	"internal/ranks/orders.go":       "which examples ranks compare, by their secret salt",
 	"internal/web/server.go":         "the token of a page",

@@ -6,10 +6,8 @@ import (
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/federated"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/people"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/model"
@@ -20,8 +18,8 @@ import (
 // persons contribute gradients; a person contributes the gradient of one of that person's examples.
 type Records struct {
 	Gradients *gradients.Gradients
-	Clients   *federated.Clients // nil where there are none
-	People    *people.One        // nil where examples contribute for themselves
+	Clients   *Clients // nil where there are none
+	people    *people  // nil where examples contribute for themselves
 }
 
 // Work is what contributions are computed from.
@@ -38,7 +36,7 @@ type Work struct {
 // New declares what the records of a configuration contribute.
 func New(c *configs.Config, w Work) (*Records, error) {
 	if c.Federated.Any() {
-		clients, err := federated.New(c, w.Model, w.Examples.Train, w.Source.Shape, w.Pool)
+		clients, err := NewClients(c, w.Model, w.Examples.Train, w.Source.Shape, w.Pool)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +58,7 @@ func New(c *configs.Config, w Work) (*Records, error) {
 	gradients.ClipBy(w.Policy)
 	r := &Records{Gradients: gradients}
 	if w.Source.Own != nil {
-		r.People = people.NewOne(w.Source.Own, random.New())
+		r.people = newPeople(w.Source.Own, random.New())
 	}
 	return r, nil
 }
@@ -70,8 +68,8 @@ func (r *Records) AtStep(step int) release.Contributor {
 	switch {
 	case r.Clients != nil:
 		return r.Clients.AtRound(step)
-	case r.People != nil:
-		return r.People.From(r.Gradients.AtStep(step))
+	case r.people != nil:
+		return r.people.from(r.Gradients.AtStep(step))
 	}
 	return r.Gradients.AtStep(step)
 }
@@ -87,11 +85,11 @@ func (r *Records) Coordinates() int {
 // Rows is what each record contributes to the sum of all features: a row of norm 1 at most.
 func (r *Records) Rows(rows *data.Features) (release.Contributor, error) {
 	if r.Clients != nil {
-		return federated.NewMeans(rows, r.Clients.Examples())
+		return NewMeans(rows, r.Clients.Examples())
 	}
 	each, err := gradients.NewRows(rows)
-	if err != nil || r.People == nil {
+	if err != nil || r.people == nil {
 		return each, err
 	}
-	return r.People.From(each), nil
+	return r.people.from(each), nil
 }

@@ -7,7 +7,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/people"
 	"dpsgd/internal/random"
 	"dpsgd/release"
 )
@@ -30,7 +29,7 @@ func TestAPersonAddsOneRow(t *testing.T) {
 	for i := range examples {
 		own[(i+1)%persons] = append(own[(i+1)%persons], i)
 	}
-	r := &Records{People: people.NewOne(own, random.New())}
+	r := &Records{people: newPeople(own, random.New())}
 	contributor, err := r.Rows(rows)
 	if err != nil {
 		t.Fatal(err)

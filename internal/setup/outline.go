@@ -6,7 +6,6 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/people"
 )
 
 // Outline is what can be said about a data set without reading an example.
@@ -133,7 +132,7 @@ func Declared(c *configs.Config, examples int) (Outline, error) {
 		if err != nil {
 			return o, err
 		}
-		o.People = people.Count(owners)
+		o.People = len(data.ByOwner(owners, 0, 0))
 	}
 	o.Tests, err = data.Count(spec, "test")
 	return o, err

@@ -7,7 +7,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/features"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/people"
 )
 
 // Source is a data set: described in any case, and read where it has to be.
@@ -48,7 +47,7 @@ func (s *Source) findPersons() error {
 	if len(owners) != s.Examples {
 		return fmt.Errorf("%w: found the owners of %d training examples, expected those of %d", ErrPlan, len(owners), s.Examples)
 	}
-	s.Own = people.Of(owners, s.config.Privacy.ExamplesPerPerson, s.config.Training.Seed)
+	s.Own = data.ByOwner(owners, s.config.Privacy.ExamplesPerPerson, s.config.Training.Seed)
 	s.People = len(s.Own)
 	return nil
 }

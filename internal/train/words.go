@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"dpsgd/configs"
-	"dpsgd/internal/federated"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/records"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/release"
@@ -20,7 +20,7 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 	switch {
 	case c.Federated.Any():
 		record = "client"
-		s.Facts, s.Trusted = federated.Facts(c.Federated), federated.Trusted(c.Federated)
+		s.Facts, s.Trusted = records.Facts(c.Federated), records.Trusted(c.Federated)
 		if shares, ok := mechanism.(*release.Distributed); ok {
 			s.AddedDelta = min(1, s.AddedDelta+shares.Excess(float64(s.NoiseValues), s.Epsilon))
 			s.Neighbours += "; its client takes part in both, and adds its share of the noise"

@@ -1,4 +1,4 @@
-package federated
+package records
 
 import (
 	"math"
@@ -26,7 +26,7 @@ func tinyClients(t *testing.T, threads int, overrides ...string) (*configs.Confi
 	}
 	pool := kernel.NewPool(threads)
 	t.Cleanup(pool.Close)
-	clients, err := New(c, m, images, images.Shape(), pool)
+	clients, err := NewClients(c, m, images, images.Shape(), pool)
 	if err != nil {
 		t.Fatal(err)
 	}

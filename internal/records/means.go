@@ -1,4 +1,4 @@
-package federated
+package records
 
 import (
 	"dpsgd/clip"

@@ -1,7 +1,6 @@
-package people
+package records
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -9,81 +8,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/internal/random"
 )
-
-// owners are 1 example of person 0, 2 of person 1, and so on, in turn.
-func owners(persons int) []string {
-	var list []string
-	for round := range persons {
-		for p := round; p < persons; p++ {
-			list = append(list, fmt.Sprint("person_", p))
-		}
-	}
-	return list
-}
-
-// Every example belongs to its owner, none of whom has more than what is kept of theirs.
-func TestExamplesOfPersons(t *testing.T) {
-	list := owners(9)
-	for _, most := range []int{0, 1, 4, 100} {
-		own := Of(list, most, 1)
-		if len(own) != 9 || Count(list) != 9 {
-			t.Fatalf("found %d persons, counted %d, expected 9", len(own), Count(list))
-		}
-		for p, examples := range own {
-			want := p + 1
-			if most > 0 {
-				want = min(want, most)
-			}
-			if len(examples) != want || len(slices.Compact(slices.Clone(examples))) != want || !slices.IsSorted(examples) {
-				t.Errorf("at most %d: person %d has %v, expected %d examples", most, p, examples, want)
-			}
-			for _, i := range examples {
-				if list[i] != fmt.Sprint("person_", p) {
-					t.Errorf("example %d of %s went to person %d", i, list[i], p)
-				}
-			}
-		}
-	}
-}
-
-// Which examples of a person are kept does not depend on anybody else: not on whether others are
-// there, nor on how many examples they have.
-func TestKeptExamplesDependOnThePersonAlone(t *testing.T) {
-	var all, without []string
-	for i := range 60 {
-		who := []string{"ann", "bob", "cem"}[i%3]
-		all = append(all, who)
-		if who != "bob" {
-			without = append(without, who)
-		}
-	}
-	// The examples of a person by their number among theirs.
-	kept := func(list []string, who string) (numbers []int) {
-		for _, examples := range Of(list, 5, 7) {
-			if list[examples[0]] != who {
-				continue
-			}
-			number := 0
-			for i, owner := range list {
-				if owner == who {
-					if slices.Contains(examples, i) {
-						numbers = append(numbers, number)
-					}
-					number++
-				}
-			}
-		}
-		return numbers
-	}
-	for _, who := range []string{"ann", "cem"} {
-		if with, alone := kept(all, who), kept(without, who); !slices.Equal(with, alone) || len(with) != 5 {
-			t.Errorf("of %s %v are kept beside bob and %v without", who, with, alone)
-		}
-	}
-	if slices.Equal(kept(all, "ann"), kept(all, "cem")) {
-		t.Error("two persons keep the same numbers, expected a draw of each")
-	}
-}
 
 // rows contributes a row of its own for every example, of norm 3.
 type rows struct{ asked []int }
@@ -130,7 +54,7 @@ func TestAPersonMovesASumByOneExample(t *testing.T) {
 		own[0][i] = i
 	}
 	source := &rows{}
-	one := NewOne(own, random.ForTest(1)).From(source)
+	one := newPeople(own, random.ForTest(1)).from(source)
 	for _, sample := range [][]int{{0}, {1}, {0, 1}, {1, 0}, {0, 1, 2}, {2, 1, 0}} {
 		for range 20 {
 			source.asked = nil
@@ -162,7 +86,7 @@ func TestAPersonMovesASumByOneExample(t *testing.T) {
 func TestExamplesAreDrawnAlike(t *testing.T) {
 	own := []int{3, 5, 8, 13, 21, 34, 55, 89, 144, 233}
 	source := &rows{}
-	one := NewOne([][]int{{1}, own}, random.ForTest(2)).From(source)
+	one := newPeople([][]int{{1}, own}, random.ForTest(2)).from(source)
 	for range 10_000 {
 		if _, err := one.Contributions([]int{0, 1}); err != nil {
 			t.Fatal(err)
