@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/internal/describe"
 	"dpsgd/internal/speed"
+	"dpsgd/internal/train"
 )
 
 // The networks that the peers build have the sizes of those that the program builds.
@@ -27,7 +27,7 @@ func TestNetworksOfPeers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := describe.Describe(c, 1000)
+		d, err := train.Describe(c, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,6 @@ package main
 import (
 	"slices"
 
-	"dpsgd/cmd/train/internal/ask"
-	"dpsgd/cmd/train/internal/plans"
 	"dpsgd/cmd/train/internal/shell"
 
 	"github.com/spf13/cobra"
@@ -48,9 +46,9 @@ func sections(a *shell.App) []section {
 // others are the commands by what they are for.
 func others(a *shell.App) []section {
 	return []section{
-		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), plans.Command(a, setFlag)}},
+		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a, setFlag)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(ask.Commands(a), ledgerCommand(a), attackCommand(a, dataFlags(a)))},
+		{"What privacy costs", append(askCommands(a), ledgerCommand(a), attackCommand(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", commands(a)},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

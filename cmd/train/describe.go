@@ -10,8 +10,8 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/describe"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/train"
 
 	"github.com/spf13/cobra"
 )
@@ -35,7 +35,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			d, err := describe.Describe(config, examples)
+			d, err := train.Describe(config, examples)
 			if err != nil {
 				return configs.Placed(err, name, set)
 			}
@@ -48,7 +48,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 }
 
 // printDescription writes what a run would do, for people.
-func printDescription(w io.Writer, d *describe.Description) {
+func printDescription(w io.Writer, d *train.Description) {
 	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
 	if n := d.Privacy.Records; n != d.Data.Examples {
 		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, shell.Count(n))
@@ -64,7 +64,7 @@ func printDescription(w io.Writer, d *describe.Description) {
 		setup.Bytes(m.Graph), setup.Bytes(m.Parameters), d.Data.Shape.Noun(), setup.Bytes(m.Examples), setup.Bytes(m.Program))
 }
 
-func printLayers(w io.Writer, d *describe.Description) {
+func printLayers(w io.Writer, d *train.Description) {
 	engines := map[string]string{}
 	for _, e := range d.Engines {
 		layer := e.Parameter[:strings.LastIndex(e.Parameter, ".")]
@@ -83,7 +83,7 @@ func printLayers(w io.Writer, d *describe.Description) {
 	shell.PrintTable(w, table)
 }
 
-func printPrivacy(w io.Writer, d *describe.Description) {
+func printPrivacy(w io.Writer, d *train.Description) {
 	p := d.Privacy
 	if len(d.Curve) == 0 {
 		printOrdinary(w, p)
@@ -127,7 +127,7 @@ func printPrivacy(w io.Writer, d *describe.Description) {
 }
 
 // printOrdinary writes what is private where gradients have no noise.
-func printOrdinary(w io.Writer, p describe.Privacy) {
+func printOrdinary(w io.Writer, p train.Privacy) {
 	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
 	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 }

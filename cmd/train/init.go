@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/draft"
 	"dpsgd/internal/folder"
 
 	"github.com/spf13/cobra"
@@ -24,7 +24,7 @@ const draftFile = "my.yaml"
 
 // initCommand is `train init`.
 func initCommand(a *shell.App) *cobra.Command {
-	var answers draft.Answers
+	var answers configs.Answers
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a commented configuration for your data and your budget",
@@ -43,7 +43,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 			if err := answer(a, c, &answers); err != nil {
 				return err
 			}
-			d, err := draft.Make(answers)
+			d, err := configs.MakeDraft(answers)
 			if err != nil {
 				return shell.AsUsage(err)
 			}
@@ -53,7 +53,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 			return a.Print(map[string]any{"file": file, "preset": d.Preset, "open": d.Open}, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is written, from the preset %s\n", file, d.Preset)
 				if d.Open > 0 {
-					fmt.Fprintf(w, "change the %d lines that are marked with %s\n", d.Open, draft.Mark)
+					fmt.Fprintf(w, "change the %d lines that are marked with %s\n", d.Open, configs.DraftMark)
 				}
 				fmt.Fprintf(w, "see what it would do: train describe %s\ntrain:                train run %s\n", folder.Argument(file), folder.Argument(file))
 			})
@@ -65,7 +65,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 }
 
 // answer asks on a terminal for what the flags have not said.
-func answer(a *shell.App, c *cobra.Command, answers *draft.Answers) error {
+func answer(a *shell.App, c *cobra.Command, answers *configs.Answers) error {
 	in := bufio.NewReader(c.InOrStdin())
 	ask := func(flag, question, otherwise string) (string, error) {
 		if !shell.Asks(c.InOrStdin()) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
-	"dpsgd/cmd/train/internal/ask"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/books"
 
@@ -58,7 +57,7 @@ whole folder was put back to an older copy.`,
 
 // printTotals writes what each data set has spent, and the head of the ledger.
 func printTotals(w io.Writer, totals books.Totals) {
-	ask.PrintTotals(w, totals.Datasets)
+	printDatasetTotals(w, totals.Datasets)
 	if len(totals.NotPrivate) > 0 {
 		fmt.Fprintf(w, "NOT PRIVATE, and in no total: %s; if one of them is published, no total holds for its data\n", strings.Join(totals.NotPrivate, ", "))
 	}

@@ -8,7 +8,7 @@
 //	train help                         everything else
 //
 // The package reads flags, calls the packages below dpsgd/internal, and prints. One command is one
-// file; what commands share is in the packages below it.
+// file; what commands share is in the package below it.
 package main
 
 import (

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print the result as one JSON object on the last line of standard output")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		a.Hint(c)
-		return ranks.Refuse(c)
+		return refuseRanks(c)
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	for _, g := range sections(a) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
@@ -32,7 +31,7 @@ func runCommand(a *shell.App) *cobra.Command {
 		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o := train.Options{DataDir: dataDir, RunsDir: runsDir}
-			return ranks.Together(a, o, func(o train.Options) error {
+			return together(a, o, func(o train.Options) error {
 				return runConfig(a, c, cmp.Or(shell.First(args), configs.DefaultPreset), set, serve, o)
 			})
 		},
@@ -59,7 +58,7 @@ func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve 
 		return unserved(o, serve, "a run of teachers", func() error { return configs.Placed(runPate(a, c, config, o.Name, o.DataDir, o.RunsDir), name, set) })
 	}
 	if config.Privacy.Ordinary() {
-		if err := ranks.Single(o.Group, "a run without noise on gradients"); err != nil {
+		if err := single(o.Group, "a run without noise on gradients"); err != nil {
 			return err
 		}
 		o, err := ordinaryOptions(a, o.DataDir, "", o.RunsDir, o.Name, serve)
@@ -79,7 +78,7 @@ func unserved(o train.Options, serve, what string, run func() error) error {
 	if serve != "" {
 		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
 	}
-	if err := ranks.Single(o.Group, what); err != nil {
+	if err := single(o.Group, what); err != nil {
 		return err
 	}
 	return run()
@@ -106,7 +105,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o := train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0]))}
-			return ranks.Together(a, o, func(o train.Options) error {
+			return together(a, o, func(o train.Options) error {
 				return resume(a, c, args[0], serve, o)
 			})
 		},
@@ -121,7 +120,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 // resume goes on with whatever run has this folder.
 func resume(a *shell.App, c *cobra.Command, dir, serve string, o train.Options) error {
 	another := func(resume func() error) error {
-		if err := ranks.Single(o.Group, dir); err != nil {
+		if err := single(o.Group, dir); err != nil {
 			return err
 		}
 		return resume()

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/kernel"
 
@@ -33,7 +32,7 @@ func versionCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b.MPI = ranks.Library()
+			b.MPI = mpiLibrary()
 			return a.Print(b, func(w io.Writer) {
 				fmt.Fprintf(w, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
 				if b.Revision != "" {

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"dpsgd/accountant"
-	"dpsgd/cmd/train/internal/ranks"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
 	"dpsgd/internal/gradients"
@@ -44,7 +43,7 @@ func (p *runWatcher) Started(o train.Overview) {
 		fmt.Fprintf(p.W, "budget    none, %s steps planned, ε reported at δ = %g%s\n", shell.Count(plan.Steps), plan.Delta, by)
 	}
 	if len(o.Processes) > 0 {
-		fmt.Fprintf(p.W, "ranks     %s\n", ranks.Numbers(o.Processes))
+		fmt.Fprintf(p.W, "ranks     %s\n", rankNumbers(o.Processes))
 	}
 	if o.ResumedAt > 0 || o.LedgerEntries > 0 {
 		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases\n", shell.Count(o.ResumedAt), shell.Count(o.LedgerEntries))

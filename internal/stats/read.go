@@ -4,7 +4,6 @@ import (
 	"os"
 
 	"dpsgd/configs"
-	"dpsgd/internal/draft"
 )
 
 // folderEpsilon is the budget of statistics of a folder if nobody says which.
@@ -17,7 +16,7 @@ func Read(name string, overrides []string, bounds map[string]configs.Bounds) (*c
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return configs.LoadStatistics(name, overrides, bounds)
 	}
-	made, err := draft.Make(draft.Answers{Data: name, Epsilon: folderEpsilon})
+	made, err := configs.MakeDraft(configs.Answers{Data: name, Epsilon: folderEpsilon})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/describe"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/train"
 )
@@ -47,7 +46,7 @@ func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := describe.Describe(c, 0); err != nil || d.Data.Examples != 400 || d.Data.Shape != data.Row(2) {
+	if d, err := train.Describe(c, 0); err != nil || d.Data.Examples != 400 || d.Data.Shape != data.Row(2) {
 		t.Errorf("described as %+v, %v", d, err)
 	}
 	r, err := train.Create(c, train.Options{RunsDir: t.TempDir(), Name: "quadrants"})

@@ -13,7 +13,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/describe"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -86,7 +85,7 @@ func TestResumeWithLessMemory(t *testing.T) {
 func TestPersonsInShards(t *testing.T) {
 	for _, shards := range []bool{false, true} {
 		c := folderConfig(t, picturesIn(t, shards), small, "privacy.unit=person", "data.group=prefix", "privacy.delta=1e-3")
-		d, err := describe.Describe(c, 0)
+		d, err := train.Describe(c, 0)
 		if err != nil || d.Data.People != 100 || d.Data.Examples != tiny.Examples {
 			t.Errorf("shards %t: found %+v (%v), expected 100 people", shards, d, err)
 		}

@@ -13,7 +13,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
-	"dpsgd/internal/describe"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -69,7 +68,7 @@ performance: {threads: 2}
 func TestPrivateTrainingOnATable(t *testing.T) {
 	table := people(t)
 	c := tableConfig(t, table)
-	d, err := describe.Describe(c, 0)
+	d, err := train.Describe(c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func TestTableRefuses(t *testing.T) {
 			t.Errorf("a refused run left something behind: %v", err)
 		}
 	}
-	if _, err := describe.Describe(tableConfig(t, filepath.Join(table, "none")), 0); !errors.Is(err, data.ErrMissing) {
+	if _, err := train.Describe(tableConfig(t, filepath.Join(table, "none")), 0); !errors.Is(err, data.ErrMissing) {
 		t.Errorf("found error %v, expected one that matches %v", err, data.ErrMissing)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/books"
-	"dpsgd/internal/describe"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -132,7 +131,7 @@ func TestPersons(t *testing.T) {
 	table := crowd(t)
 	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
 	c := personsConfig(t, table, "training.batch_size=40", "privacy.examples_per_person=3")
-	d, err := describe.Describe(c, 0)
+	d, err := train.Describe(c, 0)
 	if err != nil || d.Data.People != 80 || d.Data.Examples != 400 || d.Privacy.SamplingProbability != 0.5 || !strings.Contains(d.Privacy.Clipping, "what one person with all their examples adds") {
 		t.Fatalf("described as %+v, %+v, %v; expected 80 persons with 400 examples, each in half of the steps", d.Data, d.Privacy, err)
 	}

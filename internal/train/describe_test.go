@@ -1,4 +1,4 @@
-package describe
+package train
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-func load(t testing.TB, name string, overrides ...string) *configs.Config {
+func loadPreset(t testing.TB, name string, overrides ...string) *configs.Config {
 	t.Helper()
 	c, err := configs.Load(name, overrides)
 	if err != nil {
@@ -29,7 +29,7 @@ func load(t testing.TB, name string, overrides ...string) *configs.Config {
 
 // The CNN of Papernot et al., arXiv:2007.14191, table 1: layers and 26,010 parameters.
 func TestDescribeMNISTCNN(t *testing.T) {
-	d, err := Describe(load(t, "mnist-cnn"), 0)
+	d, err := Describe(loadPreset(t, "mnist-cnn"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestDescribePrivacy(t *testing.T) {
 		{[]string{"privacy.epsilon=1", "privacy.noise_multiplier=1"}, -1},
 		{[]string{"privacy.epsilon=3", "training.steps=4"}, 4},
 	} {
-		c := load(t, "digits", append([]string{"model.name=logistic", "training.steps=100"}, test.overrides...)...)
+		c := loadPreset(t, "digits", append([]string{"model.name=logistic", "training.steps=100"}, test.overrides...)...)
 		d, err := Describe(c, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestDescribePrivacy(t *testing.T) {
 
 // A budget below one step is refused, as a run would be.
 func TestDescribeBudgetForNothing(t *testing.T) {
-	d, err := Describe(load(t, "digits", "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"), 0)
+	d, err := Describe(loadPreset(t, "digits", "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"), 0)
 	if !errors.Is(err, setup.ErrPlan) || !strings.Contains(fmt.Sprint(err), "0.001") {
 		t.Errorf("found %+v, %v, expected an error about the budget", d, err)
 	}
@@ -101,10 +101,10 @@ var quick = []string{"privacy.accountant=rdp", "performance.engine=ghost"}
 // Every preset and every network can be described, and parts add up to the total.
 func TestDescribeEveryPreset(t *testing.T) {
 	for _, p := range configs.Presets() {
-		if load(t, p.Name).Pate.Any() {
+		if loadPreset(t, p.Name).Pate.Any() {
 			continue // its training is that of teachers
 		}
-		d, err := Describe(load(t, p.Name, quick...), 3000)
+		d, err := Describe(loadPreset(t, p.Name, quick...), 3000)
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -124,7 +124,7 @@ func TestDescribeEveryPreset(t *testing.T) {
 		if network == "cifar-cnn" || network == "resnet8-gn" {
 			preset = "cifar-cnn"
 		}
-		if _, err := Describe(load(t, preset, append([]string{"model.name=" + network}, quick...)...), 0); err != nil {
+		if _, err := Describe(loadPreset(t, preset, append([]string{"model.name=" + network}, quick...)...), 0); err != nil {
 			t.Errorf("network %s: %v", network, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestOutlineOfAFolder(t *testing.T) {
 		tiny.Write(t, filepath.Join(dir, "notes.txt"), "")
 	}
 	own := func(folder string) *configs.Config {
-		return load(t, "own-pictures", "data.folder="+folder, "data.classes=[cat, dog]", "privacy.delta=1e-2")
+		return loadPreset(t, "own-pictures", "data.folder="+folder, "data.classes=[cat, dog]", "privacy.delta=1e-2")
 	}
 	if o, err := setup.OutlineOf(own(folder), 0); err != nil || o.Examples != 8 || o.Tests != 3 || o.Classes != 2 {
 		t.Errorf("found %+v (%v), expected 8 and 3 pictures", o, err)
@@ -186,7 +186,7 @@ func TestOutlineOfAFolder(t *testing.T) {
 // What the network sees in training is described, and takes memory; of the data nothing changes.
 func TestDescribeViews(t *testing.T) {
 	describe := func(overrides ...string) *Description {
-		d, err := Describe(load(t, "digits", append([]string{"privacy.accountant=rdp", "training.steps=10"}, overrides...)...), 0)
+		d, err := Describe(loadPreset(t, "digits", append([]string{"privacy.accountant=rdp", "training.steps=10"}, overrides...)...), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestDescribeViews(t *testing.T) {
 
 // A description holds both curves.
 func TestDescribeByExact(t *testing.T) {
-	d, err := Describe(load(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)
+	d, err := Describe(loadPreset(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

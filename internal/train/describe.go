@@ -1,5 +1,4 @@
-// Package describe says what a configuration would do, without reading any data.
-package describe
+package train
 
 import (
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"dpsgd/internal/labels"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
-	"dpsgd/internal/train"
 	"dpsgd/model"
 )
 
@@ -74,9 +72,9 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	if err := setup.CheckMemory(c, o); err != nil {
 		return nil, err
 	}
-	var plan *train.RunPlan // nil where gradients have no noise
+	var plan *RunPlan // nil where gradients have no noise
 	if !c.Privacy.Ordinary() {
-		if plan, err = train.NewPlan(c, setup.Records(c, o)); err != nil {
+		if plan, err = NewPlan(c, setup.Records(c, o)); err != nil {
 			return nil, err
 		}
 	}
@@ -134,7 +132,7 @@ func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 }
 
 // fillPrivacy fills in what the plan costs.
-func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error {
+func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	points := min(curvePoints, plan.MaxSteps)
 	for i := 1; i <= points; i++ {
 		steps := plan.MaxSteps * i / points
@@ -150,7 +148,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
 		Unit: plan.Unit, Records: plan.Records,
-		NoiseMultiplier: plan.NoiseMultiplier(), Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: bounded(c, plan),
+		NoiseMultiplier: plan.NoiseMultiplier(), Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: whatIsBounded(c, plan),
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
 		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
@@ -161,8 +159,8 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *train.RunPlan) error 
 	return err
 }
 
-// bounded says what of a record is bounded, and how.
-func bounded(c *configs.Config, plan *train.RunPlan) string {
+// whatIsBounded says what of a record is bounded, and how.
+func whatIsBounded(c *configs.Config, plan *RunPlan) string {
 	if c.Federated.Any() || c.Privacy.Unit == configs.UnitPerson {
 		return strings.ReplaceAll(plan.Policy.String(), "one example", plan.Unit)
 	}

@@ -1,6 +1,6 @@
 //go:build mpi
 
-package ranks_test
+package main
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,29 +21,6 @@ import (
 	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/slow"
 )
-
-// program is train-mpi, built once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "train-mpi-")
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "train-mpi")
-	build := exec.Command("go", "build", "-tags", "mpi", "-o", file, "dpsgd/cmd/train")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, text)
-	}
-	return file, nil
-})
-
-func TestMain(m *testing.M) {
-	status := m.Run()
-	if file, err := program(); err == nil {
-		os.RemoveAll(filepath.Dir(file))
-	}
-	os.Exit(status)
-}
 
 // job is a run of several ranks under a launcher.
 type job struct {
@@ -56,17 +32,19 @@ type job struct {
 	ended    chan struct{}
 }
 
-// steps of a run are more than a test waits for, but for the last one.
-const steps = 150
+// jobSteps of a run are more than a test waits for, but for the last one.
+const jobSteps = 150
+
+// newJob makes a job of the test binary, which is train-mpi here.
+func newJob(t *testing.T, runs string) *job {
+	t.Setenv(mainVariable, "1")
+	return &job{t: t, program: os.Args[0], runs: runs, ended: make(chan struct{})}
+}
 
 // start starts a job of three ranks.
 func start(t *testing.T, l mpitest.Launcher, parts ...mpitest.Part) *job {
 	t.Helper()
-	file, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	j := &job{t: t, program: file, runs: t.TempDir(), ended: make(chan struct{})}
+	j := newJob(t, t.TempDir())
 	if len(parts) == 0 {
 		parts = []mpitest.Part{{Ranks: 3, Command: j.command()}}
 	}
@@ -93,7 +71,7 @@ func (j *job) launch(l mpitest.Launcher, parts ...mpitest.Part) {
 // command trains a small network on few threads, with a checkpoint of every step.
 func (j *job) command() []string {
 	return []string{j.program, "run", "digits", "--runs-dir", j.runs, "--set", "performance.threads=1", "--set", "training.batch_size=64",
-		"--set", fmt.Sprintf("training.steps=%d", steps), "--set", "run.checkpoint_every=1"}
+		"--set", fmt.Sprintf("training.steps=%d", jobSteps), "--set", "run.checkpoint_every=1"}
 }
 
 func (j *job) run() string { return filepath.Join(j.runs, "digits-1") }
@@ -262,8 +240,8 @@ func TestSignalSavesTheJob(t *testing.T) {
 		j.ended, j.out = make(chan struct{}), bytes.Buffer{}
 		j.launch(l, mpitest.Part{Ranks: 2, Command: []string{j.program, "resume", j.run()}})
 		j.over("all planned steps ran")
-		if j.events() != steps || j.saved() != steps {
-			t.Errorf("found %d events and a checkpoint of step %d, expected %d", j.events(), j.saved(), steps)
+		if j.events() != jobSteps || j.saved() != jobSteps {
+			t.Errorf("found %d events and a checkpoint of step %d, expected %d", j.events(), j.saved(), jobSteps)
 		}
 	})
 }
@@ -271,15 +249,12 @@ func TestSignalSavesTheJob(t *testing.T) {
 // A rank with another program, or with other data, is named before anything is written.
 func TestOtherRankIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		file, err := program()
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := os.Args[0]
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := file + "-other"
+		other := filepath.Join(t.TempDir(), "other")
 		if err := os.WriteFile(other, append(text, 0), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +263,7 @@ func TestOtherRankIsNamed(t *testing.T) {
 		j := start(t, l, mpitest.Part{Ranks: 1, Command: command(file)}, mpitest.Part{Ranks: 1, Command: command(other)})
 		j.over("rank 1 of 2: ranks: found a program")
 
-		here, there := table(t, 1), table(t, 2)
+		here, there := numbersTable(t, 1), numbersTable(t, 2)
 		command = func(string) []string { return []string{file, "run", "table.yaml", "--runs-dir", runs} }
 		j = start(t, l, mpitest.Part{Ranks: 1, Folder: here, Command: command("")}, mpitest.Part{Ranks: 1, Folder: there, Command: command("")})
 		j.over("rank 1 of 2: ranks: found other training examples")
@@ -298,8 +273,8 @@ func TestOtherRankIsNamed(t *testing.T) {
 	})
 }
 
-// table writes a table of numbers that a seed decides, and its configuration, into a folder.
-func table(t *testing.T, seed int) string {
+// numbersTable writes a table of numbers that a seed decides, and its configuration, into a folder.
+func numbersTable(t *testing.T, seed int) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, rows := range map[string]int{"train.csv": 200, "test.csv": 50} {
@@ -339,11 +314,7 @@ func TestFullDiskOnRankZero(t *testing.T) {
 			t.Skipf("skipped: found no right to mount a small disk: %v", err)
 		}
 		defer syscall.Unmount(disk, 0)
-		file, err := program()
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := &job{t: t, program: file, runs: disk, ended: make(chan struct{})}
+		j := newJob(t, disk)
 		j.launch(l, mpitest.Part{Ranks: 3, Command: j.command()})
 		j.await("some steps", func() bool { return j.events() > 20 })
 		filler := filepath.Join(disk, "filler")
@@ -356,8 +327,8 @@ func TestFullDiskOnRankZero(t *testing.T) {
 		}
 		os.Remove(filler)
 		j.over("all planned steps ran")
-		if events := j.events(); events != steps {
-			t.Errorf("the ledger holds %d events, expected %d", events, steps)
+		if events := j.events(); events != jobSteps {
+			t.Errorf("the ledger holds %d events, expected %d", events, jobSteps)
 		}
 	})
 }

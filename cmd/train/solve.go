@@ -1,4 +1,4 @@
-package ask
+package main
 
 import (
 	"dpsgd/cmd/train/internal/shell"
@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands lists the commands that ask accountants.
-func Commands(a *shell.App) []*cobra.Command {
+// askCommands lists the commands that ask accountants.
+func askCommands(a *shell.App) []*cobra.Command {
 	all := []*cobra.Command{epsilonCommand(a)}
 	for _, s := range solvers {
 		all = append(all, s.command(a))

@@ -1,4 +1,4 @@
-package draft
+package configs
 
 import (
 	"errors"
@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/tiny"
 )
 
 // folderOf makes a folder with these files, empty unless they hold something.
@@ -22,18 +20,20 @@ func folderOf(t *testing.T, files map[string]string) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		tiny.Write(t, path, content)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
 
-func made(t *testing.T, a Answers) (Draft, *configs.Config) {
+func made(t *testing.T, a Answers) (Draft, *Config) {
 	t.Helper()
-	d, err := Make(a)
+	d, err := MakeDraft(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := configs.Parse("made.yaml", d.Text, nil)
+	c, err := Parse("made.yaml", d.Text, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, d.Text)
 	}
@@ -45,7 +45,7 @@ func made(t *testing.T, a Answers) (Draft, *configs.Config) {
 
 // Of the preset of a data set nothing is left to be changed, and it has its comments.
 func TestNamedData(t *testing.T) {
-	for name := range best {
+	for name := range bestPreset {
 		d, c := made(t, Answers{name, 1.5})
 		if c.Data.Name != data.Find(name).Name || d.Open != 0 || !strings.Contains(string(d.Text), "  epsilon: 1.5 # ") {
 			t.Errorf("%s: %s with %d open lines:\n%s", name, c.Data.Name, d.Open, d.Text)
@@ -91,8 +91,8 @@ func TestNoData(t *testing.T) {
 		{"", 3}, {"no-such-folder", 3}, {t.TempDir(), 3}, {folderOf(t, map[string]string{"train/one/1.png": ""}), 3}, {folderOf(t, map[string]string{"train.csv": "one\n"}), 3},
 		{"digits", 0}, {"digits", -1},
 	} {
-		if _, err := Make(a); !errors.Is(err, ErrAnswer) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, ErrAnswer)
+		if _, err := MakeDraft(a); !errors.Is(err, errAnswer) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, errAnswer)
 		}
 	}
 }

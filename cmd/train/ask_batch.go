@@ -1,4 +1,4 @@
-package ask
+package main
 
 import (
 	"bufio"
@@ -35,7 +35,7 @@ func answerLines(a *shell.App, c *cobra.Command, args []string, unknown account.
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	batch := account.Lines{Unknown: unknown}
-	lines := readLines(ctx, c.InOrStdin())
+	lines := inputLines(ctx, c.InOrStdin())
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,9 +63,9 @@ type line struct {
 	err  error
 }
 
-// readLines reads ahead by one line until the input or ctx ends, so that a signal stops a program
+// inputLines reads ahead by one line until the input or ctx ends, so that a signal stops a program
 // that waits for input.
-func readLines(ctx context.Context, in io.Reader) <-chan line {
+func inputLines(ctx context.Context, in io.Reader) <-chan line {
 	lines := make(chan line)
 	go func() {
 		defer close(lines)

@@ -1,4 +1,4 @@
-package ask
+package main
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 				return err
 			}
 			a.Warn(q.warning)
-			return compare(a, c, asked, plot)
+			return askAll(a, c, asked, plot)
 		},
 	}
 	q.addFlags(c)
@@ -49,7 +49,7 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 	return c
 }
 
-func compare(a *shell.App, c *cobra.Command, asked account.Question, plot string) error {
+func askAll(a *shell.App, c *cobra.Command, asked account.Question, plot string) error {
 	points := 0
 	if plot != "" {
 		points = comparedPoints

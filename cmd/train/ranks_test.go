@@ -1,10 +1,9 @@
 //go:build linux && !mpi
 
-package ranks
+package main
 
 import (
 	"debug/elf"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,29 +14,6 @@ import (
 
 	"dpsgd/internal/slow"
 )
-
-// task is the variable that makes the test binary a program that does nothing but join.
-const task = "DPSGD_TEST_JOIN"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(task) == "" {
-		os.Exit(m.Run())
-	}
-	g, err := Join()
-	fmt.Println(g, err)
-}
-
-// rank runs a copy of the test binary as one of so many ranks of a launcher.
-func rank(t *testing.T, ranks, program string, arguments ...string) string {
-	t.Helper()
-	c := exec.Command(program, arguments...)
-	c.Env = append(os.Environ(), task+"=1", "OMPI_COMM_WORLD_SIZE="+ranks, "OMPI_COMM_WORLD_RANK=0", "PATH=/bin:/usr/bin")
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
-}
 
 // A program without an interpreter is loaded by the kernel alone, on every Linux and in an empty image.
 // What opens libraries has one, and so only the program with the tag may.
@@ -71,29 +47,35 @@ func TestBecome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, other := filepath.Join(t.TempDir(), "train"), ""
-	if err := os.WriteFile(train, self, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	other = filepath.Join(filepath.Dir(train), Program)
-	if out := rank(t, "1", train); out != "<nil> <nil>\n" {
-		t.Errorf("alone: found %q", out)
+	dir := t.TempDir()
+	static, other := filepath.Join(dir, "train"), filepath.Join(dir, mpiProgram)
+	write(t, static, string(self))
+	become := func(file string) string {
+		if err := os.Chmod(file, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c, out := program(t, "run", "digits")
+		c.Path = file
+		c.Env = append(c.Env, "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=0", "PATH=/bin:/usr/bin")
+		c.Run() // what it says is checked
+		return out.String()
 	}
 	const none = "found 2 ranks of Open MPI's mpirun, but this program speaks no MPI, expected `train-mpi` beside it or on PATH: start that one\n"
-	if out := rank(t, "2", train); !strings.HasSuffix(out, none) {
+	if out := become(static); !strings.HasSuffix(out, none) {
 		t.Errorf("found %q, expected %q", out, none)
 	}
-	if err := os.WriteFile(other, []byte("#!/bin/sh\necho \"became $@\"\n"), 0o700); err != nil {
+	write(t, other, "#!/bin/sh\necho \"became $@\"\n")
+	if err := os.Chmod(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out := rank(t, "2", train, "run", "digits", "--json"); out != "became run digits --json\n" {
+	if out := become(static); out != "became run digits\n" {
 		t.Errorf("found %q", out)
 	}
 	// It does not become itself again and again, when somebody gives it the other one's name.
-	if err := os.Rename(train, other); err != nil {
+	if err := os.Rename(static, other); err != nil {
 		t.Fatal(err)
 	}
-	if out := rank(t, "2", other); !strings.HasSuffix(out, none) {
+	if out := become(other); !strings.HasSuffix(out, none) {
 		t.Errorf("found %q, expected %q", out, none)
 	}
 }
@@ -117,7 +99,7 @@ func TestRefuse(t *testing.T) {
 		t.Setenv("OMPI_COMM_WORLD_SIZE", size)
 		for name, c := range commands {
 			want := strings.Contains(refused, name)
-			if err := Refuse(c); (err != nil) != want {
+			if err := refuseRanks(c); (err != nil) != want {
 				t.Errorf("%s as one of %s: found %v, expected an error: %v", name, size, err, want)
 			}
 		}

@@ -1,6 +1,4 @@
-// Package plans holds the command that says how fast a run would be on many ranks; what it prints is
-// computed by dpsgd/internal/speed.
-package plans
+package main
 
 import (
 	"cmp"
@@ -18,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flags are what `train plan` is asked.
-type flags struct {
+// planFlags are what `train plan` is asked.
+type planFlags struct {
 	ranks, threads, examples int
 	network                  string
 	latency                  time.Duration
@@ -28,13 +26,13 @@ type flags struct {
 
 // Limits of the question.
 const (
-	mostRanks   = 1_000_000
-	mostSeconds = 3600
+	mostRanks       = 1_000_000
+	mostPlanSeconds = 3600
 )
 
-// Command is `train plan`. setFlag adds the flag that overrides keys.
-func Command(a *shell.App, setFlag func(*cobra.Command, *[]string)) *cobra.Command {
-	var f flags
+// planCommand is `train plan`. What it prints is computed by dpsgd/internal/speed.
+func planCommand(a *shell.App, setFlag func(*cobra.Command, *[]string)) *cobra.Command {
+	var f planFlags
 	var set []string
 	c := &cobra.Command{
 		Use:   "plan [CONFIG|PRESET]",
@@ -66,7 +64,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 			if err != nil {
 				return configs.Placed(err, name, set)
 			}
-			return a.Print(p, func(w io.Writer) { print(w, p, f) })
+			return a.Print(p, func(w io.Writer) { printPlan(w, p, f) })
 		},
 	}
 	c.Flags().IntVar(&f.ranks, "ranks", 16, "processes that carry out the run together")
@@ -80,7 +78,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 }
 
 // request checks the flags.
-func (f *flags) request(c *cobra.Command) (speed.Request, error) {
+func (f *planFlags) request(c *cobra.Command) (speed.Request, error) {
 	changed := c.Flags().Changed
 	switch {
 	case f.ranks < 1 || f.ranks > mostRanks:
@@ -91,8 +89,8 @@ func (f *flags) request(c *cobra.Command) (speed.Request, error) {
 		return speed.Request{}, shell.Usagef("found --threads %d, expected 1 to the %d cores of this machine, on which steps are measured", f.threads, runtime.NumCPU())
 	case changed("examples") && f.examples < 1:
 		return speed.Request{}, shell.Usagef("found --examples %d, expected at least 1", f.examples)
-	case !(f.seconds > 0 && f.seconds <= mostSeconds):
-		return speed.Request{}, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
+	case !(f.seconds > 0 && f.seconds <= mostPlanSeconds):
+		return speed.Request{}, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostPlanSeconds)
 	}
 	rate, err := speed.ParseRate(f.network)
 	if err != nil {
@@ -104,9 +102,9 @@ func (f *flags) request(c *cobra.Command) (speed.Request, error) {
 	}, nil
 }
 
-// print writes a plan for people.
-func print(w io.Writer, p *speed.Plan, f flags) {
-	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, shell.Count(p.Parameters), count(p.Batch))
+// printPlan writes a plan for people.
+func printPlan(w io.Writer, p *speed.Plan, f planFlags) {
+	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, shell.Count(p.Parameters), batchCount(p.Batch))
 	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.latency)
 	printMeasured(w, p.Measured)
 	printStep(w, p)
@@ -151,7 +149,7 @@ func printStep(w io.Writer, p *speed.Plan) {
 	table = append(table, []string{"total", shell.Decimals(row.StepMS, 3), "100.0"})
 	fmt.Fprintln(w)
 	shell.PrintTable(w, table)
-	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, percent(row.Efficiency),
+	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, sharePercent(row.Efficiency),
 		shell.Count(p.Steps), shell.Duration(float64(p.Steps)*row.StepMS/1e3))
 }
 
@@ -160,11 +158,11 @@ func printRows(w io.Writer, p *speed.Plan) {
 	fmt.Fprintln(w)
 	table := [][]string{{"ranks", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
 	for _, r := range p.Rows {
-		table = append(table, append([]string{shell.Count(r.Ranks)}, cells(r)...))
+		table = append(table, append([]string{shell.Count(r.Ranks)}, planCells(r)...))
 	}
 	shell.PrintTable(w, table)
 	l := p.Limits
-	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", limit(l.Below90, l), limit(l.Below50, l), shell.Count(l.Fastest))
+	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", planLimit(l.Below90, l), planLimit(l.Below50, l), shell.Count(l.Fastest))
 }
 
 // printBatches writes what larger batches change.
@@ -175,26 +173,26 @@ func printBatches(w io.Writer, p *speed.Plan) {
 	fmt.Fprintln(w)
 	table := [][]string{{"batch", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
 	for _, r := range p.Batches {
-		table = append(table, append([]string{count(r.Batch)}, cells(r)...))
+		table = append(table, append([]string{batchCount(r.Batch)}, planCells(r)...))
 	}
 	shell.PrintTable(w, table)
 	fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
 }
 
-// cells of a row but for its first one.
-func cells(r speed.Row) []string {
-	return []string{shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), percent(r.Efficiency),
+// planCells are the cells of a row but for its first one.
+func planCells(r speed.Row) []string {
+	return []string{shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), sharePercent(r.Efficiency),
 		fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))}
 }
 
-// limit says at which number of ranks something happens.
-func limit(ranks int, l speed.Limits) string {
+// planLimit says at which number of ranks something happens.
+func planLimit(ranks int, l speed.Limits) string {
 	if ranks == 0 {
 		return fmt.Sprintf("nowhere up to %s ranks", shell.Count(l.Searched))
 	}
 	return fmt.Sprintf("at %s ranks", shell.Count(ranks))
 }
 
-func percent(share float64) string { return shell.Decimals(100*share, 1) }
+func sharePercent(share float64) string { return shell.Decimals(100*share, 1) }
 
-func count(batch float64) string { return shell.Count(int(math.Round(batch))) }
+func batchCount(batch float64) string { return shell.Count(int(math.Round(batch))) }

@@ -1,6 +1,4 @@
-// Package draft makes a configuration to start from: a preset with its comments, changed to what
-// somebody has answered about the data and the budget.
-package draft
+package configs
 
 import (
 	"errors"
@@ -13,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/configs"
 	"dpsgd/data"
 )
 
@@ -23,46 +20,47 @@ type Answers struct {
 	Epsilon float64 // the budget
 }
 
-// Draft is a configuration with its comments.
+// Draft is a configuration to start from, with its comments: a preset, changed to what somebody has
+// answered about the data and the budget.
 type Draft struct {
 	Preset string // that it was made from
 	Text   []byte // YAML
-	// Open is how many lines are still to be changed by hand. They have [Mark] in their comments.
+	// Open is how many lines are still to be changed by hand. They have [DraftMark] in their comments.
 	Open int
 }
 
-// Mark is in the comments of lines that are to be changed.
-const Mark = "<-"
+// DraftMark is in the comments of lines that are to be changed.
+const DraftMark = "<-"
 
-// ErrAnswer: an answer that no configuration can be made from.
-var ErrAnswer = errors.New("train: no configuration can be made")
+// errAnswer: an answer that no configuration can be made from.
+var errAnswer = errors.New("train: no configuration can be made")
 
-// best is the preset for each data set with a name: the most accurate one for minutes.
-var best = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
+// bestPreset is the preset for each data set with a name: the most accurate one for minutes.
+var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
 
-// Make makes the configuration. Of data in a folder it reads the names of files and folders, and the
+// MakeDraft makes the configuration. Of data in a folder it reads the names of files and folders, and the
 // first line of a table, all of which count as public.
-func Make(a Answers) (Draft, error) {
+func MakeDraft(a Answers) (Draft, error) {
 	if !(a.Epsilon > 0) || math.IsInf(a.Epsilon, 1) {
-		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", ErrAnswer, a.Epsilon)
+		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", errAnswer, a.Epsilon)
 	}
-	preset, changes, err := about(a.Data)
+	preset, changes, err := aboutData(a.Data)
 	if err != nil {
 		return Draft{}, err
 	}
-	presets := configs.Presets()
-	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == preset })
+	presets := Presets()
+	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == preset })
 	if i < 0 {
-		return Draft{}, fmt.Errorf("%w: found no preset for the data set %s", ErrAnswer, a.Data)
+		return Draft{}, fmt.Errorf("%w: found no preset for the data set %s", errAnswer, a.Data)
 	}
 	text := string(presets[i].Source)
-	for _, c := range append(changes, change{key: "epsilon", value: number(a.Epsilon)}) {
+	for _, c := range append(changes, change{key: "epsilon", value: yamlNumber(a.Epsilon)}) {
 		text = c.in(text)
 	}
 	_, rest, _ := strings.Cut(text, "\n") // the first line is for editors beside the schema
 	text = "# Made by `train init` from the preset " + preset + ".\n" + rest
-	d := Draft{Preset: preset, Text: []byte(text), Open: strings.Count(text, "# "+Mark)}
-	_, err = configs.Parse("the configuration that was made", d.Text, nil)
+	d := Draft{Preset: preset, Text: []byte(text), Open: strings.Count(text, "# "+DraftMark)}
+	_, err = Parse("the configuration that was made", d.Text, nil)
 	return d, err
 }
 
@@ -86,15 +84,15 @@ func (c change) in(text string) string {
 		comment = text[at[4]:at[5]]
 	}
 	if !c.guess {
-		comment = strings.Replace(comment, Mark+" ", "", 1)
+		comment = strings.Replace(comment, DraftMark+" ", "", 1)
 	}
 	return text[:at[3]] + c.value + comment + text[at[1]:]
 }
 
-// about finds out what the data is: the preset for it, and what that has to say of it.
-func about(name string) (preset string, changes []change, err error) {
+// aboutData finds out what the data is: the preset for it, and what that has to say of it.
+func aboutData(name string) (preset string, changes []change, err error) {
 	if known := data.Find(name); known != nil {
-		return best[known.Name], nil, nil
+		return bestPreset[known.Name], nil, nil
 	}
 	has := func(file string) bool {
 		_, err := os.Stat(filepath.Join(name, file))
@@ -107,7 +105,7 @@ func about(name string) (preset string, changes []change, err error) {
 			return "", nil, err
 		}
 		last := len(columns) - 1
-		return "own-table", []change{{key: "table", value: strconv.Quote(name)}, {"columns", list(columns[:last]), guess}, {"label", strconv.Quote(columns[last]), guess},
+		return "own-table", []change{{key: "table", value: strconv.Quote(name)}, {"columns", yamlList(columns[:last]), guess}, {"label", strconv.Quote(columns[last]), guess},
 			{"mean", "[0]", guess}, {"std", "[1]", guess}}, nil
 	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
 		return "own-vectors", []change{{key: "vectors", value: strconv.Quote(name)}}, nil
@@ -116,14 +114,14 @@ func about(name string) (preset string, changes []change, err error) {
 		return "own-pictures", changes, err
 	}
 	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures in train/CLASS/ and test/CLASS/, with train.csv and test.csv, or with vectors in train.npy",
-		ErrAnswer, name, strings.Join(data.Names(), ", "))
+		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
 // aboutPictures takes the classes from the names of folders, and δ from the number of pictures.
 func aboutPictures(folder string) ([]change, error) {
 	entries, err := os.ReadDir(filepath.Join(folder, "train"))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	var classes []string
 	for _, e := range entries {
@@ -132,13 +130,13 @@ func aboutPictures(folder string) ([]change, error) {
 		}
 	}
 	if len(classes) < 2 {
-		return nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", ErrAnswer, len(classes), filepath.Join(folder, "train"))
+		return nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", errAnswer, len(classes), filepath.Join(folder, "train"))
 	}
 	n, err := data.Count(data.Spec{Folder: folder, Classes: classes}, "train")
 	if err != nil {
 		return nil, err
 	}
-	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: list(classes)}, {key: "delta", value: number(deltaFor(n))}}, nil
+	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: yamlList(classes)}, {key: "delta", value: yamlNumber(deltaFor(n))}}, nil
 }
 
 // deltaFor is a power of ten below 1/n, at most 1e-5.
@@ -150,7 +148,7 @@ func deltaFor(n int) float64 {
 func columnsOf(path string) ([]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(string(content), "\ufeff"), "\n")
 	columns := strings.Split(strings.TrimSpace(first), ",")
@@ -158,12 +156,12 @@ func columnsOf(path string) ([]string, error) {
 		columns[i] = strings.Trim(strings.TrimSpace(c), `"`)
 	}
 	if len(columns) < 2 {
-		return nil, fmt.Errorf("%w: found the first line %.60q of %s, expected the names of at least 2 columns", ErrAnswer, first, path)
+		return nil, fmt.Errorf("%w: found the first line %.60q of %s, expected the names of at least 2 columns", errAnswer, first, path)
 	}
 	return columns, nil
 }
 
-func list(words []string) string {
+func yamlList(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = strconv.Quote(w)
@@ -171,9 +169,9 @@ func list(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// number is a number as every reader of YAML takes it for one: 1.0e-5 and not 1e-5, which is a text in
+// yamlNumber is a number as every reader of YAML takes it for one: 1.0e-5 and not 1e-5, which is a text in
 // YAML 1.1.
-func number(x float64) string {
+func yamlNumber(x float64) string {
 	text := strconv.FormatFloat(x, 'g', -1, 64)
 	digits, exponent, short := strings.Cut(text, "e")
 	if !short {

@@ -1,4 +1,4 @@
-package ask
+package main
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ have phases or ledger instead.
 		if err != nil {
 			return err
 		}
-		return a.Print(map[string]any{"datasets": totals}, func(w io.Writer) { PrintTotals(w, totals) })
+		return a.Print(map[string]any{"datasets": totals}, func(w io.Writer) { printDatasetTotals(w, totals) })
 	}
 	return c
 }
@@ -66,8 +66,8 @@ have phases or ledger instead.
 // mostRuns bounds a command line.
 const mostRuns = 100_000
 
-// PrintTotals writes what each data set has spent, with a table of its runs.
-func PrintTotals(w io.Writer, totals []books.Total) {
+// printDatasetTotals writes what each data set has spent, with a table of its runs.
+func printDatasetTotals(w io.Writer, totals []books.Total) {
 	for _, t := range totals {
 		fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, shell.Count(t.Data.Examples), t.Data.Shape, shell.Count(t.Data.Classes))
 		fmt.Fprintf(w, "together  %s over %s releases\n", shell.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), shell.Count(t.Releases))

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/train"
+
+	"github.com/spf13/cobra"
+)
+
+// There are two programs. One is static and speaks no MPI; started by a launcher, it becomes the other
+// one, train-mpi, which is built with the tag mpi and opens an MPI library when it runs.
+
+// mpiProgram is the name of the one that speaks MPI.
+const mpiProgram = "train-mpi"
+
+// sharedByRanks are the commands that all ranks carry out together, or that say what the program is.
+var sharedByRanks = []string{"train", "train run", "train resume", "train version", "train help", "train completion"}
+
+// refuseRanks is the error of a command that every rank would carry out for itself.
+func refuseRanks(c *cobra.Command) error {
+	size, by, ok := mpi.Launched()
+	if !ok {
+		return nil
+	}
+	top := c // train completion, of train completion bash
+	for top.HasParent() && top.Parent().HasParent() {
+		top = top.Parent()
+	}
+	if slices.Contains(sharedByRanks, top.CommandPath()) {
+		return nil
+	}
+	return shell.Usagef("found %d ranks of %s, each of which would carry out `%s`, expected `train run` or `train resume`, which share their work", size, by, c.CommandPath())
+}
+
+// patienceVariable is the variable with the time that rank 0 waits at least for another one, as in 5m.
+const patienceVariable = "DPSGD_PATIENCE"
+
+// together carries out one run on all ranks that a launcher has started: lead on rank 0, with o for the
+// group, or on a process that is alone. The other ranks do what rank 0 says with the data that o says
+// where to find, and print nothing unless they fail.
+func together(a *shell.App, o train.Options, lead func(train.Options) error) error {
+	g, err := joinGroup()
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		return lead(o)
+	}
+	o.Group = g
+	runtime.GOMAXPROCS(mpi.Threads())
+	a.IsRank(g.Rank())
+	if g.Rank() > 0 {
+		err = train.Follow(o)
+	} else if o.Patience, err = patienceOf(os.Getenv(patienceVariable)); err == nil {
+		err = lead(o)
+	}
+	if err == nil || errors.As(err, new(shell.Interrupted)) {
+		return errors.Join(err, g.Close())
+	}
+	g.Abort(a.Fail(err)) // says what went wrong before all ranks end
+	return err
+}
+
+// patienceOf reads a time; 0 for none.
+func patienceOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, shell.Usagef("%s is %q, expected a time such as 5m", patienceVariable, text)
+	}
+	return d, nil
+}
+
+// single refuses a group for a run that one process carries out.
+func single(g mpi.Group, what string) error {
+	if g == nil || g.Size() == 1 {
+		return nil
+	}
+	return shell.Usagef("found %d ranks for %s, expected one process: start it without a launcher", g.Size(), what)
+}
+
+// rankNumbers says which process is which rank, because some launchers name the one, and people the other.
+func rankNumbers(processes []int64) string {
+	const most = 8
+	named := make([]string, min(len(processes), most))
+	for rank := range named {
+		named[rank] = fmt.Sprintf("rank %d = %d", rank, processes[rank])
+	}
+	if len(processes) > most {
+		named = append(named, "…")
+	}
+	return fmt.Sprintf("%d processes: %s", len(processes), strings.Join(named, ", "))
+}
