@@ -45,6 +45,41 @@ const (
 	Answers    = "statistics.jsonl" // what was released
 )
 
+// files are those of a run, of whatever kind, that nothing else may have the names of. (Engines are chosen again.)
+var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Model, Labels, Statement, StatementData, Statistics, Answers}
+
+// OwnFiles refuses a run's folder in which a file of the run is a directory, or one that two names
+// share (a hard link): what the run appends to its answers would then go into its ledger, or into that
+// of its data, which lies in another folder.
+func OwnFiles(dir, registry string) error {
+	for _, name := range files {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return fmt.Errorf("train: %s: found a directory, expected a file: %w", path, checkpoints.ErrNotRegular)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	paths := []string{filepath.Join(registry, Datasets)}
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(dir, e.Name()))
+	}
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		for _, other := range paths[:i] {
+			if found, err := os.Stat(other); err == nil && os.SameFile(info, found) {
+				return fmt.Errorf("train: %s: found the file that is %s too, expected one of its own: %w", path, other, checkpoints.ErrNotRegular)
+			}
+		}
+	}
+	return nil
+}
+
 // What the folder of a sweep holds beside a folder for each trial.
 const (
 	Sweep     = "sweep.json"    // which trials belong to it

@@ -28,10 +28,6 @@ func (r *Run) tell() error {
 	if r.Books == nil || r.told != nil {
 		return nil
 	}
-	if n := r.Books.Len(); n > 0 {
-		return fmt.Errorf("%w: the ledger of %s holds %d entries, and there is no %s with the answers; asking again would pass ε = %g. Start a new run; what was asked still counts in the ledger of the data: %w",
-			run.ErrUntrained, r.Dir, n, folder.Labels, r.Config.Privacy.Epsilon, release.ErrBudget)
-	}
 	if err := r.append(r.event()); err != nil {
 		return err
 	}
@@ -148,7 +144,7 @@ func bytesOf(answers []int32) []byte {
 // readAnswers reads the answers of a run that goes on.
 func (r *Run) readAnswers() error {
 	if r.Books == nil || !folder.HoldsAny(r.Dir, folder.Labels) {
-		return nil // which tell deals with
+		return nil // which checkAnswers deals with
 	}
 	content, err := os.ReadFile(r.Path(folder.Labels))
 	if err != nil {
@@ -174,8 +170,14 @@ func (r *Run) readAnswers() error {
 // checkAnswers holds the answers against the ledger, which says of which stage they have to be.
 func (r *Run) checkAnswers() error {
 	stages, err := r.asked()
-	if err != nil || r.told == nil {
+	switch {
+	case err != nil:
 		return err
+	case r.told == nil && stages > 0:
+		return fmt.Errorf("%w: the ledger of %s holds %d entries, and there is no %s with the answers; asking again would pass ε = %g. Start a new run; what was asked still counts in the ledger of the data: %w",
+			run.ErrUntrained, r.Dir, stages, folder.Labels, r.Config.Privacy.Epsilon, release.ErrBudget)
+	case r.told == nil:
+		return nil
 	}
 	wrong := func(found, expected string) error {
 		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)

@@ -235,7 +235,7 @@ func (r *Run) restore(s *checkpoints.State, path string) error {
 		return nil
 	}
 	if n := s.LedgerEntries; n > 0 && (r.told == nil || r.stageOf() < n) {
-		return nil // answers are lost, which checkAnswers and tell deal with
+		return nil // answers are lost, which checkAnswers deals with
 	}
 	if r.secret != nil && s.PlanHash == r.fingerprint(run.HashOf(r.foundIdentity()), s.LedgerEntries) {
 		return fmt.Errorf("%w: %s is of an earlier version, in which the places of the examples could follow from their labels, so that going on would tell labels; start a new run, what was asked still counts in the ledger of the data", books.ErrOtherPlan, path)

@@ -313,10 +313,8 @@ func TestChangedPlanIsRefused(t *testing.T) {
 		if _, err := r.fit(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if r.Books != nil { // else there is no ledger that could count twice
-			if _, err := start(r.Dir, nothing); err == nil {
-				t.Error("two processes are at work in one folder")
-			}
+		if _, err := start(r.Dir, nothing); !errors.Is(err, checkpoints.ErrLocked) {
+			t.Errorf("found %v, expected that another process has the folder", err)
 		}
 		r.Close()
 		path := r.Path(folder.Config)
@@ -331,5 +329,50 @@ func TestChangedPlanIsRefused(t *testing.T) {
 		if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
 			t.Error("a refused start changed something")
 		}
+	})
+}
+
+// A folder in which a file of the run is a directory, or is another file too, is refused before
+// anything is written: what the run appends there would go into the other one.
+func TestForeignFilesAreRefused(t *testing.T) {
+	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := start("", cancel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.fit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		for name, put := range map[string]func(path string) error{
+			folder.StatementData: func(path string) error { return os.Mkdir(path, folder.Perm) },
+			folder.MetricsTable:  func(path string) error { return os.Link(r.Path(folder.Config), path) },
+			"copy":               func(path string) error { return os.Link(r.Path(folder.Config), path) },
+		} {
+			path := r.Path(name)
+			kept, _ := os.ReadFile(path)
+			os.Remove(path)
+			if err := put(path); err != nil {
+				t.Fatal(err)
+			}
+			before := tiny.Snapshot(t, o.RunsDir)
+			if _, err := start(r.Dir, nothing); !errors.Is(err, checkpoints.ErrNotRegular) {
+				t.Errorf("%s: found %v, expected that it is refused", name, err)
+			}
+			if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
+				t.Errorf("%s: a refused start changed something", name)
+			}
+			os.Remove(path)
+			if kept != nil {
+				if err := os.WriteFile(path, kept, folder.FilePerm); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if r, err = start(r.Dir, nothing); err != nil {
+			t.Fatalf("found %v, expected a folder that is whole again", err)
+		}
+		r.Close()
 	})
 }

@@ -70,6 +70,7 @@ type Run struct {
 	ConfigText func(*configs.Config) []byte // what the folder keeps of the configuration
 
 	job      Job
+	lock     *checkpoints.Lock // of a run that has no ledger to lock: its configuration
 	options  Options
 	identity string
 	copies   *Copies         // of metrics.jsonl
@@ -110,6 +111,9 @@ func Open[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J, 
 
 // Reopen restores a run that was started before, and writes nothing; [Run.GoOn] does.
 func Reopen[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J, error)) (job J, r *Run, err error) {
+	if err := folder.OwnFiles(dir, cmp.Or(o.Registry, filepath.Dir(dir))); err != nil {
+		return job, nil, err
+	}
 	opened := &Run{Dir: dir}
 	if err := opened.openBooks(c, o); err != nil {
 		return job, nil, err
@@ -127,13 +131,14 @@ func Reopen[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J
 	return job, r, err
 }
 
-// openBooks opens the ledgers of a run that promises something.
+// openBooks opens the ledgers of a run that promises something, and locks the folder in any case.
 func (r *Run) openBooks(c *configs.Config, o Options) (err error) {
 	if c.Privacy.None {
 		if folder.HoldsAny(r.Dir, folder.Ledger) {
 			return fmt.Errorf("%w: %s holds a ledger, and its %s says privacy.none; expected the configuration that the ledger was begun with", books.ErrOtherPlan, r.Dir, folder.Config)
 		}
-		return nil
+		r.lock, err = checkpoints.TakeLock(r.Path(folder.Config))
+		return err
 	}
 	if r.Books, err = books.Open(r.Dir); err == nil && o.Apart {
 		r.Books.Apart()
@@ -240,7 +245,11 @@ func (r *Run) begin() (err error) {
 		if err := books.RefuseBaseline(r.options.registry(), r.Config, r.Source.Outline); err != nil {
 			return err
 		}
-		return checkpoints.WriteFileAtomic(r.Path(folder.Config), r.ConfigText(r.Config), folder.FilePerm)
+		if err := checkpoints.WriteFileAtomic(r.Path(folder.Config), r.ConfigText(r.Config), folder.FilePerm); err != nil {
+			return err
+		}
+		r.lock, err = checkpoints.TakeLock(r.Path(folder.Config))
+		return err
 	}
 	planned, err := r.job.Planned()
 	if err != nil {
@@ -288,10 +297,13 @@ func (r *Run) Close() error {
 }
 
 func (r *Run) closeBooks() error {
-	if r.Books == nil {
-		return nil
+	switch {
+	case r.lock != nil:
+		return r.lock.Close()
+	case r.Books != nil:
+		return r.Books.Close()
 	}
-	return r.Books.Close()
+	return nil
 }
 
 // Path is that of a file of the run.
