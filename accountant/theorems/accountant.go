@@ -7,12 +7,6 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-const (
-	nameBasic    = "basic"
-	nameAdvanced = "advanced"
-	nameOptimal  = "optimal"
-)
-
 // Accountant is an accountant.Accountant that uses the (ε, δ) of every release and a theorem about
 // the composition of (ε, δ) alone. Its answers are far above the answers of accountants that look
 // at whole distributions, and serve for comparison.
@@ -30,32 +24,20 @@ const (
 //
 // Delta is found by solving for it, to a relative 1e-9 on the private side.
 type Accountant struct {
-	relation accountant.Relation
-	rule     compositionRule
-}
-
-// compositionRule holds what differs between the accountants.
-type compositionRule struct {
+	relation     accountant.Relation
 	name, method string
 	compose      theorem // beside basic composition, or nil
 }
 
 // theorem answers a question about all releases.
-type theorem func(q *question) (epsilon float64, err error)
-
-func basic(q *question) (float64, error) { return q.basic(), nil }
+type theorem func(q *question) (epsilon float64)
 
 var _ accountant.Accountant = (*Accountant)(nil)
-
-const methodComposition = " of the (ε, δ) of each release"
 
 // NewBasic returns the accountant "basic": the sum of the epsilons and of the deltas
 // (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006; Theorem 3.16 of Dwork, Roth 2014).
 func NewBasic(r accountant.Relation) (*Accountant, error) {
-	return newComposition(r, compositionRule{
-		name:   nameBasic,
-		method: "basic composition (Dwork et al. 2006)" + methodComposition,
-	})
+	return newComposition(r, "basic", "basic composition (Dwork et al. 2006)", nil)
 }
 
 // NewAdvanced returns the accountant "advanced": the smaller one of basic composition and
@@ -63,11 +45,8 @@ func NewBasic(r accountant.Relation) (*Accountant, error) {
 // for different releases, the second and third term of Theorem 3.5 of Kairouz, Oh, Viswanath
 // 2015 (arXiv:1311.0776).
 func NewAdvanced(r accountant.Relation) (*Accountant, error) {
-	return newComposition(r, compositionRule{
-		name:    nameAdvanced,
-		method:  "advanced composition (Dwork, Rothblum, Vadhan 2010; closed form of Kairouz, Oh, Viswanath 2015)" + methodComposition,
-		compose: func(q *question) (float64, error) { return q.closedForm(), nil },
-	})
+	const method = "advanced composition (Dwork, Rothblum, Vadhan 2010; closed form of Kairouz, Oh, Viswanath 2015)"
+	return newComposition(r, "advanced", method, (*question).closedForm)
 }
 
 // NewOptimal returns the accountant "optimal": the best that can be said from (ε, δ)
@@ -75,22 +54,19 @@ func NewAdvanced(r accountant.Relation) (*Accountant, error) {
 // Murtagh, Vadhan 2016, arXiv:1507.03113, Theorem 1.5, for different ones, where it may be
 // off by up to about 1e-4 of the deviation of the losses).
 func NewOptimal(r accountant.Relation) (*Accountant, error) {
-	return newComposition(r, compositionRule{
-		name:    nameOptimal,
-		method:  "optimal composition (Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016)" + methodComposition,
-		compose: (*question).optimal,
-	})
+	const method = "optimal composition (Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016)"
+	return newComposition(r, "optimal", method, (*question).optimal)
 }
 
-func newComposition(r accountant.Relation, rule compositionRule) (*Accountant, error) {
+func newComposition(r accountant.Relation, name, method string, compose theorem) (*Accountant, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	return &Accountant{relation: r, rule: rule}, nil
+	return &Accountant{r, name, method + " of the (ε, δ) of each release", compose}, nil
 }
 
 // Name returns "basic", "advanced" or "optimal".
-func (c *Accountant) Name() string { return c.rule.name }
+func (c *Accountant) Name() string { return c.name }
 
 // Relation returns the relation that c was made for.
 func (c *Accountant) Relation() accountant.Relation { return c.relation }
@@ -104,11 +80,7 @@ func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	epsilon, err := c.epsilon(s, delta)
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	return c.guarantee(epsilon, delta), nil
+	return c.guarantee(c.epsilon(s, delta), delta), nil
 }
 
 // Delta returns delta at epsilon of the whole ledger. See accountant.Accountant.
@@ -121,29 +93,23 @@ func (c *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 		return accountant.Guarantee{}, err
 	}
 	delta := 0.0
-	if pure, err := s.compose(basic, 0, 1); err != nil {
-		return accountant.Guarantee{}, err
-	} else if pure > epsilon {
-		delta, err = numeric.LeastDelta(func(delta float64) (float64, error) { return c.epsilon(s, delta) }, epsilon)
-		if err != nil {
-			return accountant.Guarantee{}, err
-		}
+	if s.compose((*question).basic, 0, 1) > epsilon {
+		delta = numeric.LeastDelta(func(delta float64) float64 { return c.epsilon(s, delta) }, epsilon)
 	}
 	return c.guarantee(epsilon, delta), nil
 }
 
 func (c *Accountant) guarantee(epsilon, delta float64) accountant.Guarantee {
-	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: c.relation, Method: c.rule.method}
+	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: c.relation, Method: c.method}
 }
 
 // epsilon returns the ε of the theorem, or of basic composition where that is less.
-func (c *Accountant) epsilon(s deltaShares, delta float64) (float64, error) {
-	epsilon, err := s.compose(basic, delta, 1)
-	if err != nil || c.rule.compose == nil || epsilon == 0 {
-		return epsilon, err
+func (c *Accountant) epsilon(s deltaShares, delta float64) float64 {
+	epsilon := s.compose((*question).basic, delta, 1)
+	if c.compose == nil || epsilon == 0 {
+		return epsilon
 	}
-	better, err := s.compose(c.rule.compose, delta, 0.5)
-	return min(epsilon, better), err
+	return min(epsilon, s.compose(c.compose, delta, 0.5))
 }
 
 // costed is a release that happens count times.
@@ -174,28 +140,22 @@ func (c *Accountant) shares(l *accountant.Ledger) (deltaShares, error) {
 		s.all = append(s.all, costed{cost, entry.Count})
 		if n := float64(entry.Count); cost.takesShare {
 			s.takers += n
-		} else if g, err := cost.at(0); err != nil {
-			return deltaShares{}, err
 		} else {
-			s.fixed = numeric.AddUp(s.fixed, numeric.MulUp(n, g.Delta))
+			s.fixed = numeric.AddUp(s.fixed, numeric.MulUp(n, cost.at(0).Delta))
 		}
 	}
 	return s, nil
 }
 
 // compose hands out part of what is left of delta in equal shares and applies the theorem.
-func (s deltaShares) compose(theorem theorem, delta, part float64) (float64, error) {
+func (s deltaShares) compose(theorem theorem, delta, part float64) float64 {
 	left := (delta - s.fixed) * part * (1 - 1e-14)
 	if s.nonPrivate || left < 0 || s.takers > 0 && left == 0 {
-		return math.Inf(1), nil
+		return math.Inf(1)
 	}
 	var gs []counted
 	for _, c := range s.all {
-		g, err := c.at(left / max(s.takers, 1))
-		if err != nil {
-			return 0, err
-		}
-		gs = append(gs, counted{g, c.count})
+		gs = append(gs, counted{c.at(left / max(s.takers, 1)), c.count})
 	}
 	return theorem(newQuestion(gs, delta))
 }

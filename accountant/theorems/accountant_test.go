@@ -33,26 +33,16 @@ func TestCompositionOfGuarantees(t *testing.T) {
 		{{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: 1e-8}, Count: 50}, {Event: accountant.ApproxDP{Epsilon: 0.3, Delta: 1e-7}, Count: 9}, {Event: accountant.ApproxDP{Epsilon: 0.07, Delta: 0}, Count: 30}},
 	} {
 		l := accounttest.Ledger(t, entries...)
-		var gs []Guarantee
+		var gs []guarantee
 		sum := 0.0
 		for _, entry := range entries {
 			e := entry.Event.(accountant.ApproxDP)
 			sum += float64(entry.Count) * e.Epsilon
 			for range entry.Count {
-				gs = append(gs, Guarantee{Epsilon: e.Epsilon, Delta: e.Delta})
+				gs = append(gs, guarantee{e.Epsilon, e.Delta})
 			}
 		}
-		closed, err := ClosedForm(gs, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		best, err := OptimalHeterogeneous(gs, delta)
-		if len(entries) == 1 {
-			best, err = Optimal(gs[0], len(gs), delta)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		closed, best := questionAbout(gs, delta).closedForm(), questionAbout(gs, delta).optimal()
 		for _, tt := range []struct {
 			a    *Accountant
 			want float64
@@ -163,18 +153,11 @@ func TestCompositionSharesWhatIsLeft(t *testing.T) {
 	}
 
 	const n, sigma, delta = 300, 200.0, 1e-5
-	each := Guarantee{Delta: delta / 2 / n}
+	each := guarantee{Delta: delta / 2 / n}
 	if each.Epsilon, err = GaussianEpsilon(sigma, each.Delta); err != nil {
 		t.Fatal(err)
 	}
-	closed, err := ClosedForm(slices.Repeat([]Guarantee{each}, n), delta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	best, err := Optimal(each, n, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed, best := questionAbout(slices.Repeat([]guarantee{each}, n), delta).closedForm(), newQuestion([]counted{{each, n}}, delta).optimal()
 	many := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: n})
 	if got := accounttest.Epsilon(t, advanced, many, delta); accounttest.Relative(got, closed) > 1e-9 {
 		t.Errorf("advanced composition answers %v, want %v", got, closed)

@@ -1,9 +1,9 @@
 package theorems
 
 import (
-	"fmt"
 	"math"
 	"sort"
+	"testing"
 
 	"dpsgd/accountant/internal/numeric"
 )
@@ -11,50 +11,32 @@ import (
 // The functions here ask the theorems in the forms that tests need: about a list of guarantees, and
 // for a delta at an epsilon.
 
-// OptimalHeterogeneous is the optimal epsilon at delta of mechanisms with these guarantees.
-func OptimalHeterogeneous(gs []Guarantee, delta float64) (float64, error) {
-	q, err := questionAbout(gs, delta)
-	if err != nil {
-		return 0, err
-	}
-	return q.optimal()
-}
-
-// ClosedForm is the epsilon of Theorem 3.5 of Kairouz, Oh, Viswanath 2015 at delta.
-func ClosedForm(gs []Guarantee, delta float64) (float64, error) {
-	q, err := questionAbout(gs, delta)
-	if err != nil {
-		return 0, err
-	}
-	return q.closedForm(), nil
-}
-
-func questionAbout(gs []Guarantee, delta float64) (*question, error) {
-	if err := validateDelta("delta", delta); err != nil {
-		return nil, err
-	}
+func questionAbout(gs []guarantee, delta float64) *question {
 	var all []counted
-	for i, g := range gs {
-		if err := g.validate(); err != nil {
-			return nil, fmt.Errorf("%w (guarantee %d of %d)", err, i+1, len(gs))
-		}
+	for _, g := range gs {
 		all = append(all, counted{g, 1})
 	}
-	return newQuestion(all, delta), nil
+	return newQuestion(all, delta)
 }
 
-// OptimalDelta is the function that Optimal inverts: 1 - (1-δ)^k (1 - E[max(0, 1 - exp(epsilon -
+// optimal is the optimal epsilon at delta of k mechanisms with one guarantee.
+func optimal(g guarantee, k int, delta float64) float64 {
+	return newQuestion([]counted{{g, k}}, delta).optimal()
+}
+
+// repeated is the basic composition of k copies of g.
+func repeated(g guarantee, k int) guarantee {
+	return guarantee{numeric.MulUp(float64(k), g.Epsilon), math.Min(1, numeric.MulUp(float64(k), g.Delta))}
+}
+
+// optimalDelta is the function that optimal inverts: 1 - (1-δ)^k (1 - E[max(0, 1 - exp(epsilon -
 // loss))]), the loss being that of k randomized responses, rounded up.
-func OptimalDelta(g Guarantee, k int, epsilon float64) (float64, error) {
-	if err := validateCopies(g, k); err != nil {
-		return 0, err
-	}
-	if !(epsilon >= 0) {
-		return 0, fmt.Errorf("%w: epsilon is %v", ErrInvalid, epsilon)
-	}
+func optimalDelta(g guarantee, k int, epsilon float64) float64 {
 	pure := 0.0
 	switch {
-	case math.IsInf(epsilon, 1) || epsilon >= repeated(g, k).Epsilon:
+	case k == 0:
+		return 0
+	case epsilon >= repeated(g, k).Epsilon:
 	case math.IsInf(g.Epsilon, 1):
 		pure = 1
 	default:
@@ -67,35 +49,45 @@ func OptimalDelta(g Guarantee, k int, epsilon float64) (float64, error) {
 			pure = math.Min(1, pure*(1+r.count.RelativeError()))
 		}
 	}
-	return afterDeltas(logKeep(g, k), pure), nil
+	return afterDeltas(g, k, pure)
 }
 
-// afterDeltas is 1 - (1-pure) Π(1-δᵢ), rounded up.
-func afterDeltas(logKeep, pure float64) float64 {
-	if pure == 0 && logKeep == 0 {
+// afterDeltas is 1 - (1-pure) (1-δ)^k, rounded up.
+func afterDeltas(g guarantee, k int, pure float64) float64 {
+	if pure == 0 && g.Delta == 0 {
 		return 0
 	}
-	return math.Min(1, numeric.Up(-math.Expm1(logKeep+math.Log1p(-pure)), 8))
+	return math.Min(1, numeric.Up(-math.Expm1(float64(k)*math.Log1p(-g.Delta)+math.Log1p(-pure)), 8))
 }
 
-// ShuffleDelta is the function that Shuffle inverts.
-func ShuffleDelta(local float64, n int, epsilon float64) (float64, error) {
-	if err := validateShuffle(local, n, 0); err != nil || !(epsilon >= 0) {
-		return 0, fmt.Errorf("%w: epsilon is %v, %v", ErrInvalid, epsilon, err)
+// mustShuffle is Shuffle, or ShuffleResponse where there are buckets.
+func mustShuffle(t *testing.T, local float64, buckets, n int, delta float64) float64 {
+	t.Helper()
+	e, err := Shuffle(local, n, delta)
+	if buckets > 0 {
+		e, err = ShuffleResponse(local, buckets, n, delta)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// shuffleDelta is the function that Shuffle inverts.
+func shuffleDelta(local float64, n int, epsilon float64) float64 {
 	if epsilon >= local {
-		return 0, nil
+		return 0
 	}
 	delta, _ := newClones(local, n, 1e-290).at(epsilon)
-	return delta, nil
+	return delta
 }
 
-// ShuffleResponseDelta is the function that ShuffleResponse inverts.
-func ShuffleResponseDelta(local float64, buckets, n int, epsilon float64) (float64, error) {
+// shuffleResponseDelta is the function that ShuffleResponse inverts.
+func shuffleResponseDelta(local float64, buckets, n int, epsilon float64) float64 {
 	if epsilon >= local {
-		return 0, validateShuffleResponse(local, buckets, n, 0)
+		return 0
 	}
 	delta, _ := newShuffledResponse(local, buckets, n, 1e-290).at(epsilon)
 	better, _ := newShuffledResponse(local, buckets, n, max(1e-290, delta*1e-13)).at(epsilon) // of narrower ranges
-	return min(delta, better), nil
+	return min(delta, better)
 }

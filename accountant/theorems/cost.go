@@ -12,7 +12,7 @@ import (
 type cost struct {
 	// at returns a guarantee whose delta is at most the share; only a release that takes
 	// no share has one above 0 at share 0. Epsilon is +Inf where the share is too small.
-	at         func(share float64) (Guarantee, error)
+	at         func(share float64) guarantee
 	takesShare bool
 }
 
@@ -33,44 +33,40 @@ type cost struct {
 func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 	switch e := e.(type) {
 	case accountant.ApproxDP:
-		return fixedCost(Guarantee{Epsilon: e.Epsilon, Delta: e.Delta}), nil
+		return fixedCost(e.Epsilon, e.Delta), nil
 	case accountant.AddOrRemoveDP:
 		under := e.Under(r)
 		if under.Delta == 1 {
-			return fixedCost(Guarantee{Epsilon: math.Inf(1), Delta: 1}), nil
+			return fixedCost(math.Inf(1), 1), nil
 		}
-		return fixedCost(Guarantee{Epsilon: under.Epsilon, Delta: under.Delta}), nil
+		return fixedCost(under.Epsilon, under.Delta), nil
 	case accountant.DiscreteLaplace:
-		return fixedCost(Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
+		return fixedCost(numeric.QuotientUp(r.Sensitivity(), e.Scale), 0), nil
 	case accountant.BoundedRange:
-		return fixedCost(Guarantee{Epsilon: numeric.MulUp(r.Sensitivity(), e.Range)}), nil
+		return fixedCost(numeric.MulUp(r.Sensitivity(), e.Range), 0), nil
 	case accountant.DiscreteGaussian:
 		s := r.Sensitivity()
-		return cost{zcdpCost(numeric.Up(s/e.NoiseMultiplier*(s/e.NoiseMultiplier)/2, 8)), true}, nil
+		return zcdpCost(numeric.Up(s/e.NoiseMultiplier*(s/e.NoiseMultiplier)/2, 8)), nil
 	case accountant.Laplace:
-		return fixedCost(Guarantee{Epsilon: numeric.QuotientUp(r.Sensitivity(), e.Scale)}), nil
+		return fixedCost(numeric.QuotientUp(r.Sensitivity(), e.Scale), 0), nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
-			return fixedCost(Guarantee{Epsilon: numeric.Up(e.Epsilon(), 64)}), nil
+			return fixedCost(numeric.Up(e.Epsilon(), 64), 0), nil
 		}
 	case accountant.Gaussian:
-		return cost{gaussianCost(e.NoiseMultiplier / r.Sensitivity()), true}, nil
+		return gaussianCost(e.NoiseMultiplier / r.Sensitivity()), nil
 	case accountant.ZCDP:
-		return cost{zcdpCost(e.Rho), true}, nil
+		return zcdpCost(e.Rho), nil
 	case accountant.PoissonSampled:
 		if poissonAmplifies(e.Event, r) {
 			inside, err := releaseCost(e.Event, r)
-			return sampledCost(inside, e.SamplingProbability, func(g Guarantee) (Guarantee, error) {
-				return PoissonSampled(g, e.SamplingProbability)
-			}), err
+			return sampledCost(inside, e.SamplingProbability, e.SamplingProbability), err
 		}
 	case accountant.FixedSizeSampled:
-		if r == accountant.ReplaceOne && isBasic(e.Event) {
+		if r == accountant.ReplaceOne && isBasic(e.Event) && e.DatasetSize <= maxCount {
 			inside, err := releaseCost(e.Event, r)
 			eta := float64(e.BatchSize) / float64(e.DatasetSize)
-			return sampledCost(inside, eta, func(g Guarantee) (Guarantee, error) {
-				return SampledWithoutReplacement(g, e.DatasetSize, e.BatchSize)
-			}), err
+			return sampledCost(inside, eta, math.Min(1, numeric.Up(eta, 1))), err
 		}
 	}
 	return cost{}, fmt.Errorf("%w: composition of (ε, δ) cannot analyse %v under %v", accountant.ErrUnsupported, e, r)
@@ -98,40 +94,54 @@ func poissonAmplifies(e accountant.Event, r accountant.Relation) bool {
 	return r == accountant.AddOrRemoveOne && isBasic(e)
 }
 
-func fixedCost(g Guarantee) cost {
-	return cost{at: func(float64) (Guarantee, error) { return g, nil }}
+func fixedCost(epsilon, delta float64) cost {
+	return cost{at: func(float64) guarantee { return guarantee{epsilon, delta} }}
 }
 
-func gaussianCost(sigma float64) func(float64) (Guarantee, error) {
-	return func(share float64) (Guarantee, error) {
-		if share == 0 || sigma == 0 { // 0 by underflow
-			return Guarantee{Epsilon: math.Inf(1)}, nil
+// gaussianCost is +Inf where there is no answer.
+func gaussianCost(sigma float64) cost {
+	return cost{takesShare: true, at: func(share float64) guarantee {
+		if share > 0 && sigma > 0 { // 0 by underflow
+			if zero, err := GaussianDelta(sigma, 0); err == nil && zero <= share {
+				return guarantee{Delta: zero} // there is no use for more
+			}
+			if epsilon, err := GaussianEpsilon(sigma, share); err == nil {
+				return guarantee{epsilon, share}
+			}
 		}
-		if zero, err := GaussianDelta(sigma, 0); err != nil || zero <= share {
-			return Guarantee{Delta: zero}, err // there is no use for more
-		}
-		epsilon, err := GaussianEpsilon(sigma, share)
-		return Guarantee{Epsilon: epsilon, Delta: share}, err
-	}
+		return guarantee{Epsilon: math.Inf(1)}
+	}}
 }
 
-func zcdpCost(rho float64) func(float64) (Guarantee, error) {
-	return func(share float64) (Guarantee, error) {
+func zcdpCost(rho float64) cost {
+	return cost{takesShare: true, at: func(share float64) guarantee {
 		if share == 0 {
-			return Guarantee{Epsilon: math.Inf(1)}, nil
+			return guarantee{Epsilon: math.Inf(1)}
 		}
 		share = min(share, 1)
-		return Guarantee{Epsilon: numeric.Up(rho+2*math.Sqrt(rho*-math.Log(share)), 64), Delta: share}, nil
-	}
+		return guarantee{numeric.Up(rho+2*math.Sqrt(rho*-math.Log(share)), 64), share}
+	}}
 }
 
-// sampledCost is the cost of a sample into which a record enters with probability q.
-func sampledCost(inside cost, q float64, amplify func(Guarantee) (Guarantee, error)) cost {
-	return cost{takesShare: inside.takesShare, at: func(share float64) (Guarantee, error) {
-		g, err := inside.at(share / q * (1 - 1e-15)) // above 1 where every answer will do
-		if err != nil {
-			return Guarantee{}, err
+// sampledCost is the cost of a sample into which a record enters with probability q, or up where
+// that is rounded up: log(1 + q(e^ε - 1)) and qδ of the cost inside.
+func sampledCost(inside cost, q, up float64) cost {
+	return cost{takesShare: inside.takesShare, at: func(share float64) guarantee {
+		g := inside.at(share / q * (1 - 1e-15)) // above 1 where every answer will do
+		if up == 1 {
+			return g
 		}
-		return amplify(g)
+		return guarantee{sampledEpsilon(g.Epsilon, up), numeric.MulUp(up, g.Delta)}
 	}}
+}
+
+// sampledEpsilon is log(1 + q(e^ε - 1)), rounded up and at most ε.
+func sampledEpsilon(epsilon, q float64) float64 {
+	switch {
+	case q == 0 || epsilon == 0:
+		return 0
+	case epsilon > 700: // e^ε overflows
+		return math.Min(epsilon, numeric.Up(epsilon+math.Log(q+(1-q)*math.Exp(-epsilon)), 8))
+	}
+	return math.Min(epsilon, numeric.Up(math.Log1p(q*math.Expm1(epsilon)), 8))
 }

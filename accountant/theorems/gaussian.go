@@ -1,6 +1,10 @@
 package theorems
 
-import "math"
+import (
+	"math"
+
+	"dpsgd/accountant"
+)
 
 // gaussianSlack bounds the relative error of a δ that is computed here: 16 ulp, about
 // three times what the tests have seen. Every δ is raised by it, and a search accepts
@@ -20,7 +24,7 @@ const maxX = 1e150
 
 // GaussianDelta returns the smallest δ for which one release with Gaussian noise is
 // (epsilon, δ)-differentially private. The noise has standard deviation sigma times
-// the L2 sensitivity. Theorem 8 of Balle, Wang 2018 says that this is
+// the L2 sensitivity. Theorem 8 of Balle, Wang 2018 (arXiv:1805.06530) says that this is
 //
 //	δ = Φ(1/(2σ) - εσ) - exp(ε) Φ(-1/(2σ) - εσ).
 //
@@ -47,7 +51,7 @@ func GaussianEpsilon(sigma, delta float64) (float64, error) {
 	if err := validatePositive("sigma", sigma); err != nil {
 		return 0, err
 	}
-	if err := validateOpen(delta); err != nil {
+	if err := accountant.ValidateDelta(delta); err != nil {
 		return 0, err
 	}
 	if sigma < minSigma {
@@ -69,7 +73,7 @@ func validateGaussian(sigma, epsilon float64) error {
 	if err := validatePositive("sigma", sigma); err != nil {
 		return err
 	}
-	return validateEpsilon(epsilon)
+	return accountant.ValidateEpsilon(epsilon)
 }
 
 // normalTailUpper returns an x ≥ 0 with Φ(-x) ≤ delta, from Φ(-x) ≤ exp(-x²/2)/2.

@@ -3,6 +3,8 @@ package theorems
 import (
 	"fmt"
 	"math"
+
+	"dpsgd/accountant"
 )
 
 // GaussianNoiseMultiplier returns the smallest σ for which one release with Gaussian
@@ -15,9 +17,9 @@ import (
 // must do; else the error matches ErrInvalid.
 func GaussianNoiseMultiplier(epsilon, delta float64) (float64, error) {
 	if !(epsilon >= 0 && epsilon <= 1e270) {
-		return 0, fmt.Errorf("%w: epsilon is %v, must be in [0, 1e270]", ErrInvalid, epsilon)
+		return 0, fmt.Errorf("%w: epsilon is %v, must be in [0, 1e270]", accountant.ErrInvalid, epsilon)
 	}
-	if err := validateOpen(delta); err != nil {
+	if err := accountant.ValidateDelta(delta); err != nil {
 		return 0, err
 	}
 	excess := func(sigma float64) (float64, float64) {
@@ -31,7 +33,7 @@ func GaussianNoiseMultiplier(epsilon, delta float64) (float64, error) {
 		hi = min(hi, (z+math.Sqrt(z*z+2*epsilon))/(2*epsilon))
 	}
 	if hi *= 1 + 64*ulp; hi > maxSigma {
-		return 0, fmt.Errorf("%w: epsilon %v at delta %v would take a sigma above %v", ErrInvalid, epsilon, delta, maxSigma)
+		return 0, fmt.Errorf("%w: epsilon %v at delta %v would take a sigma above %v", accountant.ErrInvalid, epsilon, delta, maxSigma)
 	}
 	return leastPrivate(excess, 0, hi)
 }

@@ -5,98 +5,97 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dpsgd/accountant"
 )
-
-// call is one function of the package with all its arguments.
-type call struct {
-	name string
-	f    func() ([]float64, error)
-}
-
-// number and pair adapt results.
-func number(x float64, err error) ([]float64, error) { return []float64{x}, err }
-func pair(g Guarantee, err error) ([]float64, error) { return []float64{g.Epsilon, g.Delta}, err }
-
-// calls applies every function to g, a count and a delta or epsilon.
-func calls(g Guarantee, k int, x float64) []call {
-	return []call{
-		{"Optimal", func() ([]float64, error) { return number(Optimal(g, k, x)) }},
-		{"OptimalDelta", func() ([]float64, error) { return number(OptimalDelta(g, k, x)) }},
-		{"ClosedForm", func() ([]float64, error) { return number(ClosedForm([]Guarantee{g, {0.5, 0}}, x)) }},
-		{"OptimalHeterogeneous", func() ([]float64, error) {
-			return number(OptimalHeterogeneous([]Guarantee{g, {0.5, 0}, {0.75, 0}}, x))
-		}},
-		{"PoissonSampled", func() ([]float64, error) { return pair(PoissonSampled(g, x)) }},
-		{"SampledWithoutReplacement", func() ([]float64, error) { return pair(SampledWithoutReplacement(g, 1000, k)) }},
-	}
-}
 
 // Every answer is a number of at least 0, and every delta at most 1, whatever the
 // valid arguments.
 func TestAnswersAreNumbers(t *testing.T) {
-	inf := math.Inf(1)
-	for _, e := range []float64{0, 5e-324, 1e-300, 1e-9, 0.1, 1, 50, 800, 1e10, 1e300, math.MaxFloat64, inf} {
+	for _, e := range []float64{0, 5e-324, 1e-300, 1e-9, 0.1, 1, 50, 800, 1e10, 1e300, math.MaxFloat64, math.Inf(1)} {
 		for _, d := range []float64{0, 5e-324, 1e-300, 1e-16, 1e-5, 0.5, 1 - 0x1p-53, 1} {
-			for _, k := range []int{1, 2, 1000} {
-				for _, x := range []float64{0, 5e-324, 1e-300, 1e-16, 1e-5, 0.5, 1 - 0x1p-53, 1} {
-					for _, c := range calls(Guarantee{e, d}, k, x) {
-						got, err := c.f()
-						if err != nil || !(got[0] >= 0) || len(got) == 2 && !(got[1] >= 0 && got[1] <= 1) {
-							t.Errorf("%s of (%v, %v), k=%d, %v: %v, %v", c.name, e, d, k, x, got, err)
-						}
+			g := guarantee{e, d}
+			for _, x := range []float64{0, 5e-324, 1e-300, 1e-16, 1e-5, 0.5, 1 - 0x1p-53, 1} {
+				for _, k := range []int{1, 2, 1000, 1 << 50} {
+					if got := optimal(g, k, x); !(got >= 0) {
+						t.Errorf("optimal of (%v, %v), k=%d, %v: %v", e, d, k, x, got)
 					}
+				}
+				q := questionAbout([]guarantee{g, {0.5, 0}, {0.75, 0}}, x)
+				if got, closed := q.optimal(), q.closedForm(); !(got >= 0 && got <= closed) {
+					t.Errorf("optimal of (%v, %v) and others, %v: %v, closed form %v", e, d, x, got, closed)
+				}
+				if got := sampledCost(fixedCost(e, d), x, x).at(0); !(got.Epsilon >= 0 && got.Delta >= 0 && got.Delta <= 1) {
+					t.Errorf("sample of (%v, %v), q=%v: %v", e, d, x, got)
 				}
 			}
 		}
 	}
 }
 
-// Invalid arguments are errors that match ErrInvalid, name the package and fit on a
-// line; NaN is never valid.
+// What a sample costs, from what its release costs.
+func TestSampledCost(t *testing.T) {
+	near := func(a, b, tolerance float64) bool { return a == b || math.Abs(a-b) <= tolerance*math.Abs(b) }
+	for _, tt := range []struct {
+		name string
+		g    guarantee
+		q    float64
+		want guarantee
+	}{
+		{"everyone", guarantee{0.3, 1e-6}, 1, guarantee{0.3, 1e-6}},
+		{"half", guarantee{math.Log(3), 1e-6}, 0.5, guarantee{math.Ln2, 5e-7}},
+		{"small", guarantee{1e-10, 0}, 1e-10, guarantee{1.00000000005e-20, 0}},
+		{"overflow", guarantee{1000, 0}, 0.25, guarantee{1000 - 2*math.Ln2, 0}},
+		{"no guarantee", guarantee{math.Inf(1), 0.5}, 0.5, guarantee{math.Inf(1), 0.25}},
+	} {
+		got := sampledCost(fixedCost(tt.g.Epsilon, tt.g.Delta), tt.q, tt.q).at(0)
+		if !near(got.Epsilon, tt.want.Epsilon, 1e-14) || !near(got.Delta, tt.want.Delta, 1e-15) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	// Theorem 8 is tight: the randomized response whether a record is in the sample has exactly this ε.
+	for _, e := range []float64{0.01, 1, 5} {
+		for _, q := range []float64{0.001, 0.3, 0.9} {
+			truth, lie := 1/(1+math.Exp(-e)), 1/(1+math.Exp(e))
+			if want, got := math.Log((q*truth+(1-q)*lie)/lie), sampledEpsilon(e, q); math.Abs(got-want) > 1e-14 {
+				t.Errorf("ε=%v, q=%v: epsilon %v, randomized response has %v", e, q, got, want)
+			}
+		}
+	}
+}
+
+// Every argument outside its range is an error that matches ErrInvalid, in one line that says what was
+// found, and the number that comes with it is 0. NaN is never valid.
 func TestInvalidArguments(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	good := Guarantee{1, 1e-5}
-	var bad []call
-	for _, g := range []Guarantee{{-1, 0}, {nan, 0}, {1, -1e-9}, {1, 1.5}, {1, nan}} {
-		bad = append(bad, calls(g, 3, 0.5)...)
-	}
-	for _, x := range []float64{nan, -1} {
-		for _, c := range calls(good, 3, x) {
-			switch c.name {
-			case "SampledWithoutReplacement": // without x
-			default:
-				bad = append(bad, c)
+	inf, nan := math.Inf(1), math.NaN()
+	notPositive, notEpsilon := []float64{0, -1, inf, nan}, []float64{-1e-9, inf, nan}
+	notDelta, notOrder := []float64{-1e-9, 0, 1, 2, inf, nan}, []float64{1, 0.5, -2, -inf, nan}
+	for _, tt := range []struct {
+		name string
+		bad  []float64
+		f    func(x float64) (float64, error)
+	}{
+		{"GaussianDelta σ", notPositive, func(x float64) (float64, error) { return GaussianDelta(x, 1) }},
+		{"GaussianDelta ε", notEpsilon, func(x float64) (float64, error) { return GaussianDelta(1, x) }},
+		{"GaussianEpsilon σ", notPositive, func(x float64) (float64, error) { return GaussianEpsilon(x, 0.1) }},
+		{"GaussianEpsilon δ", notDelta, func(x float64) (float64, error) { return GaussianEpsilon(1, x) }},
+		{"GaussianNoiseMultiplier ε", []float64{-1e-9, inf, nan, 1e300}, func(x float64) (float64, error) { return GaussianNoiseMultiplier(x, 0.1) }},
+		{"GaussianNoiseMultiplier δ", notDelta, func(x float64) (float64, error) { return GaussianNoiseMultiplier(1, x) }},
+		{"GaussianNoiseMultiplier out of reach", []float64{tinyFloat}, func(x float64) (float64, error) { return GaussianNoiseMultiplier(0, x) }},
+		{"LaplaceScale ε", []float64{0, -1, inf, nan, tinyFloat}, LaplaceScale},
+		{"LaplaceRenyi b", notPositive, func(x float64) (float64, error) { return LaplaceRenyi(x, 2) }},
+		{"LaplaceRenyi α", notOrder, func(x float64) (float64, error) { return LaplaceRenyi(1, x) }},
+		{"Shuffle ε", notEpsilon, func(x float64) (float64, error) { return Shuffle(x, 10, 1e-5) }},
+		{"Shuffle n", []float64{0, -1, 1 << 50}, func(x float64) (float64, error) { return Shuffle(1, int(x), 1e-5) }},
+		{"Shuffle δ", []float64{-1, 1.5, nan}, func(x float64) (float64, error) { return Shuffle(1, 10, x) }},
+		{"ShuffleResponse ε", notEpsilon, func(x float64) (float64, error) { return ShuffleResponse(x, 3, 10, 1e-5) }},
+		{"ShuffleResponse k", []float64{1, 0, 1 << 50}, func(x float64) (float64, error) { return ShuffleResponse(1, int(x), 10, 1e-5) }},
+	} {
+		for _, x := range tt.bad {
+			got, err := tt.f(x)
+			if !errors.Is(err, accountant.ErrInvalid) || got != 0 || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s with %v: %v, %v, want 0 and a line that matches ErrInvalid", tt.name, x, got, err)
 			}
-		}
-	}
-	for _, k := range []int{-1, math.MaxInt} {
-		for _, c := range calls(good, k, 0.5) {
-			switch c.name {
-			case "ClosedForm", "OptimalHeterogeneous", "PoissonSampled": // without k
-			default:
-				bad = append(bad, c)
-			}
-		}
-	}
-	shuffle := func(l float64, n int, delta float64) func() ([]float64, error) {
-		return func() ([]float64, error) { return number(Shuffle(l, n, delta)) }
-	}
-	bad = append(bad,
-		call{"delta above 1", func() ([]float64, error) { return number(Optimal(good, 2, 1.5)) }},
-		call{"sampling probability above 1", func() ([]float64, error) { return pair(PoissonSampled(good, 1.01)) }},
-		call{"batch above n", func() ([]float64, error) { return pair(SampledWithoutReplacement(good, 10, 11)) }},
-		call{"no records", func() ([]float64, error) { return pair(SampledWithoutReplacement(good, 0, 0)) }},
-		call{"local epsilon negative", shuffle(-1, 10, 1e-5)},
-		call{"local epsilon NaN", shuffle(nan, 10, 1e-5)},
-		call{"local epsilon infinite", shuffle(inf, 10, 1e-5)},
-		call{"no reports", shuffle(1, 0, 1e-5)},
-		call{"delta NaN", shuffle(1, 10, nan)},
-		call{"epsilon NaN", func() ([]float64, error) { return number(ShuffleDelta(1, 10, nan)) }},
-	)
-	for _, c := range bad {
-		got, err := c.f()
-		if !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "theorems: ") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, error %v, want one line that matches ErrInvalid", c.name, got, err)
 		}
 	}
 }

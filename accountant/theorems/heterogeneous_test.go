@@ -7,19 +7,9 @@ import (
 	"testing"
 )
 
-// heterogeneous answers or fails the test.
-func heterogeneous(t *testing.T, gs []Guarantee, delta float64) float64 {
-	t.Helper()
-	e, err := OptimalHeterogeneous(gs, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
 // randomGuarantees returns n different pure ones.
-func randomGuarantees(r *rand.Rand, n int) []Guarantee {
-	gs := make([]Guarantee, n)
+func randomGuarantees(r *rand.Rand, n int) []guarantee {
+	gs := make([]guarantee, n)
 	for i := range gs {
 		gs[i].Epsilon = 0.02 + 0.2*r.Float64()
 	}
@@ -27,18 +17,15 @@ func randomGuarantees(r *rand.Rand, n int) []Guarantee {
 }
 
 // A number of equal guarantees and a last one that hardly counts take the way of
-// different ones, and must answer as Optimal does.
+// different ones, and must answer as the theorem for equal ones does.
 func TestHeterogeneousAgainstOptimal(t *testing.T) {
 	for _, k := range []int{2, 30, 1000, 50000} {
-		gs := make([]Guarantee, k)
+		gs := make([]guarantee, k)
 		for i := range gs {
-			gs[i] = Guarantee{0.05, 1e-11}
+			gs[i] = guarantee{0.05, 1e-11}
 		}
-		want, err := Optimal(gs[0], k, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := heterogeneous(t, append(gs, Guarantee{1e-13, 0}), 1e-5)
+		want := optimal(gs[0], k, 1e-5)
+		got := questionAbout(append(gs, guarantee{1e-13, 0}), 1e-5).optimal()
 		if !(got >= want*(1-1e-11) && got <= want*(1+1e-10)) {
 			t.Errorf("k=%d: epsilon %.15g, want %.15g", k, got, want)
 		}
@@ -48,12 +35,12 @@ func TestHeterogeneousAgainstOptimal(t *testing.T) {
 // Forty epsilons 0.0101, 0.0138, …, 0.1544: their 10701 losses added up as they are
 // with 40 digits (mpmath 1.3).
 func TestHeterogeneousGolden(t *testing.T) {
-	gs := make([]Guarantee, 40)
+	gs := make([]guarantee, 40)
 	for i := range gs {
 		gs[i].Epsilon = float64(101+37*i) / 10000
 	}
 	for delta, want := range map[float64]float64{1e-3: 1.5877711303158079, 1e-6: 2.46352946642800541} {
-		if got := heterogeneous(t, gs, delta); !(got >= want*(1-1e-15) && got <= want*(1+1e-9)) {
+		if got := questionAbout(gs, delta).optimal(); !(got >= want*(1-1e-15) && got <= want*(1+1e-9)) {
 			t.Errorf("delta=%v: epsilon %.17g, want %.17g (relative difference %.1e)", delta, got, want, got/want-1)
 		} else {
 			t.Logf("delta=%v: relative difference %.1e", delta, got/want-1)
@@ -71,11 +58,8 @@ func TestHeterogeneousWays(t *testing.T) {
 		for i := range gs { // multiples of a unit
 			gs[i].Epsilon = math.Round(gs[i].Epsilon*1e4) / 1e4
 		}
-		q, err := questionAbout(gs, 1e-6)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := heterogeneous(t, gs, 1e-6)
+		q := questionAbout(gs, 1e-6)
+		want := questionAbout(gs, 1e-6).optimal()
 		var tables [][]atom
 		for _, g := range q.groups {
 			tables = append(tables, g.atoms(1e-22))
@@ -111,13 +95,12 @@ func TestHeterogeneousLarge(t *testing.T) {
 		below[i].Epsilon = math.Floor(g.Epsilon*1e4) / 1e4
 		above[i].Epsilon = math.Ceil(g.Epsilon*1e4) / 1e4
 	}
-	got, lower, upper := heterogeneous(t, gs, 1e-6), heterogeneous(t, below, 1e-6), heterogeneous(t, above, 1e-6)
+	got, lower, upper := questionAbout(gs, 1e-6).optimal(), questionAbout(below, 1e-6).optimal(), questionAbout(above, 1e-6).optimal()
 	if !(lower <= got && got <= upper) {
 		t.Errorf("epsilon %v, want from %v to %v", got, lower, upper)
 	}
-	closed, err := ClosedForm(gs, 1e-6)
-	if err != nil || closed <= got {
-		t.Errorf("closed form %v, %v, want above %v", closed, err, got)
+	if closed := questionAbout(gs, 1e-6).closedForm(); closed <= got {
+		t.Errorf("closed form %v, want above %v", closed, got)
 	}
 }
 
@@ -130,7 +113,7 @@ func TestHeterogeneousProperties(t *testing.T) {
 		if delta < 1e-8 {
 			delta += 1e-8
 		}
-		got := heterogeneous(t, gs, delta)
+		got := questionAbout(gs, delta).optimal()
 		basic := 0.0
 		for _, g := range gs {
 			basic += g.Epsilon
@@ -138,17 +121,17 @@ func TestHeterogeneousProperties(t *testing.T) {
 		if got > basic*(1+1e-14) {
 			t.Errorf("epsilon %v, above the sum %v", got, basic)
 		}
-		if closed, err := ClosedForm(gs, delta); err != nil || got > closed || closed > basic*(1+1e-14) {
-			t.Errorf("epsilon %v, closed form %v, sum %v, %v: want ascending", got, closed, basic, err)
+		if closed := questionAbout(gs, delta).closedForm(); got > closed || closed > basic*(1+1e-14) {
+			t.Errorf("epsilon %v, closed form %v, sum %v: want ascending", got, closed, basic)
 		}
-		if less := heterogeneous(t, gs[1:], delta); less > got*(1+1e-12) {
+		if less := questionAbout(gs[1:], delta).optimal(); less > got*(1+1e-12) {
 			t.Errorf("epsilon %v, but %v without the first mechanism", got, less)
 		}
-		if more := heterogeneous(t, gs, delta*0.99); more < got*(1-1e-12) {
+		if more := questionAbout(gs, delta*0.99).optimal(); more < got*(1-1e-12) {
 			t.Errorf("epsilon %v, but %v for a smaller delta", got, more)
 		}
 		slices.Reverse(gs)
-		if other := heterogeneous(t, gs, delta); math.Abs(other-got) > 1e-12*got {
+		if other := questionAbout(gs, delta).optimal(); math.Abs(other-got) > 1e-12*got {
 			t.Errorf("epsilon %v, but %v in another order", got, other)
 		}
 	}
@@ -158,27 +141,27 @@ func TestHeterogeneousEdges(t *testing.T) {
 	inf := math.Inf(1)
 	for _, tt := range []struct {
 		name  string
-		gs    []Guarantee
+		gs    []guarantee
 		delta float64
 		want  float64
 	}{
 		{"none", nil, 0, 0},
-		{"delta 0: the sum", []Guarantee{{0.5, 0}, {0.25, 0}}, 0, 0.75},
-		{"delta 0, not pure", []Guarantee{{0.5, 1e-9}, {0.25, 0}}, 0, inf},
-		{"delta below what the deltas cost", []Guarantee{{0.5, 1e-3}, {0.25, 1e-3}}, 1.9e-3, inf},
-		{"no guarantee among them", []Guarantee{{0.5, 0}, {inf, 0}}, 0.1, inf},
-		{"a delta of 1 among them", []Guarantee{{0.5, 0}, {1, 1}}, 0.1, inf},
-		{"any delta will do", []Guarantee{{0.5, 0}, {inf, 1}}, 1, 0},
-		{"epsilons 0", []Guarantee{{0, 0.1}, {0, 0.1}}, 0.2, 0},
-		{"tiny delta: the sum", []Guarantee{{0.5, 0}, {0.25, 0}}, 1e-300, 0.75},
-		{"large epsilons", []Guarantee{{500, 0}, {800, 0}}, 1e-6, 1300 + math.Log1p(-1e-6)},
+		{"delta 0: the sum", []guarantee{{0.5, 0}, {0.25, 0}}, 0, 0.75},
+		{"delta 0, not pure", []guarantee{{0.5, 1e-9}, {0.25, 0}}, 0, inf},
+		{"delta below what the deltas cost", []guarantee{{0.5, 1e-3}, {0.25, 1e-3}}, 1.9e-3, inf},
+		{"no guarantee among them", []guarantee{{0.5, 0}, {inf, 0}}, 0.1, inf},
+		{"a delta of 1 among them", []guarantee{{0.5, 0}, {1, 1}}, 0.1, inf},
+		{"any delta will do", []guarantee{{0.5, 0}, {inf, 1}}, 1, 0},
+		{"epsilons 0", []guarantee{{0, 0.1}, {0, 0.1}}, 0.2, 0},
+		{"tiny delta: the sum", []guarantee{{0.5, 0}, {0.25, 0}}, 1e-300, 0.75},
+		{"large epsilons", []guarantee{{500, 0}, {800, 0}}, 1e-6, 1300 + math.Log1p(-1e-6)},
 	} {
-		got, err := OptimalHeterogeneous(tt.gs, tt.delta)
-		if err != nil || got != tt.want && !(math.Abs(got-tt.want) <= 1e-11*(1+tt.want)) {
-			t.Errorf("%s: epsilon %v, %v, want %v", tt.name, got, err, tt.want)
+		got := questionAbout(tt.gs, tt.delta).optimal()
+		if got != tt.want && !(math.Abs(got-tt.want) <= 1e-11*(1+tt.want)) {
+			t.Errorf("%s: epsilon %v, want %v", tt.name, got, tt.want)
 		}
-		if closed, err := ClosedForm(tt.gs, tt.delta); err != nil || closed < got {
-			t.Errorf("%s: closed form %v, %v, want at least %v", tt.name, closed, err, got)
+		if closed := questionAbout(tt.gs, tt.delta).closedForm(); closed < got {
+			t.Errorf("%s: closed form %v, want at least %v", tt.name, closed, got)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 )
 
@@ -48,11 +49,11 @@ type LastIterate struct {
 func (l LastIterate) Rho(moves float64) (float64, error) {
 	switch {
 	case !(l.NoiseMultiplier > 0) || math.IsInf(l.NoiseMultiplier, 1):
-		return 0, fmt.Errorf("%w: noise multiplier is %v, must be finite and above 0", ErrInvalid, l.NoiseMultiplier)
+		return 0, fmt.Errorf("%w: noise multiplier is %v, must be finite and above 0", accountant.ErrInvalid, l.NoiseMultiplier)
 	case l.Passes < 1 || l.Passes > maxCount || l.Batches < 1 || l.Batches > maxCount:
-		return 0, fmt.Errorf("%w: there are %d passes of %d batches, must be from 1 to %d of each", ErrInvalid, l.Passes, l.Batches, maxCount)
+		return 0, fmt.Errorf("%w: there are %d passes of %d batches, must be from 1 to %d of each", accountant.ErrInvalid, l.Passes, l.Batches, maxCount)
 	case !(l.Reach >= 0) || !(moves == 1 || moves == 2):
-		return 0, fmt.Errorf("%w: reach is %v and moves is %v, must be at least 0, and 1 or 2", ErrInvalid, l.Reach, moves)
+		return 0, fmt.Errorf("%w: reach is %v and moves is %v, must be at least 0, and 1 or 2", accountant.ErrInvalid, l.Reach, moves)
 	}
 	passes, batches, reach := float64(l.Passes), float64(l.Batches), l.Reach/moves
 	price := 1 + (passes-1)/batches

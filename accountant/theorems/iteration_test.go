@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/theorems"
 )
 
@@ -170,7 +171,7 @@ func TestLastIterateByHand(t *testing.T) {
 		}
 	}
 	for _, wrong := range []theorems.LastIterate{{}, {NoiseMultiplier: 1, Passes: 1}, {NoiseMultiplier: math.NaN(), Passes: 1, Batches: 1}, {NoiseMultiplier: 1, Passes: 1, Batches: 1, Reach: -1}} {
-		if _, err := wrong.Rho(1); !errors.Is(err, theorems.ErrInvalid) {
+		if _, err := wrong.Rho(1); !errors.Is(err, accountant.ErrInvalid) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}

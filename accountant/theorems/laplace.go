@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 )
 
@@ -18,7 +19,7 @@ func LaplaceScale(epsilon float64) (float64, error) {
 	}
 	scale := numeric.QuotientUp(1, epsilon)
 	if math.IsInf(scale, 1) {
-		return 0, fmt.Errorf("%w: epsilon is %v, too small for a finite scale", ErrInvalid, epsilon)
+		return 0, fmt.Errorf("%w: epsilon is %v, too small for a finite scale", accountant.ErrInvalid, epsilon)
 	}
 	return scale, nil
 }
@@ -31,7 +32,7 @@ const maxLaplaceScale = 1e140
 
 // LaplaceRenyi returns the Rényi divergence of order alpha between two outputs of a
 // release with Laplace noise that differ by the sensitivity, of which the scale is
-// a multiple. Mironov 2017, Proposition 6 and Table II, gives
+// a multiple. Mironov 2017 (arXiv:1702.07476), Proposition 6 and Table II, gives
 //
 //	D_α = ln(A)/(α-1),  A = α/(2α-1) exp((α-1)/b) + (α-1)/(2α-1) exp(-α/b).
 //

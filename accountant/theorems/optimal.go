@@ -7,61 +7,43 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Optimal returns the smallest epsilon for which every sequence of k mechanisms,
-// each satisfying g and chosen adaptively, satisfies (epsilon, delta): the optimal
-// composition theorem, which no other theorem on guarantees alone can improve. It
-// is +Inf if delta is below 1 - (1-g.Delta)^k, which no epsilon helps against.
+// optimal returns the smallest epsilon for which every sequence of so many mechanisms, each
+// (ε, 0)-private and chosen adaptively, is (epsilon, delta)-private: the optimal composition theorem,
+// which no other theorem on guarantees alone can improve.
 //
 // The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the
 // question to k randomized responses: with p = e^ε/(1+e^ε) and J ~ Bin(k, p), the
 // total loss is (2J-k)ε, and
 //
-//	delta(e) = 1 - (1-δ)^k (1 - E[max(0, 1 - exp(e - (2J-k)ε))]).
+//	delta(e) = E[max(0, 1 - exp(e - (2J-k)ε))].
 //
 // The paper states it at e = (k-2i)ε; here it is solved for e in between, where it
 // is as true (see Theorem 1.5 of Murtagh, Vadhan 2016). The relative error of the
 // delta that is reached is at most 2e-12 + 1e-14·√k, on the private side.
-func Optimal(g Guarantee, k int, delta float64) (epsilon float64, err error) {
-	if err := validateCopies(g, k); err != nil {
-		return 0, err
+func (g group) optimal(delta float64) float64 {
+	k := g.count
+	if k > maxCount {
+		return math.Inf(1)
 	}
-	if err := validateDelta("delta", delta); err != nil {
-		return 0, err
-	}
-	basic := repeated(g, k)
-	pure := beforeDeltas(logKeep(g, k), delta) // what the randomized responses may cost
-	switch {
-	case delta == 1 || k == 0 || g.Epsilon == 0 && pure >= 0:
-		return 0, nil
-	case pure <= 0 && delta >= basic.Delta: // nothing is left, or it was lost in rounding
-		return basic.Epsilon, nil
-	case pure <= 0 || math.IsInf(g.Epsilon, 1):
-		return math.Inf(1), nil
-	}
-	r := responses{g.Epsilon, newResponses(g.Epsilon, k)}
-	logPure := numeric.Log(pure) + math.Log1p(-2*r.count.RelativeError())
-	// The smallest j whose loss, taken as epsilon, costs at most pure; the answer
+	r := responses{g.epsilon, newResponses(g.epsilon, k)}
+	logDelta := numeric.Log(delta) + math.Log1p(-2*r.count.RelativeError())
+	// The smallest j whose loss, taken as epsilon, costs at most delta; the answer
 	// lies between its loss and that of j-1.
 	first := (k + 1) / 2
-	j := first + sort.Search(k-first, func(i int) bool { return r.logExcess(first+i) <= logPure })
-	// A distance s below the loss of j, delta has risen from the excess of j to pure.
-	logDiscounted := r.logDiscounted(j)
-	room := math.Exp(logPure-logDiscounted) * -math.Expm1(r.logExcess(j)-logPure)
+	j := first + sort.Search(k-first, func(i int) bool { return r.logExcess(first+i) <= logDelta })
+	// A distance s below the loss of j, delta has risen from the excess of j.
+	room := math.Exp(logDelta-r.logDiscounted(j)) * -math.Expm1(r.logExcess(j)-logDelta)
 	s := 0.0
 	if room > 0 { // else rounding has eaten it
-		s = math.Min(2*g.Epsilon, -math.Log1p(-math.Min(1, room)))
+		s = math.Min(2*g.epsilon, -math.Log1p(-math.Min(1, room)))
 	}
-	epsilon = math.FMA(float64(2*j-k), g.Epsilon, -s)
-	return math.Min(basic.Epsilon, math.Max(0, numeric.Up(epsilon+4*numeric.Ulp*s, 4))), nil
+	epsilon := math.FMA(float64(2*j-k), g.epsilon, -s)
+	return math.Min(numeric.MulUp(float64(k), g.epsilon), math.Max(0, numeric.Up(epsilon+4*numeric.Ulp*s, 4)))
 }
 
-// logKeep is log (1-δ)^k, 0 for no mechanism.
-func logKeep(g Guarantee, k int) float64 {
-	if k == 0 {
-		return 0
-	}
-	return float64(k) * math.Log1p(-g.Delta)
-}
+// maxCount bounds numbers of mechanisms, records and draws: far above any use, and
+// low enough that they and their doubles are exact in float64.
+const maxCount = 1 << 40
 
 // responses is k-fold randomized response at epsilon: count is the number of the
 // answers that speak for the true dataset.

@@ -8,9 +8,15 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
+// guarantee is (ε, δ)-differential privacy. Which datasets are neighbours is the caller's.
+type guarantee struct {
+	Epsilon float64 // in nats, at least 0; +Inf is no guarantee at all
+	Delta   float64 // in [0, 1]; 1 is no guarantee at all
+}
+
 // counted is a guarantee that count mechanisms have.
 type counted struct {
-	Guarantee
+	guarantee
 	count int
 }
 
@@ -32,9 +38,11 @@ type question struct {
 // newQuestion asks for the epsilon at delta of guarantees that are valid.
 func newQuestion(gs []counted, delta float64) *question {
 	q := &question{delta: delta}
-	keep, counts := 0.0, map[float64]int{}
+	keep, counts := 0.0, map[float64]int{} // keep is log Π(1-δᵢ)
 	for _, g := range gs {
-		keep += logKeep(g.Guarantee, g.count)
+		if g.count > 0 {
+			keep += float64(g.count) * math.Log1p(-g.Delta)
+		}
 		q.deltas = numeric.AddUp(q.deltas, numeric.MulUp(float64(g.count), g.Delta))
 		if g.Epsilon > 0 {
 			counts[g.Epsilon] += g.count
@@ -45,8 +53,10 @@ func newQuestion(gs []counted, delta float64) *question {
 	}
 	slices.SortFunc(q.groups, func(a, b group) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	q.sums = sumsOf(q.groups...)
-	keep *= 1 + float64(len(gs)+8)*numeric.Ulp // rounded away from 0
-	q.pure = beforeDeltas(keep, delta)
+	if q.pure = delta; keep != 0 {
+		keep *= 1 + float64(len(gs)+8)*numeric.Ulp // rounded away from 0
+		q.pure = -math.Expm1(math.Log1p(-delta)-keep) - 8*numeric.Ulp*delta
+	}
 	return q
 }
 
@@ -72,22 +82,20 @@ func (q *question) closedForm() float64 {
 
 // optimal is the theorem for equal epsilons if there is but one, else the one for different
 // epsilons, and at most the closed form.
-func (q *question) optimal() (float64, error) {
+func (q *question) optimal() float64 {
 	closed := q.closedForm()
 	if closed == 0 || math.IsInf(closed, 1) || q.pure < tiniest { // masses would underflow
-		return closed, nil
+		return closed
 	}
 	if len(q.groups) == 1 {
-		one := q.groups[0]
-		epsilon, err := Optimal(Guarantee{Epsilon: one.epsilon}, one.count, q.pure)
-		return math.Min(epsilon, closed), err
+		return math.Min(q.groups[0].optimal(q.pure), closed)
 	}
 	l := q.losses()
 	most := numeric.Up(q.sums.epsilons, 4)
 	epsilon := numeric.Up(leastEpsilon(l, q.pure, most), 8)
 	// Sums of losses round: each of them moves by a few ulp of the largest.
 	epsilon += float64(len(q.groups)+8) * numeric.Ulp * l.largest()
-	return math.Min(epsilon, closed), nil
+	return math.Min(epsilon, closed)
 }
 
 // sums holds the sums over a list of epsilons that the closed formulas need.

@@ -45,40 +45,37 @@ func (r referenceRow) check(t *testing.T, name string, got, want, tolerance floa
 
 func TestReferenceOptimal(t *testing.T) {
 	for _, r := range referenceRows(t, "composition_optimal") {
-		g := Guarantee{r.Eps0, r.Delta0}
-		epsilon, err := Optimal(g, r.K, r.Delta)
-		r.check(t, "epsilon", epsilon, r.Value, referenceError/1e3, err)
+		g := guarantee{r.Eps0, r.Delta0}
+		epsilon := optimal(g, r.K, r.Delta)
+		r.check(t, "epsilon", epsilon, r.Value, referenceError/1e3, nil)
 		if grid, ok := r.DPAccountingGrid.(float64); ok && epsilon > grid*(1+1e-15) {
 			t.Errorf("%s: epsilon %v, above the answer %v on the paper's grid", r.ID, epsilon, grid)
 		}
-		delta, err := OptimalDelta(g, r.K, r.Value)
-		r.check(t, "delta", delta, r.Delta, referenceError/1e2, err)
+		r.check(t, "delta", optimalDelta(g, r.K, r.Value), r.Delta, referenceError/1e2, nil)
 	}
 	for _, r := range referenceRows(t, "randomized_response") {
 		if r.Steps == 0 {
 			continue // one release by itself is not about composition
 		}
-		delta, err := OptimalDelta(Guarantee{Epsilon: r.Eps0}, r.Steps, r.Eps)
-		r.check(t, "delta", delta, r.Value, referenceError/1e3, err)
+		r.check(t, "delta", optimalDelta(guarantee{Epsilon: r.Eps0}, r.Steps, r.Eps), r.Value, referenceError/1e3, nil)
 	}
 }
 
 func TestReferenceHeterogeneous(t *testing.T) {
 	for _, r := range referenceRows(t, "composition_heterogeneous") {
-		var gs []Guarantee
+		var gs []guarantee
 		for i, e := range r.EpsList {
-			gs = append(gs, Guarantee{e, r.DeltaList[i]})
+			gs = append(gs, guarantee{e, r.DeltaList[i]})
 		}
-		epsilon, err := OptimalHeterogeneous(gs, r.Delta)
-		r.check(t, "epsilon", epsilon, r.Value, referenceError/1e3, err)
-		epsilon, err = ClosedForm(gs, r.Delta)
-		r.check(t, "closed form", epsilon, r.ValueClosedForm, 1e-11, err)
+		q := questionAbout(gs, r.Delta)
+		r.check(t, "epsilon", q.optimal(), r.Value, referenceError/1e3, nil)
+		r.check(t, "closed form", q.closedForm(), r.ValueClosedForm, 1e-11, nil)
 	}
 }
 
 func TestReferenceGroups(t *testing.T) {
 	for _, r := range referenceRows(t, "group_eps_delta") {
-		var g Guarantee
+		var g guarantee
 		g.Epsilon, g.Delta = numeric.Group(r.Eps0, r.Delta0, r.K)
 		r.check(t, "epsilon", g.Epsilon, r.Value, 1e-14, nil)
 		r.check(t, "delta", g.Delta, r.ValueDelta, 1e-13, nil)
@@ -92,8 +89,7 @@ func TestReferenceShuffle(t *testing.T) {
 	for _, r := range referenceRows(t, "shuffle") {
 		numeric, err := Shuffle(r.Eps0, r.N, r.Delta)
 		r.check(t, "numeric", numeric, r.ValueNumeric, referenceError/10, err)
-		delta, err := ShuffleDelta(r.Eps0, r.N, r.ValueNumeric)
-		r.check(t, "delta", delta, r.Delta, referenceError, err)
+		r.check(t, "delta", shuffleDelta(r.Eps0, r.N, r.ValueNumeric), r.Delta, referenceError, nil)
 		if numeric >= r.Value {
 			t.Errorf("%s: epsilon %v, not below the closed form of the paper, %v", r.ID, numeric, r.Value)
 		}

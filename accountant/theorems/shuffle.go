@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 )
 
@@ -19,21 +20,32 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	if err := validateShuffle(local, n, delta); err != nil {
 		return 0, err
 	}
+	return shuffled(local, delta, func(cut float64) profile { return newClones(local, n, cut) }), nil
+}
+
+// shuffled is the epsilon at delta of the profile that leaves out tails of a probability of cut.
+func shuffled(local, delta float64, of func(cut float64) profile) float64 {
 	switch {
 	case delta == 1 || local == 0:
-		return 0, nil
+		return 0
 	case delta < tiniest:
-		return local, nil
+		return local
 	}
-	return math.Min(local, numeric.Up(leastEpsilon(newClones(local, n, delta*1e-13), delta, local), 4)), nil
+	return math.Min(local, numeric.Up(leastEpsilon(of(delta*1e-13), delta, local), 4))
 }
+
+// tiniest is a delta below which masses underflow: it is taken for 0.
+const tiniest = 1e-280
 
 func validateShuffle(local float64, n int, delta float64) error {
 	if !(local >= 0) || math.IsInf(local, 1) {
-		return fmt.Errorf("%w: local epsilon is %v, must be finite and at least 0", ErrInvalid, local)
+		return fmt.Errorf("%w: local epsilon is %v, must be finite and at least 0", accountant.ErrInvalid, local)
 	}
 	if n < 1 || n > maxCount {
-		return fmt.Errorf("%w: number of reports is %d, must be from 1 to %d", ErrInvalid, n, maxCount)
+		return fmt.Errorf("%w: number of reports is %d, must be from 1 to %d", accountant.ErrInvalid, n, maxCount)
 	}
-	return validateDelta("delta", delta)
+	if !(delta >= 0 && delta <= 1) {
+		return fmt.Errorf("%w: delta is %v, must be in [0, 1]", accountant.ErrInvalid, delta)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 )
 
@@ -15,7 +16,7 @@ import (
 // Relation: replacing one record.
 //
 // Derivation. With q = 1/(e^l + k - 1), a record answers uniformly with probability kq, and the
-// truth else (Balle, Bell, Gascón, Nissim 2019, section 3). Let the attacker know of every other
+// truth else (Balle, Bell, Gascón, Nissim 2019, arXiv:1903.02837, section 3). Let the attacker know of every other
 // record which of the two it did, and the truth. What is left are M uniform answers, Bin(n-1, kq)
 // of them, and that of the one record, whose truth is bucket 0 or 1: how many of the M+1 are 0 and
 // how many are 1, for the rest is uniform over the other buckets. Of the M, Bin(M, 2/k) are 0 or 1,
@@ -35,18 +36,12 @@ func ShuffleResponse(local float64, buckets, n int, delta float64) (epsilon floa
 	if err := validateShuffleResponse(local, buckets, n, delta); err != nil {
 		return 0, err
 	}
-	switch {
-	case delta == 1 || local == 0:
-		return 0, nil
-	case delta < tiniest:
-		return local, nil
-	}
-	return math.Min(local, numeric.Up(leastEpsilon(newShuffledResponse(local, buckets, n, delta*1e-13), delta, local), 4)), nil
+	return shuffled(local, delta, func(cut float64) profile { return newShuffledResponse(local, buckets, n, cut) }), nil
 }
 
 func validateShuffleResponse(local float64, buckets, n int, delta float64) error {
 	if buckets < 2 || buckets > maxCount {
-		return fmt.Errorf("%w: number of buckets is %d, must be from 2 to %d", ErrInvalid, buckets, maxCount)
+		return fmt.Errorf("%w: number of buckets is %d, must be from 2 to %d", accountant.ErrInvalid, buckets, maxCount)
 	}
 	return validateShuffle(local, n, delta)
 }

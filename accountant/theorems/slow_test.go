@@ -3,6 +3,7 @@ package theorems
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dpsgd/accountant/internal/numeric"
@@ -13,7 +14,7 @@ type outcome struct{ p, q float64 }
 
 // slowCompose enumerates the outcomes of the worst mechanisms there are: each
 // tells the truth outright with probability δ, and else answers at random.
-func slowCompose(gs []Guarantee) []outcome {
+func slowCompose(gs []guarantee) []outcome {
 	all := []outcome{{1, 1}}
 	for _, g := range gs {
 		truth := (1 - g.Delta) / (1 + math.Exp(-g.Epsilon))
@@ -62,31 +63,22 @@ func between(got, want, tolerance float64) bool {
 }
 
 func TestOptimalAgainstEnumeration(t *testing.T) {
-	for _, g := range []Guarantee{{0.1, 0}, {0.7, 0}, {0.7, 1e-3}, {3, 1e-6}, {0, 0.01}, {1e-4, 0}} {
+	for _, g := range []guarantee{{0.1, 0}, {0.7, 0}, {0.7, 1e-3}, {3, 1e-6}, {0, 0.01}, {1e-4, 0}} {
 		for k := range 7 {
-			gs := make([]Guarantee, k)
-			for i := range gs {
-				gs[i] = g
-			}
-			all := slowCompose(gs)
+			all := slowCompose(slices.Repeat([]guarantee{g}, k))
 			for _, epsilon := range []float64{0, 1e-4, 0.05, 0.3, 0.7, 1, 2, 5} {
-				got, err := OptimalDelta(g, k, epsilon)
-				if want := slowDelta(all, epsilon); err != nil || !between(got, want, 1e-11) {
-					t.Errorf("%v, k=%d: delta %v, %v, want %v at %v", g, k, got, err, want, epsilon)
+				got := optimalDelta(g, k, epsilon)
+				if want := slowDelta(all, epsilon); !between(got, want, 1e-11) {
+					t.Errorf("%v, k=%d: delta %v, want %v at %v", g, k, got, want, epsilon)
 				}
 			}
 			for _, delta := range []float64{0.9, 0.3, 0.05, 0.02, 1e-4} {
-				if delta < 1.0001*afterDeltas(logKeep(g, k), 0) {
+				if delta < 1.0001*afterDeltas(g, k, 0) {
 					continue
 				}
-				got, err := Optimal(g, k, delta)
-				want := slowEpsilon(all, delta, float64(k)*g.Epsilon)
-				if err != nil || !between(got, want, 1e-9) {
-					t.Errorf("%v, k=%d: epsilon %v, %v, want %v at %v", g, k, got, err, want, delta)
-				}
-				het, err := OptimalHeterogeneous(gs, delta)
-				if err != nil || !between(het, want, 1e-9) {
-					t.Errorf("%v, k=%d: heterogeneous epsilon %v, %v, want %v at %v", g, k, het, err, want, delta)
+				got := optimal(g, k, delta)
+				if want := slowEpsilon(all, delta, float64(k)*g.Epsilon); !between(got, want, 1e-9) {
+					t.Errorf("%v, k=%d: epsilon %v, want %v at %v", g, k, got, want, delta)
 				}
 			}
 		}
@@ -96,10 +88,10 @@ func TestOptimalAgainstEnumeration(t *testing.T) {
 func TestHeterogeneousAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
-		gs := make([]Guarantee, 1+r.IntN(6))
+		gs := make([]guarantee, 1+r.IntN(6))
 		most := 0.0
 		for i := range gs {
-			gs[i] = Guarantee{math.Exp(4*r.Float64() - 3), 1e-4 * float64(r.IntN(3))}
+			gs[i] = guarantee{math.Exp(4*r.Float64() - 3), 1e-4 * float64(r.IntN(3))}
 			if i > 0 && r.IntN(3) == 0 {
 				gs[i].Epsilon = gs[i-1].Epsilon
 			}
@@ -110,9 +102,9 @@ func TestHeterogeneousAgainstEnumeration(t *testing.T) {
 		if delta >= 1 {
 			continue
 		}
-		got, err := OptimalHeterogeneous(gs, delta)
-		if want := slowEpsilon(all, delta, most); err != nil || !between(got, want, 1e-9) {
-			t.Errorf("%v: epsilon %v, %v, want %v at %v", gs, got, err, want, delta)
+		got := questionAbout(gs, delta).optimal()
+		if want := slowEpsilon(all, delta, most); !between(got, want, 1e-9) {
+			t.Errorf("%v: epsilon %v, want %v at %v", gs, got, want, delta)
 		}
 	}
 }
@@ -147,16 +139,15 @@ func TestShuffleAgainstEnumeration(t *testing.T) {
 			all := slowClones(local, n)
 			for _, share := range []float64{0, 0.001, 0.1, 0.5, 0.9, 0.999} {
 				epsilon := share * local
-				got, err := ShuffleDelta(local, n, epsilon)
-				want := slowDelta(all, epsilon)
-				if err != nil || !(got >= want-1e-14 && got <= want*(1+1e-9)+1e-14) {
-					t.Errorf("l=%v, n=%d: delta %v, %v, want %v at %v", local, n, got, err, want, epsilon)
+				got, want := shuffleDelta(local, n, epsilon), slowDelta(all, epsilon)
+				if !(got >= want-1e-14 && got <= want*(1+1e-9)+1e-14) {
+					t.Errorf("l=%v, n=%d: delta %v, want %v at %v", local, n, got, want, epsilon)
 				}
 			}
 			for _, delta := range []float64{0.3, 0.01, 1e-4} {
-				got, err := Shuffle(local, n, delta)
-				if want := slowEpsilon(all, delta, local); err != nil || !(got >= want-1e-12 && got <= want+1e-8) {
-					t.Errorf("l=%v, n=%d: epsilon %v, %v, want %v at %v", local, n, got, err, want, delta)
+				got := mustShuffle(t, local, 0, n, delta)
+				if want := slowEpsilon(all, delta, local); !(got >= want-1e-12 && got <= want+1e-8) {
+					t.Errorf("l=%v, n=%d: epsilon %v, want %v at %v", local, n, got, want, delta)
 				}
 			}
 		}

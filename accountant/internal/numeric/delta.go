@@ -11,19 +11,15 @@ const (
 // LeastDelta returns the least delta at which epsilonAt is at most epsilon, to a relative
 // 1e-9 and on the private side: epsilonAt was at most epsilon there. It is 1 if there is
 // none, and at least 1e-300. epsilonAt must not rise.
-func LeastDelta(epsilonAt func(delta float64) (float64, error), epsilon float64) (float64, error) {
-	var err error
+func LeastDelta(epsilonAt func(delta float64) float64, epsilon float64) float64 {
 	// Epsilon is close to a power of log(1/δ), so the search is for the logarithm of that,
 	// negated for a function that falls.
 	deltaAt := func(x float64) float64 {
 		return min(max(math.Exp(-math.Exp(-x)), minSolvedDelta), maxSolvedDelta)
 	}
 	excess := func(x float64) float64 {
-		if err != nil {
-			return math.Inf(1)
-		}
-		var e float64
-		if e, err = epsilonAt(deltaAt(x)); err != nil || e > epsilon {
+		e := epsilonAt(deltaAt(x))
+		if e > epsilon {
 			// It is +Inf if epsilon is 0.
 			return max(math.Log(e/epsilon), math.SmallestNonzeroFloat64)
 		}
@@ -34,15 +30,12 @@ func LeastDelta(epsilonAt func(delta float64) (float64, error), epsilon float64)
 	}
 	least, most := -math.Log(-math.Log(minSolvedDelta)), -math.Log(-math.Log(maxSolvedDelta))
 	around, root := Enclose(excess, -math.Log(-math.Log(1e-5)), least, most)
-	switch {
-	case err != nil:
-		return 0, err
-	case root == Negative:
-		return minSolvedDelta, nil
-	case root == Positive:
-		return 1, nil
+	switch root {
+	case Negative:
+		return minSolvedDelta
+	case Positive:
+		return 1
 	}
 	const tolerance = 1e-12 // of log log(1/δ): 1e-9 of δ at most, where log(1/δ) is 690
-	delta := deltaAt(around.Narrow(excess, tolerance))
-	return delta, err
+	return deltaAt(around.Narrow(excess, tolerance))
 }

@@ -79,9 +79,9 @@ func TestShuffleResponseIsItsPair(t *testing.T) {
 			for _, n := range []int{1, 2, 7, 40} {
 				for _, part := range []float64{0, 0.1, 0.5, 0.9} {
 					want := slowResponse(local, buckets, n, part*local)
-					got, err := ShuffleResponseDelta(local, buckets, n, part*local)
-					if err != nil || !(got >= want*(1-1e-13)-1e-16 && got <= want*(1+1e-8)+1e-16) {
-						t.Errorf("l=%v, k=%d, n=%d: δ(%v) = %v, %v, want %v", local, buckets, n, part*local, got, err, want)
+					got := shuffleResponseDelta(local, buckets, n, part*local)
+					if !(got >= want*(1-1e-13)-1e-16 && got <= want*(1+1e-8)+1e-16) {
+						t.Errorf("l=%v, k=%d, n=%d: δ(%v) = %v, want %v", local, buckets, n, part*local, got, want)
 					}
 				}
 			}
@@ -102,48 +102,61 @@ func TestShuffleResponseBoundsTheShuffle(t *testing.T) {
 		for _, part := range []float64{0, 0.2, 0.6} {
 			epsilon := part * c.local
 			truth := slowShuffle(c.local, c.buckets, c.others, epsilon)
-			bound, err := ShuffleResponseDelta(c.local, c.buckets, len(c.others)+1, epsilon)
-			general, _ := ShuffleDelta(c.local, len(c.others)+1, epsilon)
-			if err != nil || !(truth <= bound*(1+1e-12)) || !(bound <= general*(1+1e-9)) {
-				t.Errorf("%+v: δ(%v) = %v, bound %v, %v, of all randomizers %v", c, epsilon, truth, bound, err, general)
+			bound, general := shuffleResponseDelta(c.local, c.buckets, len(c.others)+1, epsilon), shuffleDelta(c.local, len(c.others)+1, epsilon)
+			if !(truth <= bound*(1+1e-12)) || !(bound <= general*(1+1e-9)) {
+				t.Errorf("%+v: δ(%v) = %v, bound %v, of all randomizers %v", c, epsilon, truth, bound, general)
 			}
 		}
 	}
 }
 
-func TestShuffleResponseProperties(t *testing.T) {
+// The answers fall with more reports, a smaller local ε and a larger δ. They are at most the local ε, and
+// those for k-ary responses at most those for all randomizers.
+func TestShuffleProperties(t *testing.T) {
 	for _, local := range []float64{0.1, 1, 3} {
-		for _, buckets := range []int{2, 5, 100} {
+		for _, buckets := range []int{0, 2, 5, 100} {
 			for _, n := range []int{100, 30_000} {
 				const delta = 1e-6
-				answer := func(local float64, n int, delta float64) float64 {
-					e, err := ShuffleResponse(local, buckets, n, delta)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return e
-				}
-				got := answer(local, n, delta)
-				general, err := Shuffle(local, n, delta)
-				if err != nil || got > general*(1+1e-9) {
-					t.Errorf("l=%v, k=%d, n=%d: epsilon %v, of all randomizers %v, %v", local, buckets, n, got, general, err)
+				got := mustShuffle(t, local, buckets, n, delta)
+				if general := mustShuffle(t, local, 0, n, delta); got > general*(1+1e-9) || general > local {
+					t.Errorf("l=%v, k=%d, n=%d: epsilon %v, of all randomizers %v", local, buckets, n, got, general)
 				}
 				for name, other := range map[string]float64{
-					"more reports":            answer(local, n+n/10, delta),
-					"a smaller local epsilon": answer(local*0.95, n, delta),
-					"a larger delta":          answer(local, n, delta*2),
+					"more reports":            mustShuffle(t, local, buckets, n+n/10, delta),
+					"a smaller local epsilon": mustShuffle(t, local*0.95, buckets, n, delta),
+					"a larger delta":          mustShuffle(t, local, buckets, n, delta*2),
 				} {
 					if other > got*(1+1e-9) {
 						t.Errorf("l=%v, k=%d, n=%d: epsilon %v, but %v with %s", local, buckets, n, got, other, name)
 					}
 				}
-				if back, err := ShuffleResponseDelta(local, buckets, n, got*(1+1e-7)); err != nil || back > delta {
-					t.Errorf("l=%v, k=%d, n=%d: delta %v at %v, %v, want at most %v", local, buckets, n, back, got, err, delta)
+				back := shuffleDelta(local, n, got*(1+1e-7))
+				if buckets > 0 {
+					back = shuffleResponseDelta(local, buckets, n, got*(1+1e-7))
+				}
+				if back > delta {
+					t.Errorf("l=%v, k=%d, n=%d: delta %v at %v, want at most %v", local, buckets, n, back, got, delta)
 				}
 			}
 		}
 	}
-	if _, err := ShuffleResponse(1, 1, 100, 1e-6); err == nil {
-		t.Error("one bucket was accepted")
+	for _, tt := range []struct{ local, delta, want float64 }{{0, 0, 0}, {2, 1, 0}, {2, 0, 2}, {2, 1e-300, 2}} {
+		for _, buckets := range []int{0, 3} {
+			if got := mustShuffle(t, tt.local, buckets, 1000, tt.delta); got != tt.want {
+				t.Errorf("l=%v, delta=%v: epsilon %v, want %v", tt.local, tt.delta, got, tt.want)
+			}
+		}
+	}
+}
+
+// Shuffles of billions of reports take part of a second, and what is cut off there
+// is on the private side: epsilon falls like 1/√n, or a little faster, up to the cut.
+func TestShuffleHuge(t *testing.T) {
+	small, large, huge := mustShuffle(t, 2, 0, 1e8, 1e-9), mustShuffle(t, 2, 0, 1e10, 1e-9), mustShuffle(t, 2, 0, 1e12, 1e-9)
+	if !(large > small/12 && large < small/10) {
+		t.Errorf("epsilon %v for 1e10 reports, want about an eleventh of the %v for 1e8", large, small)
+	}
+	if !(huge > 0 && huge < large) {
+		t.Errorf("epsilon %v for 1e12 reports, want below %v", huge, large)
 	}
 }
