@@ -244,6 +244,9 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 	kinds, src := slices.Sorted(maps.Keys(changes)), rand.New(rand.NewPCG(24, 24)) // public: it chooses changes
 	for i := 0; i < n; {
 		kind, path, other, at := kinds[src.IntN(len(kinds))], paths[src.IntN(len(paths))], paths[src.IntN(len(paths))], src.Float64()
+		if kind == "swap" && slices.Contains(runs, path) && slices.Contains(runs, other) {
+			continue // two runs renamed: each name is the other run now, with its own ε
+		}
 		restore(t)
 		if err := changes[kind](path, other, at); err != nil {
 			continue // not of this file
