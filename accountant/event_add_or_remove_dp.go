@@ -43,8 +43,5 @@ func (e AddOrRemoveDP) seenBy(size int) (Event, error) {
 }
 
 func (e *AddOrRemoveDP) parameters() []parameter {
-	return []parameter{
-		within("epsilon", &e.Epsilon, atLeastZero),
-		within("delta", &e.Delta, probability),
-	}
+	return (*ApproxDP)(e).parameters()
 }

@@ -13,7 +13,7 @@ import (
 // Hashing is optimised local hashing (Wang, Blocki, Li, Jha 2017, section 4.4): a record draws a
 // hash function, and reports it with the randomized response of its value's bucket.
 type Hashing struct {
-	values   int
+	claim
 	response *Response // over buckets
 }
 
@@ -24,11 +24,12 @@ const maxBuckets = 1 << 12
 
 // NewHashing returns local hashing into the best number of buckets, e^ε + 1, which is rounded.
 func NewHashing(values int, epsilon float64) (*Hashing, error) {
-	if err := check(values, epsilon); err != nil {
+	c, err := newClaim(values, epsilon)
+	if err != nil {
 		return nil, err
 	}
 	response, err := NewResponse(int(min(maxBuckets, math.Round(math.Exp(epsilon)+1))), epsilon)
-	return &Hashing{values, response}, err
+	return &Hashing{c, response}, err
 }
 
 // Name implements [Protocol].
@@ -38,12 +39,6 @@ func (*Hashing) Name() string { return "local_hashing" }
 func (p *Hashing) String() string {
 	return fmt.Sprintf("a hash function into %d buckets and the bucket of the value, or with a chance of %.4g one of all at random", p.response.values, p.response.noise.value())
 }
-
-// Values implements [Protocol].
-func (p *Hashing) Values() int { return p.values }
-
-// Epsilon implements [Protocol].
-func (p *Hashing) Epsilon() float64 { return p.response.epsilon }
 
 // Randomize implements [Protocol]. A report is the two numbers of the hash function, in eight bytes
 // each, and a bucket in two.
@@ -74,14 +69,7 @@ func (p *Hashing) pure() pure { return pure{p.response.pure().truth, 1 / float64
 // Add implements [Protocol].
 func (p *Hashing) Add(scores []float64, r Report) {
 	h, bucket := p.split(r)
-	zero, one := p.pure().score(false), p.pure().score(true)
-	for v := range scores {
-		if h.bucket(v, p.response.values) == bucket {
-			scores[v] += one
-		} else {
-			scores[v] += zero
-		}
-	}
+	p.pure().add(scores, func(v int) bool { return h.bucket(v, p.response.values) == bucket })
 }
 
 // Variance implements [Protocol].

@@ -44,14 +44,26 @@ const maxEpsilon = 20
 // maxValues bounds the number of values that can be told apart.
 const maxValues = 1 << 16
 
-func check(values int, epsilon float64) error {
+// claim is what a protocol promises for how many values.
+type claim struct {
+	values  int
+	epsilon float64
+}
+
+// Values implements [Protocol].
+func (c claim) Values() int { return c.values }
+
+// Epsilon implements [Protocol].
+func (c claim) Epsilon() float64 { return c.epsilon }
+
+func newClaim(values int, epsilon float64) (claim, error) {
 	switch {
 	case values < 2 || values > maxValues:
-		return fmt.Errorf("%w: found %d values, expected 2 to %d", ErrInvalid, values, maxValues)
+		return claim{}, fmt.Errorf("%w: found %d values, expected 2 to %d", ErrInvalid, values, maxValues)
 	case !(epsilon > 0 && epsilon <= maxEpsilon):
-		return fmt.Errorf("%w: found an epsilon of %g, expected more than 0 and at most %d", ErrInvalid, epsilon, maxEpsilon)
+		return claim{}, fmt.Errorf("%w: found an epsilon of %g, expected more than 0 and at most %d", ErrInvalid, epsilon, maxEpsilon)
 	}
-	return nil
+	return claim{values, epsilon}, nil
 }
 
 // chance is a probability, a multiple of 2^-63 from 0 to 1, that is drawn exactly.

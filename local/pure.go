@@ -15,6 +15,18 @@ func (p pure) score(supported bool) float64 {
 	return -p.lie / (p.truth - p.lie)
 }
 
+// add adds the scores of a report that supports some of the values.
+func (p pure) add(scores []float64, supports func(v int) bool) {
+	zero, one := p.score(false), p.score(true)
+	for v := range scores {
+		if supports(v) {
+			scores[v] += one
+		} else {
+			scores[v] += zero
+		}
+	}
+}
+
 // variance returns the variance of every count: the part of records with the value, and of those
 // without it, by Theorem 2.
 func (p pure) variance(counts []float64) []float64 {

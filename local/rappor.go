@@ -18,10 +18,9 @@ import (
 // Estimates are the least squares of section 4 over all values that there are: scores whose mean is
 // exact, because a filter's bits have a linear mean.
 type Rappor struct {
-	filter  Filter
-	values  int
-	epsilon float64
-	flip    chance // that a bit is reported as its opposite: f/2
+	claim
+	filter Filter
+	flip   chance // that a bit is reported as its opposite: f/2
 
 	bits   [][][]int     // the bits that are set, of every cohort and value
 	weight [][][]float64 // of every cohort, value and bit: what the bit adds to the score
@@ -43,7 +42,8 @@ var DefaultFilter = Filter{Bits: 32, Hashes: 2, Cohorts: 8}
 // filters of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of
 // that probability).
 func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
-	if err := check(values, epsilon); err != nil {
+	c, err := newClaim(values, epsilon)
+	if err != nil {
 		return nil, err
 	}
 	if filter.Bits < 1 || filter.Bits > 1024 || filter.Hashes < 1 || filter.Hashes > filter.Bits || filter.Cohorts < 1 || filter.Cohorts > 1024 {
@@ -53,7 +53,7 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 		return nil, fmt.Errorf("%w: found %d values, expected at most %d in filters", ErrInvalid, values, maxFiltered)
 	}
 	flip := atLeast(1 / (math.Exp(epsilon/float64(2*filter.Hashes)) + 1))
-	p := &Rappor{filter: filter, values: values, epsilon: epsilon, flip: flip}
+	p := &Rappor{claim: c, filter: filter, flip: flip}
 	p.hash()
 	return p, p.solve()
 }
@@ -158,12 +158,6 @@ func (p *Rappor) String() string {
 	return fmt.Sprintf("a Bloom filter of %d bits by %d of %d hash functions, one cohort's, with bits that are 1 with a chance of %.4g where the filter has a 1 and %.4g where it has a 0",
 		p.filter.Bits, p.filter.Hashes, p.filter.Hashes*p.filter.Cohorts, set, unset)
 }
-
-// Values implements [Protocol].
-func (p *Rappor) Values() int { return p.values }
-
-// Epsilon implements [Protocol].
-func (p *Rappor) Epsilon() float64 { return p.epsilon }
 
 // Randomize implements [Protocol]: the report of a new holder in a cohort that is drawn. Its first two
 // bytes are the cohort, the rest bits.

@@ -12,9 +12,8 @@ import (
 // Response is randomized response with any number of values (Warner 1965; Kairouz, Bonawitz, Ramage
 // 2016, arXiv:1602.07387): the value itself, or, with a probability, one drawn from all of them.
 type Response struct {
-	values  int
-	epsilon float64
-	noise   chance // that the report is drawn from all values
+	claim
+	noise chance // that the report is drawn from all values
 }
 
 var _ Protocol = (*Response)(nil)
@@ -22,11 +21,12 @@ var _ Protocol = (*Response)(nil)
 // NewResponse returns randomized response. Its noise probability is d/(e^ε+d-1) for d values,
 // rounded up.
 func NewResponse(values int, epsilon float64) (*Response, error) {
-	if err := check(values, epsilon); err != nil {
+	c, err := newClaim(values, epsilon)
+	if err != nil {
 		return nil, err
 	}
 	d := float64(values)
-	return &Response{values, epsilon, atLeast(d / (math.Exp(epsilon) + d - 1))}, nil
+	return &Response{c, atLeast(d / (math.Exp(epsilon) + d - 1))}, nil
 }
 
 // Name implements [Protocol].
@@ -36,12 +36,6 @@ func (*Response) Name() string { return "randomized_response" }
 func (p *Response) String() string {
 	return fmt.Sprintf("the value, or with a chance of %.4g one of all %d at random", p.noise.value(), p.values)
 }
-
-// Values implements [Protocol].
-func (p *Response) Values() int { return p.values }
-
-// Epsilon implements [Protocol].
-func (p *Response) Epsilon() float64 { return p.epsilon }
 
 // Randomize implements [Protocol]. A report is a value in two bytes.
 func (p *Response) Randomize(value int, src *random.Source) Report {

@@ -10,11 +10,10 @@ import (
 // Unary reports one bit for each value: 1 for the record's own and 0 for the others, each of them
 // randomized.
 type Unary struct {
-	name    string
-	values  int
-	epsilon float64
-	keep    chance // that the bit of the own value is reported as 1
-	lie     chance // that the bit of another value is reported as 1
+	claim
+	name string
+	keep chance // that the bit of the own value is reported as 1
+	lie  chance // that the bit of another value is reported as 1
 }
 
 var _ Protocol = (*Unary)(nil)
@@ -23,20 +22,22 @@ var _ Protocol = (*Unary)(nil)
 // kept with probability 1/2, and a 0 becomes 1 with probability 1/(e^ε+1), rounded up. Two values
 // differ in two bits, and e^ε = (1/2)(1-q) / (q·1/2).
 func NewUnary(values int, epsilon float64) (*Unary, error) {
-	if err := check(values, epsilon); err != nil {
+	c, err := newClaim(values, epsilon)
+	if err != nil {
 		return nil, err
 	}
-	return &Unary{"unary", values, epsilon, certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
+	return &Unary{c, "unary", certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
 }
 
 // NewSymmetricUnary flips every bit with probability 1/(e^(ε/2)+1), rounded up: what is called
 // basic one-time RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981, section 2.1).
 func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
-	if err := check(values, epsilon); err != nil {
+	c, err := newClaim(values, epsilon)
+	if err != nil {
 		return nil, err
 	}
 	flip := atLeast(1 / (math.Exp(epsilon/2) + 1))
-	return &Unary{"symmetric_unary", values, epsilon, certain - flip, flip}, nil
+	return &Unary{c, "symmetric_unary", certain - flip, flip}, nil
 }
 
 // Name implements [Protocol].
@@ -46,12 +47,6 @@ func (p *Unary) Name() string { return p.name }
 func (p *Unary) String() string {
 	return fmt.Sprintf("%d bits, of which that of the value is 1 with a chance of %.4g and every other one with %.4g", p.values, p.keep.value(), p.lie.value())
 }
-
-// Values implements [Protocol].
-func (p *Unary) Values() int { return p.values }
-
-// Epsilon implements [Protocol].
-func (p *Unary) Epsilon() float64 { return p.epsilon }
 
 // Randomize implements [Protocol]. A report is a bit for each value, the first one the lowest of
 // the first byte.
@@ -93,14 +88,7 @@ func (p *Unary) pure() pure { return pure{p.keep.value(), p.lie.value()} }
 
 // Add implements [Protocol].
 func (p *Unary) Add(scores []float64, r Report) {
-	zero, one := p.pure().score(false), p.pure().score(true)
-	for v := range scores {
-		if r.has(v) {
-			scores[v] += one
-		} else {
-			scores[v] += zero
-		}
-	}
+	p.pure().add(scores, r.has)
 }
 
 // Variance implements [Protocol].

@@ -108,18 +108,8 @@ func logAbsExpm1(u float64) float64 {
 	return math.Log(-math.Expm1(u))
 }
 
-// commonLogFactorials holds log k! for the orders of the default list.
-var commonLogFactorials = sync.OnceValue(func() []float64 { return newLogFactorials(8192) })
-
-// logFactorials returns log k! for 0 ≤ k ≤ n at least.
+// logFactorials returns log k! for 0 ≤ k ≤ n.
 func logFactorials(n int) []float64 {
-	if common := commonLogFactorials(); n < len(common) {
-		return common
-	}
-	return newLogFactorials(n)
-}
-
-func newLogFactorials(n int) []float64 {
 	table := make([]float64, n+1)
 	for k := range table {
 		table[k], _ = math.Lgamma(float64(k) + 1)

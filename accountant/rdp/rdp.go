@@ -2,8 +2,8 @@
 //
 // [Accountant], made by [New] or by the name "rdp", answers for a ledger that was fixed in advance,
 // in microseconds, some 5 to 10 % above the exact ε for DP-SGD. It minimises over a list of orders,
-// of which [DefaultOrders] serves every use; [Accountant.BestOrder] says which one decided, and
-// [Accountant.Divergence] is the cost of one event at an order.
+// of which [DefaultOrders] serves every use; [Accountant.Divergence] is the cost of one event at an
+// order.
 //
 // Where each release may depend on what earlier ones showed, [Chosen] says what has been
 // spent.
@@ -56,7 +56,7 @@ const (
 // arXiv:1702.07476, Proposition 1), and epsilon the least value of the
 // conversion over the orders. The events must be fixed in advance, as a plan does: a
 // run that then stops at its budget stops at a step that depends on no data. For events
-// that are chosen by what earlier ones released there is Filter.
+// that are chosen by what earlier ones released there is [Chosen].
 type Accountant struct {
 	relation   accountant.Relation
 	orders     []float64 // ascending, distinct, at least minOrder
@@ -130,7 +130,10 @@ func (r *Accountant) Relation() accountant.Relation { return r.relation }
 // The conversion can come out below 0 for a delta near 1, and is then 0: the
 // releases are (0, delta)-private.
 func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	s, method, err := r.leastEpsilon(l, delta)
+	if err := accountant.ValidateDelta(delta); err != nil {
+		return accountant.Guarantee{}, err
+	}
+	s, method, err := r.search(l, r.conversion.epsilonSearch(delta))
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
@@ -152,7 +155,7 @@ func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	s, method, err := r.search(l, newDeltaSearch(r.conversion, epsilon))
+	s, method, err := r.search(l, r.conversion.deltaSearch(epsilon))
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
@@ -174,18 +177,6 @@ func (s *orderSearch) delta(epsilon float64) float64 {
 	parts := 2*slope*epsilon + math.Abs(s.value) + math.Abs(s.terms[s.best])
 	delta := math.Exp(s.value+rounding*parts) * (1 + rounding)
 	return min(1, max(delta, math.SmallestNonzeroFloat64))
-}
-
-// BestOrder returns the order at which Guarantee found its epsilon, and whether it
-// is the first or the last of the list: then a list that goes further would give a
-// smaller epsilon. The order is NaN where it plays no role (epsilon 0 of nothing
-// released, or +Inf).
-func (r *Accountant) BestOrder(l *accountant.Ledger, delta float64) (order float64, atEnd bool, err error) {
-	s, _, err := r.leastEpsilon(l, delta)
-	if err != nil || s.best < 0 {
-		return math.NaN(), false, err
-	}
-	return r.orders[s.best], s.best == 0 || s.best == len(r.orders)-1, nil
 }
 
 // Divergence returns the Rényi divergence of order alpha of one release, in nats,
@@ -212,14 +203,6 @@ func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, err
 		return 0, fmt.Errorf("%w: the Rényi divergence of order %v of %v", accountant.ErrUncertified, alpha, e)
 	}
 	return x, nil
-}
-
-// leastEpsilon searches for epsilon at delta.
-func (r *Accountant) leastEpsilon(l *accountant.Ledger, delta float64) (s *orderSearch, method string, err error) {
-	if err := accountant.ValidateDelta(delta); err != nil {
-		return nil, "", err
-	}
-	return r.search(l, newOrderSearch(r.conversion.terms(delta)))
 }
 
 // search carries out a search over the orders for a ledger.

@@ -48,8 +48,8 @@ func TestOpacusAnchor(t *testing.T) {
 	if err != nil || accounttest.Relative(g.Epsilon, 7.329111171484174) > 1e-11 {
 		t.Errorf("epsilon %v, %v, want 7.329111171484174", g.Epsilon, err)
 	}
-	if order, atEnd, err := r.BestOrder(l, 1e-5); err != nil || order != 3.9 || atEnd {
-		t.Errorf("best order %v, at the end %v, %v, want 3.9", order, atEnd, err)
+	if s, _, err := r.search(l, r.conversion.epsilonSearch(1e-5)); err != nil || r.orders[s.best] != 3.9 {
+		t.Errorf("best order %v, %v, want 3.9", r.orders[s.best], err)
 	}
 	if g.Relation != accountant.AddOrRemoveOne || g.Delta != 1e-5 || !strings.Contains(g.Method, "Mironov") || !strings.Contains(g.Method, "Canonne") {
 		t.Errorf("guarantee %+v", g)
@@ -101,12 +101,12 @@ func TestDefaultOrders(t *testing.T) {
 		for _, q := range []float64{1e-4, 0.004, 0.1, 1} {
 			for _, steps := range []int{1, 100, 10000, 1000000} {
 				l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: steps})
-				g, err := r.Guarantee(l, 1e-6)
+				s, _, err := r.search(l, r.conversion.epsilonSearch(1e-6))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if order, atEnd, _ := r.BestOrder(l, 1e-6); atEnd && g.Epsilon > 0.01 && g.Epsilon < 10000 {
-					t.Errorf("q=%v σ=%v T=%d: epsilon %v is at the end of the orders, %v", q, sigma, steps, g.Epsilon, order)
+				if (s.best == 0 || s.best == len(orders)-1) && s.value > 0.01 && s.value < 10000 {
+					t.Errorf("q=%v σ=%v T=%d: epsilon %v is at the end of the orders", q, sigma, steps, s.value)
 				}
 			}
 		}
@@ -236,26 +236,4 @@ func TestCacheIsBoundedAndConcurrent(t *testing.T) {
 	if n := len(r.curves.curves); n > maxCurves {
 		t.Errorf("%d curves are kept, want at most %d", n, maxCurves)
 	}
-}
-
-func BenchmarkGuarantee(b *testing.B) {
-	l := &accountant.Ledger{}
-	if err := l.Add(accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 1.1}}, 1000); err != nil {
-		b.Fatal(err)
-	}
-	b.Run("cold", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := newRDP(b, DefaultOrders()).Guarantee(l, 1e-5); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("cached", func(b *testing.B) {
-		r := newRDP(b, DefaultOrders())
-		for b.Loop() {
-			if _, err := r.Guarantee(l, 1e-5); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -28,6 +28,13 @@ func newConversion(orders []float64) conversion {
 	return c
 }
 
+// epsilonSearch is the search for the least epsilon at delta.
+func (c conversion) epsilonSearch(delta float64) *orderSearch {
+	s := &orderSearch{slopes: slices.Repeat([]float64{1}, len(c.slopes)), terms: c.terms(delta), value: math.Inf(1), best: -1}
+	s.goesLeft = func(mid int, d float64) bool { return d > s.terms[mid] }
+	return s
+}
+
 // terms returns, for each order, what is added to the divergence to get epsilon.
 func (c conversion) terms(delta float64) []float64 {
 	terms := slices.Clone(c.fixed)
@@ -38,13 +45,15 @@ func (c conversion) terms(delta float64) []float64 {
 	return terms
 }
 
-// deltaTerms returns, for each order, what is added to slope × divergence to get log δ.
-func (c conversion) deltaTerms(epsilon float64) []float64 {
+// deltaSearch is the search for the least log δ at epsilon below 0. Its terms are what is added to
+// slope × divergence to get log δ.
+func (c conversion) deltaSearch(epsilon float64) *orderSearch {
 	terms := slices.Clone(c.fixed)
 	for i, slope := range c.slopes {
 		terms[i] -= slope * epsilon
 	}
-	return terms
+	goesLeft := func(_ int, d float64) bool { return d > epsilon/2 }
+	return &orderSearch{slopes: c.slopes, terms: terms, goesLeft: goesLeft, best: -1}
 }
 
 // orderSearch finds the least slope × divergence(i) + terms[i] over all i with as few divergences
@@ -54,25 +63,19 @@ func (c conversion) deltaTerms(epsilon float64) []float64 {
 // full search's; of the default orders it takes some 30 of 1258.
 type orderSearch struct {
 	divergence func(i int) float64
-	slopes     []float64 // nil if all are 1
+	slopes     []float64
 	terms      []float64
-	middle     float64 // see goesLeft
+
+	// goesLeft says which half is more promising, and goes first to prune more of the other, given the
+	// divergence at mid. At the best order the two parts of epsilon are of similar size; for δ, and a
+	// divergence that is proportional to α, D_α is half of ε there.
+	goesLeft func(mid int, d float64) bool
 
 	value    float64 // least so far
 	best     int     // its index, or -1
 	used     bool    // an order came out as a number
 	infinite bool    // an order came out as +Inf
 	free     bool    // nothing is released about anyone
-}
-
-// newOrderSearch is the search for the least epsilon.
-func newOrderSearch(terms []float64) *orderSearch {
-	return &orderSearch{terms: terms, value: math.Inf(1), best: -1}
-}
-
-// newDeltaSearch is the search for the least log δ below 0.
-func newDeltaSearch(c conversion, epsilon float64) *orderSearch {
-	return &orderSearch{slopes: c.slopes, terms: c.deltaTerms(epsilon), middle: epsilon / 2, best: -1}
 }
 
 // floorSlack makes the bound hold for computed divergences as well, which follow
@@ -96,7 +99,7 @@ func (s *orderSearch) run(lo, hi int, floor float64) {
 		return
 	}
 	s.used = true
-	if value := s.at(mid, d); value < s.value {
+	if value := s.slopes[mid]*d + s.terms[mid]; value < s.value {
 		s.value, s.best = value, mid
 	}
 	if s.goesLeft(mid, d) {
@@ -108,32 +111,11 @@ func (s *orderSearch) run(lo, hi int, floor float64) {
 	}
 }
 
-// at is the value of order i for a divergence of d.
-func (s *orderSearch) at(i int, d float64) float64 {
-	if s.slopes == nil {
-		return d + s.terms[i]
-	}
-	return s.slopes[i]*d + s.terms[i]
-}
-
 // bound is at most the value of any of the orders lo ≤ i < hi.
 func (s *orderSearch) bound(lo, hi int, floor float64) float64 {
-	if s.slopes == nil {
-		return floor + slices.Min(s.terms[lo:hi])
-	}
 	least := math.Inf(1)
 	for i := lo; i < hi; i++ {
 		least = min(least, s.slopes[i]*floor+s.terms[i])
 	}
 	return least
-}
-
-// goesLeft says which half is more promising, and goes first to prune more of the
-// other. At the best order the two parts of epsilon are of similar size; for δ, and a
-// divergence that is proportional to α, D_α is half of ε there.
-func (s *orderSearch) goesLeft(mid int, d float64) bool {
-	if s.slopes == nil {
-		return d > s.terms[mid]
-	}
-	return d > s.middle
 }

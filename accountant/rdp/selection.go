@@ -163,9 +163,9 @@ func (r *Accountant) Selection(kinds []accountant.Event, mean, shape, delta floa
 	if len(runs) == 0 {
 		return answer, nil
 	}
-	s := newOrderSearch(r.conversion.terms(delta))
-	cost := (&selection{run: costliest(runs), orders: r.orders, mean: mean, shape: shape}).divergence
-	s.divergence = func(i int) float64 { return divergence(cost).above(r.orders[i]) }
+	s := r.conversion.epsilonSearch(delta)
+	cost := divergence((&selection{run: costliest(runs), orders: r.orders, mean: mean, shape: shape}).divergence)
+	s.divergence = func(i int) float64 { return cost.above(r.orders[i]) }
 	s.run(0, len(r.orders), 0)
 	answer.Epsilon = math.Inf(1)
 	if s.best >= 0 {

@@ -23,14 +23,20 @@ type Question struct {
 func (a Aggregation) Divergence(questions []Question, alpha float64) float64 {
 	sum := 0.0
 	for _, q := range questions {
-		if a.Check != nil {
-			sum += a.Check.Divergence(q.Votes, alpha)
-		}
-		if a.answered(q) {
-			sum += a.Max.Divergence(q.Votes, alpha)
-		}
+		sum = a.plus(sum, q, alpha)
 	}
 	return roundedUp(sum, len(questions))
+}
+
+// plus adds the divergence of a question to a sum.
+func (a Aggregation) plus(sum float64, q Question, alpha float64) float64 {
+	if a.Check != nil {
+		sum += a.Check.Divergence(q.Votes, alpha)
+	}
+	if a.answered(q) {
+		sum += a.Max.Divergence(q.Votes, alpha)
+	}
+	return sum
 }
 
 func (a Aggregation) answered(q Question) bool { return a.Check == nil || q.Answered }
@@ -61,12 +67,7 @@ func (a Aggregation) NewAccount() *Account {
 func (t *Account) Add(q Question) {
 	t.questions++
 	for i, alpha := range t.orders {
-		if t.aggregation.Check != nil {
-			t.sums[i] += t.aggregation.Check.Divergence(q.Votes, alpha)
-		}
-		if t.aggregation.answered(q) {
-			t.sums[i] += t.aggregation.Max.Divergence(q.Votes, alpha)
-		}
+		t.sums[i] = t.aggregation.plus(t.sums[i], q, alpha)
 	}
 }
 

@@ -28,11 +28,17 @@ type GaussianMax struct{ Sigma float64 } // in votes
 // LogQ bounds the logarithm of the probability that another class than the largest wins: a sum over
 // the others (2018, Proposition 7). Below 0 always: some class wins.
 func (m GaussianMax) LogQ(votes []int) float64 {
+	return logOthers(votes, func(behind float64) float64 { return logTail(behind / (math.Sqrt2 * m.Sigma)) })
+}
+
+// logOthers adds up the chances of the classes other than the winner, given the logarithm of each by
+// how many votes the class is behind.
+func logOthers(votes []int, chance func(behind float64) float64) float64 {
 	var sum numeric.LogSum
 	best := winner(votes)
 	for class, count := range votes {
 		if class != best {
-			sum.Add(logTail(float64(votes[best]-count) / (math.Sqrt2 * m.Sigma)))
+			sum.Add(chance(float64(votes[best] - count)))
 		}
 	}
 	return min(sum.Log(), math.Log1p(-1/float64(len(votes))))
@@ -77,15 +83,10 @@ type LaplaceMax struct{ Scale float64 } // in votes; 1/γ in the papers
 // LogQ bounds the logarithm of the probability that another class than the largest wins: Lemma 4 of
 // the 2017 paper.
 func (m LaplaceMax) LogQ(votes []int) float64 {
-	var sum numeric.LogSum
-	best := winner(votes)
-	for class, count := range votes {
-		if class != best {
-			gap := float64(votes[best]-count) / m.Scale
-			sum.Add(math.Log(2+gap) - math.Log(4) - gap)
-		}
-	}
-	return min(sum.Log(), math.Log1p(-1/float64(len(votes))))
+	return logOthers(votes, func(behind float64) float64 {
+		gap := behind / m.Scale
+		return math.Log(2+gap) - math.Log(4) - gap
+	})
 }
 
 // pure is the ε of one answer: one vote that moves changes two counts by 1.

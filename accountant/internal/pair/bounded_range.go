@@ -1,9 +1,6 @@
 package pair
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // BoundedRange is the pair of all mechanisms whose losses lie within some interval of width Range,
 // wherever it lies, such as the exponential mechanism. With the range η, the worst of those whose
@@ -82,6 +79,3 @@ func (b BoundedRange) Tail(c, reach float64) float64 {
 	bottom := eta/2 + math.Log(-math.Expm1(-eta)) + math.Log(math.Hypot(c+0.5, reach))
 	return min(k, top-bottom)
 }
-
-// String names the pair.
-func (b BoundedRange) String() string { return fmt.Sprintf("BoundedRange(%v)", b.Range) }

@@ -1,7 +1,7 @@
 package pair
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 
@@ -122,15 +122,7 @@ func exponent(mean, sigma, x float64) float64 { return mean / sigma * ((x - mean
 // Support returns the limits of L as x goes to ∓∞: the loss between the components
 // that are furthest out, which have the same mean or drift apart.
 func (m Mixtures) Support() (least, greatest float64) {
-	byMean := func(a, b Component) int {
-		switch {
-		case a.Mean < b.Mean:
-			return -1
-		case a.Mean > b.Mean:
-			return 1
-		}
-		return 0
-	}
+	byMean := func(a, b Component) int { return cmp.Compare(a.Mean, b.Mean) }
 	limit := func(p, q Component) float64 {
 		if p.Mean == q.Mean {
 			return math.Log(p.Weight) - math.Log(q.Weight)
@@ -226,9 +218,6 @@ func (m Mixtures) search(l float64) float64 {
 	_, hi = numeric.Bisect(func(x float64) bool { return m.Loss(x) <= l }, lo, hi, 0, 0)
 	return hi
 }
-
-// String names the pair.
-func (m Mixtures) String() string { return fmt.Sprintf("Mixtures(σ=%v, %v, %v)", m.Sigma, m.P, m.Q) }
 
 // Noise returns the σ of the release that m is the pair of, if it is a Gaussian one.
 func (m Mixtures) Noise() (sigma float64, ok bool) {

@@ -1,6 +1,7 @@
 package pair
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -22,15 +23,7 @@ var (
 // newLadder returns the pair with these losses and their chances under P, in any order, and so much
 // chance of an infinite loss. Q is e^-loss times P.
 func newLadder(steps atoms, infinite float64) *Ladder {
-	slices.SortFunc(steps, func(a, b atom) int {
-		switch {
-		case a.loss < b.loss:
-			return -1
-		case a.loss > b.loss:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(steps, func(a, b atom) int { return cmp.Compare(a.loss, b.loss) })
 	steps = slices.DeleteFunc(steps, func(s atom) bool { return s.p == 0 })
 	n := len(steps)
 	l := &Ladder{steps, make([][2]float64, n+1), make([][2]float64, n+1), infinite}

@@ -1,9 +1,6 @@
 package pair
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // SampledLaplace is the pair of a Laplace release of L1 sensitivity 1, Poisson-sampled
 // with SamplingProbability 0 < q ≤ 1: P = (1-q) Lap(0, b) + q Lap(1, b) against
@@ -130,12 +127,4 @@ func removedExponent(q, l float64) float64 {
 		return l + math.Log1p(-(1-q)*math.Exp(-l)) - math.Log(q)
 	}
 	return math.Log1p(max(-1, math.Expm1(l)/q)) // rounding may pass the end of the support
-}
-
-// String names the pair.
-func (s SampledLaplace) String() string {
-	if s.Added {
-		return fmt.Sprintf("LaplaceAdded(%v, %v)", s.SamplingProbability, s.Scale)
-	}
-	return fmt.Sprintf("LaplaceRemoved(%v, %v)", s.SamplingProbability, s.Scale)
 }
