@@ -84,7 +84,7 @@ var (
 	choiceMechanisms = []string{Exponential, PermuteAndFlip, NoisyMax}
 )
 
-// statisticKind is what a statistic can have. The first mechanism is what it has if it says nothing.
+// statisticKind lists the keys and mechanisms of a statistic. The first mechanism is the default.
 type statisticKind struct {
 	name       string
 	keys       []string // beside statistic, mechanism and share

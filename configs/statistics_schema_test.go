@@ -27,7 +27,7 @@ func statisticsSchema() []byte {
 	})
 }
 
-// statisticSchema is that of one statistic of any kind.
+// statisticSchema describes one statistic of any kind.
 func statisticSchema() object {
 	list := func(of setting.Format, least, most int) object {
 		return object{"type", "array", "minItems", least, "maxItems", most, "items", of.Schema()}

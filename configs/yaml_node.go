@@ -2,7 +2,7 @@ package configs
 
 import "fmt"
 
-// nodeKind is what a YAML value is before anyone asks for a type.
+// nodeKind tells a YAML value's form, before anyone asks for a type.
 type nodeKind int
 
 // The kinds of values.

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planFlags are what `train plan` is asked.
+// planFlags hold the arguments of `train plan`.
 type planFlags struct {
 	ranks, threads, examples int
 	network                  string

@@ -16,7 +16,7 @@ func joinGroup() (mpi.Group, error) {
 	return nil, nil
 }
 
-// mpiLibrary is what `train version` says about MPI.
+// mpiLibrary names the MPI library, for `train version`.
 func mpiLibrary() string {
 	version, file, err := mpi.Library()
 	if err != nil {

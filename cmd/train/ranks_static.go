@@ -49,5 +49,5 @@ func sibling() (file string, found bool) {
 	return file, err1 == nil && err2 == nil && !os.SameFile(here, there)
 }
 
-// mpiLibrary is what `train version` says about MPI: nothing.
+// mpiLibrary names no library: `train version` says nothing about MPI.
 func mpiLibrary() string { return "" }

@@ -66,16 +66,18 @@ func OwnFiles(dir, registry string) error {
 	for _, e := range entries {
 		paths = append(paths, filepath.Join(dir, e.Name()))
 	}
-	for i, path := range paths {
+	found := map[string]os.FileInfo{}
+	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil || info.IsDir() {
 			continue
 		}
-		for _, other := range paths[:i] {
-			if found, err := os.Stat(other); err == nil && os.SameFile(info, found) {
+		for other, i := range found {
+			if os.SameFile(info, i) {
 				return fmt.Errorf("train: %s: found the file that is %s too, expected one of its own: %w", path, other, checkpoints.ErrNotRegular)
 			}
 		}
+		found[path] = info
 	}
 	return nil
 }

@@ -301,18 +301,25 @@ func TestMemoryIsRefused(t *testing.T) {
 	})
 }
 
+// stopped is a new run that was stopped after its first step. It has its folder until it is closed.
+func stopped(t *testing.T, start func(dir string, stepped func(), set ...string) (carried, error)) carried {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := start("", cancel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.fit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // A run whose configuration was changed under it is refused, and so is a second process at work. Nothing
 // is written.
 func TestChangedPlanIsRefused(t *testing.T) {
 	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r, err := start("", cancel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.fit(ctx); err != nil {
-			t.Fatal(err)
-		}
+		r := stopped(t, start)
 		if _, err := start(r.Dir, nothing); !errors.Is(err, checkpoints.ErrLocked) {
 			t.Errorf("found %v, expected that another process has the folder", err)
 		}
@@ -336,14 +343,7 @@ func TestChangedPlanIsRefused(t *testing.T) {
 // anything is written: what the run appends there would go into the other one.
 func TestForeignFilesAreRefused(t *testing.T) {
 	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r, err := start("", cancel)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.fit(ctx); err != nil {
-			t.Fatal(err)
-		}
+		r := stopped(t, start)
 		r.Close()
 		for name, put := range map[string]func(path string) error{
 			folder.StatementData: func(path string) error { return os.Mkdir(path, folder.Perm) },
@@ -370,7 +370,8 @@ func TestForeignFilesAreRefused(t *testing.T) {
 				}
 			}
 		}
-		if r, err = start(r.Dir, nothing); err != nil {
+		r, err := start(r.Dir, nothing)
+		if err != nil {
 			t.Fatalf("found %v, expected a folder that is whole again", err)
 		}
 		r.Close()
