@@ -27,26 +27,11 @@ type Config struct {
 	Run         Run
 }
 
-// Data says which examples are used. Exactly one of Name, Folder, Table and Vectors is set.
-//
-// Everything here is public: the classes, the size, the columns, the width and the normalisation
-// constants are declared, never computed from the training examples.
+// Data says which examples are used. Everything here is public.
 type Data struct {
-	Name     string   // a data set that the program knows; "" with a folder or a table
-	Folder   string   // of pictures, <folder>/train/<class>/* and <folder>/test/<class>/*; or ""
-	Table    string   // <table>/train.csv and <table>/test.csv; or ""
-	Vectors  string   // <vectors>/train.npy, .safetensors, .csv or .parquet, and so on; or ""
-	Classes  []string // in label order: with a folder the names of the class folders, with a table the values of Label
-	Size     Size     // with a folder: pictures are resized to this, in pixels
-	Channels int      // with a folder: 1 is grey, 3 is colour
-	Columns  []string // with a table: the columns with the numbers that the network sees
-	Label    string   // with a table, or vectors in a file with columns: the column with the class
-	Group    string   // with a table the column that says whose a record is, with a folder "prefix"; or ""
-	Width    int      // with vectors: numbers in each
-	Mean     []float64
-	Std      []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
-	Seed     uint64    // of the drawn data set "digits"
-	Limit    Limit     // of all releases on the data; zero is none
+	data.Spec
+	Mean, Std []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
+	Limit     Limit     // of all releases on the data; zero is none
 }
 
 // Limit is what all releases on a data set may cost together.
@@ -219,11 +204,7 @@ type Run struct {
 // training.epochs.
 func DefaultConfig() Config {
 	return Config{
-		Data: Data{
-			Mean: []float64{0}, // mean 0 and std 1: the network sees pixels in [0,1]
-			Std:  []float64{1},
-			Seed: 1,
-		},
+		Data: Data{Spec: data.Spec{Seed: 1}, Mean: []float64{0}, Std: []float64{1}}, // the network sees pixels in [0,1]
 		Features: Features{
 			Recipe:    features.Recipe{Transform: features.None{}, Drawn: "leaves", Pictures: 2400, Seed: 1, Directions: 256},
 			MeanNoise: 40,

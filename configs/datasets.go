@@ -66,25 +66,16 @@ func (f *field) formatIn(c *Config) setting.Format {
 	return either.composite
 }
 
-// Spec describes the examples in the words of package data; dir holds those of named sets.
-func (d Data) Spec(dir string) data.Spec {
-	return data.Spec{
-		Name: d.Name, Dir: dir, Folder: d.Folder, Classes: d.Classes,
-		Table: d.Table, Columns: d.Columns, Label: d.Label, Group: d.Group, Vectors: d.Vectors, VectorWidth: d.Width,
-		Height: d.Size.Height, Width: d.Size.Width, Channels: d.Channels, Seed: d.Seed,
-	}
-}
-
 // rows reports whether the examples are rows of numbers and not pictures.
 func (d Data) rows() bool {
-	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Spec("").Shape().IsRow()
+	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Shape().IsRow()
 }
 
 // constants returns the number of channels or columns, 0 where it is not known, and the word for
 // one.
 func (d Data) constants() (n int, of string) {
 	if d.Vectors == "" { // which have none
-		n = d.Spec("").Shape().Channels
+		n = d.Shape().Channels
 	}
 	if d.rows() {
 		return n, "column"

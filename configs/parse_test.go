@@ -58,8 +58,8 @@ performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB, da
 run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 `)
 	want := DefaultConfig()
-	want.Data = Data{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{Height: 32, Width: 48}, Channels: 3,
-		Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.25}, Seed: 1}
+	want.Data = Data{Spec: data.Spec{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{Height: 32, Width: 48}, Channels: 3, Seed: 1},
+		Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.25}}
 	want.Model = Model{Layers: model.Sequential{
 		&model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1), Dilation: model.Both(1), Groups: 1, NoBias: true},
 		&model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 16, Kernel: Size{Height: 3, Width: 5}, Stride: Size{Height: 1, Width: 2},

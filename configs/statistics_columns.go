@@ -36,7 +36,7 @@ var pixelName = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))
 //	of pictures    brightness, the mean of all their values; red, green and blue; pixel ROW COLUMN,
 //	               and pixel ROW COLUMN CHANNEL, counted from 0
 func ColumnOf(c *Config, name string) (Column, error) {
-	shape := shapeOf(c)
+	shape := c.Data.Shape()
 	switch {
 	case name == labelColumn, c.Data.Table != "" && name == c.Data.Label:
 		return Column{Class: true}, nil
@@ -86,15 +86,9 @@ func pixelIndices(shape data.Shape, name string) (indices []int) {
 	return indices
 }
 
-// shapeOf is that of the configured examples.
-func shapeOf(c *Config) data.Shape { return c.Data.Spec("").Shape() }
-
-// Classes are those of the configured examples.
-func Classes(c *Config) []string { return c.Data.Spec("").Labels() }
-
 // numberColumns are the columns that have one, of which there is at most one for each value.
 func numberColumns(c *Config) (names []string) {
-	shape := shapeOf(c)
+	shape := c.Data.Shape()
 	switch {
 	case c.Data.Table != "":
 		return slices.Clone(c.Data.Columns)
@@ -165,7 +159,7 @@ func (s *Statistic) check(r *report, c *Config) {
 
 // checkClass refuses numbers of classes, and classes of numbers.
 func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
-	classes := Classes(c)
+	classes := c.Data.Labels()
 	switch {
 	case ofClass && !s.kind().classes:
 		r.Addf(s.at, key, "found the class of a record, expected a column with numbers for a %s", s.Kind)

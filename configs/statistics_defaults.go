@@ -22,7 +22,7 @@ func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, er
 		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", ErrInvalid)
 	}
 	f := &StatisticsFile{Config: c, Statistics: []Statistic{{Kind: StatHistogram, Columns: []string{labelColumn}, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}}}
-	if !shapeOf(c).IsRow() {
+	if !c.Data.Shape().IsRow() {
 		f.summarise(brightness, Bounds{Interval: Interval{0, 1}})
 		return f, unusedBounds(bounds)
 	}

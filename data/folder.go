@@ -13,7 +13,7 @@ import (
 // loadFolder reads the pictures of a folder, which package stored lists. They are decoded into memory,
 // unless spec has not enough of it.
 func loadFolder(spec Spec) (*Split, error) {
-	shape := Shape{spec.Height, spec.Width, spec.Channels}
+	shape := spec.Shape()
 	if err := checkShape(shape); err != nil {
 		return nil, err
 	}

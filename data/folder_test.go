@@ -16,6 +16,8 @@ import (
 	"runtime"
 	"testing"
 
+	"dpsgd/internal/setting"
+
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 )
@@ -51,7 +53,7 @@ func pets(t *testing.T) Spec {
 			write(t, pngOf(t, 4, 4, color.Gray{uint8(60 + 100*i)}), dir, part, class, "a.PNG")
 		}
 	}
-	return Spec{Folder: dir, Classes: []string{"dog", "cat"}, Height: 4, Width: 4, Channels: 1}
+	return Spec{Folder: dir, Classes: []string{"dog", "cat"}, Size: setting.Size{Height: 4, Width: 4}, Channels: 1}
 }
 
 func TestFolderIsReadInTheOrderOfClassesAndNames(t *testing.T) {
@@ -173,7 +175,7 @@ func TestBrokenFolders(t *testing.T) {
 		"class twice":       {func(t *testing.T, s *Spec) { s.Classes = []string{"cat", "cat"} }, ErrInvalid, []string{`"cat" is declared twice`}},
 		"class climbs out":  {func(t *testing.T, s *Spec) { s.Classes = []string{"cat", ".."} }, ErrInvalid, []string{`".."`}},
 		"class is a path":   {func(t *testing.T, s *Spec) { s.Classes = []string{"cat", "a/b"} }, ErrInvalid, []string{`"a/b"`}},
-		"size not declared": {func(t *testing.T, s *Spec) { s.Height = 0 }, ErrInvalid, []string{"0 by 4 pixels"}},
+		"size not declared": {func(t *testing.T, s *Spec) { s.Size.Height = 0 }, ErrInvalid, []string{"0 by 4 pixels"}},
 		"four channels":     {func(t *testing.T, s *Spec) { s.Channels = 4 }, ErrInvalid, []string{"4 channels, expected 1 (grey) or 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +244,7 @@ func TestLinks(t *testing.T) {
 		})
 	}
 	t.Run("folder that is gone", func(t *testing.T) {
-		spec := Spec{Folder: filepath.Join(t.TempDir(), "l"), Classes: spec.Classes, Height: 4, Width: 4, Channels: 1}
+		spec := Spec{Folder: filepath.Join(t.TempDir(), "l"), Classes: spec.Classes, Size: setting.Size{Height: 4, Width: 4}, Channels: 1}
 		link(t, "gone", spec.Folder)
 		_, err := Load(spec)
 		wantError(t, err, ErrMissing, spec.Folder+" is a link to nothing")

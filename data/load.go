@@ -1,51 +1,38 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"dpsgd/internal/setting"
 	"dpsgd/internal/spelling"
 )
 
-// Spec says which examples to load. One of Name, Folder, Table and Vectors is set.
+// Spec says which examples to load. One of Name, Folder, Table and Vectors is set. Everything here is
+// public: it is declared, never computed from the training examples.
 type Spec struct {
-	// Name is one of the sets of [Names].
-	Name string
+	Name    string // one of [Names]; "" for a person's own data
+	Folder  string // of pictures, <folder>/train/<class>/ and <folder>/test/<class>/, or train-….tar and test-….tar, as package pictures lists them
+	Table   string // folder with train.csv and test.csv
+	Vectors string // folder with features that another program computed, in files that package vectors reads: train.npy, train.csv and so on
+
+	Classes  []string     // in label order: of pictures the names of the class folders, of a table the values of Label
+	Size     setting.Size // of the pictures of a folder, in pixels
+	Channels int          // of the pictures of a folder: 1 is grey, 3 is colour
+	Columns  []string     // of a table: those with the numbers that the network sees, in its order
+	Label    string       // the column with the class: of a table, or of vectors in a .csv or .parquet file, where "" is the last one
+	Group    string       // of a table the column that says whose a record is, for [Owners]; of a folder "prefix"
+	Width    int          // of vectors: numbers in each
+	Seed     uint64       // draws other pictures of "digits"
 
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
-
-	// Folder holds a person's own pictures as <folder>/train/<class>/ and <folder>/test/<class>/, or in
-	// the tar files <folder>/train-….tar and <folder>/test-….tar, as package stored lists them. Classes, Height, Width and Channels (1 grey or 3 colour) belong to it and must be declared.
-	Folder                  string
-	Classes                 []string
-	Height, Width, Channels int
-
 	// Memory says how many bytes of the pictures of a folder may stay in memory, of so many in both
 	// parts. Pictures that do not fit are decoded whenever they are needed. nil keeps all.
 	Memory func(train, test int) int64
-
-	// Table is a folder with a person's own train.csv and test.csv. Columns are the
-	// features, in the order in which the network sees them, and Label is the column
-	// that holds one of Classes; all must be declared.
-	Table   string
-	Columns []string
-	Label   string
-
-	// Vectors is a folder with features that another program computed, VectorWidth numbers for each
-	// example, in files that package vectors reads: train.npy, train.csv and so on. Width and Classes
-	// must be declared. Label is the column of a .csv or .parquet file that holds the class; the last
-	// one when empty.
-	Vectors     string
-	VectorWidth int
-
-	// Group is the column of a table that says whose a record is, for [Owners].
-	Group string
-
-	// Seed draws other pictures of "digits". It is public.
-	Seed uint64
 }
 
 // Shape is that of the examples, as declared: nothing is read for it.
@@ -56,9 +43,9 @@ func (s Spec) Shape() Shape {
 	case s.Table != "":
 		return Row(len(s.Columns))
 	case s.Vectors != "":
-		return Row(s.VectorWidth)
+		return Row(s.Width)
 	}
-	return Shape{s.Height, s.Width, s.Channels}
+	return Shape{s.Size.Height, s.Size.Width, s.Channels}
 }
 
 // Labels are the names of the classes.
@@ -68,6 +55,9 @@ func (s Spec) Labels() []string {
 	}
 	return s.Classes
 }
+
+// Own is the folder of a person's own data; "" for a set that has a name.
+func (s Spec) Own() string { return cmp.Or(s.Folder, s.Table, s.Vectors) }
 
 // Count returns how many examples the part "train" or "test" of a person's own data has, after a look at
 // what says so alone: names of files, lines of a table, headers of vectors.
@@ -150,11 +140,7 @@ func Load(spec Spec) (*Split, error) {
 	if set == nil {
 		return nil, fmt.Errorf("data: unknown set %q, expected %s, or a folder of pictures", spec.Name, strings.Join(Names(), ", "))
 	}
-	dir := spec.Dir
-	if dir == "" {
-		dir = DefaultDir()
-	}
-	return set.load(dir, spec.Seed)
+	return set.load(cmp.Or(spec.Dir, DefaultDir()), spec.Seed)
 }
 
 // checkOne makes sure that the examples come from one place.

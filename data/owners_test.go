@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/setting"
 )
 
 // Owners are in the order of the examples, whatever class and whoever's name begins with another's.
@@ -22,7 +24,7 @@ func TestOwnersOfPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spec := Spec{Folder: folder, Classes: []string{"cat", "dog"}, Height: 1, Width: 1, Channels: 1, Group: "prefix"}
+	spec := Spec{Folder: folder, Classes: []string{"cat", "dog"}, Size: setting.Size{Height: 1, Width: 1}, Channels: 1, Group: "prefix"}
 	found, err := Owners(spec)
 	if want := []string{"ann", "ann", "ann_lee", "ann", "bob"}; err != nil || !slices.Equal(found, want) {
 		t.Errorf("found %q (%v), expected %q", found, err, want)

@@ -12,8 +12,8 @@ import (
 // loadVectors reads the vectors in <vectors>/train.* and <vectors>/test.*, one for each example,
 // scaled to length 1. Row i depends on vector i alone.
 func loadVectors(spec Spec) (*Split, error) {
-	if spec.VectorWidth < 1 || spec.VectorWidth > MaxFeatures {
-		return nil, fmt.Errorf("data: %w: vectors of width %d declared, expected 1 to %d", ErrInvalid, spec.VectorWidth, MaxFeatures)
+	if spec.Width < 1 || spec.Width > MaxFeatures {
+		return nil, fmt.Errorf("data: %w: vectors of width %d declared, expected 1 to %d", ErrInvalid, spec.Width, MaxFeatures)
 	}
 	if len(spec.Classes) < 2 || len(spec.Classes) > maxClasses {
 		return nil, fmt.Errorf("data: %w: %d classes declared, expected 2 to %d (label 0 is the first)", ErrInvalid, len(spec.Classes), maxClasses)
@@ -47,11 +47,11 @@ func readVectors(spec Spec, part string) (*Features, error) {
 	if err != nil {
 		return nil, wrongVectors(err)
 	}
-	return NewFeatures(spec.VectorWidth, spec.Classes, labels, halves)
+	return NewFeatures(spec.Width, spec.Classes, labels, halves)
 }
 
 func openVectors(spec Spec, part string) (*vectors.Part, error) {
-	return vectors.Open(spec.Vectors, part, vectors.Declared{Width: spec.VectorWidth, Classes: spec.Classes, Label: spec.Label})
+	return vectors.Open(spec.Vectors, part, vectors.Declared{Width: spec.Width, Classes: spec.Classes, Label: spec.Label})
 }
 
 // wrongVectors adds what the errors of this package match.

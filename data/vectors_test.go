@@ -31,7 +31,7 @@ func vectorsFolder(t *testing.T, values []float32, labels []int32) Spec {
 		write(t, numpy("<f4", fmt.Sprintf("(%d, 2)", len(values)/2), values), dir, part+".npy")
 		write(t, numpy("<i4", fmt.Sprintf("(%d,)", len(labels)), labels), dir, part+"-labels.npy")
 	}
-	return Spec{Vectors: dir, VectorWidth: 2, Classes: []string{"a", "b", "c"}}
+	return Spec{Vectors: dir, Width: 2, Classes: []string{"a", "b", "c"}}
 }
 
 // What is stored of a vector is its direction, whatever its length.
@@ -65,7 +65,7 @@ func TestVectorsOfColumns(t *testing.T) {
 	for _, part := range parts {
 		write(t, []byte("is,x,y\nb,3,4\n2,0,-1\n"), dir, part+".csv")
 	}
-	spec := Spec{Vectors: dir, VectorWidth: 2, Classes: []string{"a", "b", "c"}, Label: "is"}
+	spec := Spec{Vectors: dir, Width: 2, Classes: []string{"a", "b", "c"}, Label: "is"}
 	s, err := Load(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func TestVectorsRefuse(t *testing.T) {
 		"label":           {[]float32{1, 2, 3, 4}, []int32{0, 3}, nil, "train-labels.npy: found a label that has no class in place 1 (from 0), expected 0 to 2 for the 3 declared classes"},
 		"negative label":  {[]float32{1, 2}, []int32{-1}, nil, "found a label that has no class in place 0"},
 		"missing label":   {[]float32{1, 2, 3, 4}, []int32{0}, nil, "holds 1 labels, expected one for each of the 2 vectors"},
-		"declared width":  {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.VectorWidth = 3 }, "vectors of width 2, expected the declared 3"},
-		"absurd width":    {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.VectorWidth = 1 << 17 }, "width 131072 declared, expected 1 to 65536"},
+		"declared width":  {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.Width = 3 }, "vectors of width 2, expected the declared 3"},
+		"absurd width":    {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.Width = 1 << 17 }, "width 131072 declared, expected 1 to 65536"},
 		"one class":       {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.Classes = s.Classes[:1] }, "1 classes declared, expected 2 to 256"},
 		"table and width": {[]float32{1, 2}, []int32{0}, func(s *Spec) { s.Table = "t" }, ""},
 	} {

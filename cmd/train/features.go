@@ -13,7 +13,6 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/features"
-	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
@@ -61,11 +60,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 			if pictures < 1 || pictures > 1024 {
 				return shell.Usagef("--pictures is %d, expected a number from 1 to 1024", pictures)
 			}
-			about, err := setup.Declared(config, 1)
-			if err != nil {
-				return err
-			}
-			shown, err := config.Features.Draw(about.Shape, pictures, nil)
+			shown, err := config.Features.Draw(config.Data.Shape(), pictures, nil)
 			if err != nil {
 				return err
 			}

@@ -128,10 +128,7 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 	if err == nil && s.Shape != "" {
 		return ofUnit(c, checkpoints.Data{Name: s.Data, Examples: s.Examples, Shape: s.Shape, Classes: s.Classes}), nil
 	}
-	o, err := setup.Declared(c, 1)
-	if err != nil {
-		return checkpoints.Data{}, err
-	}
+	o := setup.Declared(c)
 	if o.Examples == 0 {
 		o.Examples = plannedExamples(run)
 	}
@@ -142,7 +139,7 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 		}
 	}
 	if o.Examples == 0 {
-		if counted, err := setup.Declared(c, 0); err == nil {
+		if counted, err := setup.OutlineOf(c, 0); err == nil {
 			o.Examples = counted.Examples
 		}
 	}

@@ -259,10 +259,7 @@ func refuseEdited(dir string) error {
 // ofOtherUnit says whether a run is registered for the same data as its configuration names, with
 // another unit.
 func ofOtherUnit(c *configs.Config, registered string) bool {
-	o, err := setup.Declared(c, 1)
-	if err != nil {
-		return false // whoever needs the data tells
-	}
+	o := setup.Declared(c)
 	own := ofUnit(c, checkpoints.Data{Name: o.Name}).Name
 	return registered != own && (registered == o.Name || strings.HasSuffix(registered, " of "+o.Name))
 }

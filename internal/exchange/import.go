@@ -35,10 +35,7 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	if err != nil {
 		return Imported{}, err
 	}
-	o, err := setup.Declared(c, 1)
-	if err != nil {
-		return Imported{}, err
-	}
+	o := setup.Declared(c)
 	m, err := setup.Model(c, o.Shape, o.Classes)
 	if err != nil {
 		return Imported{}, err

@@ -16,10 +16,7 @@ import (
 func start(t *testing.T) *model.Model {
 	t.Helper()
 	c := parse(t, fmt.Sprintf(pictures, "{conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, relu, {conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 3}}, global_avg_pool2d, {linear: {out_features: 12}}, {linear: {out_features: classes}}"))
-	o, err := setup.Declared(c, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := setup.Declared(c)
 	m, err := setup.Model(c, o.Shape, o.Classes)
 	if err != nil {
 		t.Fatal(err)

@@ -62,10 +62,7 @@ func parse(t testing.TB, text string, overrides ...string) *configs.Config {
 // that somebody made up.
 func untrained(t testing.TB, c *configs.Config) *trained.Model {
 	t.Helper()
-	o, err := setup.Declared(c, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := setup.Declared(c)
 	m, err := setup.Model(c, o.Shape, o.Classes)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/data"
+	"dpsgd/internal/setting"
 	"dpsgd/internal/tiny"
 )
 
@@ -15,7 +16,7 @@ import (
 func stored(t *testing.T, folder string, bytes int64) *data.Split {
 	t.Helper()
 	s, err := data.Load(data.Spec{
-		Folder: folder, Classes: []string{"top", "middle", "bottom"}, Height: 6, Width: 6, Channels: 1,
+		Folder: folder, Classes: []string{"top", "middle", "bottom"}, Size: setting.Size{Height: 6, Width: 6}, Channels: 1,
 		Memory: func(int, int) int64 { return bytes },
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"path/filepath"
 
 	"dpsgd/configs"
@@ -85,15 +84,10 @@ func Places(c *configs.Config) Order {
 // Outlines lists the data sets that have a name, as their authors publish them.
 func Outlines() []Outline {
 	var outlines []Outline
-	for _, d := range data.Datasets() {
-		outlines = append(outlines, OutlineOfNamed(d))
+	for _, name := range data.Names() {
+		outlines = append(outlines, outlineOf(data.Spec{Name: name}))
 	}
 	return outlines
-}
-
-// OutlineOfNamed describes a data set that has a name.
-func OutlineOfNamed(d *data.Dataset) Outline {
-	return Outline{Name: d.Name, Examples: d.Train, Tests: d.Test, Shape: d.Shape, Classes: len(d.Classes), Names: d.Classes}
 }
 
 // OutlineOfSource describes the data of a source.
@@ -101,39 +95,39 @@ func OutlineOfSource(s *data.Split) Outline {
 	return Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
 }
 
-// OutlineOf describes the configured data without reading it. The pictures of a folder and the
-// records of a table are counted, unless examples says how many there are.
-func OutlineOf(c *configs.Config, examples int) (Outline, error) {
-	o, err := Declared(c, examples)
-	if examples > 0 {
-		o.Examples = examples
+// Declared is what a configuration says of its data: of a person's own it does not say how many
+// examples there are.
+func Declared(c *configs.Config) Outline { return outlineOf(c.Data.Spec) }
+
+func outlineOf(spec data.Spec) Outline {
+	o := Outline{Name: spec.Name, Shape: spec.Shape(), Classes: len(spec.Labels()), Names: spec.Labels()}
+	if known := data.Find(spec.Name); known != nil {
+		o.Examples, o.Tests = known.Train, known.Test
+	} else {
+		o.Name = filepath.Base(filepath.Clean(spec.Own()))
 	}
-	return o, err
+	return o
 }
 
-// Declared is what a configuration says of its data; what of it has to be counted is counted only
-// where examples is 0.
-func Declared(c *configs.Config, examples int) (Outline, error) {
-	if known := data.Find(c.Data.Name); known != nil {
-		return OutlineOfNamed(known), nil
-	}
-	spec := c.Data.Spec("")
-	own := cmp.Or(spec.Table, spec.Vectors, spec.Folder)
-	o := Outline{Name: filepath.Base(filepath.Clean(own)), Shape: spec.Shape(), Classes: len(spec.Classes), Names: spec.Classes}
-	if examples > 0 {
-		return o, nil
-	}
-	var err error
-	if o.Examples, err = data.Count(spec, "train"); err != nil {
-		return o, err
-	}
-	if c.Privacy.Unit == configs.UnitPerson {
-		owners, err := data.Owners(spec)
-		if err != nil {
+// OutlineOf describes the configured data without reading it. The pictures of a folder and the
+// records of a table are counted, unless examples says how many there are.
+func OutlineOf(c *configs.Config, examples int) (o Outline, err error) {
+	o = Declared(c)
+	switch {
+	case examples > 0:
+		o.Examples = examples
+	case o.Examples == 0:
+		if o.Examples, err = data.Count(c.Data.Spec, "train"); err != nil {
 			return o, err
 		}
-		o.People = len(data.ByOwner(owners, 0, 0))
+		if c.Privacy.Unit == configs.UnitPerson {
+			owners, err := data.Owners(c.Data.Spec)
+			if err != nil {
+				return o, err
+			}
+			o.People = len(data.ByOwner(owners, 0, 0))
+		}
+		o.Tests, err = data.Count(c.Data.Spec, "test")
 	}
-	o.Tests, err = data.Count(spec, "test")
 	return o, err
 }

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"math"
 
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -23,52 +22,43 @@ type Request struct {
 }
 
 // Read reads the configured data set, or returns the given one. Data of a person's own that has moved
-// keeps its name.
+// keeps its name. As many pictures stay in memory as the configuration lets.
 func (r Request) Read(c *configs.Config) (*data.Split, error) {
 	if r.Given != nil {
 		return r.Given, nil
 	}
-	if r.DataFolder == "" {
-		return r.load(c)
+	spec, err := r.spec(c)
+	if err != nil {
+		return nil, err
 	}
-	moved := r.moved(c)
-	if moved == c {
-		return nil, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", ErrPlan, r.DataFolder, c.Data.Name)
-	}
-	read, err := r.load(moved)
-	if err == nil {
-		read.Name = folder.Name(c.Data.Folder + c.Data.Table + c.Data.Vectors) // one of them is set
-	}
-	return read, err
-}
-
-// load reads the data of c, with as many pictures in memory as it lets.
-func (r Request) load(c *configs.Config) (*data.Split, error) {
-	spec := c.Data.Spec(r.DataDir)
 	spec.Memory = func(train, test int) int64 {
-		o, err := Declared(c, train)
-		if err != nil {
-			return math.MaxInt64
-		}
+		o := Declared(c)
 		o.Examples, o.Tests = train, test
 		held := PicturesHeld(c, o)
 		TidyUp(c, o, held)
 		return held
 	}
-	return data.Load(spec)
+	read, err := data.Load(spec)
+	if err == nil && r.DataFolder != "" {
+		read.Name = folder.Name(c.Data.Own())
+	}
+	return read, err
 }
 
-// moved is the configuration with its data where it lies now; c itself if it has no folder that could
-// have moved.
-func (r Request) moved(c *configs.Config) *configs.Config {
-	moved := *c
-	for _, own := range []*string{&moved.Data.Folder, &moved.Data.Table, &moved.Data.Vectors} {
-		if *own != "" && r.DataFolder != "" {
+// spec describes the configured examples, and where they lie now.
+func (r Request) spec(c *configs.Config) (data.Spec, error) {
+	spec := c.Data.Spec
+	spec.Dir = r.DataDir
+	if r.DataFolder == "" {
+		return spec, nil
+	}
+	for _, own := range []*string{&spec.Folder, &spec.Table, &spec.Vectors} {
+		if *own != "" {
 			*own = r.DataFolder
-			return &moved
+			return spec, nil
 		}
 	}
-	return c
+	return spec, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", ErrPlan, r.DataFolder, c.Data.Name)
 }
 
 // Fit refuses by check, [CheckMemory] of a training, what the machine has too little memory for. Data that

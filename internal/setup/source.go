@@ -24,7 +24,7 @@ type Source struct {
 func (r Request) Find(c *configs.Config) (*Source, error) {
 	if set := data.Find(c.Data.Name); r.Given == nil && set != nil && c.Features.Any() {
 		if kept := features.Cached(c.Features.Recipe, set, r.Features); kept != nil {
-			return &Source{Outline: OutlineOfNamed(set), request: r, config: c, kept: kept}, nil
+			return &Source{Outline: Declared(c), request: r, config: c, kept: kept}, nil
 		}
 	}
 	read, err := r.Read(c)
@@ -40,7 +40,11 @@ func (r Request) Find(c *configs.Config) (*Source, error) {
 
 // findPersons finds whose the training examples are.
 func (s *Source) findPersons() error {
-	owners, err := data.Owners(s.request.moved(s.config).Data.Spec(s.request.DataDir))
+	spec, err := s.request.spec(s.config)
+	if err != nil {
+		return err
+	}
+	owners, err := data.Owners(spec)
 	if err != nil {
 		return err
 	}

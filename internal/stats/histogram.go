@@ -42,7 +42,7 @@ func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
 		number = a.places(w.records.public)
 	}
 	if columns[0].Class {
-		number = len(configs.Classes(w.records.config))
+		number = len(w.records.config.Data.Labels())
 	}
 	for r := range w.records.each() {
 		if columns[0].Class {

@@ -27,7 +27,7 @@ func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	class := slices.Index(configs.Classes(w.records.config), s.Equals)
+	class := slices.Index(w.records.config.Data.Labels(), s.Equals)
 	var ones []int64
 	for r := range w.records.each() {
 		counted := columns[0].Class && r.class() == class

@@ -135,7 +135,7 @@ func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setu
 
 // spec is equal for trials with the same data.
 func (s *sweep) spec(c *configs.Config) string {
-	return fmt.Sprintf("%#v", c.Data.Spec(s.options.DataDir))
+	return fmt.Sprintf("%#v", c.Data.Spec)
 }
 
 // drawsNumber reports whether the number of points is drawn.

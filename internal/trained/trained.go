@@ -54,9 +54,7 @@ func Open(dir string) (*Model, error) {
 		return nil, err
 	}
 	m.selected()
-	if m.Data, err = setup.Declared(c, max(1, m.Statement.Examples)); err != nil {
-		return nil, err
-	}
+	m.Data = setup.Declared(c)
 	complete(&m.Statement, m.Data)
 	if m.Data.Examples = m.Statement.Examples; m.Data.Shape.String() != m.Statement.Shape || m.Data.Classes != m.Statement.Classes {
 		return nil, fmt.Errorf("%w: %s is about %d classes of %s, %s about %d of %v, expected the same", checkpoints.ErrCorrupt,
