@@ -1,20 +1,15 @@
 package exchange
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/template"
 
 	"dpsgd/accountant"
-	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/trained"
 )
 
@@ -45,7 +40,7 @@ type contents struct {
 	Dataset    string // where Hugging Face has the data set; "" where it does not
 	Network    string
 	Parameters int
-	Accuracy   *float64 // of the model on the test examples; nil where the run kept none
+	Accuracy   *float64 // of the model on the test examples; as the run measured it after the last update; nil where it did not
 }
 
 // Card returns the card of a model.
@@ -61,33 +56,16 @@ func Card(m *trained.Model) ([]byte, error) {
 		}
 	}
 	c.Network = strings.Join(kinds, ", ")
-	var err error
-	if c.Accuracy, err = accuracy(m); err != nil {
-		return nil, err
+	metrics, err := run.ReadMetrics(m.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("card: %w", err)
+	}
+	if n := len(metrics); n > 0 && metrics[n-1].Step == m.Statement.Steps {
+		c.Accuracy = &metrics[n-1].TestAccuracy
 	}
 	var b bytes.Buffer
 	if err := cardPage.Execute(&b, c); err != nil {
 		return nil, fmt.Errorf("card: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-// accuracy is that of the model on its test examples, as the run measured it after the last update;
-// nil where it did not.
-func accuracy(m *trained.Model) (*float64, error) {
-	content, err := os.ReadFile(filepath.Join(m.Dir, folder.Metrics))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("card: %w", err)
-	}
-	var found *float64
-	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
-		var line struct {
-			Step         int      `json:"step"`
-			TestAccuracy *float64 `json:"test_accuracy"`
-		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Step == m.Statement.Steps {
-			found = line.TestAccuracy
-		}
-	}
-	return found, nil
 }

@@ -1,7 +1,6 @@
 package exchange_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,49 +8,39 @@ import (
 
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/trained"
 )
 
 // The model in the folder of a run was trained on that run's data, though the file itself does not say
-// so: nobody is told to declare it as public. What is written from it says so, too.
+// so: nobody is told to declare it as public. What is written from it says so, too. Of weights that say nothing
+// of their origin a person has to: the line is left open, and a configuration without it is refused.
 func TestImportedModelOfARunIsPrivate(t *testing.T) {
 	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := filepath.Join(t.TempDir(), "start.safetensors")
-	for _, path := range []string{filepath.Join(dir, folder.Model), to} {
-		i, err := exchange.Import(path, c, to)
+	own := filepath.Join(dir, folder.Model)
+	to, alone := filepath.Join(t.TempDir(), "start.safetensors"), filepath.Join(t.TempDir(), "weights.safetensors")
+	tiny.Write(t, alone, tiny.Read(t, own))
+	for _, test := range []struct {
+		path    string
+		private bool
+		line    string
+	}{
+		{own, true, "init_trained_on: private"},
+		{to, true, "init_trained_on: private"},
+		{alone, false, "\n  init_trained_on: # "},
+	} {
+		i, err := exchange.Import(test.path, c, to)
 		if err != nil {
 			t.Fatal(err)
 		}
 		hasEpsilon := slices.ContainsFunc(i.About, func(f trained.Fact) bool { return f.Key == "privacy.epsilon" })
-		if !hasEpsilon || !strings.Contains(i.YAML, "init_trained_on: private") {
-			t.Errorf("%s: found %+v, expected the guarantee of the run", path, i)
+		if hasEpsilon != test.private || !strings.Contains(i.YAML, test.line) {
+			t.Errorf("%s: found %+v, expected %q, and the guarantee of the run or none", test.path, i, test.line)
 		}
-	}
-}
-
-// Of weights that say nothing of their origin a person has to: the line is left open, and a
-// configuration without it is refused.
-func TestImportedWeightsOfUnknownOriginAreLeftOpen(t *testing.T) {
-	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
-	c, err := folder.ReadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	weights, err := os.ReadFile(filepath.Join(dir, folder.Model))
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone := filepath.Join(t.TempDir(), "weights.safetensors")
-	if err := os.WriteFile(alone, weights, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	i, err := exchange.Import(alone, c, "")
-	if err != nil || !strings.Contains(i.YAML, "\n  init_trained_on: # ") {
-		t.Errorf("found %q (%v), expected an open init_trained_on", i.YAML, err)
 	}
 }

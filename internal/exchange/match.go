@@ -53,63 +53,41 @@ func (f Fits) Missing() (names []string) {
 // last names. The first is by name, numbers in names by their value, as files do not keep the order
 // of layers.
 func Match(m *model.Model, file []checkpoints.Tensor) Fits {
-	parameters := m.Export()
-	if fits := byName(parameters, file); fits.Named {
-		return fits
-	}
-	return byOrder(parameters, file)
-}
-
-func byName(parameters []model.Tensor, file []checkpoints.Tensor) Fits {
-	taken := map[string]bool{}
-	var f Fits
-	for _, p := range parameters {
+	f := Fits{Unused: []string{}}
+	var own []checkpoints.Tensor
+	for _, p := range m.Export() {
 		fit := Fit{p.Name, p.Shape, ""}
 		if slices.ContainsFunc(file, func(t checkpoints.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {
-			fit.Tensor, taken[p.Name] = p.Name, true
+			fit.Tensor, f.Named = p.Name, true
 		}
-		f.Fits = append(f.Fits, fit)
+		f.Fits, own = append(f.Fits, fit), append(own, checkpoints.Tensor(p))
 	}
-	f.Named = len(taken) > 0
-	f.Unused = unused(file, taken)
-	return f
-}
-
-func byOrder(parameters []model.Tensor, file []checkpoints.Tensor) Fits {
-	free := layers(file, true)
-	taken := map[string]bool{}
-	var f Fits
-	own := make([]checkpoints.Tensor, len(parameters))
-	for i, p := range parameters {
-		own[i] = checkpoints.Tensor(p)
+	if !f.Named {
+		f.byOrder(layers(own), layers(file))
 	}
-	for _, wanted := range layers(own, false) {
-		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
-		for _, p := range wanted.tensors {
-			fit := Fit{p.Name, p.Shape, ""}
-			if at >= 0 {
-				_, last := module(p.Name)
-				fit.Tensor = free[at].find(last).Name
-				taken[fit.Tensor] = true
-			}
-			f.Fits = append(f.Fits, fit)
-		}
-		if at >= 0 {
-			free = slices.Delete(free, at, at+1)
-		}
-	}
-	f.Unused = unused(file, taken)
-	return f
-}
-
-func unused(file []checkpoints.Tensor, taken map[string]bool) []string {
-	names := []string{}
 	for _, t := range file {
-		if !taken[t.Name] {
-			names = append(names, t.Name)
+		if !slices.ContainsFunc(f.Fits, func(fit Fit) bool { return fit.Tensor == t.Name }) {
+			f.Unused = append(f.Unused, t.Name)
 		}
 	}
-	return names
+	return f
+}
+
+// byOrder finds a layer of the file for each layer of the network.
+func (f *Fits) byOrder(own, free []layer) {
+	slices.SortStableFunc(free, func(a, b layer) int { return natural(a.name, b.name) })
+	for _, wanted := range own {
+		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
+		if at < 0 {
+			continue
+		}
+		for i, fit := range f.Fits {
+			if name, last := module(fit.Parameter); name == wanted.name {
+				f.Fits[i].Tensor = free[at].find(last)
+			}
+		}
+		free = slices.Delete(free, at, at+1)
+	}
 }
 
 // layer is the tensors whose names agree but for the last word.
@@ -124,8 +102,8 @@ func module(name string) (of, last string) {
 	return name[:max(i, 0)], name[i+1:]
 }
 
-// layers groups tensors, in the order in which they appear or by their names.
-func layers(tensors []checkpoints.Tensor, sorted bool) (all []layer) {
+// layers groups tensors, in the order in which they appear.
+func layers(tensors []checkpoints.Tensor) (all []layer) {
 	for _, t := range tensors {
 		name, _ := module(t.Name)
 		i := slices.IndexFunc(all, func(l layer) bool { return l.name == name })
@@ -133,9 +111,6 @@ func layers(tensors []checkpoints.Tensor, sorted bool) (all []layer) {
 			i, all = len(all), append(all, layer{name: name})
 		}
 		all[i].tensors = append(all[i].tensors, t)
-	}
-	if sorted {
-		slices.SortStableFunc(all, func(a, b layer) int { return natural(a.name, b.name) })
 	}
 	return all
 }
@@ -152,9 +127,10 @@ func (l layer) shapes() string {
 	return strings.Join(texts, " ")
 }
 
-func (l layer) find(last string) checkpoints.Tensor {
+// find is the full name of the tensor with a last name.
+func (l layer) find(last string) string {
 	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
-	return l.tensors[i]
+	return l.tensors[i].Name
 }
 
 // natural compares names word by word, and numbers in them by value: conv2 comes before conv10.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"dpsgd/data"
+	"dpsgd/features"
 	"dpsgd/internal/trained"
-	"dpsgd/model"
 )
 
 const (
@@ -18,26 +18,21 @@ const (
 
 // ONNX returns the content of an ONNX file with the model.
 func ONNX(m *trained.Model) ([]byte, error) {
-	n := &onnxNetwork{onnxGraph: &onnxGraph{}, tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, classes: m.Data.Classes}
-	for _, t := range m.Network.Export() {
-		n.tensors[t.Name] = t
-	}
-	for _, l := range m.Network.Layers() {
-		n.shapes[l.Name] = l.Output
-	}
-	name, shape := onnxInput(m)
-	x, seen, err := n.seen(m, name)
+	layers, err := networkOf(m)
 	if err != nil {
 		return nil, err
 	}
-	layers, err := m.Config.Model.Network()
+	d, err := m.Features()
 	if err != nil {
 		return nil, err
 	}
-	if x, err = n.sequential(layers, "", seen.Dims(), x); err != nil {
-		return nil, err
+	n := &onnxNetwork{&onnxGraph{names: map[string]int{}}, layers}
+	name, shape := inputOf(m)
+	x, seen := n.seen(m, d, name)
+	n.add("Identity", []string{n.sequential(n.layers, "", seen.Dims(), x)}, "logits")
+	if n.err != nil {
+		return nil, n.err
 	}
-	n.add("Identity", []string{x}, "logits")
 	content := n.file(m, n.encode("dpsgd", name, shape, "logits", []int{m.Data.Classes}))
 	if len(content) > maxBytes {
 		return nil, fmt.Errorf("onnx: the model takes %d bytes, expected at most %d, which is what the format can hold", len(content), maxBytes)
@@ -45,8 +40,8 @@ func ONNX(m *trained.Model) ([]byte, error) {
 	return content, nil
 }
 
-// onnxInput is the name of the graph's input and its shape for one example.
-func onnxInput(m *trained.Model) (name string, shape []int) {
+// inputOf is the name of the graph's input and its shape for one example.
+func inputOf(m *trained.Model) (name string, shape []int) {
 	s := m.Data.Shape
 	switch m.Sees() {
 	case trained.Pictures:
@@ -58,17 +53,17 @@ func onnxInput(m *trained.Model) (name string, shape []int) {
 }
 
 // seen adds what is done to the input ahead of the first layer, and returns the shape of that.
-func (n *onnxNetwork) seen(m *trained.Model, x string) (string, data.Shape, error) {
+func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (string, data.Shape) {
 	n.part = "input"
 	switch {
-	case m.Config.Features.Any():
-		return n.featuresOf(m, x)
+	case d != nil:
+		return n.featuresOf(m, *d, x)
 	case m.Sees() == trained.Vectors:
-		return n.halves(n.unit(x)), m.Data.Shape, nil
+		return n.halves(n.unit(x)), m.Data.Shape
 	}
 	constants := m.Normalisation()
 	if constants.Identity() {
-		return x, m.Data.Shape, nil
+		return x, m.Data.Shape
 	}
 	shift, scale := make([]float32, len(constants.Mean)), make([]float32, len(constants.Mean))
 	for i, mean := range constants.Mean {
@@ -79,7 +74,7 @@ func (n *onnxNetwork) seen(m *trained.Model, x string) (string, data.Shape, erro
 		dims = append(dims, 1, 1)
 	}
 	x = n.op("Sub", []string{x, n.floats("mean", shift, dims...)})
-	return n.op("Div", []string{x, n.floats("std", scale, dims...)}), m.Data.Shape, nil
+	return n.op("Div", []string{x, n.floats("std", scale, dims...)}), m.Data.Shape
 }
 
 // unit divides rows by their norm, or by a tiny number where that is larger.

@@ -12,18 +12,14 @@ import (
 
 // featuresOf adds the public features of pictures, without their mean, as package features defines
 // them. Rows are rounded where the trainer keeps them in half precision.
-func (n *onnxNetwork) featuresOf(m *trained.Model, x string) (string, data.Shape, error) {
-	d, err := m.Features()
-	if err != nil {
-		return "", data.Shape{}, err
-	}
+func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x string) (string, data.Shape) {
 	n.part = "features"
-	x = n.halves(n.flattened(d.Flattening, n.transformed(*d, m.Data.Shape, x)))
+	x = n.halves(n.flattened(d.Flattening, n.transformed(d, m.Data.Shape, x)))
 	width := len(d.Flattening.Shift)
 	if m.FeatureMean != nil {
 		x = n.halves(n.unit(n.op("Sub", []string{x, n.floats("mean", m.FeatureMean, 1, width)})))
 	}
-	return x, data.Row(width), nil
+	return x, data.Row(width)
 }
 
 // transformed is (N, values): the transform, raised to a power and normalised in groups.
@@ -77,16 +73,12 @@ type patchConstants struct{ ones, weights, above, below, rows, columns string }
 
 func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
 	channels := d.Scaled.Channels
-	ones := make([]float32, channels*d.Size*d.Size)
-	for i := range ones {
-		ones[i] = 1
-	}
 	above, below := make([]float32, d.Filters), make([]float32, d.Filters)
 	for i, b := range d.Bias {
 		above[i], below[i] = b+float32(d.Threshold), b-float32(d.Threshold)
 	}
 	return patchConstants{
-		ones:    g.floats("ones", ones, 1, channels, d.Size, d.Size),
+		ones:    g.floats("ones", ones(channels*d.Size*d.Size), 1, channels, d.Size, d.Size),
 		weights: g.floats("filters", d.Weights, d.Filters, channels, d.Size, d.Size),
 		above:   g.floats("above", above, 1, d.Filters, 1, 1), below: g.floats("below", below, 1, d.Filters, 1, 1),
 		rows: g.floats("rows", means(d.RowEdges, false), d.Pooling, last(d.RowEdges)), columns: g.floats("columns", means(d.ColumnEdges, true), last(d.ColumnEdges), d.Pooling),

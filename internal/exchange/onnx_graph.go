@@ -33,9 +33,6 @@ type attribute struct {
 
 // unique makes a name for a value of the current part.
 func (g *onnxGraph) unique(what string) string {
-	if g.names == nil {
-		g.names = map[string]int{}
-	}
 	name := g.part + "/" + what
 	g.names[name]++
 	if n := g.names[name]; n > 1 {

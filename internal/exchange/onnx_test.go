@@ -79,8 +79,13 @@ func texts(fields []field) (texts []string) {
 // What any reader of ONNX relies on, for every network: one operator set, values that are made once
 // and before they are used, constants as long as their shapes say, an input and an output. All of
 // them can be written in Python, too.
+//
+// No batch is too small, and an empty one is a batch: a shape that leaves a side open, -1, does not
+// take another from its input, 0, because of no values ONNX Runtime cannot tell how long the open side
+// is. check.py runs empty batches.
 func TestStructure(t *testing.T) {
 	sizes := map[uint64]int{1: 4, 7: 8} // of float32 and int64
+	reshapes := 0
 	for name, configuration := range cases() {
 		m := modelOf(t, configuration)
 		content, err := exchange.ONNX(m)
@@ -98,17 +103,18 @@ func TestStructure(t *testing.T) {
 		}
 		graph := all(t, content, 7)[0].bytes
 		known := map[string]bool{string(all(t, all(t, graph, 11)[0].bytes, 1)[0].bytes): true}
-		values := 0
+		values, constants := 0, map[string][]byte{}
 		for _, c := range all(t, graph, 5) {
-			n := sizes[all(t, c.bytes, 2)[0].value]
+			n, constant := sizes[all(t, c.bytes, 2)[0].value], string(all(t, c.bytes, 8)[0].bytes)
 			for _, d := range all(t, c.bytes, 1) {
 				n *= int(d.value)
 			}
-			if raw := all(t, c.bytes, 9)[0].bytes; len(raw) != n {
-				t.Errorf("%s: constant %s has %d bytes, expected %d", name, all(t, c.bytes, 8)[0].bytes, len(raw), n)
+			constants[constant] = all(t, c.bytes, 9)[0].bytes
+			if raw := constants[constant]; len(raw) != n {
+				t.Errorf("%s: constant %s has %d bytes, expected %d", name, constant, len(raw), n)
 			}
 			values += n / 4
-			known[string(all(t, c.bytes, 8)[0].bytes)] = true
+			known[constant] = true
 		}
 		if values < len(m.Network.Values) {
 			t.Errorf("%s: found %d values in constants, expected at least the %d parameters", name, values, len(m.Network.Values))
@@ -124,40 +130,20 @@ func TestStructure(t *testing.T) {
 				t.Errorf("%s: %s is made twice", name, out)
 			}
 			known[out] = true
+			if string(all(t, n.bytes, 4)[0].bytes) == "Reshape" {
+				reshapes++
+				raw := constants[texts(all(t, n.bytes, 1))[1]]
+				shape := make([]int64, len(raw)/8)
+				if _, err := binary.Decode(raw, binary.LittleEndian, shape); err != nil {
+					t.Fatal(err)
+				}
+				if slices.Contains(shape, -1) && slices.Contains(shape, 0) || len(shape) == 0 {
+					t.Errorf("%s: %s brings values to the shape %v, expected one that an empty batch has too", name, out, shape)
+				}
+			}
 		}
 		if out := string(all(t, all(t, graph, 12)[0].bytes, 1)[0].bytes); out != "logits" || !known[out] {
 			t.Errorf("%s: found the output %s, expected logits", name, out)
-		}
-	}
-}
-
-// No batch is too small, and an empty one is a batch: a shape that leaves a side open, -1, does not
-// take another from its input, 0, because of no values ONNX Runtime cannot tell how long the open side
-// is. check.py runs empty batches.
-func TestEmptyBatch(t *testing.T) {
-	reshapes := 0
-	for name, configuration := range cases() {
-		content, err := exchange.ONNX(modelOf(t, configuration))
-		if err != nil {
-			t.Fatal(err)
-		}
-		graph := all(t, content, 7)[0].bytes
-		raw := map[string][]byte{} // of constants
-		for _, c := range all(t, graph, 5) {
-			raw[string(all(t, c.bytes, 8)[0].bytes)] = all(t, c.bytes, 9)[0].bytes
-		}
-		for _, n := range all(t, graph, 1) {
-			if string(all(t, n.bytes, 4)[0].bytes) != "Reshape" {
-				continue
-			}
-			reshapes++
-			shape := make([]int64, len(raw[texts(all(t, n.bytes, 1))[1]])/8)
-			if _, err := binary.Decode(raw[texts(all(t, n.bytes, 1))[1]], binary.LittleEndian, shape); err != nil {
-				t.Fatal(err)
-			}
-			if slices.Contains(shape, -1) && slices.Contains(shape, 0) || len(shape) == 0 {
-				t.Errorf("%s: %s brings values to the shape %v, expected one that an empty batch has too", name, all(t, n.bytes, 3)[0].bytes, shape)
-			}
 		}
 	}
 	if reshapes == 0 {
@@ -181,38 +167,28 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// The guarantee goes with the model in every format.
+// The guarantee goes with the model in every format, and the file of a model without privacy promises none.
 func TestProvenance(t *testing.T) {
-	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
-	for _, format := range exchange.Formats() {
-		files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			content := tiny.Read(t, file)
-			for _, fact := range []string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "zero-out"} {
-				if !strings.Contains(content, fact) {
-					t.Errorf("%s: found no %q in %s", format, fact, file)
-				}
+	for system, want := range map[string]struct{ has, not []string }{
+		"":             {[]string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "zero-out"}, nil},
+		statement.None: {[]string{"NOT PRIVATE"}, []string{"differential privacy"}},
+	} {
+		m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
+		m.Statement.System = system
+		for _, format := range exchange.Formats() {
+			files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-}
-
-// The file of a model without privacy promises none.
-func TestBaselinePromisesNothing(t *testing.T) {
-	m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
-	m.Statement.System = statement.None
-	for _, format := range exchange.Formats() {
-		files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			content := tiny.Read(t, file)
-			if !strings.Contains(content, "NOT PRIVATE") || strings.Contains(content, "differential privacy") {
-				t.Errorf("%s: found no mark or a promise in %s", format, file)
+			for _, file := range files {
+				content := tiny.Read(t, file)
+				has := func(text string) bool { return strings.Contains(content, text) }
+				if i := slices.IndexFunc(want.has, func(text string) bool { return !has(text) }); i >= 0 {
+					t.Errorf("%s: found no %q in %s", format, want.has[i], file)
+				}
+				if slices.ContainsFunc(want.not, has) {
+					t.Errorf("%s: found a promise in %s", format, file)
+				}
 			}
 		}
 	}

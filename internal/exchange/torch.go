@@ -44,21 +44,17 @@ type page struct {
 // PyTorch returns the Python file with the model, to be written to a file of the given name, and the
 // tensors that it reads from the file weights beside it.
 func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
-	n := &torchNetwork{tensors: map[string]model.Tensor{}, shapes: map[string][]int{}, used: map[string]bool{}}
-	tensors := m.Network.Export()
-	for _, t := range tensors {
-		n.tensors[t.Name] = t
+	layers, err := networkOf(m)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, l := range m.Network.Layers() {
-		n.shapes[l.Name] = l.Output
-	}
+	n := &torchNetwork{layers, map[string]bool{}}
 	p := page{
 		Run: m.Statement.Run, Training: m.Training(), File: file, Module: strings.TrimSuffix(file, filepath.Ext(file)), Weights: weights,
-		Facts: facts(m), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
+		Facts: m.Provenance(), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
 	}
 	p.Takes, p.Shape, p.Seen = seen(m)
-	input := m.Data.Shape
-	var err error
+	input, tensors := m.Data.Shape, m.Network.Export()
 	if p.Features, err = m.Features(); err != nil {
 		return nil, nil, err
 	}
@@ -66,27 +62,14 @@ func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, er
 		tensors = append(tensors, constants(*p.Features, m.FeatureMean)...)
 		p.Centred, p.Seen, input = m.FeatureMean != nil, "self.features(x)", data.Row(len(p.Features.Flattening.Shift))
 	}
-	layers, err := m.Config.Model.Network()
-	if err != nil {
-		return nil, nil, err
-	}
-	if p.Network, err = n.sequential(layers, "", input.Dims(), "        "); err != nil {
-		return nil, nil, err
+	if p.Network = n.sequential(n.layers, "", input.Dims(), "        "); n.err != nil {
+		return nil, nil, n.err
 	}
 	var b bytes.Buffer
 	if err := script.Execute(&b, p); err != nil {
 		return nil, nil, fmt.Errorf("pytorch: %w", err)
 	}
 	return b.Bytes(), tensors, nil
-}
-
-// facts are those of the model, fit for a docstring.
-func facts(m *trained.Model) []trained.Fact {
-	facts := m.Provenance()
-	for i, f := range facts {
-		facts[i].Value = text(f.Value)
-	}
-	return facts
 }
 
 // text is what others have written, fit for a docstring: it does not end there.
@@ -127,4 +110,38 @@ func numbers(values []float64) string {
 		}
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// prefix is that of the tensors that features are made with, in the file of weights.
+const prefix = "features."
+
+// constants are the tensors that the features of a network are made with.
+func constants(d features.Definition, mean []float32) []model.Tensor {
+	var tensors []model.Tensor
+	add := func(name string, data []float32, shape ...int) {
+		if len(data) > 0 {
+			tensors = append(tensors, model.Tensor{Name: prefix + name, Shape: shape, Data: data})
+		}
+	}
+	for i, p := range d.Patches {
+		add(fmt.Sprint("filters", i), p.Weights, p.Filters, p.Scaled.Channels, p.Size, p.Size)
+		add(fmt.Sprint("bias", i), p.Bias, p.Filters)
+	}
+	if s := d.Scattering; s != nil {
+		add("fine.real", s.Fine.Real, s.Angles, 1, s.Fine.Size, s.Fine.Size)
+		add("fine.imaginary", s.Fine.Imaginary, s.Angles, 1, s.Fine.Size, s.Fine.Size)
+		add("coarse.real", s.Coarse.Real, s.Angles, 1, s.Coarse.Size, s.Coarse.Size)
+		add("coarse.imaginary", s.Coarse.Imaginary, s.Angles, 1, s.Coarse.Size, s.Coarse.Size)
+		add("full.vertical", s.Full.Vertical, s.Full.OutHeight, s.Full.Height)
+		add("full.horizontal", s.Full.Horizontal, s.Full.OutWidth, s.Full.Width)
+		add("half.vertical", s.Half.Vertical, s.Half.OutHeight, s.Half.Height)
+		add("half.horizontal", s.Half.Horizontal, s.Half.OutWidth, s.Half.Width)
+	}
+	f := d.Flattening
+	add("shift", f.Shift, len(f.Shift))
+	add("gain", f.Gain, len(f.Gain))
+	add("directions", f.Directions, len(f.Damping), len(f.Shift))
+	add("damping", f.Damping, len(f.Damping))
+	add("mean", mean, len(mean))
+	return tensors
 }

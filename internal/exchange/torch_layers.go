@@ -10,105 +10,73 @@ import (
 
 // torchNetwork writes layers as Python.
 type torchNetwork struct {
-	tensors map[string]model.Tensor // by name
-	shapes  map[string][]int        // of the output of each layer by its name: (height, width, channels) or (n)
-	used    map[string]bool         // kinds of layers that torch.nn does not have
+	*network
+	used map[string]bool // kinds of layers that torch.nn does not have
 }
 
-// torchPlace is where a layer stands.
-type torchPlace struct {
-	name   string // such as "4.body.0"
-	input  []int  // the shape of one example
-	indent string
-}
-
-// writers has a row for each kind of layer: a function that writes it as an expression.
-var writers map[string]func(n *torchNetwork, l model.Layer, at torchPlace) (string, error)
-
-func init() { // not in the declaration: a residual block asks for the writers of others
-	writers = map[string]func(n *torchNetwork, l model.Layer, at torchPlace) (string, error){
-		"conv2d": func(_ *torchNetwork, l model.Layer, at torchPlace) (string, error) {
-			return convolution("nn.Conv2d", torchAs[model.Conv2D](l), at), nil
-		},
-		"standardised_conv2d": func(n *torchNetwork, l model.Layer, at torchPlace) (string, error) {
-			n.used["StandardisedConv2d"] = true
-			return convolution("StandardisedConv2d", torchAs[model.StandardisedConv2D](l).Conv2D, at), nil
-		},
-		"max_pool2d": func(_ *torchNetwork, l model.Layer, _ torchPlace) (string, error) {
-			p := torchAs[model.MaxPool2D](l)
-			return fmt.Sprintf("nn.MaxPool2d(%s, stride=%s, padding=%s)", torchSize(p.Kernel), torchSize(p.Stride), torchSize(p.Padding)), nil
-		},
-		"avg_pool2d": func(_ *torchNetwork, l model.Layer, _ torchPlace) (string, error) {
-			p := torchAs[model.AvgPool2D](l)
-			inside := ""
-			if p.OnlyInside {
-				inside = ", count_include_pad=False"
-			}
-			return fmt.Sprintf("nn.AvgPool2d(%s, stride=%s, padding=%s%s)", torchSize(p.Kernel), torchSize(p.Stride), torchSize(p.Padding), inside), nil
-		},
-		"global_avg_pool2d": torchSimple("nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())"),
-		"flatten":           torchSimple("nn.Flatten()"),
-		"linear": func(n *torchNetwork, l model.Layer, at torchPlace) (string, error) {
-			w := n.tensors[at.name+".weight"].Shape
-			return fmt.Sprintf("nn.Linear(%d, %d%s)", w[1], w[0], withBias(torchAs[model.Linear](l).NoBias)), nil
-		},
-		"relu":    torchSimple("nn.ReLU()"),
-		"tanh":    torchSimple("nn.Tanh()"),
-		"sigmoid": torchSimple("nn.Sigmoid()"),
-		"gelu":    torchSimple("nn.GELU()"),
-		"silu":    torchSimple("nn.SiLU()"),
-		"tempered_sigmoid": func(n *torchNetwork, l model.Layer, _ torchPlace) (string, error) {
-			t := torchAs[model.TemperedSigmoid](l)
-			n.used["TemperedSigmoid"] = true
-			return fmt.Sprintf("TemperedSigmoid(scale=%v, inverse_temperature=%v, offset=%v)", t.Scale, t.InverseTemperature, t.Offset), nil
-		},
-		"group_norm": func(_ *torchNetwork, l model.Layer, at torchPlace) (string, error) {
-			return fmt.Sprintf("nn.GroupNorm(%d, %d)", torchAs[model.GroupNorm](l).Groups, at.input[2]), nil
-		},
-		"layer_norm": func(n *torchNetwork, _ model.Layer, at torchPlace) (string, error) {
-			return fmt.Sprintf("nn.LayerNorm(%s)", list(n.tensors[at.name+".weight"].Shape)), nil
-		},
-		"dropout": func(_ *torchNetwork, l model.Layer, _ torchPlace) (string, error) {
-			return fmt.Sprintf("nn.Dropout(%v)", torchAs[model.Dropout](l).P), nil
-		},
-		"residual": torchResidual,
-	}
-}
-
-// torchAs is the layer itself, whether it stands behind a pointer or not.
-func torchAs[L any](l model.Layer) L {
-	if p, ok := l.(any).(*L); ok {
-		return *p
-	}
-	return l.(any).(L)
+// torchSimple are the layers that are written without arguments.
+var torchSimple = map[string]string{
+	"global_avg_pool2d": "nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())", "flatten": "nn.Flatten()",
+	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "silu": "nn.SiLU()",
 }
 
 // sequential writes layers as an nn.Sequential, named below a prefix such as "4.body.".
-func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input []int, indent string) (string, error) {
+func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input []int, indent string) string {
 	var b strings.Builder
 	b.WriteString("nn.Sequential(\n")
-	for i, l := range layers {
-		at := torchPlace{prefix + strconv.Itoa(i), input, indent + "    "}
-		write, known := writers[l.Kind()]
-		if !known {
-			return "", fmt.Errorf("pytorch: layer %s is a %s, which cannot be written in Python", at.name, l.Kind())
+	n.each(layers, prefix, input, func(l model.Layer, at place) {
+		text, simple := torchSimple[l.Kind()]
+		if !simple {
+			text = n.layer(l, at, indent+"    ")
 		}
-		text, err := write(n, l, at)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "%s%s,\n", at.indent, text)
-		input = n.shapes[at.name]
-	}
+		fmt.Fprintf(&b, "%s    %s,\n", indent, text)
+	})
 	b.WriteString(indent + ")")
-	return b.String(), nil
+	return b.String()
 }
 
-func torchSimple(text string) func(*torchNetwork, model.Layer, torchPlace) (string, error) {
-	return func(*torchNetwork, model.Layer, torchPlace) (string, error) { return text, nil }
+// layer writes one layer as an expression.
+func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
+	weight := n.tensors[at.name+".weight"].Shape
+	switch l := l.(type) {
+	case model.Conv2D:
+		return convolution("nn.Conv2d", l, at)
+	case model.StandardisedConv2D:
+		n.used["StandardisedConv2d"] = true
+		return convolution("StandardisedConv2d", l.Conv2D, at)
+	case model.MaxPool2D:
+		return fmt.Sprintf("nn.MaxPool2d(%s, stride=%s, padding=%s)", torchSize(l.Kernel), torchSize(l.Stride), torchSize(l.Padding))
+	case model.AvgPool2D:
+		inside := ""
+		if l.OnlyInside {
+			inside = ", count_include_pad=False"
+		}
+		return fmt.Sprintf("nn.AvgPool2d(%s, stride=%s, padding=%s%s)", torchSize(l.Kernel), torchSize(l.Stride), torchSize(l.Padding), inside)
+	case model.Linear:
+		return fmt.Sprintf("nn.Linear(%d, %d%s)", weight[1], weight[0], withBias(l.NoBias))
+	case model.TemperedSigmoid:
+		n.used["TemperedSigmoid"] = true
+		return fmt.Sprintf("TemperedSigmoid(scale=%v, inverse_temperature=%v, offset=%v)", l.Scale, l.InverseTemperature, l.Offset)
+	case model.GroupNorm:
+		return fmt.Sprintf("nn.GroupNorm(%d, %d)", l.Groups, at.input[2])
+	case model.LayerNorm:
+		return fmt.Sprintf("nn.LayerNorm(%s)", list(weight))
+	case model.Dropout:
+		return fmt.Sprintf("nn.Dropout(%v)", l.P)
+	case model.Residual:
+		n.used["Residual"] = true
+		inner, shortcut := indent+"    ", "nn.Sequential()"
+		if len(l.Shortcut) > 0 {
+			shortcut = n.sequential(l.Shortcut, at.name+".shortcut.", at.input, inner)
+		}
+		body := n.sequential(l.Body, at.name+".body.", at.input, inner)
+		return fmt.Sprintf("Residual(\n%sbody=%s,\n%sshortcut=%s,\n%s)", inner, body, inner, shortcut, indent)
+	}
+	n.refuse("pytorch", at, l, "Python")
+	return ""
 }
 
-func convolution(class string, l model.Conv2D, at torchPlace) string {
+func convolution(class string, l model.Conv2D, at place) string {
 	more := withBias(l.NoBias)
 	if l.Groups > 1 {
 		more = fmt.Sprintf(", groups=%d", l.Groups) + more
@@ -132,22 +100,6 @@ func withBias(none bool) string {
 		return ", bias=False"
 	}
 	return ""
-}
-
-func torchResidual(n *torchNetwork, l model.Layer, at torchPlace) (string, error) {
-	r := torchAs[model.Residual](l)
-	n.used["Residual"] = true
-	body, err := n.sequential(r.Body, at.name+".body.", at.input, at.indent+"    ")
-	if err != nil {
-		return "", err
-	}
-	shortcut := "nn.Sequential()"
-	if len(r.Shortcut) > 0 {
-		if shortcut, err = n.sequential(r.Shortcut, at.name+".shortcut.", at.input, at.indent+"    "); err != nil {
-			return "", err
-		}
-	}
-	return fmt.Sprintf("Residual(\n%s    body=%s,\n%s    shortcut=%s,\n%s)", at.indent, body, at.indent, shortcut, at.indent), nil
 }
 
 // list writes integers as a list of Python's.
