@@ -30,13 +30,9 @@ func ladder() (rungs []float64) {
 // up the ladder for the first rung below which almost all records are, one down. About as many
 // records may be outside, on each side, as the noise of a search is large.
 func (a *asked) bounds(w *work) (estimate, error) {
-	columns, err := w.records.columns(a.Statistic)
-	if err != nil {
-		return estimate{}, err
-	}
 	var numbers []float64
 	for r := range w.records.each() {
-		numbers = append(numbers, r.number(columns[0]))
+		numbers = append(numbers, r.number(a.columns[0]))
 	}
 	rungs, last := ladder(), len(ladder())-1
 	epsilon := a.epsilon / a.factor / 2

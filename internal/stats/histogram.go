@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"dpsgd/configs"
-	"dpsgd/release/answer"
 )
 
 // histogram counts the records of every class, or of every one of equal parts of the bounds.
@@ -12,15 +11,8 @@ func (a *asked) histogram(w *work) (estimate, error) {
 	if a.Trust != configs.Curator {
 		return a.local(w)
 	}
-	buckets, number, err := a.buckets(w)
-	if err != nil {
-		return estimate{}, err
-	}
-	sums, err := answer.NewCounts(buckets, number)
-	if err != nil {
-		return estimate{}, err
-	}
-	noisy, err := a.ask(w, sums)
+	buckets, number := a.buckets(w)
+	noisy, err := w.counts(a.noise(), buckets, number)
 	if err != nil {
 		return estimate{}, err
 	}
@@ -32,26 +24,22 @@ func (a *asked) histogram(w *work) (estimate, error) {
 }
 
 // buckets says into which bucket every record falls, of how many.
-func (a *asked) buckets(w *work) (buckets []int, number int, err error) {
-	columns, err := w.records.columns(a.Statistic)
-	if err != nil {
-		return nil, 0, err
-	}
+func (a *asked) buckets(w *work) (buckets []int, number int) {
 	number = a.Bins
 	if a.Kind == configs.StatQuantiles {
 		number = a.places(w.records.public)
 	}
-	if columns[0].Class {
+	if a.columns[0].Class {
 		number = len(w.records.config.Data.Labels())
 	}
 	for r := range w.records.each() {
-		if columns[0].Class {
+		if a.columns[0].Class {
 			buckets = append(buckets, r.class())
 		} else {
-			buckets = append(buckets, bucket(r.number(columns[0]), a.Bounds.Interval, number))
+			buckets = append(buckets, bucket(r.number(a.columns[0]), a.Bounds.Interval, number))
 		}
 	}
-	return buckets, number, nil
+	return buckets, number
 }
 
 // bucket is the part of the bounds that a number falls into: each holds its low end, and the last

@@ -20,10 +20,7 @@ import (
 // fixed value is reported, as if a record had it. Mixed reports are ApproxDP{ε, δ}, by
 // amplification; see shuffled.
 func (a *asked) local(w *work) (estimate, error) {
-	buckets, number, err := a.buckets(w)
-	if err != nil {
-		return estimate{}, err
-	}
+	buckets, number := a.buckets(w)
 	epsilon := a.epsilon / a.factor
 	protocol, err := a.protocol(w, number, epsilon)
 	if err != nil {

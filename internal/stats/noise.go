@@ -40,17 +40,6 @@ func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
 	return answer.Question[[]int64]{}, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
 }
 
-// sums adds up contributions that have at most these norms. It also returns the norm that scales the
-// noise.
-func (z additive) sums(l1, l2 float64, contributions func(yield func([]int64) bool), coordinates int) (*answer.Sums, float64, error) {
-	most, bound := math.Ceil(l1), answer.L1
-	if gaussian(z.mechanism) {
-		most, bound = math.Ceil(l2), answer.L2
-	}
-	s, err := answer.NewSums(contributions, coordinates, bound(int64(most)))
-	return s, most, err
-}
-
 // within returns a number that the noise on one sum stays within, up and down, with a chance of 1 -
 // miss. bound limits a record's contribution.
 //

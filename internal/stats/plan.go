@@ -19,6 +19,7 @@ type asked struct {
 	multiplier     float64 // of Gaussian noise at that share
 	factor         float64 // that all noise is scaled by; an ε is divided by it
 	events         []accountant.Event
+	columns        []configs.Column
 }
 
 // plan is all statistics of a file, in the order in which they are asked, calibrated together.
@@ -42,6 +43,11 @@ func newPlan(f *configs.StatisticsFile, n int) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{asked: withBounds(f.Statistics), accounts: accounts}
+	for i := range p.asked {
+		if p.asked[i].columns, err = columns(f.Config, p.asked[i].Statistic); err != nil {
+			return nil, err
+		}
+	}
 	p.budget = accountant.Guarantee{Epsilon: privacy.Epsilon, Delta: privacy.Delta, Relation: accountant.ZeroOut}
 	if err := p.share(n); err != nil {
 		return nil, err

@@ -13,10 +13,7 @@ import (
 // quantiles are numbers that a share of the records lies below: chosen among the edges of many
 // places, or read off a noisy histogram of them.
 func (a *asked) quantiles(w *work) (estimate, error) {
-	buckets, number, err := a.buckets(w)
-	if err != nil {
-		return estimate{}, err
-	}
+	buckets, number := a.buckets(w)
 	read := a.readOff
 	if a.Chosen() {
 		read = a.choose
@@ -157,15 +154,7 @@ func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, er
 	for i, b := range buckets {
 		part[i] = b * parts / number
 	}
-	sums, err := answer.NewCounts(part, parts)
-	if err != nil {
-		return nil, err
-	}
-	question, err := z.question(sums)
-	if err != nil {
-		return nil, err
-	}
-	return answer.Ask(w.desk, question)
+	return w.counts(z, part, parts)
 }
 
 // readOff reads quantiles off the curve of noisy counts. What it says is off by the noise of the
@@ -173,7 +162,7 @@ func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, er
 // records lie, which are independent in the worst case.
 func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
 	z, n := a.noise(), w.records.public
-	counts, err := counted(w, buckets, number, number, z)
+	counts, err := w.counts(z, buckets, number)
 	if err != nil {
 		return estimate{}, err
 	}
@@ -193,13 +182,9 @@ func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
 // proposed step, and otherwise nothing. Half of its ε pays for the test, half for Laplace noise
 // that is as wide as the step asks.
 func (a *asked) median(w *work) (estimate, error) {
-	columns, err := w.records.columns(a.Statistic)
-	if err != nil {
-		return estimate{}, err
-	}
 	var values []int64
 	for r := range w.records.each() {
-		values = append(values, steps(r.number(columns[0]), a.Bounds.Interval))
+		values = append(values, steps(r.number(a.columns[0]), a.Bounds.Interval))
 	}
 	step := max(1, int64(math.Ceil(a.Step/a.Bounds.Half()*resolution)))
 	epsilon := a.epsilon / a.factor

@@ -80,10 +80,10 @@ func scaled(x float64, b configs.Interval) float64 {
 }
 
 // columns returns the columns of a statistic. Their names were checked when the file was read.
-func (r records) columns(s configs.Statistic) ([]configs.Column, error) {
+func columns(config *configs.Config, s configs.Statistic) ([]configs.Column, error) {
 	var columns []configs.Column
-	for _, name := range s.Names(r.config) {
-		c, err := configs.ColumnOf(r.config, name)
+	for _, name := range s.Names(config) {
+		c, err := configs.ColumnOf(config, name)
 		if err != nil {
 			return nil, err
 		}

@@ -3,9 +3,16 @@ package stats
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/folder"
 )
 
 // Result is one released statistic. Low and High hold the true value with a chance of 95 %, for
@@ -84,15 +91,53 @@ func (e *estimate) set(i int, value float64, at configs.Interval) {
 }
 
 // columnName names the column or columns of a statistic in its result.
-func columnName(s configs.Statistic) string {
-	name := s.Columns[0]
-	for _, other := range s.Columns[1:] {
-		name += ", " + other
-	}
-	return name
+func columnName(s configs.Statistic) string { return strings.Join(s.Columns, ", ") }
+
+// row is a statistic in the run's file of results.
+type row struct {
+	Number  int `json:"number"`         // in the plan
+	Entries int `json:"ledger_entries"` // by then
+	Result
+	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
 
-// lines splits the content of a file of lines.
-func lines(content []byte) iter.Seq[[]byte] {
-	return bytes.Lines(bytes.TrimSuffix(content, []byte("\n")))
+// ReadResults reads what a run of statistics has released so far.
+func ReadResults(dir string) (results []Result, err error) {
+	rows, err := readRows(dir, func(int, row) error { return nil })
+	for _, r := range rows {
+		results = append(results, r.Result)
+	}
+	return results, err
+}
+
+// readRows reads the results of earlier processes, the first ones of the plan in its order. Check says what is
+// wrong with one.
+func readRows(dir string, check func(number int, next row) error) ([]row, error) {
+	path := filepath.Join(dir, folder.Answers)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var rows []row
+	for line := range bytes.Lines(bytes.TrimSuffix(content, []byte("\n"))) {
+		next := row{}
+		if err = json.Unmarshal(line, &next); err != nil || next.Number != len(rows) {
+			err = noResult(len(rows))
+		} else {
+			err = check(len(rows), next)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("train: %s:%d: %w", path, len(rows)+1, err)
+		}
+		next.Refused = next.NoAnswer
+		rows = append(rows, next)
+	}
+	return rows, nil
+}
+
+func noResult(number int) error {
+	return fmt.Errorf("found no result of statistic %d of the plan, expected a line that the run wrote: %w", number, checkpoints.ErrCorrupt)
 }

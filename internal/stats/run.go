@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,14 +41,6 @@ type Run struct {
 	records  records
 	rows     []row
 	answered func(Result)
-}
-
-// row is a statistic in the run's file of results.
-type row struct {
-	Number  int `json:"number"`         // in the plan
-	Entries int `json:"ledger_entries"` // by then
-	Result
-	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
 
 // IsRun reports whether a folder is that of statistics.
@@ -128,7 +119,15 @@ func (r *Run) Ready() error {
 
 // Restore implements [run.Job]: it reads the results of earlier processes.
 func (r *Run) Restore(*checkpoints.State, string) (err error) {
-	r.rows, err = r.readRows()
+	r.rows, err = readRows(r.Dir, func(number int, next row) error {
+		if number >= len(r.plan.asked) || next.Statistic != r.plan.asked[number].Kind || next.Column != columnName(r.plan.asked[number].Statistic) {
+			return noResult(number)
+		}
+		if next.Entries > r.Books.Len() {
+			return fmt.Errorf("found %d entries of the ledger, which has %d, expected no more: %w", next.Entries, r.Books.Len(), checkpoints.ErrRollback)
+		}
+		return r.fits(next)
+	})
 	r.Step = len(r.rows)
 	return err
 }
@@ -153,36 +152,6 @@ func unchanged(dir string, f *configs.StatisticsFile) error {
 
 // configYAML is the configuration of statistics as their folder holds it.
 func configYAML(c *configs.Config) []byte { return (&configs.StatisticsFile{Config: c}).ConfigYAML() }
-
-// readRows reads the results of earlier processes, the first ones of the plan in its order.
-func (r *Run) readRows() ([]row, error) {
-	path := r.Path(folder.Answers)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	var rows []row
-	for line := range lines(content) {
-		next := row{}
-		number := len(rows)
-		if err := json.Unmarshal(line, &next); err != nil || next.Number != number || number >= len(r.plan.asked) ||
-			next.Statistic != r.plan.asked[number].Kind || next.Column != columnName(r.plan.asked[number].Statistic) {
-			return nil, fmt.Errorf("train: %s:%d: found no result of statistic %d of the plan, expected a line that the run wrote: %w", path, number+1, number, checkpoints.ErrCorrupt)
-		}
-		if next.Entries > r.Books.Len() {
-			return nil, fmt.Errorf("train: %s:%d: found %d entries of the ledger, which has %d, expected no more: %w", path, number+1, next.Entries, r.Books.Len(), checkpoints.ErrRollback)
-		}
-		next.Refused = next.NoAnswer
-		if err := r.fits(next); err != nil {
-			return nil, fmt.Errorf("train: %s:%d: %w", path, number+1, err)
-		}
-		rows = append(rows, next)
-	}
-	return rows, nil
-}
 
 // fits holds a result of an earlier process against the plan, which says what it cost, and how many
 // numbers it has. A newer program may calibrate in the tenth digit another noise.

@@ -14,7 +14,7 @@ func (a *asked) count(w *work) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	noisy, err := a.ask(w, sums)
+	noisy, err := w.sums(a.noise().question(sums))
 	if err != nil {
 		return estimate{}, err
 	}
@@ -23,7 +23,7 @@ func (a *asked) count(w *work) (estimate, error) {
 
 // counting returns the sum that counts the records which a count asks for.
 func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
-	columns, err := w.records.columns(s)
+	columns, err := columns(w.records.config, s)
 	if err != nil {
 		return nil, err
 	}
@@ -70,20 +70,50 @@ func around(x, distance float64) configs.Interval {
 	return configs.Interval{Low: x - distance, High: x + distance}
 }
 
-// ask is the answer to a question about sums, with the noise of the statistic.
-func (a *asked) ask(w *work, sums *answer.Sums) ([]int64, error) {
-	q, err := a.noise().question(sums)
+// sums asks a question about sums, unless it is none.
+func (w *work) sums(q answer.Question[[]int64], err error) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
 	return answer.Ask(w.desk, q)
 }
 
+// counts asks how many records are in each bucket.
+func (w *work) counts(z additive, buckets []int, number int) ([]int64, error) {
+	sums, err := answer.NewCounts(buckets, number)
+	if err != nil {
+		return nil, err
+	}
+	return w.sums(z.question(sums))
+}
+
+// vectors asks for the sum of contributions that have at most these norms, each filled in of a record. It also
+// returns what the noise on a number stays within but for a chance of miss.
+func (a *asked) vectors(w *work, l1, l2 float64, coordinates int, miss float64, fill func(into []int64, r record)) (noisy []int64, off float64, err error) {
+	z, bound, norm := a.noise(), answer.L1, math.Ceil(l1)
+	if gaussian(z.mechanism) {
+		bound, norm = answer.L2, math.Ceil(l2)
+	}
+	contribution := make([]int64, coordinates)
+	sums, err := answer.NewSums(func(yield func([]int64) bool) {
+		for r := range w.records.each() {
+			if fill(contribution, r); !yield(contribution) {
+				return
+			}
+		}
+	}, coordinates, bound(int64(norm)))
+	if err != nil {
+		return nil, 0, err
+	}
+	noisy, err = w.sums(z.question(sums))
+	return noisy, z.within(norm, miss), err
+}
+
 // sum estimates the sum of a column: the sum of the differences of the records from the middle of
 // the bounds, plus the middle times the number of records, which is public.
 func (a *asked) sum(w *work) (estimate, error) {
 	n := float64(w.records.public)
-	mean, err := a.meanOf(w)
+	mean, err := a.mean(w)
 	for _, x := range [][]float64{mean.value, mean.low, mean.high} {
 		for i := range x {
 			x[i] *= n
@@ -93,37 +123,20 @@ func (a *asked) sum(w *work) (estimate, error) {
 }
 
 // mean estimates the mean of one or several columns, released as one vector.
-func (a *asked) mean(w *work) (estimate, error) { return a.meanOf(w) }
-
-func (a *asked) meanOf(w *work) (estimate, error) {
-	columns, err := w.records.columns(a.Statistic)
-	if err != nil {
-		return estimate{}, err
-	}
-	d := len(columns)
-	contribution := make([]int64, d)
-	z := a.noise()
-	sums, bound, err := z.sums(resolution*float64(d), resolution*math.Sqrt(float64(d)), func(yield func([]int64) bool) {
-		for r := range w.records.each() {
-			for i, c := range columns {
-				contribution[i] = steps(r.number(c), a.BoundsOf(i))
-			}
-			if !yield(contribution) {
-				return
-			}
+func (a *asked) mean(w *work) (estimate, error) {
+	d := len(a.columns)
+	noisy, off, err := a.vectors(w, resolution*float64(d), resolution*math.Sqrt(float64(d)), d, miss, func(into []int64, r record) {
+		for i, c := range a.columns {
+			into[i] = steps(r.number(c), a.BoundsOf(i))
 		}
-	}, d)
-	if err != nil {
-		return estimate{}, err
-	}
-	noisy, err := a.ask(w, sums)
+	})
 	if err != nil {
 		return estimate{}, err
 	}
 	e := vector(d)
 	e.one = !a.Many()
 	for i, x := range noisy {
-		b, mean := a.BoundsOf(i), share{float64(x), z.within(bound, miss)}.of(w.records.public)
+		b, mean := a.BoundsOf(i), share{float64(x), off}.of(w.records.public)
 		e.set(i, b.Middle()+b.Half()*mean.value, configs.Interval{Low: b.Middle() + b.Half()*mean.low(), High: b.Middle() + b.Half()*mean.high()})
 	}
 	return e, nil
@@ -147,35 +160,21 @@ func (s share) high() float64 { return s.value + s.off }
 // units of half the bounds of its column. A contribution is at most as long as the one with all y =
 // ±1, because squares are moved to their middle 1/2.
 func (a *asked) covariance(w *work) (estimate, error) {
-	columns, err := w.records.columns(a.Statistic)
-	if err != nil {
-		return estimate{}, err
-	}
-	d := len(columns)
+	d := len(a.columns)
 	pairs := d * (d - 1) / 2
 	l1 := float64(d) + float64(d)/2 + float64(pairs)
 	l2 := math.Sqrt(float64(d) + float64(d)/4 + float64(pairs))
-	contribution, y := make([]int64, d+d+pairs), make([]float64, d)
-	z := a.noise()
-	sums, bound, err := z.sums(resolution*l1, resolution*l2, func(yield func([]int64) bool) {
-		for r := range w.records.each() {
-			for i, c := range columns {
-				y[i] = scaled(r.number(c), a.BoundsOf(i))
-			}
-			products(contribution, y)
-			if !yield(contribution) {
-				return
-			}
+	y := make([]float64, d)
+	noisy, off, err := a.vectors(w, resolution*l1, resolution*l2, d+d+pairs, miss/3, func(into []int64, r record) {
+		for i, c := range a.columns {
+			y[i] = scaled(r.number(c), a.BoundsOf(i))
 		}
-	}, len(contribution))
+		products(into, y)
+	})
 	if err != nil {
 		return estimate{}, err
 	}
-	noisy, err := a.ask(w, sums)
-	if err != nil {
-		return estimate{}, err
-	}
-	return a.covariances(noisy, d, z.within(bound, miss/3), w.records.public), nil
+	return a.covariances(noisy, d, off, w.records.public), nil
 }
 
 // products fills in the steps of every y, and of every product of two, squares less 1/2. They are
