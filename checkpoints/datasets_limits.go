@@ -8,18 +8,17 @@ import (
 	"dpsgd/accountant"
 )
 
-// Limit bounds the cost of all releases on the data of one name together, whatever number of
-// examples a run sees of it.
+// Limit bounds the cost of all releases on its subject together.
 type Limit struct {
-	Data    string  `json:"data"`
+	Subject
 	Epsilon float64 `json:"epsilon"` // above 0
 	Delta   float64 `json:"delta"`   // in (0, 1)
 }
 
 // Reservation lists what a run may release in all, including what it has released.
 type Reservation struct {
-	By   string `json:"by"`   // the identifier of a run, or the path of a trial's folder
-	Data string `json:"data"` // the name of the data
+	By string `json:"by"` // the identifier of a run, or the path of a trial's folder
+	Subject
 	// Lock is the path of a file, from the folder of the ledger: while nobody has its lock, nothing is
 	// released by the reservation. "" lasts until another one stands in its place.
 	Lock    string             `json:"lock,omitempty"`
@@ -29,13 +28,13 @@ type Reservation struct {
 // First is a plan that was fixed before anything was released on the data of a limit, and that the limit
 // admits by its own accounting.
 type First struct {
-	Data    string             `json:"data"`
+	Subject
 	Planned *accountant.Ledger `json:"planned"` // empty takes it back
 	// Rest is the part of the limit's δ that is left for whatever is released beyond the plan.
 	Rest float64 `json:"rest"`
 }
 
-// Terms are a line with a limit or reservations. A later one of the same data, or by the same run, counts;
+// Terms are a line with a limit or reservations. A later one of the same subject, or by the same run, counts;
 // a limit ends the first plan that was fixed under the one before.
 type Terms struct {
 	Limit   *Limit        `json:"limit,omitempty"`
@@ -60,15 +59,24 @@ func (b *book) addTerms(content []byte) error {
 		return err
 	}
 	if l := t.Limit; l != nil {
-		b.limits = append(slices.DeleteFunc(b.limits, func(known Limit) bool { return known.Data == l.Data }), *l)
-		b.endFirst(l.Data)
+		if err := l.check(); err != nil {
+			return err
+		}
+		b.limits = append(slices.DeleteFunc(b.limits, func(known Limit) bool { return known.Same(l.Subject) }), *l)
+		b.endFirst(l.Subject)
 	}
 	for _, f := range t.First {
-		if b.endFirst(f.Data); f.Planned != nil && f.Planned.Count() > 0 {
+		if err := f.check(); err != nil {
+			return err
+		}
+		if b.endFirst(f.Subject); f.Planned != nil && f.Planned.Count() > 0 {
 			b.first = append(b.first, f)
 		}
 	}
 	for _, r := range t.Reserve {
+		if err := r.check(); err != nil {
+			return err
+		}
 		b.reserved = slices.DeleteFunc(b.reserved, func(known Reservation) bool { return known.By == r.By })
 		if r.Planned != nil && r.Planned.Count() > 0 {
 			b.reserved = append(b.reserved, r)
@@ -77,6 +85,6 @@ func (b *book) addTerms(content []byte) error {
 	return nil
 }
 
-func (b *book) endFirst(data string) {
-	b.first = slices.DeleteFunc(b.first, func(known First) bool { return known.Data == data })
+func (b *book) endFirst(s Subject) {
+	b.first = slices.DeleteFunc(b.first, func(known First) bool { return known.Same(s) })
 }

@@ -40,20 +40,6 @@ const (
 	maxDatasetsLine = 1 << 20
 )
 
-// Data describes a data set in public terms. It holds nothing that was computed from examples: a
-// hash of them would let anyone who guesses them check the guess.
-type Data struct {
-	Name     string `json:"name"`
-	Examples int    `json:"examples"`
-	Shape    string `json:"shape"`
-	Classes  int    `json:"classes"`
-}
-
-// Same reports whether both are the same examples, as far as their name and number tell. Shape and
-// classes are left out because a configuration chooses them: whoever trains on other columns of a
-// table, or on pictures in another size, learns about the same people.
-func (d Data) Same(other Data) bool { return d.Name == other.Name && d.Examples == other.Examples }
-
 // Registration says who a run is.
 type Registration struct {
 	Path       string  `json:"path"` // of its folder, from the folder of the ledger, with forward slashes
@@ -89,9 +75,9 @@ type book struct {
 	members map[string]*member
 	order   []*member // as they were registered first
 
-	limits   []Limit       // the last one for each name of data
+	limits   []Limit       // the last one for each subject
 	reserved []Reservation // reservations that were not given back
-	first    []First       // of each name of data, if it has one
+	first    []First       // of each subject, if it has one
 	sought   string        // a hash to look for; "" for none
 	soughtAt int           // the line that has it; 0 for none
 }
@@ -111,6 +97,9 @@ func (b *book) formatHeader() []byte {
 
 // formatRegister returns the line that registers a run, or brings it up to date.
 func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
+	if err := r.Data.Subject().check(); err != nil {
+		return nil, err
+	}
 	line := registerLine{Run: c.run, Registration: r, Entries: c.entries, LastStep: c.lastStep, Head: c.head.String(), Released: &c.ledger}
 	object, err := json.Marshal(line)
 	if err != nil {
@@ -209,6 +198,9 @@ func (b *book) addRegister(object []byte) error {
 	}
 	if !isHex([]byte(line.Run), runSize) || !isHex([]byte(line.Head), digestSize) {
 		return fmt.Errorf("found run %.40q and head %.40q, expected %d hexadecimal digits", line.Run, line.Head, 2*digestSize)
+	}
+	if err := line.Data.Subject().check(); err != nil {
+		return err
 	}
 	c := chain{run: line.Run, entries: line.Entries, lastStep: line.LastStep}
 	hex.Decode(c.head[:], []byte(line.Head)) // is hexadecimal

@@ -53,7 +53,7 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 		}
 		r, _, err := adopted(dir, run)
 		if err == nil {
-			err = keepsLimit(dir, run, info, r.Data.Name)
+			err = keepsLimit(dir, run, info, r.Data.Subject())
 		}
 		if err != nil {
 			return fmt.Errorf("%s cannot be registered in %s: %w", run, filepath.Join(dir, folder.Datasets), err)
@@ -79,7 +79,7 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 		return err
 	}
 	defer j.Close()
-	if err := keepsLimit(filepath.Join(filepath.Dir(path), ".."), filepath.Dir(path), d.Info(), m.Data.Name); err != nil {
+	if err := keepsLimit(filepath.Join(filepath.Dir(path), ".."), filepath.Dir(path), d.Info(), m.Data.Subject()); err != nil {
 		return err
 	}
 	if j.Check(m.Claim(folder.Datasets)) != nil {
@@ -90,12 +90,12 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 
 // keepsLimit refuses a run whose data have lost their limit ([refuseLostLimit]). It is asked when the
 // ledger of the data lacks releases of that run.
-func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, name string) error {
+func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, s checkpoints.Subject) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
 		return nil // whoever needs that run tells
 	}
-	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, name)
+	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, s)
 }
 
 // adopted is the registration of a run that is there, and its ledger.
@@ -124,9 +124,15 @@ func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger
 // configuration, and its plan or the sampling probability of its releases. Where none of these says
 // how many examples there are, they are counted where they lie.
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
+	unit := unitOf(c)
+	d := checkpoints.Data{}
+	if confirmed(run) {
+		d.Unit = unit
+	}
 	s, err := statement.Read(run)
 	if err == nil && s.Shape != "" {
-		return ofUnit(c, checkpoints.Data{Name: s.Data, Examples: s.Examples, Shape: s.Shape, Classes: s.Classes}), nil
+		d.Name, d.Examples, d.Shape, d.Classes = unit.Of(s.Data), s.Examples, s.Shape, s.Classes
+		return d, nil
 	}
 	o := setup.Declared(c)
 	if o.Examples == 0 {
@@ -146,7 +152,29 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkp
 	if s.Data != "" { // a statement of the first version
 		o.Name, o.Examples = s.Data, s.Examples
 	}
-	return ofUnit(c, checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}), nil
+	d.Name, d.Examples, d.Shape, d.Classes = unit.Of(o.Name), o.Examples, o.Shape.String(), o.Classes
+	return d, nil
+}
+
+// confirmed says whether the plan of a run was made of the configuration that its folder holds.
+func confirmed(run string) bool {
+	return folder.HoldsAny(run, folder.Plan) && folder.HoldsAny(run, folder.Config) && refuseEdited(run) == nil
+}
+
+// withUnit gives the data of a run that an earlier version registered the unit of its configuration, where the
+// plan confirms that. The data of all other such runs stay without one, and count with every unit.
+func withUnit(run string, d checkpoints.Data) checkpoints.Data {
+	if d.Unit.Known() || !confirmed(run) {
+		return d
+	}
+	c, err := folder.ReadConfig(run)
+	if err != nil {
+		return d
+	}
+	if unitOf(c).Of(setup.Declared(c).Name) == d.Name {
+		d.Unit = unitOf(c)
+	}
+	return d
 }
 
 // plannedExamples is the number of examples in the plan of a run; 0 where none is kept.

@@ -276,6 +276,9 @@ func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
 	members := slices.Clone(shared.Members)
 	for _, own := range k.Members {
 		i := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == own.Run })
+		if i >= 0 && members[i].Data.Unit != own.Data.Unit { // one was edited: the run counts with every unit
+			members[i].Data.Unit, own.Data.Unit = checkpoints.Unit{}, checkpoints.Unit{}
+		}
 		switch {
 		case i < 0:
 			members = append(members, own)

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -166,7 +165,7 @@ func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) 
 }
 
 func begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
-	limit, err := agreed(registry, c, NameOf(c, o), apart)
+	limit, err := agreed(registry, c, SubjectOf(c, o), apart)
 	if err != nil {
 		return nil, checkpoints.Registration{}, err
 	}
@@ -190,40 +189,36 @@ func begin(dir, registry string, c *configs.Config, write func(*configs.Config) 
 // Registration is how a run appears in the ledger of its data.
 func Registration(c *configs.Config, o setup.Outline, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)
-	return checkpoints.Registration{
-		Path:  path,
-		Data:  ofUnit(c, checkpoints.Data{Name: o.Name, Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes}),
-		Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant,
-	}, err
+	return checkpoints.Registration{Path: path, Data: dataOf(c, o), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, err
 }
 
-// ofLabels begins the name of the labels of a data set.
-const ofLabels = "labels of "
-
-// ofUnit is the data that a run spends privacy of. What a run with private labels costs says nothing
-// about the examples, whose pictures it takes as public, and must not be added to what they have cost:
-// their labels are a data set of their own. So are the clients and the persons whose they are: taking
-// a client out moves a sum half as far as exchanging one of its examples may, so that a guarantee for
-// clients is none for examples, and one for examples is none for all of a client's.
-func ofUnit(c *configs.Config, d checkpoints.Data) checkpoints.Data {
+// unitOf is the unit that a run protects, and by which it spends the privacy of its data. What a run with private
+// labels costs says nothing about the examples, whose pictures it takes as public, and must not be added to
+// what they have cost. Nor is a guarantee for clients or persons one for examples, or the other way round:
+// taking a client out moves a sum half as far as exchanging one of its examples may, and one for examples
+// is none for all of a client's.
+func unitOf(c *configs.Config) checkpoints.Unit {
 	switch {
 	case c.Federated.Any():
-		d.Name = fmt.Sprintf("%s of %s", c.Federated.Division(), d.Name)
+		return checkpoints.Unit{Kind: checkpoints.Client, By: c.Federated.Division()}
 	case c.Privacy.Unit == configs.UnitLabel:
-		d.Name = ofLabels + d.Name
+		return checkpoints.Unit{Kind: checkpoints.Label}
 	case c.Privacy.Unit == configs.UnitPerson && c.Data.Table != "":
-		d.Name = fmt.Sprintf("persons by %s of %s", c.Data.Group, d.Name)
+		return checkpoints.Unit{Kind: checkpoints.Person, By: c.Data.Group}
 	case c.Privacy.Unit == configs.UnitPerson:
-		d.Name = "persons of " + d.Name
+		return checkpoints.Unit{Kind: checkpoints.Person}
 	}
-	return d
+	return checkpoints.Unit{Kind: checkpoints.Example}
 }
 
-// unitName is what ofUnit puts in front of the name of examples.
-var unitName = regexp.MustCompile(`^([0-9]+ clients \([^)]*\)|labels|persons|persons by .+?) of `)
+// dataOf is the data that a run spends privacy of.
+func dataOf(c *configs.Config, o setup.Outline) checkpoints.Data {
+	unit := unitOf(c)
+	return checkpoints.Data{Name: unit.Of(o.Name), Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes, Unit: unit}
+}
 
-// ofExamples is the name of the examples of which ofUnit made d.
-func ofExamples(name string) string { return unitName.ReplaceAllString(name, "") }
+// SubjectOf is what the limits of the ledger of data sets know of that.
+func SubjectOf(c *configs.Config, o setup.Outline) checkpoints.Subject { return dataOf(c, o).Subject() }
 
 // pathFrom names a folder as the ledger of data sets does.
 func pathFrom(registry, dir string) (string, error) {

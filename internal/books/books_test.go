@@ -11,6 +11,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 )
 
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
@@ -229,7 +230,7 @@ training: {batch_size: 40, steps: 5}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return ofUnit(c, checkpoints.Data{Name: "people"}).Name
+		return SubjectOf(c, setup.Outline{Name: "people"}).Data
 	}
 	for want, overrides := range map[string][]string{
 		"people":                                       nil,
@@ -273,8 +274,15 @@ func TestOtherUnits(t *testing.T) {
 		{of(configs.UnitExample, "/data/labels of trees"), "labels of trees", false},
 		{of(configs.UnitExample, "/data/moved"), "labels of trees", false},
 	} {
-		if ofOtherUnit(test.c, test.registered) != test.other {
+		d := checkpoints.Data{Name: test.registered}
+		if ofOtherUnit(test.c, d) != test.other {
 			t.Errorf("%s of %s%s, registered for %q: expected another unit: %t", test.c.Privacy.Unit, test.c.Data.Name, test.c.Data.Folder, test.registered, test.other)
+		}
+		if d.Unit = unitOf(test.c); ofOtherUnit(test.c, d) {
+			t.Errorf("%+v is another unit than that of its configuration", d)
+		}
+		if d.Unit.Kind += "s"; !ofOtherUnit(test.c, d) {
+			t.Errorf("%+v is the unit of %s", d, test.c.Privacy.Unit)
 		}
 	}
 }

@@ -36,9 +36,9 @@ import (
 // The split is fixed with A before the first release: one that is chosen afterwards spends δ twice.
 
 // firstOf is the first plan on data that has a limit; nil where there is none.
-func firstOf(k checkpoints.DatasetsInfo, data string) *checkpoints.First {
+func firstOf(k checkpoints.DatasetsInfo, s checkpoints.Subject) *checkpoints.First {
 	for _, f := range k.First {
-		if f.Data == data {
+		if f.Same(s) {
 			return &f
 		}
 	}
@@ -84,7 +84,7 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 	case !(cost.Epsilon <= l.Epsilon) || account.Choices(planned) > 0:
 		return nil, min(cost.Epsilon, statement.NoGuarantee), nil
 	}
-	first = &checkpoints.First{Data: l.Data, Planned: planned}
+	first = &checkpoints.First{Subject: l.Subject, Planned: planned}
 	for _, by := range []accountant.Accountant{a.Accountant, a.RDP()} {
 		if g, err := by.Delta(planned, l.Epsilon); err == nil {
 			first.Rest = max(first.Rest, math.Nextafter(l.Delta-g.Delta, 0))
@@ -95,18 +95,18 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 
 // admitClaim refuses a claim that would pass a limit. first is what the ledger of the data has to keep with a claim
 // that is admitted, if anything.
-func admitClaim(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own reservationClaim) (first []checkpoints.First, err error) {
-	return admit(registry, k, k, l, reservationClaim{Run: own.Run}, own)
+func admitClaim(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own request) (first []checkpoints.First, err error) {
+	return admit(registry, k, k, l, request{Run: own.Run}, own)
 }
 
 // admitAll is admitClaim for reservations that stand in the place of others: before and after are what is known
 // without them and with them.
 func admitAll(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit) (first []checkpoints.First, err error) {
-	return admit(registry, before, after, l, reservationClaim{}, reservationClaim{})
+	return admit(registry, before, after, l, request{}, request{})
 }
 
-func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, without, with reservationClaim) ([]checkpoints.First, error) {
-	first := firstOf(before, l.Data)
+func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, without, with request) ([]checkpoints.First, error) {
+	first := firstOf(before, l.Subject)
 	was, old, err := stateUnder(registry, before, l, first, without)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoint
 	}
 	if is.Refuses(was) == nil {
 		if first != nil {
-			return []checkpoints.First{{Data: l.Data, Planned: new(accountant.Ledger)}}, nil
+			return []checkpoints.First{{Subject: l.Subject, Planned: new(accountant.Ledger)}}, nil
 		}
 		return nil, nil
 	}
@@ -141,7 +141,7 @@ func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoint
 }
 
 // room says how much of a refused plan would fit, "" where that is not known.
-func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own reservationClaim) string {
+func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own request) string {
 	if own.Planned == nil || own.Planned.Count() == 0 {
 		return ""
 	}
@@ -156,7 +156,7 @@ func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, firs
 		return some
 	}
 	n := sort.Search(last.Count, func(n int) bool {
-		s, _, err := stateUnder(registry, k, l, first, reservationClaim{own.Run, own.Path, part(n + 1)})
+		s, _, err := stateUnder(registry, k, l, first, request{own.Run, own.Path, part(n + 1)})
 		return err != nil || s.Reserved > l.Epsilon
 	})
 	if n == 0 {

@@ -70,7 +70,7 @@ func worst(epsilon float64, most int, admitted func(a, b int) bool) float64 {
 func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 	const planned, most, delta = 9, 12, 0.02
 	plan := both(t, planned, 0)
-	_, exact, err := split(checkpoints.Limit{Data: "d", Epsilon: 100, Delta: delta}, plan)
+	_, exact, err := split(checkpoints.Limit{Subject: checkpoints.Subject{Data: "d"}, Epsilon: 100, Delta: delta}, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 		t.Fatalf("found ε = %v by the filter (%v), expected more than the %v of a fixed plan by a tenth", filter, err, exact)
 	}
 	for _, epsilon := range []float64{exact, 1.02 * exact, 1.1 * exact} {
-		l := checkpoints.Limit{Data: "d", Epsilon: epsilon, Delta: delta}
+		l := checkpoints.Limit{Subject: checkpoints.Subject{Data: "d"}, Epsilon: epsilon, Delta: delta}
 		first, _, err := split(l, plan)
 		if err != nil || first == nil {
 			t.Fatalf("found no first plan (%v), expected that %v fits %v", err, exact, epsilon)
@@ -114,7 +114,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 
 // A plan that costs more by itself is refused with what it costs, and what room there is beside others is told.
 func TestRefusalsSayWhatFits(t *testing.T) {
-	l := checkpoints.Limit{Data: "d", Epsilon: 3, Delta: 1e-5}
+	l := checkpoints.Limit{Subject: checkpoints.Subject{Data: "d"}, Epsilon: 3, Delta: 1e-5}
 	gaussian := func(n int) *accountant.Ledger {
 		l, err := new(accountant.Ledger).With(accountant.Gaussian{NoiseMultiplier: 4}, n)
 		if err != nil {
@@ -122,20 +122,20 @@ func TestRefusalsSayWhatFits(t *testing.T) {
 		}
 		return l
 	}
-	_, err := admitClaim(t.TempDir(), checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}, l, reservationClaim{Run: "r", Path: "r", Planned: gaussian(20)})
+	_, err := admitClaim(t.TempDir(), checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}, l, request{Run: "r", Path: "r", Planned: gaussian(20)})
 	_, exact, other := split(l, gaussian(20))
 	if other != nil || err == nil || !strings.Contains(err.Error(), accountant.RoundUp(exact, 3)) {
 		t.Errorf("found %v (%v), expected the plan's own ε = %v", err, other, exact)
 	}
 	k := checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}, Members: []checkpoints.Member{
 		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}}
-	_, err = admitClaim(t.TempDir(), k, l, reservationClaim{Run: "r", Path: "r", Planned: gaussian(20)})
+	_, err = admitClaim(t.TempDir(), k, l, request{Run: "r", Path: "r", Planned: gaussian(20)})
 	if err == nil || !strings.Contains(err.Error(), "the first ") {
 		t.Fatalf("found %v, expected how much fits", err)
 	}
 	n := 0
 	for ; ; n++ {
-		if _, err := admitClaim(t.TempDir(), k, l, reservationClaim{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
+		if _, err := admitClaim(t.TempDir(), k, l, request{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
 			break
 		}
 	}

@@ -45,7 +45,7 @@ func ShowLimit(registry, name string) (LimitState, error) {
 
 func (k Known) limits(registry string) (states []LimitState, err error) {
 	for _, l := range k.Limits {
-		s, err := stateOf(registry, k.DatasetsInfo, l, reservationClaim{})
+		s, err := stateOf(registry, k.DatasetsInfo, l, request{})
 		if err != nil {
 			return nil, err
 		}
@@ -58,10 +58,10 @@ func (k Known) limits(registry string) (states []LimitState, err error) {
 // limit of its data, and keeps it for the run until it ends. The error matches [ErrLimit]. Where there is no limit
 // nothing is kept.
 func (b *Books) Reserve(planned *accountant.Ledger) error {
-	name := b.own.Data.Name
 	if b.apart {
-		return b.reserveApart(planned, name)
+		return b.reserveApart(planned)
 	}
+	subject := b.own.Data.Subject()
 	run := b.Info().Run
 	apart, err := readApart(b.Registry)
 	if err != nil {
@@ -70,17 +70,17 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 	var refusal error
 	limited := false
 	err = b.datasets.Put(func(info checkpoints.DatasetsInfo) checkpoints.Terms {
-		limit, ok := limitOf(info, name)
+		limit, ok := limitOf(info, subject)
 		if limited = ok; !ok {
 			return checkpoints.Terms{}
 		}
 		known := apart
 		known.addShared(info)
-		first, refused := admitClaim(b.Registry, known.DatasetsInfo, limit, reservationClaim{Run: run, Path: b.own.Path, Planned: planned})
+		first, refused := admitClaim(b.Registry, known.DatasetsInfo, limit, request{Run: run, Path: b.own.Path, Planned: planned})
 		if refusal = refused; refusal != nil {
 			return checkpoints.Terms{}
 		}
-		own := checkpoints.Reservation{By: run, Data: name, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}
+		own := checkpoints.Reservation{By: run, Subject: subject, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}
 		return checkpoints.Terms{Reserve: []checkpoints.Reservation{own}, First: first}
 	})
 	if err := cmp.Or(err, refusal); err != nil {
@@ -100,29 +100,29 @@ func (b *Books) Room(planned *accountant.Ledger) error {
 	}
 	run := b.Info().Run
 	self, _ := known.Member(run)
-	limit, ok := limitOf(known.DatasetsInfo, self.Data.Name)
+	limit, ok := limitOf(known.DatasetsInfo, self.Data.Subject())
 	if !ok {
 		return nil
 	}
-	_, err = admitClaim(b.Registry, known.DatasetsInfo, limit, reservationClaim{Run: run, Path: self.Path, Planned: planned})
+	_, err = admitClaim(b.Registry, known.DatasetsInfo, limit, request{Run: run, Path: self.Path, Planned: planned})
 	return err
 }
 
 // reserveApart is Reserve for a run apart, which may write to no file of others: its sweep has reserved
 // for it, or it is refused.
-func (b *Books) reserveApart(planned *accountant.Ledger, name string) error {
+func (b *Books) reserveApart(planned *accountant.Ledger) error {
 	shared, err := checkpoints.ReadDatasets(filepath.Join(b.Registry, folder.Datasets))
 	if err != nil {
 		return err
 	}
-	limit, ok := limitOf(shared, name)
+	limit, ok := limitOf(shared, b.own.Data.Subject())
 	if !ok {
 		return nil
 	}
 	r := reservationOf(shared, b.own.Path)
-	if b.reserved = r.Planned; r.Lock != "" || r.Data != name || !within(planned, r.Planned) {
+	if b.reserved = r.Planned; r.Lock != "" || !r.Same(b.own.Data.Subject()) || !within(planned, r.Planned) {
 		return fmt.Errorf("%w %s, ε = %g at δ = %g: found no room for %s in %s, expected that it was reserved; give `train sweep FILE --collect` once before the tasks",
-			ErrLimit, name, limit.Epsilon, limit.Delta, b.own.Path, filepath.Join(b.Registry, folder.Datasets))
+			ErrLimit, b.own.Data.Name, limit.Epsilon, limit.Delta, b.own.Path, filepath.Join(b.Registry, folder.Datasets))
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (b *Books) giveBack() error {
 	run := b.Info().Run
 	b.reserved = nil
 	return b.datasets.Put(func(checkpoints.DatasetsInfo) checkpoints.Terms {
-		return checkpoints.Terms{Reserve: []checkpoints.Reservation{{By: run, Data: b.own.Data.Name, Planned: new(accountant.Ledger)}}}
+		return checkpoints.Terms{Reserve: []checkpoints.Reservation{{By: run, Subject: b.own.Data.Subject(), Planned: new(accountant.Ledger)}}}
 	})
 }
 
@@ -191,7 +191,7 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 			}
 		}
 		for _, t := range trials {
-			_, limited := limitOf(info, t.Data)
+			_, limited := limitOf(info, t.Subject)
 			old := reservationOf(info, t.By)
 			if t.Lock = lock; !limited || reserves(after.Reserved, t.By) || t.Planned.Count()+old.Planned.Count() == 0 {
 				continue
@@ -202,7 +202,7 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 			}
 		}
 		for _, l := range info.Limits {
-			if !slices.ContainsFunc(trials, func(t checkpoints.Reservation) bool { return t.Data == l.Data }) {
+			if !slices.ContainsFunc(trials, func(t checkpoints.Reservation) bool { return t.Same(l.Subject) }) {
 				continue
 			}
 			first, err := admitAll(registry, before.DatasetsInfo, after.DatasetsInfo, l)
@@ -223,11 +223,6 @@ func reserves(list []checkpoints.Reservation, by string) bool {
 		}
 	}
 	return false
-}
-
-// NameOf is the name by which the ledger of data sets, and its limits, know what a configuration spends privacy of.
-func NameOf(c *configs.Config, o setup.Outline) string {
-	return ofUnit(c, checkpoints.Data{Name: o.Name}).Name
 }
 
 // SetLimit sets the limit of the data of a name, before anything was released on it. A limit that is there may be
@@ -251,15 +246,23 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	var state LimitState
 	var refusal error
 	err = d.Put(func(info checkpoints.DatasetsInfo) checkpoints.Terms {
+		if len(limitsOf(info, l.Subject)) > 1 {
+			refusal = fmt.Errorf("%w %s: found limits of several units by that name, expected one", ErrLimit, l.Data)
+			return checkpoints.Terms{}
+		}
+		old, limited := limitOf(info, l.Subject)
+		if limited { // by name alone it is the one that is there
+			l.Subject = old.Subject
+		}
 		known := apart
 		known.addShared(info)
-		if state, refusal = stateOf(registry, known.DatasetsInfo, l, reservationClaim{}); refusal != nil {
+		if state, refusal = stateOf(registry, known.DatasetsInfo, l, request{}); refusal != nil {
 			return checkpoints.Terms{}
 		}
 		if refusal = state.RefuseSetting(registry, known.DatasetsInfo, func(run string) bool { return known.apart[run] != "" }); refusal != nil {
 			return checkpoints.Terms{}
 		}
-		if old, ok := limitOf(info, l.Data); ok && old == l {
+		if limited && old == l {
 			return checkpoints.Terms{}
 		}
 		return checkpoints.Terms{Limit: &l}
@@ -269,37 +272,37 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 
 // agreed is the limit that a new run works under: the one that its configuration names, which is set where there is
 // none, or the one that is there.
-func agreed(registry string, c *configs.Config, name string, apart bool) (configs.Limit, error) {
+func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart bool) (configs.Limit, error) {
 	known, err := ReadDatasets(registry)
 	if err != nil {
 		return configs.Limit{}, err
 	}
-	found, ok := limitOf(known.DatasetsInfo, name)
+	found, ok := limitOf(known.DatasetsInfo, s)
 	switch want := c.Data.Limit; {
 	case ok && want.Any() && (want != configs.Limit{Epsilon: found.Epsilon, Delta: found.Delta}):
-		return want, fmt.Errorf("%w %s: found data.limit of epsilon %g and delta %g, expected the epsilon %g and delta %g that were set in %s", ErrLimit, name, want.Epsilon, want.Delta, found.Epsilon, found.Delta, filepath.Join(registry, folder.Datasets))
+		return want, fmt.Errorf("%w %s: found data.limit of epsilon %g and delta %g, expected the epsilon %g and delta %g that were set in %s", ErrLimit, s.Data, want.Epsilon, want.Delta, found.Epsilon, found.Delta, filepath.Join(registry, folder.Datasets))
 	case ok:
 		return configs.Limit{Epsilon: found.Epsilon, Delta: found.Delta}, nil
 	case want.Any() && apart:
-		return want, fmt.Errorf("%w %s: found data.limit for a task, expected a limit that is set; give `train sweep FILE --collect` once before the tasks", ErrLimit, name)
+		return want, fmt.Errorf("%w %s: found data.limit for a task, expected a limit that is set; give `train sweep FILE --collect` once before the tasks", ErrLimit, s.Data)
 	case want.Any():
-		_, err := SetLimit(registry, checkpoints.Limit{Data: name, Epsilon: want.Epsilon, Delta: want.Delta})
+		_, err := SetLimit(registry, checkpoints.Limit{Subject: s, Epsilon: want.Epsilon, Delta: want.Delta})
 		return want, err
 	}
 	return configs.Limit{}, nil
 }
 
 // EnsureLimit makes sure that the data has the limit that a configuration names.
-func EnsureLimit(registry string, c *configs.Config, name string) error {
-	_, err := agreed(registry, c, name, false)
+func EnsureLimit(registry string, c *configs.Config, s checkpoints.Subject) error {
+	_, err := agreed(registry, c, s, false)
 	return err
 }
 
 // RefuseBaseline refuses a run without privacy on data that have a limit.
 func RefuseBaseline(registry string, c *configs.Config, o setup.Outline) error {
-	limit, err := agreed(registry, c, NameOf(c, o), false)
+	limit, err := agreed(registry, c, SubjectOf(c, o), false)
 	if err == nil && limit.Any() {
-		err = fmt.Errorf("%w %s: found privacy.none, expected a run that is private: the limit is ε = %g at δ = %g", ErrLimit, NameOf(c, o), limit.Epsilon, limit.Delta)
+		err = fmt.Errorf("%w %s: found privacy.none, expected a run that is private: the limit is ε = %g at δ = %g", ErrLimit, SubjectOf(c, o).Data, limit.Epsilon, limit.Delta)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func times(t *testing.T, e accountant.Event, n int) *accountant.Ledger {
 
 func limit(t *testing.T, registry string, epsilon float64) {
 	t.Helper()
-	if _, err := SetLimit(registry, checkpoints.Limit{Data: "stripes", Epsilon: epsilon, Delta: 1e-5}); err != nil {
+	if _, err := SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: epsilon, Delta: 1e-5}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -206,7 +206,7 @@ func TestSetLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(epsilon, delta float64) checkpoints.Limit {
-		return checkpoints.Limit{Data: "stripes", Epsilon: epsilon, Delta: delta}
+		return checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: epsilon, Delta: delta}
 	}
 	refused("found the run before at work on it, expected none", of(3, 1e-5))
 	b.Close()
@@ -258,9 +258,10 @@ func TestLimitOfTasks(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
+	on := r.Data.Subject()
 	reserve := func(n int, lock string) error {
 		return ReserveTrials(registry, []checkpoints.Reservation{
-			{By: "sweep/a", Data: "stripes", Planned: times(t, e, 2)}, {By: "sweep/b", Data: "stripes", Planned: times(t, e, n)},
+			{By: "sweep/a", Subject: on, Planned: times(t, e, 2)}, {By: "sweep/b", Subject: on, Planned: times(t, e, n)},
 		}, lock)
 	}
 	if err := reserve(500, ""); !errors.Is(err, ErrLimit) {

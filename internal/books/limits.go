@@ -43,21 +43,21 @@ func (s LimitState) String() string {
 	return line
 }
 
-// A reservationClaim is what a run wants to reserve.
-type reservationClaim struct {
+// A request is what a run asks to reserve.
+type request struct {
 	Run, Path string
 	Planned   *accountant.Ledger
 }
 
 // stateOf says how much of a limit is used, with a claim beside what is known.
-func stateOf(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own reservationClaim) (LimitState, error) {
-	s, _, err := stateUnder(registry, k, l, firstOf(k, l.Data), own)
+func stateOf(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own request) (LimitState, error) {
+	s, _, err := stateUnder(registry, k, l, firstOf(k, l.Subject), own)
 	return s, err
 }
 
 // stateUnder is stateOf with the releases that were made or are reserved, under a first plan or none.
-func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own reservationClaim) (s LimitState, all *accountant.Ledger, err error) {
-	spent, all, err := releases(registry, k, l.Data, own)
+func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own request) (s LimitState, all *accountant.Ledger, err error) {
+	spent, all, err := releases(registry, k, l.Subject, own)
 	s.Limit = l
 	if err == nil {
 		s.Spent, err = used(l, first, spent)
@@ -72,18 +72,18 @@ func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit
 }
 
 // releases are those that were made on data, and with them those that runs at work may still make.
-func releases(registry string, k checkpoints.DatasetsInfo, data string, own reservationClaim) (spent, all *accountant.Ledger, err error) {
+func releases(registry string, k checkpoints.DatasetsInfo, on checkpoints.Subject, own request) (spent, all *accountant.Ledger, err error) {
 	spent, all = new(accountant.Ledger), new(accountant.Ledger)
 	counted := map[string]bool{} // reservations that were counted with a member
 	inForce := func(by string) *accountant.Ledger {
 		counted[by] = true
-		if r := reservationOf(k, by); by != own.Run && r.Data == data && held(registry, r.Lock) {
+		if r := reservationOf(k, by); by != own.Run && r.Same(on) && held(registry, r.Lock) {
 			return r.Planned
 		}
 		return new(accountant.Ledger)
 	}
 	for _, m := range k.Members {
-		if m.Data.Name != data {
+		if !on.Same(m.Data.Subject()) {
 			continue
 		}
 		most := larger(larger(m.Ledger, inForce(m.Run)), inForce(m.Path))
@@ -174,10 +174,10 @@ func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.
 
 // RefuseSetting refuses a limit that comes too late, or too small or too large.
 func (s LimitState) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart func(run string) bool) error {
-	old, limited := limitOf(k, s.Data)
+	old, limited := limitOf(k, s.Subject)
 	releases := 0
 	for _, m := range k.Members {
-		if m.Data.Name != s.Data {
+		if !s.Same(m.Data.Subject()) {
 			continue
 		}
 		releases += m.Entries
@@ -190,7 +190,7 @@ func (s LimitState) RefuseSetting(registry string, k checkpoints.DatasetsInfo, a
 		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", ErrLimit, s.Data, releases)
 	case limited && releases+len(k.Reserved) > 0 && (s.Epsilon > old.Epsilon || s.Delta > old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
-	case limited && releases+len(k.Reserved) > 0 && firstOf(k, s.Data) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
+	case limited && releases+len(k.Reserved) > 0 && firstOf(k, s.Subject) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g, expected the ε = %g at δ = %g of before: its δ was split for a first plan, and a split is never changed once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, old.Epsilon, old.Delta)
 	case s.Reserved > s.Epsilon:
 		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", ErrLimit, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
@@ -221,14 +221,22 @@ func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	return g.Epsilon, err
 }
 
-// limitOf returns that of the data of a name.
-func limitOf(info checkpoints.DatasetsInfo, data string) (checkpoints.Limit, bool) {
+// limitOf returns the limit that a subject is under.
+func limitOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (l checkpoints.Limit, ok bool) {
+	for _, l := range limitsOf(info, s) {
+		return l, true
+	}
+	return l, false
+}
+
+// limitsOf lists all of them: a name without a unit may have several.
+func limitsOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (all []checkpoints.Limit) {
 	for _, l := range info.Limits {
-		if l.Data == data {
-			return l, true
+		if l.Same(s) {
+			all = append(all, l)
 		}
 	}
-	return checkpoints.Limit{}, false
+	return all
 }
 
 // reservationOf returns that of a run or of a trial's path; an empty one where there is none.
@@ -242,12 +250,12 @@ func reservationOf(info checkpoints.DatasetsInfo, by string) checkpoints.Reserva
 }
 
 // refuseLostLimit makes sure that the ledger of the data has the limit that a run began with, or a smaller one.
-func refuseLostLimit(dir, where string, info checkpoints.DatasetsInfo, c *configs.Config, name string) error {
+func refuseLostLimit(dir, where string, info checkpoints.DatasetsInfo, c *configs.Config, s checkpoints.Subject) error {
 	want := c.Data.Limit
 	if !want.Any() {
 		return nil
 	}
-	found, ok := limitOf(info, name)
+	found, ok := limitOf(info, s)
 	if ok && found.Epsilon <= want.Epsilon && found.Delta <= want.Delta {
 		return nil
 	}
@@ -256,5 +264,5 @@ func refuseLostLimit(dir, where string, info checkpoints.DatasetsInfo, c *config
 		has = fmt.Sprintf("a limit of ε = %g at δ = %g", found.Epsilon, found.Delta)
 	}
 	return fmt.Errorf("train: %s: found %s of %s, expected one of at most ε = %g at δ = %g, with which %s was begun; put it back from a copy: %w",
-		where, has, name, want.Epsilon, want.Delta, dir, checkpoints.ErrRollback)
+		where, has, s.Data, want.Epsilon, want.Delta, dir, checkpoints.ErrRollback)
 }

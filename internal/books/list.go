@@ -147,6 +147,7 @@ func listed(registry, run string, info Known) Listed {
 	l.Member = *found
 	if known, ok := info.Member(found.Run); ok {
 		l.Member.Registration = known.Registration
+		l.Member.Data = withUnit(run, known.Data)
 	} else if l.Member.Registration, _, err = adopted(registry, run); err != nil {
 		l.Problem = err
 	}
@@ -192,7 +193,7 @@ func Sum(dirs []string) ([]Total, error) {
 				return nil, err
 			}
 		}
-		m.Planned = i.Planned
+		m.Planned, m.Data = i.Planned, withUnit(dir, m.Data)
 		m.Path, m.Run, m.Entries, m.Hash, m.Ledger = dir, i.Info.Run, i.Info.Entries, i.Info.Hash, i.Ledger
 		members = append(members, m)
 	}

@@ -201,7 +201,7 @@ func (h home) refuseOtherPlan(dir, run string) error {
 	}
 	c, err := folder.ReadConfig(dir)
 	if err == nil {
-		err = refuseLostLimit(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Name)
+		err = refuseLostLimit(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Subject())
 	}
 	if err == nil && c.Privacy.Delta != m.Delta {
 		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
@@ -211,7 +211,7 @@ func (h home) refuseOtherPlan(dir, run string) error {
 		err = fmt.Errorf("%w: found privacy.accountant %s in %s, expected %s, with which the run is registered in %s",
 			ErrOtherPlan, c.Privacy.Accountant, filepath.Join(dir, folder.Config), m.Accountant, h.info.Where(h.dir, run))
 	}
-	if err == nil && ofOtherUnit(c, m.Data.Name) {
+	if err == nil && ofOtherUnit(c, m.Data) {
 		err = fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same",
 			ErrOtherPlan, filepath.Join(dir, folder.Config), h.info.Where(h.dir, run), m.Data.Name)
 	}
@@ -256,12 +256,15 @@ func refuseEdited(dir string) error {
 		strings.Join(differences, ", "), filepath.Join(dir, folder.Config))
 }
 
-// ofOtherUnit says whether a run is registered for the same data as its configuration names, with
-// another unit.
-func ofOtherUnit(c *configs.Config, registered string) bool {
-	o := setup.Declared(c)
-	own := ofUnit(c, checkpoints.Data{Name: o.Name}).Name
-	return registered != own && (registered == o.Name || strings.HasSuffix(registered, " of "+o.Name))
+// ofOtherUnit says whether a run is registered with another unit than its configuration has. Where no unit is
+// registered, the name tells, if it is one of the data that the configuration names.
+func ofOtherUnit(c *configs.Config, registered checkpoints.Data) bool {
+	unit := unitOf(c)
+	if registered.Unit.Known() {
+		return registered.Unit != unit
+	}
+	name, own := registered.Name, setup.Declared(c).Name
+	return name != unit.Of(own) && (name == own || strings.HasSuffix(name, " of "+own))
 }
 
 // registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a

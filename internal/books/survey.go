@@ -81,10 +81,12 @@ func (s *survey) run(dir string) error {
 	s.found[found.Run] = true
 	i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run })
 	if i >= 0 {
-		if m := &s.members[i]; m.Planned == nil {
+		m := &s.members[i]
+		if m.Planned == nil {
 			m.Planned = plannedIn(dir, found.Ledger)
 		}
-		if m := &s.members[i]; found.Entries > m.Entries {
+		m.Data = withUnit(dir, m.Data)
+		if found.Entries > m.Entries {
 			m.Entries, m.Hash, m.Ledger = found.Entries, found.Hash, found.Ledger
 		}
 		return nil
@@ -92,7 +94,7 @@ func (s *survey) run(dir string) error {
 	if found.Registration, _, err = adopted(s.dir, dir); err != nil {
 		return err
 	}
-	s.add(keepsLimit(s.dir, dir, s.info.DatasetsInfo, found.Data.Name))
+	s.add(keepsLimit(s.dir, dir, s.info.DatasetsInfo, found.Data.Subject()))
 	s.members = append(s.members, *found)
 	return nil
 }
@@ -135,13 +137,8 @@ func (s *survey) gone() (paths []string) {
 // totals composes what the survey found for each data set, in the order of their names.
 func (s *survey) totals() ([]Total, error) {
 	totals := []Total{}
-	var seen []checkpoints.Data
-	for _, m := range s.members {
-		if m.Entries == 0 || slices.ContainsFunc(seen, m.Data.Same) {
-			continue
-		}
-		seen = append(seen, m.Data)
-		t, err := totalOf(m.Data, onData(s.members, m.Data))
+	for _, d := range dataOfAll(s.members) {
+		t, err := totalOf(d, onData(s.members, d))
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +146,19 @@ func (s *survey) totals() ([]Total, error) {
 	}
 	slices.SortStableFunc(totals, func(a, b Total) int { return cmp.Compare(a.Data.Name, b.Data.Name) })
 	return totals, nil
+}
+
+// dataOfAll lists the data of which the members released something, each once. Data without a unit have a total of
+// their own only where they are part of no other.
+func dataOfAll(members []checkpoints.Member) (all []checkpoints.Data) {
+	for _, known := range []bool{true, false} {
+		for _, m := range members {
+			if m.Entries > 0 && m.Data.Unit.Known() == known && !slices.ContainsFunc(all, m.Data.Same) {
+				all = append(all, m.Data)
+			}
+		}
+	}
+	return all
 }
 
 // Totals is what the runs of a folder cost, for each data set.

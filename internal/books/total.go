@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -116,7 +117,8 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	if t.Answer, err = Chosen(members); err != nil {
 		return Total{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	if of, ok := strings.CutPrefix(d.Name, ofLabels); ok {
+	labels := checkpoints.Unit{Kind: checkpoints.Label}
+	if of, ok := strings.CutPrefix(d.Name, labels.Of("")); ok && d.Unit.Same(labels) {
 		t.Note = fmt.Sprintf("Only the labels are protected: no total of %[1]s holds for what these runs published. Runs with private examples of %[1]s tell of labels, too: an ε of theirs comes on top here, twice", of)
 	}
 	for _, m := range members {
@@ -140,10 +142,11 @@ func (b *Books) Together() (statement.Together, error) {
 		return statement.Together{}, err
 	}
 	self, _ := known.Member(b.Info().Run)
+	self.Data.Unit = cmp.Or(self.Data.Unit, b.own.Data.Unit)
 	t, err := together(known.Members, self.Data)
-	if limit, ok := limitOf(known.DatasetsInfo, self.Data.Name); ok && err == nil {
+	if limit, ok := limitOf(known.DatasetsInfo, self.Data.Subject()); ok && err == nil {
 		var s LimitState
-		s, err = stateOf(b.Registry, known.DatasetsInfo, limit, reservationClaim{})
+		s, err = stateOf(b.Registry, known.DatasetsInfo, limit, request{})
 		t.DatasetLimit, t.DatasetLimitDelta, t.DatasetSpent = s.Epsilon, s.Delta, s.Spent
 	}
 	return t, err
@@ -178,7 +181,7 @@ func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Togethe
 // by another unit of privacy.
 func otherUnits(all []checkpoints.Member, d checkpoints.Data) (names []string) {
 	for _, m := range all {
-		if m.Entries > 0 && !m.Data.Same(d) && m.Data.Examples == d.Examples && ofExamples(m.Data.Name) == ofExamples(d.Name) && !slices.Contains(names, m.Data.Name) {
+		if m.Entries > 0 && !m.Data.Same(d) && m.Data.SameExamples(d) && !slices.Contains(names, m.Data.Name) {
 			names = append(names, m.Data.Name)
 		}
 	}

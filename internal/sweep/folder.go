@@ -182,12 +182,12 @@ func (s *sweep) reserve() error {
 	}
 	var trials []checkpoints.Reservation
 	for i, t := range s.trials {
-		r := checkpoints.Reservation{By: s.file.Name + "/" + t.Name, Data: s.plans[i].name, Planned: s.plans[i].releases}
+		r := checkpoints.Reservation{By: s.file.Name + "/" + t.Name, Subject: s.plans[i].subject, Planned: s.plans[i].releases}
 		if _, finished := s.rows[t.Name]; finished {
 			r.Planned = new(accountant.Ledger)
 		}
 		if limit := t.Config.Data.Limit; limit.Any() && r.Planned.Count() > 0 {
-			if err := books.EnsureLimit(s.registry, t.Config, r.Data); err != nil {
+			if err := books.EnsureLimit(s.registry, t.Config, r.Subject); err != nil {
 				return err
 			}
 		}

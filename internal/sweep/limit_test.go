@@ -97,7 +97,7 @@ func TestLimitDoesNotVanish(t *testing.T) {
 	}
 	path := filepath.Join(o.RunsDir, folder.Datasets)
 	old := tiny.Read(t, path)
-	if _, err := books.SetLimit(o.RunsDir, checkpoints.Limit{Data: "stripes", Epsilon: 9, Delta: 1e-4}); err != nil {
+	if _, err := books.SetLimit(o.RunsDir, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: 9, Delta: 1e-4}); err != nil {
 		t.Fatal(err)
 	}
 	run := tinyrun.Interrupted(t, 3, o)
@@ -147,7 +147,7 @@ func TestLimitOfOneRun(t *testing.T) {
 	if l := shown.Limits[0]; l.Spent != 3 || l.Reserved != 3 || l.String() != "limit of stripes: ε = 3 at δ = 0.0001, of which 3.000 is spent" {
 		t.Errorf("found %v", l)
 	}
-	if _, err := books.SetLimit(o.RunsDir, checkpoints.Limit{Data: "stripes", Epsilon: 2.9, Delta: 1e-4}); err == nil || !strings.Contains(err.Error(), "split for a first plan") {
+	if _, err := books.SetLimit(o.RunsDir, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: 2.9, Delta: 1e-4}); err == nil || !strings.Contains(err.Error(), "split for a first plan") {
 		t.Errorf("found %v for a limit that is lowered after its δ was split", err)
 	}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
@@ -17,9 +18,9 @@ import (
 // planned describes a trial before it runs.
 type planned struct {
 	steps    int
-	releases *accountant.Ledger // that the budget allows
-	name     string             // of the data, in their ledger
-	target   *account.Answer    // of the configuration that the trial stands for; nil where it is its own
+	releases *accountant.Ledger  // that the budget allows
+	subject  checkpoints.Subject // of limits, in the ledger of the data
+	target   *account.Answer     // of the configuration that the trial stands for; nil where it is its own
 }
 
 // plan draws what is to be drawn, or reads what was, and plans every trial before the first one
@@ -76,7 +77,7 @@ func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (
 		return planned{}, err
 	}
 	p.steps = plan.Steps
-	p.name = books.NameOf(t.Config, o)
+	p.subject = books.SubjectOf(t.Config, o)
 	p.releases, err = plan.Schedule(plan.MaxSteps)
 	return p, err
 }

@@ -86,7 +86,7 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 		t.Errorf("measured as %+v, %v; expected what the run reported, %v", s, err, r.TestAccuracy)
 	}
 	shown, err := books.Show(o.RunsDir)
-	if want := (checkpoints.Data{Name: "people", Examples: 400, Shape: "2 columns", Classes: 2}); err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data != want {
+	if want := (checkpoints.Data{Name: "people", Examples: 400, Shape: "2 columns", Classes: 2, Unit: checkpoints.Unit{Kind: checkpoints.Example}}); err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data != want {
 		t.Errorf("recorded as %+v (%v), expected %+v", shown.Datasets, err, want)
 	}
 	statement := tiny.Read(t, filepath.Join(r.Run, folder.Statement))

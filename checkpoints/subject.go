@@ -1,0 +1,93 @@
+package checkpoints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Data describes a data set in public terms. It holds nothing that was computed from examples: a
+// hash of them would let anyone who guesses them check the guess.
+type Data struct {
+	Name     string `json:"name"` // as people read it, the unit in front: "labels of digits"
+	Examples int    `json:"examples"`
+	Shape    string `json:"shape"`
+	Classes  int    `json:"classes"`
+	Unit     Unit   `json:"unit,omitzero"`
+}
+
+// Same reports whether both are the same examples and protect the same unit, as far as names, unit and number
+// tell. Shape and classes are left out because a configuration chooses them: whoever trains on other
+// columns of a table, or on pictures in another size, learns about the same people.
+func (d Data) Same(other Data) bool {
+	return d.Examples == other.Examples && d.Subject().Same(other.Subject())
+}
+
+// Subject returns the name and the unit.
+func (d Data) Subject() Subject { return Subject{d.Name, d.Unit} }
+
+// SameExamples reports whether both may be the same examples, by whatever unit. Of a unit that is not
+// known, the name may begin with any.
+func (d Data) SameExamples(other Data) bool {
+	a, b := d.Unit.examples(d.Name), other.Unit.examples(other.Name)
+	of := func(whole, end string, unit Unit) bool { return !unit.Known() && strings.HasSuffix(whole, " of "+end) }
+	return d.Examples == other.Examples && (a == b || of(a, b, d.Unit) || of(b, a, other.Unit))
+}
+
+// The kinds of unit.
+const (
+	Example = "example"
+	Label   = "label"
+	Person  = "person"
+	Client  = "client"
+)
+
+// Unit says what a run protects. The zero value is not known: earlier versions wrote none.
+type Unit struct {
+	Kind string `json:"kind"`
+	By   string `json:"by,omitempty"` // the column that tells persons apart, or how the examples were given to clients
+}
+
+// Known reports whether somebody said what the unit is.
+func (u Unit) Known() bool { return u != Unit{} }
+
+// Same reports whether both may be one unit. One that is not known may be any, so what it stands beside
+// counts with every unit: a unit that is deleted from a file makes no total smaller.
+func (u Unit) Same(other Unit) bool { return u == other || !u.Known() || !other.Known() }
+
+// Of names the data that a run on these examples protects.
+func (u Unit) Of(examples string) string {
+	switch {
+	case u.Kind == Label:
+		return "labels of " + examples
+	case u.Kind == Person && u.By != "":
+		return "persons by " + u.By + " of " + examples
+	case u.Kind == Person:
+		return "persons of " + examples
+	case u.Kind == Client:
+		return u.By + " of " + examples
+	}
+	return examples
+}
+
+// examples is the name of the examples in the name of the data; the whole name of a unit that is not known.
+func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
+
+// Subject names what a total or a limit is about: data by their name, whatever number of examples a run
+// sees of them, and what is protected of them. Without a unit it is about all data of that name.
+type Subject struct {
+	Data string `json:"data"`
+	Unit Unit   `json:"unit,omitzero"`
+}
+
+// Same reports whether what is released about one counts for the other.
+func (s Subject) Same(other Subject) bool { return s.Data == other.Data && s.Unit.Same(other.Unit) }
+
+// check refuses a unit that does not belong to the name.
+func (s Subject) check() error {
+	known := slices.Contains([]string{"", Example, Label, Person, Client}, s.Unit.Kind)
+	if !known || s.Unit.Kind == "" && s.Unit.By != "" || !strings.HasPrefix(s.Data, s.Unit.Of("")) {
+		return fmt.Errorf("found the unit %+v of %.60q, expected the one in its name", s.Unit, s.Data)
+	}
+	return nil
+}
