@@ -195,7 +195,7 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	}
 	s := &step{builder: b, network: n, pool: pool, policy: clip.Flat{ClipNorm: o.clipNorm}, bindings: make([]perexample.Binding, len(n.Uses))}
 	for i, dz := range b.Backpropagate(n.Losses, n.Valid, outputs) {
-		s.gradients = append(s.gradients, n.Uses[i].Rule.Gradients(b, n.Uses[i].Input, dz))
+		s.gradients = append(s.gradients, perexample.NewBinding(b, n.Uses[i], dz, perexample.Materialise).Outputs()...)
 		s.bindings[i] = perexample.NewBinding(b, n.Uses[i], dz, o.engine)
 	}
 	s.norms, _ = perexample.SquaredNorms(b, s.bindings)

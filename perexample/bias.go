@@ -3,9 +3,6 @@ package perexample
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
-
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Bias is the rule of a bias b (Channels) added at every one of Positions output positions: z (B,
@@ -19,6 +16,8 @@ func (r Bias) Size() int { return r.Channels }
 
 func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }
 
+func (r Bias) names() (operation, parameter string) { return "bias", "bias" }
+
 // OfViews has more positions.
 func (r Bias) OfViews(views int) Rule {
 	return Bias{Positions: views * r.Positions, Channels: r.Channels}
@@ -29,46 +28,37 @@ func (r Bias) Cost() Cost {
 	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
 }
 
-func (r Bias) Gradients(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
-	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
-		return nil
-	}
-	return gradients(b, "bias-gradients", r, dz, dz)
+func (r Bias) Former(pool *kernel.Pool) Former {
+	return whole(pool, r.Channels, func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
 }
 
-func (r Bias) Former(*kernel.Pool) Former {
-	return whole(r.Channels, func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
-}
+func (r Bias) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
 
-func (r Bias) SquaredNorms(b *graph.Builder, _, dz *gorgonia.Node) *gorgonia.Node {
-	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) {
-		return nil
-	}
-	batch, pool := dz.Shape()[0], b.Pool()
-	scratch := graph.NewScratch(r.Channels)
-	return b.Apply(graph.Operation{
-		Name: "bias-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, graph.Grain(r.Positions*r.Channels), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			sum := scratch.For(worker)
-			for i := lo; i < hi; i++ {
-				kernel.SumRows(sum, row(in[0], i, r.Positions*r.Channels), r.Channels)
-				out.Float64[i] = kernel.SumSquares(sum)
-			}
-		}),
-	}, dz)
-}
-
-func (r Bias) WeightedSum(b *graph.Builder, _, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !expect(b, "bias", "the output", dz, r.Positions*r.Channels) || !sameBatch(b, "bias", dz, w) {
-		return nil
-	}
+func (r Bias) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	if r.Positions == 1 {
-		return weightedRowSum(b, dz, w)
+		return weightedRowSum(pool, batch, r.Channels)
 	}
-	return b.Apply(graph.Operation{
-		Name: "bias-weighted-sum", Type: tensor.Float32, Shape: []int{r.Channels},
-		Run: sumOverExamples(b.Pool(), dz.Shape()[0], r.Channels, func(sum []float32, i int, in []graph.Array) {
-			kernel.AddScaledSumRows(sum, in[1].Float32[i], row(in[0], i, r.Positions*r.Channels), r.Channels)
-		}),
-	}, dz, w)
+	return sumOverExamples(pool, batch, r.Channels, func(sum []float32, i int, in []graph.Array) {
+		kernel.AddScaledSumRows(sum, in[2].Float32[i], row(in[1], i, r.Positions*r.Channels), r.Channels)
+	})
 }
+
+// weightedRowSum is Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not read. Columns are
+// split, not rows: the sum is the same for any number of threads.
+func weightedRowSum(pool *kernel.Pool, batch, n int) func(graph.Array, []graph.Array) {
+	return graph.Parallel(pool, n, strip, func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		for ; lo < hi; lo += strip {
+			end := min(lo+strip, hi)
+			sum := out.Float32[lo:end]
+			clear(sum)
+			for i, weight := range in[2].Float32[:batch] {
+				if weight != 0 {
+					kernel.Axpy(sum, weight, in[1].Float32[i*n+lo:i*n+end])
+				}
+			}
+		}
+	})
+}
+
+// strip counts the values of a sum that stay in the first-level cache while examples pass.
+const strip = 2048

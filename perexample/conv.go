@@ -5,9 +5,6 @@ import (
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
-
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // ConvWeight is the rule of the filters of a convolution, stored (Out, kernel height, kernel width,
@@ -21,7 +18,9 @@ var _ Rule = ConvWeight{}
 
 func (r ConvWeight) Size() int { return r.Out * r.Taps() }
 
-func (r ConvWeight) Values() (x, dz int) { return r.inputs(), r.outputs() }
+func (r ConvWeight) Values() (x, dz int) { return r.Height * r.Width * r.In, r.Positions() * r.Out }
+
+func (r ConvWeight) names() (operation, parameter string) { return "conv", "convolution weight" }
 
 func (r ConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
 
@@ -39,22 +38,6 @@ func (r ConvWeight) Cost() Cost {
 	return Cost{GhostNorm: t * t * (gram + p), GhostSum: t * d * p, Materialise: t * d * p}
 }
 
-func (r ConvWeight) inputs() int  { return r.Height * r.Width * r.In }
-func (r ConvWeight) outputs() int { return r.Positions() * r.Out }
-
-func (r ConvWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
-	return expect(b, "convolution weight", "the input", x, r.inputs()) &&
-		expect(b, "convolution weight", "the output", dz, r.outputs()) &&
-		sameBatch(b, "convolution weight", x, dz)
-}
-
-func (r ConvWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
-		return nil
-	}
-	return gradients(b, "conv-gradients", r, x, dz)
-}
-
 func (r ConvWeight) Former(pool *kernel.Pool) Former {
 	return kernel.NewConvolution(r.Conv, pool).FilterGradientPieces
 }
@@ -62,39 +45,29 @@ func (r ConvWeight) Former(pool *kernel.Pool) Former {
 // sumFormer adds up what positions in all images give.
 func (r ConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
 	convolution := kernel.NewConvolution(r.Conv, pool)
-	return whole(r.Size(), func(worker int, g, x, dz []float32) { convolution.FilterGradients(worker, g, x, dz, images) })
+	return whole(pool, r.Size(), func(worker int, g, x, dz []float32) { convolution.FilterGradients(worker, g, x, dz, images) })
 }
 
-func (r ConvWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
-		return nil
-	}
+func (r ConvWeight) norm(pool *kernel.Pool) norm {
 	if r.Groups > 1 {
-		return formedSquaredNorms(b, "conv-squared-norms", r, x, dz)
+		return formedNorm(pool, r.Former(pool))
 	}
-	batch, pool := x.Shape()[0], b.Pool()
 	convolution := kernel.NewConvolution(r.Conv, pool)
-	gradients := graph.NewScratch(r.Size())
-	return b.Apply(graph.Operation{
-		Name: "conv-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				x, dz := row(in[0], i, r.inputs()), row(in[1], i, r.outputs())
-				square, magnitude, underflow := convolution.GramProduct(worker, x, dz)
-				if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
-					// The terms cancel, or lie below the range of float32, and the digits of the
-					// norm are lost; an example must not be clipped by a norm that is too small, so
-					// its gradient is formed after all. The weighted sum forms it again by another
-					// algorithm, with other errors, which the norm covers.
-					g := gradients.For(worker)
-					convolution.FilterGradient(worker, g, x, dz)
-					norm := math.Sqrt(kernel.SumSquares(g)) + formedError*math.Sqrt(magnitude)
-					square = norm * norm
-				}
-				out.Float64[i] = square
-			}
-		}),
-	}, x, dz)
+	gradients := graph.NewScratch(pool, r.Size())
+	return func(worker, _ int, x, dz []float32) float64 {
+		square, magnitude, underflow := convolution.GramProduct(worker, x, dz)
+		if square*maxCancellation < magnitude || square*maxUnderflow < underflow {
+			// The terms cancel, or lie below the range of float32, and the digits of the norm are
+			// lost; an example must not be clipped by a norm that is too small, so its gradient is
+			// formed after all. The weighted sum forms it again by another algorithm, with other
+			// errors, which the norm covers.
+			g := gradients.For(worker)
+			convolution.FilterGradient(worker, g, x, dz)
+			norm := math.Sqrt(kernel.SumSquares(g)) + formedError*math.Sqrt(magnitude)
+			square = norm * norm
+		}
+		return square
+	}
 }
 
 // maxCancellation bounds the sum of the magnitudes of the terms, relative to the squared norm. The
@@ -112,15 +85,9 @@ const formedError = 0x1p-20
 // maxUnderflow is the part of the squared norm that products below the range of float32 may take.
 const maxUnderflow = 0x1p-21
 
-func (r ConvWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) || !sameBatch(b, "convolution weight", dz, w) {
-		return nil
+func (r ConvWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
+	convolution := kernel.NewConvolution(r.Conv, pool)
+	return func(out graph.Array, in []graph.Array) {
+		convolution.FilterGradientSum(out.Float32, in[0].Float32, in[1].Float32, in[2].Float32[:batch])
 	}
-	batch, convolution := x.Shape()[0], kernel.NewConvolution(r.Conv, b.Pool())
-	return b.Apply(graph.Operation{
-		Name: "conv-weighted-sum", Type: tensor.Float32, Shape: []int{r.Size()},
-		Run: func(out graph.Array, in []graph.Array) {
-			convolution.FilterGradientSum(out.Float32, in[0].Float32, in[1].Float32, in[2].Float32[:batch])
-		},
-	}, x, dz, w)
 }

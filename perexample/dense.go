@@ -3,9 +3,6 @@ package perexample
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
-
-	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // DenseWeight is the rule of the weight W (Out, In) of a dense layer z = xWᵀ with x (B, In), z (B,
@@ -19,6 +16,8 @@ func (r DenseWeight) Size() int { return r.In * r.Out }
 
 func (r DenseWeight) Values() (x, dz int) { return r.In, r.Out }
 
+func (r DenseWeight) names() (operation, parameter string) { return "dense", "dense weight" }
+
 func (r DenseWeight) Cost() Cost {
 	product := float64(r.In) * float64(r.Out)
 	return Cost{GhostNorm: float64(r.In + r.Out), GhostSum: product, Materialise: product}
@@ -29,55 +28,20 @@ func (r DenseWeight) OfViews(views int) Rule {
 	return ConvWeight{kernel.Conv{Height: 1, Width: views, In: r.In, Out: r.Out, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1}}
 }
 
-func (r DenseWeight) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
-	return expect(b, "dense weight", "the input", x, r.In) && expect(b, "dense weight", "the output", dz, r.Out) &&
-		sameBatch(b, "dense weight", x, dz)
-}
-
-func (r DenseWeight) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
-		return nil
-	}
-	return gradients(b, "dense-gradients", r, x, dz)
-}
-
 // Former writes dz xᵀ.
-func (r DenseWeight) Former(*kernel.Pool) Former {
-	return whole(r.Size(), func(_ int, g, x, dz []float32) {
+func (r DenseWeight) Former(pool *kernel.Pool) Former {
+	return whole(pool, r.Size(), func(_ int, g, x, dz []float32) {
 		for o, d := range dz {
 			scale(g[o*r.In:(o+1)*r.In], d, x)
 		}
 	})
 }
 
-func (r DenseWeight) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
-		return nil
-	}
-	batch := x.Shape()[0]
-	return r.squaredNorms(b, x, dz, make([]float64, batch), make([]float64, batch))
+func (r DenseWeight) norm(*kernel.Pool) norm {
+	return func(_, _ int, x, dz []float32) float64 { return kernel.SumSquares(x) * kernel.SumSquares(dz) }
 }
 
-// squaredNorms also leaves the squared norms of x and dz for whoever rounds them.
-func (r DenseWeight) squaredNorms(b *graph.Builder, x, dz *gorgonia.Node, squaredX, squaredZ []float64) *gorgonia.Node {
-	batch, pool := len(squaredX), b.Pool()
-	return b.Apply(graph.Operation{
-		Name: "dense-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, graph.Grain(r.In+r.Out), func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				squaredX[i] = kernel.SumSquares(row(in[0], i, r.In))
-				squaredZ[i] = kernel.SumSquares(row(in[1], i, r.Out))
-				out.Float64[i] = squaredX[i] * squaredZ[i]
-			}
-		}),
-	}, x, dz)
-}
-
-func (r DenseWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) || !sameBatch(b, "dense weight", dz, w) {
-		return nil
-	}
-	batch, pool := x.Shape()[0], b.Pool()
+func (r DenseWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	scaled := make([]float32, batch*r.Out)
 	scaleRows := graph.Parallel(pool, batch, graph.Grain(r.Out), func(_, lo, hi int, _ graph.Array, in []graph.Array) {
 		for i, w := range in[2].Float32[lo:hi] {
@@ -86,20 +50,17 @@ func (r DenseWeight) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gor
 			}
 		}
 	})
-	return b.Apply(graph.Operation{
-		Name: "dense-weighted-sum", Type: tensor.Float32, Shape: []int{r.Size()},
-		Run: func(out graph.Array, in []graph.Array) {
-			scaleRows(out, in)
-			beta := float32(0)
-			for lo, hi := nextRun(in[2].Float32[:batch], 0); lo < hi; lo, hi = nextRun(in[2].Float32[:batch], hi) {
-				pool.Gemm(true, false, r.Out, r.In, hi-lo, 1, scaled[lo*r.Out:], r.Out, in[0].Float32[lo*r.In:], r.In, beta, out.Float32, r.In)
-				beta = 1
-			}
-			if beta == 0 {
-				clear(out.Float32)
-			}
-		},
-	}, x, dz, w)
+	return func(out graph.Array, in []graph.Array) {
+		scaleRows(out, in)
+		beta := float32(0)
+		for lo, hi := nextRun(in[2].Float32[:batch], 0); lo < hi; lo, hi = nextRun(in[2].Float32[:batch], hi) {
+			pool.Gemm(true, false, r.Out, r.In, hi-lo, 1, scaled[lo*r.Out:], r.Out, in[0].Float32[lo*r.In:], r.In, beta, out.Float32, r.In)
+			beta = 1
+		}
+		if beta == 0 {
+			clear(out.Float32)
+		}
+	}
 }
 
 // nextRun is the first maximal run [lo, hi) of examples from from on whose weight is not 0; it is
@@ -112,9 +73,6 @@ func nextRun(w []float32, from int) (lo, hi int) {
 	}
 	return lo, hi
 }
-
-// row is the values of example i.
-func row(a graph.Array, i, values int) []float32 { return a.Float32[i*values : (i+1)*values] }
 
 // scale writes w·x.
 func scale(dst []float32, w float32, x []float32) {

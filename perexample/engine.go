@@ -58,7 +58,7 @@ func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Bin
 	p := Binding{use: use, dz: dz}
 	switch _, dense := use.Rule.(DenseWeight); {
 	case engine == Materialise:
-		p.gradients = use.Rule.Gradients(b, use.Input, dz)
+		p.gradients = use.gradients(b, dz)
 	case dense && b.Err() == nil:
 		batch, _ := rows(dz)
 		p.squaredX, p.squaredZ = make([]float64, batch), make([]float64, batch)
@@ -71,10 +71,14 @@ func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	if p.gradients != nil {
 		return rowSquaredNorms(b, p.gradients)
 	}
-	if dense, ok := p.use.Rule.(DenseWeight); ok && dense.check(b, p.use.Input, p.dz) {
-		return dense.squaredNorms(b, p.use.Input, p.dz, p.squaredX, p.squaredZ)
+	square := p.use.Rule.norm(b.Pool())
+	if p.squaredX != nil {
+		square = func(_, i int, x, dz []float32) float64 {
+			p.squaredX[i], p.squaredZ[i] = kernel.SumSquares(x), kernel.SumSquares(dz)
+			return p.squaredX[i] * p.squaredZ[i]
+		}
 	}
-	return p.use.Rule.SquaredNorms(b, p.use.Input, p.dz)
+	return p.use.squaredNorms(b, p.dz, square)
 }
 
 // SquaredNorms adds the node of squared norms over the parameters of all bindings, float64, shape
@@ -138,77 +142,6 @@ func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	}}
 }
 
-// gradients adds the node that stores the gradients of all examples.
-func gradients(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gorgonia.Node {
-	batch, sizeZ := rows(dz)
-	_, sizeX := rows(x)
-	form, pool, size := r.Former(b.Pool()), b.Pool(), r.Size()
-	writers := newWriters(pool)
-	return b.Apply(graph.Operation{
-		Name: name, Type: tensor.Float32, Shape: []int{batch, size},
-		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			w := &writers[worker]
-			for i := lo; i < hi; i++ {
-				w.rest = row(out, i, size)
-				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), w.emit)
-			}
-		}),
-	}, x, dz)
-}
-
-// writer writes the pieces of a gradient one after the other.
-type writer struct {
-	rest []float32 // of the row
-	emit func(piece []float32)
-}
-
-// newWriters returns one for each worker of a pool.
-func newWriters(pool *kernel.Pool) []writer {
-	writers := make([]writer, pool.Threads())
-	for i := range writers {
-		writers[i].emit = writers[i].write
-	}
-	return writers
-}
-
-func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
-
-// formedSquaredNorms adds the node of squared norms for a rule that forms the gradients.
-func formedSquaredNorms(b *graph.Builder, name string, r Rule, x, dz *gorgonia.Node) *gorgonia.Node {
-	batch, sizeZ := rows(dz)
-	_, sizeX := rows(x)
-	pool, form := b.Pool(), r.Former(b.Pool())
-	measurers := newMeasurers(pool)
-	return b.Apply(graph.Operation{
-		Name: name, Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, 1, func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			m := &measurers[worker]
-			for i := lo; i < hi; i++ {
-				m.square = 0
-				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), m.emit)
-				out.Float64[i] = m.square
-			}
-		}),
-	}, x, dz)
-}
-
-// measurer adds up the squares of the pieces of a gradient.
-type measurer struct {
-	square float64
-	emit   func(piece []float32)
-}
-
-// newMeasurers returns one for each worker of a pool.
-func newMeasurers(pool *kernel.Pool) []measurer {
-	measurers := make([]measurer, pool.Threads())
-	for i := range measurers {
-		measurers[i].emit = measurers[i].add
-	}
-	return measurers
-}
-
-func (m *measurer) add(piece []float32) { m.square += kernel.SumSquares(piece) }
-
 // rowSquaredNorms is the squared norm of each row of g (B, n).
 func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 	if b.Err() != nil {
@@ -224,94 +157,4 @@ func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 			}
 		}),
 	}, g)
-}
-
-// weightedRowSum is Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not read.
-func weightedRowSum(b *graph.Builder, g, w *gorgonia.Node) *gorgonia.Node {
-	if b.Err() != nil || !sameBatch(b, "weighted sum", g, w) {
-		return nil
-	}
-	batch, n := rows(g)
-	pool := b.Pool()
-	return b.Apply(graph.Operation{
-		Name: "weighted-row-sum", Type: tensor.Float32, Shape: []int{n},
-		// Columns are split, not rows: the sum is the same for any number of threads.
-		Run: graph.Parallel(pool, n, strip, func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for ; lo < hi; lo += strip {
-				end := min(lo+strip, hi)
-				sum := out.Float32[lo:end]
-				clear(sum)
-				for i, weight := range in[1].Float32[:batch] {
-					if weight != 0 {
-						kernel.Axpy(sum, weight, in[0].Float32[i*n+lo:i*n+end])
-					}
-				}
-			}
-		}),
-	}, g, w)
-}
-
-// strip counts the values of a sum that stay in the first-level cache while examples pass.
-const strip = 2048
-
-// sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i
-// gives, times its weight, to sum. The weights are the last input; an example of weight 0 is left
-// out. The examples are split into a fixed number of partial sums, so that the result does not
-// depend on the number of threads.
-func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
-	parts := min(batch, sumParts)
-	sums := make([]float32, parts*size)
-	partial := graph.Parallel(pool, parts, 1, func(_, lo, hi int, _ graph.Array, in []graph.Array) {
-		weights := in[len(in)-1].Float32
-		for part := lo; part < hi; part++ {
-			sum := sums[part*size : (part+1)*size]
-			clear(sum)
-			for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
-				if weights[i] != 0 {
-					accumulate(sum, i, in)
-				}
-			}
-		}
-	})
-	return func(out graph.Array, in []graph.Array) {
-		partial(out, in)
-		clear(out.Float32)
-		for part := range parts {
-			kernel.Axpy(out.Float32, 1, sums[part*size:(part+1)*size])
-		}
-	}
-}
-
-// sumParts is enough work units for many cores, and little memory.
-const sumParts = 16
-
-// rows splits a node's shape into the batch and the values per example.
-func rows(n *gorgonia.Node) (batch, values int) {
-	s := n.Shape()
-	return s[0], s.TotalSize() / s[0]
-}
-
-// expect fails the builder unless n holds that many values per example.
-func expect(b *graph.Builder, rule, what string, n *gorgonia.Node, values int) bool {
-	if b.Err() != nil || n == nil {
-		return false
-	}
-	if _, found := rows(n); found != values {
-		b.Fail("%s: %s has %d values per example (shape %v), expected %d", rule, what, found, n.Shape(), values)
-		return false
-	}
-	return true
-}
-
-// sameBatch fails the builder unless the second node has a row for each row of the first.
-func sameBatch(b *graph.Builder, rule string, first, second *gorgonia.Node) bool {
-	if b.Err() != nil || first == nil || second == nil {
-		return false
-	}
-	examples, _ := rows(first)
-	if found, _ := rows(second); found != examples {
-		b.Fail("%s: found %d examples (shape %v), expected %d", rule, found, second.Shape(), examples)
-		return false
-	}
-	return true
 }

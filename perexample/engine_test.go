@@ -203,9 +203,9 @@ func TestWrongShapesAreRefused(t *testing.T) {
 				b := graph.NewBuilder(nil)
 				x, dz := b.Input("x", tensor.Float32, test.x...), b.Input("dz", tensor.Float32, test.dz...)
 				w := b.Input("w", tensor.Float32, test.w...)
-				plan := perexample.NewBinding(b, perexample.Use{Parameter: "p", Rule: test.rule, Input: x}, dz, engine)
-				plan.SquaredNorms(b)
-				sum := test.rule.WeightedSum(b, x, dz, w)
+				use := perexample.Use{Parameter: "p", Rule: test.rule, Input: x}
+				perexample.NewBinding(b, use, dz, engine).SquaredNorms(b)
+				sum := perexample.WeightedSum(b, use, dz, w)
 				checkRefused(t, engine.String(), b, test.want)
 				if sum != nil {
 					t.Errorf("%v: found a node of a sum, expected none", engine)

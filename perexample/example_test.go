@@ -17,9 +17,9 @@ func ExampleRule() {
 	dz := b.Input("dz", tensor.Float32, 2, 1)
 	w := b.Input("w", tensor.Float32, 2)
 
-	rule := perexample.DenseWeight{In: 3, Out: 1}
-	norms := rule.SquaredNorms(b, x, dz)
-	sum := rule.WeightedSum(b, x, dz, w)
+	use := perexample.Use{Parameter: "weight", Rule: perexample.DenseWeight{In: 3, Out: 1}, Input: x}
+	norms := perexample.NewBinding(b, use, dz, perexample.Ghost).SquaredNorms(b)
+	sum := perexample.WeightedSum(b, use, dz, w)
 	step, err := b.Compile(norms, sum)
 	if err != nil {
 		fmt.Println(err)

@@ -264,14 +264,15 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 	r.x = b.Input("x", tensor.Float32, batch, c.x)
 	r.dz = b.Input("dz", tensor.Float32, batch, c.dz)
 	r.w = b.Input("w", tensor.Float32, batch)
-	r.gradients = c.rule.Gradients(b, r.x, r.dz)
-	r.sum = c.rule.WeightedSum(b, r.x, r.dz, r.w)
-	outputs := []*gorgonia.Node{r.gradients, r.sum}
+	use := perexample.Use{Parameter: "p", Rule: c.rule, Input: r.x}
+	r.sum = perexample.WeightedSum(b, use, r.dz, r.w)
+	outputs := []*gorgonia.Node{r.sum}
 	for _, engine := range engines {
-		plan := perexample.NewBinding(b, perexample.Use{Parameter: "p", Rule: c.rule, Input: r.x}, r.dz, engine)
+		plan := perexample.NewBinding(b, use, r.dz, engine)
 		r.plans[engine], r.norms[engine] = plan, plan.SquaredNorms(b)
 		outputs = append(append(outputs, r.norms[engine]), plan.Outputs()...)
 	}
+	r.gradients = r.plans[perexample.Materialise].Outputs()[0]
 	e, err := b.Compile(outputs...)
 	if err != nil {
 		t.Fatal(err)

@@ -7,43 +7,42 @@ import (
 	"dpsgd/internal/kernel"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
-// Rule computes per-example norms and weighted sums of gradients for one parameter of one layer. x
-// is the layer's input and dz the gradient of the summed loss with respect to its output, both with
-// the B examples of the physical batch as first dimension; the concrete rule says which shapes it
-// expects.
+// Rule says how the gradient of an example with respect to one parameter of one layer follows from
+// rows of x, the layer's input, and of dz, the gradient of the summed loss with respect to its
+// output. Both have the B examples of the physical batch as first dimension.
 type Rule interface {
 	// Size is the number of values of the parameter.
 	Size() int
-	// Gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory
-	// order.
-	Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
-	// Former returns the function that forms the gradient of one example from its rows of the input
-	// and of the output gradients.
-	Former(pool *kernel.Pool) Former
-	// SquaredNorms adds the node of squared L2 norms of the per-example gradients, float64, shape
-	// (B), without forming the gradients.
-	SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node
-	// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums
-	// without a bound, for training without privacy. An example of weight 0 adds exactly 0.
-	WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node
+	// Values returns the numbers of values that x and dz have per example.
+	Values() (x, dz int)
 	// OfViews returns the rule for examples that fill so many rows each: an example's gradient is
 	// the sum over its rows.
 	OfViews(views int) Rule
-	// Values returns the numbers of values that x and dz have per example.
-	Values() (x, dz int)
 	// Cost tells the planner what the engines would cost.
 	Cost() Cost
+	// Former returns the function that forms the gradient of one example.
+	Former(pool *kernel.Pool) Former
+	// norm returns the function that computes the squared L2 norm of the gradient of one example.
+	norm(pool *kernel.Pool) norm
+	// weightedSum is the Run of [WeightedSum] for inputs x, dz and w.
+	weightedSum(pool *kernel.Pool, batch int) func(out graph.Array, in []graph.Array)
+	// names returns the word for the rule in names of operations, and what errors call it.
+	names() (operation, parameter string)
 }
 
 // Former calls emit with the gradient of one example, in pieces that follow each other in the
 // parameter's memory order and last until emit returns. It runs on a worker of the pool.
 type Former func(worker int, x, dz []float32, emit func(piece []float32))
 
+// norm computes the squared norm of the gradient of one example of the batch, on a worker of the pool.
+type norm func(worker, example int, x, dz []float32) float64
+
 // whole is the Former of a rule that writes the gradient of size values to g in one go.
-func whole(size int, write func(worker int, g, x, dz []float32)) Former {
-	scratch := graph.NewScratch(size)
+func whole(pool *kernel.Pool, size int, write func(worker int, g, x, dz []float32)) Former {
+	scratch := graph.NewScratch(pool, size)
 	return func(worker int, x, dz []float32, emit func(piece []float32)) {
 		g := scratch.For(worker)
 		write(worker, g, x, dz)
@@ -60,3 +59,178 @@ type Use struct {
 
 // ErrNoRule marks a trainable parameter that no rule covers: its gradient could not be clipped.
 var ErrNoRule = errors.New("perexample: parameter without a per-example rule")
+
+// input returns what the rule reads as x: a bias reads dz alone.
+func (u Use) input(dz *gorgonia.Node) *gorgonia.Node {
+	if _, bias := u.Rule.(Bias); bias {
+		return dz
+	}
+	return u.Input
+}
+
+// check fails the builder unless input and dz are what the rule expects.
+func (u Use) check(b *graph.Builder, dz *gorgonia.Node) bool {
+	_, name := u.Rule.names()
+	x := u.input(dz)
+	sizeX, sizeZ := u.Rule.Values()
+	return (x == dz || expect(b, name, "the input", x, sizeX)) && expect(b, name, "the output", dz, sizeZ) && sameBatch(b, name, x, dz)
+}
+
+// WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums
+// without a bound, for training without privacy. An example of weight 0 adds exactly 0.
+func WeightedSum(b *graph.Builder, u Use, dz, w *gorgonia.Node) *gorgonia.Node {
+	operation, name := u.Rule.names()
+	if !u.check(b, dz) || !sameBatch(b, name, dz, w) {
+		return nil
+	}
+	return b.Apply(graph.Operation{
+		Name: operation + "-weighted-sum", Type: tensor.Float32, Shape: []int{u.Rule.Size()},
+		Run: u.Rule.weightedSum(b.Pool(), dz.Shape()[0]),
+	}, u.input(dz), dz, w)
+}
+
+// gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory order.
+func (u Use) gradients(b *graph.Builder, dz *gorgonia.Node) *gorgonia.Node {
+	if !u.check(b, dz) {
+		return nil
+	}
+	x, pool, size := u.input(dz), b.Pool(), u.Rule.Size()
+	batch, sizeZ := rows(dz)
+	_, sizeX := rows(x)
+	operation, _ := u.Rule.names()
+	form, writers := u.Rule.Former(pool), newWriters(pool)
+	return b.Apply(graph.Operation{
+		Name: operation + "-gradients", Type: tensor.Float32, Shape: []int{batch, size},
+		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			w := &writers[worker]
+			for i := lo; i < hi; i++ {
+				w.rest = row(out, i, size)
+				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), w.emit)
+			}
+		}),
+	}, x, dz)
+}
+
+// writer writes the pieces of a gradient one after the other.
+type writer struct {
+	rest []float32 // of the row
+	emit func(piece []float32)
+}
+
+// newWriters returns one for each worker of a pool.
+func newWriters(pool *kernel.Pool) []writer {
+	writers := make([]writer, pool.Threads())
+	for i := range writers {
+		writers[i].emit = writers[i].write
+	}
+	return writers
+}
+
+func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
+
+// squaredNorms adds the node of squared L2 norms of the gradients, float64, shape (B), without
+// storing these.
+func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gorgonia.Node {
+	if !u.check(b, dz) {
+		return nil
+	}
+	x := u.input(dz)
+	batch, sizeZ := rows(dz)
+	_, sizeX := rows(x)
+	operation, _ := u.Rule.names()
+	return b.Apply(graph.Operation{
+		Name: operation + "-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: graph.Parallel(b.Pool(), batch, graph.Grain(int(u.Rule.Cost().GhostNorm)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				out.Float64[i] = square(worker, i, row(in[0], i, sizeX), row(in[1], i, sizeZ))
+			}
+		}),
+	}, x, dz)
+}
+
+// formedNorm is the norm of a gradient that is formed, piece by piece.
+func formedNorm(pool *kernel.Pool, form Former) norm {
+	measurers := make([]measurer, pool.Threads())
+	for i := range measurers {
+		measurers[i].emit = measurers[i].add
+	}
+	return func(worker, _ int, x, dz []float32) float64 {
+		m := &measurers[worker]
+		m.square = 0
+		form(worker, x, dz, m.emit)
+		return m.square
+	}
+}
+
+// measurer adds up the squares of the pieces of a gradient.
+type measurer struct {
+	square float64
+	emit   func(piece []float32)
+}
+
+func (m *measurer) add(piece []float32) { m.square += kernel.SumSquares(piece) }
+
+// sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i
+// gives, times its weight, to sum. The weights are the last input; an example of weight 0 is left
+// out. The examples are split into a fixed number of partial sums, so that the result does not
+// depend on the number of threads.
+func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
+	parts := min(batch, sumParts)
+	sums := make([]float32, parts*size)
+	partial := graph.Parallel(pool, parts, 1, func(_, lo, hi int, _ graph.Array, in []graph.Array) {
+		weights := in[len(in)-1].Float32
+		for part := lo; part < hi; part++ {
+			sum := sums[part*size : (part+1)*size]
+			clear(sum)
+			for i := part * batch / parts; i < (part+1)*batch/parts; i++ {
+				if weights[i] != 0 {
+					accumulate(sum, i, in)
+				}
+			}
+		}
+	})
+	return func(out graph.Array, in []graph.Array) {
+		partial(out, in)
+		clear(out.Float32)
+		for part := range parts {
+			kernel.Axpy(out.Float32, 1, sums[part*size:(part+1)*size])
+		}
+	}
+}
+
+// sumParts is enough work units for many cores, and little memory.
+const sumParts = 16
+
+// row is the values of example i.
+func row(a graph.Array, i, values int) []float32 { return a.Float32[i*values : (i+1)*values] }
+
+// rows splits a node's shape into the batch and the values per example.
+func rows(n *gorgonia.Node) (batch, values int) {
+	s := n.Shape()
+	return s[0], s.TotalSize() / s[0]
+}
+
+// expect fails the builder unless n holds that many values per example.
+func expect(b *graph.Builder, rule, what string, n *gorgonia.Node, values int) bool {
+	if b.Err() != nil || n == nil {
+		return false
+	}
+	if _, found := rows(n); found != values {
+		b.Fail("%s: %s has %d values per example (shape %v), expected %d", rule, what, found, n.Shape(), values)
+		return false
+	}
+	return true
+}
+
+// sameBatch fails the builder unless the second node has a row for each row of the first.
+func sameBatch(b *graph.Builder, rule string, first, second *gorgonia.Node) bool {
+	if b.Err() != nil || first == nil || second == nil {
+		return false
+	}
+	examples, _ := rows(first)
+	if found, _ := rows(second); found != examples {
+		b.Fail("%s: found %d examples (shape %v), expected %d", rule, found, second.Shape(), examples)
+		return false
+	}
+	return true
+}

@@ -5,7 +5,6 @@ import (
 	"dpsgd/internal/kernel"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // OfViews turns the use of a parameter by rows into its use by examples that fill so many
@@ -59,41 +58,20 @@ func (r SummedViews) Cost() Cost {
 	return Cost{GhostNorm: form, GhostSum: form, Materialise: form}
 }
 
-func (r SummedViews) check(b *graph.Builder, x, dz *gorgonia.Node) bool {
-	sizeX, sizeZ := r.Values()
-	return expect(b, "views", "the input", x, sizeX) && expect(b, "views", "the output", dz, sizeZ) && sameBatch(b, "views", x, dz)
-}
-
-func (r SummedViews) Gradients(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
-		return nil
-	}
-	return gradients(b, "views-gradients", r, x, dz)
-}
+func (r SummedViews) names() (operation, parameter string) { return "views", "views" }
 
 func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
 
-func (r SummedViews) SquaredNorms(b *graph.Builder, x, dz *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) {
-		return nil
-	}
-	return formedSquaredNorms(b, "views-squared-norms", r, x, dz)
-}
+func (r SummedViews) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
 
-// WeightedSum gives every row the weight of its example.
-func (r SummedViews) WeightedSum(b *graph.Builder, x, dz, w *gorgonia.Node) *gorgonia.Node {
-	if !r.check(b, x, dz) || !sameBatch(b, "views", dz, w) {
-		return nil
+// weightedSum gives every row the weight of its example.
+func (r SummedViews) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
+	weights := make([]float32, batch*r.Views)
+	sum := r.Rule.weightedSum(pool, len(weights))
+	return func(out graph.Array, in []graph.Array) {
+		for i := range weights {
+			weights[i] = in[2].Float32[i/r.Views]
+		}
+		sum(out, []graph.Array{in[0], in[1], {Float32: weights}})
 	}
-	sizeX, sizeZ := r.Rule.Values()
-	all := w.Shape()[0] * r.Views
-	weights := b.Apply(graph.Operation{
-		Name: "weights-of-views", Type: tensor.Float32, Shape: []int{all},
-		Run: func(out graph.Array, in []graph.Array) {
-			for i := range out.Float32 {
-				out.Float32[i] = in[0].Float32[i/r.Views]
-			}
-		},
-	}, w)
-	return r.Rule.WeightedSum(b, b.Reshape(x, all, sizeX), b.Reshape(dz, all, sizeZ), weights)
 }

@@ -35,7 +35,7 @@ func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, views 
 	pixels := len(images) / len(mask)
 	return Input{
 		images: images, labels: e.Values(n.Labels).Int32, mask: mask, Batch: len(mask) / views.PerExample(), pixels: pixels,
-		batcher: batcher, views: views, whole: graph.NewScratch(pixels), pool: pool,
+		batcher: batcher, views: views, whole: graph.NewScratch(pool, pixels), pool: pool,
 	}
 }
 

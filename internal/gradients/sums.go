@@ -7,6 +7,7 @@ import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
+	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
 )
@@ -50,7 +51,7 @@ func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*g
 	b.Part("sums")
 	sums := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
-		sums[i] = u.Rule.WeightedSum(b, u.Input, dz[i], network.Valid)
+		sums[i] = perexample.WeightedSum(b, u, dz[i], network.Valid)
 	}
 	return sums
 }

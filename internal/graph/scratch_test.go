@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"dpsgd/internal/graph"
+	"dpsgd/internal/kernel"
 )
 
 // Every worker has a buffer of its own, the same one each time, and workers may ask at the same
 // moment.
 func TestScratchIsPerWorker(t *testing.T) {
 	const workers, size = 4, 10
-	scratch := graph.NewScratch(size)
+	pool := kernel.NewPool(workers)
+	defer pool.Close()
+	scratch := graph.NewScratch(pool, size)
 	var wait sync.WaitGroup
 	for worker := range workers {
 		wait.Go(func() {
