@@ -30,10 +30,7 @@ func ExampleRule() {
 	copy(b.Values(x).Float32, []float32{1, 2, 2, 0, 0, 3})
 	copy(b.Values(dz).Float32, []float32{2, 10})
 	copy(b.Values(w).Float32, []float32{0.5, 0.1})
-	if err := step.RunAll(); err != nil {
-		fmt.Println(err)
-		return
-	}
+	step.RunAll()
 	fmt.Println("squared norms:", step.Values(norms).Float64)
 	fmt.Println("weighted sum: ", step.Values(sum).Float32)
 	// Output:

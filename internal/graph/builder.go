@@ -129,11 +129,7 @@ func (b *Builder) leaf(name string, t tensor.Dtype, shape []int, values Array) *
 		return nil
 	}
 	b.names[name] = true
-	about := []gorgonia.NodeConsOpt{gorgonia.WithShape(shape...), gorgonia.WithName(name)}
-	if !b.sketched {
-		about = append(about, gorgonia.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.backing()))))
-	}
-	n := gorgonia.NewTensor(b.graph, t, len(shape), about...)
+	n := gorgonia.NewTensor(b.graph, t, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
 	b.leaves[n] = values
 	return n
 }

@@ -125,7 +125,7 @@ func TestEqualOperationsAreNotMerged(t *testing.T) {
 	}
 	first, second := draw(), draw()
 	e := compile(t, b, first, second)
-	runAll(t, e)
+	e.RunAll()
 	if e.Values(first).Float32[0] != 1 || e.Values(second).Float32[0] != 2 {
 		t.Errorf("draws are %v and %v, expected 1 and 2", e.Values(first).Float32, e.Values(second).Float32)
 	}
@@ -137,9 +137,9 @@ func TestParametersAreViews(t *testing.T) {
 	values := []float32{1, 2}
 	y := square(b, b.Parameter("weight", values, 2))
 	e := compile(t, b, y)
-	runAll(t, e)
+	e.RunAll()
 	values[1] = 5
-	runAll(t, e)
+	e.RunAll()
 	if got := e.Values(y).Float32; !slices.Equal(got, []float32{1, 25}) {
 		t.Errorf("squares are %v, expected [1 25]", got)
 	}

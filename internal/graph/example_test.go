@@ -47,10 +47,7 @@ func Example() {
 	}
 	copy(b.Values(x).Float32, []float32{1, 2, 3})
 	copy(b.Values(weights).Float32, []float32{1, 1, 0})
-	if err := step.RunAll(); err != nil {
-		fmt.Println(err)
-		return
-	}
+	step.RunAll()
 	fmt.Println("y: ", step.Values(y).Float32)
 	fmt.Println("dz:", step.Values(dz[0]).Float32)
 	// Output:

@@ -12,7 +12,7 @@ import (
 
 // Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is
 // made: two nodes share one buffer when the first is no longer read once the second is written. So
-// the executor allocates nothing in a run (an operation's own Run, and Gorgonia's operations, may),
+// the executor allocates nothing in a run (an operation's own Run may),
 // and takes the memory of the widest moment of the step, not the sum over all nodes.
 type Executor struct {
 	instructions []instruction
@@ -22,11 +22,10 @@ type Executor struct {
 	record       func(part, name string, d time.Duration)
 }
 
-// instruction is one call; foreign operations, which Gorgonia's differentiation adds, such as the
-// sum of gradients where branches meet, go through run as well.
+// instruction is one call.
 type instruction struct {
 	name, part string
-	run        func(out Array, in []Array) error
+	run        func(out Array, in []Array)
 	out        Array
 	in         []Array
 }
@@ -61,9 +60,13 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		for _, child := range plan.inputs[n] {
 			in = append(in, arrays[child])
 		}
+		run, err := b.runner(n)
+		if err != nil {
+			return nil, err
+		}
 		arrays[n] = plan.acquire(n)
 		plan.release(n)
-		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), b.runner(n), arrays[n], in})
+		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), run, arrays[n], in})
 	}
 	for i, out := range outputs {
 		e.values[out] = arrays[read[i]]
@@ -86,18 +89,15 @@ func (e *Executor) Values(n *gorgonia.Node) Array {
 func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
 // RunAll runs the graph once.
-func (e *Executor) RunAll() error {
+func (e *Executor) RunAll() {
 	for i := range e.instructions {
 		c := &e.instructions[i]
 		start := e.now()
-		if err := c.run(c.out, c.in); err != nil {
-			return fmt.Errorf("graph: %s: %w", c.name, err)
-		}
+		c.run(c.out, c.in)
 		if e.record != nil {
 			e.record(c.part, c.name, time.Since(start))
 		}
 	}
-	return nil
 }
 
 // Profile makes every later run tell record, after each operation, its part of the step (see
@@ -121,44 +121,18 @@ func partOf(n *gorgonia.Node) string {
 	return backward
 }
 
-// runner returns the function that runs a node. Our operations run directly, Gorgonia's through
-// tensors over the same memory, except the sum of gradients where branches meet, the one that
-// differentiation adds.
-func (b *Builder) runner(n *gorgonia.Node) func(Array, []Array) error {
+// runner returns the function that runs a node: an operation, or the sum of gradients where branches
+// meet, which differentiation adds.
+func (b *Builder) runner(n *gorgonia.Node) (func(Array, []Array), error) {
 	if own, ok := n.Op().(*node); ok {
-		return func(out Array, in []Array) error {
-			own.Run(out, in)
-			return nil
-		}
+		return own.Run, nil
 	}
-	shape := n.Shape()
-	if isSum(n) {
-		add := Parallel(b.pool, shape.TotalSize(), grainValues, func(_, lo, hi int, out Array, in []Array) {
-			kernel.Add(out.Float32[lo:hi], in[0].Float32[lo:hi], in[1].Float32[lo:hi])
-		})
-		return func(out Array, in []Array) error {
-			add(out, in)
-			return nil
-		}
+	if !isSum(n) {
+		return nil, fmt.Errorf("graph: found the operation %v of Gorgonia's own, expected none but the sum of gradients", n.Op())
 	}
-	foreign := n.Op()
-	return func(out Array, in []Array) error {
-		values := make([]gorgonia.Value, len(in))
-		for i, a := range in {
-			values[i] = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(a.backing()))
-		}
-		v, err := foreign.Do(values...)
-		if err != nil {
-			return err
-		}
-		result, err := arrayOf(v)
-		if err != nil {
-			return err
-		}
-		copy(out.Float32, result.Float32)
-		copy(out.Float64, result.Float64)
-		return nil
-	}
+	return Parallel(b.pool, n.Shape().TotalSize(), grainValues, func(_, lo, hi int, out Array, in []Array) {
+		kernel.Add(out.Float32[lo:hi], in[0].Float32[lo:hi], in[1].Float32[lo:hi])
+	}), nil
 }
 
 // isSum says whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.

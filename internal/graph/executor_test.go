@@ -1,8 +1,6 @@
 package graph_test
 
 import (
-	"errors"
-	"hash"
 	"math"
 	"slices"
 	"strings"
@@ -11,14 +9,13 @@ import (
 
 	"dpsgd/internal/graph"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// Gorgonia's own machine and a formula agree with the executor, forward and backward, on a graph
-// with nodes that Gorgonia's differentiation added.
-func TestExecutorEqualsTapeMachine(t *testing.T) {
+// A formula agrees with the executor, forward and backward, on a graph with nodes that Gorgonia's
+// differentiation added.
+func TestExecutorEqualsFormula(t *testing.T) {
 	const n = 7
 	b := graph.NewBuilder(nil)
 	g := declareBranching(b, n)
@@ -26,34 +23,17 @@ func TestExecutorEqualsTapeMachine(t *testing.T) {
 	if !hasForeignNode(b) {
 		t.Fatal("differentiation added no node of Gorgonia's own; the test needs one")
 	}
-
-	var tapeY, tapeDh gorgonia.Value
-	gorgonia.Read(g.y, &tapeY)
-	gorgonia.Read(g.dh, &tapeDh)
-	tape := gorgonia.NewTapeMachine(b.Graph())
-	defer tape.Close()
-
 	for run := range uint64(3) {
 		x, weights := float32s(n, 2*run), float32s(n, 2*run+1)
 		copy(b.Values(g.x).Float32, x)
 		copy(b.Values(g.weights).Float32, weights)
-		runAll(t, e)
-		if err := tape.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := e.Values(g.y).Float32, tapeY.Data().([]float32); !slices.Equal(got, want) {
-			t.Errorf("run %d: y is %v, the tape machine has %v", run, got, want)
-		}
-		if got, want := e.Values(g.dh).Float32, tapeDh.Data().([]float32); !slices.Equal(got, want) {
-			t.Errorf("run %d: the gradient is %v, the tape machine has %v", run, got, want)
-		}
+		e.RunAll()
 		for i := range x {
 			y, dh := g.reference(float64(x[i]), float64(weights[i]))
 			if math.Abs(float64(e.Values(g.y).Float32[i])-y) > 1e-6 || math.Abs(float64(e.Values(g.dh).Float32[i])-dh) > 1e-6 {
 				t.Errorf("run %d: x=%v: y, dh are %v, %v, expected %v, %v", run, x[i], e.Values(g.y).Float32[i], e.Values(g.dh).Float32[i], y, dh)
 			}
 		}
-		tape.Reset()
 	}
 }
 
@@ -82,10 +62,10 @@ func TestBuffersAreSharedWithoutEffect(t *testing.T) {
 	if want := 4 * n * len(all); alone.Bytes() != want {
 		t.Errorf("keeping all %d nodes takes %d bytes, expected %d", len(all), alone.Bytes(), want)
 	}
-	runAll(t, alone)
+	alone.RunAll()
 	want := slices.Clone(alone.Values(g.dh).Float32)
 	for range 2 {
-		runAll(t, shared)
+		shared.RunAll()
 		if got := shared.Values(g.dh).Float32; !slices.Equal(got, want) {
 			t.Fatalf("with shared buffers the gradient is %v, expected %v", got, want)
 		}
@@ -151,7 +131,7 @@ func TestInPlaceUsesInputsUp(t *testing.T) {
 			e := compile(t, b, outputs...)
 			values := float32s(n, 5)
 			copy(b.Values(leaf).Float32, values)
-			runAll(t, e)
+			e.RunAll()
 			if kept := slices.Equal(b.Values(leaf).Float32, values); kept == test.usedUp {
 				t.Errorf("the leaf keeps its values: %v, expected %v", kept, !test.usedUp)
 			}
@@ -178,7 +158,7 @@ func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
 	want := [][]float32{slices.Clone(b.Values(x).Float32)}
 	for _, node := range chain[1:] {
 		e := compile(t, b, node)
-		runAll(t, e)
+		e.RunAll()
 		want = append(want, slices.Clone(e.Values(node).Float32))
 	}
 	for subset := 1; subset < 1<<length; subset++ {
@@ -189,7 +169,7 @@ func TestRequestedOutputsAreNeverOverwritten(t *testing.T) {
 			}
 		}
 		e := compile(t, b, outputs...)
-		runAll(t, e)
+		e.RunAll()
 		for i, node := range chain {
 			if slices.Contains(outputs, node) && !slices.Equal(e.Values(node).Float32, want[i]) {
 				t.Fatalf("outputs %08b: node %d of the chain holds %v, expected %v", subset, i, e.Values(node).Float32, want[i])
@@ -213,7 +193,7 @@ func TestOutputsShareNoMemoryWithInputs(t *testing.T) {
 		}}, node)
 	}
 	e := compile(t, b, node)
-	runAll(t, e)
+	e.RunAll()
 	if checked != 6 {
 		t.Errorf("%d operations ran, expected 6", checked)
 	}
@@ -234,7 +214,7 @@ func TestUnneededNodesDoNotRun(t *testing.T) {
 	counted("aside", needed)
 	counted("behind", output)
 
-	runAll(t, compile(t, b, output))
+	compile(t, b, output).RunAll()
 	if ran["needed"] != 2 || ran["output"] != 2 || ran["aside"] != 0 || ran["behind"] != 0 {
 		t.Errorf("values computed: %v, expected 2 for needed and output and none for the others", ran)
 	}
@@ -244,8 +224,8 @@ func TestRunAllocatesNothing(t *testing.T) {
 	b := graph.NewBuilder(nil)
 	x := b.Input("x", tensor.Float32, 32)
 	e := compile(t, b, product(b, sine(b, x), square(b, x)))
-	runAll(t, e)
-	if n := testing.AllocsPerRun(100, func() { _ = e.RunAll() }); n != 0 {
+	e.RunAll()
+	if n := testing.AllocsPerRun(100, func() { e.RunAll() }); n != 0 {
 		t.Errorf("a run makes %v allocations, expected none", n)
 	}
 }
@@ -266,7 +246,7 @@ func TestOutputsOfEveryKind(t *testing.T) {
 		}
 	}}, wide)
 	e := compile(t, b, x, wide, wide, whole)
-	runAll(t, e)
+	e.RunAll()
 	if got := e.Values(x).Float32; !slices.Equal(got, []float32{1, 2, 3}) {
 		t.Errorf("the leaf is %v", got)
 	}
@@ -290,38 +270,12 @@ func TestValuesOfUnrequestedNodePanics(t *testing.T) {
 	e.Values(hidden)
 }
 
-// broken is an operation of Gorgonia's kind, not one of a Builder, that fails when it runs.
-type broken struct{}
-
-var errBroken = errors.New("out of ink")
-
-func (broken) Arity() int { return 1 }
-func (broken) Type() hm.Type {
-	t := gorgonia.TensorType{Dims: 1, Of: tensor.Float32}
-	return hm.NewFnType(t, t)
-}
-func (broken) InferShape(in ...gorgonia.DimSizer) (tensor.Shape, error) {
-	return in[0].(tensor.Shape), nil
-}
-func (broken) Do(...gorgonia.Value) (gorgonia.Value, error) { return nil, errBroken }
-func (broken) ReturnsPtr() bool                             { return false }
-func (broken) CallsExtern() bool                            { return false }
-func (broken) OverwritesInput() int                         { return -1 }
-func (broken) WriteHash(h hash.Hash)                        { h.Write([]byte("broken")) }
-func (broken) Hashcode() uint32                             { return 1 }
-func (broken) String() string                               { return "broken" }
-
-func TestRunErrorsNameTheOperation(t *testing.T) {
+// An operation of Gorgonia's that differentiation does not add is no node of a network.
+func TestForeignOperationsAreRefused(t *testing.T) {
 	b := graph.NewBuilder(nil)
-	ran := 0
-	failing := gorgonia.Must(gorgonia.ApplyOp(broken{}, b.Input("x", tensor.Float32, 2)))
-	behind := elementwise(b, "behind", failing, func(float32) float32 { ran++; return 0 }, nil)
-	err := compile(t, b, behind).RunAll()
-	if !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "graph: broken") {
-		t.Errorf("error is %v, expected the operation's, with its name", err)
-	}
-	if ran != 0 {
-		t.Error("operations ran after one that failed")
+	foreign := gorgonia.Must(gorgonia.Neg(b.Input("x", tensor.Float32, 2)))
+	if _, err := b.Compile(sine(b, foreign)); err == nil || !strings.Contains(err.Error(), "neg") {
+		t.Errorf("error is %v, expected one that names the operation", err)
 	}
 }
 
@@ -340,13 +294,13 @@ func TestProfile(t *testing.T) {
 		}
 		heard[part] = append(heard[part], name)
 	})
-	runAll(t, e)
+	e.RunAll()
 	if len(heard["forward"]) == 0 || len(heard["backward"]) == 0 || len(heard["norms"]) != 1 || len(heard) != 3 {
 		t.Errorf("heard of %v, expected operations of forward and backward, and one of norms", heard)
 	}
 	e.Profile(nil)
 	clear(heard)
-	if runAll(t, e); len(heard) > 0 {
+	if e.RunAll(); len(heard) > 0 {
 		t.Errorf("heard of %v after the profile ended", heard)
 	}
 }

@@ -119,10 +119,3 @@ func compile(t *testing.T, b *graph.Builder, outputs ...*gorgonia.Node) *graph.E
 	}
 	return e
 }
-
-func runAll(t *testing.T, e *graph.Executor) {
-	t.Helper()
-	if err := e.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -31,30 +31,6 @@ func newArray(t tensor.Dtype, size int) Array {
 	panic(fmt.Sprintf("graph: arrays of type %v do not exist", t))
 }
 
-// backing returns the slice inside, as package tensor wants it.
-func (a Array) backing() any {
-	switch {
-	case a.Float32 != nil:
-		return a.Float32
-	case a.Float64 != nil:
-		return a.Float64
-	}
-	return a.Int32
-}
-
-// arrayOf is the raw memory under a Gorgonia value.
-func arrayOf(v gorgonia.Value) (Array, error) {
-	switch data := v.Data().(type) {
-	case []float32:
-		return Array{Float32: data}, nil
-	case []float64:
-		return Array{Float64: data}, nil
-	case []int32:
-		return Array{Int32: data}, nil
-	}
-	return Array{}, fmt.Errorf("graph: found a value of type %T, expected a tensor of float32, float64 or int32", v.Data())
-}
-
 // Operation says what one node of the graph computes.
 type Operation struct {
 	// Name is the name of the node in errors and pictures.
@@ -82,8 +58,6 @@ type node struct {
 	inputs   []hm.Type      // exact types of the inputs
 	tracked  []bool         // inputs that gradients flow to
 	reshapes *gorgonia.Node // what it is another name of, see Builder.Reshape; nil in most nodes
-	out      *tensor.Dense  // owned output, used by Gorgonia's machines only
-	outArray Array
 }
 
 var _ gorgonia.SDOp = (*node)(nil)
@@ -98,22 +72,9 @@ func (n *node) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape(n.Shape).Clone(), nil
 }
 
-// Do runs the operation for one of Gorgonia's own machines; the output tensor is allocated once.
-func (n *node) Do(values ...gorgonia.Value) (gorgonia.Value, error) {
-	in := make([]Array, len(values))
-	for i, v := range values {
-		a, err := arrayOf(v)
-		if err != nil {
-			return nil, fmt.Errorf("%w (input %d of %s)", err, i, n.Name)
-		}
-		in[i] = a
-	}
-	if n.out == nil {
-		n.outArray = newArray(n.Operation.Type, tensor.Shape(n.Shape).TotalSize())
-		n.out = tensor.New(tensor.WithShape(n.Shape...), tensor.WithBacking(n.outArray.backing()))
-	}
-	n.Run(n.outArray, in)
-	return n.out, nil
+// Do is for Gorgonia's own machines, which do not run these graphs: an [Executor] does.
+func (n *node) Do(...gorgonia.Value) (gorgonia.Value, error) {
+	return nil, fmt.Errorf("graph: %s runs in an Executor alone", n.Name)
 }
 
 func (n *node) ReturnsPtr() bool     { return true }

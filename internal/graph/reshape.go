@@ -15,15 +15,7 @@ func (b *Builder) Reshape(x *gorgonia.Node, shape ...int) *gorgonia.Node {
 		b.Fail("reshape: its input is %v, expected a node with as many values as the shape %v", x, shape)
 		return nil
 	}
-	n := b.Apply(Operation{
-		Name: "reshape", Type: x.Dtype(), Shape: shape,
-		// Gorgonia's own machines run it; an Executor does not.
-		Run: func(out Array, in []Array) {
-			copy(out.Float32, in[0].Float32)
-			copy(out.Float64, in[0].Float64)
-			copy(out.Int32, in[0].Int32)
-		},
-	}, x)
+	n := b.Apply(Operation{Name: "reshape", Type: x.Dtype(), Shape: shape}, x)
 	if n != nil {
 		n.Op().(*node).reshapes = x
 	}

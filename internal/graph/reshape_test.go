@@ -25,7 +25,7 @@ func TestReshapeIsTheSameMemory(t *testing.T) {
 	b, x, y, xAgain, yAgain := declare(true)
 	copy(b.Values(x).Float32, float32s(12, 3))
 	e := compile(t, b, y, xAgain, yAgain)
-	runAll(t, e)
+	e.RunAll()
 	if &e.Values(x).Float32[0] != &e.Values(xAgain).Float32[0] || &e.Values(y).Float32[0] != &e.Values(yAgain).Float32[0] {
 		t.Error("a reshaped node has memory of its own")
 	}
@@ -62,9 +62,9 @@ func TestReshapedMemoryIsKept(t *testing.T) {
 	copy(b.Values(x).Float32, float32s(n, 3))
 	e := compile(t, b, read)
 	alone := compile(t, b, y)
-	runAll(t, e)
+	e.RunAll()
 	found := slices.Clone(e.Values(read).Float32)
-	runAll(t, alone)
+	alone.RunAll()
 	if !slices.Equal(found, alone.Values(y).Float32) {
 		t.Errorf("found %v under the other name, expected %v", found, alone.Values(y).Float32)
 	}
