@@ -20,6 +20,7 @@ import (
 	"dpsgd/internal/score"
 	"dpsgd/internal/speed"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 )
 
@@ -54,8 +55,8 @@ type Run struct {
 	Statement *statement.Statement
 	Markdown  string // the statement in words
 
-	Asks       bool        // for statistics: there is no network
-	Statistics []Statistic // of a run that asks for them
+	Asks       bool           // for statistics: there is no network
+	Statistics []stats.Result // of a run that asks for them
 
 	Curves      *account.Comparison // nil unless asked for
 	Examination *score.Examination  // nil where Unexamined says why
@@ -171,6 +172,21 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	return err
 }
 
+// readStatistics reads what a run of statistics asks for and has released. Any other run has
+// neither.
+func (r *Run) readStatistics() error {
+	asked, err := os.ReadFile(filepath.Join(r.Dir, folder.Statistics))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	r.Asks, r.YAML = true, string(asked)
+	r.Statistics, err = stats.ReadResults(r.Dir)
+	return err
+}
+
 // noiseOf is the noise multiplier of the last release of a ledger that has one, 0 otherwise.
 func noiseOf(l *accountant.Ledger) float64 {
 	for _, e := range slices.Backward(l.Entries()) {
@@ -224,10 +240,4 @@ func (r *Run) warn(message string) {
 	if message != "" && !slices.Contains(r.Warnings, message) {
 		r.Warnings = append(r.Warnings, message)
 	}
-}
-
-// IsSweep says whether a folder is that of a sweep.
-func IsSweep(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, folder.Sweep))
-	return err == nil && info.Mode().IsRegular()
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,27 +153,17 @@ func readRow(line []byte) (row SweepRow, err error) {
 	}
 	row = named.SweepRow
 	row.Trial = *named.Trial
-	d := json.NewDecoder(bytes.NewReader(line))
-	if _, err := d.Token(); err != nil { // {
-		return row, err
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return row, err
-		}
+	d := json.NewDecoder(bytes.NewReader(line)) // of an object, which was just read whole
+	_, err = d.Token()
+	for err == nil && d.More() {
+		key, _ := d.Token()
 		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return row, err
-		}
+		err = d.Decode(&value)
 		if name, _ := key.(string); strings.Contains(name, ".") {
 			row.Settings = append(row.Settings, Setting{name, plain(value)})
 		}
 	}
-	if _, err := d.Token(); err != nil && !errors.Is(err, io.EOF) { // }
-		return row, err
-	}
-	return row, nil
+	return row, err
 }
 
 // plain is a value without the quotes of JSON.

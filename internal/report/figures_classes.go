@@ -27,9 +27,9 @@ func classesTogether(runs []*Run) []Figure {
 }
 
 func sideBySide(runs []*Run) Figure {
-	f := Figure{ID: "classes", Title: "Test accuracy by class", Note: "With 95 % intervals (Wilson 1927) of a share of so many examples; they say nothing about another training.",
+	f := Figure{ID: "classes", Title: "Test accuracy by class", Note: aboutClasses,
 		Table: Table{Heading: []string{"class and run", "test " + runs[0].Examination.Noun, "accuracy, %", "from", "to"}}}
-	drawing := chart.Intervals{Title: f.Title, X: "test accuracy, %"}
+	drawing := chart.Intervals{Title: f.Title, X: accuracy.name}
 	for _, r := range runs {
 		drawing.Series = append(drawing.Series, r.Name)
 	}
@@ -41,9 +41,7 @@ func sideBySide(runs []*Run) Figure {
 			if series > 0 {
 				name = "" // stands above
 			}
-			if c.Examples > 0 {
-				drawing.Rows = append(drawing.Rows, chart.Interval{Name: name, Value: 100 * c.Accuracy, Low: 100 * c.Low, High: 100 * c.High, Series: series})
-			}
+			drawing.Rows = withShare(drawing.Rows, name, c.Share, series)
 		}
 	}
 	f.Drawing = drawing

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +15,11 @@ import (
 // FiguresOfRuns are drawn side by side in figures about one thing each. One run is drawn alone, with more
 // about it; see [FiguresOfRun].
 func FiguresOfRuns(runs []*Run) []Figure {
-	var all []Figure
 	private := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.NotPrivate }) // the others have no ε
-	for _, figure := range []*Figure{epsilonOverSteps(private), accuracyOverSteps(runs), accuracyOverEpsilon(private)} {
-		if figure != nil {
-			all = append(all, *figure)
-		}
-	}
+	all := slices.Concat(
+		epsilonOverSteps(private),
+		overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, curvesOf(runs), steps, accuracy),
+		overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, curvesOf(private), spent, accuracy))
 	return append(all, classesTogether(runs)...)
 }
 
@@ -28,32 +27,55 @@ func FiguresOfRuns(runs []*Run) []Figure {
 func FiguresOfRun(r *Run) []Figure {
 	all := FiguresOfRuns([]*Run{r})
 	if r.Curves != nil {
-		if i := slices.IndexFunc(all, func(f Figure) bool { return f.ID == "epsilon" }); i >= 0 {
-			all[i] = byAccountants(r)
-		} else {
-			all = append([]Figure{byAccountants(r)}, all...)
-		}
+		all = slices.DeleteFunc(all, func(f Figure) bool { return f.ID == "epsilon" })
+		all = slices.Insert(all, 0, byAccountants(r))
 	}
 	return all
 }
 
-// curve is one line of a figure over the evaluated steps of runs: where a step lies, or false for
-// nowhere.
-type curve struct {
+// axis is what a figure over evaluated steps shows of each: a number, or NaN for none, and how its table
+// writes it.
+type axis struct {
 	name  string
-	run   *Run
-	place func(run.Metrics) (x, y float64, ok bool)
+	of    func(run.Metrics) float64
+	write func(float64) string
 }
 
-// overSteps is a figure of curves. Value writes the y of a point for the table.
-func overSteps(f Figure, c chart.Chart, curves []curve, x, y func(float64) string) *Figure {
-	f.Table.Heading = []string{"run", c.X, c.Y}
+var (
+	steps    = axis{"steps", func(m run.Metrics) float64 { return float64(m.Step) }, whole}
+	spent    = axis{"ε", func(m run.Metrics) float64 { return m.Epsilon }, epsilon}
+	accuracy = axis{"test accuracy, %", func(m run.Metrics) float64 { return 100 * m.TestAccuracy }, hundredths}
+)
+
+// curve is one line of a figure: a run, and what it shows where that is not what the others show.
+type curve struct {
+	name string
+	run  *Run
+	y    func(run.Metrics) float64
+}
+
+// curvesOf has one for each run.
+func curvesOf(runs []*Run) []curve {
+	curves := make([]curve, len(runs))
+	for i, r := range runs {
+		curves[i] = curve{name: r.Name, run: r}
+	}
+	return curves
+}
+
+// overSteps is a figure of curves, or none where nothing was evaluated.
+func overSteps(f Figure, curves []curve, x, y axis) []Figure {
+	f.Table.Heading = []string{"run", x.name, y.name}
+	c := chart.Chart{Title: f.Title, X: x.name, Y: y.name, Tight: y.name == accuracy.name}
 	for _, one := range curves {
 		line := chart.Line{Name: one.name, Style: chart.Marked}
+		if one.y == nil {
+			one.y = y.of
+		}
 		for _, m := range thinned(one.run.Metrics) {
-			if px, py, ok := one.place(m); ok {
-				line.Points = append(line.Points, chart.Point{X: px, Y: py})
-				f.Table.Rows = append(f.Table.Rows, []string{one.name, x(px), y(py)})
+			if p := (chart.Point{X: x.of(m), Y: one.y(m)}); !math.IsNaN(p.Y) {
+				line.Points = append(line.Points, p)
+				f.Table.Rows = append(f.Table.Rows, []string{one.name, x.write(p.X), y.write(p.Y)})
 			}
 		}
 		if len(line.Points) > 20 {
@@ -67,8 +89,8 @@ func overSteps(f Figure, c chart.Chart, curves []curve, x, y func(float64) strin
 	if len(curves) > namedLines {
 		f.Note = strings.TrimSpace(f.Note + " There are more lines than there is room for names: the table tells them apart.")
 	}
-	c.Title, f.Drawing = f.Title, c
-	return &f
+	f.Drawing = c
+	return []Figure{f}
 }
 
 // namedLines is how many lines have room for their names.
@@ -76,50 +98,26 @@ const namedLines = 11
 
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func epsilonOverSteps(runs []*Run) *Figure {
-	var curves []curve
-	for _, r := range runs {
-		name := r.Config.Privacy.Accountant
-		if len(runs) > 1 {
-			name = r.Name
-		}
-		curves = append(curves, curve{name, r, func(m run.Metrics) (float64, float64, bool) { return float64(m.Step), m.Epsilon, true }})
-		if len(runs) == 1 {
-			curves = append(curves, curve{"rdp", r, func(m run.Metrics) (float64, float64, bool) {
-				if m.EpsilonRDP == nil {
-					return 0, 0, false
-				}
-				return float64(m.Step), *m.EpsilonRDP, true
-			}})
-		}
-	}
-	f := overSteps(Figure{ID: "epsilon", Title: "ε over steps", Note: "What was spent at the steps that were evaluated, each at the δ of its run."},
-		chart.Chart{X: "steps", Y: "ε"}, curves, whole, epsilon)
-	if f != nil && len(runs) == 1 {
-		f.Table.Heading[0] = "accountant"
-	}
-	return f
-}
-
-func accuracyOverSteps(runs []*Run) *Figure {
-	return overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, chart.Chart{X: "steps", Y: "test accuracy, %", Tight: true},
-		perRun(runs, func(m run.Metrics) (float64, float64, bool) { return float64(m.Step), 100 * m.TestAccuracy, true }), whole, hundredths)
-}
-
-func accuracyOverEpsilon(runs []*Run) *Figure {
-	return overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, chart.Chart{X: "ε", Y: "test accuracy, %", Tight: true},
-		perRun(runs, func(m run.Metrics) (float64, float64, bool) { return m.Epsilon, 100 * m.TestAccuracy, true }), epsilon, hundredths)
-}
-
-func perRun(runs []*Run, place func(run.Metrics) (float64, float64, bool)) []curve {
-	var curves []curve
-	for _, r := range runs {
-		curves = append(curves, curve{r.Name, r, place})
-	}
-	return curves
-}
-
 func hundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+
+// epsilonOverSteps has a line for each run, and for one run a line for each of its accountants.
+func epsilonOverSteps(runs []*Run) []Figure {
+	curves := curvesOf(runs)
+	if len(runs) == 1 {
+		curves[0].name = runs[0].Config.Privacy.Accountant
+		curves = append(curves, curve{"rdp", runs[0], func(m run.Metrics) float64 {
+			if m.EpsilonRDP == nil {
+				return math.NaN()
+			}
+			return *m.EpsilonRDP
+		}})
+	}
+	all := overSteps(Figure{ID: "epsilon", Title: "ε over steps", Note: "What was spent at the steps that were evaluated, each at the δ of its run."}, curves, steps, spent)
+	if len(all) > 0 && len(runs) == 1 {
+		all[0].Table.Heading[0] = "accountant"
+	}
+	return all
+}
 
 // byAccountants is ε over the releases of the ledger by everyone who could be asked.
 func byAccountants(r *Run) Figure {
@@ -158,7 +156,7 @@ const (
 
 // FiguresOfExamination draws what the model of a run says of the test examples, where it was asked.
 func FiguresOfExamination(r *Run) []Figure {
-	if r.Examination == nil {
+	if r == nil || r.Examination == nil {
 		return nil
 	}
 	e := r.Examination
@@ -176,16 +174,24 @@ func FiguresOfExamination(r *Run) []Figure {
 func ManyClasses(e *score.Examination) bool { return len(e.Classes) > mostRows }
 
 func byClass(e *score.Examination) Figure {
-	f := Figure{ID: "classes", Title: "Test accuracy by class", Table: ClassTable(e),
-		Note: "With 95 % intervals (Wilson 1927) of a share of so many examples; they say nothing about another training."}
-	drawing := chart.Intervals{Title: f.Title, X: "test accuracy, %"}
+	f := Figure{ID: "classes", Title: "Test accuracy by class", Note: aboutClasses, Table: ClassTable(e)}
+	drawing := chart.Intervals{Title: f.Title, X: accuracy.name}
 	for _, c := range e.Classes {
-		if c.Examples > 0 {
-			drawing.Rows = append(drawing.Rows, chart.Interval{Name: c.Name, Value: 100 * c.Accuracy, Low: 100 * c.Low, High: 100 * c.High})
-		}
+		drawing.Rows = withShare(drawing.Rows, c.Name, c.Share, 0)
 	}
 	f.Drawing = drawing
 	return f
+}
+
+// aboutClasses goes with figures of the accuracy of each class.
+const aboutClasses = "With 95 % intervals (Wilson 1927) of a share of so many examples; they say nothing about another training."
+
+// withShare adds a share in percent, unless it is of no examples.
+func withShare(rows []chart.Interval, name string, s score.Share, series int) []chart.Interval {
+	if s.Examples == 0 {
+		return rows
+	}
+	return append(rows, chart.Interval{Name: name, Value: 100 * s.Accuracy, Low: 100 * s.Low, High: 100 * s.High, Series: series})
 }
 
 // ClassTable is the accuracy of each class.
@@ -216,7 +222,7 @@ func confusion(e *score.Examination) Figure {
 
 // FiguresOfDiagnostics draws private diagnostics. The figures are NOT private.
 func FiguresOfDiagnostics(r *Run) []Figure {
-	if len(r.Diagnostics) == 0 {
+	if r == nil || len(r.Diagnostics) == 0 {
 		return nil
 	}
 	clipped := Figure{ID: "clipped", Title: "Clipped fraction over steps", Private: true, Table: Table{Heading: []string{"step", "clipped, %"}}}

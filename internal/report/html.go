@@ -5,7 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"strings"
+	"runtime"
+	"slices"
 
 	"dpsgd/internal/folder"
 )
@@ -18,7 +19,7 @@ var style string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"heading": heading, "markdown": MarkdownHTML, "drawing": drawing, "lead": Lead, "summary": summaryOf, "results": Results, "statistics": Statistics,
-	"up": up, "count": count, "accountants": accountants, "argument": folder.Argument, "dict": dict,
+	"up": epsilon, "count": count, "accountants": accountants, "argument": folder.Argument, "dict": dict,
 	"style": func() template.CSS { return template.CSS(style) },
 	"add":   func(a, b int) int { return a + b },
 	"ms":    func(v float64) string { return fmt.Sprintf("%.2f", v) },
@@ -57,22 +58,15 @@ func execute(name string, s shown) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Parts are what the page is made of.
-func (s shown) Parts() []part { return s.parts() }
-
 // SamplesEach is how many pictures each group of a run may have.
 func (s shown) SamplesEach() int {
 	return min(samplesOfGroup, samplesOfReport/2/max(1, min(mostDetailed, len(s.Runs))))
 }
 
 // Platform is where the report was made.
-func (s shown) Platform() string { return platform() }
-
-// Name is an identifier in the page.
-func (p part) Name(word string) string { return p.name(word) }
-
-// Below is the level of headings within the part.
-func (p part) Below() int { return p.Level + 1 }
+func (s shown) Platform() string {
+	return runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()
+}
 
 // heading is an element h1 to h6.
 func heading(level int, id, text string) template.HTML {
@@ -85,15 +79,11 @@ func drawing(f Figure) (template.HTML, error) {
 	return template.HTML(svg), err
 }
 
-// dict hands several values to a template.
-func dict(pairs ...any) (map[string]any, error) {
+// dict hands several values to a template, each behind its name.
+func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, ok := pairs[i].(string)
-		if !ok || strings.TrimSpace(name) == "" {
-			return nil, fmt.Errorf("found %v, expected a name", pairs[i])
-		}
-		m[name] = pairs[i+1]
+	for pair := range slices.Chunk(pairs, 2) {
+		m[pair[0].(string)] = pair[1]
 	}
-	return m, nil
+	return m
 }

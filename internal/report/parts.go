@@ -34,8 +34,8 @@ func (p part) ManyClasses() Table {
 // mostDetailed is how many runs have a part of their own beside others: the page has to stay small.
 const mostDetailed = 8
 
-// parts are the pieces of the page, in their order.
-func (r *Report) parts() []part {
+// Parts are the pieces of the page, in their order.
+func (r *Report) Parts() []part {
 	if len(r.Runs)+len(r.Sweeps) == 1 {
 		p := part{Title: r.Title, Level: 1}
 		if len(r.Runs) == 1 {
@@ -58,17 +58,15 @@ func (r *Report) parts() []part {
 	return parts
 }
 
-// name is an identifier in the page.
-func (p part) name(word string) string {
+// Below is the level of headings within the part.
+func (p part) Below() int { return p.Level + 1 }
+
+// Name is an identifier in the page.
+func (p part) Name(word string) string {
 	if p.ID == "" {
 		return word
 	}
 	return p.ID + "-" + word
-}
-
-// groups are all figures of the part, by section.
-func (p part) groups() [][]Figure {
-	return [][]Figure{p.Progress(), p.Tests(), p.Diagnostics()}
 }
 
 // Progress are the figures of how it went.
@@ -83,20 +81,10 @@ func (p part) Progress() []Figure {
 }
 
 // Tests are the figures about test examples.
-func (p part) Tests() []Figure {
-	if p.Run == nil {
-		return nil
-	}
-	return FiguresOfExamination(p.Run)
-}
+func (p part) Tests() []Figure { return FiguresOfExamination(p.Run) }
 
 // Diagnostics are the figures of private diagnostics.
-func (p part) Diagnostics() []Figure {
-	if p.Run == nil {
-		return nil
-	}
-	return FiguresOfDiagnostics(p.Run)
-}
+func (p part) Diagnostics() []Figure { return FiguresOfDiagnostics(p.Run) }
 
 // SideBySideTable compares runs, one in a column.
 func (p part) SideBySideTable() Table {
@@ -177,7 +165,7 @@ func settingsOf(yaml string) (settings map[string]string, order []string) {
 func accountants(a account.Answer) string {
 	by := "by " + a.Accountant
 	if a.EpsilonRDP != nil {
-		by += "; by rdp ε = " + up(*a.EpsilonRDP)
+		by += "; by rdp ε = " + epsilon(*a.EpsilonRDP)
 	}
 	return by
 }

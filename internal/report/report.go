@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +33,7 @@ func Read(ctx context.Context, dirs []string, q Request, version string) (*Repor
 		if err := folder.Check(dir, "the folder of a run or of a sweep, such as runs/digits-1"); err != nil {
 			return nil, err
 		}
-		if IsSweep(dir) {
+		if folder.HoldsAny(dir, folder.Sweep) {
 			s, err := ReadSweep(dir, q)
 			if err != nil {
 				return nil, err
@@ -99,18 +99,13 @@ type Plot struct {
 // Plots are all figures of the report.
 func (r *Report) Plots() []Plot {
 	var plots []Plot
-	for _, part := range r.parts() {
-		for _, group := range part.groups() {
-			for _, f := range group {
-				name := f.ID
-				if part.ID != "" {
-					name = part.ID + "-" + f.ID
-				}
-				if f.Private {
-					name += ".private"
-				}
-				plots = append(plots, Plot{name, f})
+	for _, part := range r.Parts() {
+		for _, f := range slices.Concat(part.Progress(), part.Tests(), part.Diagnostics()) {
+			name := part.Name(f.ID)
+			if f.Private {
+				name += ".private"
 			}
+			plots = append(plots, Plot{name, f})
 		}
 	}
 	return plots
@@ -129,6 +124,3 @@ func (r *Report) WritePlots(dir string) (files []string, err error) {
 	}
 	return files, nil
 }
-
-// platform is where the report was made.
-func platform() string { return runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version() }

@@ -63,7 +63,7 @@ func TestReportOfARun(t *testing.T) {
 	run := examined(t, tinyrun.Options(t), "training.evaluate_every=4")
 	page := htmlOf(t, &Report{Runs: []*Run{run}})
 	for _, want := range []string{
-		"<h1 id=\"top\">Run tiny-1</h1>", "differentially private", up(run.Spent.Epsilon), "train run tiny-1.yaml", "clip_norm: 0.5",
+		"<h1 id=\"top\">Run tiny-1</h1>", "differentially private", epsilon(run.Spent.Epsilon), "train run tiny-1.yaml", "clip_norm: 0.5",
 		"ε over steps by the accountants", "Test accuracy over steps", "Test accuracy over ε", "Test accuracy by class", "Confusion matrix",
 		"test picture 1, class", run.Statement.LedgerHead, `<th scope="row">middle</th><td>30</td>`, "95 %",
 	} {

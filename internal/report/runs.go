@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 )
 
@@ -130,7 +129,9 @@ func describe(l books.Listed) Line {
 			r.Left = &left
 		}
 	}
-	r.Accuracy = accuracy(l.Dir)
+	if lines, err := run.ReadMetrics(l.Dir); err == nil && len(lines) > 0 {
+		r.Accuracy = &lines[len(lines)-1].TestAccuracy
+	}
 	if errors.Is(l.Problem, books.ErrNotPrivate) {
 		r.Status, r.Budget, r.Left, r.Data = NotPrivate, nil, nil, c.Data.Name
 		return r
@@ -161,24 +162,6 @@ func status(l books.Listed) (string, error) {
 		err = j.Close()
 	}
 	return Stopped, err
-}
-
-// accuracy is that of the last line of the metrics that can be read.
-func accuracy(dir string) *float64 {
-	content, err := os.ReadFile(filepath.Join(dir, folder.Metrics))
-	if err != nil {
-		return nil
-	}
-	lines := bytes.Split(content, []byte("\n"))
-	for i := len(lines) - 1; i >= 0; i-- {
-		var m struct {
-			Accuracy *float64 `json:"test_accuracy"`
-		}
-		if json.Unmarshal(lines[i], &m) == nil && m.Accuracy != nil {
-			return m.Accuracy
-		}
-	}
-	return nil
 }
 
 // oneLine is the first line of a problem.

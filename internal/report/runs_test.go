@@ -20,28 +20,19 @@ func TestListHasEveryRun(t *testing.T) {
 	o := tinyrun.Options(t)
 	ended := tinyrun.Train(t, o, "privacy.epsilon=30", "run.name=ended")
 	without := tinyrun.Train(t, o, "run.name=without-budget")
-	path := func(name string) string { return filepath.Join(o.RunsDir, name) }
-	broken := map[string]func() error{
-		"damaged-ledger": func() error { return cut(path("damaged-ledger"), folder.Ledger) },
-		"damaged-words": func() error {
-			return os.WriteFile(filepath.Join(path("damaged-words"), folder.Config), []byte("no: yes"), 0o600)
-		},
-		"damaged-end": func() error {
-			return os.WriteFile(filepath.Join(path("damaged-end"), folder.StatementData), []byte("{"), 0o600)
-		},
-		"gone": func() error { return os.RemoveAll(path("gone")) },
-	}
-	for name, harm := range broken {
+	path := func(parts ...string) string { return filepath.Join(o.RunsDir, filepath.Join(parts...)) }
+	for _, name := range []string{"damaged-ledger", "damaged-words", "damaged-end", "gone"} {
 		tinyrun.Train(t, o, "run.name="+name)
-		if err := harm(); err != nil {
-			t.Fatal(err)
-		}
 	}
-	stopped := tinyrun.Create(t, tiny.Parse(t, "run.name=stopped"), o)
-	stopped.Close()
-	if err := os.WriteFile(filepath.Join(o.RunsDir, "notes.txt"), nil, 0o600); err != nil {
+	ledger := strings.SplitAfter(tiny.Read(t, path("damaged-ledger", folder.Ledger)), "\n")
+	tiny.Write(t, path("damaged-ledger", folder.Ledger), strings.Join(ledger[:len(ledger)-2], "")) // without its last line
+	tiny.Write(t, path("damaged-words", folder.Config), "no: yes")
+	tiny.Write(t, path("damaged-end", folder.StatementData), "{")
+	if err := os.RemoveAll(path("gone")); err != nil {
 		t.Fatal(err)
 	}
+	tinyrun.Create(t, tiny.Parse(t, "run.name=stopped"), o).Close()
+	tiny.Write(t, path("notes.txt"), "")
 	running := tinyrun.Create(t, tiny.Parse(t, "run.name=running"), o)
 	defer running.Close()
 
@@ -81,17 +72,6 @@ func TestListHasEveryRun(t *testing.T) {
 	if len(statuses) > 0 {
 		t.Errorf("nothing is said of %v", statuses)
 	}
-}
-
-// cut takes the last line from a file.
-func cut(dir, name string) error {
-	path := filepath.Join(dir, name)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	end := strings.LastIndexByte(strings.TrimSuffix(string(content), "\n"), '\n')
-	return os.WriteFile(path, content[:end+1], 0o600)
 }
 
 // An extended run that has not gone on is stopped, and what it has left is of its new budget.

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"slices"
 
@@ -108,22 +109,17 @@ func picture(shape data.Shape, pixels []uint8) image.Image {
 		}
 		return uint8(sum / n)
 	}
+	var small draw.Image = image.NewNRGBA(image.Rect(0, 0, width, height))
 	if shape.Channels == 1 {
-		grey := image.NewGray(image.Rect(0, 0, width, height))
-		for y := range height {
-			for x := range width {
-				grey.SetGray(x, y, color.Gray{Y: at(y, x, 0)})
-			}
-		}
-		return grey
+		small = image.NewGray(small.Bounds())
 	}
-	coloured := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
-			coloured.SetNRGBA(x, y, color.NRGBA{at(y, x, 0), at(y, x, 1), at(y, x, min(2, shape.Channels-1)), 0xff})
+			last := shape.Channels - 1
+			small.Set(x, y, color.NRGBA{at(y, x, 0), at(y, x, min(1, last)), at(y, x, min(2, last)), 0xff})
 		}
 	}
-	return coloured
+	return small
 }
 
 // dataURL is a picture as a PNG within a URL.

@@ -2,21 +2,20 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"dpsgd/accountant"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/stats"
 )
 
 // pair is a line of a table of two columns.
 type pair struct{ Name, Value string }
-
-func up(epsilon float64) string { return accountant.RoundUp(epsilon, 3) }
 
 // percent is a share in percent, with the sign.
 func percent(share float64) string { return hundredthsOf(share) + " %" }
@@ -39,13 +38,13 @@ func Lead(r *Run) string {
 		return "Nothing has been released yet."
 	}
 	if r.Asks {
-		return fmt.Sprintf("%s statistics at ε = %s, δ = %g, after %s releases.", count(len(r.Statistics)), up(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
+		return fmt.Sprintf("%s statistics at ε = %s, δ = %g, after %s releases.", count(len(r.Statistics)), epsilon(r.Spent.Epsilon), r.Spent.Delta, count(r.Releases))
 	}
 	about := ""
 	if unit := setup.UnitOf(r.Config); unit != "" {
 		about = " for " + unit
 	}
-	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g%s, after %s releases.", accuracy, up(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
+	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g%s, after %s releases.", accuracy, epsilon(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
 }
 
 // summaryOf is what most people want to know of a run. All runs have the same lines.
@@ -59,12 +58,12 @@ func summaryOf(r *Run) []pair {
 	if e := r.Examination; e != nil {
 		accuracy = within(e.Matrix.Total())
 	}
-	epsilon, delta, by, unit := none, none, r.Config.Privacy.Accountant, none
+	cost, delta, by, unit := none, none, r.Config.Privacy.Accountant, none
 	if r.NotPrivate {
-		epsilon, by = "infinite: NOT PRIVATE", none
+		cost, by = "infinite: NOT PRIVATE", none
 	}
 	if r.Releases > 0 {
-		epsilon, delta, by = up(r.Spent.Epsilon), fmt.Sprint(r.Spent.Delta), r.Spent.Accountant
+		cost, delta, by = epsilon(r.Spent.Epsilon), fmt.Sprint(r.Spent.Delta), r.Spent.Accountant
 		unit = cmp.Or(setup.UnitOf(r.Config), "one training example")
 	}
 	budget, left := "none", none
@@ -92,14 +91,14 @@ func summaryOf(r *Run) []pair {
 	}
 	if r.Asks {
 		return []pair{
-			{"Status", status}, {"Data", dataOf(r)}, {"ε (rounded up)", epsilon}, {"δ", delta}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
+			{"Status", status}, {"Data", dataOf(r)}, {"ε (rounded up)", cost}, {"δ", delta}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
 			{"All runs on this data, at its end", together}, {"Releases", count(r.Releases)},
 		}
 	}
 	return []pair{
 		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
 		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
-		{"ε (rounded up)", epsilon}, {"δ", delta}, {"ε is about", unit}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
+		{"ε (rounded up)", cost}, {"δ", delta}, {"ε is about", unit}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
 		{"All runs on this data, at its end", together}, {"Who has to be trusted", trusted},
 		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", batch},
 		{"Step of the last accuracy", steps}, {"Releases", count(r.Releases)},
@@ -136,14 +135,15 @@ func count(n int) string {
 func Statistics(r *Run) Table {
 	t := Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
 	for _, s := range r.Statistics {
-		t.Rows = append(t.Rows, []string{s.Statistic, s.Column, shortened(s.Value), shortened(s.Low), shortened(s.High), s.Mechanism, up(s.Epsilon), fmt.Sprint(s.Delta)})
+		t.Rows = append(t.Rows, []string{s.Statistic, s.Column, shortened(s.Value), shortened(s.Low), shortened(s.High), s.Mechanism, epsilon(s.Epsilon), fmt.Sprint(s.Delta)})
 	}
 	return t
 }
 
 // shortened is a number or a list as it stands in a file, cut where it is long.
-func shortened(text []byte) string {
+func shortened(n stats.Numbers) string {
 	const most = 240
+	text, _ := json.Marshal(n) // numbers that were read from JSON
 	if words := strings.ReplaceAll(string(text), ",", ", "); len(words) <= most {
 		return words
 	}
@@ -171,7 +171,7 @@ func Results(s *Sweep) Table {
 		if r.TestAccuracy != nil {
 			accuracy = percent(*r.TestAccuracy)
 		}
-		line = append(line, accuracy, up(r.Epsilon), orDash(r.EpsilonRDP))
+		line = append(line, accuracy, epsilon(r.Epsilon), orDash(r.EpsilonRDP))
 		if target {
 			line = append(line, orDash(r.TargetEpsilon))
 		}
@@ -181,9 +181,9 @@ func Results(s *Sweep) Table {
 }
 
 // orDash is an ε rounded up, or a dash where there is none.
-func orDash(epsilon *float64) string {
-	if epsilon == nil {
+func orDash(value *float64) string {
+	if value == nil {
 		return "–"
 	}
-	return up(*epsilon)
+	return epsilon(*value)
 }
