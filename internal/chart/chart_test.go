@@ -50,19 +50,13 @@ func charts() map[string]Chart {
 	}
 }
 
-// write returns what the file of a chart holds.
-func write(t *testing.T, c Chart, name string) []byte {
+// write returns what the file of a figure holds.
+func write(t *testing.T, f Figure, name string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := c.Write(path); err != nil {
+	if err := f.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	return read(t, path)
-}
-
-// read is the content of a file.
-func read(t *testing.T, path string) []byte {
-	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -190,16 +184,6 @@ func TestPNG(t *testing.T) {
 			if n := pixels[rgb(l.stroke(i).Color)]; n < 5 {
 				t.Errorf("%s: found %d pixels of %s", name, n, l.Name)
 			}
-		}
-	}
-}
-
-// The same chart gives the same bytes.
-func TestWriteIsDeterministic(t *testing.T) {
-	for _, format := range Formats() {
-		c := charts()["linear"]
-		if !bytes.Equal(write(t, c, "plot"+format), write(t, c, "plot"+format)) {
-			t.Errorf("two %s differ", format)
 		}
 	}
 }

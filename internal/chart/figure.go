@@ -98,14 +98,11 @@ func inline(label string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	start := bytes.Index(content, []byte("<g"))
-	if start < 0 {
-		return nil, fmt.Errorf("cannot draw the plot: found no group in the SVG")
-	}
+	_, group, _ := bytes.Cut(content, []byte("<g")) // behind the head of a file
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" style="font:%gpx %s">`+"\n", w.Points(), h.Points(), html.EscapeString(label), textSize.Points(), families)
 	// Every text has the same font, which is a quarter of the file: it is enough to say it once.
-	b.Write(themed(fontOfText.ReplaceAll(content[start:], nil)))
+	b.Write(themed(fontOfText.ReplaceAll(append([]byte("<g"), group...), nil)))
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 

@@ -77,10 +77,9 @@ func (h Heat) draw(on draw.Canvas) {
 
 // draw fills one cell, with its number where there is room.
 func (c Cell) draw(on draw.Canvas, at, size vg.Point, share float64) {
-	background := shade(share)
-	on.SetColor(background)
+	on.SetColor(shade(share))
 	on.Fill(vg.Rectangle{Min: vg.Point{X: at.X + 0.5, Y: at.Y + 0.5}, Max: vg.Point{X: at.X + size.X - 0.5, Y: at.Y + size.Y - 0.5}}.Path())
-	on.FillText(aligned(textOn(background), text.XCenter), vg.Point{X: at.X + size.X/2, Y: at.Y + size.Y/2 + 1}, fitting(c.Text, size.X))
+	on.FillText(aligned(textOn(share), text.XCenter), vg.Point{X: at.X + size.X/2, Y: at.Y + size.Y/2 + 1}, fitting(c.Text, size.X))
 }
 
 // fitting is a text where it has room, and nothing where it has none.
@@ -125,30 +124,14 @@ func shade(share float64) color.NRGBA {
 	return color.NRGBA{mix(pale.R, deep.R), mix(pale.G, deep.G), mix(pale.B, deep.B), 0xff}
 }
 
-// textOn is the colour of text that is read best on another: the one whose contrast is larger.
-func textOn(background color.NRGBA) color.NRGBA {
-	if contrast(onPale, background) >= contrast(onDeep, background) {
+// textOn is the colour of text that is read best on a shade: the one whose contrast is larger, by the Web
+// Content Accessibility Guidelines 2.1.
+func textOn(share float64) color.NRGBA {
+	const bothAlike = 0.6511
+	if share < bothAlike {
 		return onPale
 	}
 	return onDeep
-}
-
-// contrast is the ratio of two colours by the Web Content Accessibility Guidelines 2.1.
-func contrast(a, b color.NRGBA) float64 {
-	x, y := luminance(a), luminance(b)
-	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
-}
-
-// luminance is the relative luminance of the same guidelines.
-func luminance(c color.NRGBA) float64 {
-	linear := func(v uint8) float64 {
-		s := float64(v) / 255
-		if s <= 0.03928 {
-			return s / 12.92
-		}
-		return math.Pow((s+0.055)/1.055, 2.4)
-	}
-	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
 }
 
 // aligned is text in a colour, around or left of a place.
