@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,12 +15,16 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/mpi"
+	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/ordinary"
 	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 )
@@ -27,7 +32,8 @@ import (
 // carried is a run of some kind.
 type carried struct {
 	*run.Run
-	fit func(context.Context) (run.Status, error)
+	fit     func(context.Context) (run.Status, error)
+	answers bool // and neither a model nor metrics
 }
 
 // watching calls a function after each step.
@@ -47,7 +53,11 @@ func (watchingPlain) Finished(ordinary.Result)    {}
 
 // noisy and plain start a run of a configuration, or go on with the one in dir.
 func noisy(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
-	options := train.Options{RunsDir: o.RunsDir, Source: o.Given, Waits: o.Waits, Watcher: watching{stepped}}
+	return noisyBy(nil, dir, c, o, stepped)
+}
+
+func noisyBy(ranks mpi.Group, dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
+	options := train.Options{Group: ranks, RunsDir: o.RunsDir, Source: o.Given, Waits: o.Waits, Watcher: watching{stepped}}
 	start := func() (*train.Run, error) { return train.Create(c, options) }
 	if dir != "" {
 		start = func() (*train.Run, error) { return train.Open(dir, options) }
@@ -59,7 +69,7 @@ func noisy(dir string, c *configs.Config, o run.Options, stepped func()) (carrie
 	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
 		result, err := r.Fit(ctx)
 		return result.Status, err
-	}}, nil
+	}, false}, nil
 }
 
 func plain(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
@@ -75,7 +85,7 @@ func plain(dir string, c *configs.Config, o run.Options, stepped func()) (carrie
 	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
 		result, err := r.Fit(ctx)
 		return result.Status, err
-	}}, nil
+	}, false}, nil
 }
 
 // teachers is a run of teachers, whose steps are teachers and questions: a student who is stopped learns
@@ -97,25 +107,110 @@ func teachers(dir string, c *configs.Config, o run.Options, stepped func()) (car
 	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
 		err := r.CarryOut(ctx)
 		return r.Result.Status, err
-	}}, nil
+	}, false}, nil
 }
+
+// persons is noisy on a table of 60 persons with five records each.
+func persons(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
+	visits := filepath.Join(filepath.Dir(o.RunsDir), "visits")
+	table := "age,ill,who\n"
+	for i := range tiny.Examples {
+		table += fmt.Sprintf("%d,%d,person %d\n", 30+20*(i%2), i%2, i/5)
+	}
+	err := os.MkdirAll(visits, folder.Perm)
+	for _, part := range []string{"train.csv", "test.csv"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(visits, part), []byte(table), folder.FilePerm))
+	}
+	if err != nil {
+		return carried{}, err
+	}
+	c.Data.Spec = data.Spec{Table: visits, Columns: []string{"age"}, Label: "ill", Group: "who", Classes: []string{"0", "1"}}
+	c.Privacy.Unit = configs.UnitPerson
+	c.Data.Mean, c.Data.Std = []float64{40}, []float64{10}
+	o.Given = nil
+	return noisy(dir, c, o, stepped)
+}
+
+// several is noisy by 3 ranks, then by 2, by 1, and again: another number whenever the run goes on.
+func several() beginning {
+	begun := 0
+	return func(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
+		members := mpitest.Local(3 - begun%3)
+		begun++
+		for _, g := range members[1:] {
+			go train.Follow(train.Options{Group: g, Source: o.Given, RunsDir: o.RunsDir})
+		}
+		r, err := noisyBy(members[0], dir, c, o, stepped)
+		if err != nil {
+			members[0].Abort(1)
+		}
+		return r, err
+	}
+}
+
+// answers is a run of statistics, a step for each.
+func answers(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
+	told, known := 0, 0
+	options := stats.Options{Options: o, Answered: func(stats.Result) {
+		if told++; told > known { // what earlier processes answered is told first
+			stepped()
+		}
+	}}
+	start := func() (*stats.Run, error) { return stats.Open(dir, options) }
+	if dir == "" {
+		f, err := configs.ParseStatistics("tiny.yaml", []byte(fourStatistics), nil)
+		if err != nil {
+			return carried{}, err
+		}
+		f.Config.Performance, options.Name = c.Performance, c.Run.Name
+		start = func() (*stats.Run, error) { return stats.Create(f, options) }
+	}
+	r, err := start()
+	if err != nil {
+		return carried{}, err
+	}
+	known = r.Step
+	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
+		err := r.CarryOut(ctx)
+		return r.Status, err
+	}, true}, nil
+}
+
+const fourStatistics = `
+data: {folder: stripes, classes: [top, middle, bottom], size: 6, channels: 1}
+privacy: {epsilon: 1, delta: 1e-6}
+statistics:
+- {statistic: mean, column: brightness}
+- {statistic: variance, column: brightness}
+- {statistic: histogram, column: label}
+- {statistic: count, column: brightness, range: [0.5, 1]}
+`
+
+// beginning starts a run of a configuration, or goes on with the one in dir.
+type beginning func(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error)
 
 // kind is a job that the contract is held by.
 type kind struct {
 	name  string
-	begin func(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error)
+	begin func() beginning
 	set   []string
-	own   bool // steps are in files of their own: there are no checkpoints
+	own   bool   // steps are in files of their own: there are no checkpoints
+	plan  string // a key of the configuration that is kept, which the run may not go on without
 }
 
+func always(b beginning) func() beginning { return func() beginning { return b } }
+
 var kinds = []kind{
-	{"noisy gradients", noisy, nil, false},
-	{"clients", noisy, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, false},
-	{"baseline", plain, []string{"privacy.none=true"}, false},
-	{"private labels", plain, []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated"}, false},
-	{"private labels in two stages", plain, []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "privacy.label_stages=2"}, false},
-	{"teachers", teachers, []string{"privacy.noise_multiplier=calibrated", "privacy.epsilon=20", "privacy.delta=1e-3", "pate.teachers=10", "pate.pool=60", "pate.queries=10",
-		"pate.noise=2", "pate.threshold=5", "pate.threshold_noise=3", "training.batch_size=15"}, true},
+	{"noisy gradients", always(noisy), nil, false, "learning_rate: "},
+	{"several ranks", several, nil, false, "learning_rate: "},
+	{"persons", always(persons), []string{"training.batch_size=20", "privacy.delta=1e-3"}, false, "learning_rate: "},
+	{"clients", always(noisy), []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, false, "learning_rate: "},
+	{"baseline", always(plain), []string{"privacy.none=true"}, false, "learning_rate: "},
+	{"private labels", always(plain), []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated"}, false, "learning_rate: "},
+	{"private labels in two stages", always(plain), []string{"privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "privacy.label_stages=2"}, false, "learning_rate: "},
+	{"teachers", always(teachers), []string{"privacy.noise_multiplier=calibrated", "privacy.epsilon=20", "privacy.delta=1e-3", "pate.teachers=10", "pate.pool=60", "pate.queries=10",
+		"pate.noise=2", "pate.threshold=5", "pate.threshold_noise=3", "training.batch_size=15"}, true, "learning_rate: "},
+	{"statistics", always(answers), nil, true, "epsilon: "},
 }
 
 // withCheckpoints are the kinds whose steps are in checkpoints.
@@ -123,19 +218,23 @@ func withCheckpoints() []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.own })
 }
 
-// each holds a contract by some kinds: start begins a run, or goes on with that in dir.
-func each(t *testing.T, kinds []kind, contract func(t *testing.T, o run.Options, start func(dir string, stepped func(), set ...string) (carried, error))) {
+// starting begins a run of a kind, or goes on with that in dir.
+type starting func(dir string, stepped func(), set ...string) (carried, error)
+
+// each holds a contract by some kinds.
+func each(t *testing.T, kinds []kind, contract func(t *testing.T, k kind, o run.Options, start starting)) {
 	t.Helper()
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			o := run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}}
-			contract(t, o, func(dir string, stepped func(), set ...string) (carried, error) {
+			begin := kind.begin()
+			contract(t, kind, o, func(dir string, stepped func(), set ...string) (carried, error) {
 				o.Waits = waits
 				cadence := []string{"run.checkpoint_every=1", "training.evaluate_every=1"}
 				if kind.own {
 					cadence = nil
 				}
-				return kind.begin(dir, tiny.Parse(t, slices.Concat(kind.set, cadence, []string{"training.steps=4", "run.name=a"}, set)...), o, stepped)
+				return begin(dir, tiny.Parse(t, slices.Concat(kind.set, cadence, []string{"training.steps=4", "run.name=a"}, set)...), o, stepped)
 			})
 		})
 	}
@@ -156,10 +255,17 @@ func finish(t *testing.T, r carried, err error) {
 	if status, err := r.fit(t.Context()); err != nil || status != run.Done {
 		t.Fatalf("found %q (%v), expected a run that is done", status, err)
 	}
-	for _, name := range []string{folder.Model, folder.Statement, folder.StatementData, folder.MetricsEvents} {
+	left := []string{folder.Statement, folder.StatementData}
+	if !r.answers {
+		left = append(left, folder.Model, folder.MetricsEvents)
+	}
+	for _, name := range left {
 		if !folder.HoldsAny(r.Dir, name) {
 			t.Errorf("found no %s", name)
 		}
+	}
+	if r.answers {
+		return
 	}
 	metrics, err := run.ReadMetrics(r.Dir)
 	table := strings.Count(tiny.Read(t, r.Path(folder.MetricsTable)), "\n")
@@ -170,7 +276,7 @@ func finish(t *testing.T, r carried, err error) {
 
 // A run that is stopped after any of its steps goes on to its end.
 func TestGoesOnAfterEveryStep(t *testing.T) {
-	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, k kind, o run.Options, start starting) {
 		dir := ""
 		for parts := 1; ; parts++ {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -200,7 +306,7 @@ func TestGoesOnAfterEveryStep(t *testing.T) {
 func TestGoesOnFromEveryCheckpoint(t *testing.T) {
 	save := run.SaveState
 	defer func() { run.SaveState = save }()
-	each(t, withCheckpoints(), func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, withCheckpoints(), func(t *testing.T, k kind, o run.Options, start starting) {
 		var killed []string
 		run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
 			path, err := save(dir, s)
@@ -239,7 +345,7 @@ func fullDisk(t *testing.T, below string, pause time.Duration) (empty func()) {
 // A disk that stays full ends a run with an error; what was trained is elsewhere, readable by its owner
 // alone, and moved back the run goes on from there.
 func TestFullDiskLosesNothing(t *testing.T) {
-	each(t, withCheckpoints(), func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, withCheckpoints(), func(t *testing.T, k kind, o run.Options, start starting) {
 		elsewhere := t.TempDir()
 		t.Setenv("TMPDIR", elsewhere)
 		r, err := start("", nothing)
@@ -275,7 +381,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 
 // Whoever stops a run that waits for a disk does not wait any longer.
 func TestStopEndsWaiting(t *testing.T) {
-	each(t, withCheckpoints(), func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, withCheckpoints(), func(t *testing.T, k kind, o run.Options, start starting) {
 		t.Setenv("TMPDIR", t.TempDir())
 		ctx, cancel := context.WithCancel(t.Context())
 		waits = func(string) { cancel() }
@@ -294,7 +400,7 @@ func TestStopEndsWaiting(t *testing.T) {
 
 // What the machine has too little memory for is refused before there is a folder.
 func TestMemoryIsRefused(t *testing.T) {
-	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, k kind, o run.Options, start starting) {
 		if _, err := start("", nothing, "performance.max_memory=1 MiB"); !errors.Is(err, setup.ErrTooLarge) || folder.HoldsAny(o.RunsDir) {
 			t.Errorf("found %v, expected too little memory and no folder", err)
 		}
@@ -302,7 +408,7 @@ func TestMemoryIsRefused(t *testing.T) {
 }
 
 // stopped is a new run that was stopped after its first step. It has its folder until it is closed.
-func stopped(t *testing.T, start func(dir string, stepped func(), set ...string) (carried, error)) carried {
+func stopped(t *testing.T, start starting) carried {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := start("", cancel)
@@ -318,14 +424,14 @@ func stopped(t *testing.T, start func(dir string, stepped func(), set ...string)
 // A run whose configuration was changed under it is refused, and so is a second process at work. Nothing
 // is written.
 func TestChangedPlanIsRefused(t *testing.T) {
-	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, k kind, o run.Options, start starting) {
 		r := stopped(t, start)
 		if _, err := start(r.Dir, nothing); !errors.Is(err, checkpoints.ErrLocked) {
 			t.Errorf("found %v, expected that another process has the folder", err)
 		}
 		r.Close()
 		path := r.Path(folder.Config)
-		changed := strings.Replace(tiny.Read(t, path), "learning_rate: ", "learning_rate: 1", 1)
+		changed := strings.Replace(tiny.Read(t, path), k.plan, k.plan+"1", 1)
 		if err := os.WriteFile(path, []byte(changed), folder.FilePerm); err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +448,7 @@ func TestChangedPlanIsRefused(t *testing.T) {
 // A folder in which a file of the run is a directory, or is another file too, is refused before
 // anything is written: what the run appends there would go into the other one.
 func TestForeignFilesAreRefused(t *testing.T) {
-	each(t, kinds, func(t *testing.T, o run.Options, start func(string, func(), ...string) (carried, error)) {
+	each(t, kinds, func(t *testing.T, k kind, o run.Options, start starting) {
 		r := stopped(t, start)
 		r.Close()
 		for name, put := range map[string]func(path string) error{
