@@ -53,9 +53,6 @@ func (a *array) checkLabels() error {
 	return nil
 }
 
-// count implements rows.
-func (a *array) count() (int, error) { return a.shape[0], nil }
-
 // read implements rows: labels are in an array of their own.
 func (a *array) read(take func(vectors []float32, labels []uint8) error) error {
 	n, width := a.shape[0], a.shape[1]

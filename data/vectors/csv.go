@@ -59,9 +59,6 @@ func columns(n int) string {
 	return strconv.Itoa(n) + " columns"
 }
 
-// count implements rows: it reads the file.
-func (r *csvRows) count() (int, error) { return r.Each(func([]string) error { return nil }) }
-
 // read implements rows.
 func (r *csvRows) read(take func(vectors []float32, labels []uint8) error) error {
 	size := rowsAtOnce(r.declared.Width) * r.declared.Width

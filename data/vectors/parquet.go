@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,11 +17,14 @@ import (
 // parquetRows are the vectors of a Parquet file: a column of numbers for each dimension, or one
 // column with a list of them.
 type parquetRows struct {
+	file     *parquet.File
 	name     string // of the file
 	declared Declared
-	rows     int
-	vector   []*parquetColumn
-	label    *parquetColumn // nil where labels stand elsewhere
+	columns  []*parquetColumn // all of the file
+
+	row     int       // the next one
+	vectors []float32 // of the rows that were read last
+	labels  []uint8
 }
 
 // openParquet finds the columns. All but the one with the labels are the vector.
@@ -43,13 +45,13 @@ func (p *Part) openParquet(f *os.File) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := rows.checkRows(file.NumRows(), size); err != nil {
+	if err := rows.checkRows(size); err != nil {
 		return err
 	}
 	if err := checkPages(f, size, file.Metadata()); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	p.rows, p.known = rows, rows.rows
+	p.rows, p.known = rows, int(file.NumRows())
 	return p.checkNumbers(p.known)
 }
 
@@ -81,29 +83,34 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 	if err != nil {
 		return nil, err
 	}
-	rows, leaves := &parquetRows{name: name, declared: p.declared}, leavesOf(file)
+	r, leaves := &parquetRows{file: file, name: name, declared: p.declared}, leavesOf(file)
 	for i, c := range top {
 		column, err := newParquetColumn(name, c)
 		if err == nil && i == label {
-			rows.label, err = column, column.setLabels(p.declared)
+			err = column.setLabels(p.declared)
 		} else if err == nil {
-			rows.vector, err = append(rows.vector, column), column.setNumbers(leaves)
+			err = column.setNumbers(leaves)
 		}
 		if err != nil {
 			return nil, err
 		}
+		r.columns = append(r.columns, column)
 	}
-	return rows, rows.checkWidth()
+	return r, r.checkWidth()
 }
 
 // checkWidth makes sure that the columns are one list, or as many numbers as are declared.
 func (r *parquetRows) checkWidth() error {
-	lists := slices.IndexFunc(r.vector, func(c *parquetColumn) bool { return c.list })
+	numbers := len(r.columns)
+	if slices.ContainsFunc(r.columns, func(c *parquetColumn) bool { return c.class != nil }) {
+		numbers--
+	}
+	list := slices.IndexFunc(r.columns, func(c *parquetColumn) bool { return c.list })
 	switch {
-	case lists >= 0 && len(r.vector) > 1:
-		return fmt.Errorf("%s holds %s beside the labels, among them the lists of column %q, expected the lists alone or numbers alone", r.name, columns(len(r.vector)), r.vector[lists].name)
-	case lists < 0 && len(r.vector) != r.declared.Width:
-		return fmt.Errorf("%s holds %s beside the labels, expected the declared %d, or one of lists", r.name, columns(len(r.vector)), r.declared.Width)
+	case list >= 0 && numbers > 1:
+		return fmt.Errorf("%s holds %s beside the labels, among them the lists of column %q, expected the lists alone or numbers alone", r.name, columns(numbers), r.columns[list].name)
+	case list < 0 && numbers != r.declared.Width:
+		return fmt.Errorf("%s holds %s beside the labels, expected the declared %d, or one of lists", r.name, columns(numbers), r.declared.Width)
 	}
 	return nil
 }
@@ -113,93 +120,97 @@ func (r *parquetRows) checkWidth() error {
 const expansion = 1024
 
 // checkRows makes sure that there are vectors, and not many more than the file has room for.
-func (r *parquetRows) checkRows(rows, size int64) error {
-	switch {
+func (r *parquetRows) checkRows(size int64) error {
+	switch rows := r.file.NumRows(); {
 	case rows < 1:
 		return fmt.Errorf("%s holds no vector, expected at least one", r.name)
 	case rows > expansion*size/int64(r.declared.Width):
 		return fmt.Errorf("%s claims %d vectors of %d numbers, expected at most %d numbers for each of its %d bytes", r.name, rows, r.declared.Width, expansion, size)
 	}
-	r.rows = int(rows)
 	return nil
 }
-
-// count implements rows.
-func (r *parquetRows) count() (int, error) { return r.rows, nil }
 
 // read implements rows.
 func (r *parquetRows) read(take func(vectors []float32, labels []uint8) error) (err error) {
 	defer recovered(r.name, &err)
-	defer r.close()
-	width, atOnce := r.declared.Width, rowsAtOnce(r.declared.Width)
-	x := make([]float32, min(atOnce, r.rows)*width)
-	var labels []uint8
-	for first := 0; first < r.rows; first += atOnce {
-		n := min(atOnce, r.rows-first)
-		for j, c := range r.vector {
-			if err := r.readColumn(x[j:n*width], c, n); err != nil {
-				return err
-			}
-		}
-		labels = labels[:0]
-		for range n {
-			if r.label == nil {
-				break
-			}
-			label, err := r.label.nextLabel()
-			if err != nil {
-				return err
-			}
-			labels = append(labels, label)
-		}
-		if err := take(x[:n*width], labels); err != nil {
+	for _, group := range r.file.RowGroups() {
+		if err := r.readGroup(group, take); err != nil {
 			return err
 		}
 	}
-	return r.checkEnds()
-}
-
-// readColumn reads n rows of a column to dst, which begins where the column does: one number in
-// each vector, or all of it.
-func (r *parquetRows) readColumn(dst []float32, c *parquetColumn, n int) (err error) {
-	for i := range n {
-		at := i * r.declared.Width
-		if c.list {
-			err = c.nextList(dst[at : at+r.declared.Width])
-		} else {
-			dst[at], err = c.nextNumber()
-		}
-		if err != nil {
-			return err
-		}
+	if int64(r.row) != r.file.NumRows() {
+		return fmt.Errorf("%s holds %d rows, expected the %d that it declares", r.name, r.row, r.file.NumRows())
 	}
 	return nil
 }
 
-// all are the columns that are read.
-func (r *parquetRows) all() []*parquetColumn {
-	if r.label == nil {
-		return r.vector
-	}
-	return append(slices.Clone(r.vector), r.label)
-}
-
-// checkEnds makes sure that no column goes on.
-func (r *parquetRows) checkEnds() error {
-	for _, c := range r.all() {
-		if _, err := c.peek(); err == nil {
-			return fmt.Errorf("%s: column %q goes on after row %d, expected its end", r.name, c.name, c.row-1)
-		} else if err != io.EOF {
+func (r *parquetRows) readGroup(group parquet.RowGroup, take func(vectors []float32, labels []uint8) error) error {
+	rows := group.Rows()
+	defer rows.Close()
+	for buffer := make([]parquet.Row, min(rowsAtOnce(r.declared.Width), 1<<10)); ; {
+		n, ended := rows.ReadRows(buffer)
+		if ended != nil && ended != io.EOF {
+			return damaged(r.name, ended)
+		}
+		r.vectors, r.labels = r.vectors[:0], r.labels[:0]
+		for _, row := range buffer[:n] {
+			if err := r.add(row); err != nil {
+				return err
+			}
+		}
+		if err := take(r.vectors, r.labels); err != nil || ended != nil {
 			return err
 		}
 	}
+}
+
+// add appends the numbers and the label of a row, whose values stand column by column.
+func (r *parquetRows) add(row parquet.Row) error {
+	for i, c := range r.columns {
+		n := 0
+		for n < len(row) && row[n].Column() == i {
+			n++
+		}
+		if n == 0 {
+			return c.wrong("ends after %d rows", "as many as the file declares", r.row)
+		}
+		if err := r.addColumn(c, row[:n]); err != nil {
+			return err
+		}
+		row = row[n:]
+	}
+	r.row++
 	return nil
 }
 
-func (r *parquetRows) close() {
-	for _, c := range r.all() {
-		c.close()
+// addColumn appends what a column holds in the next row.
+func (r *parquetRows) addColumn(c *parquetColumn, values []parquet.Value) error {
+	wrong := func(found, expected string) error {
+		return fmt.Errorf("%s: row %d, column %q: found %s, expected %s", r.name, r.row, c.name, found, expected)
 	}
+	switch null := slices.ContainsFunc(values, parquet.Value.IsNull); {
+	case null && c.list:
+		return wrong("no list, an empty one or one that lacks a number", "all of them")
+	case null:
+		return wrong("no value", "all of them")
+	case c.list && len(values) != r.declared.Width:
+		return wrong(fmt.Sprintf("a list of %d numbers", len(values)), fmt.Sprintf("the declared %d", r.declared.Width))
+	case c.class != nil:
+		label, known := c.class(values[0])
+		if !known {
+			return wrong("a label that has no class", c.expect)
+		}
+		r.labels = append(r.labels, label)
+		return nil
+	}
+	for _, v := range values {
+		x := c.number(v)
+		if !(math.Abs(float64(x)) <= math.MaxFloat32) {
+			return wrong("a number that is not finite as a 32-bit one", "a finite number")
+		}
+		r.vectors = append(r.vectors, x)
+	}
+	return nil
 }
 
 // parquetColumn is one column of a file, from its first row to its last.
@@ -211,13 +222,6 @@ type parquetColumn struct {
 	number func(parquet.Value) float32       // of a column of numbers
 	class  func(parquet.Value) (uint8, bool) // of a column of labels
 	expect string                            // what labels look like, for messages
-
-	row    int // the next one
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	rest   []parquet.Value // of buffer, not taken yet
-	buffer [64]parquet.Value
 }
 
 // newParquetColumn looks at the structure of a column: a value for each row, or a list.
@@ -238,11 +242,6 @@ func newParquetColumn(file string, c *parquet.Column) (*parquetColumn, error) {
 // wrong describes a mistake of the whole column.
 func (c *parquetColumn) wrong(found, expected string, a ...any) error {
 	return fmt.Errorf("%s: column %q "+found+", expected "+expected, append([]any{c.file, c.name}, a...)...)
-}
-
-// wrongRow describes a mistake in the next row.
-func (c *parquetColumn) wrongRow(found, expected string) error {
-	return fmt.Errorf("%s: row %d, column %q: found %s, expected %s", c.file, c.row, c.name, found, expected)
 }
 
 // setNumbers makes sure that the column holds numbers.
@@ -342,136 +341,4 @@ func isText(t parquet.Type) bool {
 		}
 	}
 	return t.Kind() == parquet.ByteArray
-}
-
-// nextNumber reads the number of the next row.
-func (c *parquetColumn) nextNumber() (float32, error) {
-	v, err := c.next()
-	if err != nil {
-		return 0, err
-	}
-	x, err := c.finite(v)
-	c.row++
-	return x, err
-}
-
-// finite is the number of a value of the next row.
-func (c *parquetColumn) finite(v parquet.Value) (float32, error) {
-	x := c.number(v)
-	if !(math.Abs(float64(x)) <= math.MaxFloat32) {
-		return 0, c.wrongRow("a number that is not finite as a 32-bit one", "a finite number")
-	}
-	return x, nil
-}
-
-// nextList reads the list of the next row, which is as long as dst.
-func (c *parquetColumn) nextList(dst []float32) error {
-	n := 0
-	for {
-		v, err := c.peek()
-		if err != nil && (err != io.EOF || n == 0) {
-			return c.ended(err)
-		}
-		if err == io.EOF || n > 0 && v.RepetitionLevel() == 0 {
-			break
-		}
-		if v, err = c.next(); err != nil {
-			return err
-		}
-		if n < len(dst) {
-			if dst[n], err = c.finite(v); err != nil {
-				return err
-			}
-		}
-		n++
-	}
-	if n != len(dst) {
-		return c.wrongRow(fmt.Sprintf("a list of %d numbers", n), fmt.Sprintf("the declared %d", len(dst)))
-	}
-	c.row++
-	return nil
-}
-
-// nextLabel reads the class of the next row.
-func (c *parquetColumn) nextLabel() (uint8, error) {
-	v, err := c.next()
-	if err != nil {
-		return 0, err
-	}
-	label, known := c.class(v)
-	if !known {
-		return 0, c.wrongRow("a label that has no class", c.expect)
-	}
-	c.row++
-	return label, nil
-}
-
-// next takes the next value, which is none of the missing ones.
-func (c *parquetColumn) next() (parquet.Value, error) {
-	v, err := c.peek()
-	if err != nil {
-		return v, c.ended(err)
-	}
-	if v.IsNull() {
-		what := "no value"
-		if c.list {
-			what = "no list, an empty one or one that lacks a number"
-		}
-		return v, c.wrongRow(what, "all of them")
-	}
-	c.rest = c.rest[1:]
-	return v, nil
-}
-
-// ended is the error of a column that ends before the last row, or cannot be read.
-func (c *parquetColumn) ended(err error) error {
-	if err == io.EOF {
-		return c.wrong("ends after %d rows", "as many as the file declares", c.row)
-	}
-	return err
-}
-
-// peek returns the next value without taking it, or io.EOF. It is valid until the next call.
-func (c *parquetColumn) peek() (parquet.Value, error) {
-	for len(c.rest) == 0 {
-		if c.values == nil {
-			if err := c.nextPage(); err != nil {
-				return parquet.Value{}, err
-			}
-		}
-		n, err := c.values.ReadValues(c.buffer[:])
-		if err != nil && !errors.Is(err, io.EOF) {
-			return parquet.Value{}, damaged(c.file, err)
-		}
-		if c.rest = c.buffer[:n]; n == 0 {
-			c.values = nil
-		}
-	}
-	return c.rest[0], nil
-}
-
-func (c *parquetColumn) nextPage() error {
-	if c.pages == nil {
-		c.pages = c.leaf.Pages()
-	}
-	parquet.Release(c.page)
-	c.page = nil
-	page, err := c.pages.ReadPage()
-	if err == io.EOF {
-		return io.EOF
-	}
-	if err != nil {
-		return damaged(c.file, err)
-	}
-	c.page, c.values = page, page.Values()
-	return nil
-}
-
-func (c *parquetColumn) close() {
-	if c.page != nil {
-		parquet.Release(c.page)
-	}
-	if c.pages != nil {
-		c.pages.Close()
-	}
 }

@@ -29,8 +29,6 @@ type Part struct {
 
 // rows are the vectors of a file.
 type rows interface {
-	// count returns how many there are.
-	count() (int, error)
 	// read calls take with all of them, some at a time, which are valid until the next call, and
 	// with the class of each, or none where labels stand elsewhere. It may be called once.
 	read(take func(vectors []float32, labels []uint8) error) error
