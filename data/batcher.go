@@ -23,8 +23,8 @@ func (n Normalisation) Identity() bool {
 // Batcher turns examples, chosen by index, into the float32 input of a network.
 // It is safe for concurrent use.
 type Batcher struct {
-	set      Set
-	examples filler
+	set  Set
+	fill filler
 }
 
 // NewBatcher prepares the examples of s for normalisation n. It fails with [ErrInvalid] when n does
@@ -50,7 +50,7 @@ func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 			return nil, fmt.Errorf("data: %w: standard deviation of %s %d is %v, expected a positive, finite number", ErrInvalid, kind, c, std)
 		}
 	}
-	return &Batcher{set: s, examples: s.normalised(n)}, nil
+	return &Batcher{set: s, fill: s.normalised(n)}, nil
 }
 
 // MaxNormalisation bounds the constants of a [Normalisation]: a mean lies between
@@ -85,7 +85,7 @@ func (b *Batcher) Fill(x []float32, labels []int32, indices []int) error {
 	}
 	for row, i := range indices {
 		labels[row] = int32(b.set.Label(i))
-		if b.examples.fill(x[row*size:(row+1)*size], i) != nil {
+		if b.fill(x[row*size:(row+1)*size], i) != nil {
 			return errUnread
 		}
 	}

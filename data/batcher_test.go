@@ -18,10 +18,7 @@ func coloured(t *testing.T) *Images {
 
 func TestFillNormalisesEachChannel(t *testing.T) {
 	n := Normalisation{Mean: []float64{0, 0.5, 0.2}, Std: []float64{1, 0.5, 0.1}}
-	b, err := NewBatcher(coloured(t), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(coloured(t), n))
 	x, labels := make([]float32, 12), make([]int32, 2)
 	b.Fill(x, labels, []int{1, 0})
 	// (p/255 − mean) / std, written out.
@@ -41,15 +38,9 @@ func TestFillOfGreyAgreesWithTheFormula(t *testing.T) {
 	for i := range pixels {
 		pixels[i] = uint8(i)
 	}
-	m, err := NewImages(Shape{16, 16, 1}, []string{"a"}, []uint8{0}, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewImages(Shape{16, 16, 1}, []string{"a"}, []uint8{0}, pixels))
 	const mean, std = 0.1307, 0.3081
-	b, err := NewBatcher(m, Normalisation{[]float64{mean}, []float64{std}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(m, Normalisation{[]float64{mean}, []float64{std}}))
 	x := make([]float32, 256)
 	b.Fill(x, make([]int32, 1), []int{0})
 	for p := range x {
@@ -60,10 +51,7 @@ func TestFillOfGreyAgreesWithTheFormula(t *testing.T) {
 }
 
 func TestFillLeavesPaddingAlone(t *testing.T) {
-	b, err := NewBatcher(coloured(t), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(coloured(t), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}}))
 	x, labels := make([]float32, 18), []int32{-7, -7, -7}
 	for i := range x {
 		x[i] = -7
@@ -81,10 +69,7 @@ func TestFillLeavesPaddingAlone(t *testing.T) {
 }
 
 func TestFillAllocatesNothing(t *testing.T) {
-	b, err := NewBatcher(coloured(t), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(coloured(t), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}}))
 	x, labels, indices := make([]float32, 12), make([]int32, 2), []int{1, 0}
 	if n := testing.AllocsPerRun(100, func() { b.Fill(x, labels, indices) }); n != 0 {
 		t.Errorf("%v allocations for each call", n)
@@ -92,10 +77,7 @@ func TestFillAllocatesNothing(t *testing.T) {
 }
 
 func TestFillPanicsWhenTheBatchDoesNotFit(t *testing.T) {
-	b, err := NewBatcher(coloured(t), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(coloured(t), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}}))
 	for name, call := range map[string]func(){
 		"values":  func() { b.Fill(make([]float32, 11), make([]int32, 2), []int{0, 1}) },
 		"labels":  func() { b.Fill(make([]float32, 12), make([]int32, 1), []int{0, 1}) },
@@ -133,14 +115,8 @@ func TestNormalisationIsChecked(t *testing.T) {
 
 func BenchmarkFill(b *testing.B) {
 	const n = 256
-	m, err := NewImages(Shape{28, 28, 1}, []string{"a"}, make([]uint8, n), make([]uint8, n*784))
-	if err != nil {
-		b.Fatal(err)
-	}
-	batcher, err := NewBatcher(m, Normalisation{[]float64{0.5}, []float64{0.5}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := must(NewImages(Shape{28, 28, 1}, []string{"a"}, make([]uint8, n), make([]uint8, n*784)))
+	batcher := must(NewBatcher(m, Normalisation{[]float64{0.5}, []float64{0.5}}))
 	x, labels, indices := make([]float32, n*784), make([]int32, n), make([]int, n)
 	b.SetBytes(n * 784)
 	for b.Loop() {

@@ -22,10 +22,7 @@ func recipe(clients int, split string, alpha float64, seed uint64) ClientSplit {
 
 func spread(t *testing.T, r ClientSplit, n labels) [][]int {
 	t.Helper()
-	s, err := r.Spread(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(r.Spread(n))
 	return s
 }
 

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"dpsgd/data/pictures"
-	"dpsgd/internal/spelling"
 )
 
 // Dataset declares a data set that has a name: all that the program says about it
@@ -134,43 +132,4 @@ func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 		}
 	}
 	return s, nil
-}
-
-// fileNames lists the files that are downloaded.
-func (d *Dataset) fileNames() []string {
-	var names []string
-	for _, f := range d.Files {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-// fetch downloads what is not there yet.
-func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) error {
-	if _, err := d.load(dir, 0); err == nil {
-		return nil
-	}
-	root, err := openTarget(filepath.Join(dir, d.Name))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	downloads := newDownloader(root, d.Mirrors, opts)
-	if d.Unpack != nil {
-		downloads.Check = func(part string) error { return d.Unpack(d, filepath.Join(root.Name(), part), root) }
-	}
-	for _, f := range d.Files {
-		if downloads.Here(f) {
-			continue
-		}
-		if err := downloads.Fetch(ctx, f); err != nil {
-			if ctx.Err() == nil {
-				err = fmt.Errorf("%w; without a network, get %s elsewhere, put what you have into %s, and give the same command again: it verifies them",
-					err, strings.Join(d.fileNames(), ", "), spelling.Argument(root.Name()))
-			}
-			return err
-		}
-	}
-	_, err = d.load(dir, 0)
-	return err
 }

@@ -40,8 +40,9 @@ func TestEveryDatasetIsDeclaredWhole(t *testing.T) {
 				}
 			}
 			if len(d.Files) > 0 {
-				_, err := Load(Spec{Name: d.Name, Dir: t.TempDir()})
-				wantError(t, err, ErrMissing, d.Name, "`train data fetch "+d.Name+" --data-dir ")
+				dir := t.TempDir()
+				_, err := Load(Spec{Name: d.Name, Dir: dir})
+				wantError(t, err, ErrMissing, d.Name+" is not at "+filepath.Join(dir, d.Name), "`train data fetch "+d.Name+" --data-dir ", "--data-dir DIR", "DPSGD_DATA")
 				return
 			}
 			s, err := Load(Spec{Name: d.Name, Dir: t.TempDir()})
@@ -87,10 +88,7 @@ func TestIdentityIsThatOfTheExamples(t *testing.T) {
 	if err != nil || read.Identity() == "" || read.Identity() != set.Identity() {
 		t.Fatalf("found the identity %q (%v), expected %q", read.Identity(), err, set.Identity())
 	}
-	fewer, err := NewImages(set.Shape, set.Classes, []uint8{0}, make([]uint8, set.Shape.Values()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fewer := must(NewImages(set.Shape, set.Classes, []uint8{0}, make([]uint8, set.Shape.Values())))
 	for _, exchanged := range []Split{{Train: fewer, Test: read.Test}, {Train: read.Train, Test: fewer}} {
 		s := *read
 		if s.Train, s.Test = exchanged.Train, exchanged.Test; s.Identity() != "" {

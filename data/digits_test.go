@@ -11,10 +11,7 @@ import (
 // Go version or a refactoring, because published results name the seed.
 // Computed by this package on linux/amd64; all arithmetic is on integers.
 func TestDigitsAreTheSameEverywhere(t *testing.T) {
-	s, err := drawDigits(0, 1000, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(drawDigits(0, 1000, 200))
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
@@ -31,15 +28,9 @@ func TestDigitsAreTheSameEverywhere(t *testing.T) {
 }
 
 func TestDigitsDoNotDependOnProcessorsOrCount(t *testing.T) {
-	all, err := drawDigits(5, 700, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(drawDigits(5, 700, 10))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	few, err := drawDigits(5, 300, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := must(drawDigits(5, 300, 10))
 	if !bytes.Equal(all.Train.(*Images).pixels[:len(few.Train.(*Images).pixels)], few.Train.(*Images).pixels) {
 		t.Error("the first pictures differ")
 	}
@@ -150,10 +141,7 @@ func drawn(seed uint64, part int, n int) []picture {
 // Classes are about equally frequent: a chi-square test with 9 degrees of freedom;
 // the bound is its quantile at 1−1e-5 (R: qchisq(1-1e-5, 9)).
 func TestDigitsAreBalanced(t *testing.T) {
-	s, err := Load(Spec{Name: "digits"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(Spec{Name: "digits"}))
 	if s.Train.Len() != 20000 || s.Test.Len() != 2000 || s.Train.Shape() != (Shape{28, 28, 1}) || len(s.Train.Classes()) != 10 {
 		t.Fatalf("%d and %d pictures of %v", s.Train.Len(), s.Test.Len(), s.Train.Shape())
 	}

@@ -60,7 +60,7 @@ func (f *Features) Halves(i int) []uint16 {
 }
 
 // normalised is the rows as they are: what computed them has normalised them.
-func (f *Features) normalised(Normalisation) filler { return f }
+func (f *Features) normalised(Normalisation) filler { return f.fill }
 
 func (f *Features) fill(x []float32, i int) error {
 	kernel.FromHalves(x, f.Halves(i))

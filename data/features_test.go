@@ -12,19 +12,13 @@ func features(t *testing.T, columns int, values []float32) *Features {
 	t.Helper()
 	halves := make([]uint16, len(values))
 	kernel.ToHalves(halves, values)
-	f, err := NewFeatures(columns, []string{"a", "b"}, make([]uint8, len(values)/columns), halves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(NewFeatures(columns, []string{"a", "b"}, make([]uint8, len(values)/columns), halves))
 	return f
 }
 
 func TestFillOfFeaturesIsTheirValues(t *testing.T) {
 	f := features(t, 2, []float32{0.5, -0.25, 65504, 0x1p-24, 0, 1})
-	b, err := NewBatcher(f, Normalisation{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(f, Normalisation{}))
 	x := []float32{9, 9, 9, 9, 9, 9}
 	b.Fill(x, make([]int32, 2), []int{1, 0})
 	for i, want := range []float32{65504, 0x1p-24, 0.5, -0.25, 9, 9} { // all of them halves; the last row is padding
@@ -55,10 +49,7 @@ func TestRowsOfHalvesAreClose(t *testing.T) {
 			for i := range row {
 				unit[i] = float32(row[i] / math.Sqrt(squares))
 			}
-			b, err := NewBatcher(features(t, columns, unit), Normalisation{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must(NewBatcher(features(t, columns, unit), Normalisation{}))
 			stored, lost := make([]float32, columns), 0.0
 			b.Fill(stored, make([]int32, 1), []int{0})
 			for i := range stored {

@@ -1,10 +1,14 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"dpsgd/internal/spelling"
 )
 
 // Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as [Load] expects it,
@@ -14,28 +18,51 @@ import (
 //
 // Only the sets of [Fetchable] can be fetched.
 func Fetch(ctx context.Context, name, dir string, opts FetchOptions) error {
-	if dir == "" {
-		dir = DefaultDir()
-	}
-	set := Find(name)
-	if set == nil {
+	switch set := Find(name); {
+	case set == nil:
 		return fmt.Errorf("data: unknown set %q, expected %s", name, strings.Join(Fetchable(), ", "))
-	}
-	if len(set.Files) == 0 {
+	case len(set.Files) == 0:
 		return fmt.Errorf("data: %s are %s, there is nothing to fetch", name, set.Doc)
+	default:
+		return set.fetch(ctx, cmp.Or(dir, DefaultDir()), opts)
 	}
-	return set.fetch(ctx, dir, opts)
 }
 
-// openTarget makes the folder of a set. Everything below goes through the root, so
-// that a link planted in it cannot lead a download elsewhere.
-func openTarget(folder string) (*os.Root, error) {
+// fetch downloads what is not there yet. All files are reached through the root, so that a link planted
+// in the folder cannot lead a download elsewhere.
+func (d *Dataset) fetch(ctx context.Context, dir string, opts FetchOptions) error {
+	if _, err := d.load(dir, 0); err == nil {
+		return nil
+	}
+	folder := filepath.Join(dir, d.Name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return fmt.Errorf("data: %w", err)
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
+		return fmt.Errorf("data: %w", err)
 	}
-	return root, nil
+	defer root.Close()
+	downloads := newDownloader(root, d.Mirrors, opts)
+	if d.Unpack != nil {
+		downloads.Check = func(part string) error { return d.Unpack(d, filepath.Join(folder, part), root) }
+	}
+	var names []string
+	for _, f := range d.Files {
+		names = append(names, f.Name)
+	}
+	for _, f := range d.Files {
+		if downloads.Here(f) {
+			continue
+		}
+		if err := downloads.Fetch(ctx, f); err != nil {
+			if ctx.Err() == nil {
+				err = fmt.Errorf("%w; without a network, get %s elsewhere, put what you have into %s, and give the same command again: it verifies them",
+					err, strings.Join(names, ", "), spelling.Argument(folder))
+			}
+			return err
+		}
+	}
+	_, err = d.load(dir, 0)
+	return err
 }

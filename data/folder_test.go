@@ -37,9 +37,7 @@ func pngOf(t *testing.T, width, height int, c color.Color) []byte {
 func encoded(t *testing.T, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	check(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
@@ -61,10 +59,7 @@ func TestFolderIsReadInTheOrderOfClassesAndNames(t *testing.T) {
 	write(t, []byte("notes"), spec.Folder, "train", "cat", "notes.txt")
 	write(t, []byte("junk"), spec.Folder, "train", "cat", ".hidden.png")
 	write(t, []byte("junk"), spec.Folder, "train", "labels.csv")
-	s, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(spec))
 	if s.Name != filepath.Base(spec.Folder) || s.Train.Len() != 4 || s.Test.Len() != 4 {
 		t.Fatalf("%q has %d and %d pictures", s.Name, s.Train.Len(), s.Test.Len())
 	}
@@ -103,10 +98,7 @@ func TestPicturesAreBroughtToTheDeclaredForm(t *testing.T) {
 			spec := pets(t)
 			spec.Channels = c.channels
 			write(t, c.content, spec.Folder, "train", "dog", "0.png")
-			s, err := Load(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must(Load(spec))
 			if got := s.Train.(*Images).Pixels(0)[:len(c.want)]; !bytes.Equal(got, c.want) {
 				t.Errorf("values are %v, expected %v", got, c.want)
 			}
@@ -121,15 +113,10 @@ func TestJPEG(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = 200
 	}
-	if err := jpeg.Encode(&b, m, nil); err != nil {
-		t.Fatal(err)
-	}
+	check(t, jpeg.Encode(&b, m, nil))
 	write(t, b.Bytes(), spec.Folder, "train", "dog", "0.jpg")
 	write(t, b.Bytes(), spec.Folder, "train", "dog", "1.JPEG")
-	s, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(spec))
 	for i := range 2 {
 		if v := s.Train.(*Images).Pixels(i)[0]; v < 197 || v > 203 {
 			t.Errorf("picture %d has the value %d, expected about 200", i, v)
@@ -208,18 +195,14 @@ func TestLinks(t *testing.T) {
 	}
 	link := func(t *testing.T, target string, path ...string) {
 		t.Helper()
-		if err := os.Symlink(target, filepath.Join(path...)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.Symlink(target, filepath.Join(path...)))
 	}
 	spec := pets(t)
 	outside := write(t, pngOf(t, 4, 4, color.White), t.TempDir(), "outside.png")
 	link(t, "a.PNG", spec.Folder, "train", "dog", "inside.png")
 	link(t, outside, spec.Folder, "train", "dog", "outside.png")
 	moved := filepath.Join(t.TempDir(), "cat")
-	if err := os.Rename(filepath.Join(spec.Folder, "test", "cat"), moved); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(filepath.Join(spec.Folder, "test", "cat"), moved))
 	link(t, moved, spec.Folder, "test", "cat")
 	if s, err := Load(spec); err != nil || s.Train.Len() != 6 || s.Test.Len() != 4 {
 		t.Errorf("found %+v (%v), expected 6 and 4 pictures", s, err)
@@ -262,9 +245,7 @@ func TestFilesThatAreNoPictures(t *testing.T) {
 		"TIFF": func(w io.Writer) error { return tiff.Encode(w, m, nil) },
 	} {
 		var b bytes.Buffer
-		if err := encode(&b); err != nil {
-			t.Fatal(err)
-		}
+		check(t, encode(&b))
 		write(t, b.Bytes(), spec.Folder, "train", "dog", "0."+ext)
 	}
 	write(t, nil, spec.Folder, "train", "dog", "notes.TXT")
@@ -282,7 +263,7 @@ func TestFilesThatAreNoPictures(t *testing.T) {
 	}
 	for what, read := range map[string]func() error{
 		"Load":          func() error { _, err := Load(spec); return err },
-		"CountPictures": func() error { _, err := countPictures(spec, "train"); return err },
+		"CountPictures": func() error { _, err := Count(spec, "train"); return err },
 	} {
 		t.Run(what, func(t *testing.T) {
 			wantError(t, read(), ErrInvalid, filepath.Join("train", "dog")+" holds 291 files (145 .avif, 145 .heic, 1 .txt) that are not read, expected pictures: .bmp, .gif")

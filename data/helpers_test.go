@@ -62,12 +62,8 @@ func pack(content []byte) []byte {
 func write(t *testing.T, content []byte, elements ...string) string {
 	t.Helper()
 	name := filepath.Join(elements...)
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	check(t, os.WriteFile(name, content, 0o644))
 	return name
 }
 
@@ -96,10 +92,24 @@ func newIDXFixture(contents [][]byte) idxFixture {
 // picture of 2 by 2 pixels, and its four unpacked files in order.
 func tiny() (idxFixture, [][]byte) {
 	contents := [][]byte{
-		idx(idxImagesMagic, []uint32{3, 2, 2}, []byte{0, 1, 2, 3, 10, 11, 12, 13, 252, 253, 254, 255}),
-		idx(idxLabelsMagic, []uint32{3}, []byte{1, 0, 1}),
-		idx(idxImagesMagic, []uint32{1, 2, 2}, []byte{5, 6, 7, 8}),
-		idx(idxLabelsMagic, []uint32{1}, []byte{0}),
+		idx(0x803, []uint32{3, 2, 2}, []byte{0, 1, 2, 3, 10, 11, 12, 13, 252, 253, 254, 255}),
+		idx(0x801, []uint32{3}, []byte{1, 0, 1}),
+		idx(0x803, []uint32{1, 2, 2}, []byte{5, 6, 7, 8}),
+		idx(0x801, []uint32{1}, []byte{0}),
 	}
 	return newIDXFixture(contents), contents
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

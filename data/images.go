@@ -58,16 +58,12 @@ func newPixelTable(n Normalisation) pixelTable {
 	return table
 }
 
-type normalisedImages struct {
-	*Images
-	table pixelTable
-}
-
-func (m *Images) normalised(n Normalisation) filler { return normalisedImages{m, newPixelTable(n)} }
-
-func (b normalisedImages) fill(x []float32, i int) error {
-	b.table.fill(x, b.Pixels(i))
-	return nil
+func (m *Images) normalised(n Normalisation) filler {
+	table := newPixelTable(n)
+	return func(x []float32, i int) error {
+		table.fill(x, m.Pixels(i))
+		return nil
+	}
 }
 
 // fill has one loop for each number of channels, so that no loop contains a

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"math"
 	"testing"
 )
 
@@ -29,34 +28,11 @@ func TestNewImagesChecksWhatItIsGiven(t *testing.T) {
 }
 
 func TestImagesAreViewsInOrder(t *testing.T) {
-	m, err := NewImages(Shape{1, 2, 3}, []string{"a", "b"}, []uint8{1, 0}, []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewImages(Shape{1, 2, 3}, []string{"a", "b"}, []uint8{1, 0}, []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}))
 	if m.Len() != 2 || m.Shape().Values() != 6 || m.Label(0) != 1 || m.Label(1) != 0 {
 		t.Errorf("got %d pictures of %v with labels %d, %d", m.Len(), m.Shape(), m.Label(0), m.Label(1))
 	}
 	if p := m.Pixels(1); len(p) != 6 || cap(p) != 6 || p[0] != 6 || p[5] != 11 {
 		t.Errorf("picture 1 is %v with capacity %d", p, cap(p))
-	}
-}
-
-func TestProductRefusesWhatMemoryCannotHold(t *testing.T) {
-	for _, c := range []struct {
-		factors []int
-		want    int // −1 for an error
-	}{
-		{nil, 1},
-		{[]int{3, 0, 5}, 0},
-		{[]int{60000, 28, 28}, 47040000},
-		{[]int{maxInt, 1}, maxInt},
-		{[]int{maxInt, 2}, -1},
-		{[]int{math.MaxInt32, math.MaxInt32, math.MaxInt32}, -1},
-		{[]int{-1, 2}, -1},
-	} {
-		got, err := product(c.factors...)
-		if (err != nil) != (c.want < 0) || err == nil && got != c.want {
-			t.Errorf("product%v is %d, %v; expected %d", c.factors, got, err, c.want)
-		}
 	}
 }

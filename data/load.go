@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"dpsgd/data/pictures"
+	"dpsgd/data/vectors"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/spelling"
 )
@@ -64,11 +67,17 @@ func (s Spec) Own() string { return cmp.Or(s.Folder, s.Table, s.Vectors) }
 func Count(s Spec, part string) (int, error) {
 	switch {
 	case s.Table != "":
-		return countRecords(s, part)
+		return eachRecord(s, part, func(*tableReader, []string) error { return nil })
 	case s.Vectors != "":
-		return countVectors(s, part)
+		n := 0
+		err := useVectors(s, part, func(p *vectors.Part) (err error) { n, err = p.Count(); return err })
+		return n, err
 	}
-	return countPictures(s, part)
+	listed, err := pictures.List(s.part(part), pictures.Others{})
+	if err != nil {
+		return 0, err
+	}
+	return listed.Len(), nil
 }
 
 // Split is a set of examples to train on and one to test with, of one shape and
@@ -125,7 +134,7 @@ func DefaultDir() string {
 // Load reads the examples that spec describes, into memory if not said otherwise. The error is one line. It matches
 // [ErrMissing] when files are not there and [ErrInvalid] when they are not what they should be.
 func Load(spec Spec) (*Split, error) {
-	if err := spec.checkOne(); err != nil {
+	if err := spec.check(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -143,16 +152,34 @@ func Load(spec Spec) (*Split, error) {
 	return set.load(cmp.Or(spec.Dir, DefaultDir()), spec.Seed)
 }
 
-// checkOne makes sure that the examples come from one place.
-func (s Spec) checkOne() error {
-	first, firstKind := "", ""
-	for _, from := range []struct{ kind, what string }{{"set", s.Name}, {"folder", s.Folder}, {"table", s.Table}, {"vectors", s.Vectors}} {
-		switch {
-		case from.what == "":
-		case first == "":
-			first, firstKind = from.what, from.kind
-		default:
-			return fmt.Errorf("data: both the %s %q and the %s %q are given, expected one", firstKind, first, from.kind, from.what)
+// check makes sure that the examples come from one place, and that the classes there are declared.
+func (s Spec) check() error {
+	var given []string
+	classes := ""
+	for _, from := range []struct{ kind, what, classes string }{
+		{"set", s.Name, ""}, {"folder", s.Folder, "the names of the folders in train/ and test/"},
+		{"table", s.Table, "the values of the label column"}, {"vectors", s.Vectors, "label 0 is the first"},
+	} {
+		if from.what != "" {
+			given, classes = append(given, fmt.Sprintf("the %s %q", from.kind, from.what)), from.classes
+		}
+	}
+	if len(given) > 1 {
+		return fmt.Errorf("data: both %s and %s are given, expected one", given[0], given[1])
+	}
+	if classes == "" {
+		return nil
+	}
+	if len(s.Classes) < 2 || len(s.Classes) > maxClasses {
+		return fmt.Errorf("data: %w: %d classes declared, expected 2 to %d (%s)", ErrInvalid, len(s.Classes), maxClasses, classes)
+	}
+	return checkDistinct("class", s.Classes)
+}
+
+func checkDistinct(what string, names []string) error {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("data: %w: %s %q is declared twice", ErrInvalid, what, name)
 		}
 	}
 	return nil

@@ -17,9 +17,7 @@ func TestOwnersOfPictures(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"train/cat/ann_1.png", "train/cat/ann_2.png", "train/cat/ann_lee_1.png", "train/dog/ann_3.png", "train/dog/bob_9.png", "test/cat/x.png", "test/dog/y.png"} {
 		path := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, nil, 0o600); err != nil { // names are all that is read
 			t.Fatal(err)
 		}
@@ -31,9 +29,7 @@ func TestOwnersOfPictures(t *testing.T) {
 	}
 	for _, nobody := range []string{"stray.png", "_1.png"} {
 		path := filepath.Join(folder, "train", "cat", nobody)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, nil, 0o600))
 		if _, err := Owners(spec); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), nobody) {
 			t.Errorf("a picture of nobody: found %v, expected an error with its name", err)
 		}
@@ -46,9 +42,7 @@ func TestOwnersOfRecords(t *testing.T) {
 	folder := t.TempDir()
 	table := func(train string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(folder, "train.csv"), []byte(train), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(folder, "train.csv"), []byte(train), 0o600))
 	}
 	spec := Spec{Table: folder, Columns: []string{"x"}, Label: "y", Classes: []string{"a", "b"}, Group: "who"}
 	table("who,x,y\nann,1,a\nbob,2,b\nann,3,a\n")

@@ -11,14 +11,8 @@ import (
 func TestPart(t *testing.T) {
 	labels := []uint8{0, 1, 0, 1, 1}
 	classes := []string{"a", "b"}
-	images, err := NewImages(Shape{1, 2, 1}, classes, labels, []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, err := NewFeatures(2, classes, labels, make([]uint16, 10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	images := must(NewImages(Shape{1, 2, 1}, classes, labels, []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
+	features := must(NewFeatures(2, classes, labels, make([]uint16, 10)))
 	for _, set := range []Set{images, features} {
 		part, err := Part(set, 1, 4)
 		if err != nil || part.Len() != 3 || part.Shape() != set.Shape() {

@@ -2,12 +2,12 @@ package data
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"dpsgd/data/pictures"
 
@@ -26,8 +26,7 @@ func readExactly(r io.Reader, what string, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data: %w: %s after %d of %d bytes: %w", ErrInvalid, what, n, size, err)
 	}
-	var extra [1]byte
-	switch n, err := io.ReadFull(io.LimitReader(r, 1), extra[:]); {
+	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
 		return nil, fmt.Errorf("data: %w: %s goes on after %d bytes, expected its end", ErrInvalid, what, size)
 	case !errors.Is(err, io.EOF):
@@ -42,10 +41,7 @@ func openFile(path string) (*os.File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data: %w: %s", ErrMissing, path)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
-	}
-	if !info.Mode().IsRegular() {
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("data: %w: %s is %s, expected a regular file", ErrInvalid, path, pictures.Kind(info.Mode()))
 	}
 	f, err := os.Open(path)
@@ -55,50 +51,47 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unpacked is the content of a file.
-type unpacked struct {
-	name    string // of the file, packed or not
-	content []byte
+// unpacking reads the gzip file f.
+func unpacking(f *os.File) (io.Reader, error) {
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w: %s is not a gzip file: %w", ErrInvalid, f.Name(), err)
+	}
+	return r, nil
 }
 
-// readPacked reads path + ".gz", or path when that is not there. The name is set in any case.
-func readPacked(path string, size int64) (u unpacked, err error) {
-	name := path + ".gz"
-	f, err := openFile(name)
-	if errors.Is(err, ErrMissing) {
-		name = path
-		f, err = openFile(name)
+// readPacked reads and verifies a file of a folder: packed, with the ending .gz, or plain when that is
+// not there.
+func readPacked(folder string, file File) ([]byte, error) {
+	path := filepath.Join(folder, file.Name)
+	what := path + ".gz (unpacked)"
+	f, err := openFile(path + ".gz")
+	packed := !errors.Is(err, ErrMissing)
+	if !packed {
+		what = path
+		f, err = openFile(path)
 	}
-	u.name = name
 	if err != nil {
-		return u, err
+		return nil, err
 	}
 	defer f.Close()
-	what, source := name, io.Reader(f)
-	if name != path {
-		if source, err = gzip.NewReader(f); err != nil {
-			return u, fmt.Errorf("data: %w: %s is not a gzip file: %w", ErrInvalid, name, err)
+	var r io.Reader = f
+	if packed {
+		if r, err = unpacking(f); err != nil {
+			return nil, err
 		}
-		what = name + " (unpacked)"
 	}
-	u.content, err = readExactly(source, what, size)
-	return u, err
+	content, err := readExactly(r, what, file.Size)
+	if err != nil {
+		return nil, err
+	}
+	return content, verify(content, what, file.SHA256)
 }
 
 // verify compares the SHA-256 of content with what the published file has.
 func verify(content []byte, what, want string) error {
-	sum := sha256.Sum256(content)
-	if got := hex.EncodeToString(sum[:]); got != want {
-		return fmt.Errorf("data: %w: %s has the SHA-256 %s, expected %s of the published file",
-			ErrInvalid, what, shorten(got), shorten(want))
+	if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != want {
+		return fmt.Errorf("data: %w: %s has the SHA-256 %.16s…, expected %.16s… of the published file", ErrInvalid, what, got, want)
 	}
 	return nil
-}
-
-// shorten keeps enough of a checksum to tell two apart by eye.
-func shorten(sum string) string {
-	if len(sum) <= 16 {
-		return sum
-	}
-	return sum[:16] + "…"
 }

@@ -50,10 +50,7 @@ func TestPublishedSets(t *testing.T) {
 				t.Skip("unpacking takes seconds; MNIST shows the same")
 			}
 			start := time.Now()
-			s, err := Load(Spec{Name: c.name, Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must(Load(Spec{Name: c.name, Dir: dir}))
 			t.Logf("loaded in %v", time.Since(start).Round(time.Millisecond))
 			if s.Train.Len() != c.train || s.Test.Len() != c.test || s.Train.Shape() != c.shape || s.Test.Shape() != c.shape {
 				t.Errorf("%d and %d pictures of %v", s.Train.Len(), s.Test.Len(), s.Train.Shape())

@@ -42,16 +42,11 @@ func (r *Rows) Values(i int) []float32 {
 	return r.values[i*n : (i+1)*n : (i+1)*n]
 }
 
-type normalisedRows struct {
-	*Rows
-	constants Normalisation
-}
-
-func (r *Rows) normalised(n Normalisation) filler { return normalisedRows{r, n} }
-
-func (b normalisedRows) fill(x []float32, i int) error {
-	for c, v := range b.Values(i) {
-		x[c] = float32((float64(v) - b.constants.Mean[c]) / b.constants.Std[c])
+func (r *Rows) normalised(n Normalisation) filler {
+	return func(x []float32, i int) error {
+		for c, v := range r.Values(i) {
+			x[c] = float32((float64(v) - n.Mean[c]) / n.Std[c])
+		}
+		return nil
 	}
-	return nil
 }

@@ -7,19 +7,13 @@ import (
 
 func rows(t *testing.T, values ...float32) *Rows {
 	t.Helper()
-	r, err := NewRows(2, []string{"a", "b"}, make([]uint8, len(values)/2), values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(NewRows(2, []string{"a", "b"}, make([]uint8, len(values)/2), values))
 	return r
 }
 
 func TestFillOfRowsAgreesWithTheFormula(t *testing.T) {
 	n := Normalisation{Mean: []float64{-3, 1000}, Std: []float64{0.5, 250}}
-	b, err := NewBatcher(rows(t, -2.5, 750, 7, 1e6, 0, 0), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(rows(t, -2.5, 750, 7, 1e6, 0, 0), n))
 	x := []float32{9, 9, 9, 9, 9, 9}
 	b.Fill(x, make([]int32, 2), []int{1, 0})
 	for i, want := range []float32{20, 3996, 1, -1, 9, 9} { // (value − mean) / std; the last row is padding

@@ -2,7 +2,6 @@ package data
 
 import (
 	"fmt"
-	"math/bits"
 
 	"dpsgd/data/pictures"
 )
@@ -35,9 +34,7 @@ type Set interface {
 
 // filler writes example i, normalised, to x, which has exactly its size. It fails where the example
 // cannot be read.
-type filler interface {
-	fill(x []float32, i int) error
-}
+type filler func(x []float32, i int) error
 
 // Shape is the size of one example: a picture of Height by Width pixels in
 // Channels channels, or, without height and width, a row of Channels numbers.
@@ -109,11 +106,7 @@ func newLabelled(shape Shape, classes []string, labels []uint8, values int) (lab
 	if len(classes) < 1 || len(classes) > maxClasses {
 		return labelled{}, fmt.Errorf("data: %w: %d classes, expected 1 to %d", ErrInvalid, len(classes), maxClasses)
 	}
-	want, err := product(append([]int{len(labels)}, shape.Dims()...)...)
-	if err != nil {
-		return labelled{}, fmt.Errorf("data: %d %s of %v: %w", len(labels), shape.Noun(), shape, err)
-	}
-	if values != want {
+	if want := len(labels) * shape.Values(); values != want {
 		kind := "pixel values"
 		if shape.IsRow() {
 			kind = "values"
@@ -121,8 +114,10 @@ func newLabelled(shape Shape, classes []string, labels []uint8, values int) (lab
 		return labelled{}, fmt.Errorf("data: %w: %d %s, expected %d for %d %s of %v",
 			ErrInvalid, values, kind, want, len(labels), shape.Noun(), shape)
 	}
-	if err := checkLabels(labels, len(classes)); err != nil {
-		return labelled{}, fmt.Errorf("data: %w", err)
+	for i, l := range labels { // the place is enough to find it in the file
+		if int(l) >= len(classes) {
+			return labelled{}, fmt.Errorf("data: %w: label %d of record %d, expected 0 to %d", ErrInvalid, l, i, len(classes)-1)
+		}
 	}
 	return labelled{shape: shape, classes: classes, labels: labels}, nil
 }
@@ -138,33 +133,3 @@ func (l *labelled) Classes() []string { return l.classes }
 
 // Label returns the class index of example i.
 func (l *labelled) Label(i int) int { return int(l.labels[i]) }
-
-// checkLabels names the first record whose label has no class. It tells the
-// position of the record, which is enough to find it in the file.
-func checkLabels(labels []uint8, classes int) error {
-	for i, l := range labels {
-		if int(l) >= classes {
-			return fmt.Errorf("%w: label %d of record %d, expected 0 to %d", ErrInvalid, l, i, classes-1)
-		}
-	}
-	return nil
-}
-
-// product multiplies sizes that came from outside, before anything is allocated
-// from them, and fails where the result does not fit an int.
-func product(factors ...int) (int, error) {
-	p := uint64(1)
-	for _, f := range factors {
-		if f < 0 {
-			return 0, fmt.Errorf("%w: size %d is negative", ErrInvalid, f)
-		}
-		hi, lo := bits.Mul64(p, uint64(f))
-		if hi != 0 || lo > uint64(maxInt) {
-			return 0, fmt.Errorf("%w: sizes %v multiply to more than memory can hold", ErrInvalid, factors)
-		}
-		p = lo
-	}
-	return int(p), nil
-}
-
-const maxInt = int(^uint(0) >> 1)

@@ -33,15 +33,11 @@ func (m *Images) View(i int, use func(pixels []uint8)) error {
 	return nil
 }
 
-type normalisedStored struct {
-	*Stored
-	table pixelTable
-}
-
-func (s *Stored) normalised(n Normalisation) filler { return normalisedStored{s, newPixelTable(n)} }
-
-func (b normalisedStored) fill(x []float32, i int) error {
-	return b.View(i, func(pixels []uint8) { b.table.fill(x, pixels) })
+func (s *Stored) normalised(n Normalisation) filler {
+	table := newPixelTable(n)
+	return func(x []float32, i int) error {
+		return s.View(i, func(pixels []uint8) { table.fill(x, pixels) })
+	}
 }
 
 // Stored reports whether pictures of the split are decoded when they are needed.

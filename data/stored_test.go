@@ -21,17 +21,12 @@ func TestStoredIsImages(t *testing.T) {
 	}
 	spec.Channels = 3
 	rows := func(s Set, n Normalisation) ([]float32, []int32) {
-		b, err := NewBatcher(s, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(NewBatcher(s, n))
 		x, labels, indices := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
 		for i := range indices {
 			indices[i] = i
 		}
-		if err := b.Fill(x, labels, indices); err != nil {
-			t.Fatal(err)
-		}
+		check(t, b.Fill(x, labels, indices))
 		return x, labels
 	}
 	n := Normalisation{Mean: []float64{0.1, 0.2, 0.3}, Std: []float64{1, 0.5, 0.25}}
@@ -77,10 +72,7 @@ func TestCheckFindsWhatCannotBeRead(t *testing.T) {
 	spec := pets(t)
 	spec.Memory = func(int, int) int64 { return 0 }
 	broken := write(t, []byte("text"), spec.Folder, "test", "cat", "c.png")
-	s, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(spec))
 	wantError(t, s.Check(func(int, int) {}), ErrInvalid, broken, "cannot be decoded")
 }
 
@@ -89,25 +81,13 @@ func TestCheckFindsWhatCannotBeRead(t *testing.T) {
 func TestBatchDoesNotTellWhoCannotBeRead(t *testing.T) {
 	spec := pets(t)
 	spec.Memory = func(int, int) int64 { return 0 }
-	s, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewBatcher(s.Train, Normalisation{Mean: []float64{0}, Std: []float64{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(spec))
+	b := must(NewBatcher(s.Train, Normalisation{Mean: []float64{0}, Std: []float64{1}}))
 	said := map[string]bool{}
 	for _, name := range []string{filepath.Join("dog", "b.png"), filepath.Join("cat", "a.PNG")} {
 		path := filepath.Join(spec.Folder, "train", name)
-		kept, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must(os.ReadFile(path))
+		info := must(os.Stat(path))
 		for _, damage := range []func() error{
 			func() error { return os.Remove(path) },
 			func() error { return os.WriteFile(path, kept[:20], 0o600) },
@@ -115,17 +95,13 @@ func TestBatchDoesNotTellWhoCannotBeRead(t *testing.T) {
 				return errors.Join(os.WriteFile(path, make([]byte, len(kept)), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
 			},
 		} {
-			if err := damage(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, damage())
 			err := b.Fill(make([]float32, 64), make([]int32, 4), []int{0, 1, 2, 3})
 			wantError(t, err, ErrInvalid, "train data check")
 			said[fmt.Sprint(err)] = true
 			wantError(t, s.Check(func(int, int) {}), ErrInvalid, name)
 		}
-		if err := errors.Join(os.WriteFile(path, kept, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(os.WriteFile(path, kept, 0o600), os.Chtimes(path, info.ModTime(), info.ModTime())))
 	}
 	if len(said) != 1 {
 		t.Errorf("found %d messages, expected one for all: %q", len(said), slices.Collect(maps.Keys(said)))

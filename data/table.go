@@ -23,12 +23,6 @@ func loadTable(spec Spec) (*Split, error) {
 	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
-// countRecords returns how many records the part "train" or "test" of a table has, without a look at
-// them, after making sure that the part has the declared columns.
-func countRecords(spec Spec, part string) (int, error) {
-	return eachRecord(spec, part, func(*tableReader, []string) error { return nil })
-}
-
 // eachRecord calls visit with every record of "train" or "test", valid until the next one, and returns
 // how many there are.
 func eachRecord(spec Spec, part string, visit func(t *tableReader, record []string) error) (int, error) {
@@ -61,23 +55,10 @@ func checkColumns(spec Spec) error {
 	if len(spec.Columns) < 1 || len(spec.Columns) > MaxColumns {
 		return fmt.Errorf("data: %w: %d columns declared, expected 1 to %d", ErrInvalid, len(spec.Columns), MaxColumns)
 	}
-	if len(spec.Classes) < 2 || len(spec.Classes) > maxClasses {
-		return fmt.Errorf("data: %w: %d classes declared, expected 2 to %d (the values of the label column)", ErrInvalid, len(spec.Classes), maxClasses)
-	}
 	if spec.Label == "" {
 		return fmt.Errorf("data: %w: no label column is declared, expected one", ErrInvalid)
 	}
-	for _, names := range []struct {
-		what string
-		list []string
-	}{{"column", append(slices.Clone(spec.Columns), spec.Label)}, {"class", spec.Classes}} {
-		for i, name := range names.list {
-			if slices.Contains(names.list[:i], name) {
-				return fmt.Errorf("data: %w: %s %q is declared twice", ErrInvalid, names.what, name)
-			}
-		}
-	}
-	return nil
+	return checkDistinct("column", append(slices.Clone(spec.Columns), spec.Label))
 }
 
 // tableReader reads one file of a table.

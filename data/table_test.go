@@ -31,10 +31,7 @@ func TestTableIsReadByTheNamesOfItsColumns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := table(t, goodTable, test)
-			s, err := Load(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must(Load(spec))
 			if s.Name != "people" || s.Train.Shape() != Row(2) || s.Test.Shape() != Row(2) || !slices.Equal(s.Train.Classes(), spec.Classes) {
 				t.Errorf("%s holds %v and %v of %q", s.Name, s.Train.Shape(), s.Test.Shape(), s.Train.Classes())
 			}
@@ -45,7 +42,7 @@ func TestTableIsReadByTheNamesOfItsColumns(t *testing.T) {
 			if !slices.Equal(tests.values, []float32{2, 1}) || !slices.Equal(tests.labels, []uint8{0}) {
 				t.Errorf("test rows are %v with labels %v", tests.values, tests.labels)
 			}
-			if n, err := countRecords(spec, "train"); n != 3 || err != nil {
+			if n, err := Count(spec, "train"); n != 3 || err != nil {
 				t.Errorf("%d records, %v", n, err)
 			}
 		})
@@ -94,16 +91,14 @@ func TestBrokenTables(t *testing.T) {
 
 func TestTableThatIsNotThere(t *testing.T) {
 	spec := table(t, goodTable, goodTable)
-	if err := os.Remove(filepath.Join(spec.Table, "test.csv")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(filepath.Join(spec.Table, "test.csv")))
 	_, err := Load(spec)
 	wantError(t, err, ErrMissing, "there is no file "+filepath.Join(spec.Table, "test.csv"), "expected train.csv and test.csv")
-	_, err = countRecords(spec, "test")
+	_, err = Count(spec, "test")
 	wantError(t, err, ErrMissing, "test.csv")
 	other := spec
 	other.Columns = []string{"height"}
-	_, err = countRecords(other, "train")
+	_, err = Count(other, "train")
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "height"`)
 	spec.Name = "mnist"
 	_, err = Load(spec)
@@ -145,7 +140,7 @@ func FuzzTable(f *testing.F) {
 			wantError(t, err, ErrInvalid)
 			return
 		}
-		if n, err := countRecords(spec, "train"); n != r.Len() || err != nil || len(r.values) != 2*n {
+		if n, err := Count(spec, "train"); n != r.Len() || err != nil || len(r.values) != 2*n {
 			t.Errorf("%d rows with %d values, counted %d, %v", r.Len(), len(r.values), n, err)
 		}
 	})

@@ -67,11 +67,11 @@ func digestsOf(s Set) ([]digest, error) {
 	const chunk = 64
 	n, shape := s.Len(), s.Shape()
 	same := Normalisation{Mean: make([]float64, shape.Channels), Std: slices.Repeat([]float64{1}, shape.Channels)}
-	examples, digests := s.normalised(same), make([]digest, n)
+	fill, digests := s.normalised(same), make([]digest, n)
 	err := kernel.Each((n+chunk-1)/chunk, func(c int) error {
 		x, content := make([]float32, shape.Values()), []byte(nil)
 		for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
-			if err := examples.fill(x, i); err != nil {
+			if err := fill(x, i); err != nil {
 				return err
 			}
 			var err error
@@ -104,15 +104,10 @@ func (u *Unlabelled) Boundary(place int) int {
 	return place
 }
 
-// inOrder fills in the examples of another filler in an order of their own.
-type inOrder struct {
-	filler
-	order []int
+func (u *Unlabelled) normalised(n Normalisation) filler {
+	fill := u.Set.normalised(n)
+	return func(x []float32, place int) error { return fill(x, u.order[place]) }
 }
-
-func (u *Unlabelled) normalised(n Normalisation) filler { return inOrder{u.Set.normalised(n), u.order} }
-
-func (o inOrder) fill(x []float32, place int) error { return o.filler.fill(x, o.order[place]) }
 
 // beneath is the set that s orders, or s itself.
 func beneath(s Set) Set {

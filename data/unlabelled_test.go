@@ -15,19 +15,13 @@ func fewContents(t *testing.T, n int, label func(i int) uint8) *Images {
 		labels[i] = label(i)
 		pixels = append(pixels, uint8(i%3), 7)
 	}
-	m, err := NewImages(Shape{1, 2, 1}, []string{"a", "b", "c"}, labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewImages(Shape{1, 2, 1}, []string{"a", "b", "c"}, labels, pixels))
 	return m
 }
 
 func unlabelled(t *testing.T, s Set) *Unlabelled {
 	t.Helper()
-	u, err := NewUnlabelled(s, random.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(NewUnlabelled(s, random.New()))
 	return u
 }
 
@@ -38,17 +32,12 @@ func filled(t *testing.T, s Set) []float32 {
 	if _, computed := beneath(s).(*Features); computed {
 		n = Normalisation{}
 	}
-	b, err := NewBatcher(s, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(NewBatcher(s, n))
 	x, labels, all := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
 	for i := range all {
 		all[i] = i
 	}
-	if err := b.Fill(x, labels, all); err != nil {
-		t.Fatal(err)
-	}
+	check(t, b.Fill(x, labels, all))
 	if _, hidden := s.(*Unlabelled); hidden && slices.Max(labels) > 0 {
 		t.Error("a batch holds a label")
 	}
@@ -66,18 +55,9 @@ func TestPlacesFollowFromContent(t *testing.T) {
 			labels[place] = uint8((i + shift) % 3)
 			pixels[place], values[place], halves[place] = uint8(31*i), float32(i)/7-1, uint16(1000*i)
 		}
-		images, err := NewImages(Shape{1, 1, 1}, classes, labels, pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := NewRows(1, classes, labels, values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		features, err := NewFeatures(1, classes, labels, halves)
-		if err != nil {
-			t.Fatal(err)
-		}
+		images := must(NewImages(Shape{1, 1, 1}, classes, labels, pixels))
+		rows := must(NewRows(1, classes, labels, values))
+		features := must(NewFeatures(1, classes, labels, halves))
 		return []Set{images, rows, features}
 	}
 	found, sorted := of([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}, 0), of([]int{8, 5, 2, 7, 4, 1, 6, 3, 0}, 1)

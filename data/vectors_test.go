@@ -37,14 +37,11 @@ func vectorsFolder(t *testing.T, values []float32, labels []int32) Spec {
 // What is stored of a vector is its direction, whatever its length.
 func TestVectorsAreReadAsDirections(t *testing.T) {
 	spec := vectorsFolder(t, []float32{3, 4, 0, 0, -1e38, 1e38, 1e-30, 0}, []int32{2, 0, 1, 0})
-	s, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(spec))
 	if s.Name != filepath.Base(spec.Vectors) || s.Train.Shape() != Row(2) || s.Train.Len() != 4 || s.Test.Len() != 4 || s.Train.Label(0) != 2 {
 		t.Errorf("read %s: %d and %d rows of %v, the first with label %d", s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), s.Train.Label(0))
 	}
-	if n, err := countVectors(spec, "test"); err != nil || n != 4 {
+	if n, err := Count(spec, "test"); err != nil || n != 4 {
 		t.Errorf("counted %d vectors, %v; expected 4", n, err)
 	}
 	half := math.Sqrt(0.5)
@@ -66,22 +63,19 @@ func TestVectorsOfColumns(t *testing.T) {
 		write(t, []byte("is,x,y\nb,3,4\n2,0,-1\n"), dir, part+".csv")
 	}
 	spec := Spec{Vectors: dir, Width: 2, Classes: []string{"a", "b", "c"}, Label: "is"}
-	s, err := Load(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(spec))
 	x := make([]float32, 2)
 	kernel.FromHalves(x, s.Test.(*Features).Halves(1))
 	if s.Train.Len() != 2 || s.Train.Label(0) != 1 || s.Test.Label(1) != 2 || !slices.Equal(x, []float32{0, -1}) {
 		t.Errorf("read %d rows, the labels %d and %d, and the direction %v", s.Train.Len(), s.Train.Label(0), s.Test.Label(1), x)
 	}
-	if n, err := countVectors(spec, "train"); err != nil || n != 2 {
+	if n, err := Count(spec, "train"); err != nil || n != 2 {
 		t.Errorf("counted %d vectors, %v; expected 2", n, err)
 	}
 	spec.Label = "was"
-	_, err = Load(spec)
+	_, err := Load(spec)
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
-	_, err = countVectors(spec, "train")
+	_, err = Count(spec, "train")
 	wantError(t, err, ErrInvalid, `train.csv:1:1: found no column "was"`)
 }
 
@@ -92,10 +86,7 @@ func TestVectorsOfManyPieces(t *testing.T) {
 	for i := range n {
 		values[2*i+i%2], labels[i] = float32(1+i), int32(i%3)
 	}
-	s, err := Load(vectorsFolder(t, values, labels))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Load(vectorsFolder(t, values, labels)))
 	for i := range n {
 		if h := s.Train.(*Features).Halves(i); h[i%2] != 0x3c00 || h[1-i%2] != 0 || s.Train.Label(i) != i%3 {
 			t.Fatalf("row %d is %#04x with label %d, expected the direction %d and label %d", i, h, s.Train.Label(i), i%2, i%3)
@@ -107,10 +98,7 @@ func TestVectorsOfManyPieces(t *testing.T) {
 func TestVectorsAreIsolated(t *testing.T) {
 	values := []float32{3, 4, 1, 2, -5, 12}
 	read := func() *Features {
-		s, err := Load(vectorsFolder(t, values, []int32{2, 0, 1}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(Load(vectorsFolder(t, values, []int32{2, 0, 1})))
 		return s.Train.(*Features)
 	}
 	before := read()
@@ -157,11 +145,9 @@ func TestVectorsRefuse(t *testing.T) {
 		})
 	}
 	spec := vectorsFolder(t, []float32{1, 2}, []int32{0})
-	if err := os.Remove(filepath.Join(spec.Vectors, "test-labels.npy")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(filepath.Join(spec.Vectors, "test-labels.npy")))
 	_, err := Load(spec)
 	wantError(t, err, ErrMissing, "test-labels.npy is not there")
-	_, err = countVectors(spec, "test")
+	_, err = Count(spec, "test")
 	wantError(t, err, ErrMissing, "test-labels.npy is not there")
 }
