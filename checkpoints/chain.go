@@ -34,13 +34,14 @@ const (
 	stepKey     = `{"step":`
 	eventKey    = `,"event":`
 	nonceKey    = `,"nonce":"`
-	previousKey = `","previous":"`
+	previousKey = `,"previous":"`
 	hashKey     = `,"hash":"`
 	recordEnd   = `"}`
 
-	// A record ends with parts of fixed length; the event before them is JSON of any length.
-	hashPart   = len(hashKey) + 2*digestSize + len(recordEnd)
-	recordTail = len(nonceKey) + 2*nonceSize + len(previousKey) + 2*digestSize + len(`"`) + hashPart
+	// A line ends with parts of fixed length; the event before them is JSON of any length.
+	hashPart  = len(hashKey) + 2*digestSize + len(recordEnd)
+	linkPart  = len(previousKey) + 2*digestSize + len(`"`) + hashPart
+	noncePart = len(nonceKey) + 2*nonceSize + len(`"`)
 
 	// maxLine bounds a line, newline included; real ones have some 250 bytes.
 	maxLine = 1 << 16
@@ -112,10 +113,15 @@ func (c *chain) format(step int, event accountant.Event) ([]byte, record, error)
 		}
 		c.event, c.eventText = event, text
 	}
-	line := fmt.Appendf(nil, "%s%d%s%s%s%s%s%s\"", stepKey, step, eventKey, text, nonceKey, publicRandom(nonceSize), previousKey, c.head)
-	hash := digestOf(line)
-	line = append(append(line, hashKey...), hash.String()...)
-	return append(line, recordEnd+"\n"...), record{step, event, hash}, nil
+	line, hash := link(fmt.Appendf(nil, "%s%d%s%s%s%s\"", stepKey, step, eventKey, text, nonceKey, publicRandom(nonceSize)), c.head)
+	return line, record{step, event, hash}, nil
+}
+
+// link ends a line with its hashes.
+func link(content []byte, previous digest) (line []byte, hash digest) {
+	line = fmt.Appendf(content, "%s%s\"", previousKey, previous)
+	hash = digestOf(line)
+	return fmt.Appendf(line, "%s%s%s\n", hashKey, hash, recordEnd), hash
 }
 
 // checkStep allows the next step and every earlier one: after a resume from an older checkpoint,

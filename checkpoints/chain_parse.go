@@ -2,7 +2,6 @@ package checkpoints
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
@@ -31,24 +30,22 @@ func (c *chain) parseHeader(line []byte) error {
 
 // parse reads one of the other lines, without its newline, and checks that it continues the chain.
 func (c *chain) parse(line []byte) (record, error) {
-	if len(line) < len(stepKey)+1+len(eventKey)+recordTail || !bytes.HasPrefix(line, []byte(stepKey)) {
+	if len(line) < len(stepKey)+1+len(eventKey)+noncePart+linkPart || !bytes.HasPrefix(line, []byte(stepKey)) {
 		return record{}, fmt.Errorf("found %.60q, expected an entry %s…", line, stepKey)
 	}
-	split := len(line) - recordTail
-	digits, text, ok := bytes.Cut(line[len(stepKey):split], []byte(eventKey))
-	step, err := strconv.Atoi(string(digits))
-	if !ok || err != nil || strconv.Itoa(step) != string(digits) {
-		return record{}, fmt.Errorf("found step %.40q, expected a number and an event", digits)
-	}
-	previous, hash, err := parseTail(line[split:])
+	content, hash, err := unlink(line, c.head)
 	if err != nil {
 		return record{}, err
 	}
-	if previous != c.head {
-		return record{}, fmt.Errorf("found previous hash %s, expected %s (a line is missing or was changed)", previous, c.head)
+	split := len(content) - noncePart
+	nonce, key := bytes.CutPrefix(content[split:], []byte(nonceKey))
+	if nonce, ended := bytes.CutSuffix(nonce, []byte(`"`)); !key || !ended || !isHex(nonce, nonceSize) {
+		return record{}, fmt.Errorf("found %.40q, expected %s and %d hexadecimal digits", content[split:], nonceKey, 2*nonceSize)
 	}
-	if computed := digestOf(line[:len(line)-hashPart]); computed != hash {
-		return record{}, fmt.Errorf("found hash %s, expected %s from the content of the line", hash, computed)
+	digits, text, ok := bytes.Cut(content[len(stepKey):split], []byte(eventKey))
+	step, err := strconv.Atoi(string(digits))
+	if !ok || err != nil || strconv.Itoa(step) != string(digits) {
+		return record{}, fmt.Errorf("found step %.40q, expected a number and an event", digits)
 	}
 	if err := c.checkStep(step); err != nil {
 		return record{}, err
@@ -63,24 +60,20 @@ func (c *chain) parse(line []byte) (record, error) {
 	return record{step, c.event, hash}, nil
 }
 
-// parseTail reads the parts of fixed length at the end of a record.
-func parseTail(tail []byte) (previous, hash digest, err error) {
-	part := func(key string, size int) []byte {
-		found := tail[:len(key)]
-		digits := tail[len(key) : len(key)+2*size]
-		if (string(found) != key || !isHex(digits, size)) && err == nil {
-			err = fmt.Errorf("found %.40q, expected %s and %d hexadecimal digits", tail, key, 2*size)
-		}
-		tail = tail[len(key)+2*size:]
-		return digits
+// unlink checks the hashes at the end of a line, which head is the hash before, and returns the rest.
+func unlink(line []byte, head digest) (content []byte, hash digest, err error) {
+	split, end := len(line)-linkPart, len(line)-hashPart
+	if split < 0 {
+		return nil, hash, fmt.Errorf("found %.60q, expected a line that ends with its hashes", line)
 	}
-	part(nonceKey, nonceSize)
-	hex.Decode(previous[:], part(previousKey, digestSize))
-	hex.Decode(hash[:], part(`"`+hashKey, digestSize))
-	if string(tail) != recordEnd && err == nil {
-		err = fmt.Errorf("found %q at the end, expected %s", tail, recordEnd)
+	hash = digestOf(line[:end])
+	if want := previousKey + head.String() + `"`; string(line[split:end]) != want {
+		return nil, hash, fmt.Errorf("found previous hash %q, expected %s (a line is missing or was changed)", line[split:end], want)
 	}
-	return previous, hash, err
+	if want := hashKey + hash.String() + recordEnd; string(line[end:]) != want {
+		return nil, hash, fmt.Errorf("found hash %q, expected %s from the content of the line", line[end:], want)
+	}
+	return line[:split], hash, nil
 }
 
 // isHex reports whether b is size bytes in lower-case hexadecimal.

@@ -30,10 +30,6 @@ const (
 	firstKey      = `{"first":`
 	lineKey       = `","line":`
 	releaseEnd    = `}`
-	linkKey       = `,"previous":"`
-
-	// Every line after the header ends with these parts of fixed length.
-	linkTail = len(linkKey) + 2*digestSize + len(`"`) + hashPart
 
 	// maxDatasetsLine bounds a line, newline included: a register line lists the different events
 	// of a run.
@@ -122,10 +118,9 @@ func (b *book) formatRelease(c *chain, line []byte) ([]byte, error) {
 	return b.link(append(start, releaseEnd...))
 }
 
-// link appends the hashes to the content of a line.
-func (b *book) link(line []byte) ([]byte, error) {
-	line = fmt.Appendf(line, "%s%s\"", linkKey, b.head)
-	line = fmt.Appendf(line, "%s%s%s\n", hashKey, digestOf(line), recordEnd)
+// link ends a line with its hashes.
+func (b *book) link(content []byte) ([]byte, error) {
+	line, _ := link(content, b.head)
 	if len(line) > maxDatasetsLine {
 		return nil, fmt.Errorf("found a line of %d bytes, expected at most %d", len(line), maxDatasetsLine)
 	}
@@ -146,7 +141,7 @@ func (b *book) addLine(number int, line []byte) error {
 		}
 		return fmt.Errorf("found %.80q, expected the header %s…", line, datasetsStart)
 	}
-	content, hash, err := b.unlink(line)
+	content, hash, err := unlink(line, b.head)
 	if err != nil {
 		return err
 	}
@@ -172,23 +167,6 @@ func (b *book) added(hash digest) error {
 		b.soughtAt = b.lines
 	}
 	return nil
-}
-
-// unlink checks the hashes of a line and returns what comes before them.
-func (b *book) unlink(line []byte) (content []byte, hash digest, err error) {
-	split := len(line) - linkTail
-	if split < 0 {
-		return nil, hash, fmt.Errorf("found %.60q, expected a line that ends with its hashes", line)
-	}
-	previous, tail := line[split:split+len(linkKey)+2*digestSize], line[split+len(linkKey)+2*digestSize:]
-	if want := linkKey + b.head.String(); string(previous) != want {
-		return nil, hash, fmt.Errorf("found %.60q, expected %s (a line is missing or was changed)", previous, want)
-	}
-	hash = digestOf(line[:len(line)-hashPart])
-	if want := `"` + hashKey + hash.String() + recordEnd; string(tail) != want {
-		return nil, hash, fmt.Errorf("found %.80q, expected %s from the content of the line", tail, want)
-	}
-	return line[:split], hash, nil
 }
 
 func (b *book) addRegister(object []byte) error {
