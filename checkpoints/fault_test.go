@@ -5,17 +5,30 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // Every call to the file system fails once, in every way, while a run that was stopped before
-// resumes, records four updates and saves twice. Whatever happens: no acknowledged entry is lost, a
+// resumes, records updates and saves. Whatever happens: no acknowledged entry is lost, a
 // ledger that failed takes no further entry, checkpoints are whole or absent, and afterwards the
 // run resumes.
 func TestEveryFaultAtEveryCall(t *testing.T) {
+	everyFault(t, "alone", nil, 1)
+	for name, together := range orders {
+		stride := 3
+		if slow.Asked() {
+			stride = 1
+		}
+		everyFault(t, name, together, stride)
+	}
+}
+
+func everyFault(t *testing.T, name string, together func(a, b func() error) error, stride int) {
 	for kind := range faultCount {
 		for _, sticky := range []bool{false, true} {
-			for failAt := 0; ; failAt++ {
-				run, files := stoppedRun(t)
+			for failAt := int(kind) % stride; ; failAt += stride {
+				run, files := stoppedRun(t, together)
 				files.fault, files.failAt, files.sticky = kind, failAt, sticky
 				ended, _ := recovering(func() error {
 					step, err := run.resume()
@@ -24,15 +37,16 @@ func TestEveryFaultAtEveryCall(t *testing.T) {
 					}
 					return run.train(step, 5, 2)
 				})
-				if files.calls <= failAt {
-					break // every call has had its turn
-				}
+				struck := files.calls > failAt
 				if files.failAt = -1; run.journal != nil {
 					checkFailedForGood(t, run.journal)
 				}
 				files.kill()
 				if err := run.check(&faultyDisk{failAt: -1}); err != nil {
-					t.Errorf("%s at call %d, sticky %v: %v (the run ended with: %v)", faultNames[kind], failAt, sticky, err, ended)
+					t.Errorf("%s, %s at call %d, sticky %v: %v (the run ended with: %v)", name, faultNames[kind], failAt, sticky, err, ended)
+				}
+				if !struck {
+					break // every call has had its turn
 				}
 			}
 		}
@@ -54,17 +68,20 @@ func checkFailedForGood(t *testing.T, j *Journal) {
 }
 
 // stoppedRun returns a run in a new directory that has recorded step 1, saved nothing, and torn the
-// line of step 2.
-func stoppedRun(t *testing.T) (*crashRun, *faultyDisk) {
+// line of step 2 in every ledger.
+func stoppedRun(t *testing.T, together func(a, b func() error) error) (*crashRun, *faultyDisk) {
 	t.Helper()
 	files := &faultyDisk{failAt: -1}
-	run := &crashRun{files: files, dir: filepath.Join(t.TempDir(), "run"), saved: -1}
+	run := &crashRun{files: files, dir: filepath.Join(t.TempDir(), "runs", "one"), saved: -1, together: together}
 	step := must(run.resume())
 	must(0, run.train(step, 1, 2))
 	must(0, writeSyncedAt(run.journal.f, []byte(`{"step":2,"ev`), run.journal.size))
+	if run.datasets != nil {
+		must(0, writeSyncedAt(run.datasets.f, []byte(`{"release":{"r`), run.datasets.size))
+	}
 	files.kill()
 	files.calls = 0
-	run.journal = nil
+	run.journal, run.datasets = nil, nil
 	return run, files
 }
 

@@ -296,11 +296,17 @@ var (
 	_ file       = (*lossyFile)(nil)
 )
 
+// aRun is a run on a lossy disk with its folders.
+func aRun(together func(a, b func() error) error, mostLost int) (*crashRun, *lossyDisk) {
+	dir := filepath.Join("runs", "one")
+	d := newLossyDisk("runs", dir, filepath.Join(dir, "checkpoints"))
+	return &crashRun{files: d, dir: dir, saved: -1, mostLost: mostLost, together: together}, d
+}
+
 // losePower trains a run on a lossy disk, with a power loss at every moment, and checks everything
 // that each may leave. It returns the number of contents that were checked and what was wrong with
 // them.
-func losePower(d *lossyDisk, steps, saveEvery, mostLost int) (states int, violations []error) {
-	run := &crashRun{files: d, dir: "run", saved: -1, mostLost: mostLost}
+func losePower(run *crashRun, d *lossyDisk, steps, saveEvery int) (states int, violations []error) {
 	d.before = func() {
 		for _, after := range d.afterPowerLoss() {
 			states++
@@ -310,109 +316,80 @@ func losePower(d *lossyDisk, steps, saveEvery, mostLost int) (states int, violat
 		}
 	}
 	step := must(run.resume())
-	must(0, run.train(step, steps, saveEvery))
+	must(0, run.train(step, step+steps, saveEvery))
 	return states, violations
 }
 
-func runDirs() []string { return []string{"run", filepath.Join("run", "checkpoints")} }
-
-// 50 updates and 10 checkpoints, with a power loss before every single change and sync, and from
-// each of the contents it may leave the run resumes without having forgotten anything.
+// With a power loss before every single change and sync, and from each of the contents it may leave, the run resumes
+// without having forgotten anything. With a checkpoint after every step, each durable before the
+// next event is written, that costs one step at most.
 func TestPowerLoss(t *testing.T) {
-	states, violations := losePower(newLossyDisk(runDirs()...), 50, 5, 0)
-	for _, err := range violations[:min(len(violations), 5)] {
-		t.Error(err)
-	}
-	if states < 500 {
-		t.Errorf("%d states were checked, expected more", states)
-	}
-	t.Logf("%d states, %d violations", states, len(violations))
-}
-
-// With a checkpoint after every step, each durable before the next event is written, a power loss at
-// any moment costs one step at most.
-func TestPowerLossCostsOneStep(t *testing.T) {
-	states, violations := losePower(newLossyDisk(runDirs()...), 20, 1, 1)
-	for _, err := range violations[:min(len(violations), 5)] {
-		t.Error(err)
-	}
-	t.Logf("%d states, %d violations", states, len(violations))
-
-	// The test can fail: a checkpoint after every other step, or one that is not synced, costs more.
-	if _, violations := losePower(newLossyDisk(runDirs()...), 20, 2, 1); len(violations) == 0 {
-		t.Error("with a checkpoint after every other step nothing was found")
-	}
-	unsynced := newLossyDisk(runDirs()...)
-	unsynced.blindSyncDir = true
-	if _, violations := losePower(unsynced, 3, 1, 1); len(violations) == 0 {
-		t.Error("without syncs of directories nothing was found")
-	}
-}
-
-// Two power losses, the second one while the run makes again what the first one cost: each costs one
-// step at most.
-func TestSecondPowerLossCostsOneStep(t *testing.T) {
-	states := 0
-	first := newLossyDisk(runDirs()...)
-	run := &crashRun{files: first, dir: "run", saved: -1}
-	first.before = func() {
-		for i, second := range first.afterPowerLoss() {
-			if i%3 != 0 && !slow.Asked() {
-				continue
-			}
-			again := &crashRun{files: second, dir: "run", acknowledged: run.acknowledged, saved: run.saved, mostLost: 2}
-			second.before = func() {
-				for _, after := range second.afterPowerLoss() {
-					states++
-					if err := again.check(after); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			step := must(again.resume())
-			must(0, again.train(step, step+2, 1))
-		}
-	}
-	step := must(run.resume())
-	must(0, run.train(step, 4, 1))
-	t.Logf("%d states", states)
-}
-
-// A power loss while a run recovers from an earlier one: wherever the first run was cut off.
-func TestPowerLossDuringRecovery(t *testing.T) {
-	states := 0
-	first := newLossyDisk(runDirs()...)
-	run := &crashRun{files: first, dir: "run", saved: -1}
-	first.before = func() {
-		for _, second := range first.afterPowerLoss() {
-			again := &crashRun{files: second, dir: "run", acknowledged: run.acknowledged, saved: run.saved}
-			second.before = func() {
-				for _, after := range second.afterPowerLoss() {
-					states++
-					if err := again.check(after); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			step := must(again.resume())
-			must(0, again.train(step, step+1, 1))
-		}
-	}
-	step := must(run.resume())
-	must(0, run.train(step, 6, 3))
-	t.Logf("%d states", states)
-}
-
-// The test can fail: without syncs of files, or of directories, it finds violations.
-func TestPowerLossFindsMissingSyncs(t *testing.T) {
-	for name, break_ := range map[string]func(*lossyDisk){
-		"file":      func(d *lossyDisk) { d.blindSync = true },
-		"directory": func(d *lossyDisk) { d.blindSyncDir = true },
+	for _, test := range []struct {
+		together                           func(a, b func() error) error
+		steps, saveEvery, mostLost, states int
+	}{
+		{nil, 50, 5, 0, 500}, {nil, 20, 1, 1, 200}, {orders["the run first"], 10, 0, 0, 100}, {orders["its data first"], 10, 0, 0, 100},
 	} {
-		d := newLossyDisk(runDirs()...)
-		break_(d)
-		if _, violations := losePower(d, 3, 2, 0); len(violations) == 0 {
-			t.Errorf("without syncs of the %s nothing was found", name)
+		run, d := aRun(test.together, test.mostLost)
+		states, violations := losePower(run, d, test.steps, test.saveEvery)
+		for _, err := range violations[:min(len(violations), 5)] {
+			t.Errorf("%d steps: %v", test.steps, err)
 		}
+		if states < test.states {
+			t.Errorf("%d steps: %d states were checked, expected more", test.steps, states)
+		}
+	}
+}
+
+// The test can fail: without syncs of files, or of directories, and with a checkpoint after every other step where one
+// step may be lost, it finds violations.
+func TestPowerLossFindsViolations(t *testing.T) {
+	for name, broken := range map[string]struct {
+		together                   func(a, b func() error) error
+		steps, saveEvery, mostLost int
+		blindSync, blindSyncDir    bool
+	}{
+		"no sync of files":                {nil, 3, 2, 0, true, false},
+		"no sync of directories":          {nil, 3, 2, 0, false, true},
+		"no sync of directories, a step":  {nil, 3, 1, 1, false, true},
+		"too few checkpoints":             {nil, 20, 2, 1, false, false},
+		"two ledgers, no sync of files":   {inOrder, 1, 0, 0, true, false},
+		"two ledgers, none of their name": {inOrder, 1, 0, 0, false, true},
+	} {
+		run, d := aRun(broken.together, broken.mostLost)
+		d.blindSync, d.blindSyncDir = broken.blindSync, broken.blindSyncDir
+		if _, violations := losePower(run, d, broken.steps, broken.saveEvery); len(violations) == 0 {
+			t.Errorf("%s: nothing was found", name)
+		}
+	}
+}
+
+// A second power loss while the run recovers from the first one, wherever that cut it off, and makes again what it
+// cost: each costs one step at most.
+func TestSecondPowerLoss(t *testing.T) {
+	for name, test := range map[string]struct {
+		together                          func(a, b func() error) error
+		steps, saveEvery, again, mostLost int
+		stride                            int // of the contents that are gone on with
+	}{
+		"recovery":       {nil, 6, 3, 1, 0, 1},
+		"a step is lost": {nil, 4, 1, 2, 2, 3},
+		"the run first":  {orders["the run first"], 2, 0, 1, 0, 3},
+		"its data first": {orders["its data first"], 2, 0, 1, 0, 3},
+	} {
+		run, first := aRun(test.together, 0)
+		first.before = func() {
+			for i, second := range first.afterPowerLoss() {
+				if i%test.stride != 0 && !slow.Asked() {
+					continue
+				}
+				again := &crashRun{files: second, dir: run.dir, together: test.together, acknowledged: run.acknowledged, saved: run.saved, mostLost: test.mostLost}
+				if _, violations := losePower(again, second, test.again, min(test.saveEvery, 1)); len(violations) > 0 {
+					t.Fatalf("%s: %v", name, violations[0])
+				}
+			}
+		}
+		step := must(run.resume())
+		must(0, run.train(step, test.steps, test.saveEvery))
 	}
 }
