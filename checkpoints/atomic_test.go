@@ -22,27 +22,6 @@ func TestWriteFileAtomicReplaces(t *testing.T) {
 	wantNames(t, dir, "file")
 }
 
-func TestWriteFileAtomicRefusesWhatIsNoFile(t *testing.T) {
-	dir := t.TempDir()
-	victim := filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(dir, "link")
-	if err := os.Symlink(victim, link); err != nil {
-		t.Skip("no symbolic links here:", err)
-	}
-	dangling := filepath.Join(dir, "dangling")
-	must(0, os.Symlink(filepath.Join(dir, "nowhere"), dangling))
-	wantError(t, WriteFileAtomic(link, []byte("x"), 0), ErrNotRegular, link, "symbolic link", "expected a regular file")
-	wantError(t, WriteFileAtomic(dangling, []byte("x"), 0), ErrNotRegular, dangling, "symbolic link")
-	wantError(t, WriteFileAtomic(dir, []byte("x"), 0), ErrNotRegular, "a directory")
-	if got := string(must(os.ReadFile(victim))); got != "precious" {
-		t.Errorf("the target of the link now reads %q", got)
-	}
-	wantNames(t, dir, "dangling", "link", "victim")
-}
-
 func TestWriteFileAtomicIntoMissingDirectory(t *testing.T) {
 	wantError(t, WriteFileAtomic(filepath.Join(t.TempDir(), "missing", "file"), nil, 0), os.ErrNotExist, "missing")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,4 +234,59 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// opened calls whatever opens a file by its path, for reading or for writing.
+var opened = map[string]func(path string) error{
+	"OpenJournal":     func(path string) error { _, err := OpenJournal(path); return err },
+	"OpenDatasets":    func(path string) error { _, err := OpenDatasets(path); return err },
+	"CreateDatasets":  func(path string) error { _, err := CreateDatasets(path); return err },
+	"ReadJournal":     func(path string) error { _, _, err := ReadJournal(path); return err },
+	"ReadDatasets":    func(path string) error { _, err := ReadDatasets(path); return err },
+	"Load":            func(path string) error { _, err := Load(path); return err },
+	"ReadModel":       func(path string) error { _, _, err := ReadModel(path); return err },
+	"TakeLock":        func(path string) error { _, err := TakeLock(path); return err },
+	"WriteModel":      func(path string) error { return WriteModel(path, sampleTensors, nil) },
+	"WriteFileAtomic": func(path string) error { return WriteFileAtomic(path, []byte("x"), 0) },
+}
+
+// mkfifo makes a named pipe, where the system has them.
+var mkfifo = func(string) error { return errors.ErrUnsupported }
+
+// A directory, and a named pipe, whose reader would wait for a writer for ever, are refused by whatever opens files; what
+// writes one refuses links too, and leaves alone what they lead to.
+func TestWhatIsNoFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(0, os.WriteFile(at("victim"), []byte("precious"), 0o600))
+	must(0, os.Mkdir(at("folder"), 0o700))
+	kinds := map[string]string{"folder": "found a directory, expected a regular file"}
+	if mkfifo(at("pipe")) == nil {
+		kinds["pipe"] = "a special file"
+	}
+	links := map[string]string{}
+	for name, to := range map[string]string{"link": at("victim"), "dangling": at("nowhere")} {
+		if os.Symlink(to, at(name)) == nil {
+			links[name] = "found a symbolic link, expected a regular file"
+		}
+	}
+	for name, open := range opened {
+		reads := strings.HasPrefix(name, "Read") || name == "Load"
+		refused := maps.Clone(kinds)
+		if !reads {
+			maps.Copy(refused, links)
+		}
+		for name, want := range refused {
+			wantError(t, open(at(name)), ErrNotRegular, at(name), want)
+		}
+		if reads || name == "OpenJournal" || name == "OpenDatasets" {
+			wantError(t, open(at("missing")), fs.ErrNotExist, "missing")
+		}
+	}
+	if got := string(must(os.ReadFile(at("victim")))); got != "precious" {
+		t.Errorf("the target of the link now reads %q", got)
+	}
+	if _, err := os.Lstat(at("nowhere")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("something was written through a link")
+	}
 }

@@ -99,13 +99,6 @@ func TestLatestWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesWhatIsNoFile(t *testing.T) {
-	_, err := Load(t.TempDir())
-	wantError(t, err, ErrNotRegular, "found a directory, expected a regular file")
-	_, err = Load(filepath.Join(t.TempDir(), "missing"))
-	wantError(t, err, fs.ErrNotExist, "missing")
-}
-
 func TestSaveRefusesLinks(t *testing.T) {
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real")

@@ -49,12 +49,6 @@ func TestLock(t *testing.T) {
 	all.Wait()
 }
 
-func TestLockOfNoFile(t *testing.T) {
-	if _, err := TakeLock(t.TempDir()); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("found error %v, expected ErrNotRegular", err)
-	}
-}
-
 // If several make one file, one succeeds, and the file has its content.
 func TestCreateFileAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")

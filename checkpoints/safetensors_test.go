@@ -67,21 +67,6 @@ func wantModelError(t *testing.T, err error, path, want string) {
 	}
 }
 
-// What is no file is refused in the words that checkpoints has for it.
-func TestRefusesWhatIsNoFile(t *testing.T) {
-	dir := t.TempDir()
-	_, _, err := ReadModel(dir)
-	wantModelError(t, err, dir, "found a directory, expected a regular file")
-	wantModelError(t, WriteModel(dir, sampleTensors, nil), dir, "found a directory, expected a regular file")
-	if !errors.Is(err, ErrNotRegular) {
-		t.Errorf("error %q does not match ErrNotRegular", err)
-	}
-	missing := filepath.Join(dir, "missing")
-	if _, _, err := ReadModel(missing); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("found error %v, expected one that matches ErrNotExist", err)
-	}
-}
-
 // The bytes that safetensors 0.8.0 for Python writes for
 //
 //	save({"a": np.array([[1, 2]], np.float32), "b": np.array(-1, np.float32)}, {"epsilon": "3"})

