@@ -116,7 +116,7 @@ func printPlan(w io.Writer, p *speed.Plan, f planFlags) {
 }
 
 // printMeasured writes the parts of a step on this machine.
-func printMeasured(w io.Writer, m speed.Measured) {
+func printMeasured(w io.Writer, m speed.Machine) {
 	table := [][]string{{"measured on this machine", "ms"}}
 	add := func(name string, ms float64) {
 		table = append(table, []string{name, shell.Decimals(ms, 3)})

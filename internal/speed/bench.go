@@ -1,9 +1,14 @@
+// Package speed says how fast training steps are: [Measure] takes the time of steps on this machine, part by
+// part, and [OnRanks] says from such parts and a model of the network how long steps take on many ranks.
 package speed
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,4 +116,28 @@ func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duratio
 func multiplyAdds(m *model.Model) int {
 	total, first := m.MultiplyAdds()
 	return 3*total - first
+}
+
+// peakMemory is the most memory in MiB that this process has had in use: what Linux counted as
+// resident at once, or, on other systems, what the Go runtime has asked the system for.
+func peakMemory() float64 {
+	const kib, bytes = 1 << 10, 1 << 20 // of a MiB
+	status, err := os.ReadFile("/proc/self/status")
+	if peak, ok := residentPeak(string(status)); err == nil && ok {
+		return peak / kib
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.Sys) / bytes
+}
+
+// residentPeak finds the line "VmHWM:     12345 kB" of proc(5).
+func residentPeak(status string) (kib float64, ok bool) {
+	for line := range strings.Lines(status) {
+		if value, found := strings.CutPrefix(line, "VmHWM:"); found {
+			n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
 }

@@ -40,8 +40,8 @@ func ParseRate(text string) (float64, error) {
 // rounds is how many times what one rank has must be passed on until n ranks have it.
 func rounds(n int) float64 { return float64(bits.Len(uint(n - 1))) }
 
-// broadcast is how many seconds n ranks need to know what one knows, reduce to add up what each of them has,
-// where adding takes so many seconds. MPI libraries choose between two ways by the length: a tree, which
+// broadcast is how many milliseconds n ranks need to know what one knows, reduce to add up what each of them has,
+// where adding takes so long. MPI libraries choose between two ways by the length: a tree, which
 // sends everything in every round, and halves: everybody deals with a part, which takes twice as
 // many rounds and sends everything twice. (Thakur, Rabenseifner, Gropp: Optimization of Collective
 // Communication Operations in MPICH, 2005, sections 4.2 and 4.5. A ring sends as much in n rounds.)
@@ -51,9 +51,9 @@ func (w Network) reduce(n int, bytes, adding float64) float64 {
 	if n < 2 {
 		return 0
 	}
-	whole, part := w.seconds(bytes)+adding, float64(n-1)/float64(n)
+	whole, part := w.sending(bytes)+adding, float64(n-1)/float64(n)
 	tree := rounds(n) * (w.start(bytes) + whole)
-	halves := part * (2*w.seconds(bytes) + adding)
+	halves := part * (2*w.sending(bytes) + adding)
 	for round := 1.0; round <= rounds(n); round++ {
 		halves += 2 * w.start(math.Ldexp(bytes, -int(round)))
 	}
@@ -67,10 +67,10 @@ const eager = 64 << 10
 // start is how long the first byte of a message takes.
 func (w Network) start(bytes float64) float64 {
 	if bytes > eager {
-		return 3 * w.Latency.Seconds() // announced, asked for, sent
+		return 3 * milliseconds(w.Latency) // announced, asked for, sent
 	}
-	return w.Latency.Seconds()
+	return milliseconds(w.Latency)
 }
 
-// seconds is how long so many bytes take on a line.
-func (w Network) seconds(bytes float64) float64 { return 8 * bytes / w.Rate }
+// sending is how long so many bytes take on a line.
+func (w Network) sending(bytes float64) float64 { return 8e3 * bytes / w.Rate }

@@ -12,6 +12,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/clip"
 	"dpsgd/configs"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -30,15 +31,15 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 			if err != nil {
 				return m, err
 			}
-			after := (r.Parts["noise"] + r.Parts["update"]) / 1e3
-			m.keep(i, Graph{size, max(0, r.StepMS/1e3-after)}, after)
+			after := r.Parts["noise"] + r.Parts["update"]
+			m.keep(i, Graph{size, max(0, r.StepMS-after)}, after)
 		}
 	}
-	perTest, err := Prediction(ctx, c, each)
+	perTest, err := prediction(ctx, c, each)
 	if err != nil {
 		return m, err
 	}
-	m.Evaluation = float64(tests) * perTest.Seconds()
+	m.Evaluation = float64(tests) * milliseconds(perTest)
 	if m.Merge, err = merging(c, values); err != nil {
 		return m, err
 	}
@@ -57,7 +58,7 @@ func (m *Machine) keep(i int, g Graph, after float64) {
 	if i == len(m.Graphs) {
 		m.Graphs = append(m.Graphs, g)
 	}
-	m.Graphs[i].Seconds, m.Update = min(m.Graphs[i].Seconds, g.Seconds), min(m.Update, after)
+	m.Graphs[i].MS, m.Update = min(m.Graphs[i].MS, g.MS), min(m.Update, after)
 }
 
 // graphSizes are the sizes of graphs that are measured: 1 and up by factors of 4 to the largest.
@@ -83,18 +84,23 @@ func alone(c *configs.Config, size int) *configs.Config {
 // repetitions of what takes microseconds to milliseconds.
 const repetitions = 9
 
-// usual is the median time of a piece of work.
+// usual is the median time of a piece of work, in milliseconds.
 func usual(work func() error) (float64, error) {
-	var times []float64
-	for range repetitions {
+	t, err := repeated(work)
+	return milliseconds(t), err
+}
+
+// repeated is the median time of a piece of work.
+func repeated(work func() error) (time.Duration, error) {
+	times := make([]time.Duration, repetitions)
+	for i := range times {
 		start := time.Now()
 		if err := work(); err != nil {
 			return 0, err
 		}
-		times = append(times, time.Since(start).Seconds())
+		times[i] = time.Since(start)
 	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
+	return median(times), nil
 }
 
 // merging is the time of what comes before and after the messages of a sum.
@@ -171,4 +177,36 @@ func durable(c *configs.Config, plan *train.RunPlan, values int) (event, checkpo
 		return err
 	})
 	return event, checkpoint, err
+}
+
+// prediction measures for about the given time how long an evaluation takes for one example.
+func prediction(ctx context.Context, c *configs.Config, d time.Duration) (time.Duration, error) {
+	o, err := setup.OutlineOf(c, benchPictures)
+	if err != nil {
+		return 0, err
+	}
+	m, err := setup.Model(c, o.Shape, o.Classes)
+	if err != nil {
+		return 0, err
+	}
+	const tests = 400 // several graphs
+	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, tests, setup.SeesFeatures(c))
+	if err != nil {
+		return 0, err
+	}
+	pool := kernel.NewPool(setup.Threads(c))
+	defer pool.Close()
+	evaluator, err := gradients.NewEvaluator(m, examples, setup.Normalisation(c, o.Shape.Channels), pool)
+	if err != nil {
+		return 0, err
+	}
+	var times []time.Duration
+	for start := time.Now(); len(times) < fewestSteps || time.Since(start) < d && ctx.Err() == nil; {
+		begun := time.Now()
+		if _, err := evaluator.Run(); err != nil {
+			return 0, err
+		}
+		times = append(times, time.Since(begun))
+	}
+	return median(times) / tests, ctx.Err()
 }

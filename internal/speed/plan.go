@@ -31,37 +31,13 @@ type Plan struct {
 	Parameters  int          `json:"parameters"`
 	Batch       float64      `json:"expected_batch_size"`
 	Steps       int          `json:"steps"`
-	Measured    Measured     `json:"measured"`
-	Parts       []PartMS     `json:"parts"`   // of a step on so many ranks
+	Measured    Machine      `json:"measured"`
+	Parts       []Part       `json:"parts"`   // of a step on so many ranks
 	Rows        []Row        `json:"rows"`    // for other numbers of ranks, that of the question among them
 	Batches     []Row        `json:"batches"` // for larger batches on so many ranks
 	Limits      Limits       `json:"limits"`
 	Memory      setup.Memory `json:"memory"`          // of each rank
 	Messages    float64      `json:"memory_messages"` // that what is sent takes beside it, in bytes
-}
-
-// Measured is a [Machine] in milliseconds.
-type Measured struct {
-	Graphs     []GraphMS `json:"graphs"`
-	Sample     float64   `json:"sample_ms"`
-	Merge      float64   `json:"merge_ms"`
-	Add        float64   `json:"add_ms"`
-	Event      float64   `json:"event_ms"`
-	Checkpoint float64   `json:"checkpoint_ms"`
-	Update     float64   `json:"update_ms"`
-	Evaluation float64   `json:"evaluation_ms"`
-}
-
-// GraphMS is a [Graph] in milliseconds.
-type GraphMS struct {
-	Examples int     `json:"examples"`
-	MS       float64 `json:"ms"`
-}
-
-// PartMS is a [Part] in milliseconds.
-type PartMS struct {
-	Name string  `json:"part"`
-	MS   float64 `json:"ms"`
 }
 
 // Row is a step in short.
@@ -105,8 +81,8 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		Network: cmp.Or(c.Model.Name, "layers"), Ranks: r.Ranks, Threads: setup.Threads(c), BitsASecond: r.Network.Rate, LatencyMS: ms(r.Network.Latency.Seconds()),
-		Parameters: values, Batch: plan.ExpectedBatchSize, Steps: plan.MaxSteps, Measured: m.inMS(),
+		Network: cmp.Or(c.Model.Name, "layers"), Ranks: r.Ranks, Threads: setup.Threads(c), BitsASecond: r.Network.Rate, LatencyMS: milliseconds(r.Network.Latency),
+		Parameters: values, Batch: plan.ExpectedBatchSize, Steps: plan.MaxSteps, Measured: m,
 		Messages: messages(values, plan.ExpectedBatchSize),
 	}
 	job := jobOf(c, plan, values)
@@ -134,10 +110,7 @@ func messages(values int, batch float64) float64 {
 // fill computes everything that follows from the measurements.
 func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 	one := job.At(m, w, 1)
-	step := job.At(m, w, p.Ranks)
-	for _, part := range step.Parts() {
-		p.Parts = append(p.Parts, PartMS{part.Name, ms(part.Seconds)})
-	}
+	p.Parts = job.At(m, w, p.Ranks).Parts()
 	ranks := tableRanks
 	if at, found := slices.BinarySearch(ranks, p.Ranks); !found {
 		ranks = slices.Insert(slices.Clone(ranks), at, p.Ranks)
@@ -154,21 +127,11 @@ func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 
 // row is a step in short, beside the same on one rank.
 func row(j Job, s, one Step) Row {
-	r := Row{Ranks: s.Ranks, Batch: j.Batch, Physical: s.Physical, StepMS: ms(s.Seconds()), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
+	r := Row{Ranks: s.Ranks, Batch: j.Batch, Physical: s.Physical, StepMS: s.MS(), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
 	for _, part := range s.Parts() {
-		if share := part.Seconds / s.Seconds(); part.Name != "gradients" && share > r.MostShare {
+		if share := part.MS / s.MS(); part.Name != "gradients" && share > r.MostShare {
 			r.Most, r.MostShare = part.Name, share
 		}
 	}
 	return r
 }
-
-func (m Machine) inMS() Measured {
-	measured := Measured{Sample: ms(m.Sample), Merge: ms(m.Merge), Add: ms(m.Add), Event: ms(m.Event), Checkpoint: ms(m.Checkpoint), Update: ms(m.Update), Evaluation: ms(m.Evaluation)}
-	for _, g := range m.Graphs {
-		measured.Graphs = append(measured.Graphs, GraphMS{g.Examples, ms(g.Seconds)})
-	}
-	return measured
-}
-
-func ms(seconds float64) float64 { return 1e3 * seconds }

@@ -135,13 +135,11 @@ func recordNothing(string, time.Duration) {}
 // bareUpdate is the time of p = p - rate·g for so many parameters, on vectors of its own.
 func bareUpdate(pool *kernel.Pool, n int) time.Duration {
 	parameters, gradient := make([]float32, n), make([]float32, n)
-	var times []time.Duration
-	for range 9 {
-		start := time.Now()
+	times, _ := repeated(func() error {
 		addScaled(pool, parameters, -benchRate, gradient)
-		times = append(times, time.Since(start))
-	}
-	return median(times)
+		return nil
+	})
+	return times
 }
 
 // addScaled is y += a·x on all threads.

@@ -16,7 +16,7 @@ import (
 // fast is a network, machine and job with round numbers: 1 ms an example, 1 GB/s.
 var (
 	fast    = Network{Rate: 8e9, Latency: 10 * time.Microsecond}
-	machine = Machine{Graphs: []Graph{{1, 1e-3}, {64, 64e-3}, {256, 256e-3}}, Sample: 1e-4, Add: 1e-4, Event: 1e-3, Update: 1e-3, Evaluation: 1}
+	machine = Machine{Graphs: []Graph{{1, 1}, {64, 64}, {256, 256}}, Sample: 0.1, Add: 0.1, Event: 1, Update: 1, Evaluation: 1000}
 	job     = Job{Batch: 4096, Deviation: 60, Values: 500_000, Physical: 256, EvaluateEvery: 100}
 )
 
@@ -35,35 +35,25 @@ func TestOneRankDoesNotCommunicate(t *testing.T) {
 	if s.Order != 0 || s.Sums != 0 || s.Padding != 0 || s.Disk != 0 {
 		t.Errorf("found %+v", s)
 	}
-	near(t, "step", s.Seconds(), 1e-4+16*256e-3+1e-3+1./100)
+	near(t, "step", s.MS(), 0.1+16*256+1+10)
 	near(t, "efficiency", s.Efficiency(s), 1)
-}
-
-// Efficiency is T1/(n·Tn), the speed-up n times that.
-func TestEfficiency(t *testing.T) {
-	one, s := job.At(machine, fast, 1), job.At(machine, fast, 16)
-	near(t, "efficiency", s.Efficiency(one), one.Seconds()/(16*s.Seconds()))
-	near(t, "speed-up", s.Speedup(one), one.Seconds()/s.Seconds())
-	if e := s.Efficiency(one); !(e > 0.5 && e < 1) {
-		t.Errorf("found the efficiency %v", e)
-	}
 }
 
 // Messages: a tree of ⌈log2 n⌉ rounds where they are short, halves where they are long. Messages
 // of more than 64 KiB, in five of the ten rounds of the last case, take three times the latency.
 func TestMessages(t *testing.T) {
-	const latency = 1e-5
+	const latency = 1e-2
 	for _, test := range []struct {
 		ranks               int
 		bytes, adding, want float64
 	}{
 		{1, 1e9, 1, 0},
 		{2, 0, 0, latency},
-		{2, 1e6, 1e-3, 6*latency + 0.5*(2e-3+1e-3)},
-		{3, 1000, 0, 2 * (latency + 1e-6)},
-		{1000, 8, 0, 10 * (latency + 8e-9)},
-		{4, 1e6, 1e-3, 12*latency + 0.75*(2e-3+1e-3)},
-		{1024, 4e6, 0, 40*latency + 1023./1024*8e-3},
+		{2, 1e6, 1, 6*latency + 0.5*(2+1)},
+		{3, 1000, 0, 2 * (latency + 1e-3)},
+		{1000, 8, 0, 10 * (latency + 8e-6)},
+		{4, 1e6, 1, 12*latency + 0.75*(2+1)},
+		{1024, 4e6, 0, 40*latency + 1023./1024*8},
 	} {
 		near(t, "reduction", fast.reduce(test.ranks, test.bytes, test.adding), test.want)
 	}
@@ -76,8 +66,8 @@ func TestNetworkIsMonotone(t *testing.T) {
 	for _, bytes := range []float64{0, 100, 1e4, 1e6, 1e8} {
 		for n := 1; n < 2000; n++ {
 			here := fast.broadcast(n, bytes)
-			if fast.broadcast(n+1, bytes) < here || slow.broadcast(n, bytes) < here || far.broadcast(n, bytes) < here || fast.reduce(n, bytes, 1e-3) < here {
-				t.Fatalf("%d ranks, %v bytes: %v s", n, bytes, here)
+			if fast.broadcast(n+1, bytes) < here || slow.broadcast(n, bytes) < here || far.broadcast(n, bytes) < here || fast.reduce(n, bytes, 1) < here {
+				t.Fatalf("%d ranks, %v bytes: %v ms", n, bytes, here)
 			}
 		}
 	}
@@ -95,8 +85,8 @@ func TestPaddingOfUnevenParts(t *testing.T) {
 	j := job
 	j.Batch, j.Deviation = 100, 0
 	s := j.with(machine, fast, 3, 64) // 34 on the first rank: one graph of 64 for 33.3
-	near(t, "gradients", s.Gradients, 64e-3*100/3/64)
-	near(t, "padding", s.Gradients+s.Padding, 64e-3)
+	near(t, "gradients", s.Gradients, 64.*100/3/64)
+	near(t, "padding", s.Gradients+s.Padding, 64)
 }
 
 // The expected number of graphs is that of a slow sum over all sizes of a sample.
@@ -123,18 +113,18 @@ func TestExpectedGraphs(t *testing.T) {
 // Rank 0 waits for the disk only where everything else was faster.
 func TestDiskWorksMeanwhile(t *testing.T) {
 	m := machine
-	m.Event = 1
+	m.Event = 1000
 	s := job.with(m, fast, 16, 256)
-	near(t, "all until the noise", s.Disk+s.Order+s.Gradients+s.Padding+s.Sums, 1)
+	near(t, "all until the noise", s.Disk+s.Order+s.Gradients+s.Padding+s.Sums, 1000)
 	if s := job.with(machine, fast, 16, 256); s.Disk != 0 {
-		t.Errorf("waits %v s", s.Disk)
+		t.Errorf("waits %v ms", s.Disk)
 	}
-	m.Checkpoint = 0.5
+	m.Checkpoint = 500
 	j := job
 	j.CheckpointEvery = 1
-	near(t, "the same with a checkpoint", j.with(m, fast, 16, 256).Disk, s.Disk+0.5)
+	near(t, "the same with a checkpoint", j.with(m, fast, 16, 256).Disk, s.Disk+500)
 	j.CheckpointEvery = 10
-	near(t, "the same with some", j.with(m, fast, 16, 256).Disk, s.Disk+0.05)
+	near(t, "the same with some", j.with(m, fast, 16, 256).Disk, s.Disk+50)
 }
 
 // Limits are the first numbers of ranks of which they speak.
@@ -146,7 +136,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("found %+v", l)
 	}
 	for _, n := range []int{1, l.Fastest / 2, l.Fastest - 1, l.Fastest + 1, l.Searched} {
-		if job.At(machine, fast, n).Seconds() < job.At(machine, fast, l.Fastest).Seconds() {
+		if job.At(machine, fast, n).MS() < job.At(machine, fast, l.Fastest).MS() {
 			t.Errorf("%d ranks are faster than the fastest %d", n, l.Fastest)
 		}
 	}
@@ -176,7 +166,7 @@ func TestLargerBatch(t *testing.T) {
 // for 256 examples, 551,000 parameters, 25 Gb/s, 25 µs a message.
 func TestPaper(t *testing.T) {
 	j := Job{Batch: 16_384, Deviation: 105, Values: 551_000, Physical: 256}
-	m := Machine{Graphs: []Graph{{1, 190e-3 / 256}, {256, 190e-3}}, Add: 4e-4, Update: 1.4e-3}
+	m := Machine{Graphs: []Graph{{1, 190. / 256}, {256, 190}}, Add: 0.4, Update: 1.4}
 	w := Network{Rate: 25e9, Latency: 25 * time.Microsecond}
 	one := j.At(m, w, 1)
 	for ranks, want := range map[int]float64{16: 0.97, 100: 0.94, 1000: 0.60} {

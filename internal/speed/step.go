@@ -17,22 +17,22 @@ type Job struct {
 	EvaluateEvery, CheckpointEvery int     // steps; 0 is never
 }
 
-// Machine is what was measured on one machine. All times are seconds.
+// Machine is what was measured on one machine, in milliseconds.
 type Machine struct {
-	Graphs     []Graph // of ascending sizes, the first of which is 1
-	Sample     float64 // of drawing a sample
-	Merge      float64 // of making a sum ready to be sent, and taking the total back
-	Add        float64 // of adding one sum to another
-	Event      float64 // until an event is durable
-	Checkpoint float64 // until a checkpoint is
-	Update     float64 // of noise and update
-	Evaluation float64 // of all test examples
+	Graphs     []Graph `json:"graphs"`        // of ascending sizes, the first of which is 1
+	Sample     float64 `json:"sample_ms"`     // of drawing a sample
+	Merge      float64 `json:"merge_ms"`      // of making a sum ready to be sent, and taking the total back
+	Add        float64 `json:"add_ms"`        // of adding one sum to another
+	Event      float64 `json:"event_ms"`      // until an event is durable
+	Checkpoint float64 `json:"checkpoint_ms"` // until a checkpoint is
+	Update     float64 `json:"update_ms"`     // of noise and update
+	Evaluation float64 `json:"evaluation_ms"` // of all test examples
 }
 
 // Graph is how long the contributions of a physical batch take, with their sum. A graph that is not full takes as long.
 type Graph struct {
 	Examples int     `json:"examples"`
-	Seconds  float64 `json:"seconds"`
+	MS       float64 `json:"ms"`
 }
 
 // graph is the time of a physical batch, between those that were measured.
@@ -41,16 +41,16 @@ func (m Machine) graph(physical int) float64 {
 	i := sort.Search(len(g), func(i int) bool { return g[i].Examples >= physical })
 	if i == len(g) {
 		i--
-		return g[i].Seconds * float64(physical) / float64(g[i].Examples)
+		return g[i].MS * float64(physical) / float64(g[i].Examples)
 	}
 	if i == 0 {
-		return g[0].Seconds
+		return g[0].MS
 	}
 	share := float64(physical-g[i-1].Examples) / float64(g[i].Examples-g[i-1].Examples)
-	return g[i-1].Seconds + share*(g[i].Seconds-g[i-1].Seconds)
+	return g[i-1].MS + share*(g[i].MS-g[i-1].MS)
 }
 
-// Step is the expected time of a step, in seconds, part by part in their order.
+// Step is the expected time of a step, in milliseconds, part by part in their order.
 type Step struct {
 	Ranks    int
 	Physical int // the size of the graph of every rank
@@ -67,8 +67,8 @@ type Step struct {
 
 // Part is one of the parts of a step.
 type Part struct {
-	Name    string
-	Seconds float64
+	Name string  `json:"part"`
+	MS   float64 `json:"ms"`
 }
 
 // Parts are those of a step in their order.
@@ -79,11 +79,11 @@ func (s Step) Parts() []Part {
 	}
 }
 
-// Seconds is the whole step.
-func (s Step) Seconds() float64 {
+// MS is the whole step.
+func (s Step) MS() float64 {
 	total := 0.0
 	for _, p := range s.Parts() {
-		total += p.Seconds
+		total += p.MS
 	}
 	return total
 }
@@ -92,7 +92,7 @@ func (s Step) Seconds() float64 {
 func (s Step) Efficiency(one Step) float64 { return s.Speedup(one) / float64(s.Ranks) }
 
 // Speedup is how many times faster than on one rank a step is.
-func (s Step) Speedup(one Step) float64 { return one.Seconds() / s.Seconds() }
+func (s Step) Speedup(one Step) float64 { return one.MS() / s.MS() }
 
 // Bytes of what is sent.
 const (
@@ -115,7 +115,7 @@ func (j Job) with(m Machine, w Network, n, physical int) Step {
 	}
 	if n > 1 {
 		// "I have mine", to rank 0; "so have all", to everybody; then the sums themselves.
-		s.Sums = w.Latency.Seconds() + w.broadcast(n, lengthBytes) + w.reduce(n, sumBytes*values, m.Add) + m.Merge
+		s.Sums = milliseconds(w.Latency) + w.broadcast(n, lengthBytes) + w.reduce(n, sumBytes*values, m.Add) + m.Merge
 	}
 	s.Padding = max(0, m.graph(physical)*j.graphs(n, physical)-s.Gradients)
 	// The disk works since the sample was drawn: at the event, and before that at a checkpoint of the step before.
@@ -152,4 +152,47 @@ func (j Job) At(m Machine, w Network, n int) Step {
 	c := new(configs.Config)
 	c.Training.PhysicalBatchSize = j.Physical
 	return j.with(m, w, n, ranks.Physical(c, j.Batch, j.Physical, n))
+}
+
+// mostRanks is where the search for limits ends.
+const mostRanks = 10_000
+
+// Limits say where more ranks stop paying; 0 is at no number up to one example a rank and 10,000 ranks.
+type Limits struct {
+	Below90  int `json:"below_90_percent"` // the first number of ranks with a lower efficiency
+	Below50  int `json:"below_50_percent"`
+	Fastest  int `json:"fastest"`  // beyond it steps take longer
+	Searched int `json:"searched"` // up to so many
+}
+
+// Limits looks through all numbers of ranks.
+func (j Job) Limits(m Machine, w Network) Limits {
+	l := Limits{Fastest: 1, Searched: max(1, min(mostRanks, int(j.Batch)))}
+	one := j.At(m, w, 1)
+	fastest := one.MS()
+	for n := 2; n <= l.Searched; n++ {
+		s := j.At(m, w, n)
+		efficiency := s.Efficiency(one)
+		if efficiency < 0.9 && l.Below90 == 0 {
+			l.Below90 = n
+		}
+		if efficiency < 0.5 && l.Below50 == 0 {
+			l.Below50 = n
+		}
+		if s.MS() < fastest {
+			l.Fastest, fastest = n, s.MS()
+		}
+	}
+	return l
+}
+
+// WithBatch is the same job with so many times the examples in a step, from this many records.
+func (j Job) WithBatch(times float64, records int) Job {
+	n := float64(records)
+	if j.Deviation > 0 {
+		chance := min(1, times*j.Batch/n)
+		j.Deviation = math.Sqrt(n * chance * (1 - chance))
+	}
+	j.Batch = min(n, times*j.Batch)
+	return j
 }
