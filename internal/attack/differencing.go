@@ -3,6 +3,7 @@ package attack
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dpsgd/internal/chart"
 	"dpsgd/internal/random"
@@ -82,66 +83,44 @@ func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, err
 	return g, err
 }
 
-// tryOften counts how often both attacks find the bit, each time among people drawn anew. about is
-// a journal of the answers that the person is in, nil without noise.
+// tryOften counts how often both attacks find the bit, each time among people drawn anew: by how many people
+// have a one, and how many of those other than the person. about is a journal of the answers that the person is
+// in, nil without noise.
 func tryOften(n Noise, parameter float64, trials int, src *random.Source) (difference, informed int, about *memory, err error) {
 	for range trials {
 		bits := drawBits(peopleCounted, src)
 		person := int(src.Uint64() % peopleCounted)
-		var with, without float64
-		if with, without, about, err = askTwice(bits, person, n, parameter); err != nil {
-			return 0, 0, nil, err
-		}
-		others := 0
-		for i, one := range bits {
-			if one && i != person {
+		rest := slices.Clone(bits)
+		rest[person] = false
+		others := 0.0
+		for _, one := range rest {
+			if one {
 				others++
 			}
+		}
+		with, without := others, others
+		if bits[person] {
+			with++
+		}
+		if parameter > 0 {
+			first, second := newDesk(n, parameter), newDesk(n, parameter)
+			if with, err = first.count(ones(bits, nil)); err != nil {
+				return 0, 0, nil, err
+			}
+			if without, err = second.count(ones(rest, nil)); err != nil {
+				return 0, 0, nil, err
+			}
+			about = first.journal
 		}
 		const between = 0.5 // of the two values that the person can have
 		if (with-without > between) == bits[person] {
 			difference++
 		}
-		if (with-float64(others) > between) == bits[person] {
+		if (with-others > between) == bits[person] {
 			informed++
 		}
 	}
 	return difference, informed, about, nil
-}
-
-// askTwice asks how many people have a one, and how many of those other than the person. about is
-// the journal of the answers that the person is in.
-func askTwice(bits []bool, person int, n Noise, parameter float64) (with, without float64, about *memory, err error) {
-	everybodyElse := make([]bool, len(bits))
-	for i := range everybodyElse {
-		everybodyElse[i] = i != person
-	}
-	if parameter == 0 {
-		for i, one := range bits {
-			if one {
-				with++
-				if i != person {
-					without++
-				}
-			}
-		}
-		return with, without, nil, nil
-	}
-	first, second := newDesk(n, parameter), newDesk(n, parameter)
-	for _, one := range []struct {
-		desk   *desk
-		subset []bool
-		answer *float64
-	}{{first, nil, &with}, {second, everybodyElse, &without}} {
-		sums, err := ones(bits, one.subset)
-		if err != nil {
-			return 0, 0, nil, err
-		}
-		if *one.answer, err = one.desk.count(sums); err != nil {
-			return 0, 0, nil, err
-		}
-	}
-	return with, without, first.journal, nil
 }
 
 // drawBits throws a coin for each person.

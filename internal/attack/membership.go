@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
@@ -15,6 +16,8 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Membership measures how well somebody tells the training examples of a model from others by how
@@ -170,8 +173,8 @@ const rocPoints = 100
 // area fills in the AUC with its interval.
 func (m *Membership) area(training, others []float64) {
 	over, under := placements(training, others), placements(others, training)
-	mean, spread := moments(over)
-	_, otherSpread := moments(under)
+	mean, spread := stat.MeanVariance(over, nil)
+	otherSpread := stat.Variance(under, nil)
 	deviation := math.Sqrt(spread/float64(len(over)) + otherSpread/float64(len(under)))
 	const normal975 = 1.959963984540054
 	m.AUC, m.Low, m.High = mean, max(0, mean-normal975*deviation), min(1, mean+normal975*deviation)
@@ -183,26 +186,10 @@ func placements(values, others []float64) []float64 {
 	shares := make([]float64, len(values))
 	for i, v := range values {
 		below, _ := slices.BinarySearch(sorted, v)
-		upTo, _ := slices.BinarySearchFunc(sorted, v, func(x, v float64) int {
-			if x <= v {
-				return -1
-			}
-			return 1
-		})
+		upTo := sort.Search(len(sorted), func(i int) bool { return sorted[i] > v })
 		shares[i] = float64(below+upTo) / 2 / float64(len(sorted))
 	}
 	return shares
-}
-
-// moments are mean and variance of a sample.
-func moments(values []float64) (mean, variance float64) {
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		variance += (v - mean) * (v - mean) / float64(len(values)-1)
-	}
-	return mean, variance
 }
 
 // operate finds the thresholds of a rate. Among equal values there is none, so the share that

@@ -78,8 +78,11 @@ func newDesk(n Noise, parameter float64) *desk {
 	return &desk{answer.NewDesk(j, nil), n, parameter, j}
 }
 
-// count answers how many of the people have a one, with noise.
-func (d *desk) count(sums *answer.Sums) (float64, error) {
+// count answers how many of the people have a one, with noise, unless there are no sums.
+func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
+	if err != nil {
+		return 0, err
+	}
 	q, err := d.noise.question(sums, d.parameter)
 	if err != nil {
 		return 0, err

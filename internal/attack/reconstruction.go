@@ -121,7 +121,7 @@ func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense)
 	deviation := row.Ratio * math.Sqrt(float64(r.People))
 	d := newDesk(r.Noise, r.Noise.ofDeviation(deviation))
 	for q, s := range sums {
-		noisy, err := d.count(s)
+		noisy, err := d.count(s, nil)
 		if err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 		s.noisy[i] = map[int]int{}
 		d := newDesk(Laplace, parameter)
 		for range s.Draws {
-			noisy, err := d.count(sums)
+			noisy, err := d.count(sums, nil)
 			if err != nil {
 				return err
 			}
