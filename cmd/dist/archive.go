@@ -7,6 +7,10 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -63,11 +67,7 @@ func (c Contents) Archive() ([]byte, error) {
 // tarred is a .tar.gz in which everything belongs to root.
 func tarred(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
-	compressed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	w := tar.NewWriter(compressed)
+	w := tar.NewWriter(&out)
 	header := func(h tar.Header) error {
 		h.ModTime, h.Uname, h.Gname, h.Format = modified, "root", "root", tar.FormatGNU
 		return w.WriteHeader(&h)
@@ -93,7 +93,20 @@ func tarred(files []file, modified time.Time) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	err = compressed.Close()
+	return gzipped(out.Bytes())
+}
+
+// gzipped is a content in the format of gzip.
+func gzipped(content []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	err = w.Close()
 	return out.Bytes(), err
 }
 
@@ -117,4 +130,48 @@ func zipped(files []file, modified time.Time) ([]byte, error) {
 	}
 	err := w.Close()
 	return out.Bytes(), err
+}
+
+// file is one that a package holds.
+type file struct {
+	Name    string // with slashes, relative to where the package is unpacked
+	Content []byte
+	Link    string // what a symbolic link points to, which has no content
+	Program bool   // anyone may execute it
+}
+
+func (f file) mode() fs.FileMode {
+	switch {
+	case f.Link != "":
+		return 0o777
+	case f.Program:
+		return 0o755
+	}
+	return 0o644
+}
+
+// below moves files into a folder.
+func below(folder string, files []file) []file {
+	moved := slices.Clone(files)
+	for i := range moved {
+		moved[i].Name = path.Join(folder, moved[i].Name)
+	}
+	return moved
+}
+
+// sorted puts files in the order of their names, which packages keep.
+func sorted(files []file) []file {
+	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// folders are those that sorted files lie in, each after the one that it lies in.
+func folders(files []file) []string {
+	var all []string
+	for _, f := range files {
+		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

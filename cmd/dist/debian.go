@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/md5"
 	"fmt"
 	"strings"
@@ -88,18 +87,11 @@ func (c Contents) debianFiles() ([]file, error) {
 		}
 	}
 	for _, f := range compressed {
-		var b bytes.Buffer
-		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		content, err := gzipped(f.Content)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := w.Write(f.Content); err != nil {
-			return nil, err
-		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
-		files = append(files, file{Name: f.Name, Content: b.Bytes()})
+		files = append(files, file{Name: f.Name, Content: content})
 	}
 	return files, nil
 }

@@ -34,15 +34,6 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestParsePlatform(t *testing.T) {
-	if p, err := parsePlatform("windows/amd64"); err != nil || p.Program() != "train.exe" {
-		t.Errorf("found %v, %v", p.Program(), err)
-	}
-	if _, err := parsePlatform("plan9/amd64"); err == nil || !strings.Contains(err.Error(), "darwin/arm64") {
-		t.Errorf("found %v", err)
-	}
-}
-
 // contents are those of a made-up version, in no order.
 func contents(t *testing.T, platform string) Contents {
 	t.Helper()

@@ -47,17 +47,10 @@ func virtualEnvironment(t *testing.T) string {
 func current(t *testing.T) Contents {
 	t.Helper()
 	c := contents(t, "linux/amd64")
-	c.Python = nil
-	for _, pattern := range []string{"*.py", "py.typed"} {
-		found, err := filepath.Glob(filepath.Join("..", "..", "python", "dpsgd", pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("found no %s in python/dpsgd, %v", pattern, err)
-		}
-		for _, path := range found {
-			c.Python = append(c.Python, file{Name: filepath.Base(path), Content: read(t, path)})
-		}
-	}
 	var err error
+	if c.Python, err = files(filepath.Join("..", "..", "python", "dpsgd"), "*.py", "py.typed"); err != nil {
+		t.Fatal(err)
+	}
 	if c.Platform, err = parsePlatform(runtime.GOOS + "/" + runtime.GOARCH); err != nil {
 		t.Skip(err)
 	}

@@ -85,9 +85,9 @@ func utf8Text(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
 	}
-	var b bytes.Buffer
+	var latin []byte
 	for _, character := range text {
-		b.WriteRune(rune(character))
+		latin = utf8.AppendRune(latin, rune(character))
 	}
-	return b.Bytes()
+	return latin
 }

@@ -10,10 +10,14 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -120,4 +124,16 @@ func (f folder) write(name string, content []byte) error {
 	}
 	fmt.Printf("%10d %s\n", len(content), path)
 	return os.WriteFile(path, content, 0o644)
+}
+
+// shA256 is the hash of a file in hexadecimal digits.
+func shA256(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
+
+// checksums lists the hashes of files by their names, as `sha256sum --check` reads them.
+func checksums(hashes map[string]string) []byte {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(hashes)) {
+		fmt.Fprintf(&b, "%s  %s\n", hashes[name], name)
+	}
+	return b.Bytes()
 }

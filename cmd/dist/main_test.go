@@ -15,8 +15,10 @@ func TestParsePlatforms(t *testing.T) {
 	if some, err := parsePlatforms("linux/amd64,darwin/arm64"); err != nil || len(some) != 2 || some[1].OS != "darwin" {
 		t.Errorf("found %v, %v", some, err)
 	}
-	if _, err := parsePlatforms("linux/amd64,linux"); err == nil {
-		t.Error("found no error of a platform without a processor")
+	for _, wrong := range []string{"linux/amd64,linux", "plan9/amd64"} {
+		if _, err := parsePlatforms(wrong); err == nil || !strings.Contains(err.Error(), "darwin/arm64") {
+			t.Errorf("%s: found %v, expected an error that lists the platforms", wrong, err)
+		}
 	}
 }
 

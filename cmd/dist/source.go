@@ -55,7 +55,7 @@ func (c checkout) common() (Contents, error) {
 		}
 	}
 	here := platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
-	program, err := c.build(here)
+	program, err := c.build(here, here.Program())
 	if err != nil {
 		return all, err
 	}
@@ -74,7 +74,7 @@ func (c checkout) common() (Contents, error) {
 
 // contents adds what differs between platforms.
 func (c checkout) contents(common Contents, p platform) (Contents, error) {
-	program, err := c.build(p)
+	program, err := c.build(p, p.Program())
 	if err != nil {
 		return common, err
 	}
@@ -90,7 +90,7 @@ func (c checkout) contents(common Contents, p platform) (Contents, error) {
 		return common, err
 	}
 	if common.MPI = nil; p.MPI() {
-		mpi, err := c.buildAs(p, "train-mpi", "-tags=mpi")
+		mpi, err := c.build(p, mpiProgram, "-tags=mpi")
 		if err != nil {
 			return common, err
 		}
@@ -102,11 +102,8 @@ func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	return common, err
 }
 
-// build returns the file of a static program that is the same wherever it is built.
-func (c checkout) build(p platform) (string, error) { return c.buildAs(p, p.Program()) }
-
-// buildAs returns the file of the program, built under a name with more flags.
-func (c checkout) buildAs(p platform, name string, flags ...string) (string, error) {
+// build returns the file of a static program that is the same wherever it is built, under a name.
+func (c checkout) build(p platform, name string, flags ...string) (string, error) {
 	program := filepath.Join(c.built, p.OS+"_"+p.Arch, name)
 	arguments := append([]string{"build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program}, flags...)
 	_, err := output(c.dir, environment(p), "go", append(arguments, "./cmd/train")...)
@@ -154,11 +151,8 @@ func (c checkout) completions(program string) ([]file, error) {
 	return all, nil
 }
 
-// manual is the pages that the program writes, one a command, where it has the command that does.
+// manual is the pages that the program writes, one a command.
 func (c checkout) manual(program string) ([]file, error) {
-	if _, err := output(c.dir, nil, program, "help", "man"); err != nil {
-		return nil, nil
-	}
 	dir := filepath.Join(c.built, "man")
 	if _, err := output(c.dir, nil, program, "man", dir); err != nil {
 		return nil, err

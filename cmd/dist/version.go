@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -15,7 +16,7 @@ type version struct {
 // A version of a module is that of a tag, or is derived from a commit after one (go.dev/ref/mod,
 // "Pseudo-versions").
 var (
-	ofTag    = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.(\d+))?$`)
+	ofTag    = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(?:alpha|beta|rc)\.\d+)?$`)
 	ofCommit = regexp.MustCompile(`^v(\d+\.\d+\.\d+)-(?:0\.)?(\d{14})-([0-9a-f]{12})$`)
 )
 
@@ -32,22 +33,17 @@ func (v version) String() string { return v.module[1:] }
 
 // python is the version by PEP 440: 0.2.0, 0.2.0rc1, 0.0.0.dev20260102030405+g0123456789ab.
 func (v version) python() string {
-	if m := ofCommit.FindStringSubmatch(v.module); m != nil {
-		return m[1] + ".dev" + m[2] + "+g" + m[3]
+	if ofCommit.MatchString(v.module) {
+		return ofCommit.ReplaceAllString(v.module, "$1.dev$2+g$3")
 	}
-	m := ofTag.FindStringSubmatch(v.module)
-	return m[1] + map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}[m[2]] + m[3]
+	return strings.NewReplacer("-alpha.", "a", "-beta.", "b", "-rc.", "rc").Replace(v.String())
 }
 
 // debian is the version by deb-version(7), where ~ sorts before nothing: 0.2.0, 0.2.0~rc.1,
 // 0.0.0~20260102030405.0123456789ab.
 func (v version) debian() string {
-	if m := ofCommit.FindStringSubmatch(v.module); m != nil {
-		return m[1] + "~" + m[2] + "." + m[3]
+	if ofCommit.MatchString(v.module) {
+		return ofCommit.ReplaceAllString(v.module, "$1~$2.$3")
 	}
-	m := ofTag.FindStringSubmatch(v.module)
-	if m[2] != "" {
-		return m[1] + "~" + m[2] + "." + m[3]
-	}
-	return m[1]
+	return strings.Replace(v.String(), "-", "~", 1)
 }
