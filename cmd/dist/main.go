@@ -12,6 +12,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed"
 	"flag"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 )
 
 func main() {
@@ -136,4 +138,30 @@ func checksums(hashes map[string]string) []byte {
 		fmt.Fprintf(&b, "%s  %s\n", hashes[name], name)
 	}
 	return b.Bytes()
+}
+
+//go:embed formula.rb.tmpl
+var formulaText string
+
+var formula = template.Must(template.New("formula").Parse(formulaText))
+
+// download is an archive that is published.
+type download struct {
+	Platform platform
+	Name     string // of the file
+	SHA256   string // in hexadecimal digits
+}
+
+// Formula is that of Homebrew, which installs an archive from below a URL on macOS and Linux. It
+// names the platforms among the downloads that Homebrew knows.
+func Formula(v version, url string, downloads []download) ([]byte, error) {
+	systems := map[string]map[string]download{"darwin": {}, "linux": {}}
+	for _, d := range downloads {
+		if archs, ok := systems[d.Platform.OS]; ok {
+			archs[d.Platform.Arch] = d
+		}
+	}
+	var b bytes.Buffer
+	err := formula.Execute(&b, map[string]any{"Version": v.String(), "URL": url, "Systems": systems})
+	return b.Bytes(), err
 }

@@ -1,3 +1,19 @@
+// Package stats computes private statistics: counts, sums, means, variances, histograms, quantiles
+// and covariances, and the first count above a threshold, of the training examples of a data set.
+//
+//	file ─► plan: every statistic's mechanisms at its share of the budget, calibrated together
+//	     ─► ask: each in turn, through package answer or, where nobody is trusted, package local
+//	     ─► result: a value and the interval of its noise, kept in the folder of the run
+//
+// The plan asks every statistic of no records: the cost of a mechanism depends on public parameters
+// alone, so the events equal those of the real questions. With share w of the budget (ε, δ) a
+// statistic gets mechanisms that are (wε, wδ)-private by themselves, and fit the budget together by
+// basic composition; then all noise is scaled by one factor, the least with which the accountant
+// says that they fit.
+//
+// A record contributes an integer function of itself: numbers outside their bounds become the
+// nearest end, moved to the middle and counted in steps of 2^-20 of half the bounds' width. The
+// number of records is public (see package release), so a mean is a sum over a known number.
 package stats
 
 import (
@@ -300,4 +316,39 @@ func (a *asked) answer(w *work) (estimate, error) {
 		return a.bounds(w)
 	}
 	return estimate{}, fmt.Errorf("stats: found the statistic %q, expected one of %v", a.Kind, configs.StatisticKinds())
+}
+
+// names say what the numbers of a list are, in its order; none of one number.
+func (r *Run) names(a *asked) (names []string) {
+	c := r.file.Config
+	switch columns := a.Names(c); a.Kind {
+	case configs.StatHistogram:
+		if column, err := configs.ColumnOf(c, a.Columns[0]); err == nil && column.Class {
+			return c.Data.Labels()
+		}
+		b := a.Bounds.Interval
+		if a.Bounds.Private {
+			b, _ = r.foundBounds(a.Columns[0])
+		}
+		for i := range a.Bins {
+			names = append(names, fmt.Sprintf("%.4g to %.4g", edge(i, b, a.Bins), edge(i+1, b, a.Bins)))
+		}
+	case configs.StatQuantiles:
+		for _, q := range a.Quantiles {
+			names = append(names, fmt.Sprintf("%g of the records", q))
+		}
+	case configs.StatCovariance:
+		for _, x := range columns {
+			for _, y := range columns {
+				names = append(names, x+" × "+y)
+			}
+		}
+	case configs.StatMean:
+		if a.Many() {
+			return columns
+		}
+	case boundsKind:
+		return []string{"low", "high"}
+	}
+	return names
 }
