@@ -37,20 +37,30 @@ const maxGradientBytes = 128 << 20
 // chooseEngines gives every use the engine that the configuration names, or with "auto" the faster
 // one. It is told shapes alone: no picture takes part in the choice.
 func chooseEngines(uses []perexample.Use, batch int, engine string) ([]perexample.Engine, error) {
-	var one perexample.Engine
-	if one.UnmarshalText([]byte(engine)) == nil {
-		return slices.Repeat([]perexample.Engine{one}, len(uses)), nil
+	if one, ok := named(engine, len(uses)); ok {
+		return one, nil
 	}
-	rules := make([]perexample.Rule, len(uses))
-	for i, u := range uses {
-		rules[i] = u.Rule
-	}
+	rules := rulesOf(uses)
 	timings, err := perexample.Measure(rules, batch)
 	if err != nil {
 		return nil, err
 	}
 	runtime.GC() // buffers that only the measurement needed
 	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
+}
+
+// named returns the engine of that name, once for each use; "auto" is none.
+func named(engine string, uses int) ([]perexample.Engine, bool) {
+	var one perexample.Engine
+	err := one.UnmarshalText([]byte(engine))
+	return slices.Repeat([]perexample.Engine{one}, uses), err == nil
+}
+
+func rulesOf(uses []perexample.Use) (rules []perexample.Rule) {
+	for _, u := range uses {
+		rules = append(rules, u.Rule)
+	}
+	return rules
 }
 
 // Choice is the content of engines.json: the engines that a run began with, and what they

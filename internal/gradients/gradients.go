@@ -1,4 +1,4 @@
-// Package compute runs the graphs of a network on examples: per-example gradients for a release
+// Package gradients runs the graphs of a network on examples: per-example gradients for a release
 // ([Gradients]) and predictions ([Evaluator]).
 package gradients
 
@@ -23,7 +23,6 @@ type Gradients struct {
 	input    Input
 	executor *graph.Executor
 	network  *model.Network
-	norms    *gorgonia.Node
 	engines  []perexample.Engine
 	pool     *kernel.Pool
 
@@ -59,49 +58,62 @@ func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batc
 
 // DeclareGradients is [NewGradients] with engines that somebody else chooses.
 func DeclareGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
-	b := graph.NewBuilder(pool)
-	network, err := m.Training(b, batch*views.PerExample())
+	d, err := declare(graph.NewBuilder(pool), m, views, batch, choose)
 	if err != nil {
 		return nil, err
 	}
-	dz := OutputGradients(b, network, views)
-	if b.Err() != nil {
-		return nil, b.Err()
-	}
-	for i, u := range network.Uses {
-		network.Uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
-	}
-	g := &Gradients{network: network, pool: pool, losses: make([]float32, batch)}
-	if g.engines, err = choose(network.Uses); err != nil {
-		return nil, err
-	}
-	b.Part("norms")
-	b.Early("norms")
-	bindings := make([]perexample.Binding, len(network.Uses))
-	for i, u := range network.Uses {
-		bindings[i] = perexample.NewBinding(b, u, dz[i], g.engines[i])
-	}
-	norms, each := perexample.SquaredNorms(b, bindings)
-	g.norms = norms
-	wanted := append([]*gorgonia.Node{network.Losses, norms}, each...)
-	for _, p := range bindings {
-		wanted = append(wanted, p.Outputs()...)
-	}
-	if g.executor, err = b.Compile(wanted...); err != nil {
-		return nil, err
-	}
-	g.input = NewInput(g.executor, network, batcher, views, pool)
-	g.batch.SquaredNorms = g.executor.Values(g.norms).Float64
-	for i, p := range bindings { // uses are in the order of the parameters, one for each: package model
+	g := &Gradients{executor: d.executor, network: d.network, engines: d.engines, pool: pool, losses: make([]float32, batch)}
+	g.input = NewInput(g.executor, g.network, batcher, views, pool)
+	g.batch.SquaredNorms = g.executor.Values(d.norms).Float64
+	for i, p := range d.bindings { // uses are in the order of the parameters, one for each: package model
 		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
-		g.squares = append(g.squares, g.executor.Values(each[i]).Float64)
+		g.squares = append(g.squares, g.executor.Values(d.each[i]).Float64)
 	}
 	return g, nil
 }
 
-// OutputGradients declares the gradients of the summed loss with respect to the output of each use.
+// declared is a graph of per-example gradients.
+type declared struct {
+	network  *model.Network
+	engines  []perexample.Engine
+	bindings []perexample.Binding // one for each use
+	norms    *gorgonia.Node
+	each     []*gorgonia.Node // the norms of each use
+	executor *graph.Executor
+}
+
+// declare makes the graph for physical batches of so many examples.
+func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error)) (d declared, err error) {
+	if d.network, err = m.Training(b, batch*views.PerExample()); err != nil {
+		return d, err
+	}
+	uses, dz := d.network.Uses, outputGradients(b, d.network, views)
+	if b.Err() != nil {
+		return d, b.Err()
+	}
+	for i, u := range uses {
+		uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
+	}
+	if d.engines, err = choose(uses); err != nil {
+		return d, err
+	}
+	b.Part("norms")
+	b.Early("norms")
+	for i, u := range uses {
+		d.bindings = append(d.bindings, perexample.NewBinding(b, u, dz[i], d.engines[i]))
+	}
+	d.norms, d.each = perexample.SquaredNorms(b, d.bindings)
+	wanted := append([]*gorgonia.Node{d.network.Losses, d.norms}, d.each...)
+	for _, p := range d.bindings {
+		wanted = append(wanted, p.Outputs()...)
+	}
+	d.executor, err = b.Compile(wanted...)
+	return d, err
+}
+
+// outputGradients declares the gradients of the summed loss with respect to the output of each use.
 // The loss of an example is the mean of those of its views.
-func OutputGradients(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
+func outputGradients(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
 	outputs := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
 		outputs[i] = u.Output

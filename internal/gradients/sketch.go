@@ -1,14 +1,10 @@
 package gradients
 
 import (
-	"slices"
-
 	"dpsgd/data"
 	"dpsgd/internal/graph"
 	"dpsgd/model"
 	"dpsgd/perexample"
-
-	"gorgonia.org/gorgonia"
 )
 
 // Sketch is what the graphs of a network would take, in bytes. They are floats, so that nothing
@@ -24,44 +20,21 @@ type Sketch struct {
 // buffers grow with the batch. Where the engine is "auto", it is taken to be the one that the
 // estimates of package perexample choose.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
-	b := graph.NewSketch()
-	network, err := m.Training(b, views.PerExample())
-	if err != nil {
-		return s, err
-	}
-	dz := OutputGradients(b, network, views)
-	if b.Err() != nil {
-		return s, b.Err()
-	}
-	rules := make([]perexample.Rule, len(network.Uses))
-	for i, u := range network.Uses {
-		network.Uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
-		rules[i] = network.Uses[i].Rule
-	}
-	engines := perexample.Choose(rules, perexample.Estimate(rules, batch), batch, maxGradientBytes)
-	var one perexample.Engine
-	if one.UnmarshalText([]byte(engine)) == nil {
-		engines = slices.Repeat([]perexample.Engine{one}, len(rules))
-	} else {
+	d, err := declare(graph.NewSketch(), m, views, 1, func(uses []perexample.Use) ([]perexample.Engine, error) {
+		rules := rulesOf(uses)
+		for _, r := range rules {
+			s.Formed += 4 * float64(threads) * float64(r.Size())
+		}
+		if one, ok := named(engine, len(rules)); ok {
+			return one, nil
+		}
 		s.Choosing = perexample.MeasuredBytes(rules, batch)
-	}
-	b.Part("norms")
-	b.Early("norms")
-	bindings := make([]perexample.Binding, len(rules))
-	for i, u := range network.Uses {
-		bindings[i] = perexample.NewBinding(b, u, dz[i], engines[i])
-		s.Formed += 4 * float64(threads) * float64(rules[i].Size())
-	}
-	norms, each := perexample.SquaredNorms(b, bindings)
-	wanted := append([]*gorgonia.Node{network.Losses, norms}, each...)
-	for _, p := range bindings {
-		wanted = append(wanted, p.Outputs()...)
-	}
-	executor, err := b.Compile(wanted...)
+		return perexample.Choose(rules, perexample.Estimate(rules, batch), batch, maxGradientBytes), nil
+	})
 	if err != nil {
 		return s, err
 	}
-	s.Training = float64(batch) * (float64(executor.Bytes()) + inputBytes(network))
+	s.Training = float64(batch) * (float64(d.executor.Bytes()) + inputBytes(d.network))
 	return s, s.predict(m)
 }
 

@@ -44,7 +44,7 @@ func NewSums(m *model.Model, batcher *data.Batcher, views *data.Views, physical 
 
 // plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
 func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
-	dz := OutputGradients(b, network, views)
+	dz := outputGradients(b, network, views)
 	if b.Err() != nil {
 		return nil
 	}
