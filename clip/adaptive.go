@@ -18,7 +18,6 @@ type Adaptive struct {
 
 var adaptive = schemeKind(func() Scheme { return &Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.001} })
 
-// Arguments lists what a configuration can set.
 func (a *Adaptive) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "clip_quantile", Also: []string{"target_unclipped_quantile"}, Doc: "The share of gradients that the clip norm is to leave as they are.",
@@ -30,7 +29,6 @@ func (a *Adaptive) Arguments() []setting.Argument {
 	}
 }
 
-// Name returns "adaptive".
 func (*Adaptive) Name() string { return "adaptive" }
 
 // WithBound implements [Scheme]. The policy is a [Following] that begins with the bound as its clip
@@ -83,7 +81,6 @@ func (f *Following) lengths() (gradient, count float64) {
 	return f.bound * math.Sqrt(1-f.scheme.CountShare), f.bound * (1 - margin) * math.Sqrt(f.scheme.CountShare)
 }
 
-// Factors implements [Policy].
 func (f *Following) Factors(dst []float32, squaredNorms []float64) {
 	gradient, _ := f.lengths()
 	flatThenStretched(dst, squaredNorms, f.clipNorm, gradient)
@@ -113,7 +110,6 @@ func (f *Following) Learn(count, expectedBatchSize float64) {
 	f.clipNorm = withinLimits(stored(f.clipNorm * math.Exp(-f.scheme.Rate*(share-f.scheme.Quantile))))
 }
 
-// ClipNorm implements [Moving].
 func (f *Following) ClipNorm() float64 { return f.clipNorm }
 
 // Restore implements [Counting]. Whatever it is given, the bound stays what it is.
@@ -125,16 +121,13 @@ func (f *Following) Restore(clipNorm float64) error {
 	return nil
 }
 
-// Unit implements [Moving].
 func (f *Following) Unit() float64 {
 	gradient, _ := f.lengths()
 	return f.clipNorm / gradient
 }
 
-// Bound returns C.
 func (f *Following) Bound() float64 { return f.bound }
 
-// Name returns "adaptive".
 func (f *Following) Name() string { return f.scheme.Name() }
 
 // String says what is bounded, and which clip norm is next.

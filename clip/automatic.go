@@ -20,30 +20,24 @@ var (
 	automatic        = schemeKind(func() Scheme { return &Automatic{StabilityConstant: 0.01} })
 )
 
-// Arguments lists what a configuration can set.
 func (a *Automatic) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "stability_constant", Also: []string{"gamma"},
 		Doc:    "Added to the norm of a gradient before the clip norm is divided by it.",
 		Format: setting.Number{Min: 1e-9, Max: 1e6}, Value: &a.StabilityConstant}}
 }
 
-// Factors implements [Policy].
 func (a Automatic) Factors(dst []float32, squaredNorms []float64) {
 	factors(dst, squaredNorms, a.ClipNorm, func(target, norm float64) float64 { return target / (norm + a.StabilityConstant) })
 }
 
-// Bound returns the clip norm.
 func (a Automatic) Bound() float64 { return a.ClipNorm }
 
-// Name returns "automatic".
 func (Automatic) Name() string { return "automatic" }
 
-// String says what is bounded.
 func (a Automatic) String() string {
 	return fmt.Sprintf("automatic, with stability constant %v: %s", a.StabilityConstant, whatIsBounded(a.ClipNorm))
 }
 
-// WithBound implements [Scheme].
 func (a Automatic) WithBound(clipNorm float64) Policy {
 	a.ClipNorm = clipNorm
 	return a

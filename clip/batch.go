@@ -49,10 +49,8 @@ type Outer struct {
 
 var _, _ Part = Rows{}, Outer{}
 
-// Size implements [Part].
 func (r Rows) Size() int { return r.Width }
 
-// Size implements [Part].
 func (o Outer) Size() int { return o.In * o.Out }
 
 func (r Rows) holds() int { return r.Examples }

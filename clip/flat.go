@@ -22,21 +22,16 @@ var (
 	flat        = schemeKind(func() Scheme { return &Flat{} })
 )
 
-// Factors implements [Policy].
 func (f Flat) Factors(dst []float32, squaredNorms []float64) {
 	factors(dst, squaredNorms, f.ClipNorm, func(target, norm float64) float64 { return math.Min(1, target/norm) })
 }
 
-// Bound returns the clip norm.
 func (f Flat) Bound() float64 { return f.ClipNorm }
 
-// Name returns "flat".
 func (Flat) Name() string { return "flat" }
 
-// String says what is bounded.
 func (f Flat) String() string { return "flat: " + whatIsBounded(f.ClipNorm) }
 
-// WithBound implements [Scheme].
 func (f Flat) WithBound(clipNorm float64) Policy {
 	f.ClipNorm = clipNorm
 	return f

@@ -14,21 +14,16 @@ var (
 	normalised        = schemeKind(func() Scheme { return &Normalised{} })
 )
 
-// Factors implements [Policy].
 func (n Normalised) Factors(dst []float32, squaredNorms []float64) {
 	factors(dst, squaredNorms, n.ClipNorm, func(target, norm float64) float64 { return target / norm })
 }
 
-// Bound returns the clip norm.
 func (n Normalised) Bound() float64 { return n.ClipNorm }
 
-// Name returns "normalised".
 func (Normalised) Name() string { return "normalised" }
 
-// String says what is bounded.
 func (n Normalised) String() string { return "normalised: " + whatIsBounded(n.ClipNorm) }
 
-// WithBound implements [Scheme].
 func (n Normalised) WithBound(clipNorm float64) Policy {
 	n.ClipNorm = clipNorm
 	return n

@@ -29,7 +29,6 @@ var (
 	perLayer         = schemeKind(func() Scheme { return &PerLayer{} })
 )
 
-// LayerFactors implements [Layered].
 func (p PerLayer) LayerFactors(dst []float32, squaredNorms []float64, layers int) {
 	share := 1 / math.Sqrt(float64(layers))
 	factors(dst, squaredNorms, p.ClipNorm, func(target, norm float64) float64 { return math.Min(1, share*target/norm) })
@@ -39,18 +38,14 @@ func (p PerLayer) LayerFactors(dst []float32, squaredNorms []float64, layers int
 // 1.
 func (p PerLayer) Factors(dst []float32, squaredNorms []float64) { Flat(p).Factors(dst, squaredNorms) }
 
-// Bound returns the clip norm.
 func (p PerLayer) Bound() float64 { return p.ClipNorm }
 
-// Name returns "per_layer".
 func (PerLayer) Name() string { return "per_layer" }
 
-// String says what is bounded.
 func (p PerLayer) String() string {
 	return fmt.Sprintf("per_layer: each of L layers, weight and bias together, is clipped to C/√L; %s", whatIsBounded(p.ClipNorm))
 }
 
-// WithBound implements [Scheme].
 func (p PerLayer) WithBound(clipNorm float64) Policy {
 	p.ClipNorm = clipNorm
 	return p

@@ -60,15 +60,12 @@ func NewScheduled(s Scheme, clipNorm float64, schedule Schedule, steps int) (Pol
 	return nil, fmt.Errorf("clip: found the clip schedule %s with %s clipping, expected it with flat or per_layer: %w", schedule.Name(), s.Name(), ErrPolicy)
 }
 
-// At implements [Stepping].
 func (s *scheduled) At(step int) float64 {
 	return withinLimits(s.bound * s.schedule.Factor(step, s.steps))
 }
 
-// Begin implements [Stepping].
 func (s *scheduled) Begin(step int) { s.now = s.scheme.WithBound(s.At(step)) }
 
-// Factors implements [Policy].
 func (s *scheduled) Factors(dst []float32, squaredNorms []float64) {
 	s.now.Factors(dst, squaredNorms)
 	stretch := s.bound / s.now.Bound()
@@ -77,24 +74,18 @@ func (s *scheduled) Factors(dst []float32, squaredNorms []float64) {
 	}
 }
 
-// LayerFactors implements [Layered].
 func (s scheduledLayers) LayerFactors(dst []float32, squaredNorms []float64, layers int) {
 	s.now.(Layered).LayerFactors(dst, squaredNorms, layers)
 }
 
-// ClipNorm implements [Moving].
 func (s *scheduled) ClipNorm() float64 { return s.now.Bound() }
 
-// Unit implements [Moving].
 func (s *scheduled) Unit() float64 { return s.now.Bound() / s.bound }
 
-// Bound returns C.
 func (s *scheduled) Bound() float64 { return s.bound }
 
-// Name returns the name of the scheme.
 func (s *scheduled) Name() string { return s.scheme.Name() }
 
-// String says what is bounded.
 func (s *scheduled) String() string {
 	layers := ""
 	if _, ok := s.now.(Layered); ok {

@@ -29,10 +29,8 @@ func Schedules() setting.Kinds[Schedule] {
 // ConstantNorm is the same clip norm in every step.
 type ConstantNorm struct{}
 
-// Name returns "constant".
 func (ConstantNorm) Name() string { return "constant" }
 
-// Factor implements [Schedule].
 func (ConstantNorm) Factor(int, int) float64 { return 1 }
 
 // LinearNorm is a straight line from the clip norm to FinalFactor times it, which the last step
@@ -41,15 +39,12 @@ type LinearNorm struct {
 	FinalFactor float64 // positive
 }
 
-// Name returns "linear".
 func (LinearNorm) Name() string { return "linear" }
 
-// Arguments lists what a configuration can set.
 func (s *LinearNorm) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&s.FinalFactor)}
 }
 
-// Factor implements [Schedule].
 func (s LinearNorm) Factor(step, steps int) float64 {
 	return 1 + (s.FinalFactor-1)*progress(step, steps)
 }
@@ -59,15 +54,12 @@ type CosineNorm struct {
 	FinalFactor float64 // positive
 }
 
-// Name returns "cosine".
 func (CosineNorm) Name() string { return "cosine" }
 
-// Arguments lists what a configuration can set.
 func (s *CosineNorm) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&s.FinalFactor)}
 }
 
-// Factor implements [Schedule].
 func (s CosineNorm) Factor(step, steps int) float64 {
 	return s.FinalFactor + (1-s.FinalFactor)*(1+math.Cos(math.Pi*progress(step, steps)))/2
 }

@@ -7,7 +7,6 @@ import (
 	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Conv2D is a convolution of images (B, H, W, in) with Out filters and zero padding. PyTorch:
@@ -26,7 +25,6 @@ func newConv2D() Conv2D { return Conv2D{Stride: Both(1), Dilation: Both(1), Grou
 
 var conv2D = kind("Convolution.", func() Layer { l := newConv2D(); return &l }, "conv")
 
-// Arguments lists what a configuration can set.
 func (l *Conv2D) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "out_channels", Also: []string{"filters"}, Doc: "Number of filters.",
@@ -44,10 +42,8 @@ func (l *Conv2D) Arguments() []setting.Argument {
 	}
 }
 
-// Kind is "conv2d".
 func (Conv2D) Kind() string { return "conv2d" }
 
-// Forward declares the layer.
 func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return l.forward(p, x, func(c kernel.Conv, w *gorgonia.Node) (*gorgonia.Node, perexample.Rule) {
 		return w, perexample.ConvWeight{Conv: c}
@@ -66,17 +62,21 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	}
 	w := p.Parameter("weight", uniform(c.Taps()), []int{l.Out, in / c.Groups, c.KernelH, c.KernelW}, []int{0, 2, 3, 1})
 	made, rule := filters(c, w)
-	parameters := []*gorgonia.Node{made}
-	if !l.NoBias {
-		parameters = append(parameters, p.Parameter("bias", uniform(c.Taps()), []int{l.Out}, nil))
-	}
-	z := p.convolution(c, batch, x, parameters)
-	p.Use(w, rule, x, z)
-	if !l.NoBias {
-		p.Use(parameters[1], perexample.Bias{Positions: c.Positions(), Channels: l.Out}, x, z)
-	}
-	p.Count(c.Positions() * c.Taps() * l.Out)
-	return z
+	convolution := kernel.NewConvolution(c, p.Pool())
+	return p.affine(x, affine{
+		fanIn: c.Taps(), weights: w, rule: rule, filters: made,
+		noBias: l.NoBias, bias: perexample.Bias{Positions: c.Positions(), Channels: l.Out},
+		forward: graph.Operation{Name: "conv2d", Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out}, Run: func(z graph.Array, in []graph.Array) {
+			var bias []float32
+			if len(in) == 3 {
+				bias = in[2].Float32
+			}
+			convolution.Forward(z.Float32, in[0].Float32, in[1].Float32, bias, batch)
+		}},
+		backward: graph.Operation{Name: "conv2d-input-gradient", Run: func(dx graph.Array, in []graph.Array) {
+			convolution.InputGradient(dx.Float32, in[0].Float32, in[1].Float32, batch)
+		}},
+	})
 }
 
 // geometry is the layer on images of that size.
@@ -104,39 +104,4 @@ func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
 	return kernel.Conv{Height: height, Width: width, In: in, Out: l.Out,
 		KernelH: k.Height, KernelW: k.Width, StrideH: s.Height, StrideW: s.Width, PadH: pad.Height, PadW: pad.Width,
 		DilationH: d.Height, DilationW: d.Width, Groups: l.Groups}, p.Err() == nil
-}
-
-// convolution computes z = x ⋆ w + b with w or w, b.
-func (p *Pass) convolution(c kernel.Conv, batch int, x *gorgonia.Node, parameters []*gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
-	convolution := kernel.NewConvolution(c, p.Pool())
-	return p.Apply(graph.Operation{
-		Name: "conv2d", Type: tensor.Float32, Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out},
-		Run: func(z graph.Array, in []graph.Array) {
-			var bias []float32
-			if len(in) == 3 {
-				bias = in[2].Float32
-			}
-			convolution.Forward(z.Float32, in[0].Float32, in[1].Float32, bias, batch)
-		},
-		Gradient: func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
-			gradients := make([]*gorgonia.Node, len(inputs))
-			if p.Tracked(inputs[0]) {
-				gradients[0] = p.convolutionInputGradient(c, batch, dz, inputs[1])
-			}
-			return gradients
-		},
-	}, append([]*gorgonia.Node{x}, parameters...)...)
-}
-
-func (p *Pass) convolutionInputGradient(c kernel.Conv, batch int, dz, w *gorgonia.Node) *gorgonia.Node {
-	convolution := kernel.NewConvolution(c, p.Pool())
-	return p.Apply(graph.Operation{
-		Name: "conv2d-input-gradient", Type: tensor.Float32, Shape: []int{batch, c.Height, c.Width, c.In},
-		Run: func(dx graph.Array, in []graph.Array) {
-			convolution.InputGradient(dx.Float32, in[0].Float32, in[1].Float32, batch)
-		},
-	}, dz, w)
 }

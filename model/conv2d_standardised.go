@@ -18,10 +18,8 @@ type StandardisedConv2D struct{ Conv2D }
 var standardisedConv2D = kind("Convolution whose filters are standardised: each has mean 0 and norm 1. The model file holds them as they were before.",
 	func() Layer { return &StandardisedConv2D{newConv2D()} }, "ws_conv2d", "std_conv2d")
 
-// Kind is "standardised_conv2d".
 func (StandardisedConv2D) Kind() string { return "standardised_conv2d" }
 
-// Forward declares the layer.
 func (l StandardisedConv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return l.forward(p, x, func(c kernel.Conv, w *gorgonia.Node) (*gorgonia.Node, perexample.Rule) {
 		if c.Taps() == 1 {

@@ -20,13 +20,11 @@ type Dropout struct{ P float64 }
 
 var dropout = kind("Sets values to 0 at random while training.", func() Layer { return &Dropout{} })
 
-// Arguments lists what a configuration can set.
 func (l *Dropout) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "p", Doc: "The probability that a value becomes 0.",
 		Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: &l.P, Required: true}}
 }
 
-// Kind is "dropout".
 func (Dropout) Kind() string { return "dropout" }
 
 // Forward declares the layer; it does nothing in a pass that only predicts.

@@ -3,6 +3,7 @@ package model
 import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,10 +35,8 @@ var (
 	silu    = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
 )
 
-// Kind is the function's name.
 func (a Activation) Kind() string { return a.kind }
 
-// Forward declares the layer.
 func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
@@ -53,32 +52,28 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		}, x)
 }
 
+// gradientOf declares the gradients with respect to the inputs of an operation, nil where none flows.
+type gradientOf = func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node
+
 // perExample adds an operation that computes every example's output from the same example's inputs,
 // one or two: run gets the values of a range of whole examples, and the same examples' inputs.
-func (p *Pass) perExample(name string, shape tensor.Shape, run func(out, a, b []float32),
-	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node, inputs ...*gorgonia.Node) *gorgonia.Node {
+func (p *Pass) perExample(name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
+	return p.rangewise(false, name, shape, run, gradient, inputs...)
+}
+
+// inPlace is perExample for a run whose out may be the memory of one of its inputs. Inputs after the
+// first may be parameters, which run reads by itself.
+func (p *Pass) inPlace(name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
+	return p.rangewise(true, name, shape, run, gradient, inputs...)
+}
+
+func (p *Pass) rangewise(inPlace bool, name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	return p.Apply(p.operation(name, shape, run, gradient), inputs...)
-}
-
-// inPlace is perExample for a run whose out may be the memory of one of its inputs.
-func (p *Pass) inPlace(name string, shape tensor.Shape, run func(out, a, b []float32),
-	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node, inputs ...*gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
-	op := p.operation(name, shape, run, gradient)
-	op.InPlace = true
-	return p.Apply(op, inputs...)
-}
-
-func (p *Pass) operation(name string, shape tensor.Shape, run func(out, a, b []float32),
-	gradient func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node) graph.Operation {
 	batch := shape[0]
-	return graph.Operation{
-		Name: name, Type: tensor.Float32, Shape: shape, Gradient: gradient,
+	return p.Apply(graph.Operation{
+		Name: name, Type: tensor.Float32, Shape: shape, InPlace: inPlace, Gradient: gradient,
 		Run: graph.Parallel(p.Pool(), batch, graph.Grain(shape.TotalSize()/batch), func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			examples := func(x []float32) []float32 {
 				n := len(x) / batch
@@ -90,5 +85,50 @@ func (p *Pass) operation(name string, shape tensor.Shape, run func(out, a, b []f
 			}
 			run(examples(out.Float32), examples(in[0].Float32), second)
 		}),
+	}, inputs...)
+}
+
+// towardInput is the gradient of an operation whose inputs after the first are parameters: theirs is
+// the business of their rules.
+func (p *Pass) towardInput(declare func(inputs []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node) gradientOf {
+	return func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+		gradients := make([]*gorgonia.Node, len(inputs))
+		if p.Tracked(inputs[0]) {
+			gradients[0] = declare(inputs, dz)
+		}
+		return gradients
 	}
+}
+
+// affine is a layer that multiplies by weights and adds a bias.
+type affine struct {
+	fanIn             int
+	weights           *gorgonia.Node
+	rule              perexample.Rule
+	filters           *gorgonia.Node // what is made of the weights
+	noBias            bool
+	bias              perexample.Bias
+	forward, backward graph.Operation // of x, filters and bias if there is one; of dz and filters
+}
+
+// affine declares the layer and announces its parameters.
+func (p *Pass) affine(x *gorgonia.Node, l affine) *gorgonia.Node {
+	inputs := []*gorgonia.Node{x, l.filters}
+	if !l.noBias {
+		inputs = append(inputs, p.Parameter("bias", uniform(l.fanIn), []int{l.bias.Channels}, nil))
+	}
+	if p.Err() != nil {
+		return nil
+	}
+	l.forward.Type, l.backward.Type, l.backward.Shape = tensor.Float32, tensor.Float32, x.Shape()
+	l.forward.Gradient = p.towardInput(func(inputs []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node {
+		return p.Apply(l.backward, dz, inputs[1])
+	})
+	z := p.Apply(l.forward, inputs...)
+	p.Use(l.weights, l.rule, x, z)
+	if !l.noBias {
+		p.Use(inputs[2], l.bias, x, z)
+	}
+	p.Count(l.bias.Positions * l.fanIn * l.bias.Channels)
+	return z
 }

@@ -75,7 +75,8 @@ func (m *Model) Parameters() []Parameter {
 	var out []Parameter
 	for _, p := range m.parameters {
 		if !p.frozen {
-			out = append(out, p.clone())
+			p.Shape = slices.Clone(p.Shape)
+			out = append(out, p)
 		}
 	}
 	return out

@@ -20,16 +20,13 @@ type GroupNorm struct{ Groups int }
 
 var groupNorm = kind("Normalisation within each example, over groups of channels.", func() Layer { return &GroupNorm{} })
 
-// Arguments lists what a configuration can set.
 func (l *GroupNorm) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "num_groups", Also: []string{"groups"}, Doc: "Number of groups; it divides the number of channels.",
 		Format: setting.Integer{Min: 1, Max: 65536}, Value: &l.Groups, Required: true}}
 }
 
-// Kind is "group_norm".
 func (GroupNorm) Kind() string { return "group_norm" }
 
-// Forward declares the layer.
 func (l GroupNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	_, height, width, channels, ok := p.image(x)
 	if !ok {
@@ -47,10 +44,8 @@ type LayerNorm struct{}
 
 var layerNorm = kind("Normalisation within each example, over all its values.", func() Layer { return LayerNorm{} })
 
-// Kind is "layer_norm".
 func (LayerNorm) Kind() string { return "layer_norm" }
 
-// Forward declares the layer.
 func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
@@ -104,11 +99,11 @@ func (p *Pass) scaleShift(x *gorgonia.Node, positions int, shape, order []int) *
 		return nil
 	}
 	gains, shifts := p.Values(gain).Float32, p.Values(shift).Float32
-	z := p.withParameters(x, gain, shift, func(z, x []float32) {
-		kernel.ScaleShift(z, x, gains, shifts)
-	}, func(dx, dz []float32) {
-		kernel.ScaleChannels(dx, dz, gains)
-	})
+	back := func(dx, dz, _ []float32) { kernel.ScaleChannels(dx, dz, gains) }
+	z := p.inPlace("scale-shift", x.Shape(), func(z, x, _ []float32) { kernel.ScaleShift(z, x, gains, shifts) },
+		p.towardInput(func(_ []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node {
+			return p.inPlace("scale-shift-gradient", x.Shape(), back, nil, dz, gain)
+		}), x, gain, shift)
 	p.Use(gain, perexample.ScaleWeight{Positions: positions, Channels: product(shape)}, x, z)
 	p.Use(shift, perexample.Bias{Positions: positions, Channels: product(shape)}, x, z)
 	return z

@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"slices"
 
 	"dpsgd/internal/random"
 )
@@ -18,7 +17,6 @@ type Parameter struct {
 
 	frozen bool  // not trained; Offset counts in the vector of these
 	order  []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
-	init   initialiser
 }
 
 // Size is the number of values.
@@ -92,10 +90,4 @@ func product(shape []int) int {
 		n *= s
 	}
 	return n
-}
-
-// clone keeps descriptions immutable for callers.
-func (p Parameter) clone() Parameter {
-	p.Shape = slices.Clone(p.Shape)
-	return p
 }

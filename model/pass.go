@@ -187,7 +187,7 @@ type declaring struct {
 }
 
 func (d *declaring) parameter(_ *Pass, name string, shape, order []int, init initialiser) ([]float32, bool) {
-	p := Parameter{Name: name, Shape: shape, order: order, init: init}
+	p := Parameter{Name: name, Shape: shape, order: order}
 	if n := len(d.parameters); n > 0 {
 		p.Offset = d.parameters[n-1].Offset + d.parameters[n-1].Size()
 	}

@@ -15,15 +15,12 @@ type MaxPool2D struct{ Kernel, Stride, Padding Size }
 
 var maxPool2D = kind("Largest value of each window.", func() Layer { return &MaxPool2D{} })
 
-// Arguments lists what a configuration can set.
 func (l *MaxPool2D) Arguments() []setting.Argument {
 	return windowArguments(&l.Kernel, &l.Stride, &l.Padding, "Rows and columns on each side that are never the largest")
 }
 
-// Kind is "max_pool2d".
 func (MaxPool2D) Kind() string { return "max_pool2d" }
 
-// Forward declares the layer.
 func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	g, batch, ok := p.window(x, l.Kernel, l.Stride, l.Padding)
 	if !ok {
@@ -70,17 +67,14 @@ type AvgPool2D struct {
 
 var avgPool2D = kind("Mean of each window.", func() Layer { return &AvgPool2D{} })
 
-// Arguments lists what a configuration can set.
 func (l *AvgPool2D) Arguments() []setting.Argument {
 	return append(windowArguments(&l.Kernel, &l.Stride, &l.Padding, "Rows and columns of zeros on each side"),
 		setting.Argument{Name: "count_include_pad", Doc: "Whether padding counts: every mean divides by the size of the window, or by the pixels of the window inside of the image; default true, as in PyTorch.",
 			Format: setting.Boolean{Negated: true}, Value: &l.OnlyInside, Later: true})
 }
 
-// Kind is "avg_pool2d".
 func (AvgPool2D) Kind() string { return "avg_pool2d" }
 
-// Forward declares the layer.
 func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	g, batch, ok := p.window(x, l.Kernel, l.Stride, l.Padding)
 	if !ok {
@@ -97,10 +91,8 @@ type GlobalAvgPool2D struct{}
 var globalAvgPool2D = kind("Mean over all pixels of each channel.", func() Layer { return GlobalAvgPool2D{} },
 	"adaptive_avg_pool2d", "global_average_pool")
 
-// Kind is "global_avg_pool2d".
 func (GlobalAvgPool2D) Kind() string { return "global_avg_pool2d" }
 
-// Forward declares the layer.
 func (GlobalAvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {

@@ -3,7 +3,6 @@ package model
 import (
 	"strconv"
 
-	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
 
@@ -14,10 +13,8 @@ import (
 // Sequential runs layers one after the other, named "0", "1", … as in PyTorch's nn.Sequential.
 type Sequential []Layer
 
-// Kind is "sequential".
 func (Sequential) Kind() string { return "sequential" }
 
-// Forward declares the layers.
 func (s Sequential) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	for i, l := range s {
 		x = p.Layer(strconv.Itoa(i), l, x)
@@ -30,7 +27,6 @@ type Residual struct{ Body, Shortcut Sequential }
 
 var residual = kind("body(x) + shortcut(x).", func() Layer { return &Residual{} })
 
-// Arguments lists what a configuration can set.
 func (r *Residual) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "body", Doc: "The layers of the main branch.", Format: List{NonEmpty: true}, Value: &r.Body, Required: true},
@@ -38,7 +34,6 @@ func (r *Residual) Arguments() []setting.Argument {
 	}
 }
 
-// Kind is "residual".
 func (Residual) Kind() string { return "residual" }
 
 // Forward declares both branches and their sum.
@@ -79,10 +74,8 @@ type Flatten struct{}
 
 var flatten = kind("All values of an example in one row.", func() Layer { return Flatten{} })
 
-// Kind is "flatten".
 func (Flatten) Kind() string { return "flatten" }
 
-// Forward declares the layer.
 func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if p.rows {
 		return p.reshape(x, x.Shape())
@@ -114,28 +107,4 @@ func (p *Pass) reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
 	return p.inPlace("reshape", shape, pass, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
 		return []*gorgonia.Node{p.inPlace("reshape-gradient", x.Shape(), pass, nil, dy)}
 	}, x)
-}
-
-// withParameters is an operation z = f(x; parameters) whose kernels hold the parameters' memory
-// themselves.
-func (p *Pass) withParameters(x, gain, shift *gorgonia.Node, forward, backward func(dst, src []float32)) *gorgonia.Node {
-	batch, pool, shape := x.Shape()[0], p.Pool(), x.Shape()
-	n := shape.TotalSize() / batch
-	run := func(f func(dst, src []float32)) func(graph.Array, []graph.Array) {
-		return graph.Parallel(pool, batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			f(out.Float32[lo*n:hi*n], in[0].Float32[lo*n:hi*n])
-		})
-	}
-	return p.Apply(graph.Operation{
-		Name: "scale-shift", Type: tensor.Float32, Shape: shape, Run: run(forward), InPlace: true,
-		Gradient: func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
-			gradients := make([]*gorgonia.Node, len(inputs))
-			if p.Tracked(inputs[0]) {
-				gradients[0] = p.Apply(graph.Operation{
-					Name: "scale-shift-gradient", Type: tensor.Float32, Shape: shape, Run: run(backward), InPlace: true,
-				}, dz, gain)
-			}
-			return gradients
-		},
-	}, x, gain, shift)
 }

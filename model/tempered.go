@@ -15,7 +15,6 @@ type TemperedSigmoid struct{ Scale, InverseTemperature, Offset float64 }
 var temperedSigmoid = kind("scale times the sigmoid of (inverse_temperature times x), less offset; tanh by default.",
 	func() Layer { return &TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1} })
 
-// Arguments lists what a configuration can set.
 func (l *TemperedSigmoid) Arguments() []setting.Argument {
 	positive := setting.Number{Min: 0, Max: 100, OpenMin: true}
 	return []setting.Argument{
@@ -25,10 +24,8 @@ func (l *TemperedSigmoid) Arguments() []setting.Argument {
 	}
 }
 
-// Kind is "tempered_sigmoid".
 func (TemperedSigmoid) Kind() string { return "tempered_sigmoid" }
 
-// Forward declares the layer.
 func (l TemperedSigmoid) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if err := setting.Check(l.Kind(), l); err != nil && p.Err() == nil {
 		return p.reject("%v", err)

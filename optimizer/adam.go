@@ -30,7 +30,6 @@ var (
 	adamW = ruleKind(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decoupled: true} })
 )
 
-// Name is "adam" or "adamw".
 func (r *Adam) Name() string {
 	if r.Decoupled {
 		return "adamw"
@@ -38,7 +37,6 @@ func (r *Adam) Name() string {
 	return "adam"
 }
 
-// Arguments lists what a configuration can set.
 func (r *Adam) Arguments() []setting.Argument {
 	return []setting.Argument{
 		beta1(&r.Beta1), beta2(&r.Beta2),
@@ -48,15 +46,12 @@ func (r *Adam) Arguments() []setting.Argument {
 	}
 }
 
-// Slots implements [UpdateRule].
 func (*Adam) Slots() []Slot { return momentSlots() }
 
-// Move implements [UpdateRule].
 func (r *Adam) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
 	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)
 }
 
-// MovePlain implements [PlainRule].
 func (r *Adam) MovePlain(p []float32, g []float64, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))

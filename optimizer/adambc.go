@@ -27,10 +27,8 @@ type AdamBC struct {
 
 var adamBC = ruleKind(func() UpdateRule { return &AdamBC{Beta1: 0.9, Beta2: 0.999, SecondMomentFloor: 5e-8} })
 
-// Name is "adambc".
 func (*AdamBC) Name() string { return "adambc" }
 
-// Arguments lists what a configuration can set.
 func (r *AdamBC) Arguments() []setting.Argument {
 	return []setting.Argument{
 		beta1(&r.Beta1), beta2(&r.Beta2),
@@ -40,10 +38,8 @@ func (r *AdamBC) Arguments() []setting.Argument {
 	}
 }
 
-// Slots implements [UpdateRule].
 func (*AdamBC) Slots() []Slot { return momentSlots() }
 
-// Move implements [UpdateRule].
 func (r *AdamBC) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
 	first, second := memory[0], memory[1]
 	rate1 := rate / (1 - math.Pow(r.Beta1, float64(t)))

@@ -35,10 +35,8 @@ type NoAverage struct{}
 
 var noAverage = averageKind(func() Average { return &NoAverage{} })
 
-// Name is "none".
 func (*NoAverage) Name() string { return "none" }
 
-// Weight implements [Average].
 func (*NoAverage) Weight(int, int) float64 { return 1 }
 
 // EMA is the exponential moving average, with the warm-up that De et al. (arXiv:2204.13650) use for
@@ -51,15 +49,12 @@ type EMA struct {
 
 var ema = averageKind(func() Average { return &EMA{Decay: 0.9999} })
 
-// Name is "ema".
 func (*EMA) Name() string { return "ema" }
 
-// Arguments lists what a configuration can set.
 func (a *EMA) Arguments() []setting.Argument {
 	return []setting.Argument{decay("average_decay", "How much of the average is kept in a step; less in the first steps.", &a.Decay, "ema_decay")}
 }
 
-// Weight implements [Average].
 func (a *EMA) Weight(t, _ int) float64 {
 	return 1 - math.Min(a.Decay, (1+float64(t))/(10+float64(t)))
 }
@@ -72,16 +67,13 @@ type Tail struct {
 
 var tail = averageKind(func() Average { return &Tail{Fraction: 0.5} })
 
-// Name is "tail".
 func (*Tail) Name() string { return "tail" }
 
-// Arguments lists what a configuration can set.
 func (a *Tail) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "average_fraction", Doc: "The last part of the planned steps, over which the mean is taken.",
 		Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: &a.Fraction}}
 }
 
-// Weight implements [Average].
 func (a *Tail) Weight(t, steps int) float64 {
 	before := steps - int(math.Ceil(float64(steps)*a.Fraction))
 	return 1 / float64(max(1, t-before))

@@ -11,10 +11,8 @@ type Constant struct{}
 
 var constant = curveKind(func() Curve { return &Constant{} })
 
-// Name is "constant".
 func (*Constant) Name() string { return "constant" }
 
-// Factor implements [Curve].
 func (*Constant) Factor(int, int) float64 { return 1 }
 
 // Cosine is half a cosine from the peak to the peak times FinalFactor, which the last step has
@@ -25,15 +23,12 @@ type Cosine struct {
 
 var cosine = curveKind(func() Curve { return &Cosine{} })
 
-// Name is "cosine".
 func (*Cosine) Name() string { return "cosine" }
 
-// Arguments lists what a configuration can set.
 func (c *Cosine) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&c.FinalFactor)}
 }
 
-// Factor implements [Curve].
 func (c *Cosine) Factor(n, last int) float64 {
 	progress := float64(n) / float64(max(1, last))
 	return c.FinalFactor + (1-c.FinalFactor)*(1+math.Cos(math.Pi*progress))/2
@@ -47,10 +42,8 @@ type Step struct {
 
 var step = curveKind(func() Curve { return &Step{StepEvery: 1000, StepFactor: 0.1} })
 
-// Name is "step".
 func (*Step) Name() string { return "step" }
 
-// Arguments lists what a configuration can set.
 func (c *Step) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "step_every", Doc: "Steps between two drops of the learning rate.",
@@ -60,7 +53,6 @@ func (c *Step) Arguments() []setting.Argument {
 	}
 }
 
-// Factor implements [Curve].
 func (c *Step) Factor(n, _ int) float64 { return math.Pow(c.StepFactor, float64(n/c.StepEvery)) }
 
 // Linear is a straight line from the peak to the peak times FinalFactor, which the last step has.
@@ -70,15 +62,12 @@ type Linear struct {
 
 var linear = curveKind(func() Curve { return &Linear{} })
 
-// Name is "linear".
 func (*Linear) Name() string { return "linear" }
 
-// Arguments lists what a configuration can set.
 func (c *Linear) Arguments() []setting.Argument {
 	return []setting.Argument{finalFactor(&c.FinalFactor)}
 }
 
-// Factor implements [Curve].
 func (c *Linear) Factor(n, last int) float64 {
 	progress := float64(n) / float64(max(1, last))
 	return 1 - (1-c.FinalFactor)*progress

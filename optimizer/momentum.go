@@ -24,7 +24,6 @@ var (
 	nesterov = ruleKind(func() UpdateRule { return &Momentum{Momentum: 0.9, Nesterov: true} })
 )
 
-// Name is "momentum" or "nesterov".
 func (r *Momentum) Name() string {
 	if r.Nesterov {
 		return "nesterov"
@@ -32,23 +31,18 @@ func (r *Momentum) Name() string {
 	return "momentum"
 }
 
-// Arguments lists what a configuration can set.
 func (r *Momentum) Arguments() []setting.Argument {
 	return []setting.Argument{decay("momentum", "How much of the last update is kept.", &r.Momentum), weightDecay(&r.WeightDecay)}
 }
 
-// HeavyBall implements [HeavyBall].
 func (r *Momentum) HeavyBall() (float64, bool) { return r.Momentum, !r.Nesterov }
 
-// Slots implements [UpdateRule].
 func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
 
-// Move implements [UpdateRule].
 func (r *Momentum) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
 	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)
 }
 
-// MovePlain implements [PlainRule].
 func (r *Momentum) MovePlain(p []float32, g []float64, perBatch, rate float64, _ int, memory [][]float32) {
 	step := kernel.Momentum{PerBatch: perBatch, Decay: r.WeightDecay, Mu: r.Momentum, Rate: rate, Nesterov: r.Nesterov}
 	step.Step(p, memory[0], g)

@@ -16,26 +16,21 @@ type SGD struct {
 
 var sgd = ruleKind(func() UpdateRule { return &SGD{} })
 
-// Name is "sgd".
 func (*SGD) Name() string { return "sgd" }
 
-// Arguments lists what a configuration can set.
 func (r *SGD) Arguments() []setting.Argument {
 	return []setting.Argument{weightDecay(&r.WeightDecay)}
 }
 
-// HeavyBall implements [HeavyBall].
 func (*SGD) HeavyBall() (float64, bool) { return 0, true }
 
 // Slots implements [UpdateRule]: it remembers nothing.
 func (*SGD) Slots() []Slot { return nil }
 
-// Move implements [UpdateRule].
 func (r *SGD) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
 	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)
 }
 
-// MovePlain implements [PlainRule].
 func (r *SGD) MovePlain(p []float32, g []float64, perBatch, rate float64, _ int, _ [][]float32) {
 	kernel.Descend(p, g, perBatch, r.WeightDecay, rate)
 }

@@ -69,7 +69,6 @@ func NewUpdate(r UpdateRule, dim, threads int) (*Update, error) {
 	return u, nil
 }
 
-// Name is the name of its rule.
 func (u *Update) Name() string { return u.rule.Name() }
 
 // Apply changes parameters (length dim) in place by one step with the gradient estimate

@@ -30,7 +30,6 @@ func NewRows(set *data.Features) (*Rows, error) {
 	}, err
 }
 
-// Capacity implements [release.Contributor].
 func (r *Rows) Capacity() int { return rowsBatch }
 
 // Contributions returns the rows with these indices.

@@ -57,7 +57,6 @@ func IsNumber(text string) bool { return numberPattern.MatchString(text) }
 // IsInteger reports whether text is a whole number as JSON writes it, without exponent.
 func IsInteger(text string) bool { return integerPattern.MatchString(text) }
 
-// Parse implements [Scalar].
 func (f Number) Parse(text string, quoted bool, into any) bool {
 	if f.Word != "" && text == f.Word {
 		*into.(*float64) = 0
@@ -107,7 +106,6 @@ func plain(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// Expected implements [Format].
 func (f Number) Expected() string {
 	return orWord("a number "+interval(plain(f.Min), plain(f.Max), f.OpenMin, f.OpenMax), f.Word)
 }
@@ -132,7 +130,6 @@ func interval(min, max string, openMin, openMax bool) string {
 	return "from " + min + " to " + max
 }
 
-// Schema implements [Format].
 func (f Number) Schema() Object {
 	minimum, maximum := "minimum", "maximum"
 	if f.OpenMin {
@@ -159,7 +156,6 @@ type Integer struct {
 	WordMeans string
 }
 
-// Parse implements [Scalar].
 func (f Integer) Parse(text string, quoted bool, into any) bool {
 	if p, ok := into.(*int); ok && f.Word != "" && text == f.Word {
 		*p = f.WordValue
@@ -178,7 +174,6 @@ func (f Integer) Parse(text string, quoted bool, into any) bool {
 	return true
 }
 
-// Encode implements [Scalar].
 func (f Integer) Encode(from any) string {
 	switch p := from.(type) {
 	case *uint64:
@@ -192,12 +187,10 @@ func (f Integer) Encode(from any) string {
 	panic(fmt.Sprintf("setting: an integer cannot be stored in a %T", from))
 }
 
-// Expected implements [Format].
 func (f Integer) Expected() string {
 	return orWord("a whole number "+interval(strconv.FormatInt(f.Min, 10), strconv.FormatInt(f.Max, 10), false, false), f.Word)
 }
 
-// Schema implements [Format].
 func (f Integer) Schema() Object {
 	return withWord(Object{"type", "integer", "minimum", f.Min, "maximum", f.Max}, f.Word, f.WordMeans)
 }
@@ -217,10 +210,8 @@ func (s Size) String() string {
 // and writes it, as a list is no one word.
 type Sizes struct{ Of Integer }
 
-// Expected implements [Format].
 func (f Sizes) Expected() string { return f.Of.Expected() + ", or [height, width]" }
 
-// Schema implements [Format].
 func (f Sizes) Schema() Object {
 	pair := Object{"type", "array", "items", f.Of.Schema(), "minItems", 2, "maxItems", 2}
 	return Object{"anyOf", []Object{f.Of.Schema(), pair}}
@@ -231,7 +222,6 @@ type Boolean struct {
 	Negated bool // true is stored as false, for a bool whose zero value is not the default
 }
 
-// Parse implements [Scalar].
 func (f Boolean) Parse(text string, quoted bool, into any) bool {
 	if quoted || text != "true" && text != "false" {
 		return false
@@ -240,19 +230,15 @@ func (f Boolean) Parse(text string, quoted bool, into any) bool {
 	return true
 }
 
-// Encode implements [Scalar].
 func (f Boolean) Encode(from any) string { return strconv.FormatBool(*from.(*bool) != f.Negated) }
 
-// Expected implements [Format].
 func (Boolean) Expected() string { return "true or false" }
 
-// Schema implements [Format].
 func (Boolean) Schema() Object { return Object{"type", "boolean"} }
 
 // Choice is one of a list of plain words, stored in a *string.
 type Choice []string
 
-// Parse implements [Scalar].
 func (f Choice) Parse(text string, _ bool, into any) bool {
 	if !slices.Contains(f, text) {
 		return false
@@ -265,7 +251,6 @@ func (f Choice) Parse(text string, _ bool, into any) bool {
 // a run's plan and that of a sweep's trials are made of such text.
 func (Choice) Encode(from any) string { return cmp.Or(*from.(*string), `""`) }
 
-// Expected implements [Format].
 func (f Choice) Expected() string {
 	if len(f) == 1 {
 		return f[0]
@@ -273,7 +258,6 @@ func (f Choice) Expected() string {
 	return "one of " + strings.Join(f, ", ")
 }
 
-// Schema implements [Format].
 func (f Choice) Schema() Object { return Object{"enum", []string(f)} }
 
 // Names lists what can be chosen.
