@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/crc32"
 
 	"dpsgd/data"
@@ -81,15 +80,4 @@ func encodeHead(fingerprint Fingerprint, set *data.Features) (head []byte, h hea
 	}
 	sum = checksum(head)
 	return binary.LittleEndian.AppendUint32(head, sum), h, sum, nil
-}
-
-// decodeHeader reads the header from its JSON.
-func decodeHeader(text []byte) (h header, err error) {
-	if err := json.Unmarshal(text, &h); err != nil {
-		return h, fmt.Errorf("found a header that is no JSON of its fields (%v)", err)
-	}
-	if h.Rows < 0 || h.Columns < 1 || h.Columns > data.MaxFeatures {
-		return h, fmt.Errorf("found %d rows of %d columns, expected 1 to %d columns", h.Rows, h.Columns, data.MaxFeatures)
-	}
-	return h, nil
 }

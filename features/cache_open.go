@@ -3,12 +3,11 @@ package features
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"sync"
 
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
@@ -21,7 +20,7 @@ import (
 func Open(path string, fingerprint Fingerprint) (*data.Features, error) {
 	set, err := open(path, fingerprint)
 	if err != nil {
-		return nil, fmt.Errorf("store: open %s: %w", path, err)
+		return nil, fmt.Errorf("features: open %s: %w", path, err)
 	}
 	return set, nil
 }
@@ -96,11 +95,14 @@ func (r *reader) readHead(fingerprint Fingerprint) error {
 	if err := r.read(text, int64(len(head))); err != nil {
 		return err
 	}
-	h, err := decodeHeader(text)
-	if err != nil {
-		return stale("%v", err)
+	h := &r.header
+	if err := json.Unmarshal(text, h); err != nil {
+		return stale("found a header that is no JSON of its fields (%v)", err)
 	}
-	r.header, r.values = h, int64(len(head))+length+int64(h.Rows)+sumSize
+	if h.Rows < 0 || h.Columns < 1 || h.Columns > data.MaxFeatures {
+		return stale("found %d rows of %d columns, expected 1 to %d columns", h.Rows, h.Columns, data.MaxFeatures)
+	}
+	r.values = int64(len(head)) + length + int64(h.Rows) + sumSize
 	// No more is allocated than the file holds, and no product of the sizes overflows.
 	if int64(h.Rows) > r.size || r.values+h.valuesSize() != r.size {
 		return stale("found %d bytes, expected those of %d rows of %d columns", r.size, h.Rows, h.Columns)
@@ -123,31 +125,14 @@ func (r *reader) readHead(fingerprint Fingerprint) error {
 // readValues reads and checks all pieces.
 func (r *reader) readValues() ([]uint16, error) {
 	values := make([]uint16, r.header.Rows*r.header.Columns)
-	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
-	defer pool.Close()
-	var (
-		mutex sync.Mutex
-		errs  error
-	)
-	pool.Run(r.header.pieces(), 1, func(_, lo, hi int) {
-		piece := make([]byte, 2*r.header.pieceRows()*r.header.Columns+sumSize)
-		for i := lo; i < hi; i++ {
-			if err := r.readPiece(values, piece, i); err != nil {
-				mutex.Lock()
-				errs = err
-				mutex.Unlock()
-				return
-			}
-		}
-	})
-	return values, errs
+	return values, kernel.Each(r.header.pieces(), func(i int) error { return r.readPiece(values, i) })
 }
 
-// readPiece reads piece i to its place in values, through piece, which is long enough.
-func (r *reader) readPiece(values []uint16, piece []byte, i int) error {
+// readPiece reads piece i to its place in values.
+func (r *reader) readPiece(values []uint16, i int) error {
 	first, end := r.header.pieceEnds(i)
 	values = values[first*r.header.Columns : end*r.header.Columns]
-	piece = piece[:2*len(values)+sumSize]
+	piece := make([]byte, 2*len(values)+sumSize)
 	if err := r.read(piece, r.values+r.header.pieceAt(i)); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ const temporaryMark = ".tmp-"
 // moment, that one gets an error for which errors.Is(err, fs.ErrNotExist).
 func Save(path string, fingerprint Fingerprint, set *data.Features) error {
 	if err := save(path, fingerprint, set); err != nil {
-		return fmt.Errorf("store: save %s: %w", path, err)
+		return fmt.Errorf("features: save %s: %w", path, err)
 	}
 	return nil
 }

@@ -28,18 +28,13 @@ func features(t testing.TB, rows, columns int) *data.Features {
 	for i := range values {
 		values[i] = uint16(r.IntN(0x7c00)) | uint16(r.IntN(2))<<15
 	}
-	set, err := data.NewFeatures(columns, []string{"a", "b", "ö\n"}, labels, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(data.NewFeatures(columns, []string{"a", "b", "ö\n"}, labels, values))
 	return set
 }
 
 func save1(t testing.TB, path string, set *data.Features) {
 	t.Helper()
-	if err := Save(path, somebody, set); err != nil {
-		t.Fatal(err)
-	}
+	check(t, Save(path, somebody, set))
 }
 
 func checkEqual(t *testing.T, got, want *data.Features) {
@@ -57,7 +52,7 @@ func checkEqual(t *testing.T, got, want *data.Features) {
 
 func checkStale(t *testing.T, err error, says string) {
 	t.Helper()
-	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "store: open ") {
+	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "features: open ") {
 		t.Errorf("error %v, expected one line that says %q and matches ErrStale", err, says)
 	}
 }
@@ -68,98 +63,73 @@ func TestRoundTrip(t *testing.T) {
 	for _, size := range [][2]int{{0, 5}, {1, 1}, {1000, 7}, {64, 8192}, {65, 8192}, {300, 5000}, {3, data.MaxFeatures}} {
 		set := features(t, size[0], size[1])
 		save1(t, path, set)
-		got, err := Open(path, somebody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(Open(path, somebody))
 		checkEqual(t, got, set)
 	}
 }
 
+// saved returns a path and the content of a file there.
+func saved(t *testing.T, rows, columns int) (path string, whole []byte) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "rows")
+	save1(t, path, features(t, rows, columns))
+	return path, must(os.ReadFile(path))
+}
+
+// checkRefused wants a file of this content to be refused.
+func checkRefused(t *testing.T, path string, content []byte, says string) {
+	t.Helper()
+	check(t, os.WriteFile(path, content, 0o600))
+	_, err := Open(path, somebody)
+	checkStale(t, err, says)
+}
+
 // A file that is cut anywhere, or longer, is reported.
 func TestCutFiles(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "rows")
-	save1(t, path, features(t, 130, 8000)) // three pieces
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, whole := saved(t, 130, 8000) // three pieces
 	ends := []int{len(whole) - 1, len(whole) - 4, len(whole) - 5, len(whole) / 2, len(whole) / 3, 1 << 20, 1<<20 + 200}
 	for i := range 400 { // magic, header, labels, and the first values
 		ends = append(ends, i)
 	}
 	for _, end := range ends {
-		if err := os.WriteFile(path, whole[:end], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Open(path, somebody)
-		checkStale(t, err, "bytes, expected")
+		checkRefused(t, path, whole[:end], "bytes, expected")
 	}
-	if err := os.WriteFile(path, append(slices.Clone(whole), 0), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(path, somebody)
-	checkStale(t, err, "bytes, expected those of 130 rows of 8000 columns")
+	checkRefused(t, path, append(whole, 0), "bytes, expected those of 130 rows of 8000 columns")
 }
 
 // Any bit that is flipped is reported: every one of a small file, and one in each piece of another.
 func TestFlippedBits(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "rows")
-	flip := func(whole []byte, bit int) {
+	flip := func(path string, whole []byte, bit int) {
 		t.Helper()
 		whole[bit/8] ^= 1 << (bit % 8)
-		if err := os.WriteFile(path, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Open(path, somebody)
-		checkStale(t, err, "found")
+		checkRefused(t, path, whole, "found")
 		whole[bit/8] ^= 1 << (bit % 8)
 	}
-	save1(t, path, features(t, 5, 3))
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, whole := saved(t, 5, 3)
 	for bit := range 8 * len(whole) {
-		flip(whole, bit)
+		flip(path, whole, bit)
 	}
-	save1(t, path, features(t, 130, 8000))
-	if whole, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
+	path, whole = saved(t, 130, 8000)
 	for _, at := range []int{1000, 1 << 20, 2*len(whole)/3 + 7, len(whole) - 1} {
-		flip(whole, 8*at+3)
+		flip(path, whole, 8*at+3)
 	}
 }
 
 // Pieces that change places are reported.
 func TestPiecesKeepTheirPlaces(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "rows")
-	set := features(t, 128, 8192)
-	save1(t, path, set)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, whole := saved(t, 128, 8192)
 	const piece = pieceBytes + sumSize
 	at := len(whole) - 2*piece
-	swapped := slices.Concat(whole[:at], whole[at+piece:], whole[at:at+piece])
-	if err := os.WriteFile(path, swapped, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(path, somebody)
-	checkStale(t, err, "another checksum of rows")
+	checkRefused(t, path, slices.Concat(whole[:at], whole[at+piece:], whole[at:at+piece]), "another checksum of rows")
 }
 
 func TestForeignFiles(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "rows")
-	if _, err := Open(path, somebody); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrStale) {
+	path, _ := saved(t, 5, 3)
+	if _, err := Open(path+"x", somebody); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrStale) {
 		t.Errorf("no file: %v", err)
 	}
-	_, err := Open(dir, somebody)
+	_, err := Open(filepath.Dir(path), somebody)
 	checkStale(t, err, "no regular file")
-	save1(t, path, features(t, 5, 3))
 	_, err = Open(path, Fingerprint{4})
 	checkStale(t, err, "found the rows of fingerprint 010203000000")
 	for content, says := range map[string]string{
@@ -170,11 +140,7 @@ func TestForeignFiles(t *testing.T) {
 		magic + "\x02\x00\x00\x00{}":                                                "0 rows of 0 columns",
 		magic + "\x2c\x00\x00\x00" + `{"rows":9000000000000000000,"columns":65536}`: "bytes, expected those of 9000000000000000000 rows",
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Open(path, somebody)
-		checkStale(t, err, says)
+		checkRefused(t, path, []byte(content), says)
 	}
 }
 
@@ -185,18 +151,14 @@ func TestNothingIsLeft(t *testing.T) {
 	path := filepath.Join(dir, "rows")
 	set := features(t, 5, 3)
 	for _, name := range []string{".rows.tmp-OLD", ".rows2.tmp-OTHERS"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600))
 	}
 	save1(t, path, set)
 	if names := names(t, dir); !slices.Equal(names, []string{".rows2.tmp-OTHERS", "rows"}) {
 		t.Errorf("found the files %q", names)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := Save(filepath.Join(dir, "folder"), somebody, set); err == nil || !strings.HasPrefix(err.Error(), "store: save ") {
+	check(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	if err := Save(filepath.Join(dir, "folder"), somebody, set); err == nil || !strings.HasPrefix(err.Error(), "features: save ") {
 		t.Errorf("a folder in the place of the file: %v", err)
 	}
 	if names := names(t, dir); !slices.Equal(names, []string{".rows2.tmp-OTHERS", "folder", "rows"}) {
@@ -206,10 +168,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must(os.ReadDir(dir))
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -224,15 +183,10 @@ func TestPermissions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	path := filepath.Join(dir, "rows")
 	save1(t, path, features(t, 5, 3))
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chmod(path, 0o644))
 	save1(t, path, features(t, 5, 3))
 	for name, want := range map[string]fs.FileMode{dir: 0o700 | fs.ModeDir, path: 0o600} {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(name))
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, expected %v", name, info.Mode(), want)
 		}

@@ -19,10 +19,7 @@ func size(height, width, channels int) data.Shape {
 
 func mustDraw(t testing.TB, kind string, n int, shape data.Shape, seed uint64, pool *kernel.Pool) *Drawings {
 	t.Helper()
-	p, err := drawPictures(kind, n, shape, seed, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(drawPictures(kind, n, shape, seed, pool))
 	return p
 }
 

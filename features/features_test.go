@@ -20,10 +20,7 @@ func noisy(t *testing.T, n int, shape data.Shape) *data.Images {
 	for i := range labels {
 		labels[i] = uint8(i % 2)
 	}
-	set, err := data.NewImages(shape, []string{"a", "b"}, labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(data.NewImages(shape, []string{"a", "b"}, labels, pixels))
 	return set
 }
 
@@ -48,14 +45,8 @@ func TestTransforms(t *testing.T) {
 			many, one := noisy(t, 40, shape), noisy(t, 1, shape)
 			pool := kernel.NewPool(3)
 			defer pool.Close()
-			all, err := Compute(recipe, &data.Split{Train: many, Test: one}, Request{Pool: pool})
-			if err != nil {
-				t.Fatal(err)
-			}
-			alone, err := Compute(recipe, &data.Split{Train: one, Test: one}, Request{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must(Compute(recipe, &data.Split{Train: many, Test: one}, Request{Pool: pool}))
+			alone := must(Compute(recipe, &data.Split{Train: one, Test: one}, Request{}))
 			width := recipe.Width(shape)
 			rows := all.Train.(*data.Features)
 			if rows.Shape() != data.Row(width) || rows.Len() != 40 || rows.Label(3) != 1 {
@@ -87,15 +78,9 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 	values := func(p *Patches) []float32 {
 		r := Recipe{Transform: p, Drawn: "leaves", Pictures: 30, Seed: 2}
 		draw := func(n int) (*Drawings, error) { return r.Draw(shape, n, nil) }
-		prepared, err := p.Prepare(shape, draw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		prepared := must(p.Prepare(shape, draw))
 		out := make([]float32, r.Width(shape))
-		picture, err := r.Draw(shape, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		picture := must(r.Draw(shape, 1, nil))
 		prepared.Extractor()(out, picture.At(0))
 		return out
 	}
@@ -119,10 +104,7 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 // fingerprint is that of pictures in memory, which can always be read.
 func fingerprint(t *testing.T, r Recipe, pictures *data.Split) Fingerprint {
 	t.Helper()
-	f, err := r.fingerprint(pictures)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(r.fingerprint(pictures))
 	return f
 }
 
@@ -173,10 +155,7 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	want := fingerprint(t, base, split)
 	changed := noisy(t, 2, shape)
 	changed.Pixels(1)[5]++
-	relabelled, err := data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape))
-	if err != nil {
-		t.Fatal(err)
-	}
+	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape)))
 	single := base
 	single.Transform = &Patches{}
 	*single.Transform.(*Patches) = *base.Transform.(*Patches)
@@ -194,9 +173,7 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	train, test := paths(q.Cache, want)
-	if err := os.Rename(train, test); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(train, test))
 	content, err := os.ReadFile(test)
 	if err == nil {
 		err = os.WriteFile(train, content, 0o600)
@@ -224,10 +201,7 @@ func TestCentred(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	split := &data.Split{Train: noisy(t, 20, shape), Test: noisy(t, 1, shape)}
 	again := func() *data.Features {
-		rows, err := Compute(recipes()["scattering"], split, Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must(Compute(recipes()["scattering"], split, Request{}))
 		return rows.Train.(*data.Features)
 	}
 	before := again()
@@ -237,9 +211,7 @@ func TestCentred(t *testing.T) {
 		mean[j] = float32(j%5) * 1e-3
 	}
 	after := again()
-	if err := Centre(after, mean, nil); err != nil {
-		t.Fatal(err)
-	}
+	check(t, Centre(after, mean, nil))
 	x, y := make([]float32, width), make([]float32, width)
 	for i := range before.Len() {
 		kernel.FromHalves(x, before.Halves(i))
@@ -299,5 +271,19 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected %q", err, want)
 		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

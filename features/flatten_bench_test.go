@@ -52,10 +52,7 @@ func benchmarkRows(n int) []float32 {
 }
 
 func benchmarkFit(b *testing.B, drawn []float32, k int, pool *kernel.Pool) *Flattening {
-	f, err := fitFlattening(drawn, len(drawn)/benchmarkChannels/9, []Block{{benchmarkChannels, 9}}, k, pool)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must(fitFlattening(drawn, len(drawn)/benchmarkChannels/9, []Block{{benchmarkChannels, 9}}, k, pool))
 	return f
 }
 

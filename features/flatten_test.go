@@ -122,10 +122,7 @@ func principal(n int, row func(i int) []float64) ([]float64, *mat.Dense) {
 
 func testFit(t *testing.T, drawn []float32, n, k int, pool *kernel.Pool) *Flattening {
 	t.Helper()
-	f, err := fitFlattening(drawn, n, testBlocks, k, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(fitFlattening(drawn, n, testBlocks, k, pool))
 	return f
 }
 

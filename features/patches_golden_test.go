@@ -27,10 +27,7 @@ func TestFeaturesAreThoseOfPyTorch(t *testing.T) {
 		for i := range inOrder {
 			inOrder[i] = i
 		}
-		f, err := sample.filters(c.options.Filters, inOrder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(sample.filters(c.options.Filters, inOrder))
 		p := withFilters(c.options, pictures.Shape, f)
 		for i, want := range readGolden(t, c.file) {
 			got := extract(p, pictures.At(i))
@@ -69,17 +66,11 @@ func golden() *Drawings {
 // readGolden reads rows of numbers.
 func readGolden(t *testing.T, path string) (rows [][]float64) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(path))
 	for line := range strings.Lines(string(text)) {
 		var row []float64
 		for _, word := range strings.Fields(line) {
-			v, err := strconv.ParseFloat(word, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(strconv.ParseFloat(word, 64))
 			row = append(row, v)
 		}
 		rows = append(rows, row)

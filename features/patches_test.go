@@ -13,20 +13,14 @@ import (
 // drawLeaves draws dead leaves.
 func drawLeaves(t testing.TB, n int, shape data.Shape) *Drawings {
 	t.Helper()
-	p, err := drawPictures("leaves", n, shape, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(drawPictures("leaves", n, shape, 1, nil))
 	return p
 }
 
 // featuresOf makes the features of pictures from themselves.
 func featuresOf(t testing.TB, o PatchOptions, pictures *Drawings) *patchFeatures {
 	t.Helper()
-	p, err := newPatchFeatures(o, pictures.Shape, pictures, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(newPatchFeatures(o, pictures.Shape, pictures, 1))
 	return p
 }
 
@@ -124,10 +118,7 @@ func TestDictionaryBelongsToItsSeed(t *testing.T) {
 	pictures := drawLeaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 1})
 	o := PatchOptions{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
 	make := func(seed uint64) []float32 {
-		p, err := newPatchFeatures(o, pictures.Shape, pictures, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(newPatchFeatures(o, pictures.Shape, pictures, seed))
 		return extract(p, pictures.At(0))
 	}
 	if !slices.Equal(make(1), make(1)) {

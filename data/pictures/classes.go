@@ -16,7 +16,7 @@ import (
 //
 // Links are followed, wherever they lead: a folder may be a choice of the files of another one.
 func (p Part) listClasses(others Others) (*Index, error) {
-	where := p.inFolder(p.Name)
+	where := filepath.Join(p.Folder, p.Name)
 	entries, err := readDir(where, "expected train and test, each with a folder for each class, or train-….tar and test-….tar")
 	if err != nil {
 		return nil, err

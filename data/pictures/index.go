@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -51,9 +50,6 @@ type Part struct {
 // are any in the folder, class folders otherwise. Other files, which it passes over, are added to
 // others.
 func List(p Part, others Others) (*Index, error) {
-	if _, err := readDir(p.Folder, "expected a folder with train and test"); err != nil {
-		return nil, err
-	}
 	shards, err := p.shards()
 	if err != nil {
 		return nil, err
@@ -181,9 +177,4 @@ func Quoted(names []string) string {
 		q[i] = fmt.Sprintf("%q", n)
 	}
 	return strings.Join(q, ", ")
-}
-
-// inFolder is the path of a part of the data set.
-func (p Part) inFolder(elements ...string) string {
-	return filepath.Join(append([]string{p.Folder}, elements...)...)
 }

@@ -31,14 +31,9 @@ func TestWebP(t *testing.T) {
 		"lossy":    "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
 		"lossless": "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==",
 	} {
-		content, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must(base64.StdEncoding.DecodeString(text))
 		path := filepath.Join(t.TempDir(), "a.webp")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, content, 0o600))
 		if err := Read(path, Size{1, 1, 3}, make([]byte, 3)); err != nil || !Known(path) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -18,10 +18,7 @@ import (
 // differently. DPSGD_PILLOW names a folder of more, which .ci/formats makes at random.
 func TestAgreesWithPillow(t *testing.T) {
 	dir := cmp.Or(os.Getenv("DPSGD_PILLOW"), filepath.Join("testdata", "pillow"))
-	f, err := os.Open(filepath.Join(dir, "cases.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Open(filepath.Join(dir, "cases.jsonl")))
 	defer f.Close()
 	read, refused := 0, 0
 	for lines := json.NewDecoder(f); ; {
@@ -67,13 +64,7 @@ func TestAgreesWithPillow(t *testing.T) {
 
 func unpack(t *testing.T, packed []byte) []byte {
 	t.Helper()
-	r, err := zlib.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(zlib.NewReader(bytes.NewReader(packed)))
+	content := must(io.ReadAll(r))
 	return content
 }

@@ -38,8 +38,8 @@ func Read(path string, size Size, dst []uint8) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() > MaxBytes {
-		return fmt.Errorf("%d bytes, expected at most %d", info.Size(), MaxBytes)
+	if err := checkSize(info.Size()); err != nil {
+		return err
 	}
 	return Decode(f, MaxPixels, size, dst)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
@@ -25,23 +26,30 @@ type shardList struct {
 // slash, and stands together. An example has one picture and one file whose name ends in .cls, with
 // the name or the number of its class.
 func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
-	f, stamp, err := openShard(path)
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrMissing, path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("data: %w: shard %s is %s, expected a regular file", ErrInvalid, filepath.Clean(path), Kind(info.Mode()))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
 	}
 	defer f.Close()
-	s := newShardReader(f, stamp.size, numbers, names)
+	s := newShardReader(io.NewSectionReader(&readAhead{ReaderAt: f}, 0, info.Size()), numbers, names)
 	if err := s.all(); err != nil {
 		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
 	}
-	s.list.stamp = stamp
+	s.list.stamp = stampOf(info)
 	return s.list, nil
 }
 
 // shardReader reads one shard from its beginning to its end.
 type shardReader struct {
 	list    *shardList
-	window  *window
+	file    *io.SectionReader
 	tar     *tar.Reader
 	numbers map[string]uint8
 	keys    map[string]bool // the keys of earlier examples
@@ -58,10 +66,9 @@ type example struct {
 	label          uint8
 }
 
-func newShardReader(f io.ReaderAt, size int64, numbers map[string]uint8, names bool) *shardReader {
-	w := &window{f: f, size: size}
+func newShardReader(file *io.SectionReader, numbers map[string]uint8, names bool) *shardReader {
 	return &shardReader{
-		list: &shardList{others: Others{}}, window: w, tar: tar.NewReader(w),
+		list: &shardList{others: Others{}}, file: file, tar: tar.NewReader(file),
 		numbers: numbers, keys: map[string]bool{}, names: names,
 	}
 }
@@ -69,21 +76,21 @@ func newShardReader(f io.ReaderAt, size int64, numbers map[string]uint8, names b
 func (s *shardReader) all() error {
 	for {
 		h, err := s.tar.Next()
-		at := s.window.at // of what the member holds; of the end of the last one where there is none
+		at, _ := s.file.Seek(0, io.SeekCurrent) // of what the member holds; of the end of the last one where there is none
 		switch {
 		case errors.Is(err, io.EOF):
 			if err := s.finish(); err != nil {
 				return err
 			}
-			return s.window.checkEnd()
+			return s.checkEnd(at)
 		case err != nil:
 			return s.broken(at, err)
 		case h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader:
 			continue
 		case h.Typeflag != tar.TypeReg || h.PAXRecords["GNU.sparse.major"] != "" || h.PAXRecords["GNU.sparse.map"] != "":
 			return fmt.Errorf("member %s at byte %d is a link, a special or a sparse file, expected files as they are", h.Name, at)
-		case at+h.Size > s.window.size:
-			return fmt.Errorf("member %s at byte %d has %d bytes, but the shard ends at byte %d: it was cut off", h.Name, at, h.Size, s.window.size)
+		case at+h.Size > s.file.Size():
+			return fmt.Errorf("member %s at byte %d has %d bytes, but the shard ends at byte %d: it was cut off", h.Name, at, h.Size, s.file.Size())
 		}
 		if err := s.member(h, at); err != nil {
 			return fmt.Errorf("member %s at byte %d: %w", h.Name, at, err)
@@ -94,14 +101,13 @@ func (s *shardReader) all() error {
 // broken says why the next header cannot be read.
 func (s *shardReader) broken(at int64, err error) error {
 	var magic [4]byte
-	if n, _ := s.window.f.ReadAt(magic[:], 0); n == len(magic) {
-		switch {
-		case magic[0] == 0x1f && magic[1] == 0x8b, string(magic[:]) == "\x28\xb5\x2f\xfd", string(magic[:3]) == "BZh", string(magic[:]) == "\xfd7zX":
-			return errors.New("it is packed, expected a plain tar file, of which any picture can be read alone")
-		}
+	_, _ = s.file.ReadAt(magic[:], 0) // a shorter file is not packed
+	switch {
+	case magic[0] == 0x1f && magic[1] == 0x8b, string(magic[:]) == "\x28\xb5\x2f\xfd", string(magic[:3]) == "BZh", string(magic[:]) == "\xfd7zX":
+		return errors.New("it is packed, expected a plain tar file, of which any picture can be read alone")
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it ends within a member, at byte %d: it was cut off", s.window.size)
+		return fmt.Errorf("it ends within a member, at byte %d: it was cut off", s.file.Size())
 	}
 	return fmt.Errorf("at byte %d: found no header of a member, expected a tar file: %w", at, err)
 }
@@ -178,64 +184,38 @@ func (s *shardReader) finish() error {
 
 const blockSize = 512 // of a tar file
 
-// window reads a file of a known size from place to place, as a tar reader does that looks at headers:
-// a few kilobytes at a time, because members are often smaller, and not more, because they may be large.
-type window struct {
-	f        io.ReaderAt
-	size, at int64
-	buffer   []byte
-	start    int64 // of buffer
-}
-
-func (w *window) Read(p []byte) (int, error) {
-	if w.at >= w.size {
-		return 0, io.EOF
-	}
-	if w.at < w.start || w.at >= w.start+int64(len(w.buffer)) {
-		if w.buffer == nil {
-			w.buffer = make([]byte, 8<<10)
-		}
-		w.buffer = w.buffer[:min(int64(cap(w.buffer)), w.size-w.at)]
-		n, err := w.f.ReadAt(w.buffer, w.at)
-		w.buffer, w.start = w.buffer[:n], w.at
-		if n == 0 {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF // the file has become shorter
-			}
-			return 0, err
-		}
-	}
-	n := copy(p, w.buffer[w.at-w.start:])
-	w.at += int64(n)
-	return n, nil
-}
-
-// Seek lets a tar reader pass over what members hold.
-func (w *window) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += w.at
-	case io.SeekEnd:
-		offset += w.size
-	}
-	if offset < 0 {
-		return w.at, os.ErrInvalid
-	}
-	w.at = offset
-	return w.at, nil
-}
-
 // checkEnd makes sure that a tar reader that found no further member found the block of zeros that
 // ends a tar file: without it, the file was cut off between two members.
-func (w *window) checkEnd() error {
+func (s *shardReader) checkEnd(at int64) error {
 	var block [blockSize]byte
-	if w.at >= blockSize {
-		if _, err := w.f.ReadAt(block[:], w.at-blockSize); err != nil {
+	if at >= blockSize {
+		if _, err := s.file.ReadAt(block[:], at-blockSize); err != nil {
 			return err
 		}
 	}
-	if w.at < blockSize || block != [blockSize]byte{} {
-		return fmt.Errorf("it ends at byte %d without the block of zeros that ends a tar file: it was cut off", w.size)
+	if at < blockSize || block != [blockSize]byte{} {
+		return fmt.Errorf("it ends at byte %d without the block of zeros that ends a tar file: it was cut off", s.file.Size())
 	}
 	return nil
+}
+
+// readAhead reads a few kilobytes at a time: a tar reader asks for one header after the other, between
+// members that are often smaller.
+type readAhead struct {
+	io.ReaderAt
+	buffer  [8 << 10]byte
+	at, end int64 // of what is in the buffer
+}
+
+func (r *readAhead) ReadAt(p []byte, at int64) (int, error) {
+	if len(p) > len(r.buffer) {
+		return r.ReaderAt.ReadAt(p, at)
+	}
+	if at < r.at || at+int64(len(p)) > r.end {
+		n, err := r.ReaderAt.ReadAt(r.buffer[:], at)
+		if r.at, r.end = at, at+int64(n); n < len(p) {
+			return copy(p, r.buffer[:n]), err
+		}
+	}
+	return copy(p, r.buffer[at-r.at:]), nil
 }

@@ -3,7 +3,7 @@ package pictures
 import (
 	"archive/tar"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,7 +29,7 @@ func (p Part) shards() ([]string, error) {
 	found, any := []string{}, false
 	var folders []string
 	for _, e := range entries {
-		path := p.inFolder(e.Name())
+		path := filepath.Join(p.Folder, e.Name())
 		mode, _ := follow(path, e)
 		name := shardName.FindStringSubmatch(e.Name())
 		switch {
@@ -157,7 +157,7 @@ func (s *shards) read(buffer []byte, i int) ([]byte, error) {
 func (s *shards) where(i int) string {
 	shard, member := s.shard(i), "a picture"
 	if f, done, err := s.file(shard); err == nil {
-		if header, err := tar.NewReader(&window{f: f, at: s.offsets[i] - blockSize, size: s.offsets[i]}).Next(); err == nil {
+		if header, err := tar.NewReader(io.NewSectionReader(f, s.offsets[i]-blockSize, blockSize)).Next(); err == nil {
 			member = header.Name
 		}
 		done()
@@ -179,20 +179,4 @@ func numbersOf(classes []string) (map[string]uint8, error) {
 		numbers[class] = uint8(i)
 	}
 	return numbers, nil
-}
-
-// openShard opens a shard to list it.
-func openShard(path string) (*os.File, stamp, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, stamp{}, fmt.Errorf("data: %w: shard %s: %w", ErrMissing, path, err)
-	}
-	if mode := info.Mode(); !mode.IsRegular() {
-		return nil, stamp{}, fmt.Errorf("data: %w: shard %s is %s, expected a regular file", ErrInvalid, filepath.Clean(path), Kind(mode&fs.ModeType))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, stamp{}, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
-	}
-	return f, stampOf(info), nil
 }

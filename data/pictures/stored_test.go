@@ -27,9 +27,7 @@ func grey(t testing.TB, value uint8) string {
 		m.Pix[i] = value
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	check(t, png.Encode(&b, m))
 	return b.String()
 }
 
@@ -46,28 +44,20 @@ func packTar(t testing.TB, members ...member) []byte {
 		if strings.HasSuffix(m.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		check(t, w.WriteHeader(h))
 		if _, err := io.WriteString(w, m.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.Close())
 	return b.Bytes()
 }
 
 func write(t testing.TB, content []byte, path ...string) string {
 	t.Helper()
 	to := filepath.Join(path...)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(filepath.Dir(to), 0o700))
+	check(t, os.WriteFile(to, content, 0o600))
 	return to
 }
 
@@ -83,9 +73,7 @@ func values(t testing.TB, x *Index) []uint8 {
 	found := make([]uint8, x.Len())
 	for i := range found {
 		var pixels [4]uint8
-		if err := x.Read(pixels[:], i, size); err != nil {
-			t.Fatal(err)
-		}
+		check(t, x.Read(pixels[:], i, size))
 		found[i] = pixels[0]
 	}
 	return found
@@ -104,10 +92,7 @@ func TestShards(t *testing.T) {
 	others := Others{}
 	asked := part(dir)
 	asked.Names = true
-	x, err := List(asked, others)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(List(asked, others))
 	if found := values(t, x); !slices.Equal(found, []uint8{40, 50, 60}) || !slices.Equal(x.Labels(), []uint8{0, 1, 1}) {
 		t.Errorf("found %v of the classes %v", found, x.Labels())
 	}
@@ -131,17 +116,13 @@ func TestBrokenShards(t *testing.T) {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
 		_, err1 := w.Write(whole)
-		if err := errors.Join(err1, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(err1, w.Close()))
 		return b.Bytes()
 	}()
 	linked := func() []byte {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
-		if err := errors.Join(w.WriteHeader(&tar.Header{Name: "1.png", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(w.WriteHeader(&tar.Header{Name: "1.png", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}), w.Close()))
 		return b.Bytes()
 	}()
 	for name, c := range map[string]struct {
@@ -291,21 +272,14 @@ func TestFilesThatChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := many(t, 14, c.sharded)
-			x, err := List(part(dir), Others{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must(List(part(dir), Others{}))
 			cache := NewCache(x, size, 4)
 			path, use := filepath.Join(dir, "train", "cat", "0001.png"), func([]uint8) { t.Error("a picture was made of it") }
 			if c.sharded {
 				path = filepath.Join(dir, "train-0006.tar")
 			}
-			if err := cache.View(0, func([]uint8) {}); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.change(path); err != nil {
-				t.Fatal(err)
-			}
+			check(t, cache.View(0, func([]uint8) {}))
+			check(t, c.change(path))
 			if err := cache.View(1, use); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
 				t.Errorf("found %v, expected %s: %s", err, path, c.says)
 			}
@@ -320,20 +294,13 @@ func TestFilesThatChange(t *testing.T) {
 func TestCacheTriesAgain(t *testing.T) {
 	dir := many(t, 4, false)
 	path := filepath.Join(dir, "train", "cat", "0000.png")
-	x, err := List(part(dir), Others{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(List(part(dir), Others{}))
 	c := NewCache(x, size, 100)
-	if err := os.Rename(path, path+"x"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(path, path+"x"))
 	if err := c.View(0, func([]uint8) {}); err == nil {
 		t.Fatal("found a picture that is not there")
 	}
-	if err := os.Rename(path+"x", path); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(path+"x", path))
 	if err := c.View(0, func(pixels []uint8) {
 		if pixels[0] != 0 {
 			t.Errorf("found %v", pixels)
@@ -348,12 +315,9 @@ func FuzzShard(f *testing.F) {
 	whole := packTar(f, member{"1.png", grey(f, 1)}, member{"1.cls", "0"}, member{"a/2.cls", "dog"}, member{"a/2.jpg", "x"})
 	f.Add(whole)
 	f.Add(whole[:1000])
-	numbers, err := numbersOf(pets)
-	if err != nil {
-		f.Fatal(err)
-	}
+	numbers := must(numbersOf(pets))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		s := newShardReader(bytes.NewReader(content), int64(len(content)), numbers, true)
+		s := newShardReader(io.NewSectionReader(&readAhead{ReaderAt: bytes.NewReader(content)}, 0, int64(len(content))), numbers, true)
 		err := s.all()
 		if err != nil {
 			return
@@ -378,9 +342,7 @@ func BenchmarkRead(b *testing.B) {
 			m.Pix[j] = uint8(noise.Uint32())
 		}
 		var file bytes.Buffer
-		if err := png.Encode(&file, m); err != nil {
-			b.Fatal(err)
-		}
+		check(b, png.Encode(&file, m))
 		write(b, file.Bytes(), dir, "folder", "train", pets[i%2], fmt.Sprintf("%d.png", i))
 		members = append(members, member{fmt.Sprintf("%d.png", i), file.String()}, member{fmt.Sprintf("%d.cls", i), pets[i%2]})
 	}
@@ -390,16 +352,11 @@ func BenchmarkRead(b *testing.B) {
 		memory int64
 	}{{"folder", 0}, {"shards", 0}, {"shards", 1 << 20}} {
 		b.Run(fmt.Sprintf("%s/memory=%d", c.layout, c.memory), func(b *testing.B) {
-			x, err := List(part(filepath.Join(dir, c.layout)), Others{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			x := must(List(part(filepath.Join(dir, c.layout)), Others{}))
 			cache := NewCache(x, Size{Height: 28, Width: 28, Channels: 1}, c.memory)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if err := cache.View(i%n, func([]uint8) {}); err != nil {
-					b.Fatal(err)
-				}
+				check(b, cache.View(i%n, func([]uint8) {}))
 			}
 		})
 	}
@@ -431,4 +388,18 @@ func BenchmarkList(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/picture")
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(x.Len()), "B/picture")
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

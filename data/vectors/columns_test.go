@@ -21,10 +21,7 @@ var three = []string{"no", "yes", "maybe"}
 
 func golden(t testing.TB, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(filepath.Join("testdata", name)))
 	return string(content)
 }
 
@@ -202,9 +199,7 @@ func TestDamagedParquet(t *testing.T) {
 		var most uint64
 		try := func(damaged []byte) {
 			t.Helper()
-			if err := os.WriteFile(filepath.Join(dir, "train.parquet"), damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(filepath.Join(dir, "train.parquet"), damaged, 0o600))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, _, err := readAll(dir, Declared{Width: 3, Classes: three})

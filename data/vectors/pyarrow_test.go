@@ -21,10 +21,7 @@ import (
 // DPSGD_VECTORS names a folder of more, which .ci/formats makes at random.
 func TestAgreesWithOthers(t *testing.T) {
 	dir := cmp.Or(os.Getenv("DPSGD_VECTORS"), filepath.Join("testdata", "pyarrow"))
-	f, err := os.Open(filepath.Join(dir, "cases.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Open(filepath.Join(dir, "cases.jsonl")))
 	defer f.Close()
 	read, refused := 0, 0
 	for lines := json.NewDecoder(f); ; {

@@ -34,9 +34,7 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return dir
 }
@@ -195,9 +193,7 @@ func TestRefuses(t *testing.T) {
 		})
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "train.npy"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(filepath.Join(dir, "train.npy"), 0o700))
 	if _, err := Open(dir, "train", Declared{Width: 1}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a folder is read as a file: %v", err)
 	}
@@ -209,9 +205,7 @@ func TestRefusesTruncation(t *testing.T) {
 		for file, content := range c.files {
 			dir := folder(t, c.files)
 			for n := range content {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(content[:n]), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				check(t, os.WriteFile(filepath.Join(dir, file), []byte(content[:n]), 0o600))
 				if _, err := Open(dir, "train", Declared{Width: 3}); err == nil {
 					t.Fatalf("%s: %s is read with %d of its %d bytes", name, file, n, len(content))
 				}
@@ -227,13 +221,8 @@ func FuzzHeader(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, content string) {
 		path := filepath.Join(dir, "x.npy")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, []byte(content), 0o600))
+		file := must(os.Open(path))
 		defer file.Close()
 		a, err := openNPY(file)
 		if err != nil {
@@ -247,4 +236,18 @@ func FuzzHeader(f *testing.F) {
 			t.Fatalf("%q is read as %v", content, a.shape)
 		}
 	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
