@@ -78,7 +78,9 @@ func trained(t *testing.T, c *configs.Config) (before, after []float32, learning
 		t.Fatal(err)
 	}
 	runs := t.TempDir()
-	r, err := train.Create(c, train.Options{RunsDir: runs, Watcher: rates{&learningRates}, Source: &data.Split{Name: "grey", Train: pictures, Test: pictures}})
+	o := train.Options{Watcher: rates{&learningRates}}
+	o.RunsDir, o.Given = runs, &data.Split{Name: "grey", Train: pictures, Test: pictures}
+	r, err := train.Create(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}

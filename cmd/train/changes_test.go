@@ -14,6 +14,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -393,7 +394,7 @@ func TestNoChangeAtWorkLowersEpsilon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := train.Create(c, train.Options{RunsDir: "runs", Watcher: changed})
+		r, err := train.Create(c, train.Options{Options: run.Options{RunsDir: "runs"}, Watcher: changed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,14 +15,14 @@ import (
 )
 
 func evalCommand(a *shell.App) *cobra.Command {
-	var dataDir, dataFolder string
+	var o train.Options
 	c := &cobra.Command{
 		Use:     "eval RUN",
 		Short:   "Measure the model of a run on its test examples",
 		Example: "  train eval runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := train.Evaluate(args[0], train.Options{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)})
+			found, err := train.Evaluate(args[0], o)
 			if err != nil {
 				return err
 			}
@@ -41,8 +41,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 			})
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	dataFolderFlag(c, &dataFolder)
+	dataFlags(a)(c, &o)
 	return c
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func extendCommand(a *shell.App) *cobra.Command {
-	var dataDir, dataFolder string
+	var o train.Options
 	var epsilon float64
 	var steps int
 	c := &cobra.Command{
@@ -42,9 +42,8 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 			case given("steps") && steps < 1:
 				return shell.Usagef("found --steps %d, expected at least 1", steps)
 			}
-			extended, err := train.Extend(args[0], epsilon, steps, train.Options{
-				DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0])), Watcher: watcher(a), Computed: computed(a),
-			})
+			o.RunsDir, o.Watcher = filepath.Dir(filepath.Clean(args[0])), watcher(a)
+			extended, err := train.Extend(args[0], epsilon, steps, o)
 			if err != nil {
 				return err
 			}
@@ -53,8 +52,7 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 	}
 	c.Flags().Float64Var(&epsilon, "epsilon", 0, "the new budget")
 	c.Flags().IntVar(&steps, "steps", 0, "the most steps in all, those that were made among them")
-	dataDirFlag(c, &dataDir)
-	dataFolderFlag(c, &dataFolder)
+	dataFlags(a)(c, &o)
 	a.ProgressFlag(c)
 	return c
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func federatedCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir, serve string
+	var o train.Options
+	var serve string
 	var set []string
 	c := &cobra.Command{
 		Use:   "federated [CONFIG|PRESET]",
@@ -42,9 +43,8 @@ goes on with the run.`,
 				return shell.Usagef("train: found %s without federated.clients, expected clients; give it as --set federated.clients=100, or use `train run`", name)
 			}
 			return followed(a, serve, func(page *web.Page) error {
-				run, err := train.Create(config, train.Options{
-					DataDir: dataDir, RunsDir: runsDir, Name: baseName(name), Watcher: runOn(page, watcher(a)), Computed: computed(a), Waits: a.Waits,
-				})
+				o.Name, o.Watcher, o.Computed, o.Waits = baseName(name), runOn(page, watcher(a)), computed(a), a.Waits
+				run, err := train.Create(config, o)
 				if err != nil {
 					return configs.Placed(err, name, set)
 				}
@@ -55,8 +55,8 @@ goes on with the run.`,
 			})
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	runsDirFlag(c, &runsDir)
+	dataDirFlag(c, &o.DataDir)
+	runsDirFlag(c, &o.RunsDir)
 	setFlag(c, &set)
 	serveFlag(c, &serve)
 	a.ProgressFlag(c)

@@ -2,33 +2,27 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/ordinary"
 	"dpsgd/internal/run"
-	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
 
 // ordinaryOptions are those of a run without noise on gradients.
-func ordinaryOptions(a *shell.App, dataDir, dataFolder, runsDir, name, serve string) (ordinary.Options, error) {
+func ordinaryOptions(a *shell.App, o run.Options, serve string) (ordinary.Options, error) {
 	if serve != "" {
 		return ordinary.Options{}, shell.Usagef("found --serve with privacy.none or privacy.unit label, expected a run whose gradients have noise")
 	}
-	return ordinary.Options{
-		Options: run.Options{
-			Request: setup.Request{DataDir: dataDir, DataFolder: dataFolder, Computed: computed(a)}, RunsDir: runsDir, Name: name, Waits: a.Waits,
-		},
-		Watcher: &ordinaryWatcher{Display: a.Display()},
-	}, nil
+	o.Computed, o.Waits = computed(a), a.Waits
+	return ordinary.Options{Options: o, Watcher: &ordinaryWatcher{Display: a.Display()}}, nil
 }
 
 // resumeOrdinary goes on with a run without noise on gradients.
-func resumeOrdinary(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder, serve string) error {
-	o, err := ordinaryOptions(a, dataDir, dataFolder, filepath.Dir(filepath.Clean(dir)), "", serve)
+func resumeOrdinary(a *shell.App, c *cobra.Command, dir string, common run.Options, serve string) error {
+	o, err := ordinaryOptions(a, common, serve)
 	if err != nil {
 		return err
 	}

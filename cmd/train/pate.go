@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
@@ -11,13 +10,13 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
-	"dpsgd/internal/setup"
 
 	"github.com/spf13/cobra"
 )
 
 func pateCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir, file string
+	var o run.Options
+	var file string
 	var set []string
 	c := &cobra.Command{
 		Use:   "pate CONFIG|PRESET",
@@ -43,11 +42,12 @@ Nothing is drawn, and no ledger is written. So many questions are answered as pr
 			if c.Flags().Changed("votes") {
 				return analyseVotes(a, config, file)
 			}
-			return runPate(a, c, config, baseName(args[0]), dataDir, runsDir)
+			o.Name = baseName(args[0])
+			return runPate(a, c, config, o)
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	runsDirFlag(c, &runsDir)
+	dataDirFlag(c, &o.DataDir)
+	runsDirFlag(c, &o.RunsDir)
 	setFlag(c, &set)
 	c.Flags().StringVar(&file, "votes", "", "counts of votes, .csv: analyse them, and train nothing")
 	a.ProgressFlag(c)
@@ -75,10 +75,8 @@ func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 }
 
 // runPate starts a run of teachers.
-func runPate(a *shell.App, c *cobra.Command, config *configs.Config, name, dataDir, runsDir string) error {
-	o := pateOptions(a)
-	o.DataDir, o.RunsDir, o.Name = dataDir, runsDir, name
-	r, err := pate.Create(config, o)
+func runPate(a *shell.App, c *cobra.Command, config *configs.Config, o run.Options) error {
+	r, err := pate.Create(config, pateOptions(a, o))
 	if err != nil {
 		return err
 	}
@@ -86,10 +84,8 @@ func runPate(a *shell.App, c *cobra.Command, config *configs.Config, name, dataD
 }
 
 // resumePate goes on with a run of teachers.
-func resumePate(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
-	o := pateOptions(a)
-	o.DataDir, o.DataFolder, o.RunsDir = dataDir, dataFolder, filepath.Dir(filepath.Clean(dir))
-	r, err := pate.Open(dir, o)
+func resumePate(a *shell.App, c *cobra.Command, dir string, o run.Options) error {
+	r, err := pate.Open(dir, pateOptions(a, o))
 	if err != nil {
 		return err
 	}
@@ -131,9 +127,10 @@ func printPate(w io.Writer, r pate.Result) {
 }
 
 // pateOptions shows how a run of teachers goes on.
-func pateOptions(a *shell.App) pate.Options {
+func pateOptions(a *shell.App, o run.Options) pate.Options {
 	p := &pateWatcher{Display: a.Display()}
-	return pate.Options{Options: run.Options{Request: setup.Request{Computed: computed(a)}, Warned: p.Warned, Waits: a.Waits}, Started: p.started, Progress: p.progress}
+	o.Computed, o.Warned, o.Waits = computed(a), p.Warned, a.Waits
+	return pate.Options{Options: o, Started: p.started, Progress: p.progress}
 }
 
 type pateWatcher struct {

@@ -19,7 +19,8 @@ import (
 )
 
 func runCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir, serve string
+	var o train.Options
+	var serve string
 	var set []string
 	c := &cobra.Command{
 		Use:   "run [CONFIG|PRESET]",
@@ -30,14 +31,13 @@ func runCommand(a *shell.App) *cobra.Command {
   train run configs/digits.yaml --set privacy.epsilon=1 --json`,
 		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o := train.Options{DataDir: dataDir, RunsDir: runsDir}
 			return together(a, o, func(o train.Options) error {
 				return runConfig(a, c, cmp.Or(shell.First(args), configs.DefaultPreset), set, serve, o)
 			})
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	runsDirFlag(c, &runsDir)
+	dataDirFlag(c, &o.DataDir)
+	runsDirFlag(c, &o.RunsDir)
 	setFlag(c, &set)
 	serveFlag(c, &serve)
 	a.ProgressFlag(c)
@@ -49,19 +49,19 @@ func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve 
 	config, err := configs.Load(name, set)
 	switch {
 	case err != nil && configs.AsksStatistics(name):
-		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.DataDir, o.RunsDir) })
+		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.Options) })
 	case err != nil:
 		return shell.AsUsage(err)
 	}
 	o.Name = baseName(name)
 	if config.Pate.Any() {
-		return unserved(o, serve, "a run of teachers", func() error { return configs.Placed(runPate(a, c, config, o.Name, o.DataDir, o.RunsDir), name, set) })
+		return unserved(o, serve, "a run of teachers", func() error { return configs.Placed(runPate(a, c, config, o.Options), name, set) })
 	}
 	if config.Privacy.Ordinary() {
 		if err := single(o.Group, "a run without noise on gradients"); err != nil {
 			return err
 		}
-		o, err := ordinaryOptions(a, o.DataDir, "", o.RunsDir, o.Name, serve)
+		o, err := ordinaryOptions(a, o.Options, serve)
 		if err != nil {
 			return err
 		}
@@ -97,21 +97,21 @@ func carryOut(a *shell.App, c *cobra.Command, o train.Options, serve string, sta
 }
 
 func resumeCommand(a *shell.App) *cobra.Command {
-	var dataDir, dataFolder, serve string
+	var o train.Options
+	var serve string
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run from its last checkpoint and what it has spent",
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o := train.Options{DataDir: dataDir, DataFolder: dataFolder, RunsDir: filepath.Dir(filepath.Clean(args[0]))}
+			o.RunsDir = filepath.Dir(filepath.Clean(args[0]))
 			return together(a, o, func(o train.Options) error {
 				return resume(a, c, args[0], serve, o)
 			})
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	dataFolderFlag(c, &dataFolder)
+	dataFlags(a)(c, &o)
 	serveFlag(c, &serve)
 	a.ProgressFlag(c)
 	return c
@@ -126,16 +126,16 @@ func resume(a *shell.App, c *cobra.Command, dir, serve string, o train.Options) 
 		return resume()
 	}
 	if stats.IsRun(dir) {
-		return another(func() error { return resumeStats(a, c, dir, o.DataDir, o.DataFolder) })
+		return another(func() error { return resumeStats(a, c, dir, o.Options) })
 	}
 	config, err := folder.ReadConfig(dir)
 	switch {
 	case err != nil:
 		return err
 	case config.Pate.Any():
-		return another(func() error { return resumePate(a, c, dir, o.DataDir, o.DataFolder) })
+		return another(func() error { return resumePate(a, c, dir, o.Options) })
 	case config.Privacy.Ordinary():
-		return another(func() error { return resumeOrdinary(a, c, dir, o.DataDir, o.DataFolder, serve) })
+		return another(func() error { return resumeOrdinary(a, c, dir, o.Options, serve) })
 	}
 	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) { return train.Open(dir, o) })
 }

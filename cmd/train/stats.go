@@ -9,14 +9,13 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
-	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
 
 	"github.com/spf13/cobra"
 )
 
 func statsCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir string
+	var o run.Options
 	var set, bounds []string
 	c := &cobra.Command{
 		Use:   "stats CONFIG|FOLDER|PRESET",
@@ -35,11 +34,11 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			return runStats(a, c, args[0], set, given, dataDir, runsDir)
+			return runStats(a, c, args[0], set, given, o)
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	runsDirFlag(c, &runsDir)
+	dataDirFlag(c, &o.DataDir)
+	runsDirFlag(c, &o.RunsDir)
 	setFlag(c, &set)
 	c.Flags().StringArrayVar(&bounds, "bounds", nil, "bounds of a column, as in --bounds age=0:120 or --bounds age=private (repeatable)")
 	return c
@@ -60,20 +59,21 @@ func statsOptions(a *shell.App, o run.Options) stats.Options {
 }
 
 // runStats starts a run of statistics.
-func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, dataDir, runsDir string) error {
+func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, o run.Options) error {
 	file, err := stats.Read(name, set, bounds)
 	if err != nil {
 		return shell.AsUsage(err)
 	}
-	r, err := stats.Create(file, statsOptions(a, run.Options{Request: setup.Request{DataDir: dataDir}, RunsDir: runsDir, Name: nameOf(name)}))
+	o.Name = nameOf(name)
+	r, err := stats.Create(file, statsOptions(a, o))
 	if err != nil {
 		return err
 	}
 	return answerStats(a, c, r)
 }
 
-func resumeStats(a *shell.App, c *cobra.Command, dir, dataDir, dataFolder string) error {
-	r, err := stats.Open(dir, statsOptions(a, run.Options{Request: setup.Request{DataDir: dataDir, DataFolder: dataFolder}}))
+func resumeStats(a *shell.App, c *cobra.Command, dir string, o run.Options) error {
+	r, err := stats.Open(dir, statsOptions(a, o))
 	if err != nil {
 		return err
 	}

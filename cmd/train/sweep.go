@@ -18,7 +18,8 @@ import (
 )
 
 func sweepCommand(a *shell.App) *cobra.Command {
-	var dataDir, runsDir, serve string
+	var o sweep.Options
+	var serve string
 	var flags taskFlags
 	c := &cobra.Command{
 		Use:   "sweep FILE|PRESET",
@@ -46,7 +47,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 			if err != nil {
 				return err
 			}
-			o := sweep.Options{DataDir: dataDir, RunsDir: runsDir, Jobs: flags.Jobs, Waits: a.Waits}
+			o.Jobs, o.Waits = flags.Jobs, a.Waits
 			return followed(a, serve, func(page *web.Page) error {
 				watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
 				defer a.Saves(false)
@@ -63,8 +64,8 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 			})
 		},
 	}
-	dataDirFlag(c, &dataDir)
-	runsDirFlag(c, &runsDir)
+	dataDirFlag(c, &o.DataDir)
+	runsDirFlag(c, &o.RunsDir)
 	serveFlag(c, &serve)
 	flags.Add(c)
 	a.ProgressFlag(c)

@@ -167,7 +167,7 @@ func noise(t *testing.T, n int, seed uint64) *data.Images {
 // folder of the run. The intervals fail falsely with a chance below 1e-6.
 func TestOnRun(t *testing.T) {
 	o := tinyrun.Options(t)
-	o.Source = &data.Split{Name: "noise", Train: noise(t, 60, 1), Test: noise(t, 200, 2)}
+	o.Given = &data.Split{Name: "noise", Train: noise(t, 60, 1), Test: noise(t, 200, 2)}
 	settings := []string{"training.sampling=full", "training.steps=300", "optimizer.learning_rate=2", "privacy.clip_norm=1", "privacy.accountant=exact"}
 	heart := tinyrun.Train(t, o, append(settings, "privacy.noise_multiplier=0.05")...)
 	before := tiny.Snapshot(t, heart.Run)

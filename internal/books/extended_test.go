@@ -82,7 +82,7 @@ func TestSumOfRuns(t *testing.T) {
 		t.Errorf("no run is %v", err)
 	}
 	other := tinyrun.Options(t)
-	other.Source.Name = "other"
+	other.Given.Name = "other"
 	elsewhere, err := books.Sum([]string{a, tinyrun.Train(t, other).Run})
 	if err != nil || len(elsewhere) != 2 || elsewhere[0].Data.Name != "other" {
 		t.Errorf("%+v (%v), expected two data sets", elsewhere, err)

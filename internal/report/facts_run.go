@@ -18,6 +18,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/speed"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/stats"
@@ -26,9 +27,8 @@ import (
 
 // Request says how much is wanted of a run beyond what its files say as they are.
 type Request struct {
-	Predict    bool   // test examples, by the model: reads the data
-	DataDir    string // of data sets with a name; data.DefaultDir when empty
-	DataFolder string // of data of one's own that has moved; the configured folder when empty
+	setup.Request      // where the data is
+	Predict       bool // test examples, by the model: reads the data
 
 	Spent       *account.Answer // what the run has spent, where the caller knows; nil asks its accountant
 	Accountants bool            // ε over steps by every accountant, and of all trials of a sweep together: takes seconds
@@ -224,7 +224,7 @@ func (r *Run) readStatement() error {
 
 // examine predicts the test examples. Where that cannot be done the rest is as good as it was.
 func (r *Run) examine(q Request) {
-	e, err := train.Examine(r.Dir, train.Options{DataDir: q.DataDir, DataFolder: q.DataFolder})
+	e, err := train.Examine(r.Dir, train.Options{Options: run.Options{Request: q.Request}})
 	switch {
 	case errors.Is(err, data.ErrMissing):
 		r.Unexamined = fmt.Sprintf("the test examples are not where the run found them (%v); say where they are now by --data-dir or --data-folder", err)

@@ -76,7 +76,7 @@ func TestReadSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := sweep.Run(context.Background(), s, sweep.Options{RunsDir: o.RunsDir, Source: o.Source})
+	result, err := sweep.Run(context.Background(), s, sweep.Options{Request: o.Request, RunsDir: o.RunsDir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestReadSweep(t *testing.T) {
 	}
 	restore := edit(filepath.Join(result.Sweep, folder.Rows), `"epsilon":[0-9.]+`, `"epsilon":0.5`)
 	_, err = report.ReadSweep(result.Sweep, report.Request{})
-	_, other := sweep.Run(context.Background(), s, sweep.Options{RunsDir: o.RunsDir, Source: o.Source})
+	_, other := sweep.Run(context.Background(), s, sweep.Options{Request: o.Request, RunsDir: o.RunsDir})
 	if !errors.Is(err, checkpoints.ErrCorrupt) || !errors.Is(other, checkpoints.ErrCorrupt) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("found %v and %v for an ε that was edited, expected a refusal", err, other)
 	}

@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -193,7 +194,7 @@ func TestPicturesAreTestPictures(t *testing.T) {
 	o := tinyrun.Options(t)
 	run := examined(t, o)
 	page := unescape.UnescapeString(htmlOf(t, &Report{Runs: []*Run{run}}))
-	training, test := o.Source.Train.(*data.Images), o.Source.Test.(*data.Images)
+	training, test := o.Given.Train.(*data.Images), o.Given.Test.(*data.Images)
 	for i := range training.Len() {
 		if strings.Contains(page, `src="`+string(pictureURL(training, i))) {
 			t.Errorf("found training picture %d", i)
@@ -229,7 +230,7 @@ func TestLargePicturesShrink(t *testing.T) {
 func TestReportWithoutAPart(t *testing.T) {
 	o := tinyrun.Options(t)
 	stopped := tinyrun.Interrupted(t, 5, o)
-	r := read(t, Request{Predict: true, DataFolder: filepath.Join(t.TempDir(), "gone")}, stopped.Run)
+	r := read(t, Request{Predict: true, Request: setup.Request{DataFolder: filepath.Join(t.TempDir(), "gone")}}, stopped.Run)
 	if page := htmlOf(t, r); !strings.Contains(page, "Not predicted: ") || !strings.Contains(page, "interrupted") {
 		t.Error("found no word of why nothing was predicted, or of how the run ended")
 	}

@@ -57,7 +57,7 @@ func noisy(dir string, c *configs.Config, o run.Options, stepped func()) (carrie
 }
 
 func noisyBy(ranks mpi.Group, dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
-	options := train.Options{Group: ranks, RunsDir: o.RunsDir, Source: o.Given, Waits: o.Waits, Watcher: watching{stepped}}
+	options := train.Options{Options: o, Group: ranks, Watcher: watching{stepped}}
 	start := func() (*train.Run, error) { return train.Create(c, options) }
 	if dir != "" {
 		start = func() (*train.Run, error) { return train.Open(dir, options) }
@@ -138,7 +138,7 @@ func several() beginning {
 		members := mpitest.Local(3 - begun%3)
 		begun++
 		for _, g := range members[1:] {
-			go train.Follow(train.Options{Group: g, Source: o.Given, RunsDir: o.RunsDir})
+			go train.Follow(train.Options{Options: o, Group: g})
 		}
 		r, err := noisyBy(members[0], dir, c, o, stepped)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/setup"
 )
 
 // BenchmarkSideBySide trains three small trials one after the other, each on all cores, and three
@@ -37,7 +38,7 @@ parallel: %d
 					start = time.Now()
 				}
 			}}
-			runSweep(b, s, Options{RunsDir: b.TempDir(), Source: source, Watcher: watcher})
+			runSweep(b, s, Options{Request: setup.Request{Given: source}, RunsDir: b.TempDir(), Watcher: watcher})
 			seconds[parallel] += time.Since(start).Seconds()
 		}
 	}

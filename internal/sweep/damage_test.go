@@ -82,7 +82,8 @@ func newScene(t *testing.T, run func(context.Context, *configs.Sweep, Options) (
 		t.Fatal(err)
 	}
 	s := &scene{now: filepath.Join(dir, "runs"), older: filepath.Join(dir, "older"), sweep: sweepOf(t, tiny.Config, smallSweep)}
-	s.source = train.Options{RunsDir: s.now, Folder: "one", Source: tiny.Source(t, tiny.Examples)}
+	s.source = tinyrun.Options(t)
+	s.source.RunsDir, s.source.Name, s.source.Folder = s.now, "", "one"
 	stopped := tinyrun.Interrupted(t, 7, s.source)
 	o := s.sweepOptions(s.now)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -113,7 +114,7 @@ func newScene(t *testing.T, run func(context.Context, *configs.Sweep, Options) (
 }
 
 func (s *scene) sweepOptions(dir string) Options {
-	return Options{RunsDir: dir, Source: s.source.Source}
+	return Options{Request: s.source.Request, RunsDir: dir}
 }
 
 // questions are the questions that people ask about ε. The sweep is not among them, because it

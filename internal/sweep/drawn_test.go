@@ -149,7 +149,7 @@ func TestDamagedDrawIsRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: whole.Source}
+			o := Options{Request: whole.Request, RunsDir: filepath.Join(t.TempDir(), "runs")}
 			copyFolder(t, o.RunsDir, whole.RunsDir)
 			if tt.damage != nil {
 				tt.damage(t, filepath.Join(o.RunsDir, "sweep", folder.Sweep))
@@ -266,7 +266,7 @@ func TestExtendedTrialHasNoSelection(t *testing.T) {
 	trial, at := filepath.Join(first.Sweep, first.Rows[0].Trial), filepath.Join(first.Sweep, folder.Sweep)
 	link := filepath.Join(o.RunsDir, "link")
 	if err := os.Symlink(trial, link); err == nil { // not on every system
-		if _, err := train.Extend(link, 0, 24, train.Options{Source: o.Source}); !errors.Is(err, train.ErrExtension) {
+		if _, err := train.Extend(link, 0, 24, train.Options{Options: run.Options{Request: o.Request}}); !errors.Is(err, train.ErrExtension) {
 			t.Errorf("by a link: found %v, expected an error that matches %v", err, train.ErrExtension)
 		}
 		if err := os.Remove(link); err != nil {
@@ -276,7 +276,7 @@ func TestExtendedTrialHasNoSelection(t *testing.T) {
 	if err := os.Rename(at, at+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := train.Extend(trial, 0, 24, train.Options{Source: o.Source}); err != nil {
+	if _, err := train.Extend(trial, 0, 24, train.Options{Options: run.Options{Request: o.Request}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(at+".away", at); err != nil {

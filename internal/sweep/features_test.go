@@ -15,7 +15,7 @@ import (
 func TestSweepOverFeatures(t *testing.T) {
 	s := sweepOf(t, string(tiny.Parse(t, tiny.Features...).YAML()), "name: sweep\nbase: base.yaml\ngrid:\n  privacy.clip_norm: [0.1, 1]\n")
 	o := sweepOptions(t)
-	o.Source = tiny.Large(t)
+	o.Given = tiny.Large(t)
 	runSweep(t, s, o)
 	kept, err := os.ReadDir(filepath.Join(o.RunsDir, folder.Features))
 	if err != nil || len(kept) != 2 {

@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -56,7 +57,7 @@ func firstRuns(t *testing.T) train.Options {
 	}
 	runs := filepath.Join(t.TempDir(), "runs")
 	copyFolder(t, runs, filepath.Join(firstVersion, "runs"))
-	return train.Options{RunsDir: runs, Source: source}
+	return train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: runs}}
 }
 
 // A configuration in the folder of a run is the one from which the hash in its checkpoints was
@@ -144,7 +145,7 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := runSweep(t, file, Options{RunsDir: o.RunsDir, Source: o.Source})
+	again := runSweep(t, file, Options{Request: o.Request, RunsDir: o.RunsDir})
 	report := tiny.Read(t, filepath.Join(firstVersion, "runs", "sweep", folder.Report))
 	if again.Composed.Releases != 12 || !strings.Contains(report, "(ε = "+accountant.RoundUp(again.Composed.Epsilon, 3)+", δ = 1e-05)") {
 		t.Errorf("found %+v, expected what is in\n%s", again.Composed, report)

@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -91,8 +92,8 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 		t.Errorf("found %+v in %s (%v)", s.Together, folder.StatementData, err)
 	}
 
-	runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{RunsDir: o.RunsDir, Source: o.Source})
-	o.Source = tiny.Source(t, tiny.Examples-30)
+	runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{Request: o.Request, RunsDir: o.RunsDir})
+	o.Given = tiny.Source(t, tiny.Examples-30)
 	tinyrun.Train(t, o, "training.steps=5")
 	if err := os.RemoveAll(first.Run); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestRefusedRunKeepsItsTornLine(t *testing.T) {
 	})
 	tiny.Write(t, path, strings.Join(lines, "")+lines[8][:40])
 	other := o
-	other.Source = tiny.Source(t, tiny.Examples+1)
+	other.Given = tiny.Source(t, tiny.Examples+1)
 	refuses(t, o.RunsDir, books.ErrOtherPlan, "was made with examples 300 6x6x1", func() error {
 		_, err := train.Open(r.Run, other)
 		return err
@@ -216,8 +217,14 @@ func TestEachWitnessIsEnough(t *testing.T) {
 			}
 			for _, ask := range []func() error{
 				func() error { _, err := costOf(dir); return err },
-				func() error { _, err := train.Evaluate(dir, train.Options{Source: o.Source}); return err },
-				func() error { _, err := train.Open(dir, train.Options{Source: o.Source}); return err },
+				func() error {
+					_, err := train.Evaluate(dir, train.Options{Options: run.Options{Request: o.Request}})
+					return err
+				},
+				func() error {
+					_, err := train.Open(dir, train.Options{Options: run.Options{Request: o.Request}})
+					return err
+				},
 			} {
 				refuses(t, o.RunsDir, checkpoints.ErrRollback, "", ask)
 			}
@@ -253,7 +260,7 @@ func TestMissingDatasets(t *testing.T) {
 				return err
 			})
 			refuses(t, o.RunsDir, checkpoints.ErrRollback, "put it back", func() error {
-				_, err := Run(context.Background(), sweepOf(t, tiny.Config, smallSweep), Options{RunsDir: o.RunsDir, Source: o.Source})
+				_, err := Run(context.Background(), sweepOf(t, tiny.Config, smallSweep), Options{Request: o.Request, RunsDir: o.RunsDir})
 				return err
 			})
 			score, err := train.Evaluate(r.Run, o)
@@ -378,7 +385,7 @@ func TestVerifyLedger(t *testing.T) {
 	o := tinyrun.Options(t)
 	r := tinyrun.Train(t, o)
 	head := datasets(t, o.RunsDir).Hash
-	sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{RunsDir: o.RunsDir, Source: o.Source})
+	sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{Request: o.Request, RunsDir: o.RunsDir})
 	c, err := books.Verify(o.RunsDir, head)
 	if err != nil || c.Runs != 3 || c.Sweeps != 1 || c.Releases != 36 || c.HeadLine != 14 || len(c.Problems) != 0 {
 		t.Fatalf("found %+v (%v), expected no problem with 3 runs", c, err)

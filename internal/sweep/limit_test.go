@@ -39,7 +39,7 @@ func TestLimitOfADataSet(t *testing.T) {
 	before := tiny.Snapshot(t, o.RunsDir)
 	_, err := train.Create(long, o)
 	refused("a long run", "expected at most 9", err)
-	s := Options{RunsDir: o.RunsDir, Source: o.Source}
+	s := Options{Request: o.Request, RunsDir: o.RunsDir}
 	large := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1, 2, 3, 4]}\n")
 	_, err = Run(context.Background(), large, s)
 	refused("a large sweep", "expected at most 9", err)

@@ -120,8 +120,8 @@ func costOfPlan(p *train.RunPlan) (*account.Answer, error) {
 }
 
 func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
-	if s.options.Source != nil {
-		return setup.OutlineOfSource(s.options.Source), nil
+	if s.options.Given != nil {
+		return setup.OutlineOfSource(s.options.Given), nil
 	}
 	spec := s.spec(c)
 	if o, ok := known[spec]; ok {
@@ -145,7 +145,7 @@ func (s *sweep) drawsNumber() bool { return s.file.Number != nil && s.file.Numbe
 // public reports whether all examples are drawn by the program: then nobody's privacy was spent.
 func (s *sweep) public() bool {
 	for _, t := range s.trials {
-		if set := data.Find(t.Config.Data.Name); s.options.Source != nil || set == nil || !set.Drawn {
+		if set := data.Find(t.Config.Data.Name); s.options.Given != nil || set == nil || !set.Drawn {
 			return false
 		}
 	}

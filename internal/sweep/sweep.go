@@ -12,17 +12,17 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 )
 
 // Options configures a sweep, besides its file.
 type Options struct {
-	DataDir string // of named data sets; data.DefaultDir when empty
-	RunsDir string // parent of the sweep's folder; "runs" when empty
-	Jobs    int    // trials at a time, in place of the file's number; 0 for that number
-	Watcher Watcher
-	Waits   func(message string) // see train.Options
-	Source  *data.Split          // used instead of the configured data of every trial; nil reads it
+	setup.Request        // the data given there is used in place of the configured data of every trial
+	RunsDir       string // parent of the sweep's folder; "runs" when empty
+	Jobs          int    // trials at a time, in place of the file's number; 0 for that number
+	Watcher       Watcher
+	Waits         func(message string) // see run.Options
 }
 
 // Watcher is told how a sweep goes, one call at a time. Methods but SweepStarted and SweepFinished

@@ -50,7 +50,7 @@ func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
 }
 
 func sweepOptions(t testing.TB) Options {
-	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Source: tiny.Source(t, tiny.Examples)}
+	return Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs")}
 }
 
 func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
@@ -171,7 +171,7 @@ func TestSweepTables(t *testing.T) {
 		if err != nil || cost.Epsilon != row.Epsilon || *cost.Releases != 12 {
 			t.Errorf("%s: found %+v (%v), expected ε = %v", row.Trial, cost, err, row.Epsilon)
 		}
-		score, err := train.Evaluate(dir, train.Options{Source: o.Source})
+		score, err := train.Evaluate(dir, train.Options{Options: run.Options{Request: o.Request}})
 		if err != nil || row.TestAccuracy == nil || score.TestAccuracy != *row.TestAccuracy {
 			t.Errorf("%s: the model has accuracy %v (%v), expected %v", row.Trial, score.TestAccuracy, err, row.TestAccuracy)
 		}
@@ -233,7 +233,7 @@ func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, folder.Checkpoints, "checkpoint-12.ckpt")); err != nil {
 		t.Fatal(err)
 	}
-	resumed := tinyrun.Fit(t, tinyrun.Open(t, dir, train.Options{Source: o.Source}))
+	resumed := tinyrun.Fit(t, tinyrun.Open(t, dir, train.Options{Options: run.Options{Request: o.Request}}))
 	again := runSweep(t, s, o)
 	if row := again.Rows[0]; row.Epsilon != resumed.Epsilon || row.Epsilon <= first.Rows[0].Epsilon || row.LedgerEntries != 14 || again.Composed.Releases != 26 {
 		t.Errorf("found %+v, %+v; expected ε = %v of 14 releases", row, again.Composed, resumed.Epsilon)

@@ -166,7 +166,7 @@ func TestKilledTasks(t *testing.T) {
 		t.Errorf("found %d releases when a part is collected, expected %d", found, there)
 	}
 	// A run beside the sweep counts them, too.
-	beside := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t), train.Options{RunsDir: o.RunsDir, Folder: "beside", Source: o.Source}))
+	beside := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t), train.Options{Options: run.Options{Request: o.Request, RunsDir: o.RunsDir, Folder: "beside"}}))
 	if beside.DatasetReleases != there+12 {
 		t.Errorf("found %d releases in the statement of another run, expected %d", beside.DatasetReleases, there+12)
 	}
@@ -210,7 +210,7 @@ func TestCollectedTwice(t *testing.T) {
 			t.Errorf("found %d releases, expected 20", r.Composed.Releases)
 		}
 	}
-	resumed := tinyrun.Fit(t, tinyrun.Open(t, filepath.Join(o.RunsDir, "sweep", "clip_norm=0.1"), train.Options{RunsDir: o.RunsDir, Source: o.Source}))
+	resumed := tinyrun.Fit(t, tinyrun.Open(t, filepath.Join(o.RunsDir, "sweep", "clip_norm=0.1"), train.Options{Options: run.Options{Request: o.Request, RunsDir: o.RunsDir}}))
 	if n := shown(t, o.RunsDir).Releases; n != 12+12+3 || resumed.DatasetReleases != n {
 		t.Errorf("found %d releases, %d in the statement of the resumed run, expected 27", n, resumed.DatasetReleases)
 	}

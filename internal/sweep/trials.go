@@ -213,7 +213,7 @@ func (s *sweep) beginTrial(i int, t configs.Trial, started bool) (*train.Run, er
 		return nil, err
 	}
 	watcher := &trialWatcher{s, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}
-	o := train.Options{RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Source: source, Waits: s.options.Waits, Watcher: watcher}
+	o := train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Waits: s.options.Waits}, Watcher: watcher}
 	if s.width > 1 {
 		o.Threads = max(1, setup.Threads(t.Config)/s.width)
 	}
@@ -235,15 +235,15 @@ func (s *sweep) openTrial(t configs.Trial, o train.Options, started bool) (*trai
 
 // data is the source of a configuration; trials with the same data share it.
 func (s *sweep) data(c *configs.Config) (*data.Split, error) {
-	if s.options.Source != nil {
-		return s.options.Source, nil
+	if s.options.Given != nil {
+		return s.options.Given, nil
 	}
 	spec := s.spec(c)
 	if s.source != nil && s.sourceSpec == spec {
 		return s.source, nil
 	}
 	s.source = nil // let go of one set before reading another
-	source, err := setup.Request{DataDir: s.options.DataDir}.Read(c)
+	source, err := s.options.Read(c)
 	if err == nil {
 		err = source.Check(func(int, int) {})
 	}

@@ -27,7 +27,7 @@ const adaptive = "privacy.clipping=adaptive"
 func TestCountHasTheClaimedNoise(t *testing.T) {
 	const steps, n, rate, share, sigma = 60, 200, 0.25, 0.01, 3.0
 	o := options(t)
-	o.Source = blackSource(t, n, 5, 5)
+	o.Given = blackSource(t, n, 5, 5)
 	r := create(t, tiny.Parse(t, noBias, adaptive, "training.sampling=full", "optimizer.name=sgd", fmt.Sprintf("privacy.count_share=%g", share),
 		fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma),
 		"privacy.clip_norm=0.3", "data.mean=[0]", "privacy.delta=1e-4"), o)

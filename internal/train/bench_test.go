@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
+	"dpsgd/internal/run"
 )
 
 // BenchmarkClippedSum measures the clipped sum of one physical batch, the bulk of a private step:
@@ -100,7 +101,7 @@ func benchRun(b *testing.B, preset string, overrides ...string) *Run {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := create(b, c, Options{RunsDir: b.TempDir(), Name: preset})
+	r := create(b, c, Options{Options: run.Options{RunsDir: b.TempDir(), Name: preset}})
 	r.plan.Steps = 1 << 30
 	return r
 }

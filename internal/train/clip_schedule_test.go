@@ -25,7 +25,7 @@ func TestNoiseFollowsTheClipNorm(t *testing.T) {
 	} {
 		for _, clipping := range []string{"flat", "per_layer"} {
 			o := options(t)
-			o.Source = blackSource(t, n, 5, 5)
+			o.Given = blackSource(t, n, 5, 5)
 			overrides := []string{noBias, "optimizer.name=sgd", fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch),
 				fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), "privacy.clip_norm=0.3", "data.mean=[0]", "privacy.clipping=" + clipping}
 			r := create(t, tiny.Parse(t, append(slices.Clone(overrides), "privacy.clip_schedule="+schedule, "privacy.clip_final_factor=0.1")...), o)

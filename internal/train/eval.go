@@ -91,7 +91,7 @@ func openTested(dir string, o Options) (*tested, error) {
 			return nil, err
 		}
 	}
-	if t.source, err = o.examples().Find(c); err != nil {
+	if t.source, err = o.Located().Find(c); err != nil {
 		return nil, err
 	}
 	t.warning = cmp.Or(i.Warning, t.source.Warning())

@@ -52,7 +52,7 @@ func TestExamineAgreesWithTheScore(t *testing.T) {
 	if !reflect.DeepEqual(e.Score, s) {
 		t.Errorf("found the score %+v, expected %+v", e.Score, s)
 	}
-	test := o.Source.Test.(*data.Images)
+	test := o.Given.Test.(*data.Images)
 	if e.Pictures != test || len(e.Predictions) != test.Len() {
 		t.Fatalf("found %d predictions, expected one for each of the %d test pictures", len(e.Predictions), test.Len())
 	}
@@ -134,7 +134,7 @@ func TestEvaluateRefusesAFlippedBit(t *testing.T) {
 // whose test pictures have other labels, does badly.
 func TestEvaluationUsesTheTestPictures(t *testing.T) {
 	o := options(t)
-	o.Source.Test = shifted(t, o.Source.Test)
+	o.Given.Test = shifted(t, o.Given.Test)
 	r := train(t, o, "training.steps=60")
 	score, err := Evaluate(r.Run, o)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 func featureOptions(t *testing.T) Options {
 	o := options(t)
-	o.Source = tiny.Large(t)
+	o.Given = tiny.Large(t)
 	return o
 }
 
@@ -163,7 +163,7 @@ func TestRowsAreIsolated(t *testing.T) {
 	c := tiny.Parse(t, tiny.Features...)
 	o := featureOptions(t)
 	before := create(t, c, o).Examples.Train.(*data.Features)
-	images := o.Source.Train.(*data.Images)
+	images := o.Given.Train.(*data.Images)
 	for i := range images.Pixels(7) {
 		images.Pixels(7)[i] ^= 0xff
 	}

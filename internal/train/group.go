@@ -19,7 +19,7 @@ const ranksSlot = "run.ranks"
 // Follow takes part in a run of which another process is rank 0 until that has enough. It leaves nothing
 // on disk but features that it had to compute.
 func Follow(o Options) error {
-	return ranks.Follow(o.Group, o.examples(), func(c *configs.Config) int { return cmp.Or(o.Threads, setup.Threads(c)) })
+	return ranks.Follow(o.Group, o.Located(), func(c *configs.Config) int { return cmp.Or(o.Threads, setup.Threads(c)) })
 }
 
 // size is the number of processes that add up this run's sums.

@@ -40,7 +40,7 @@ func apart(t *testing.T, sources []*data.Split, lead func(mpi.Group)) []error {
 	var others sync.WaitGroup
 	for _, g := range members[1:] {
 		others.Go(func() {
-			if errs[g.Rank()] = Follow(Options{Group: g, Source: sources[g.Rank()], RunsDir: t.TempDir()}); errs[g.Rank()] != nil {
+			if errs[g.Rank()] = Follow(Options{Options: run.Options{Request: setup.Request{Given: sources[g.Rank()]}, RunsDir: t.TempDir()}, Group: g}); errs[g.Rank()] != nil {
 				g.Abort(1)
 			}
 		})
@@ -87,7 +87,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 		c := tiny.Parse(t, overrides...)
 		o := options(t)
 		if c.Features.Any() {
-			o.Source = tiny.Large(t)
+			o.Given = tiny.Large(t)
 		}
 		alone, err := prepare(c, o)
 		if err != nil {
@@ -101,7 +101,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 			sizes = []int{3} // each rank computes them
 		}
 		for _, size := range sizes {
-			errs := together(t, size, o.Source, func(g mpi.Group) {
+			errs := together(t, size, o.Given, func(g mpi.Group) {
 				o := o
 				o.Group = g
 				r, err := prepare(c, o)
@@ -159,14 +159,14 @@ func divided(t *testing.T, source *data.Split, parts ...int) (own []*data.Split)
 func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	o := options(t)
 	c := tiny.Parse(t, append(ownData, "performance.engine=ghost")...)
-	parts := divided(t, o.Source, 100, 3, tiny.Examples-103)
+	parts := divided(t, o.Given, 100, 3, tiny.Examples-103)
 	alone, err := prepare(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer alone.Pool.Close()
 	errs := apart(t, parts, func(g mpi.Group) {
-		r, err := prepare(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir})
+		r, err := prepare(c, Options{Options: run.Options{Request: setup.Request{Given: parts[0]}, RunsDir: o.RunsDir}, Group: g})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	whole := train(t, o)
 	var result Result
 	errs = apart(t, parts, func(g mpi.Group) {
-		r, err := Create(c, Options{Group: g, Source: parts[0], RunsDir: o.RunsDir})
+		r, err := Create(c, Options{Options: run.Options{Request: setup.Request{Given: parts[0]}, RunsDir: o.RunsDir}, Group: g})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	} else {
 		r.Close()
 	}
-	if _, err := Open(result.Run, Options{Source: parts[2], RunsDir: o.RunsDir}); err == nil || !strings.Contains(err.Error(), "examples") {
+	if _, err := Open(result.Run, Options{Options: run.Options{Request: setup.Request{Given: parts[2]}, RunsDir: o.RunsDir}}); err == nil || !strings.Contains(err.Error(), "examples") {
 		t.Errorf("one process that has some of the examples: found the error %v, expected one about their number", err)
 	}
 }
@@ -236,7 +236,7 @@ func TestDataOfTheirOwnRefused(t *testing.T) {
 		"features":      {half, tiny.Features, "data_per_rank"},
 		"another shape": {[]*data.Split{half[0], {Name: "stripes", Train: tiny.Large(t).Train, Test: source.Test}}, nil, "coordinates"},
 	} {
-		o := Options{Source: c.sources[0], RunsDir: filepath.Join(t.TempDir(), "runs")}
+		o := Options{Options: run.Options{Request: setup.Request{Given: c.sources[0]}, RunsDir: filepath.Join(t.TempDir(), "runs")}}
 		var found error
 		errs := apart(t, c.sources, func(g mpi.Group) {
 			o.Group = g
@@ -282,7 +282,7 @@ func setMean(t *testing.T, r *Run) {
 // ofGroup trains with so many ranks.
 func ofGroup(t *testing.T, size int, o Options, start func(Options) (*Run, error), during func(*Run)) (result Result) {
 	t.Helper()
-	errs := together(t, size, o.Source, func(g mpi.Group) {
+	errs := together(t, size, o.Given, func(g mpi.Group) {
 		o.Group = g
 		r, err := start(o)
 		if err != nil {
@@ -307,7 +307,7 @@ func ofGroup(t *testing.T, size int, o Options, start func(Options) (*Run, error
 func variance(t *testing.T, size int) (ratio float64, draws int) {
 	const steps, batch, rate = 20, 30, 0.25
 	o := options(t)
-	o.Source = blackSource(t, 200, 32, 32)
+	o.Given = blackSource(t, 200, 32, 32)
 	c := tiny.Parse(t, noBias, "optimizer.name=sgd", fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch),
 		fmt.Sprintf("training.steps=%d", steps), "privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]")
 	var path [][]float32
@@ -350,7 +350,7 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 	var result Result
 	for i, size := range []int{1, 3, 2, 1} {
 		stop, cancel := context.WithCancel(context.Background())
-		errs := together(t, size, o.Source, func(g mpi.Group) {
+		errs := together(t, size, o.Given, func(g mpi.Group) {
 			o := o
 			o.Group, o.Watcher = g, hooks{stepped: func(p Progress) {
 				if p.Step == 3*(i+1) && i < 3 {
@@ -407,7 +407,7 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 		o.Watcher = w
 		return create(t, tiny.Parse(t, "run.checkpoint_every=1000"), o)
 	})
-	together(t, 2, o.Source, func(g mpi.Group) {
+	together(t, 2, o.Given, func(g mpi.Group) {
 		o := o
 		o.Group, o.Watcher = g, hooks{stepped: func(Progress) { g.Abort(1) }}
 		r, err := Open(stopped.Run, o)
@@ -431,7 +431,7 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 // Runs on features with their private mean, and of clients, are done over ranks.
 func TestRanksOfFeaturesAndClients(t *testing.T) {
 	o := options(t)
-	o.Source = tiny.Large(t)
+	o.Given = tiny.Large(t)
 	result := ofGroup(t, 3, o, func(o Options) (*Run, error) { return Create(tiny.Parse(t, tiny.Features...), o) }, nil)
 	if result.Status != run.Done {
 		t.Errorf("found %s, expected done", result.Status)
@@ -451,7 +451,7 @@ func TestOtherDataOnOneRank(t *testing.T) {
 	members := mpitest.Local(2)
 	other := make(chan error)
 	go func() {
-		err := Follow(Options{Group: members[1], Source: tiny.Source(t, tiny.Examples-1)})
+		err := Follow(Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples-1)}}, Group: members[1]})
 		members[1].Abort(1)
 		other <- err
 	}()
@@ -492,7 +492,7 @@ func TestOtherWeightsOnOneRank(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.safetensors")
 	given := weights(t, path)
 	o := options(t)
-	errs := together(t, 2, o.Source, func(g mpi.Group) {
+	errs := together(t, 2, o.Given, func(g mpi.Group) {
 		o := o
 		o.Group = &ordering{Group: g, before: func() {
 			given[0].Data[0]++
@@ -540,7 +540,7 @@ func TestRankThatHangs(t *testing.T) {
 	o := options(t)
 	members, ends, ended := mpitest.Local(3), make(chan struct{}), make(chan error, 2)
 	for _, g := range []mpi.Group{members[1], &silentAfter{members[2], 5, ends}} { // one of them says that it is ready
-		go func() { ended <- Follow(Options{Group: g, Source: o.Source}) }()
+		go func() { ended <- Follow(Options{Options: run.Options{Request: o.Request}, Group: g}) }()
 	}
 	o.Group, o.Patience = members[0], 200*time.Millisecond
 	r, err := Create(tiny.Parse(t, "run.checkpoint_every=1"), o)

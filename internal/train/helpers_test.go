@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -31,7 +32,7 @@ func (h hooks) Warned(message string) {
 
 // options are those of a test run in a folder of its own.
 func options(t testing.TB) Options {
-	return Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Source: tiny.Source(t, tiny.Examples)}
+	return Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
 
 func create(t testing.TB, c *configs.Config, o Options) *Run {

@@ -13,6 +13,8 @@ import (
 
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/mpi/mpitest"
+	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
 
@@ -30,12 +32,12 @@ func overMPI(t *testing.T, g mpi.Group) (o Options, overrides []string, samples 
 	for i := range tiny.Examples {
 		samples[3] = append(samples[3], i)
 	}
-	o = Options{Group: g, Source: tiny.Source(t, tiny.Examples), RunsDir: t.TempDir()}
+	o = Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: t.TempDir()}, Group: g}
 	overrides = []string{tiny.Convolutional, "performance.engine=ghost"}
 	if os.Getenv(asRank) == withSome {
 		parts := slices.Repeat([]int{3}, g.Size())
 		parts[0] = tiny.Examples - 3*(g.Size()-1)
-		o.Source, overrides = divided(t, o.Source, parts...)[g.Rank()], append(overrides, ownData...)
+		o.Given, overrides = divided(t, o.Given, parts...)[g.Rank()], append(overrides, ownData...)
 	}
 	return o, overrides, samples
 }

@@ -48,7 +48,7 @@ func TestPublishedPicturesAreReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options(t)
-	o.Source = nil
+	o.Given = nil
 	first := create(t, c, o)
 	want := firstRow(first)
 	fit(t, first)
@@ -79,7 +79,7 @@ func TestTrainingRowsAreNoTestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options(t)
-	o.Source = nil
+	o.Given = nil
 	create(t, c, o)
 	files, err := filepath.Glob(filepath.Join(o.RunsDir, folder.Features, "*"))
 	if err != nil || len(files) != 2 || filepath.Ext(files[1]) != ".train" {

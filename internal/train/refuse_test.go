@@ -83,9 +83,9 @@ func TestResumeRefuses(t *testing.T) {
 		{"other clip norm", edit(folder.Config, "clip_norm: 0.5", "clip_norm: 5"), books.ErrOtherPlan, "was made with privacy.clip_norm 0.5, found 5; expected "},
 		{"more steps", edit(folder.Config, "steps: 12", "steps: 120"), books.ErrOtherPlan, "was made with training.steps 12, found 120; expected "},
 		{"with views", edit(folder.Config, "training:\n", "training:\n  augmentation: {views: 2}\n"), books.ErrOtherPlan, "training.augmentation.views none, found 2"},
-		{"one example more", func(t *testing.T, _ string, o *Options) { o.Source = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "was made with examples 300 6x6x1"},
+		{"one example more", func(t *testing.T, _ string, o *Options) { o.Given = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "was made with examples 300 6x6x1"},
 		{"other classes", func(t *testing.T, _ string, o *Options) {
-			o.Source = renamed(t, o.Source, "a", "b", "c")
+			o.Given = renamed(t, o.Given, "a", "b", "c")
 		}, books.ErrOtherPlan, `found 300 6x6x1 ["a" "b" "c"]`},
 		{"other learning rate than in a run of an earlier version", func(t *testing.T, dir string, o *Options) {
 			edit(folder.Config, "learning_rate: 0.5", "learning_rate: 0.25")(t, dir, o)
@@ -196,7 +196,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0"},
 		{"views that move the picture away", []string{"training.augmentation.shift=6"}, nil, setup.ErrPlan, "training.augmentation.shift is 6, expected less than the 6 pixels of a picture's shorter side"},
 		{"data that is not there", []string{"data.name=mnist", "model.name=mnist-cnn"}, func(t *testing.T, o *Options) {
-			o.Source, o.DataDir = nil, t.TempDir()
+			o.Given, o.DataDir = nil, t.TempDir()
 		}, data.ErrMissing, "mnist"},
 		{"runs below a file", nil, func(t *testing.T, o *Options) {
 			file := filepath.Join(t.TempDir(), "file")

@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/train"
 )
@@ -49,7 +50,7 @@ func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 	if d, err := train.Describe(c, 0); err != nil || d.Data.Examples != 400 || d.Data.Shape != data.Row(2) {
 		t.Errorf("described as %+v, %v", d, err)
 	}
-	r, err := train.Create(c, train.Options{RunsDir: t.TempDir(), Name: "quadrants"})
+	r, err := train.Create(c, train.Options{Options: run.Options{RunsDir: t.TempDir(), Name: "quadrants"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {1, 2}, {1, 3}, {2, 2}, {1, 5}, {3, 5}, {16, 16}, {1, 257}, {2, 129}, {32, 64}, {33, 63}} {
 		for _, rule := range []string{"sgd", "momentum"} {
 			o := options(t)
-			o.Source = blackSource(t, n, size[0], size[1])
+			o.Given = blackSource(t, n, size[0], size[1])
 			r := create(t, tiny.Parse(t, noBias, "optimizer.name="+rule,
 				fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch), fmt.Sprintf("training.steps=%d", steps),
 				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
@@ -144,7 +144,7 @@ const noBias = "model.layers=[flatten, {linear: {out_features: classes, bias: fa
 // that of independent noise on 3072 coordinates is below 0.1 with probability 1 - 3e-8.
 func TestNoiseIsNeverRepeated(t *testing.T) {
 	o := options(t)
-	o.Source = blackSource(t, 100, 32, 48)
+	o.Given = blackSource(t, 100, 32, 48)
 	overrides := []string{noBias, "optimizer.name=sgd", "training.steps=4", "run.checkpoint_every=1", "data.mean=[0]"}
 	var all [][]float64
 	for range 2 {
@@ -184,7 +184,7 @@ func TestNoiseIsNeverRepeated(t *testing.T) {
 func TestEveryStepHasItsLearningRate(t *testing.T) {
 	path := func(schedule string) [][]float64 {
 		o := options(t)
-		o.Source = blackSource(t, 100, 4, 4)
+		o.Given = blackSource(t, 100, 4, 4)
 		r := create(t, tiny.Parse(t, noBias, "optimizer.name=sgd", "optimizer.learning_rate=0.5", schedule, "training.steps=8", "data.mean=[0]"), o)
 		seedRun(t, r, 5, 1)
 		return moves(t, r)

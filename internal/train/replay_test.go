@@ -115,7 +115,7 @@ func checkPublicFiles(t *testing.T, choices []string) {
 	source := tiny.Source(t, tiny.Examples)
 	record := func(source *data.Split, play *tape) (*tape, string) {
 		o := options(t)
-		o.Source = source
+		o.Given = source
 		r := create(t, tiny.Parse(t, overrides...), o)
 		m := &tape{Mechanism: r.plan.Mechanism, play: play}
 		sampler, _ := r.plan.Sampler.(data.Poisson)

@@ -7,7 +7,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -24,28 +23,8 @@ import (
 
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
-	DataDir string // of named data sets; data.DefaultDir when empty
-	// DataFolder is where the data of a person's own lies now, in place of the configured folder, for
-	// runs that are there. It keeps its name in the ledger.
-	DataFolder string
-	RunsDir    string // parent of new runs; "runs" when empty
-	Name       string // base of the folder's name when the configuration has none
-	Folder     string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
-	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
-	// empty.
-	Registry string
-	// Apart is a run that shares no file with others until somebody collects it: see books.Collect.
-	Apart   bool
+	run.Options
 	Watcher Watcher
-	Threads int // in place of what the configuration says; 0 is what it says
-	// Computed is told how many pictures' features are computed, or are checked, of how many.
-	Computed func(done, total int)
-	// Waits is told in one line that the run waits for a person to mend something, such as a disk
-	// that is full; nil tells the Watcher.
-	Waits func(message string)
-	// Source is used instead of reading the configured data, by callers that make several runs with
-	// one data set.
-	Source *data.Split
 
 	// Group is the processes that add up the run's sums together, of which this one is rank 0; nil is
 	// this one alone.
@@ -55,21 +34,6 @@ type Options struct {
 
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
 }
-
-// common are those that every kind of run has.
-func (o Options) common() run.Options {
-	c := run.Options{
-		Request: setup.Request{DataDir: o.DataDir, DataFolder: o.DataFolder, Given: o.Source, Computed: o.Computed},
-		RunsDir: o.RunsDir, Name: o.Name, Folder: o.Folder, Registry: o.Registry, Apart: o.Apart, Threads: o.Threads, Waits: o.Waits,
-	}
-	if o.Watcher != nil {
-		c.Warned = o.Watcher.Warned
-	}
-	return c
-}
-
-// examples says where the examples lie and features are kept.
-func (o Options) examples() setup.Request { return o.common().Located() }
 
 // accountants are the configured ones, under a relation.
 func (o Options) accountants(c *configs.Config, relation accountant.Relation) (account.Accountants, error) {
@@ -144,7 +108,10 @@ func reopen(dir string, o Options) (*Run, error) {
 
 // found are the options of a run whose ranks find the examples together.
 func (r *Run) found(o Options) run.Options {
-	common := o.common()
+	common := o.Options
+	if o.Watcher != nil {
+		common.Warned = o.Watcher.Warned
+	}
 	common.Find = func(c *configs.Config, request setup.Request) (source *setup.Source, err error) {
 		source, r.together.bounds, err = ranks.Find(o.Group, c, request)
 		return source, err

@@ -10,6 +10,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/random"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
@@ -20,7 +21,7 @@ import (
 // prepared builds a run without a folder.
 func prepared(t testing.TB, overrides ...string) *Run {
 	t.Helper()
-	r, err := prepare(tiny.Parse(t, overrides...), Options{Source: tiny.Source(t, tiny.Examples)})
+	r, err := prepare(tiny.Parse(t, overrides...), Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -39,7 +40,7 @@ const small = "performance.data_memory=1KB"
 // The same pictures are one data set, whether they lie in folders or tar files and however many of them
 // are in memory: their runs add up, and a run goes on under another of these.
 func TestStoredPicturesAreTheSameData(t *testing.T) {
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 	for _, shards := range []bool{false, true} {
 		for _, memory := range []string{"performance.data_memory=auto", small} {
 			c := folderConfig(t, picturesIn(t, shards), memory)
@@ -68,7 +69,7 @@ func TestStoredPicturesAreTheSameData(t *testing.T) {
 func TestResumeWithLessMemory(t *testing.T) {
 	c := folderConfig(t, picturesIn(t, false))
 	ctx, cancel := context.WithCancel(t.Context())
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: tinyrun.Stepped(func(p train.Progress) {
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: tinyrun.Stepped(func(p train.Progress) {
 		if p.Step == 6 {
 			cancel()
 		}
@@ -89,7 +90,7 @@ func TestPersonsInShards(t *testing.T) {
 		if err != nil || d.Data.People != 100 || d.Data.Examples != tiny.Examples {
 			t.Errorf("shards %t: found %+v (%v), expected 100 people", shards, d, err)
 		}
-		if result := tinyrun.Fit(t, tinyrun.Create(t, c, train.Options{RunsDir: filepath.Join(t.TempDir(), "runs")})); result.Steps != 12 {
+		if result := tinyrun.Fit(t, tinyrun.Create(t, c, train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}})); result.Steps != 12 {
 			t.Errorf("shards %t: found %d steps", shards, result.Steps)
 		}
 	}
@@ -100,7 +101,7 @@ func TestFeaturesOfStoredPictures(t *testing.T) {
 	large := tiny.Large(t)
 	dir := filepath.Join(t.TempDir(), "stripes")
 	tiny.Files(t, dir, large, true)
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}}
 	for _, memory := range []string{"auto", "1KB"} {
 		c := folderConfig(t, dir, append(tiny.Features, "data.size=12", "performance.data_memory="+memory)...)
 		tinyrun.Fit(t, tinyrun.Create(t, c, o))
@@ -114,7 +115,7 @@ func TestFeaturesOfStoredPictures(t *testing.T) {
 func TestStoredPicturesAreCheckedFirst(t *testing.T) {
 	dir := picturesIn(t, false)
 	tiny.Write(t, filepath.Join(dir, "train", "top", "broken.png"), "no picture")
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}}
 	_, err := train.Create(folderConfig(t, dir, small), o)
 	if !errors.Is(err, data.ErrInvalid) || !strings.Contains(err.Error(), filepath.Join("top", "broken.png")) {
 		t.Errorf("found %v, expected the picture", err)
@@ -137,7 +138,7 @@ func TestStoredPictureVanishes(t *testing.T) {
 		for _, class := range []string{"top", "bottom"} {
 			folder := filepath.Join(dir, "train", class)
 			c := folderConfig(t, dir, append([]string{small, "training.steps=4"}, overrides...)...)
-			o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Watcher: tinyrun.Stepped(func(p train.Progress) {
+			o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: tinyrun.Stepped(func(p train.Progress) {
 				if p.Step == 2 {
 					if err := os.Rename(folder, folder+"-away"); err != nil {
 						t.Error(err)

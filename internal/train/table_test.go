@@ -15,6 +15,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/speed"
 	"dpsgd/internal/tiny"
@@ -76,7 +77,7 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 	if d.Data.Name != "people" || d.Data.Examples != 400 || d.Data.Tests != 100 || d.Data.Shape.String() != "2 columns" || d.Parameters != parameters {
 		t.Errorf("described as %+v with %d parameters", d.Data, d.Parameters)
 	}
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))
 	if r.TestAccuracy < 0.8 || r.Epsilon > 5 || r.Steps != 40 {
 		t.Errorf("test accuracy is %v, epsilon %v after %d steps; expected above 0.8 where chance is 0.5, at most 5 after 40", r.TestAccuracy, r.Epsilon, r.Steps)
@@ -102,7 +103,7 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 // their costs add up, in the ledger and in the statement of every later run.
 func TestRunsOnOtherColumnsAddUp(t *testing.T) {
 	table := people(t)
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	views := [][]string{
 		nil,
 		{"data.columns=[age]", "data.mean=[48]", "data.std=[10]"},
@@ -130,7 +131,7 @@ func TestTableRefuses(t *testing.T) {
 		`train.csv:1:1: found no column "height"`:                         tableConfig(t, table, "data.columns=[age, height]"),
 		"there is no file " + filepath.Join(table, "none", "train.csv"):   tableConfig(t, filepath.Join(table, "none")),
 	} {
-		o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+		o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 		_, err := train.Create(c, o)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found error %v, expected one line that says %q", err, says)
@@ -156,7 +157,7 @@ func TestBenchmarkOfRows(t *testing.T) {
 // data there is another plan.
 func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	table := people(t)
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, table), o))
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Rename(table, moved); err != nil {
@@ -187,7 +188,7 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	}
 	digits := tinyrun.Options(t)
 	named := tinyrun.Train(t, digits)
-	digits.DataFolder, digits.Source = moved, nil
+	digits.DataFolder, digits.Given = moved, nil
 	if _, err := train.Open(named.Run, digits); !errors.Is(err, setup.ErrPlan) {
 		t.Errorf("a folder for a data set with a name is %v, expected an error that matches %v", err, setup.ErrPlan)
 	}
@@ -198,7 +199,7 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 func TestEvaluateMovedData(t *testing.T) {
 	before, after := people(t), filepath.Join(t.TempDir(), "after")
 	o := tinyrun.Options(t)
-	o.Source = nil
+	o.Given = nil
 	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, before), o))
 	if err := os.Rename(before, after); err != nil {
 		t.Fatal(err)

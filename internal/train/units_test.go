@@ -12,6 +12,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -91,7 +92,7 @@ func TestFederatedRefuses(t *testing.T) {
 // 1/clients, whatever number of examples it has.
 func TestFederatedFeatures(t *testing.T) {
 	o := tinyrun.Options(t)
-	o.Source = tiny.Large(t)
+	o.Given = tiny.Large(t)
 	c := tiny.Parse(t, append(tiny.Features, "federated.clients=60", "training.steps=10", "features.mean_noise=20", "privacy.delta=1e-3")...)
 	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))
 	s, err := statement.Read(r.Run)
@@ -129,7 +130,7 @@ func crowd(t *testing.T) string {
 // of each takes part, and what it costs is that of a run with as many examples.
 func TestPersons(t *testing.T) {
 	table := crowd(t)
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	c := personsConfig(t, table, "training.batch_size=40", "privacy.examples_per_person=3")
 	d, err := train.Describe(c, 0)
 	if err != nil || d.Data.People != 80 || d.Data.Examples != 400 || d.Privacy.SamplingProbability != 0.5 || !strings.Contains(d.Privacy.Clipping, "what one person with all their examples adds") {

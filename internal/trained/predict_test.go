@@ -16,6 +16,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -182,7 +183,7 @@ performance: {threads: 2}
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	run := tinyrun.Fit(t, tinyrun.Create(t, c, o)).Run
 	score, err := train.Evaluate(run, o)
 	if err != nil {

@@ -187,7 +187,7 @@ func TestFollowASweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sweep.Run(context.Background(), file, sweep.Options{RunsDir: o.RunsDir, Source: o.Source, Watcher: p.Sweep(publishing{p, r})}); err != nil {
+	if _, err := sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing{p, r})}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Close(); err != nil {

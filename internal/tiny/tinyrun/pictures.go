@@ -68,6 +68,7 @@ performance: {threads: 2}
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}
+	o = Options(t)
+	o.Given = nil // it reads them
 	return Fit(t, Create(t, c, o)).Run, o
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"dpsgd/configs"
+	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 )
@@ -22,7 +24,7 @@ func (f Stepped) Finished(train.Result)    {}
 
 // Options are those of a run in a folder of its own.
 func Options(t testing.TB) train.Options {
-	return train.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny", Source: tiny.Source(t, tiny.Examples)}
+	return train.Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
 
 // Create is [train.Create].
