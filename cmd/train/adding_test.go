@@ -26,7 +26,7 @@ var added = []struct{ what, file, table, row, longer string }{
 	{"data set", "data/waves.go", "data/dataset.go", "&fashionMNIST, &cifar10}", "&fashionMNIST, &cifar10, &waves}"},
 	{"event", "accountant/event_geometric.go", "accountant/event_json.go", "	kindNamed[Laplace]", "	kindNamed[Geometric](\"geometric\"),\n	kindNamed[Laplace]"},
 	{"command", "cmd/train/hello.go", "cmd/train/commands.go", "versionCommand(a)}", "versionCommand(a), helloCommand(a)}"},
-	{"statistic", "internal/stats/mode.go", "internal/stats/plan.go", "	case configs.StatCount:", "	case \"mode\":\n		return a.mode(w)\n	case configs.StatCount:"},
+	{"statistic", "internal/stats/mode.go", "internal/stats/plan.go", "	configs.StatCount: ", "	\"mode\": (*asked).mode,\n	configs.StatCount: "},
 	{"statistic", "", "configs/statistics.go", "	{StatCount, ", "	{\"mode\", []string{\"column\", \"bounds\", \"bins\"}, noiseMechanisms, true},\n	{StatCount, "},
 }
 

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 
 	"dpsgd/accountant"
@@ -25,19 +24,15 @@ func gaussian(mechanism string) bool {
 	return mechanism == configs.Gaussian || mechanism == configs.DiscreteGaussian
 }
 
+// noises are the mechanisms of sums.
+var noises = map[string]func(*answer.Sums, float64) (answer.Question[[]int64], error){
+	configs.DiscreteLaplace: answer.DiscreteLaplace, configs.Laplace: answer.Laplace,
+	configs.DiscreteGaussian: answer.DiscreteGaussian, configs.Gaussian: answer.Gaussian,
+}
+
 // question asks for sums with the noise.
 func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
-	switch z.mechanism {
-	case configs.DiscreteLaplace:
-		return answer.DiscreteLaplace(s, z.scale)
-	case configs.Laplace:
-		return answer.Laplace(s, z.scale)
-	case configs.DiscreteGaussian:
-		return answer.DiscreteGaussian(s, z.scale)
-	case configs.Gaussian:
-		return answer.Gaussian(s, z.scale)
-	}
-	return answer.Question[[]int64]{}, fmt.Errorf("stats: found the mechanism %q, expected one of sums", z.mechanism)
+	return noises[z.mechanism](s, z.scale)
 }
 
 // within returns a number that the noise on one sum stays within, up and down, with a chance of 1 -

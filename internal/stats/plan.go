@@ -293,30 +293,22 @@ type work struct {
 	dry     bool           // there are no records: what counts is the events
 }
 
-// answer computes the statistic.
-func (a *asked) answer(w *work) (estimate, error) {
-	switch a.Kind {
-	case configs.StatCount:
-		return a.count(w)
-	case configs.StatSum:
-		return a.sum(w)
-	case configs.StatMean:
-		return a.mean(w)
-	case configs.StatVariance, configs.StatCovariance:
-		return a.covariance(w)
-	case configs.StatHistogram:
-		return a.histogram(w)
-	case configs.StatQuantiles:
-		return a.quantiles(w)
-	case configs.StatMedian:
-		return a.median(w)
-	case configs.StatAboveThreshold:
-		return a.aboveThreshold(w)
-	case boundsKind:
-		return a.bounds(w)
-	}
-	return estimate{}, fmt.Errorf("stats: found the statistic %q, expected one of %v", a.Kind, configs.StatisticKinds())
+// methods compute the statistics of each kind.
+var methods = map[string]func(*asked, *work) (estimate, error){
+	configs.StatCount:          (*asked).count,
+	configs.StatSum:            (*asked).sum,
+	configs.StatMean:           (*asked).mean,
+	configs.StatVariance:       (*asked).covariance,
+	configs.StatCovariance:     (*asked).covariance,
+	configs.StatHistogram:      (*asked).histogram,
+	configs.StatQuantiles:      (*asked).quantiles,
+	configs.StatMedian:         (*asked).median,
+	configs.StatAboveThreshold: (*asked).aboveThreshold,
+	boundsKind:                 (*asked).bounds,
 }
+
+// answer computes the statistic.
+func (a *asked) answer(w *work) (estimate, error) { return methods[a.Kind](a, w) }
 
 // names say what the numbers of a list are, in its order; none of one number.
 func (r *Run) names(a *asked) (names []string) {

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -127,7 +126,7 @@ func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	question, err := ofScores(a.Mechanism, scores, a.each())
+	question, err := choices[a.Mechanism](scores, a.each())
 	if err != nil {
 		return 0, err
 	}
@@ -137,16 +136,9 @@ func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, erro
 // ranks is the denominator of the shares that ranks are compared with.
 const ranks = 1 << 16
 
-func ofScores(mechanism string, s *answer.Scores, epsilon float64) (answer.Question[int], error) {
-	switch mechanism {
-	case configs.Exponential:
-		return answer.Exponential(s, epsilon)
-	case configs.PermuteAndFlip:
-		return answer.PermuteAndFlip(s, epsilon)
-	case configs.NoisyMax:
-		return answer.NoisyMax(s, epsilon)
-	}
-	return answer.Question[int]{}, fmt.Errorf("stats: found the mechanism %q, expected one of choices", mechanism)
+// choices are the mechanisms that choose.
+var choices = map[string]func(*answer.Scores, float64) (answer.Question[int], error){
+	configs.Exponential: answer.Exponential, configs.PermuteAndFlip: answer.PermuteAndFlip, configs.NoisyMax: answer.NoisyMax,
 }
 
 // counted is the noisy number of records in each of some equal parts, given the bucket of each

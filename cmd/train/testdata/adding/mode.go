@@ -1,23 +1,12 @@
 package stats
 
-import (
-	"slices"
-
-	"dpsgd/release/answer"
-)
+import "slices"
 
 // mode is the class that most records have, or the part of the bounds that most numbers lie in, by
 // noisy counts.
 func (a *asked) mode(w *work) (estimate, error) {
-	buckets, number, err := a.buckets(w)
-	if err != nil {
-		return estimate{}, err
-	}
-	sums, err := answer.NewCounts(buckets, number)
-	if err != nil {
-		return estimate{}, err
-	}
-	noisy, err := a.ask(w, sums)
+	buckets, number := a.buckets(w)
+	noisy, err := w.counts(a.noise(), buckets, number)
 	if err != nil {
 		return estimate{}, err
 	}
