@@ -11,7 +11,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/slow"
-	"dpsgd/release/answer"
 )
 
 // ages are records with an age, of the normal distribution within 0 and 110.
@@ -52,15 +51,12 @@ func TestQuantilesByDefault(t *testing.T) {
 	} {
 		f := file(t, 1, "{statistic: quantiles, column: age, bounds: [0, 120], quantiles: "+tt.quantiles+"}")
 		const n = 1000
-		p, err := newPlan(f, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, draw := &p.asked[0], rand.New(rand.NewPCG(5, 6))
+		a, draw := &planned(t, f, n).asked[0], rand.New(rand.NewPCG(5, 6))
 		near, misses := 0, make([]int, len(a.Quantiles))
 		for range tt.draws {
-			e, want := answered(t, a, ages(t, n, draw), f)
-			for i, x := range want {
+			set := ages(t, n, draw)
+			e, _ := answered(t, a, set, f)
+			for i, x := range truth(a.Statistic, set) {
 				if math.Abs(e.value[i]-x) < tt.near {
 					near++
 				}
@@ -115,11 +111,7 @@ func TestQuantilesOfEarlierRuns(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, written)
 	}
-	p, err := newPlan(f, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := p.asked[0]
+	a := planned(t, f, 2000).asked[0]
 	want := []accountant.Event{
 		accountant.DiscreteLaplace{Scale: 2 * a.factor, Sensitivity: 1},
 		accountant.AddOrRemoveDP{Epsilon: 0.25 / a.factor},
@@ -139,18 +131,15 @@ func TestErrorsOfQuantiles(t *testing.T) {
 				off := map[string]float64{}
 				for _, mechanism := range []string{"", ", mechanism: exponential", ", mechanism: discrete_laplace"} {
 					f := file(t, epsilon, "{statistic: quantiles, column: age, bounds: [0, 120], quantiles: "+quantiles+mechanism+"}")
-					p, err := newPlan(f, n)
-					if err != nil {
-						t.Fatal(err)
-					}
-					a, draw := &p.asked[0], rand.New(rand.NewPCG(1, 2))
+					a, draw := &planned(t, f, n).asked[0], rand.New(rand.NewPCG(1, 2))
 					var errors []float64
 					hits := make([]int, len(a.Quantiles))
 					for range 200 {
-						e, want := answered(t, a, ages(t, n, draw), f)
-						for i := range want {
-							errors = append(errors, math.Abs(e.value[i]-want[i]))
-							if e.low[i] <= want[i] && want[i] <= e.high[i] {
+						set := ages(t, n, draw)
+						e, _ := answered(t, a, set, f)
+						for i, x := range truth(a.Statistic, set) {
+							errors = append(errors, math.Abs(e.value[i]-x))
+							if e.low[i] <= x && x <= e.high[i] {
 								hits[i]++
 							}
 						}
@@ -166,15 +155,4 @@ func TestErrorsOfQuantiles(t *testing.T) {
 			}
 		}
 	}
-}
-
-// answered is a statistic's estimate, and what it is without noise.
-func answered(t testing.TB, a *asked, set *data.Rows, f *configs.StatisticsFile) (estimate, []float64) {
-	t.Helper()
-	paper := new(paperJournal)
-	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil), journal: paper})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e, truth(a.Statistic, set)
 }

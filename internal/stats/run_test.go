@@ -2,7 +2,6 @@ package stats
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 )
 
 // given are the options of a run on examples that are there.
@@ -32,15 +32,19 @@ func named(runs, name string, source *data.Split) Options {
 	return o
 }
 
-// carriedOut carries out a run and returns what it leaves.
-func carriedOut(r *Run, ctx context.Context) ([]Result, run.Status, error) {
-	err := r.CarryOut(ctx)
-	return r.Results, r.Status, err
+// finished are the results of a run that is carried out and closed.
+func finished(t testing.TB, r *Run) []Result {
+	t.Helper()
+	defer r.Close()
+	if err := r.CarryOut(t.Context()); err != nil || r.Status != run.Done {
+		t.Fatalf("found %s (%v), expected done", r.Status, err)
+	}
+	return r.Results
 }
 
-func create(t testing.TB, runs string, f *configs.StatisticsFile, o Options) *Run {
+func create(t testing.TB, f *configs.StatisticsFile, o Options) *Run {
 	t.Helper()
-	o.RunsDir, o.Name, o.Given = runs, "people", people(t, 2000)
+	o.RunsDir, o.Name, o.Given = t.TempDir(), "people", people(t, 2000)
 	r, err := Create(f, o)
 	if err != nil {
 		t.Fatal(err)
@@ -60,15 +64,13 @@ func open(t testing.TB, r *Run) *Run {
 // A run leaves a ledger of all that it released, a statement about it, and results; everybody who
 // reads ledgers agrees with it.
 func TestWhatARunLeaves(t *testing.T) {
-	runs := t.TempDir()
 	f := file(t, 1, every()...)
 	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
-	r := create(t, runs, f, Options{})
-	results, status, err := carriedOut(r, t.Context())
-	if err != nil || status != run.Done || len(results) != len(f.Statistics) {
-		t.Fatalf("found %d results, %s, %v, expected %d and done", len(results), status, err, len(f.Statistics))
+	r := create(t, f, Options{})
+	results, runs := finished(t, r), filepath.Dir(r.Dir)
+	if len(results) != len(f.Statistics) {
+		t.Fatalf("found %d results, expected %d", len(results), len(f.Statistics))
 	}
-	r.Close()
 	check, err := books.Verify(runs, "")
 	if err != nil || check.Runs != 1 || check.Releases != r.Books.Len() {
 		t.Errorf("found %+v (%v), expected one run that agrees with its ledgers", check, err)
@@ -84,13 +86,11 @@ func TestWhatARunLeaves(t *testing.T) {
 	if !strings.Contains(s.Trusted, "whoever mixes") || !strings.Contains(s.Trusted, "nobody") {
 		t.Errorf("found %q, expected who has to be trusted for each kind", s.Trusted)
 	}
-	words, err := os.ReadFile(filepath.Join(r.Dir, folder.Statement))
-	if err != nil || !strings.Contains(string(words), "\n\nIf one person contributed several records,") {
-		t.Errorf("found (%v)\n%s\nexpected what holds for a person with several records", err, words)
+	if words := tiny.Read(t, r.Path(folder.Statement)); !strings.Contains(words, "\n\nIf one person contributed several records,") {
+		t.Errorf("found\n%s\nexpected what holds for a person with several records", words)
 	}
-	content, err := os.ReadFile(filepath.Join(r.Dir, folder.Answers))
-	if err != nil || strings.Count(string(content), "\n") != len(results) {
-		t.Errorf("found %d lines (%v), expected %d", strings.Count(string(content), "\n"), err, len(results))
+	if n := strings.Count(tiny.Read(t, r.Path(folder.Answers)), "\n"); n != len(results) {
+		t.Errorf("found %d lines, expected %d", n, len(results))
 	}
 }
 
@@ -100,21 +100,21 @@ func TestStoppedAndResumed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	n := 0
 	list := every()[:8]
-	r := create(t, t.TempDir(), file(t, 1, list...), Options{Answered: func(Result) {
+	r := create(t, file(t, 1, list...), Options{Answered: func(Result) {
 		if n++; n == 3 {
 			stop()
 		}
 	}})
-	before, status, err := carriedOut(r, ctx)
-	if err != nil || status != run.Interrupted || len(before) != 3 {
-		t.Fatalf("found %d results, %s, %v, expected 3 and interrupted", len(before), status, err)
+	err := r.CarryOut(ctx)
+	before := r.Results
+	if err != nil || r.Status != run.Interrupted || len(before) != 3 {
+		t.Fatalf("found %d results, %s, %v, expected 3 and interrupted", len(before), r.Status, err)
 	}
 	r.Close()
 	again := open(t, r)
-	defer again.Close()
-	after, status, err := carriedOut(again, t.Context())
-	if err != nil || status != run.Done || len(after) != len(list) {
-		t.Fatalf("found %d results, %s, %v, expected %d and done", len(after), status, err, len(list))
+	after := finished(t, again)
+	if len(after) != len(list) {
+		t.Fatalf("found %d results, expected %d", len(after), len(list))
 	}
 	for i := range before {
 		if !reflect.DeepEqual(before[i].Value, after[i].Value) {
@@ -136,7 +136,7 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 		if i >= 2 {
 			list[1] = search
 		}
-		r := create(t, t.TempDir(), file(t, 1, list...), Options{})
+		r := create(t, file(t, 1, list...), Options{})
 		if err := r.Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -150,9 +150,9 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		results, _, err := carriedOut(again, t.Context())
-		if err != nil || len(results) != 4 || results[1].Lost() == slack || results[2].Lost() || results[3].Lost() {
-			t.Errorf("%s, slack %v: found %+v (%v), expected the second of four lost without slack", list[1], slack, results, err)
+		results := finished(t, again)
+		if len(results) != 4 || results[1].Lost() == slack || results[2].Lost() || results[3].Lost() {
+			t.Errorf("%s, slack %v: found %+v, expected the second of four lost without slack", list[1], slack, results)
 		}
 		if within, err := again.plan.allowsAll(again.Books.Ledger(), nil); err != nil || !within {
 			t.Errorf("slack %v: the budget was passed (%v)", slack, err)
@@ -161,21 +161,18 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 		if err != nil || strings.Contains(s.Facts[1].Value, "LOST") == slack {
 			t.Errorf("found %q (%v), expected a loss to be said", s.Facts[1].Value, err)
 		}
-		again.Close()
 	}
 }
 
 // One more event than was planned, by whatever mistake, is not released.
 func TestBudgetIsNeverPassed(t *testing.T) {
-	r := create(t, t.TempDir(), file(t, 1, every()[0]), Options{})
-	defer r.Close()
-	if _, _, err := carriedOut(r, t.Context()); err != nil {
+	r := create(t, file(t, 1, every()[0]), Options{})
+	if err := r.CarryOut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.rows = nil // forgets the answer: the event is in the ledger
-	results, _, err := carriedOut(r, t.Context())
-	if err != nil || r.Books.Len() != 1 || !results[0].Lost() {
-		t.Errorf("found %v after %d releases (%v), expected no second one", results, r.Books.Len(), err)
+	if results := finished(t, r); r.Books.Len() != 1 || !results[0].Lost() {
+		t.Errorf("found %v after %d releases, expected no second one", results, r.Books.Len())
 	}
 }
 
@@ -208,16 +205,10 @@ func TestWhatDoesNotFitTheData(t *testing.T) {
 
 // Damaged results are refused, and so are results that speak of more releases than there were.
 func TestDamagedResults(t *testing.T) {
-	r := create(t, t.TempDir(), file(t, 1, every()[0]), Options{})
-	if _, _, err := carriedOut(r, t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
+	r := create(t, file(t, 1, every()[0]), Options{})
+	finished(t, r)
 	path := filepath.Join(r.Dir, folder.Answers)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := tiny.Read(t, path)
 	for _, damage := range []struct{ old, new, want string }{
 		{"count", "sum", "found no result of statistic 0"},
 		{`"ledger_entries":1`, `"ledger_entries":7`, "found 7 entries of the ledger, which has 1"},
@@ -225,9 +216,7 @@ func TestDamagedResults(t *testing.T) {
 		{`"epsilon":1`, `"epsilon":0.01`, "found ε = 0.01 and δ = 0, expected the 1"},
 		{`"low":`, `"low":[1,2],"x":`, "found 1, 2 and 1 numbers, expected as many in each"},
 	} {
-		if err := os.WriteFile(path, []byte(strings.Replace(string(content), damage.old, damage.new, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Write(t, path, strings.Replace(content, damage.old, damage.new, 1))
 		if _, err := Open(r.Dir, given(people(t, 2000))); err == nil || !strings.Contains(err.Error(), damage.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected %q in one line", err, damage.want)
 		}
@@ -244,11 +233,7 @@ func TestDigits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	results, _, err := carriedOut(r, t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := finished(t, r)
 	curator, shuffler, nobody := results[0], results[1], results[2]
 	width := func(r Result) float64 { return r.High.List[0] - r.Low.List[0] }
 	if !(width(curator) < width(shuffler) && width(shuffler) < width(nobody)) {
@@ -264,9 +249,7 @@ func TestDigits(t *testing.T) {
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"train.csv", "test.csv"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("age,sick\n30,no\n40,yes\n50,no\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Write(t, filepath.Join(dir, name), "age,sick\n30,no\n40,yes\n50,no\n")
 	}
 	if _, err := Read(dir, nil, nil); !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "found no bounds for age") {
 		t.Errorf("found %v, expected that bounds are missing", err)
@@ -279,10 +262,8 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	results, _, err := carriedOut(r, t.Context())
-	if text, _ := json.Marshal(results); err != nil || len(results) != 4 {
-		t.Errorf("found %s (%v), expected a histogram, mean, variance and quartiles", text, err)
+	if results := finished(t, r); len(results) != 4 {
+		t.Errorf("found %s, expected a histogram, mean, variance and quartiles", tiny.JSON(t, results))
 	}
 	if l := r.Books.Ledger(); l.Entries()[0].Event != (accountant.DiscreteLaplace{Scale: r.plan.asked[0].noise().scale, Sensitivity: 1}) {
 		t.Errorf("the first event is %v, expected that of counts", l.Entries()[0].Event)
@@ -303,20 +284,18 @@ func TestEditedRun(t *testing.T) {
 		{"accountant: exact", "accountant: rdp", []string{folder.Statistics}, "privacy.accountant exact, found rdp"},
 		{"share: 1}", "share: 3}", []string{folder.Statistics}, "of the plan"},
 	} {
-		r := create(t, t.TempDir(), file(t, 1, every()[:2]...), Options{})
+		r := create(t, file(t, 1, every()[:2]...), Options{})
 		if err := r.Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
 		for _, name := range edit.files {
 			path := filepath.Join(r.Dir, name)
-			content, err := os.ReadFile(path)
-			if err != nil || !strings.Contains(string(content), edit.old) {
-				t.Fatalf("%s: %v\n%s", name, err, content)
+			content := tiny.Read(t, path)
+			if !strings.Contains(content, edit.old) {
+				t.Fatalf("%s:\n%s", name, content)
 			}
-			if err := os.WriteFile(path, []byte(strings.Replace(string(content), edit.old, edit.new, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Write(t, path, strings.Replace(content, edit.old, edit.new, 1))
 		}
 		_, err := Open(r.Dir, given(people(t, 2000)))
 		if !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), edit.want) || strings.Contains(err.Error(), "\n") {
@@ -328,19 +307,15 @@ func TestEditedRun(t *testing.T) {
 // Whoever removes results gets no second draw: what the budget does not allow to pay again is lost,
 // and the run ends.
 func TestResultsRemoved(t *testing.T) {
-	r := create(t, t.TempDir(), file(t, 1, every()[:3]...), Options{})
-	if _, _, err := carriedOut(r, t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
+	r := create(t, file(t, 1, every()[:3]...), Options{})
+	finished(t, r)
 	if err := os.Remove(filepath.Join(r.Dir, folder.Answers)); err != nil {
 		t.Fatal(err)
 	}
 	again := open(t, r)
-	defer again.Close()
-	results, status, err := carriedOut(again, t.Context())
-	if err != nil || status != run.Done || len(results) != 3 || again.Books.Len() != 3 {
-		t.Fatalf("found %v, %s after %d releases (%v), expected three results after three", results, status, again.Books.Len(), err)
+	results := finished(t, again)
+	if len(results) != 3 || again.Books.Len() != 3 {
+		t.Fatalf("found %v after %d releases, expected three results after three", results, again.Books.Len())
 	}
 	for _, result := range results {
 		if !result.Lost() {

@@ -51,6 +51,27 @@ func file(t testing.TB, epsilon float64, list ...string) *configs.StatisticsFile
 	return f
 }
 
+// planned is a plan for n records.
+func planned(t testing.TB, f *configs.StatisticsFile, n int) *plan {
+	t.Helper()
+	p, err := newPlan(f, n)
+	if err != nil {
+		t.Fatalf("%s: %v", f.YAML(), err)
+	}
+	return p
+}
+
+// answered is a statistic's estimate, with the events that it pays.
+func answered(t testing.TB, a *asked, set data.Set, f *configs.StatisticsFile) (estimate, []accountant.Event) {
+	t.Helper()
+	paper := new(paperJournal)
+	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil), journal: paper})
+	if err != nil {
+		t.Fatalf("%s: %v", f.YAML(), err)
+	}
+	return e, paper.events
+}
+
 // truth computes a statistic without noise, by its definition.
 func truth(s configs.Statistic, set *data.Rows) []float64 {
 	n := float64(set.Len())
@@ -176,11 +197,7 @@ func TestIntervalsHoldTheData(t *testing.T) {
 	people := people(t, 2000)
 	for _, text := range every() {
 		f := file(t, 0.3, text)
-		p, err := newPlan(f, 2000)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		a := &p.asked[0]
+		a := &planned(t, f, 2000).asked[0]
 		want := truth(a.Statistic, people.Train.(*data.Rows))
 		misses := make([]int, len(want))
 		exact := a.Kind == configs.StatCount || a.Kind == configs.StatSum
@@ -189,11 +206,7 @@ func TestIntervalsHoldTheData(t *testing.T) {
 			draws, least, most = 1000, 15, 90
 		}
 		for range draws {
-			journal := new(paperJournal)
-			e, err := a.answer(&work{records: records{people.Train, f.Config, 2000}, desk: answer.NewDesk(journal, nil), journal: journal})
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
+			e, _ := answered(t, a, people.Train, f)
 			if len(e.value) != len(want) || e.one != (len(want) == 1) {
 				t.Fatalf("%s: found %d numbers (one: %v), expected %d", text, len(e.value), e.one, len(want))
 			}
@@ -250,10 +263,7 @@ func TestContributionsAreBounded(t *testing.T) {
 func TestBudgetIsSharedOut(t *testing.T) {
 	f := file(t, 1, append(every(), "{statistic: count, column: sick, equals: 'yes', share: 10}")...)
 	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
-	p, err := newPlan(f, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := planned(t, f, 2000)
 	all, err := p.dry(records{config: f.Config, public: 2000}, p.asked[0].factor)
 	if err != nil {
 		t.Fatal(err)
@@ -282,23 +292,18 @@ func TestPrintedCostIsSpent(t *testing.T) {
 	people := people(t, 2000)
 	for _, text := range append(every(), "{statistic: quantiles, column: age, bounds: [0, 100], quantiles: [0.1, 0.5]}") {
 		f := file(t, 0.3, text)
-		p, err := newPlan(f, 2000)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		a, paper := &p.asked[0], new(paperJournal)
+		p := planned(t, f, 2000)
+		a := &p.asked[0]
 		epsilon, delta, err := p.cost(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.answer(&work{records: records{people.Train, f.Config, 2000}, desk: answer.NewDesk(paper, nil), journal: paper}); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if !slices.Equal(paper.events, a.events) {
-			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, paper.events, a.events)
+		_, events := answered(t, a, people.Train, f)
+		if !slices.Equal(events, a.events) {
+			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, events, a.events)
 		}
 		sum, deltas := 0.0, 0.0
-		for _, e := range paper.events {
+		for _, e := range events {
 			switch e := e.(type) {
 			case accountant.DiscreteLaplace:
 				sum += 1 / e.Scale
@@ -311,13 +316,13 @@ func TestPrintedCostIsSpent(t *testing.T) {
 			case accountant.ApproxDP:
 				sum, deltas = sum+e.Epsilon, deltas+e.Delta
 			case accountant.Gaussian: // what the noise of one release is calibrated to, here all of the budget
-				if len(paper.events) > 1 || math.Abs(e.NoiseMultiplier/a.multiplier-a.factor) > 1e-9 {
-					t.Errorf("%s: found %v, expected one event with the multiplier %g", text, paper.events, a.multiplier*a.factor)
+				if len(events) > 1 || math.Abs(e.NoiseMultiplier/a.multiplier-a.factor) > 1e-9 {
+					t.Errorf("%s: found %v, expected one event with the multiplier %g", text, events, a.multiplier*a.factor)
 				}
 				sum, deltas = epsilon, delta
 			case accountant.DiscreteGaussian:
-				if len(paper.events) > 1 || e.NoiseMultiplier < a.multiplier*a.factor*(1-1e-9) {
-					t.Errorf("%s: found %v, expected one event with at least the multiplier %g", text, paper.events, a.multiplier*a.factor)
+				if len(events) > 1 || e.NoiseMultiplier < a.multiplier*a.factor*(1-1e-9) {
+					t.Errorf("%s: found %v, expected one event with at least the multiplier %g", text, events, a.multiplier*a.factor)
 				}
 				sum, deltas = epsilon, delta
 			default:
@@ -336,15 +341,7 @@ func TestCovarianceOfColumnsOfTheirOwn(t *testing.T) {
 	people := people(t, 2000)
 	for _, text := range []string{"bounds: [[0, 100], [0, 100000]]", "bounds: [0, 100000]"} {
 		f := file(t, 1, "{statistic: covariance, columns: [age, income], "+text+"}")
-		p, err := newPlan(f, 2000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		paper := new(paperJournal)
-		e, err := p.asked[0].answer(&work{records: records{people.Train, f.Config, 2000}, desk: answer.NewDesk(paper, nil), journal: paper})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e, _ := answered(t, &planned(t, f, 2000).asked[0], people.Train, f)
 		// The width of an interval follows from its noise, and hardly differs from draw to draw.
 		if width := e.high[0] - e.low[0]; (width < 400) != (strings.Contains(text, "[[")) {
 			t.Errorf("%s: the variance of ages is %g, in an interval %g wide, expected less than 400 with bounds of its own alone", text, e.value[0], width)
@@ -385,14 +382,9 @@ func TestKeysOfAResult(t *testing.T) {
 func TestPrivateBounds(t *testing.T) {
 	people := people(t, 2000)
 	f := file(t, 4, "{statistic: mean, column: income, bounds: private}", "{statistic: variance, column: income, bounds: private}")
-	r, err := Create(f, named(t.TempDir(), "people", people))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	results, _, err := carriedOut(r, t.Context())
-	if err != nil || len(results) != 3 || results[0].Statistic != "bounds" {
-		t.Fatalf("found %v (%v), expected bounds, a mean and a variance", results, err)
+	results := finished(t, create(t, f, Options{}))
+	if len(results) != 3 || results[0].Statistic != "bounds" {
+		t.Fatalf("found %v, expected bounds, a mean and a variance", results)
 	}
 	low, high := results[0].Value.List[0], results[0].Value.List[1]
 	inside := 0
@@ -413,20 +405,14 @@ func TestPrivateBounds(t *testing.T) {
 // the test needs some 46 records (2·ln(1/δ), δ = 1e-10), and those around the median are within 1
 // or not within 0.0001; noise makes it wrong less than once in 10^5 draws.
 func TestMedianOfATest(t *testing.T) {
-	people := people(t, 2000)
 	for step, want := range map[string]bool{"2": false, "0.0001": true} {
-		r, err := Create(file(t, 1, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), named(t.TempDir(), "people", people))
-		if err != nil {
-			t.Fatal(err)
+		r := create(t, file(t, 1, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), Options{})
+		if results := finished(t, r); results[0].Refused != want || results[0].Lost() || results[0].Delta != 1e-10 {
+			t.Errorf("step %s: found %+v, expected no answer: %v", step, results[0], want)
 		}
-		results, _, err := carriedOut(r, t.Context())
-		if err != nil || results[0].Refused != want || results[0].Lost() || results[0].Delta != 1e-10 {
-			t.Errorf("step %s: found %+v (%v), expected no answer: %v", step, results[0], err, want)
-		}
-		r.Close()
-		again, err := Open(r.Dir, given(people))
-		if err != nil || again.rows[0].Refused != want {
-			t.Errorf("step %s: found %+v (%v) again, expected no answer: %v", step, again.rows, err, want)
+		again := open(t, r)
+		if again.rows[0].Refused != want {
+			t.Errorf("step %s: found %+v again, expected no answer: %v", step, again.rows, want)
 		}
 		again.Close()
 	}
