@@ -79,20 +79,13 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 	if r.Metrics, err = run.ReadMetrics(dir); err != nil {
 		return nil, err
 	}
-	if err := r.readStatistics(); err != nil {
-		return nil, err
-	}
-	if err := r.readLedger(ctx, q); err != nil {
-		return nil, err
-	}
-	if err := r.holdMetrics(); err != nil {
-		return nil, err
-	}
-	if err := r.readStatement(); err != nil {
-		return nil, err
-	}
 	if q.Private {
 		if r.Diagnostics, err = run.ReadDiagnostics(dir); err != nil {
+			return nil, err
+		}
+	}
+	for _, read := range []func() error{r.readStatistics, func() error { return r.readLedger(ctx, q) }, r.holdMetrics, r.readStatement} {
+		if err := read(); err != nil {
 			return nil, err
 		}
 	}
@@ -111,10 +104,10 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 // would show another ε. Where training releases nothing, all was released ahead of it.
 func (r *Run) holdMetrics() error {
 	ahead := r.Config.Pate.Any() || r.Config.Privacy.Unit == configs.UnitLabel
+	if r.ledger == nil {
+		return nil
+	}
 	for _, line := range thinned(r.Metrics) {
-		if r.ledger == nil || r.NotPrivate {
-			return nil
-		}
 		n := line.Step
 		if ahead {
 			n = r.ledger.Count()

@@ -20,8 +20,8 @@ func FiguresOfSweep(s *Sweep) []Figure {
 	}
 	var all []Figure
 	if g, ok := gridOf(s, points); ok {
-		all = append(all, g.heat("heat-accuracy", "Test accuracy", "%", "mean", func(p point) float64 { return 100 * p.accuracy }, hundredths),
-			g.heat("heat-epsilon", "ε", "", "largest", func(p point) float64 { return p.epsilon }, epsilon))
+		all = append(all, g.heat("heat-accuracy", "Test accuracy, %,", "mean", func(p point) float64 { return 100 * p.accuracy }, hundredths),
+			g.heat("heat-epsilon", "ε", "largest", func(p point) float64 { return p.epsilon }, epsilon))
 	}
 	return append(all, pareto(points))
 }
@@ -81,10 +81,9 @@ func Last(key string) string {
 
 // grid is points over two of their settings.
 type grid struct {
-	x, y          int // which of the keys
-	keys          []string
+	x, y          string // the settings
 	columns, rows []string
-	points        []point
+	cells         map[[2]string]point // by row and column
 }
 
 // What a grid can have, to be drawn.
@@ -96,73 +95,55 @@ const (
 // gridOf finds the settings to draw over: clip norm and noise multiplier where both vary, the first
 // two otherwise.
 func gridOf(s *Sweep, points []point) (g grid, ok bool) {
-	g.keys, g.points = gridKeys(s), points
-	if len(g.keys) < 2 {
+	keys := gridKeys(s)
+	if len(keys) < 2 {
 		return g, false
 	}
-	g.y, g.x = slices.Index(g.keys, "privacy.clip_norm"), slices.Index(g.keys, "privacy.noise_multiplier")
-	if g.x < 0 || g.y < 0 {
-		g.y, g.x = 0, 1
+	y, x := slices.Index(keys, "privacy.clip_norm"), slices.Index(keys, "privacy.noise_multiplier")
+	if x < 0 || y < 0 {
+		y, x = 0, 1
 	}
-	g.columns, g.rows = g.valuesOf(g.x), g.valuesOf(g.y)
-	filled := 0
-	for _, row := range g.rows {
-		for _, column := range g.columns {
-			if g.cell(row, column).trials > 0 {
-				filled++
-			}
-		}
+	g.x, g.y, g.cells = Last(keys[x]), Last(keys[y]), map[[2]string]point{}
+	for _, p := range points {
+		at := [2]string{p.values[y], p.values[x]}
+		g.rows, g.columns = append(g.rows, at[0]), append(g.columns, at[1])
+		cell := g.cells[at]
+		cell.add(p.accuracy, p.epsilon, p.trials)
+		g.cells[at] = cell
 	}
-	return g, len(g.columns) <= mostColumns && len(g.rows) <= mostRows && float64(filled) >= leastFilled*float64(len(g.columns)*len(g.rows))
+	g.rows, g.columns = bySize(g.rows), bySize(g.columns)
+	return g, len(g.columns) <= mostColumns && len(g.rows) <= mostRows && float64(len(g.cells)) >= leastFilled*float64(len(g.columns)*len(g.rows))
 }
 
-// valuesOf are the values of a setting, numbers by size and before words.
-func (g grid) valuesOf(key int) []string {
-	var values []string
-	for _, p := range g.points {
-		if !slices.Contains(values, p.values[key]) {
-			values = append(values, p.values[key])
+// bySize are different values, numbers by size and before words, which stay in their order.
+func bySize(values []string) (all []string) {
+	for _, v := range values {
+		if !slices.Contains(all, v) {
+			all = append(all, v)
 		}
 	}
-	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
-	return values
-}
-
-func number(text string) float64 {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	number := func(text string) float64 {
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			return v
+		}
 		return math.Inf(1)
 	}
-	return v
-}
-
-// cell is the points of a cell as one.
-func (g grid) cell(row, column string) (all point) {
-	for _, p := range g.points {
-		if p.values[g.y] == row && p.values[g.x] == column {
-			all.add(p.accuracy, p.epsilon, p.trials)
-		}
-	}
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	return all
 }
 
 // heat draws one thing about the cells; which says how it stands for several trials.
-func (g grid) heat(id, title, unit, which string, of func(point) float64, text func(float64) string) Figure {
-	x, y := Last(g.keys[g.x]), Last(g.keys[g.y])
-	f := Figure{ID: id, Title: title + " by " + y + " and " + x, Table: Table{Heading: append([]string{y + " ↓ " + x + " →"}, g.columns...)}}
-	if unit != "" {
-		f.Title = title + ", " + unit + ", by " + y + " and " + x
-	}
-	drawing := chart.Heat{Title: f.Title, X: x, Y: y, Columns: g.columns, Rows: g.rows}
+func (g grid) heat(id, title, which string, of func(point) float64, text func(float64) string) Figure {
+	f := Figure{ID: id, Title: title + " by " + g.y + " and " + g.x, Table: Table{Heading: append([]string{g.y + " ↓ " + g.x + " →"}, g.columns...)}}
+	drawing := chart.Heat{Title: f.Title, X: g.x, Y: g.y, Columns: g.columns, Rows: g.rows}
 	most := 0
 	for _, row := range g.rows {
 		line, cells := []string{row}, make([]chart.Cell, len(g.columns))
 		for i, column := range g.columns {
-			cell := g.cell(row, column)
-			most = max(most, cell.trials)
-			cells[i] = chart.Cell{Value: of(cell), Text: text(of(cell))}
-			if cell.trials == 0 {
-				cells[i] = chart.Cell{Value: math.NaN(), Text: "–"}
+			cells[i] = chart.Cell{Value: math.NaN(), Text: "–"}
+			if cell, any := g.cells[[2]string{row, column}]; any {
+				most = max(most, cell.trials)
+				cells[i] = chart.Cell{Value: of(cell), Text: text(of(cell))}
 			}
 			line = append(line, cells[i].Text)
 		}

@@ -105,36 +105,20 @@ func (r *Report) Write(path string) error {
 	return nil
 }
 
-// Plot is a figure of a report with the name of its file, without an ending.
-type Plot struct {
-	Name   string
-	Figure Figure
-}
-
-// Plots are all figures of the report.
-func (r *Report) Plots() []Plot {
-	var plots []Plot
-	for _, part := range r.Parts() {
-		for _, f := range slices.Concat(part.Progress(), part.Tests(), part.Diagnostics()) {
-			name := part.Name(f.ID)
-			if f.Private {
-				name += ".private"
-			}
-			plots = append(plots, Plot{name, f})
-		}
-	}
-	return plots
-}
-
 // WritePlots draws every figure of the report into a folder that is there, in every format.
 func (r *Report) WritePlots(dir string) (files []string, err error) {
-	for _, p := range r.Plots() {
-		for _, ending := range chart.Formats() {
-			path := filepath.Join(dir, p.Name+ending)
-			if err := p.Figure.Drawing.Write(path); err != nil {
-				return files, fmt.Errorf("train: %w", err)
+	for _, part := range r.Parts() {
+		for _, f := range slices.Concat(part.Progress(), part.Tests(), part.Diagnostics()) {
+			for _, ending := range chart.Formats() {
+				if f.Private {
+					ending = ".private" + ending
+				}
+				path := filepath.Join(dir, part.Name(f.ID)+ending)
+				if err := f.Drawing.Write(path); err != nil {
+					return files, fmt.Errorf("train: %w", err)
+				}
+				files = append(files, path)
 			}
-			files = append(files, path)
 		}
 	}
 	return files, nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dpsgd/data"
+	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
@@ -182,10 +183,21 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	if err := public.Write(filepath.Join(dir, "report.html")); err != nil {
 		t.Error(err)
 	}
-	for _, p := range private.Plots() {
-		if p.Figure.Private != strings.HasSuffix(p.Name, ".private") {
-			t.Errorf("found the plot %s, expected its name to say whether it is private", p.Name)
+	plots, err := private.WritePlots(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := 0
+	for _, path := range plots {
+		name := filepath.Base(path)
+		if isPrivate := strings.Contains(name, ".private."); isPrivate != (strings.HasPrefix(name, "clipped") || strings.HasPrefix(name, "norms")) {
+			t.Errorf("found the plot %s, expected its name to say whether it is private", name)
+		} else if isPrivate {
+			marked++
 		}
+	}
+	if marked != 2*len(chart.Formats()) {
+		t.Errorf("found %d private plots, expected two figures", marked)
 	}
 }
 
