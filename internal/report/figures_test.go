@@ -103,8 +103,9 @@ func TestRunsAndDiagnostics(t *testing.T) {
 	if len(all) != 3 {
 		t.Fatalf("found %d figures, expected ε and accuracy over steps and accuracy over ε", len(all))
 	}
-	lines := find(t, all, "accuracy-epsilon").Drawing.(chart.Chart).Lines
-	if len(lines) != 2 || lines[0].Name != "a" || len(lines[0].Points) != 3 || lines[1].Points[0] != (chart.Point{X: 0.5, Y: 60}) {
+	drawing := find(t, all, "accuracy-epsilon").Drawing.(chart.Chart)
+	lines := drawing.Lines
+	if drawing.Title != "Test accuracy over ε" || len(lines) != 2 || lines[0].Name != "a" || len(lines[0].Points) != 3 || lines[1].Points[0] != (chart.Point{X: 0.5, Y: 60}) {
 		t.Errorf("found %+v", lines)
 	}
 	if all := report.FiguresOfRuns([]*report.Run{evaluated("none", 0)}); all != nil {
