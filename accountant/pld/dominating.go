@@ -157,7 +157,8 @@ func poissonPair(e accountant.PoissonSampled, r accountant.Relation) (removed, a
 		return p, p.Reversed()
 	case accountant.Laplace:
 		if r != accountant.ReplaceOne {
-			return pair.LaplaceRemoved(q, inside.Scale), pair.LaplaceAdded(q, inside.Scale)
+			p := pair.LaplaceRemoved(q, inside.Scale)
+			return p, p.Reversed()
 		}
 	}
 	return nil, nil

@@ -12,7 +12,7 @@ import (
 var examples = []pair.Pair{
 	pair.Gaussian(1), pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed(), pair.Removed(1e-5, 0.8), pair.Removed(0.5, 0.3),
 	pair.Removed(1e-3, 0.4).Reversed(), pair.Replaced(0.2, 1), pair.RemovedGroup(0.3, 4, 2),
-	pair.Laplace(1), pair.LaplaceRemoved(0.1, 0.5), pair.LaplaceAdded(0.1, 0.5),
+	pair.Laplace(1), pair.LaplaceRemoved(0.1, 0.5), pair.LaplaceRemoved(0.1, 0.5).Reversed(),
 	pair.RandomizedResponse(2, 0.5), pair.RandomizedResponse(7, 0.9), pair.ApproxDP(0.3, 0.01),
 	pair.Symmetric{Dominating: pair.Removed(0.1, 0.5)},
 	pair.Combination{{Weight: 0.7, Pair: pair.Gaussian(3)}, {Weight: 0.3, Pair: pair.RandomizedResponse(2, 0.5)}},
@@ -336,7 +336,7 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 	const interval, n = 0.01, 1000
 	e0 := interval * (10 - 0.9*roundingOfLosses)
 	odds := 1 / (1 + math.Exp(-e0))
-	p := pair.Discrete{P: []float64{odds, 1 - odds}, Q: []float64{1 - odds, odds}}
+	p := pair.Discrete([]float64{odds, 1 - odds}, []float64{1 - odds, odds})
 	parts := []pair.Part{{Pair: p, Count: n}}
 	truth := func(epsilon float64) float64 {
 		sum := 0.0

@@ -64,7 +64,7 @@ func TestGaussianComposition(t *testing.T) {
 func TestSingleReleases(t *testing.T) {
 	for i, p := range []pair.Pair{
 		pair.Removed(0.01, 1), pair.Removed(0.01, 1).Reversed(), pair.Removed(1e-4, 0.5), pair.Replaced(0.3, 2),
-		pair.RemovedGroup(0.1, 3, 1), pair.Laplace(0.5), pair.LaplaceRemoved(0.1, 1), pair.LaplaceAdded(0.1, 1),
+		pair.RemovedGroup(0.1, 3, 1), pair.Laplace(0.5), pair.LaplaceRemoved(0.1, 1), pair.LaplaceRemoved(0.1, 1).Reversed(),
 		pair.ApproxDP(0.5, 1e-6), pair.RandomizedResponse(10, 0.7), pair.Symmetric{Dominating: pair.Removed(0.05, 0.7)},
 		pair.Combination{{Weight: 0.9, Pair: pair.Gaussian(2)}, {Weight: 0.1, Pair: pair.Laplace(1)}},
 	} {
@@ -86,18 +86,18 @@ func TestSingleReleases(t *testing.T) {
 
 // k-fold randomized response with few outcomes, by brute force over all of them.
 func TestBruteForce(t *testing.T) {
-	pairs := []pair.Discrete{
+	pairs := []*pair.Ladder{
 		pair.RandomizedResponse(3, 0.5), pair.RandomizedResponse(3, 0.5), pair.ApproxDP(0.2, 1e-3),
-		{P: []float64{0.5, 0.3, 0.2}, Q: []float64{0.2, 0.3, 0.5}}, {P: []float64{0.9, 0.1}, Q: []float64{0.6, 0.4}},
+		pair.Discrete([]float64{0.5, 0.3, 0.2}, []float64{0.2, 0.3, 0.5}), pair.Discrete([]float64{0.9, 0.1}, []float64{0.6, 0.4}),
 	}
-	var delta func(epsilon float64, p, q float64, rest []pair.Discrete) float64
-	delta = func(epsilon, p, q float64, rest []pair.Discrete) float64 {
+	var delta func(epsilon, p, q float64, rest []*pair.Ladder) float64
+	delta = func(epsilon, p, q float64, rest []*pair.Ladder) float64 {
 		if len(rest) == 0 {
 			return max(0, p-math.Exp(epsilon)*q)
 		}
-		sum := 0.0
-		for i := range rest[0].P {
-			sum += delta(epsilon, p*rest[0].P[i], q*rest[0].Q[i], rest[1:])
+		sum := delta(epsilon, p*rest[0].Infinite(), 0, rest[1:])
+		for loss, mass := range rest[0].Steps {
+			sum += delta(epsilon, p*mass, q*mass*math.Exp(-loss), rest[1:])
 		}
 		return sum
 	}
@@ -191,10 +191,10 @@ func TestEdges(t *testing.T) {
 		delta, want float64
 	}{
 		"nothing":                     {nil, 1e-5, 0},
-		"identical outcomes":          {[]pair.Part{{Pair: pair.Discrete{P: []float64{1}, Q: []float64{1}}, Count: 7}}, 1e-9, 0},
+		"identical outcomes":          {[]pair.Part{{Pair: pair.Discrete([]float64{1}, []float64{1}), Count: 7}}, 1e-9, 0},
 		"infinite loss above delta":   {[]pair.Part{{Pair: pair.ApproxDP(1, 1e-3), Count: 10}}, 1e-3, math.Inf(1)},
-		"infinite loss above, alone":  {[]pair.Part{{Pair: pair.Discrete{P: []float64{1, 0}, Q: []float64{0, 1}}, Count: 1}}, 0.5, math.Inf(1)},
-		"infinite loss alone, within": {[]pair.Part{{Pair: pair.Discrete{P: []float64{0.5, 0.5}, Q: []float64{0, 1}}, Count: 1}}, 0.6, 0},
+		"infinite loss above, alone":  {[]pair.Part{{Pair: pair.Discrete([]float64{1, 0}, []float64{0, 1}), Count: 1}}, 0.5, math.Inf(1)},
+		"infinite loss alone, within": {[]pair.Part{{Pair: pair.Discrete([]float64{0.5, 0.5}, []float64{0, 1}), Count: 1}}, 0.6, 0},
 		"delta above the chance":      {[]pair.Part{{Pair: pair.Removed(1e-4, 10), Count: 1}}, 1e-3, 0},
 		"large delta":                 {step, 0.99, 0},
 	} {

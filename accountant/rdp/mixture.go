@@ -33,13 +33,7 @@ func mixtureDivergence(m pair.Mixtures) divergence {
 // The integrand falls like φ(t) to the left of the leftmost Gaussian of Q and to the right
 // of A^α B^(1-α) at its steepest, or of w² where w is small.
 func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
-	mostP, mostQ := 0.0, 0.0
-	for _, c := range m.P {
-		mostP = max(mostP, c.Mean)
-	}
-	for _, c := range m.Q {
-		mostQ = max(mostQ, -c.Mean)
-	}
+	mostP, leastQ := m.Extent()
 	integrand := func(t float64) float64 {
 		logP, linearP := pair.LogMixture(m.P, m.Sigma, t*m.Sigma)
 		logQ, linearQ := pair.LogMixture(m.Q, m.Sigma, t*m.Sigma)
@@ -50,7 +44,7 @@ func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 		}
 		return logQ + logBernoulliOf(alpha, w, logRatio) - t*t/2
 	}
-	return logIntegral(integrand, -mostQ/m.Sigma, (mostP*max(alpha, 2)+mostQ*(alpha-1))/m.Sigma) - math.Log(2*math.Pi)/2
+	return logIntegral(integrand, leastQ/m.Sigma, (mostP*max(alpha, 2)-leastQ*(alpha-1))/m.Sigma) - math.Log(2*math.Pi)/2
 }
 
 // truncatedDivergence is the divergence of a Gaussian release on a Poisson sample that is cut down

@@ -72,38 +72,6 @@ func (a atoms) line(c, step float64, count int, infinite, quadrature float64) Li
 	return l
 }
 
-func (d Discrete) atoms() atoms {
-	var a atoms
-	for i := range d.P {
-		if d.P[i] > 0 && d.Q[i] > 0 {
-			a = append(a, atom{d.P[i], d.loss(i)})
-		}
-	}
-	return a
-}
-
-var (
-	_ Transformer = Discrete{}
-	_ Transformer = SampledLaplace{}
-)
-
-// Cumulant returns K and its derivatives.
-func (d Discrete) Cumulant() func(c float64) (k, k1, k2 float64) {
-	atoms, infinite := d.atoms(), d.Infinite()
-	return func(c float64) (k, k1, k2 float64) { return atoms.cumulant(c, infinite) }
-}
-
-// Line adds up the outcomes.
-func (d Discrete) Line(c, step float64, count int) Line {
-	return d.atoms().line(c, step, count, d.Infinite(), 0)
-}
-
-// Tail returns log M(c): |M(c+iy)| ≤ M(c), and comes back to it for some losses.
-func (d Discrete) Tail(c, _ float64) float64 {
-	k, _, _ := d.Cumulant()(c)
-	return k
-}
-
 // legendre is the number of nodes of a Gauss-Legendre rule. On a function that is bounded
 // by m in the ellipse with foci ±1 and semi-axes adding up to 2, its error is at most
 // (64/15) m 2^(-2n)/(1-1/4) (Trefethen 2008, "Is Gauss Quadrature Better than
@@ -130,7 +98,7 @@ func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 	add(math.Exp(-lambda)/2, lambda)
 	quadrature = betweenAtoms(lambda, size, func(weight, u float64) { add(weight/2, u) })
 	if math.IsInf(quadrature, 1) {
-		return nil, quadrature
+		nodes = nil
 	}
 	return nodes, quadrature
 }
@@ -155,6 +123,8 @@ func betweenAtoms(lambda, size float64, add func(weight, u float64)) (quadrature
 	growth := math.Exp(2.5 * r * lambda * (2 + size))
 	return 64.0 / 15 * math.Exp2(-2*legendre) / 0.75 * growth * lambda
 }
+
+var _ Transformer = SampledLaplace{}
 
 // Cumulant returns K and its derivatives.
 func (s SampledLaplace) Cumulant() func(c float64) (k, k1, k2 float64) {

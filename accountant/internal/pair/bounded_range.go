@@ -18,10 +18,7 @@ import "math"
 // range from 1e-12 to 700.
 type BoundedRange struct{ Range float64 }
 
-var (
-	_ Pair        = BoundedRange{}
-	_ Transformer = BoundedRange{}
-)
+var _ Transformer = BoundedRange{}
 
 // Support returns ∓ the range.
 func (b BoundedRange) Support() (least, greatest float64) { return -b.Range, b.Range }
@@ -56,10 +53,7 @@ func (b BoundedRange) nodes(size float64) (nodes atoms, quadrature float64) {
 // Cumulant returns K and its derivatives.
 func (b BoundedRange) Cumulant() func(c float64) (k, k1, k2 float64) {
 	return func(c float64) (k, k1, k2 float64) {
-		nodes, quadrature := b.nodes(c)
-		if math.IsInf(quadrature, 1) {
-			nodes = nil
-		}
+		nodes, _ := b.nodes(c)
 		return nodes.cumulant(c, 0)
 	}
 }

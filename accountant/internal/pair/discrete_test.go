@@ -6,9 +6,9 @@ import (
 )
 
 func TestDiscreteTails(t *testing.T) {
-	for _, d := range []Discrete{
+	for _, d := range []*Ladder{
 		RandomizedResponse(2, 0.5), RandomizedResponse(10, 0.2), RandomizedResponse(3, 1), ApproxDP(0.5, 0), ApproxDP(2, 1e-3),
-		ApproxDP(2, 1e-3).Reversed(), {P: []float64{0.5, 0.5, 0}, Q: []float64{0, 0.25, 0.75}},
+		Discrete([]float64{0.5, 0.5, 0}, []float64{0, 0.25, 0.75}), Discrete([]float64{0, 1e-310, 1}, []float64{1e-3, 1 - 1e-3, 1e-312}),
 	} {
 		checkTails(t, d, grid(-3.01, 3.02, 501))
 		least, greatest := d.Support()

@@ -19,8 +19,6 @@ type Mixtures struct {
 	P, Q  []Component
 }
 
-var _ Pair = Mixtures{}
-
 // Gaussian is the pair of one Gaussian release: N(1, σ²) against N(0, σ²). It serves
 // both directions.
 func Gaussian(sigma float64) Mixtures {

@@ -12,7 +12,7 @@ import (
 // logCoarse is the logarithm of the integral of φ(0)·exp(f), by a sum with a step that is fine
 // enough for bounds. Where f is NaN, far out, there is nothing to add.
 func (m Mixtures) logCoarse(f func(t float64) float64, from, to float64) float64 {
-	most, least := m.extent()
+	most, least := m.Extent()
 	step := min(0.2, 0.2*m.Sigma/max(most, -least))
 	var sum numeric.LogSum
 	for t := from; t <= to; t += step {

@@ -46,8 +46,8 @@ func (m Mixtures) shift() (distance float64, ok bool) {
 	return (m.P[0].Mean - m.Q[0].Mean) / m.Sigma, true
 }
 
-// extent returns the largest mean of P and the smallest of Q, at least and at most 0.
-func (m Mixtures) extent() (most, least float64) {
+// Extent returns the largest mean of P and the smallest of Q, at least and at most 0.
+func (m Mixtures) Extent() (most, least float64) {
 	for _, c := range m.P {
 		most = max(most, c.Mean)
 	}
@@ -62,14 +62,14 @@ func (m Mixtures) extent() (most, least float64) {
 // than with the component furthest out. Where A and B are close to 1, F is as the squares
 // of their differences from it.
 func (m Mixtures) interval(c float64) (from, to float64) {
-	most, least := m.extent()
+	most, least := m.Extent()
 	return 2*least/m.Sigma - cutoff, (max(2, 1+c)*most-c*least)/m.Sigma + cutoff
 }
 
 // strip is the widest half-width b in use: below πσ/(2 max|mean|), and not beyond
 // what a Gaussian can use.
 func (m Mixtures) strip() float64 {
-	most, least := m.extent()
+	most, least := m.Extent()
 	return min(0.95*math.Pi/2*m.Sigma/max(most, -least), 9)
 }
 

@@ -7,46 +7,68 @@ import (
 	"sort"
 )
 
-// Ladder is a pair of distributions over many outcomes, told by their losses. See newLadder.
+// Ladder is a pair of distributions over many outcomes, told by their losses.
 type Ladder struct {
-	steps    atoms        // by their losses, ascending
-	above    [][2]float64 // P and Q of the steps from the i-th on
-	below    [][2]float64 // P and Q of the steps before the i-th
+	atoms    atoms        // in the order in which transforms add them up
+	losses   []float64    // ascending
+	above    [][2]float64 // P and Q of the losses from the i-th on
+	below    [][2]float64 // P and Q of the losses before the i-th
 	infinite float64
 }
 
-var (
-	_ Pair        = (*Ladder)(nil)
-	_ Transformer = (*Ladder)(nil)
-)
+var _ Transformer = (*Ladder)(nil)
+
+// step is an outcome that is possible under P and Q.
+type step struct {
+	atom
+	q float64
+}
 
 // newLadder returns the pair with these losses and their chances under P, in any order, and so much
 // chance of an infinite loss. Q is e^-loss times P.
-func newLadder(steps atoms, infinite float64) *Ladder {
-	slices.SortFunc(steps, func(a, b atom) int { return cmp.Compare(a.loss, b.loss) })
-	steps = slices.DeleteFunc(steps, func(s atom) bool { return s.p == 0 })
-	n := len(steps)
-	l := &Ladder{steps, make([][2]float64, n+1), make([][2]float64, n+1), infinite}
-	q := func(s atom) float64 { return s.p * math.Exp(-s.loss) }
-	for i, s := range steps {
-		l.below[i+1] = [2]float64{l.below[i][0] + s.p, l.below[i][1] + q(s)}
-	}
-	if rest := 1 - l.below[n][1]; rest > 1e-9 { // outcomes that are impossible under P
-		for i := range l.below {
-			l.below[i][1] += rest
+func newLadder(all atoms, infinite float64) *Ladder {
+	slices.SortFunc(all, func(a, b atom) int { return cmp.Compare(a.loss, b.loss) })
+	var steps []step
+	sum := 0.0
+	for _, a := range all {
+		if a.p > 0 {
+			steps = append(steps, step{a, a.p * math.Exp(-a.loss)})
+			sum += a.p * math.Exp(-a.loss)
 		}
+	}
+	impossible := 1 - sum
+	if impossible <= 1e-9 { // rounding
+		impossible = 0
+	}
+	return ladderOf(steps, infinite, impossible)
+}
+
+// ladderOf returns the pair with these outcomes, a chance under P of outcomes that are impossible
+// under Q, and one under Q of outcomes that are impossible under P.
+func ladderOf(steps []step, infinite, impossible float64) *Ladder {
+	n := len(steps)
+	l := &Ladder{make(atoms, n), make([]float64, n), make([][2]float64, n+1), make([][2]float64, n+1), infinite}
+	for i, s := range steps {
+		l.atoms[i] = s.atom
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.loss, b.loss) })
+	for i, s := range steps {
+		l.losses[i] = s.loss
+		l.below[i+1] = [2]float64{l.below[i][0] + s.p, l.below[i][1] + s.q}
+	}
+	for i := range l.below {
+		l.below[i][1] += impossible
 	}
 	l.above[n][0] = infinite
 	for i := n - 1; i >= 0; i-- {
-		s := steps[i]
-		l.above[i] = [2]float64{l.above[i+1][0] + s.p, l.above[i+1][1] + q(s)}
+		l.above[i] = [2]float64{l.above[i+1][0] + steps[i].p, l.above[i+1][1] + steps[i].q}
 	}
 	return l
 }
 
-// after is the number of steps whose loss is at most loss.
+// after is the number of losses that are at most loss.
 func (l *Ladder) after(loss float64) int {
-	return sort.Search(len(l.steps), func(i int) bool { return l.steps[i].loss > loss })
+	return sort.Search(len(l.losses), func(i int) bool { return l.losses[i] > loss })
 }
 
 // Above returns P[L > l] and Q[L > l].
@@ -61,9 +83,12 @@ func (l *Ladder) Below(loss float64) (p, q float64) {
 	return tail[0], tail[1]
 }
 
-// Support returns the least and the greatest finite loss.
+// Support returns the least and the greatest finite loss, or ∓Inf where none is finite.
 func (l *Ladder) Support() (least, greatest float64) {
-	return l.steps[0].loss, l.steps[len(l.steps)-1].loss
+	if len(l.losses) == 0 {
+		return math.Inf(-1), math.Inf(1)
+	}
+	return l.losses[0], l.losses[len(l.losses)-1]
 }
 
 // Infinite returns P[L = +Inf].
@@ -71,23 +96,23 @@ func (l *Ladder) Infinite() float64 { return l.infinite }
 
 // Cumulant returns K and its derivatives.
 func (l *Ladder) Cumulant() func(c float64) (k, k1, k2 float64) {
-	return func(c float64) (k, k1, k2 float64) { return l.steps.cumulant(c, l.infinite) }
+	return func(c float64) (k, k1, k2 float64) { return l.atoms.cumulant(c, l.infinite) }
 }
 
-// Line adds up the steps.
+// Line adds up the outcomes.
 func (l *Ladder) Line(c, step float64, count int) Line {
-	return l.steps.line(c, step, count, l.infinite, 0)
+	return l.atoms.line(c, step, count, l.infinite, 0)
 }
 
-// Tail returns log M(c): the losses are on a lattice, on which |M(c+iy)| comes back to it.
+// Tail returns log M(c): |M(c+iy)| ≤ M(c), and comes back to it where the losses are on a lattice.
 func (l *Ladder) Tail(c, _ float64) float64 {
-	k, _, _ := l.steps.cumulant(c, l.infinite)
+	k, _, _ := l.atoms.cumulant(c, l.infinite)
 	return k
 }
 
 // Steps calls yield for the finite losses, with their chances under P.
 func (l *Ladder) Steps(yield func(loss, p float64) bool) {
-	for _, s := range l.steps {
+	for _, s := range l.atoms {
 		if !yield(s.loss, s.p) {
 			return
 		}

@@ -12,8 +12,6 @@ type SampledLaplace struct {
 	Added               bool
 }
 
-var _ Pair = SampledLaplace{}
-
 // Laplace is the pair of one Laplace release: Lap(1, scale) against Lap(0, scale).
 // It serves both directions.
 func Laplace(scale float64) SampledLaplace { return LaplaceRemoved(1, scale) }
@@ -21,9 +19,6 @@ func Laplace(scale float64) SampledLaplace { return LaplaceRemoved(1, scale) }
 // LaplaceRemoved is the pair of a Poisson-sampled Laplace release when D has the
 // record and D′ has not.
 func LaplaceRemoved(q, scale float64) SampledLaplace { return SampledLaplace{scale, q, false} }
-
-// LaplaceAdded is LaplaceRemoved in the other direction.
-func LaplaceAdded(q, scale float64) SampledLaplace { return SampledLaplace{scale, q, true} }
 
 // Reversed is the pair (Q, P).
 func (s SampledLaplace) Reversed() SampledLaplace {
@@ -61,50 +56,38 @@ func (SampledLaplace) Infinite() float64 { return 0 }
 
 // Above returns P[L > l] and Q[L > l].
 func (s SampledLaplace) Above(l float64) (p, q float64) {
-	if s.Added { // -L of the removed pair: below -l, the atoms at -l excluded
-		q, p = s.removedBelow(-l, false)
-		return p, q
+	if s.Added { // L is minus the loss of the removed pair, whose P is Q
+		_, below := s.removedTails(-l, true)
+		return below[1], below[0]
 	}
-	return s.removedAbove(l, false)
+	above, _ := s.removedTails(l, false)
+	return above[0], above[1]
 }
 
 // Below returns P[L ≤ l] and Q[L ≤ l].
 func (s SampledLaplace) Below(l float64) (p, q float64) {
 	if s.Added {
-		q, p = s.removedAbove(-l, true)
-		return p, q
+		above, _ := s.removedTails(-l, true)
+		return above[1], above[0]
 	}
-	return s.removedBelow(l, true)
+	_, below := s.removedTails(l, false)
+	return below[0], below[1]
 }
 
-// removedAbove returns the chances of L > l, or of L ≥ l, of the removed pair.
-func (s SampledLaplace) removedAbove(l float64, orEqual bool) (p, q float64) {
+// removedTails returns P and Q of a loss of the removed pair above l and below it; a loss of l is
+// above if atAbove, else below.
+func (s SampledLaplace) removedTails(l float64, atAbove bool) (above, below [2]float64) {
+	none, all := [2]float64{0, 0}, [2]float64{1, 1}
 	least, greatest := s.removedSupport()
 	switch {
-	case l < least || l == least && orEqual:
-		return 1, 1
-	case l > greatest || l == greatest && !orEqual:
-		return 0, 0
+	case l < least || l == least && atAbove:
+		return all, none
+	case l > greatest || l == greatest && !atAbove:
+		return none, all
 	}
-	x := s.removedInverse(l) // in [0, 1]
-	at0 := math.Exp(-x/s.Scale) / 2
-	at1 := 1 - math.Exp((x-1)/s.Scale)/2
-	return s.mix(at0, at1), at0
-}
-
-// removedBelow returns the chances of L < l, or of L ≤ l, of the removed pair.
-func (s SampledLaplace) removedBelow(l float64, orEqual bool) (p, q float64) {
-	least, greatest := s.removedSupport()
-	switch {
-	case l < least || l == least && !orEqual:
-		return 0, 0
-	case l > greatest || l == greatest && orEqual:
-		return 1, 1
-	}
-	x := s.removedInverse(l)
-	at0 := 1 - math.Exp(-x/s.Scale)/2
-	at1 := math.Exp((x-1)/s.Scale) / 2
-	return s.mix(at0, at1), at0
+	x := s.removedInverse(l)                                      // in [0, 1]
+	at0, at1 := math.Exp(-x/s.Scale)/2, math.Exp((x-1)/s.Scale)/2 // Lap(0, b) above x, and Lap(1, b) below it
+	return [2]float64{s.mix(at0, 1-at1), at0}, [2]float64{s.mix(1-at0, at1), 1 - at0}
 }
 
 func (s SampledLaplace) mix(at0, at1 float64) float64 {

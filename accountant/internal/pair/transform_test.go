@@ -86,14 +86,6 @@ func slowMoment(t *testing.T, p Transformer, s complex128) complex128 {
 			sum += complex(chance, 0) * cmplx.Exp(s*complex(loss, 0))
 		}
 		return sum
-	case Discrete:
-		var sum complex128
-		for i := range p.P {
-			if p.P[i] > 0 && p.Q[i] > 0 {
-				sum += complex(p.P[i], 0) * cmplx.Pow(complex(p.P[i]/p.Q[i], 0), s)
-			}
-		}
-		return sum
 	case Combination:
 		var sum complex128
 		for _, w := range p {
