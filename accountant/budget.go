@@ -3,8 +3,6 @@ package accountant
 import (
 	"fmt"
 	"math"
-
-	"dpsgd/accountant/internal/numeric"
 )
 
 // budget asks an accountant about releases under a target. Its first error sticks:
@@ -38,21 +36,6 @@ func (b *budget) excess(e Event, count int) float64 {
 		return max(math.Log(g.Epsilon/b.target.Epsilon), math.SmallestNonzeroFloat64)
 	}
 	return min(math.Log(g.Epsilon/b.target.Epsilon), 0)
-}
-
-// solverTolerance is the relative width at which a solver over a real parameter stops.
-const solverTolerance = 1e-9
-
-// root returns the least x within [least, most] for which steps releases of event(x) are within the
-// target, for an epsilon that falls with x, which is the logarithm of a parameter. The search begins
-// at from. Sign says where the root is.
-func (b *budget) root(event func(x float64) Event, steps int, from, least, most float64) (x float64, sign numeric.Sign, err error) {
-	excess := func(x float64) float64 { return b.excess(event(x), steps) }
-	around, sign := numeric.Enclose(excess, from, least, most)
-	if b.err == nil && sign == numeric.Inside {
-		x = around.Narrow(excess, solverTolerance)
-	}
-	return x, sign, b.err
 }
 
 // sameRelation refuses to compare guarantees under different relations.

@@ -29,23 +29,13 @@ const (
 // matches ErrUnreachable. Epsilon must be finite and above 0, delta in (0, 1), steps
 // at least 1, and target.Relation the one that a accounts for.
 func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) Event, steps int, target Guarantee) (float64, error) {
-	if err := validateSearch(event, steps, target); err != nil {
-		return 0, err
-	}
-	b := budget{a: a, target: target}
 	// Epsilon is close to a power of σ, so the search is for log σ.
-	noise := func(x float64) Event { return event(math.Exp(x)) }
-	x, root, err := b.root(noise, steps, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
-	switch {
-	case err != nil:
-		return 0, err
-	case root == numeric.Negative:
-		return math.Exp(math.Log(minCalibrated)), nil // the very number that was asked about
-	case root == numeric.Positive:
-		return 0, fmt.Errorf("%w: epsilon %v at delta %v for %d steps: the %s accountant exceeds it with noise multiplier %.3g still",
+	sigma, reached, err := solve(a, event, math.Exp, steps, target, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
+	if err == nil && !reached {
+		err = fmt.Errorf("%w: epsilon %v at delta %v for %d steps: the %s accountant exceeds it with noise multiplier %.3g still",
 			ErrUnreachable, target.Epsilon, target.Delta, steps, a.Name(), maxCalibrated)
 	}
-	return math.Exp(x), nil
+	return sigma, err
 }
 
 // The sampling probabilities that MaxSamplingProbability looks at, beside 0.
@@ -65,34 +55,36 @@ const (
 // Arguments and errors are as in CalibrateNoiseMultiplier, except that every target is within
 // reach. Epsilon is computed some 12 times.
 func MaxSamplingProbability(a Accountant, event func(samplingProbability float64) Event, steps int, target Guarantee) (float64, error) {
-	if err := validateSearch(event, steps, target); err != nil {
-		return 0, err
-	}
-	b := budget{a: a, target: target}
 	probability := func(x float64) float64 { return min(math.Exp(-x), maxSampled) }
-	sampled := func(x float64) Event { return event(probability(x)) }
-	x, root, err := b.root(sampled, steps, -math.Log(0.01), 0, -math.Log(minSampled))
-	switch {
-	case err != nil:
-		return 0, err
-	case root == numeric.Negative:
-		return maxSampled, nil
-	case root == numeric.Positive:
-		return 0, nil
-	}
-	return probability(x), nil
+	q, _, err := solve(a, event, probability, steps, target, -math.Log(0.01), 0, -math.Log(minSampled))
+	return q, err
 }
 
-// validateSearch checks what the solvers over a real parameter have in common.
-func validateSearch(event func(float64) Event, steps int, target Guarantee) error {
-	if err := ValidateTarget(target); err != nil {
-		return err
+// solverTolerance is the relative width at which a solver over a real parameter stops.
+const solverTolerance = 1e-9
+
+// solve returns the parameter at the least x within [least, most] for which steps releases of
+// event(parameter(x)) are within the target, or 0 and false where that takes more than most. The
+// parameter is a power of e^x, and epsilon falls with x. The search begins at from.
+func solve(a Accountant, event func(float64) Event, parameter func(x float64) float64, steps int, target Guarantee,
+	from, least, most float64) (found float64, reached bool, err error) {
+	switch err := ValidateTarget(target); {
+	case err != nil:
+		return 0, false, err
+	case steps < 1:
+		return 0, false, fmt.Errorf("%w: number of steps is %d, must be at least 1", ErrInvalid, steps)
+	case event == nil:
+		return 0, false, fmt.Errorf("%w: event is nil, want a function", ErrInvalid)
 	}
-	if steps < 1 {
-		return fmt.Errorf("%w: number of steps is %d, must be at least 1", ErrInvalid, steps)
+	b := budget{a: a, target: target}
+	excess := func(x float64) float64 { return b.excess(event(parameter(x)), steps) }
+	around, root := numeric.Enclose(excess, from, least, most)
+	x := least
+	if b.err == nil && root == numeric.Inside {
+		x = around.Narrow(excess, solverTolerance)
 	}
-	if event == nil {
-		return fmt.Errorf("%w: event is nil, want a function", ErrInvalid)
+	if b.err != nil || root == numeric.Positive {
+		return 0, false, b.err
 	}
-	return nil
+	return parameter(x), true, nil
 }

@@ -48,13 +48,13 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 	}
 	n := b.edge(event, steps(around.Hi), around.AtHi, steps(around.Lo), around.AtLo)
 	if b.err != nil {
-		return 0, b.err
+		n = 0
 	}
-	return n, nil
+	return n, b.err
 }
 
-// edge returns the largest number of releases within the target, which fits is and
-// exceeds is not, with their excess.
+// edge returns the largest number of releases within the target. So many as fits are within it, so
+// many as exceeds are not; ffits and fexceeds are their excess.
 func (b *budget) edge(event Event, fits int, ffits float64, exceeds int, fexceeds float64) int {
 	// Negated, for a function that falls.
 	around := numeric.Bracket{Lo: -float64(exceeds), AtLo: fexceeds, Hi: -float64(fits), AtHi: ffits}

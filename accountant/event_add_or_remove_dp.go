@@ -12,7 +12,6 @@ import (
 // known to be so under the relation that is asked about, whichever that is.)
 type AddOrRemoveDP struct{ Epsilon, Delta float64 }
 
-// String writes the event like its formula.
 func (e AddOrRemoveDP) String() string {
 	return fmt.Sprintf("AddOrRemoveDP(ε=%v, δ=%v)", e.Epsilon, e.Delta)
 }
@@ -42,6 +41,4 @@ func (e AddOrRemoveDP) seenBy(size int) (Event, error) {
 	return nonPrivateIf(math.IsInf(epsilon, 1), AddOrRemoveDP{epsilon, delta})
 }
 
-func (e *AddOrRemoveDP) parameters() []parameter {
-	return (*ApproxDP)(e).parameters()
-}
+func (e *AddOrRemoveDP) parameters() []parameter { return (*ApproxDP)(e).parameters() }

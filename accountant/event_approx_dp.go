@@ -11,7 +11,6 @@ import (
 // relation that is asked about.
 type ApproxDP struct{ Epsilon, Delta float64 }
 
-// String writes the event like its formula.
 func (e ApproxDP) String() string { return fmt.Sprintf("ApproxDP(ε=%v, δ=%v)", e.Epsilon, e.Delta) }
 
 func (e ApproxDP) simplest() (Event, error) {

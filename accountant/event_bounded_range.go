@@ -14,15 +14,9 @@ import (
 // and costs about half of that in composition (Dong, Durfee, Rogers 2020, arXiv:1909.13830).
 type BoundedRange struct{ Range float64 }
 
-// String writes the event like its formula.
 func (e BoundedRange) String() string { return fmt.Sprintf("BoundedRange(ε=%v)", e.Range) }
 
-func (e BoundedRange) simplest() (Event, error) {
-	if e.Range == 0 {
-		return nil, nil
-	}
-	return e, nil
-}
+func (e BoundedRange) simplest() (Event, error) { return nilIf(e.Range == 0, e) }
 
 // seenBy: ranges of a chain of neighbours add up.
 func (e BoundedRange) seenBy(size int) (Event, error) {

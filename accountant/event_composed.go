@@ -21,10 +21,10 @@ func Compose(events ...Event) (Composed, error) {
 		}
 	}
 	c, err := composeUnchecked(events)
-	if err != nil {
-		return Composed{}, err
+	if err == nil {
+		err = Validate(c) // of the nesting
 	}
-	if err := Validate(c); err != nil { // of the nesting
+	if err != nil {
 		return Composed{}, err
 	}
 	return c, nil
@@ -74,7 +74,6 @@ func (e Composed) read(depth int) ([]Event, error) {
 	return events, nil
 }
 
-// String writes the event like its formula.
 func (e Composed) String() string {
 	var parts []string
 	for _, part := range e.Events() {

@@ -14,7 +14,6 @@ type DiscreteGaussian struct {
 	Sensitivity     int // at least 0
 }
 
-// String writes the event like its formula.
 func (e DiscreteGaussian) String() string {
 	return fmt.Sprintf("DiscreteGaussian(σ=%v, Δ=%d)", e.NoiseMultiplier, e.Sensitivity)
 }

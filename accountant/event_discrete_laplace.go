@@ -12,7 +12,6 @@ type DiscreteLaplace struct {
 	Sensitivity int // at least 1
 }
 
-// String writes the event like its formula.
 func (e DiscreteLaplace) String() string {
 	return fmt.Sprintf("DiscreteLaplace(b=%v, Δ=%d)", e.Scale, e.Sensitivity)
 }

@@ -11,19 +11,15 @@ type FixedSizeSampled struct {
 	Event       Event
 }
 
-// String writes the event like its formula.
 func (e FixedSizeSampled) String() string {
 	return fmt.Sprintf("FixedSizeSampled(%d of %d, %v)", e.BatchSize, e.DatasetSize, e.Event)
 }
 
 func (e FixedSizeSampled) simplest() (Event, error) {
-	return simplestSample(e.Event, e.BatchSize == 0, func(inside Event) (Event, error) {
-		return FixedSizeSampled{e.DatasetSize, e.BatchSize, inside}, nil
-	})
+	return simplestSample(e, e.BatchSize == 0)
 }
 
-func (e FixedSizeSampled) sampled() Event { return e.Event }
-
+func (e FixedSizeSampled) sampled() Event             { return e.Event }
 func (e FixedSizeSampled) holding(inside Event) Event { e.Event = inside; return e }
 
 func (FixedSizeSampled) relation() Relation { return ReplaceOne }

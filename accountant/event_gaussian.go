@@ -7,7 +7,6 @@ import "fmt"
 // s/C, under every relation. It is finite and at least 0; 0 means no noise, which costs ε = +Inf.
 type Gaussian struct{ NoiseMultiplier float64 } // σ = s/C
 
-// String writes the event like its formula.
 func (e Gaussian) String() string { return fmt.Sprintf("Gaussian(σ=%v)", e.NoiseMultiplier) }
 
 func (e Gaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }

@@ -7,7 +7,6 @@ import "fmt"
 // noise.
 type Laplace struct{ Scale float64 }
 
-// String writes the event like its formula.
 func (e Laplace) String() string { return fmt.Sprintf("Laplace(b=%v)", e.Scale) }
 
 func (e Laplace) simplest() (Event, error) { return nonPrivateIf(e.Scale == 0, e) }

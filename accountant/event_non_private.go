@@ -4,7 +4,6 @@ package accountant
 // that holds one.
 type NonPrivate struct{}
 
-// String names the event.
 func (NonPrivate) String() string { return "NonPrivate" }
 
 func (e NonPrivate) simplest() (Event, error) { return e, nil }

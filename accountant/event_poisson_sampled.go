@@ -10,18 +10,16 @@ type PoissonSampled struct {
 	Event               Event
 }
 
-// String writes the event like its formula.
 func (e PoissonSampled) String() string {
 	return fmt.Sprintf("PoissonSampled(q=%v, %v)", e.SamplingProbability, e.Event)
 }
 
 func (e PoissonSampled) simplest() (Event, error) {
-	return simplestSample(e.Event, e.SamplingProbability == 0, func(inside Event) (Event, error) {
-		if e.SamplingProbability == 1 {
-			return inside, nil
-		}
-		return PoissonSampled{e.SamplingProbability, inside}, nil
-	})
+	simplest, err := simplestSample(e, e.SamplingProbability == 0)
+	if all, ok := simplest.(PoissonSampled); ok && e.SamplingProbability == 1 {
+		return all.Event, nil
+	}
+	return simplest, err
 }
 
 func (e PoissonSampled) sampled() Event             { return e.Event }

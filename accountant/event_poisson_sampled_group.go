@@ -10,7 +10,6 @@ type PoissonSampledGroup struct {
 	Event               Event
 }
 
-// String writes the event like its formula.
 func (e PoissonSampledGroup) String() string {
 	return fmt.Sprintf("PoissonSampledGroup(q=%v, k=%d, %v)", e.SamplingProbability, e.GroupSize, e.Event)
 }
@@ -19,16 +18,14 @@ func (e PoissonSampledGroup) simplest() (Event, error) {
 	if e.GroupSize == 1 {
 		return PoissonSampled{e.SamplingProbability, e.Event}.simplest()
 	}
-	return simplestSample(e.Event, e.SamplingProbability == 0, func(inside Event) (Event, error) {
-		if e.SamplingProbability == 1 { // all of them, in every sample
-			return inside.seenBy(e.GroupSize)
-		}
-		return PoissonSampledGroup{e.SamplingProbability, e.GroupSize, inside}, nil
-	})
+	simplest, err := simplestSample(e, e.SamplingProbability == 0)
+	if all, ok := simplest.(PoissonSampledGroup); ok && e.SamplingProbability == 1 {
+		return all.Event.seenBy(e.GroupSize)
+	}
+	return simplest, err
 }
 
-func (e PoissonSampledGroup) sampled() Event { return e.Event }
-
+func (e PoissonSampledGroup) sampled() Event             { return e.Event }
 func (e PoissonSampledGroup) holding(inside Event) Event { e.Event = inside; return e }
 
 // seenBy returns the event of a group of groups.

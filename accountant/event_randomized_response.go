@@ -20,7 +20,6 @@ func (e RandomizedResponse) Epsilon() float64 {
 	return math.Log1p(float64(e.Buckets) * (1 - p) / p)
 }
 
-// String writes the event like its formula.
 func (e RandomizedResponse) String() string {
 	return fmt.Sprintf("RandomizedResponse(p=%v, k=%d)", e.NoiseProbability, e.Buckets)
 }

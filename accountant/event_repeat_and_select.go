@@ -20,7 +20,6 @@ type RepeatAndSelect struct {
 	Shape float64 // at least 0, may be +Inf
 }
 
-// String writes the event like its formula.
 func (e RepeatAndSelect) String() string {
 	return fmt.Sprintf("RepeatAndSelect(mean=%v, shape=%v, %v)", e.Mean, e.Shape, e.Event)
 }

@@ -8,7 +8,6 @@ type SelfComposed struct {
 	Count int // at least 0
 }
 
-// String writes the event like its formula.
 func (e SelfComposed) String() string { return fmt.Sprintf("SelfComposed(%d × %v)", e.Count, e.Event) }
 
 func (e SelfComposed) simplest() (Event, error) { return e, nil }

@@ -12,7 +12,6 @@ import (
 // lower orders, to about 1 + 1/(2·Beta).
 type SmoothGaussian struct{ Beta, NoiseMultiplier float64 }
 
-// String writes the event like its formula.
 func (e SmoothGaussian) String() string {
 	return fmt.Sprintf("SmoothGaussian(β=%v, σ=%v)", e.Beta, e.NoiseMultiplier)
 }
@@ -44,9 +43,7 @@ func (e SmoothGaussian) Divergence(alpha float64) float64 {
 
 func (e SmoothGaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 
-func (e SmoothGaussian) seenBy(size int) (Event, error) {
-	return noGroups(e, size)
-}
+func (e SmoothGaussian) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func (e *SmoothGaussian) parameters() []parameter {
 	return []parameter{within("beta", &e.Beta, aboveZero), within("noise_multiplier", &e.NoiseMultiplier, atLeastZero)}

@@ -17,7 +17,6 @@ type TreeAggregation struct {
 // Depth is ⌈log₂(Steps+1)⌉, the number of nodes over one leaf that are ever full.
 func (e TreeAggregation) Depth() int { return bits.Len(uint(e.Steps)) }
 
-// String writes the event like its formula.
 func (e TreeAggregation) String() string {
 	return fmt.Sprintf("TreeAggregation(σ=%v, steps=%d)", e.NoiseMultiplier, e.Steps)
 }

@@ -11,20 +11,15 @@ type TruncatedPoissonSampled struct {
 	Event               Event
 }
 
-// String writes the event like its formula.
 func (e TruncatedPoissonSampled) String() string {
 	return fmt.Sprintf("TruncatedPoissonSampled(q=%v, n=%d, at most %d, %v)", e.SamplingProbability, e.DatasetSize, e.MaxBatchSize, e.Event)
 }
 
 func (e TruncatedPoissonSampled) simplest() (Event, error) {
-	never := e.SamplingProbability == 0 || e.MaxBatchSize == 0
-	return simplestSample(e.Event, never, func(inside Event) (Event, error) {
-		return TruncatedPoissonSampled{e.DatasetSize, e.SamplingProbability, e.MaxBatchSize, inside}, nil
-	})
+	return simplestSample(e, e.SamplingProbability == 0 || e.MaxBatchSize == 0)
 }
 
-func (e TruncatedPoissonSampled) sampled() Event { return e.Event }
-
+func (e TruncatedPoissonSampled) sampled() Event             { return e.Event }
 func (e TruncatedPoissonSampled) holding(inside Event) Event { e.Event = inside; return e }
 
 func (e TruncatedPoissonSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }

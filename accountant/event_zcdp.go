@@ -10,23 +10,17 @@ import (
 // divergence of every order α is at most Rho·α.
 type ZCDP struct{ Rho float64 }
 
-// String writes the event like its formula.
 func (e ZCDP) String() string { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
 
-func (e ZCDP) simplest() (Event, error) {
-	if e.Rho == 0 {
-		return nil, nil
-	}
-	return e, nil
-}
+func (e ZCDP) simplest() (Event, error) { return nilIf(e.Rho == 0, e) }
 
 // seenBy is Proposition 1.9 of Bun, Steinke 2016, rounded up.
 func (e ZCDP) seenBy(size int) (Event, error) {
-	n := float64(size)
-	rho := e.Rho * n * n
 	if e.Rho == 0 {
 		return e, nil
 	}
+	n := float64(size)
+	rho := e.Rho * n * n
 	return nonPrivateIf(math.IsInf(rho, 1), ZCDP{math.Nextafter(rho*(1+0x1p-50), math.Inf(1))})
 }
 

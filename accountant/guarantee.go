@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 )
 
@@ -30,7 +31,7 @@ func (r Relation) Neighbours(unit string) string {
 	return "two sets with the same places, one of which holds " + unit + " in one set and is empty in the other"
 }
 
-var relationNames = [...]string{"add-or-remove-one", "replace-one", "zero-out"}
+var relationNames = []string{"add-or-remove-one", "replace-one", "zero-out"}
 
 // String returns the name, for instance "add-or-remove-one".
 func (r Relation) String() string {
@@ -50,16 +51,15 @@ func (r Relation) MarshalText() ([]byte, error) {
 
 // UnmarshalText reads a name.
 func (r *Relation) UnmarshalText(text []byte) error {
-	for i, name := range relationNames {
-		if name == string(text) {
-			*r = Relation(i)
-			return nil
-		}
+	i := slices.Index(relationNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("%w: relation is %.40q, want one of %q", ErrInvalid, text, relationNames)
 	}
-	return fmt.Errorf("%w: relation is %.40q, want one of %q", ErrInvalid, text, relationNames)
+	*r = Relation(i)
+	return nil
 }
 
-// Validate reports whether r is one of the relations. Its error matches ErrInvalid.
+// Validate checks that r is one of the relations. Its error matches ErrInvalid.
 func (r Relation) Validate() error {
 	_, err := r.MarshalText()
 	return err
@@ -125,8 +125,7 @@ func RoundUp(epsilon float64, decimals int) string {
 	return new(big.Rat).SetFrac(n, scale).FloatString(decimals)
 }
 
-// ValidateDelta reports whether delta can stand in a guarantee: it is in (0, 1). Its error matches
-// ErrInvalid.
+// ValidateDelta checks that delta is in (0, 1). Its error matches ErrInvalid.
 func ValidateDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
 		return fmt.Errorf("%w: delta is %v, must be in (0, 1)", ErrInvalid, delta)
@@ -134,8 +133,8 @@ func ValidateDelta(delta float64) error {
 	return nil
 }
 
-// ValidateTarget reports whether target is a budget: its epsilon is finite and above 0, its delta
-// in (0, 1). Its error matches ErrInvalid.
+// ValidateTarget checks that epsilon is finite and above 0 and delta in (0, 1). Its error matches
+// ErrInvalid.
 func ValidateTarget(target Guarantee) error {
 	if !(target.Epsilon > 0) || math.IsInf(target.Epsilon, 1) {
 		return fmt.Errorf("%w: target epsilon is %v, must be finite and above 0", ErrInvalid, target.Epsilon)
@@ -143,8 +142,7 @@ func ValidateTarget(target Guarantee) error {
 	return ValidateDelta(target.Delta)
 }
 
-// ValidateEpsilon reports whether a delta can be asked for at epsilon: it is finite and at least 0.
-// Its error matches ErrInvalid.
+// ValidateEpsilon checks that epsilon is finite and at least 0. Its error matches ErrInvalid.
 func ValidateEpsilon(epsilon float64) error {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return fmt.Errorf("%w: epsilon is %v, must be finite and at least 0", ErrInvalid, epsilon)

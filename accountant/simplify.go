@@ -80,7 +80,7 @@ func (s *simplifier) add(e Event, count int) error {
 	return nil
 }
 
-// nonPrivateIf is the simplest form of e, which may have no noise.
+// nonPrivateIf returns NonPrivate in the place of e where its noise protects nothing.
 func nonPrivateIf(noNoise bool, e Event) (Event, error) {
 	if noNoise {
 		return NonPrivate{}, nil
@@ -88,17 +88,25 @@ func nonPrivateIf(noNoise bool, e Event) (Event, error) {
 	return e, nil
 }
 
-// simplestSample is the simplest form of an event that releases e on a sample: nil if nobody is
-// ever in the sample or e is nothing, and otherwise what wrap makes of the simplest form of e.
-func simplestSample(e Event, never bool, wrap func(inside Event) (Event, error)) (Event, error) {
-	inside, err := sampledEvent(e)
+// nilIf returns nil in the place of e where it costs nothing.
+func nilIf(free bool, e Event) (Event, error) {
+	if free {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// simplestSample returns s around the simplest form of what happens to the sample: nil if that is
+// nothing, or nobody is ever in the sample.
+func simplestSample(s sample, never bool) (Event, error) {
+	inside, err := sampledEvent(s.sampled())
 	if err != nil || inside == nil || never {
 		return nil, err
 	}
 	if inside == Event(NonPrivate{}) {
 		return inside, nil
 	}
-	return wrap(inside)
+	return s.holding(inside), nil
 }
 
 // sampledEvent returns the one event that costs the same as everything that is done to a sample, or
