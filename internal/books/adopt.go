@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -51,7 +49,7 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 			}
 			continue
 		}
-		r, _, err := adopted(dir, run)
+		r, err := adopted(dir, run)
 		if err == nil {
 			err = keepsLimit(dir, run, info, r.Data.Subject())
 		}
@@ -98,62 +96,60 @@ func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, s checkpoin
 	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, s)
 }
 
-// adopted is the registration of a run that is there, and its ledger.
-func adopted(registry, run string) (checkpoints.Registration, *accountant.Ledger, error) {
-	var r checkpoints.Registration
+// adopted is the registration of a run that is there.
+func adopted(registry, run string) (r checkpoints.Registration, err error) {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
-		return r, nil, err
+		return r, err
 	}
 	l, info, err := checkpoints.ReadJournal(filepath.Join(run, folder.Ledger))
 	if err != nil {
-		return r, nil, err
+		return r, err
 	}
 	path, err := pathFrom(registry, run)
 	if err != nil {
-		return r, nil, err
+		return r, err
 	}
 	if m, ok, err := memberApart(registry, run, info.Run); ok || err != nil {
-		return m.Registration, l, err // begun since the ledgers apart were read
+		return m.Registration, err // begun since the ledgers apart were read
 	}
-	known, err := configuredData(c, run, l)
-	return checkpoints.Registration{Path: path, Data: known, Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Planned: plannedIn(run, l)}, l, err
+	return checkpoints.Registration{Path: path, Data: configuredData(c, run, l), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Planned: plannedIn(run, l)}, nil
 }
 
 // configuredData describes the data of a run without reading it: from its statement, or else its
-// configuration, and its plan or the sampling probability of its releases. Where none of these says
-// how many examples there are, they are counted where they lie.
-func configuredData(c *configs.Config, run string, l *accountant.Ledger) (checkpoints.Data, error) {
-	unit := unitOf(c)
-	d := checkpoints.Data{}
-	if confirmed(run) {
-		d.Unit = unit
-	}
-	s, err := statement.Read(run)
-	if err == nil && s.Shape != "" {
-		d.Name, d.Examples, d.Shape, d.Classes = unit.Of(s.Data), s.Examples, s.Shape, s.Classes
-		return d, nil
-	}
+// configuration.
+func configuredData(c *configs.Config, run string, l *accountant.Ledger) checkpoints.Data {
+	s, _ := statement.Read(run) // empty where there is none
 	o := setup.Declared(c)
-	if o.Examples == 0 {
-		o.Examples = plannedExamples(run)
-	}
-	sampledExamples := !c.Federated.Any() && c.Privacy.Unit != configs.UnitPerson
-	for _, e := range l.Entries() {
-		if sampled, ok := e.Event.(accountant.PoissonSampled); ok && sampledExamples && o.Examples == 0 && sampled.SamplingProbability > 0 {
-			o.Examples = int(math.Round(float64(c.Training.BatchSize) / sampled.SamplingProbability))
-		}
-	}
-	if o.Examples == 0 {
-		if counted, err := setup.OutlineOf(c, 0); err == nil {
-			o.Examples = counted.Examples
-		}
-	}
-	if s.Data != "" { // a statement of the first version
+	if s.Data != "" {
 		o.Name, o.Examples = s.Data, s.Examples
+	} else if o.Examples == 0 {
+		o.Examples = examplesOf(c, run, l)
 	}
-	d.Name, d.Examples, d.Shape, d.Classes = unit.Of(o.Name), o.Examples, o.Shape.String(), o.Classes
-	return d, nil
+	d := dataOf(c, o)
+	if s.Shape != "" { // not in statements of the first version
+		d.Shape, d.Classes = s.Shape, s.Classes
+	}
+	if !confirmed(run) {
+		d.Unit = checkpoints.Unit{}
+	}
+	return d
+}
+
+// examplesOf says how many examples a run has by its plan, or the sampling probability of its releases, or else counts
+// them where they lie; 0 where none of this tells.
+func examplesOf(c *configs.Config, run string, l *accountant.Ledger) int {
+	if n := inPlan(run, "examples %d "); n > 0 {
+		return n
+	}
+	for _, e := range l.Entries() {
+		sampled, ok := e.Event.(accountant.PoissonSampled)
+		if ok && unitOf(c).Kind != checkpoints.Client && unitOf(c).Kind != checkpoints.Person && sampled.SamplingProbability > 0 {
+			return int(math.Round(float64(c.Training.BatchSize) / sampled.SamplingProbability))
+		}
+	}
+	counted, _ := setup.OutlineOf(c, 0)
+	return counted.Examples
 }
 
 // confirmed says whether the plan of a run was made of the configuration that its folder holds.
@@ -175,15 +171,4 @@ func withUnit(run string, d checkpoints.Data) checkpoints.Data {
 		d.Unit = unitOf(c)
 	}
 	return d
-}
-
-// plannedExamples is the number of examples in the plan of a run; 0 where none is kept.
-func plannedExamples(run string) (n int) {
-	plan, _ := os.ReadFile(filepath.Join(run, folder.Plan))
-	for line := range strings.Lines(string(plan)) {
-		if _, err := fmt.Sscanf(line, "examples %d ", &n); err == nil {
-			return n
-		}
-	}
-	return 0
 }

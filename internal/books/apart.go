@@ -10,11 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"dpsgd/accountant"
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/setup"
 )
 
 // A run apart writes no file that another run writes: it may be on another machine, where locks do
@@ -130,11 +127,6 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 		return nil, err
 	}
 	return checkpoints.OpenDatasets(file)
-}
-
-// BeginApart is Begin for a run apart.
-func BeginApart(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
-	return begin(dir, registry, c, write, o, planned, true)
 }
 
 // Apart makes an opened run go on apart.

@@ -159,12 +159,8 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 // Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
 // this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
 // The ledger of the data keeps what the run plans to release, nil of a run that releases all at once. The
-// configuration is written with the limit of the data, where it has one.
-func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger) (*Books, checkpoints.Registration, error) {
-	return begin(dir, registry, c, write, o, planned, false)
-}
-
-func begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
+// configuration is written with the limit of the data, where it has one. A run apart registers when it is collected.
+func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
 	limit, err := agreed(registry, c, SubjectOf(c, o), apart)
 	if err != nil {
 		return nil, checkpoints.Registration{}, err

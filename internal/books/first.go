@@ -93,39 +93,29 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 	return first, cost.Epsilon, nil
 }
 
-// admitClaim refuses a claim that would pass a limit. first is what the ledger of the data has to keep with a claim
-// that is admitted, if anything.
-func admitClaim(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own request) (first []checkpoints.First, err error) {
-	return admit(registry, k, k, l, request{Run: own.Run}, own)
-}
-
-// admitAll is admitClaim for reservations that stand in the place of others: before and after are what is known
-// without them and with them.
-func admitAll(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit) (first []checkpoints.First, err error) {
-	return admit(registry, before, after, l, request{}, request{})
-}
-
-func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, without, with request) ([]checkpoints.First, error) {
+// admit refuses what would pass a limit: what own asks for, or reservations of others that are known after and not
+// before. It returns what the ledger of the data has to keep with what is admitted, if anything.
+func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, own request) ([]checkpoints.First, error) {
 	first := firstOf(before, l.Subject)
-	was, old, err := stateUnder(registry, before, l, first, without)
+	was, old, err := stateUnder(registry, before, l, first, request{Run: own.Run})
 	if err != nil {
 		return nil, err
 	}
 	if old.Count() > 0 { // what was fixed stays so
-		is, _, err := stateUnder(registry, after, l, first, with)
+		is, _, err := stateUnder(registry, after, l, first, own)
 		if err != nil {
 			return nil, err
 		}
-		if refusal := is.Refuses(was); refusal != nil {
-			return nil, fmt.Errorf("%w%s", refusal, room(registry, after, l, first, with))
+		if refusal := is.refuses(was); refusal != nil {
+			return nil, fmt.Errorf("%w%s", refusal, room(registry, after, l, first, own))
 		}
 		return nil, nil
 	}
-	is, all, err := stateUnder(registry, after, l, nil, with)
+	is, all, err := stateUnder(registry, after, l, nil, own)
 	if err != nil {
 		return nil, err
 	}
-	if is.Refuses(was) == nil {
+	if is.refuses(was) == nil {
 		if first != nil {
 			return []checkpoints.First{{Subject: l.Subject, Planned: new(accountant.Ledger)}}, nil
 		}
@@ -137,7 +127,7 @@ func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoint
 	if first != nil {
 		return []checkpoints.First{*first}, nil
 	}
-	return nil, is.Refuses(was)
+	return nil, is.refuses(was)
 }
 
 // room says how much of a refused plan would fit, "" where that is not known.

@@ -62,34 +62,38 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 		return b.reserveApart(planned)
 	}
 	subject := b.own.Data.Subject()
-	run := b.Info().Run
-	apart, err := readApart(b.Registry)
+	run, limited := b.Info().Run, false
+	err := put(b.datasets, b.Registry, func(known Known) (terms checkpoints.Terms, err error) {
+		limit, ok := limitOf(known.DatasetsInfo, subject)
+		if limited = ok; !ok {
+			return terms, nil
+		}
+		terms.First, err = admit(b.Registry, known.DatasetsInfo, known.DatasetsInfo, limit, request{Run: run, Path: b.own.Path, Planned: planned})
+		terms.Reserve = []checkpoints.Reservation{{By: run, Subject: subject, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}}
+		return terms, err
+	})
+	if err == nil && limited {
+		b.reserved = planned
+	}
+	return err
+}
+
+// put appends the terms that decide makes of everything that is known while nobody else appends, unless it refuses.
+func put(d *checkpoints.Datasets, registry string, decide func(known Known) (checkpoints.Terms, error)) error {
+	apart, err := readApart(registry)
 	if err != nil {
 		return err
 	}
 	var refusal error
-	limited := false
-	err = b.datasets.Put(func(info checkpoints.DatasetsInfo) checkpoints.Terms {
-		limit, ok := limitOf(info, subject)
-		if limited = ok; !ok {
-			return checkpoints.Terms{}
-		}
+	err = d.Put(func(info checkpoints.DatasetsInfo) (terms checkpoints.Terms) {
 		known := apart
 		known.addShared(info)
-		first, refused := admitClaim(b.Registry, known.DatasetsInfo, limit, request{Run: run, Path: b.own.Path, Planned: planned})
-		if refusal = refused; refusal != nil {
+		if terms, refusal = decide(known); refusal != nil {
 			return checkpoints.Terms{}
 		}
-		own := checkpoints.Reservation{By: run, Subject: subject, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}
-		return checkpoints.Terms{Reserve: []checkpoints.Reservation{own}, First: first}
+		return terms
 	})
-	if err := cmp.Or(err, refusal); err != nil {
-		return err
-	}
-	if limited {
-		b.reserved = planned
-	}
-	return nil
+	return cmp.Or(err, refusal)
 }
 
 // Room is Reserve without keeping anything, for an opened run that has to know before it writes.
@@ -104,7 +108,7 @@ func (b *Books) Room(planned *accountant.Ledger) error {
 	if !ok {
 		return nil
 	}
-	_, err = admitClaim(b.Registry, known.DatasetsInfo, limit, request{Run: run, Path: self.Path, Planned: planned})
+	_, err = admit(b.Registry, known.DatasetsInfo, known.DatasetsInfo, limit, request{Run: run, Path: self.Path, Planned: planned})
 	return err
 }
 
@@ -170,29 +174,19 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 	if err != nil || len(known.Limits) == 0 {
 		return err
 	}
-	apart, err := readApart(registry)
-	if err != nil {
-		return err
-	}
 	d, err := OpenDatasets(registry)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	var refusal error
-	err = d.Put(func(info checkpoints.DatasetsInfo) (terms checkpoints.Terms) {
-		before := apart
-		before.addShared(info)
-		after := before
-		after.Reserved = nil
-		for _, r := range info.Reserved {
-			if !reserves(trials, r.By) || r.Lock == "" && lock != "" {
-				after.Reserved = append(after.Reserved, r)
-			}
-		}
+	return put(d, registry, func(known Known) (terms checkpoints.Terms, err error) {
+		after := known.DatasetsInfo
+		after.Reserved = slices.DeleteFunc(slices.Clone(known.Reserved), func(r checkpoints.Reservation) bool {
+			return reserves(trials, r.By) && (r.Lock != "" || lock == "")
+		})
 		for _, t := range trials {
-			_, limited := limitOf(info, t.Subject)
-			old := reservationOf(info, t.By)
+			_, limited := limitOf(known.DatasetsInfo, t.Subject)
+			old := reservationOf(known.DatasetsInfo, t.By)
 			if t.Lock = lock; !limited || reserves(after.Reserved, t.By) || t.Planned.Count()+old.Planned.Count() == 0 {
 				continue
 			}
@@ -201,28 +195,22 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 				terms.Reserve = append(terms.Reserve, t)
 			}
 		}
-		for _, l := range info.Limits {
+		for _, l := range known.Limits {
 			if !slices.ContainsFunc(trials, func(t checkpoints.Reservation) bool { return t.Same(l.Subject) }) {
 				continue
 			}
-			first, err := admitAll(registry, before.DatasetsInfo, after.DatasetsInfo, l)
-			if refusal = err; refusal != nil {
-				return checkpoints.Terms{}
+			first, err := admit(registry, known.DatasetsInfo, after, l, request{})
+			if err != nil {
+				return terms, err
 			}
 			terms.First = append(terms.First, first...)
 		}
-		return terms
+		return terms, nil
 	})
-	return cmp.Or(err, refusal)
 }
 
 func reserves(list []checkpoints.Reservation, by string) bool {
-	for _, r := range list {
-		if r.By == by {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(r checkpoints.Reservation) bool { return r.By == by })
 }
 
 // SetLimit sets the limit of the data of a name, before anything was released on it. A limit that is there may be
@@ -239,35 +227,24 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 		return LimitState{}, err
 	}
 	defer d.Close()
-	apart, err := readApart(registry)
-	if err != nil {
-		return LimitState{}, err
-	}
 	var state LimitState
-	var refusal error
-	err = d.Put(func(info checkpoints.DatasetsInfo) checkpoints.Terms {
-		if len(limitsOf(info, l.Subject)) > 1 {
-			refusal = fmt.Errorf("%w %s: found limits of several units by that name, expected one", ErrLimit, l.Data)
-			return checkpoints.Terms{}
+	err = put(d, registry, func(known Known) (terms checkpoints.Terms, err error) {
+		if len(limitsOf(known.DatasetsInfo, l.Subject)) > 1 {
+			return terms, fmt.Errorf("%w %s: found limits of several units by that name, expected one", ErrLimit, l.Data)
 		}
-		old, limited := limitOf(info, l.Subject)
+		old, limited := limitOf(known.DatasetsInfo, l.Subject)
 		if limited { // by name alone it is the one that is there
 			l.Subject = old.Subject
 		}
-		known := apart
-		known.addShared(info)
-		if state, refusal = stateOf(registry, known.DatasetsInfo, l, request{}); refusal != nil {
-			return checkpoints.Terms{}
+		if state, err = stateOf(registry, known.DatasetsInfo, l, request{}); err == nil {
+			err = state.refuseSetting(registry, known)
 		}
-		if refusal = state.RefuseSetting(registry, known.DatasetsInfo, func(run string) bool { return known.apart[run] != "" }); refusal != nil {
-			return checkpoints.Terms{}
+		if !limited || old != l {
+			terms.Limit = &l
 		}
-		if limited && old == l {
-			return checkpoints.Terms{}
-		}
-		return checkpoints.Terms{Limit: &l}
+		return terms, err
 	})
-	return state, cmp.Or(err, refusal)
+	return state, err
 }
 
 // agreed is the limit that a new run works under: the one that its configuration names, which is set where there is

@@ -109,8 +109,8 @@ func releases(registry string, k checkpoints.DatasetsInfo, on checkpoints.Subjec
 	return spent, all, nil
 }
 
-// Refuses is the error of what would pass the limit; nil for what fits. before is how much was used before.
-func (s LimitState) Refuses(before LimitState) error {
+// refuses is the error of what would pass the limit; nil for what fits. before is how much was used before.
+func (s LimitState) refuses(before LimitState) error {
 	switch {
 	case s.Reserved <= s.Epsilon:
 		return nil
@@ -172,16 +172,16 @@ func addAll(to, from *accountant.Ledger) error {
 // within says whether a ledger holds of no event more than another one.
 func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.Count() }
 
-// RefuseSetting refuses a limit that comes too late, or too small or too large.
-func (s LimitState) RefuseSetting(registry string, k checkpoints.DatasetsInfo, apart func(run string) bool) error {
-	old, limited := limitOf(k, s.Subject)
+// refuseSetting refuses a limit that comes too late, or too small or too large.
+func (s LimitState) refuseSetting(registry string, k Known) error {
+	old, limited := limitOf(k.DatasetsInfo, s.Subject)
 	releases := 0
 	for _, m := range k.Members {
 		if !s.Same(m.Data.Subject()) {
 			continue
 		}
 		releases += m.Entries
-		if !limited && (apart(m.Run) || atWork(registry, m.Path)) {
+		if !limited && (k.apart[m.Run] != "" || atWork(registry, m.Path)) {
 			return fmt.Errorf("%w %s: found the run %s at work on it, expected none; wait until it has ended", ErrLimit, s.Data, m.Path)
 		}
 	}
@@ -190,7 +190,7 @@ func (s LimitState) RefuseSetting(registry string, k checkpoints.DatasetsInfo, a
 		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", ErrLimit, s.Data, releases)
 	case limited && releases+len(k.Reserved) > 0 && (s.Epsilon > old.Epsilon || s.Delta > old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
-	case limited && releases+len(k.Reserved) > 0 && firstOf(k, s.Subject) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
+	case limited && releases+len(k.Reserved) > 0 && firstOf(k.DatasetsInfo, s.Subject) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g, expected the ε = %g at δ = %g of before: its δ was split for a first plan, and a split is never changed once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, old.Epsilon, old.Delta)
 	case s.Reserved > s.Epsilon:
 		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", ErrLimit, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)

@@ -60,16 +60,22 @@ func plannedSteps(dir string) (n int) {
 	if list, err := folder.ReadExtensions(dir); err == nil && len(list) > 0 {
 		return list[0].From.Steps
 	}
-	plan, _ := os.ReadFile(filepath.Join(dir, folder.Plan))
-	for line := range strings.Lines(string(plan)) {
-		if _, err := fmt.Sscanf(line, "steps %d", &n); err == nil {
-			break
-		}
-	}
+	n = inPlan(dir, "steps %d")
 	if s, err := statement.Read(dir); err == nil {
 		n = max(n, s.PlannedSteps)
 	}
 	return n
+}
+
+// inPlan is the number in the first line of that form in the plan of a run; 0 where none is kept.
+func inPlan(dir, form string) (n int) {
+	plan, _ := os.ReadFile(filepath.Join(dir, folder.Plan))
+	for line := range strings.Lines(string(plan)) {
+		if _, err := fmt.Sscanf(line, form, &n); err == nil {
+			return n
+		}
+	}
+	return 0
 }
 
 // costliest is the event of a step with the least noise that the schedule comes to after the first.

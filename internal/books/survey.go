@@ -68,31 +68,22 @@ func (s *survey) add(problem error) {
 
 // run takes one run into the survey.
 func (s *survey) run(dir string) error {
-	found, warning, err := inspectMember(s.dir, dir, s.info)
-	if err == nil && found == nil && notPrivate(dir) {
-		s.baselines = append(s.baselines, folder.Name(dir))
-	}
-	if err != nil || found == nil {
+	found, warning, err := readMember(s.dir, dir, s.info)
+	switch {
+	case err != nil:
 		return err
-	}
-	if warning != "" {
+	case found == nil:
+		if notPrivate(dir) {
+			s.baselines = append(s.baselines, folder.Name(dir))
+		}
+		return nil
+	case warning != "":
 		return fmt.Errorf("train: %s: %w", warning, checkpoints.ErrRollback)
 	}
 	s.found[found.Run] = true
-	i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run })
-	if i >= 0 {
-		m := &s.members[i]
-		if m.Planned == nil {
-			m.Planned = plannedIn(dir, found.Ledger)
-		}
-		m.Data = withUnit(dir, m.Data)
-		if found.Entries > m.Entries {
-			m.Entries, m.Hash, m.Ledger = found.Entries, found.Hash, found.Ledger
-		}
+	if i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run }); i >= 0 {
+		s.members[i] = *found
 		return nil
-	}
-	if found.Registration, _, err = adopted(s.dir, dir); err != nil {
-		return err
 	}
 	s.add(keepsLimit(s.dir, dir, s.info.DatasetsInfo, found.Data.Subject()))
 	s.members = append(s.members, *found)

@@ -255,11 +255,7 @@ func (r *Run) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	begin := books.Begin
-	if r.options.Apart {
-		begin = books.BeginApart
-	}
-	r.Books, r.Registered, err = begin(r.Dir, r.options.registry(), r.Config, r.ConfigText, r.Source.Outline, planned)
+	r.Books, r.Registered, err = books.Begin(r.Dir, r.options.registry(), r.Config, r.ConfigText, r.Source.Outline, planned, r.options.Apart)
 	r.order()
 	return err
 }
