@@ -2,6 +2,7 @@ package folder
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,15 +11,14 @@ import (
 func Differences(old, now string) []string {
 	var keys, derived []string
 	was, is := Keys(old), Keys(now)
-	for _, s := range append(was, is...) {
-		a, b := find(was, s.Key), find(is, s.Key)
-		text := fmt.Sprintf("%s %s, found %s", s.Key, a, b)
-		switch {
-		case a == b:
-		case strings.Contains(s.Key, "."):
-			keys = appendNew(keys, text)
-		default:
-			derived = appendNew(derived, text)
+	for _, p := range append(was, is...) {
+		list := &derived
+		if strings.Contains(p.Key, ".") {
+			list = &keys
+		}
+		a, b := find(was, p.Key), find(is, p.Key)
+		if text := fmt.Sprintf("%s %s, found %s", p.Key, a, b); a != b && !slices.Contains(*list, text) {
+			*list = append(*list, text)
 		}
 	}
 	if len(keys) > 0 {
@@ -27,23 +27,12 @@ func Differences(old, now string) []string {
 	return derived
 }
 
-func appendNew(list []string, text string) []string {
-	for _, known := range list {
-		if known == text {
-			return list
-		}
-	}
-	return append(list, text)
-}
-
 // Pair is one line of an identity, with the items of a list that follow it.
 type Pair struct{ Key, Value string }
 
 func find(all []Pair, key string) string {
-	for _, s := range all {
-		if s.Key == key {
-			return s.Value
-		}
+	if i := slices.IndexFunc(all, func(p Pair) bool { return p.Key == key }); i >= 0 {
+		return all[i].Value
 	}
 	return "none"
 }

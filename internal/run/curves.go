@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/strictjson"
 	"dpsgd/internal/tensorboard"
 )
 
@@ -38,20 +39,17 @@ type Copies struct {
 
 // point is one line.
 type point struct {
-	step int
-	keys []string // in the order of the line
-	of   map[string]json.RawMessage
+	step   int
+	fields strictjson.Object
 }
-
-// permissions of copies: their owner's alone.
-const permissions = 0o600
 
 // OpenCopies writes the copies of the lines up to a step, where they are not there already.
 func OpenCopies(f Files, upTo int) (*Copies, error) {
-	points, err := read(f.Lines, upTo)
+	points, err := readSteps(f.Lines, func(p point) int { return p.step })
 	if err != nil {
 		return nil, err
 	}
+	points = slices.DeleteFunc(points, func(p point) bool { return p.step > upTo })
 	c := &Copies{files: f, last: -1}
 	events := tensorboard.Record(nil, tensorboard.Event{Version: tensorboard.Version}.Encode())
 	if len(f.Settings) > 0 {
@@ -62,7 +60,7 @@ func OpenCopies(f Files, upTo int) (*Copies, error) {
 		events, table = append(events, c.event(p)...), append(table, c.row(p)...)
 		c.last = p.step
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Events), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.Events), folder.Perm); err != nil {
 		return nil, fmt.Errorf("curves: %w", err)
 	}
 	err = replace(f.Events, events)
@@ -77,7 +75,7 @@ func replace(path string, content []byte) error {
 	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
 		return nil
 	}
-	return checkpoints.WriteFileAtomic(path, content, permissions)
+	return checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
 }
 
 // Add copies one more line. A line of a step that the copies have adds nothing. No copies take it,
@@ -86,9 +84,9 @@ func (c *Copies) Add(line []byte) error {
 	if c == nil {
 		return nil
 	}
-	p, ok := parse(line)
-	if !ok {
-		return fmt.Errorf("curves: found %.60q, expected a line with a step", line)
+	var p point
+	if err := json.Unmarshal(line, &p); err != nil {
+		return fmt.Errorf("curves: %w", err)
 	}
 	if p.step <= c.last {
 		return nil
@@ -102,7 +100,7 @@ func (c *Copies) Add(line []byte) error {
 }
 
 func appendTo(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, permissions)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, folder.FilePerm)
 	if err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}
@@ -113,89 +111,38 @@ func appendTo(path string, content []byte) error {
 // event is the record of a point: a number or a histogram for each key.
 func (c *Copies) event(p point) []byte {
 	e := tensorboard.Event{Step: p.step}
-	for _, key := range p.keys {
-		if key == "step" || slices.Contains(c.files.Without, key) {
-			continue
-		}
+	for _, f := range p.fields {
 		var number float64
 		var histogram tensorboard.Buckets
-		if json.Unmarshal(p.of[key], &number) == nil {
-			e.Values = append(e.Values, c.scalar(key, number))
-		} else if json.Unmarshal(p.of[key], &histogram) == nil && len(histogram.Counts) > 0 {
-			e.Values = append(e.Values, tensorboard.Histogram(key, histogram))
+		switch {
+		case f.Key == "step" || slices.Contains(c.files.Without, f.Key):
+		case json.Unmarshal(f.Value, &number) == nil && slices.Contains(c.files.Bounds, f.Key):
+			e.Values = append(e.Values, tensorboard.Bound(f.Key, number))
+		case json.Unmarshal(f.Value, &number) == nil:
+			e.Values = append(e.Values, tensorboard.Scalar(f.Key, number))
+		case json.Unmarshal(f.Value, &histogram) == nil && len(histogram.Counts) > 0:
+			e.Values = append(e.Values, tensorboard.Histogram(f.Key, histogram))
 		}
 	}
 	return tensorboard.Record(nil, e.Encode())
-}
-
-// scalar is a number of a point.
-func (c *Copies) scalar(key string, v float64) tensorboard.Value {
-	if slices.Contains(c.files.Bounds, key) {
-		return tensorboard.Bound(key, v)
-	}
-	return tensorboard.Scalar(key, v)
 }
 
 // row is the line of a point in the table. What the point does not have is empty.
 func (c *Copies) row(p point) []byte {
 	cells := make([]string, len(c.files.Columns))
 	for i, key := range c.files.Columns {
-		cells[i] = string(p.of[key])
+		cells[i] = string(p.fields.Get(key))
 	}
 	return []byte(strings.Join(cells, ",") + "\n")
 }
 
-// read returns the points up to a step, in the order of their steps.
-func read(path string, upTo int) ([]point, error) {
-	content, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("curves: %w", err)
+// UnmarshalJSON reads a line; what has no step is none.
+func (p *point) UnmarshalJSON(line []byte) (err error) {
+	if p.fields, err = strictjson.Read(line); err != nil {
+		return err
 	}
-	var points []point
-	for line := range bytes.Lines(content) {
-		p, ok := parse(line)
-		if !ok {
-			continue // torn by a crash
-		}
-		points = behind(points, p, func(p point) int { return p.step })
+	if p.step, err = strconv.Atoi(string(p.fields.Get("step"))); err != nil || p.step < 0 {
+		return fmt.Errorf("found %.60q, expected a line with a step", line)
 	}
-	for len(points) > 0 && points[len(points)-1].step > upTo {
-		points = points[:len(points)-1]
-	}
-	return points, nil
-}
-
-// parse reads a line; ok is false for what is none.
-func parse(line []byte) (p point, ok bool) {
-	if json.Unmarshal(line, &p.of) != nil {
-		return p, false
-	}
-	step, err := strconv.Atoi(string(p.of["step"]))
-	if err != nil || step < 0 {
-		return p, false
-	}
-	p.step = step
-	d := json.NewDecoder(bytes.NewReader(line))
-	for depth := 0; ; { // keys of the object itself, as the line has them
-		token, err := d.Token()
-		if err != nil {
-			return p, true
-		}
-		switch t := token.(type) {
-		case json.Delim:
-			if t == '{' || t == '[' {
-				depth++
-			} else {
-				depth--
-			}
-		case string:
-			if depth == 1 {
-				p.keys = append(p.keys, t)
-				var skipped json.RawMessage
-				if d.Decode(&skipped) != nil {
-					return p, true
-				}
-			}
-		}
-	}
+	return nil
 }

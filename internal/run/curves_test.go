@@ -60,6 +60,7 @@ func TestCopiesHoldEachStepOnce(t *testing.T) {
 		{"went on from an earlier step", `{"step":5,"x":1}` + "\n" + `{"step":10,"x":2}` + "\n" + `{"step":8,"x":3}` + "\n" + `{"step":10,"x":4}` + "\n", 10,
 			"step,x,gone\n5,1,\n8,3,\n10,4,\n", events(scalar(5, 1), scalar(8, 3), scalar(10, 4))},
 		{"ended twice", strings.Repeat(`{"step":5,"x":1}`+"\n", 2), 5, "step,x,gone\n5,1,\n", events(scalar(5, 1))},
+		{"torn line that was ended", `{"step":5,"x":1}` + "\n" + `{"step":1` + "\n" + `{"step":6,"x":2}` + "\n", 9, "step,x,gone\n5,1,\n6,2,\n", events(scalar(5, 1), scalar(6, 2))},
 		{"torn line", `{"step":5,"x":1}` + "\n" + `{"step":1`, 9, "step,x,gone\n5,1,\n", events(scalar(5, 1))},
 	} {
 		f := at(t, tt.lines)

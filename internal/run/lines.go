@@ -1,16 +1,129 @@
 package run
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
+	"path/filepath"
+	"slices"
+
+	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tensorboard"
 )
+
+// Metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
+// released and public test examples. Times are not: a step takes as long as its batch is large.
+// Lines of steps that ran again after a crash appear again.
+type Metrics struct {
+	Step int `json:"step"`
+	account.Answer
+	TestAccuracy float64 `json:"test_accuracy"`
+	TestLoss     float64 `json:"test_loss"`
+	LearningRate float64 `json:"learning_rate"`
+	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
+}
+
+// Finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the largest
+// float64.
+func Finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return math.MaxFloat64
+	}
+	return v
+}
+
+// Diagnostics is one step's line of diagnostics.private.jsonl. It is NOT private.
+type Diagnostics struct {
+	Step              int                 `json:"step"`
+	Seconds           float64             `json:"seconds"` // that the step took
+	ExamplesPerSecond float64             `json:"examples_per_second"`
+	BatchSize         int                 `json:"batch_size"`
+	TrainingLoss      float64             `json:"training_loss"`            // mean over the batch
+	MeanNorm          float64             `json:"mean_norm"`                // of per-example gradients, before clipping
+	NormQuantiles     []float64           `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
+	ClippedFraction   float64             `json:"clipped_fraction"`         // of the batch
+	NotFinite         int                 `json:"not_finite"`               // examples that added zero
+	Norms             tensorboard.Buckets `json:"norms"`                    // those that MeanNorm is the mean of
+}
+
+// NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
+var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
+
+// Quantiles are the [NormQuantiles] of values that may be put in order: for each the least value that
+// so large a share does not pass.
+func Quantiles(values []float64) []float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	found := make([]float64, len(NormQuantiles))
+	for i, q := range NormQuantiles {
+		found[i] = min(math.MaxFloat64, values[max(0, int(math.Ceil(q*float64(len(values))))-1)])
+	}
+	return found
+}
+
+// ReadMetrics reads what a run has measured so far, one line a step. It has none before its first
+// evaluation.
+func ReadMetrics(dir string) ([]Metrics, error) {
+	return readSteps(filepath.Join(dir, folder.Metrics), func(m Metrics) int { return m.Step })
+}
+
+// ReadDiagnostics reads the private diagnostics of a run, one line a step; none where they were off.
+// What it returns is NOT private.
+func ReadDiagnostics(dir string) ([]Diagnostics, error) {
+	return readSteps(filepath.Join(dir, folder.Diagnostics), func(d Diagnostics) int { return d.Step })
+}
+
+// readSteps reads a file of JSON lines that are about steps. Of a step that ran again after a crash the last line
+// counts. A last line without an end is being written, or was when the process was killed.
+func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	var lines []Line
+	whole := content[:bytes.LastIndexByte(content, '\n')+1]
+	n := 0
+	for text := range bytes.Lines(whole) {
+		n++
+		var line Line
+		err := json.Unmarshal(text, &line)
+		if err != nil && torn(text) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("train: %s:%d: found no JSON object of a step (%w), expected what a run wrote: %w", path, n, err, checkpoints.ErrCorrupt)
+		}
+		// After a line of an earlier step the run went on from there: what stood of that step and of later
+		// ones was lost.
+		for len(lines) > 0 && step(lines[len(lines)-1]) >= step(line) {
+			lines = lines[:len(lines)-1]
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// torn says whether a line is the beginning of an object: a crash tore it, and [EndLine] has ended it.
+func torn(line []byte) bool {
+	var object struct{}
+	return line[0] == '{' && errors.Is(json.NewDecoder(bytes.NewReader(bytes.TrimSpace(line))).Decode(&object), io.ErrUnexpectedEOF)
+}
 
 // AppendLine adds one line to a file.
 func AppendLine(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, permissions)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, folder.FilePerm)
 	if err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}

@@ -43,7 +43,7 @@ func TestReadMetricsAndDiagnostics(t *testing.T) {
 func TestReadMetricsAfterACrash(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, folder.Metrics)
-	tiny.Write(t, path, `{"step":5,"epsilon":1}`+"\n"+`{"step":10,"epsilon":2}`+"\n"+`{"step":5,"epsilon":3}`+"\n"+`{"step":10,"eps`)
+	tiny.Write(t, path, `{"step":5,"epsilon":1}`+"\n"+`{"step":10,"epsilon":2}`+"\n"+`{"step":11,"eps`+"\n"+`{"step":5,"epsilon":3}`+"\n"+`{"step":10,"eps`)
 	m, err := run.ReadMetrics(dir)
 	if err != nil || len(m) != 1 || m[0].Step != 5 || m[0].Epsilon != 3 {
 		t.Errorf("found %+v, error %v, expected step 5 with ε = 3", m, err)

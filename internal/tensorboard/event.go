@@ -1,7 +1,18 @@
+// Package tensorboard writes the event files that TensorBoard shows: numbers, histograms and
+// hyper-parameters by step, as records ([Record]) of messages ([Event]).
+//
+// An event has a field for the time of day. It stays 0: how long a step took tells how many examples
+// were drawn for it, which is not public.
+//
+// Formats: TensorFlow's tensorflow/core/lib/io/record_writer.h (records) and
+// tensorflow/core/util/event.proto, core/framework/summary.proto, TensorBoard's
+// tensorboard/plugins/hparams/{api,plugin_data}.proto (messages), all of them in the wire format of
+// Protocol Buffers.
 package tensorboard
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
@@ -172,4 +183,67 @@ func protobufValue(v any) message {
 		}
 	}
 	return m
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// masked is the checksum of a record. It is not the CRC itself, because records may hold others that
+// hold CRCs (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
+func masked(b []byte) uint32 {
+	crc := crc32.Checksum(b, castagnoli)
+	return (crc>>15 | crc<<17) + 0xa282ead8
+}
+
+// Record appends data to dst, framed by its length and checksums: all integers are little-endian.
+//
+//	uint64 length | uint32 checksum of these 8 bytes | data | uint32 checksum of data
+func Record(dst, data []byte) []byte {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	dst = append(dst, length...)
+	dst = binary.LittleEndian.AppendUint32(dst, masked(length))
+	dst = append(dst, data...)
+	return binary.LittleEndian.AppendUint32(dst, masked(data))
+}
+
+// message is one in the wire format of Protocol Buffers, field after field. A field begins with its
+// number and a type: 0 for integers of variable length, 1 for 64 bits, 2 for bytes with their length,
+// 5 for 32 bits. Numbers that are 0 are left out, which says the same.
+type message []byte
+
+func (m *message) tag(field, kind int) { *m = binary.AppendUvarint(*m, uint64(field)<<3|uint64(kind)) }
+
+func (m *message) integer(field int, v uint64) {
+	if v != 0 {
+		m.tag(field, 0)
+		*m = binary.AppendUvarint(*m, v)
+	}
+}
+
+func (m *message) double(field int, v float64) {
+	if v != 0 {
+		m.tag(field, 1)
+		*m = binary.LittleEndian.AppendUint64(*m, math.Float64bits(v))
+	}
+}
+
+func (m *message) bytes(field int, b []byte) {
+	m.tag(field, 2)
+	*m = binary.AppendUvarint(*m, uint64(len(b)))
+	*m = append(*m, b...)
+}
+
+func (m *message) text(field int, s string) { m.bytes(field, []byte(s)) }
+
+// float is written also if it is 0: it is one of several values that a message may have.
+func (m *message) float(field int, v float32) {
+	m.tag(field, 5)
+	*m = binary.LittleEndian.AppendUint32(*m, math.Float32bits(v))
+}
+
+func (m *message) doubles(field int, list []float64) {
+	var packed []byte
+	for _, v := range list {
+		packed = binary.LittleEndian.AppendUint64(packed, math.Float64bits(v))
+	}
+	m.bytes(field, packed)
 }
