@@ -12,6 +12,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -123,14 +124,12 @@ func (s *sources) declare(d ast.Decl) {
 				}
 			case *ast.TypeSpec:
 				s.declared[spec.Name.Name] = true
-				var fields *ast.FieldList
+				fields := new(ast.FieldList)
 				switch t := spec.Type.(type) {
 				case *ast.StructType:
 					fields = t.Fields
 				case *ast.InterfaceType:
 					fields = t.Methods
-				default:
-					continue
 				}
 				for _, f := range fields.List {
 					for _, n := range f.Names {
@@ -145,18 +144,10 @@ func (s *sources) declare(d ast.Decl) {
 	}
 }
 
+// receiver is the name of a method's type, without its pointer and its parameters.
 func receiver(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.IndexListExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return ""
+	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(e), "*"), "[")
+	return name
 }
 
 func (s *sources) has(name string) bool {

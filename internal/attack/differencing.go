@@ -35,11 +35,9 @@ type Guess struct {
 	Bound   float64 `json:"bound"`
 }
 
-// differencingEpsilons are the ε of the rows after the one without noise.
-var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8}
+var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8} // of the rows after the one without noise
 
-// peopleCounted is the number of people of a drawn database.
-const peopleCounted = 100
+const peopleCounted = 100 // in a drawn database
 
 // Difference carries the attack out.
 func Difference(n Noise, trials int) (*Differencing, error) {
@@ -134,23 +132,16 @@ func drawBits(people int, src *random.Source) []bool {
 
 // Chart is the rate of right guesses over ε.
 func (d *Differencing) Chart() chart.Chart {
-	difference, informed := chart.Line{Name: "difference", Style: chart.Marked}, chart.Line{Name: "knows the others", Style: chart.Dots}
-	best, bound := chart.Line{Name: "best attack"}, chart.Line{Name: "bound by ε", Style: chart.Dashed}
-	for _, g := range d.Rows {
-		if g.Epsilon == 0 {
-			continue
+	lines := []chart.Line{
+		{Name: "best attack"}, {Name: "difference", Style: chart.Marked}, {Name: "knows the others", Style: chart.Dots}, {Name: "bound by ε", Style: chart.Dashed},
+	}
+	for _, g := range d.Rows[1:] {
+		for i, rate := range []float64{g.Allowed, g.Difference.Accuracy, g.Informed.Accuracy, g.Bound} {
+			lines[i].Points = append(lines[i].Points, chart.Point{X: g.Epsilon, Y: 100 * rate})
 		}
-		add := func(l *chart.Line, rate float64) {
-			l.Points = append(l.Points, chart.Point{X: g.Epsilon, Y: 100 * rate})
-		}
-		add(&difference, g.Difference.Accuracy)
-		add(&informed, g.Informed.Accuracy)
-		add(&best, g.Allowed)
-		add(&bound, g.Bound)
 	}
 	return chart.Chart{
-		Title: "Differencing: how often one person's bit is found", X: "ε of one answer", Y: "right guesses, %", Tight: true,
+		Title: "Differencing: how often one person's bit is found", X: "ε of one answer", Y: "right guesses, %", Tight: true, Lines: lines,
 		Subtitle: fmt.Sprintf("%s noise, %d trials each; without noise %.0f %%, by guessing 50 %%", d.Noise, d.Trials, 100*d.Rows[0].Difference.Accuracy),
-		Lines:    []chart.Line{best, difference, informed, bound},
 	}
 }

@@ -133,10 +133,20 @@ func (m *Membership) allow(r books.Releases) error {
 	return err
 }
 
-// falsePositives are the rates at which the power of an attack is told: an attack that is right now
-// and then harms nobody, one that is sure of few people does (Carlini et al. 2022,
-// arXiv:2112.03570).
-var falsePositives = []float64{0.001, 0.01, 0.1}
+var (
+	// falsePositives are the rates at which the power of an attack is told: an attack that is right now
+	// and then harms nobody, one that is sure of few people does (Carlini et al. 2022,
+	// arXiv:2112.03570).
+	falsePositives = []float64{0.001, 0.01, 0.1}
+	// guessed are the shares of the pairs that the audit guesses about, the surest first. The best
+	// answer counts, and the level is divided by their number.
+	guessed = []float64{0.01, 0.1, 1}
+)
+
+const (
+	rocPoints   = 100 // of the curve
+	mostEpsilon = 50  // ends a search for ε
+)
 
 // Margin measures how sure a model is of an example's class: the logarithm of p/(1-p), where p is
 // the probability of that class. It orders examples as their losses do (Yeom, Giacomelli,
@@ -176,9 +186,6 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	}
 	return m, nil
 }
-
-// rocPoints is the number of points of the curve.
-const rocPoints = 100
 
 // area fills in the AUC with its interval.
 func (m *Membership) area(training, others []float64) {
@@ -240,10 +247,6 @@ func above(values []float64, threshold float64) score.Share {
 	}
 	return score.NewShare(n, len(values))
 }
-
-// guessed are the shares of the pairs that the audit guesses about, the surest first. The best
-// answer counts, and the level is divided by their number.
-var guessed = []float64{0.01, 0.1, 1}
 
 // audit fills in what the attack shows of ε, in one run (Steinke, Nasr, Jagielski 2023). Its
 // canaries are pairs of a training example and another one: if both come from one source, which of
@@ -316,9 +319,6 @@ func (a audit) likeliness(epsilon, delta float64) float64 {
 	}
 	return min(1, tail+2*float64(a.canaries)*delta*slack)
 }
-
-// mostEpsilon ends a search for ε.
-const mostEpsilon = 50
 
 // leastEpsilon is the largest ε at which what was guessed right has a chance of at most level, so
 // that ε is larger with confidence 1 - level; 0 where there is none.

@@ -35,11 +35,8 @@ type Found struct {
 	Expected  float64     `json:"expected"`
 }
 
-// ratios are the amounts of noise, as deviations over √people.
+// ratios are the amounts of noise, as deviations over √people. What is beyond mostDrawn leaves nothing to see.
 var ratios = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 4, 8, 16}
-
-// reconstructions counts the repetitions of the attack.
-const reconstructions = 5
 
 // Reconstruct carries the attack out on that many people, by that many questions.
 func Reconstruct(n Noise, people, queries int) (*Reconstruction, error) {
@@ -64,8 +61,11 @@ func Reconstruct(n Noise, people, queries int) (*Reconstruction, error) {
 	return r, nil
 }
 
-// What the matrix of the questions may hold: 64 MiB, which least squares take seconds for.
 const (
+	reconstructions = 5 // repetitions of the attack
+	mostDrawn       = 4 // the largest ratio of the picture
+
+	// What the matrix of the questions may hold: 64 MiB, which least squares take seconds for.
 	mostPeople  = 1000
 	mostQueries = 8000
 )
@@ -146,7 +146,7 @@ func (r *Reconstruction) Chart() chart.Chart {
 	found, best := chart.Line{Name: "found", Style: chart.Marked}, chart.Line{Name: "most allowed", Style: chart.Dashed}
 	for _, row := range r.Rows {
 		if row.Ratio > mostDrawn {
-			continue // there is nothing left to see
+			continue
 		}
 		found.Points = append(found.Points, chart.Point{X: row.Ratio, Y: 100 * row.Recovered.Accuracy})
 		best.Points = append(best.Points, chart.Point{X: row.Ratio, Y: 100 * row.Allowed})
@@ -157,6 +157,3 @@ func (r *Reconstruction) Chart() chart.Chart {
 		Lines:    []chart.Line{found, best},
 	}
 }
-
-// mostDrawn is the noise at which the picture ends.
-const mostDrawn = 4

@@ -76,22 +76,20 @@ func old(n, number int) []int {
 	return ages
 }
 
-func countOf(ages []int) float64 {
-	n := 0
+func countOf(ages []int) (n float64) {
 	for _, age := range ages {
 		if age > retirement {
 			n++
 		}
 	}
-	return float64(n)
+	return n
 }
 
-func sumOf(ages []int) float64 {
-	sum := 0
+func sumOf(ages []int) (sum float64) {
 	for _, age := range ages {
-		sum += age
+		sum += float64(age)
 	}
-	return float64(sum)
+	return sum
 }
 
 // Sensitivities measures on that many people, and draws the answers to the count with noise of

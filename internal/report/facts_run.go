@@ -120,11 +120,10 @@ func (r *Run) holdMetrics() error {
 	return nil
 }
 
-// timesTaken is for how long steps are measured.
-const timesTaken = 2 * time.Second
-
-// curvePoints is how many points a curve of ε has.
-const curvePoints = 25
+const (
+	timesTaken  = 2 * time.Second // for measuring steps
+	curvePoints = 25              // of a curve of ε
+)
 
 // readLedger asks what the run has cost. The whole ledger answers: beside releases it holds when a
 // person chose to go on, which costs, too.

@@ -94,9 +94,6 @@ func overSteps(f Figure, curves []curve, x, y axis) []Figure {
 	return []Figure{f}
 }
 
-// namedLines is how many lines have room for their names.
-const namedLines = 11
-
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func hundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
@@ -149,10 +146,12 @@ func byAccountants(r *Run) Figure {
 	return f
 }
 
-// The most classes that a figure about each of them has room for.
+// What a figure has room for.
 const (
-	mostRows  = 40
-	mostCells = 20
+	namedLines = 11  // lines with their names
+	mostPoints = 100 // of one line, also in the table
+	mostRows   = 40  // classes, where each has a row
+	mostCells  = 20  // classes, where each pair has a cell
 )
 
 // FiguresOfExamination draws what the model of a run says of the test examples, where it was asked.
@@ -287,9 +286,6 @@ func epsilon(value float64) string { return accountant.RoundUp(value, 3) }
 
 // short is a number with at most four digits that count.
 func short(value float64) string { return strconv.FormatFloat(value, 'g', 4, 64) }
-
-// mostPoints is how many points of one line a figure and its table have.
-const mostPoints = 100
 
 // thinned are at most mostPoints of all, evenly, the last one among them.
 func thinned[Point any](all []Point) []Point {

@@ -1,5 +1,5 @@
 // Package report reads the folders of runs and sweeps for people: as a list with a line for each run
-// ([Lines]), as figures ([Plot]), and as one HTML file ([Read]) that needs nothing but itself, runs no
+// ([Lines]), as figures ([Report.WritePlots]), and as one HTML file ([Read]) that needs nothing but itself, runs no
 // script, and asks nobody for anything.
 //
 // It reads what is public, or computed from what was released and from test examples, so a report can be shown

@@ -21,10 +21,9 @@ import (
 const (
 	samplesOfGroup  = 12
 	samplesOfReport = 96
-)
 
-// longestSide of a shown picture, in pixels; larger ones are made smaller.
-const longestSide = 48
+	longestSide = 48 // of a shown picture, in pixels; larger ones are made smaller
+)
 
 // Sample is one test picture with what the model says of it.
 type Sample struct {

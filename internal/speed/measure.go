@@ -66,23 +66,21 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	}
 	b.indices = make([]int, c.Training.BatchSize)
 	b.pool = kernel.NewPool(setup.Threads(c))
-	if b.step, err = newBenchStep(c, mode, b, batcher); err != nil {
+	switch mode {
+	case "private":
+		b.step, err = newPrivateStep(c, c.Performance.Engine, b, batcher)
+	case "materialise", "ghost":
+		b.step, err = newPrivateStep(c, mode, b, batcher)
+	case "plain":
+		b.step, err = newPlainStep(b, batcher)
+	default:
+		err = fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
+	}
+	if err != nil {
 		b.pool.Close()
 		return nil, err
 	}
 	return b, nil
-}
-
-func newBenchStep(c *configs.Config, mode string, b *bench, batcher *data.Batcher) (benchStep, error) {
-	switch mode {
-	case "private":
-		return newPrivateStep(c, c.Performance.Engine, b, batcher)
-	case "materialise", "ghost":
-		return newPrivateStep(c, mode, b, batcher)
-	case "plain":
-		return newPlainStep(b, batcher)
-	}
-	return nil, fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
 }
 
 // randomExamples draws n pictures, rows or features without meaning. Speed does not depend on what

@@ -43,15 +43,29 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 	if m.Merge, err = merging(c, values); err != nil {
 		return m, err
 	}
-	m.Add = adding(values)
-	m.Sample = sampling(plan)
+	sum, part := make([]int64, values), make([]int64, values)
+	m.Add, _ = usual(func() error {
+		for i, v := range part {
+			sum[i] += v
+		}
+		return nil
+	})
+	var sample []int
+	src := random.New()
+	m.Sample, _ = usual(func() error {
+		sample = plan.Sampler.Sample(sample, plan.Records, src)
+		return nil
+	})
 	m.Event, m.Checkpoint, err = durable(c, plan, values)
 	return m, err
 }
 
-// turns is how often every size is measured. What slows one of them down, such as other work on the machine,
-// hardly does so every time, and would make others look efficient.
-const turns = 3
+const (
+	// turns is how often every size is measured. What slows one of them down, such as other work on the machine,
+	// hardly does so every time, and would make others look efficient.
+	turns       = 3
+	repetitions = 9 // of what takes microseconds to milliseconds
+)
 
 // keep takes the shortest of the times that were measured of graph number i, and of what comes after all graphs.
 func (m *Machine) keep(i int, g Graph, after float64) {
@@ -80,9 +94,6 @@ func alone(c *configs.Config, size int) *configs.Config {
 	copied.Training.BatchSize, copied.Training.PhysicalBatchSize = size, size
 	return &copied
 }
-
-// repetitions of what takes microseconds to milliseconds.
-const repetitions = 9
 
 // usual is the median time of a piece of work, in milliseconds.
 func usual(work func() error) (float64, error) {
@@ -119,29 +130,6 @@ func merging(c *configs.Config, values int) (float64, error) {
 		sum.Reset()
 		return sum.Merge(func([]int64) error { return nil })
 	})
-}
-
-// adding is the time of adding so many integers to others.
-func adding(values int) float64 {
-	sum, part := make([]int64, values), make([]int64, values)
-	t, _ := usual(func() error {
-		for i, v := range part {
-			sum[i] += v
-		}
-		return nil
-	})
-	return t
-}
-
-// sampling is the time of drawing a sample.
-func sampling(plan *train.RunPlan) float64 {
-	var sample []int
-	src := random.New()
-	t, _ := usual(func() error {
-		sample = plan.Sampler.Sample(sample, plan.Records, src)
-		return nil
-	})
-	return t
 }
 
 // durable is the time until an event is on the disk of temporary files, and until a checkpoint is.

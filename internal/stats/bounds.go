@@ -7,11 +7,11 @@ import (
 	"dpsgd/release/answer"
 )
 
-// boundsKind is the statistic that private bounds are, in results.
-const boundsKind = "bounds"
-
-// boundsMechanism is its mechanism, as results have it.
-const boundsMechanism = "above_threshold"
+// What private bounds are called in results.
+const (
+	boundsKind      = "bounds"
+	boundsMechanism = "above_threshold"
+)
 
 // ladder are the numbers that bounds are found among: 0, and the powers of two from 2^-20 to 2^40
 // with both signs. It is public.

@@ -126,10 +126,13 @@ func (p *plan) share(n int) error {
 	return nil
 }
 
-// lastingShare is the part of its share of δ that a statistic takes if this δ adds up with all
-// others, also of other runs on the data: mixed reports, and a test. Gaussian noise has an ε for
-// every δ instead. The part is small, which costs about a fifth more noise.
-const lastingShare = 1e-3
+const (
+	// lastingShare is the part of its share of δ that a statistic takes if this δ adds up with all
+	// others, also of other runs on the data: mixed reports, and a test. Gaussian noise has an ε for
+	// every δ instead. The part is small, which costs about a fifth more noise.
+	lastingShare = 1e-3
+	mostFactor   = 64 // of the noise that is tried, relative to basic composition
+)
 
 // approximate reports whether the statistic needs a δ.
 func (a *asked) approximate() bool {
@@ -181,9 +184,6 @@ func (p *plan) calibrate(nothing records) (float64, error) {
 	return high, nil
 }
 
-// mostFactor bounds the noise that is tried, relative to basic composition.
-const mostFactor = 64
-
 // dry asks every statistic of no records: what is in the ledger is the events of the real
 // questions.
 func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) {
@@ -217,13 +217,11 @@ type paperJournal struct {
 
 var _ release.Journal = (*paperJournal)(nil)
 
-// Begin implements [release.Journal].
 func (j *paperJournal) Begin(_ int, e accountant.Event) (durable func() error) {
 	j.events = append(j.events, e)
 	return func() error { return j.ledger.Add(e, 1) }
 }
 
-// Ledger implements [release.Journal].
 func (j *paperJournal) Ledger() *accountant.Ledger { return &j.ledger }
 
 // allows is the budget of the run.
