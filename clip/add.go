@@ -83,11 +83,10 @@ func newRowsAdder(s *Sum, p Rows, from int) *rowsAdder {
 
 func (a *rowsAdder) open(p Part, _ int) bool {
 	rows, ok := p.(Rows)
-	same := ok && rows.Width == a.rows.Width
-	if same {
+	if ok = ok && rows.Width == a.rows.Width; ok {
 		a.rows = rows
 	}
-	return same
+	return ok
 }
 
 func (a *rowsAdder) forget() {

@@ -20,9 +20,9 @@ type Schedule interface {
 // kind here. Those that end elsewhere than they begin have one argument for it.
 func Schedules() setting.Kinds[Schedule] {
 	return setting.Kinds[Schedule]{
-		{Name: ConstantNorm{}.Name(), New: func() Schedule { return &ConstantNorm{} }},
-		{Name: LinearNorm{}.Name(), New: func() Schedule { return &LinearNorm{FinalFactor: 0.5} }},
-		{Name: CosineNorm{}.Name(), New: func() Schedule { return &CosineNorm{FinalFactor: 0.5} }},
+		setting.KindOf(func() Schedule { return &ConstantNorm{} }),
+		setting.KindOf(func() Schedule { return &LinearNorm{FinalFactor: 0.5} }),
+		setting.KindOf(func() Schedule { return &CosineNorm{FinalFactor: 0.5} }),
 	}
 }
 

@@ -23,10 +23,8 @@ func Policies() setting.Kinds[Scheme] {
 	return setting.Kinds[Scheme]{flat, automatic, normalised, perLayer, adaptive}
 }
 
-// schemeKind makes a row of [Policies]. The scheme itself says its name.
-func schemeKind(fresh func() Scheme) setting.Kind[Scheme] {
-	return setting.Kind[Scheme]{Name: fresh().Name(), New: fresh}
-}
+// schemeKind makes a row of [Policies].
+func schemeKind(fresh func() Scheme) setting.Kind[Scheme] { return setting.KindOf(fresh) }
 
 // ErrPolicy is wrapped by errors about a [Scheme].
 var ErrPolicy = errors.New("invalid clipping policy")

@@ -3,6 +3,7 @@ package clip
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"dpsgd/internal/kernel"
 )
@@ -46,7 +47,7 @@ type Sum struct {
 // be made, and a dim that is not positive.
 func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 	bound := policy.Bound()
-	if !(bound >= MinClipNorm && bound <= MaxClipNorm) {
+	if !validClipNorm(bound) {
 		return nil, fmt.Errorf("clip: bound of a sum is %g, expected a number from %g to %g: %w", bound, MinClipNorm, MaxClipNorm, ErrClipNorm)
 	}
 	if dim <= 0 {
@@ -212,17 +213,10 @@ func (s *Sum) Release(consume func(Integers, Lattice)) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.err = errReleased
+	s.err = fmt.Errorf("clip: %w", ErrReleased)
 	consume(s.integers, s.lattice)
 	return nil
 }
 
-var errReleased = fmt.Errorf("clip: %w", ErrReleased)
-
 // grown returns buffer with length n, in new memory only when it is too small.
-func grown[T any](buffer []T, n int) []T {
-	if cap(buffer) < n {
-		return make([]T, n)
-	}
-	return buffer[:n]
-}
+func grown[T any](buffer []T, n int) []T { return slices.Grow(buffer[:0], n)[:n] }

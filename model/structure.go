@@ -7,7 +7,6 @@ import (
 	"dpsgd/internal/setting"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Sequential runs layers one after the other, named "0", "1", … as in PyTorch's nn.Sequential.
@@ -78,7 +77,7 @@ func (Flatten) Kind() string { return "flatten" }
 
 func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if p.rows {
-		return p.reshape(x, x.Shape())
+		return x
 	}
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {
@@ -86,7 +85,7 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	}
 	positions := height * width
 	if channels == 1 || positions == 1 {
-		return p.reshape(x, []int{batch, positions * channels})
+		return p.Reshape(x, batch, positions*channels)
 	}
 	return p.perExample("flatten", []int{batch, positions * channels}, func(y, x, _ []float32) {
 		kernel.Transpose(y, x, len(y)/(positions*channels), positions, channels)
@@ -94,17 +93,5 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx, dy, _ []float32) {
 			kernel.Transpose(dx, dy, len(dx)/(positions*channels), channels, positions)
 		}, nil, dy)}
-	}, x)
-}
-
-// reshape passes values on under another shape.
-func (p *Pass) reshape(x *gorgonia.Node, shape tensor.Shape) *gorgonia.Node {
-	pass := func(out, in, _ []float32) {
-		if &out[0] != &in[0] {
-			copy(out, in)
-		}
-	}
-	return p.inPlace("reshape", shape, pass, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.inPlace("reshape-gradient", x.Shape(), pass, nil, dy)}
 	}, x)
 }

@@ -26,8 +26,8 @@ type Adam struct {
 }
 
 var (
-	adam  = ruleKind(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} })
-	adamW = ruleKind(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decoupled: true} })
+	adam  = setting.KindOf(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} })
+	adamW = setting.KindOf(func() UpdateRule { return &Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decoupled: true} })
 )
 
 func (r *Adam) Name() string {

@@ -25,7 +25,7 @@ type AdamBC struct {
 	WeightDecay       float64 // not negative
 }
 
-var adamBC = ruleKind(func() UpdateRule { return &AdamBC{Beta1: 0.9, Beta2: 0.999, SecondMomentFloor: 5e-8} })
+var adamBC = setting.KindOf(func() UpdateRule { return &AdamBC{Beta1: 0.9, Beta2: 0.999, SecondMomentFloor: 5e-8} })
 
 func (*AdamBC) Name() string { return "adambc" }
 

@@ -25,15 +25,10 @@ func Averages() setting.Kinds[Average] {
 	return setting.Kinds[Average]{noAverage, ema, tail}
 }
 
-// averageKind makes a row of [Averages]. The average itself says its name.
-func averageKind(fresh func() Average) setting.Kind[Average] {
-	return setting.Kind[Average]{Name: fresh().Name(), New: fresh}
-}
-
 // NoAverage is the last parameters.
 type NoAverage struct{}
 
-var noAverage = averageKind(func() Average { return &NoAverage{} })
+var noAverage = setting.KindOf(func() Average { return &NoAverage{} })
 
 func (*NoAverage) Name() string { return "none" }
 
@@ -47,7 +42,7 @@ type EMA struct {
 	Decay float64 // in [0, 1)
 }
 
-var ema = averageKind(func() Average { return &EMA{Decay: 0.9999} })
+var ema = setting.KindOf(func() Average { return &EMA{Decay: 0.9999} })
 
 func (*EMA) Name() string { return "ema" }
 
@@ -65,7 +60,7 @@ type Tail struct {
 	Fraction float64 // of all steps, rounded up, in (0, 1]
 }
 
-var tail = averageKind(func() Average { return &Tail{Fraction: 0.5} })
+var tail = setting.KindOf(func() Average { return &Tail{Fraction: 0.5} })
 
 func (*Tail) Name() string { return "tail" }
 

@@ -9,7 +9,7 @@ import (
 // Constant stays at the peak.
 type Constant struct{}
 
-var constant = curveKind(func() Curve { return &Constant{} })
+var constant = setting.KindOf(func() Curve { return &Constant{} })
 
 func (*Constant) Name() string { return "constant" }
 
@@ -21,7 +21,7 @@ type Cosine struct {
 	FinalFactor float64 // in [0, 1]
 }
 
-var cosine = curveKind(func() Curve { return &Cosine{} })
+var cosine = setting.KindOf(func() Curve { return &Cosine{} })
 
 func (*Cosine) Name() string { return "cosine" }
 
@@ -40,7 +40,7 @@ type Step struct {
 	StepFactor float64 // in (0, 1]
 }
 
-var step = curveKind(func() Curve { return &Step{StepEvery: 1000, StepFactor: 0.1} })
+var step = setting.KindOf(func() Curve { return &Step{StepEvery: 1000, StepFactor: 0.1} })
 
 func (*Step) Name() string { return "step" }
 
@@ -60,7 +60,7 @@ type Linear struct {
 	FinalFactor float64 // in [0, 1]
 }
 
-var linear = curveKind(func() Curve { return &Linear{} })
+var linear = setting.KindOf(func() Curve { return &Linear{} })
 
 func (*Linear) Name() string { return "linear" }
 

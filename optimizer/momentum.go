@@ -20,8 +20,8 @@ type Momentum struct {
 }
 
 var (
-	momentum = ruleKind(func() UpdateRule { return &Momentum{Momentum: 0.9} })
-	nesterov = ruleKind(func() UpdateRule { return &Momentum{Momentum: 0.9, Nesterov: true} })
+	momentum = setting.KindOf(func() UpdateRule { return &Momentum{Momentum: 0.9} })
+	nesterov = setting.KindOf(func() UpdateRule { return &Momentum{Momentum: 0.9, Nesterov: true} })
 )
 
 func (r *Momentum) Name() string {

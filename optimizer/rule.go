@@ -36,11 +36,6 @@ func UpdateRules() setting.Kinds[UpdateRule] {
 	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW, adamBC}
 }
 
-// ruleKind makes a row of [UpdateRules]. The rule itself says its name.
-func ruleKind(fresh func() UpdateRule) setting.Kind[UpdateRule] {
-	return setting.Kind[UpdateRule]{Name: fresh().Name(), New: fresh}
-}
-
 // checkRule returns an error that wraps [ErrRule] when the rule holds a value that it does not
 // allow.
 func checkRule(r UpdateRule) error {

@@ -24,11 +24,6 @@ func Curves() setting.Kinds[Curve] {
 	return setting.Kinds[Curve]{constant, cosine, step, linear}
 }
 
-// curveKind makes a row of [Curves]. The curve itself says its name.
-func curveKind(fresh func() Curve) setting.Kind[Curve] {
-	return setting.Kind[Curve]{Name: fresh().Name(), New: fresh}
-}
-
 // Schedule is a learning rate that depends on the step alone. It climbs in a straight line over the
 // first WarmupSteps steps and reaches Peak with the last of them; Peak times the curve follows.
 type Schedule struct {

@@ -14,7 +14,7 @@ type SGD struct {
 	WeightDecay float64 // not negative
 }
 
-var sgd = ruleKind(func() UpdateRule { return &SGD{} })
+var sgd = setting.KindOf(func() UpdateRule { return &SGD{} })
 
 func (*SGD) Name() string { return "sgd" }
 

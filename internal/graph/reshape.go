@@ -6,7 +6,7 @@ import (
 )
 
 // Reshape is x under another shape with as many values: another name for the same memory, which
-// takes none of its own and no time. No gradient flows through it.
+// takes none of its own and no time.
 func (b *Builder) Reshape(x *gorgonia.Node, shape ...int) *gorgonia.Node {
 	if b.err != nil {
 		return nil
@@ -15,7 +15,9 @@ func (b *Builder) Reshape(x *gorgonia.Node, shape ...int) *gorgonia.Node {
 		b.Fail("reshape: its input is %v, expected a node with as many values as the shape %v", x, shape)
 		return nil
 	}
-	n := b.Apply(Operation{Name: "reshape", Type: x.Dtype(), Shape: shape}, x)
+	n := b.Apply(Operation{Name: "reshape", Type: x.Dtype(), Shape: shape, Gradient: func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
+		return []*gorgonia.Node{b.Reshape(dy, x.Shape()...)}
+	}}, x)
 	if n != nil {
 		n.Op().(*node).reshapes = x
 	}

@@ -76,7 +76,37 @@ func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
 	const rows, classes = 256, 10
 	logits, grad, losses, labels := randoms(1, rows*classes), make([]float32, rows*classes), make([]float32, rows), make([]int32, rows)
 	benchmarkElements(b, "gradient", rows, func() { SoftmaxCrossEntropy(losses, grad, logits, labels, classes) })
-	benchmarkElements(b, "loss alone", rows, func() { SoftmaxCrossEntropy(losses, nil, logits, labels, classes) })
+}
+
+// BenchmarkFromHalves reads as many halves as rows of features have.
+func BenchmarkFromHalves(b *testing.B) {
+	src, dst := make([]uint16, 6912), make([]float32, 6912)
+	ToHalves(src, randoms(1, len(src)))
+	benchmarkElements(b, "FromHalves", len(src), func() { FromHalves(dst, src) })
+}
+
+// BenchmarkAddExcess takes the responses of 9 positions to 384 filters; an element is one of a
+// matrix.
+func BenchmarkAddExcess(b *testing.B) {
+	const rows, columns = 9, 384
+	x, y, scale := randoms(1, rows*columns), randoms(2, rows*columns), randoms(3, rows)
+	low, high := randoms(4, columns), randoms(5, columns)
+	sums := Excess{make([]float32, columns), make([]float32, columns)}
+	differences := Excess{make([]float32, columns), make([]float32, columns)}
+	benchmarkElements(b, "AddExcess", rows*columns, func() { AddExcess(sums, differences, x, y, scale, low, high) })
+}
+
+// BenchmarkMomentum and BenchmarkAddRoundedNormals measure the arithmetic of updates and of noise,
+// without the random words.
+func BenchmarkMomentum(b *testing.B) {
+	p, v, sum := make([]float32, 512), make([]float32, 512), make([]float64, 512)
+	benchmarkElements(b, "Momentum", len(p), func() { Momentum{PerBatch: 1, Mu: 0.9, Rate: 0.1}.Step(p, v, sum) })
+}
+
+func BenchmarkAddRoundedNormals(b *testing.B) {
+	words := noiseWords()[8000:][:512]
+	dst, sum, rest, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/8)
+	benchmarkElements(b, "AddRoundedNormals", len(words), func() { AddRoundedNormals(dst, sum, rest, words, doubts, 0x1p20, 0x1p-20) })
 }
 
 // BenchmarkElementwise runs in the first-level cache and, 1<<20 elements, beyond.

@@ -14,10 +14,7 @@ func TestGramProduct(t *testing.T) {
 				continue
 			}
 			x, dz := randoms(1, c.Height*c.Width*c.In), randoms(2, c.Positions()*c.Out)
-			var want float64
-			for _, g := range c.filterGradientReference(x, dz) {
-				want += g * g
-			}
+			want := sumOfSquares(c.filterGradientReference(x, dz))
 			v := NewConvolution(c, nil)
 			fill(v.grams.get(0, 1<<20), nan32)
 			sum, magnitude, underflow := v.GramProduct(0, x, dz)
@@ -34,6 +31,13 @@ func TestGramProduct(t *testing.T) {
 			}
 		}
 	})
+}
+
+func sumOfSquares(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v * v
+	}
+	return sum
 }
 
 // gramMagnitude is Σ|UUᵀ∘VVᵀ| in float64.
@@ -58,10 +62,7 @@ func TestGramProductWithoutCancellation(t *testing.T) {
 		x, dz := randoms(1, c.Height*c.Width*c.In), randoms(2, c.Positions()*c.Out)
 		addTo(x, 3)
 		addTo(dz, 1)
-		var want float64
-		for _, g := range c.filterGradientReference(x, dz) {
-			want += g * g
-		}
+		want := sumOfSquares(c.filterGradientReference(x, dz))
 		sum, magnitude, _ := NewConvolution(c, nil).GramProduct(0, x, dz)
 		if sum < magnitude/2 {
 			t.Fatalf("%v of %v is left", sum, magnitude)
@@ -103,10 +104,7 @@ func TestGramProductUnderflows(t *testing.T) {
 			for i := range dz {
 				dz[i] *= scales[1]
 			}
-			var want float64
-			for _, g := range c.filterGradientReference(x, dz) {
-				want += g * g
-			}
+			want := sumOfSquares(c.filterGradientReference(x, dz))
 			sum, magnitude, underflow := NewConvolution(c, nil).GramProduct(0, x, dz)
 			if missing := math.Abs(sum - want); missing > underflow+1e-6*magnitude {
 				t.Errorf("%v: %v is missing from %v, bound %v", scales, missing, want, underflow)

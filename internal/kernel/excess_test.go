@@ -67,36 +67,3 @@ func TestAddExcessNaN(t *testing.T) {
 		}
 	})
 }
-
-// TestAddExcessShortArguments wants panics, not reads or writes beyond a slice.
-func TestAddExcessShortArguments(t *testing.T) {
-	const rows, columns = 2, 8
-	for short := range 8 {
-		var s [8][]float32
-		for i, n := range []int{columns, columns, columns, columns, rows * columns, rows * columns, columns, columns} {
-			if i == short && i != 6 { // the number of columns is the length of low
-				n--
-			}
-			s[i] = make([]float32, n)[:n:n]
-		}
-		func() {
-			defer func() {
-				if panicked := recover() != nil; panicked == (short == 6) {
-					t.Errorf("slice %d too short: panicked is %v", short, panicked)
-				}
-			}()
-			AddExcess(Excess{s[0], s[1]}, Excess{s[2], s[3]}, s[4], s[5], make([]float32, rows), s[6], s[7])
-		}()
-	}
-}
-
-// BenchmarkAddExcess takes the responses of 9 positions to 384 filters; an element is one of a
-// matrix.
-func BenchmarkAddExcess(b *testing.B) {
-	const rows, columns = 9, 384
-	x, y, scale := randoms(1, rows*columns), randoms(2, rows*columns), randoms(3, rows)
-	low, high := randoms(4, columns), randoms(5, columns)
-	sums := Excess{make([]float32, columns), make([]float32, columns)}
-	differences := Excess{make([]float32, columns), make([]float32, columns)}
-	benchmarkElements(b, "AddExcess", rows*columns, func() { AddExcess(sums, differences, x, y, scale, low, high) })
-}

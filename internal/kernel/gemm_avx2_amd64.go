@@ -4,112 +4,76 @@
 
 package kernel
 
-// tileAVX2Full1 computes 1 rows of C per tile.
 func tileAVX2Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Full2 computes 2 rows of C per tile.
 func tileAVX2Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Full3 computes 3 rows of C per tile.
 func tileAVX2Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Full4 computes 4 rows of C per tile.
 func tileAVX2Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Full5 computes 5 rows of C per tile.
 func tileAVX2Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Full6 computes 6 rows of C per tile.
 func tileAVX2Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Long1 computes 1 rows of C per tile.
 func tileAVX2Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Long2 computes 2 rows of C per tile.
 func tileAVX2Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Long3 computes 3 rows of C per tile.
 func tileAVX2Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Long4 computes 4 rows of C per tile.
 func tileAVX2Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Long5 computes 5 rows of C per tile.
 func tileAVX2Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Long6 computes 6 rows of C per tile.
 func tileAVX2Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Short1 computes 1 rows of C per tile.
 func tileAVX2Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Short2 computes 2 rows of C per tile.
 func tileAVX2Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Short3 computes 3 rows of C per tile.
 func tileAVX2Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Short4 computes 4 rows of C per tile.
 func tileAVX2Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Short5 computes 5 rows of C per tile.
 func tileAVX2Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX2Short6 computes 6 rows of C per tile.
 func tileAVX2Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Full1 computes 1 rows of C per tile of pairs of integers.
 func pairsAVX2Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Full2 computes 2 rows of C per tile of pairs of integers.
 func pairsAVX2Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Full3 computes 3 rows of C per tile of pairs of integers.
 func pairsAVX2Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Full4 computes 4 rows of C per tile of pairs of integers.
 func pairsAVX2Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Full5 computes 5 rows of C per tile of pairs of integers.
 func pairsAVX2Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Full6 computes 6 rows of C per tile of pairs of integers.
 func pairsAVX2Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Long1 computes 1 rows of C per tile of pairs of integers.
 func pairsAVX2Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Long2 computes 2 rows of C per tile of pairs of integers.
 func pairsAVX2Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Long3 computes 3 rows of C per tile of pairs of integers.
 func pairsAVX2Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Long4 computes 4 rows of C per tile of pairs of integers.
 func pairsAVX2Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Long5 computes 5 rows of C per tile of pairs of integers.
 func pairsAVX2Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Long6 computes 6 rows of C per tile of pairs of integers.
 func pairsAVX2Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Short1 computes 1 rows of C per tile of pairs of integers.
 func pairsAVX2Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Short2 computes 2 rows of C per tile of pairs of integers.
 func pairsAVX2Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Short3 computes 3 rows of C per tile of pairs of integers.
 func pairsAVX2Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Short4 computes 4 rows of C per tile of pairs of integers.
 func pairsAVX2Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Short5 computes 5 rows of C per tile of pairs of integers.
 func pairsAVX2Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX2Short6 computes 6 rows of C per tile of pairs of integers.
 func pairsAVX2Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
 // dotsAVX2Tile writes the products of rows of a and b, 8·blocks values long, to 2×5 values of c.

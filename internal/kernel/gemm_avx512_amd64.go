@@ -4,220 +4,148 @@
 
 package kernel
 
-// tileAVX512Full1 computes 1 rows of C per tile.
 func tileAVX512Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full2 computes 2 rows of C per tile.
 func tileAVX512Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full3 computes 3 rows of C per tile.
 func tileAVX512Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full4 computes 4 rows of C per tile.
 func tileAVX512Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full5 computes 5 rows of C per tile.
 func tileAVX512Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full6 computes 6 rows of C per tile.
 func tileAVX512Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full7 computes 7 rows of C per tile.
 func tileAVX512Full7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full8 computes 8 rows of C per tile.
 func tileAVX512Full8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full9 computes 9 rows of C per tile.
 func tileAVX512Full9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full10 computes 10 rows of C per tile.
 func tileAVX512Full10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full11 computes 11 rows of C per tile.
 func tileAVX512Full11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Full12 computes 12 rows of C per tile.
 func tileAVX512Full12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long1 computes 1 rows of C per tile.
 func tileAVX512Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long2 computes 2 rows of C per tile.
 func tileAVX512Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long3 computes 3 rows of C per tile.
 func tileAVX512Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long4 computes 4 rows of C per tile.
 func tileAVX512Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long5 computes 5 rows of C per tile.
 func tileAVX512Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long6 computes 6 rows of C per tile.
 func tileAVX512Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long7 computes 7 rows of C per tile.
 func tileAVX512Long7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long8 computes 8 rows of C per tile.
 func tileAVX512Long8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long9 computes 9 rows of C per tile.
 func tileAVX512Long9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long10 computes 10 rows of C per tile.
 func tileAVX512Long10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long11 computes 11 rows of C per tile.
 func tileAVX512Long11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Long12 computes 12 rows of C per tile.
 func tileAVX512Long12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short1 computes 1 rows of C per tile.
 func tileAVX512Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short2 computes 2 rows of C per tile.
 func tileAVX512Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short3 computes 3 rows of C per tile.
 func tileAVX512Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short4 computes 4 rows of C per tile.
 func tileAVX512Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short5 computes 5 rows of C per tile.
 func tileAVX512Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short6 computes 6 rows of C per tile.
 func tileAVX512Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short7 computes 7 rows of C per tile.
 func tileAVX512Short7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short8 computes 8 rows of C per tile.
 func tileAVX512Short8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short9 computes 9 rows of C per tile.
 func tileAVX512Short9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short10 computes 10 rows of C per tile.
 func tileAVX512Short10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short11 computes 11 rows of C per tile.
 func tileAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// tileAVX512Short12 computes 12 rows of C per tile.
 func tileAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full1 computes 1 rows of C per tile of pairs of integers.
 func pairsAVX512Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full2 computes 2 rows of C per tile of pairs of integers.
 func pairsAVX512Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full3 computes 3 rows of C per tile of pairs of integers.
 func pairsAVX512Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full4 computes 4 rows of C per tile of pairs of integers.
 func pairsAVX512Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full5 computes 5 rows of C per tile of pairs of integers.
 func pairsAVX512Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full6 computes 6 rows of C per tile of pairs of integers.
 func pairsAVX512Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full7 computes 7 rows of C per tile of pairs of integers.
 func pairsAVX512Full7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full8 computes 8 rows of C per tile of pairs of integers.
 func pairsAVX512Full8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full9 computes 9 rows of C per tile of pairs of integers.
 func pairsAVX512Full9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full10 computes 10 rows of C per tile of pairs of integers.
 func pairsAVX512Full10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full11 computes 11 rows of C per tile of pairs of integers.
 func pairsAVX512Full11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Full12 computes 12 rows of C per tile of pairs of integers.
 func pairsAVX512Full12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long1 computes 1 rows of C per tile of pairs of integers.
 func pairsAVX512Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long2 computes 2 rows of C per tile of pairs of integers.
 func pairsAVX512Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long3 computes 3 rows of C per tile of pairs of integers.
 func pairsAVX512Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long4 computes 4 rows of C per tile of pairs of integers.
 func pairsAVX512Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long5 computes 5 rows of C per tile of pairs of integers.
 func pairsAVX512Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long6 computes 6 rows of C per tile of pairs of integers.
 func pairsAVX512Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long7 computes 7 rows of C per tile of pairs of integers.
 func pairsAVX512Long7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long8 computes 8 rows of C per tile of pairs of integers.
 func pairsAVX512Long8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long9 computes 9 rows of C per tile of pairs of integers.
 func pairsAVX512Long9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long10 computes 10 rows of C per tile of pairs of integers.
 func pairsAVX512Long10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long11 computes 11 rows of C per tile of pairs of integers.
 func pairsAVX512Long11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Long12 computes 12 rows of C per tile of pairs of integers.
 func pairsAVX512Long12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short1 computes 1 rows of C per tile of pairs of integers.
 func pairsAVX512Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short2 computes 2 rows of C per tile of pairs of integers.
 func pairsAVX512Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short3 computes 3 rows of C per tile of pairs of integers.
 func pairsAVX512Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short4 computes 4 rows of C per tile of pairs of integers.
 func pairsAVX512Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short5 computes 5 rows of C per tile of pairs of integers.
 func pairsAVX512Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short6 computes 6 rows of C per tile of pairs of integers.
 func pairsAVX512Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short7 computes 7 rows of C per tile of pairs of integers.
 func pairsAVX512Short7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short8 computes 8 rows of C per tile of pairs of integers.
 func pairsAVX512Short8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short9 computes 9 rows of C per tile of pairs of integers.
 func pairsAVX512Short9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short10 computes 10 rows of C per tile of pairs of integers.
 func pairsAVX512Short10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short11 computes 11 rows of C per tile of pairs of integers.
 func pairsAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
-// pairsAVX512Short12 computes 12 rows of C per tile of pairs of integers.
 func pairsAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
 
 // dotsAVX512Tile writes the products of rows of a and b, 16·blocks values long, to 4×5 values of c.

@@ -90,17 +90,3 @@ func TestToHalves(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkFromHalves(b *testing.B) {
-	src, dst := make([]uint16, 6912), make([]float32, 6912)
-	ToHalves(src, randoms(1, len(src)))
-	for _, k := range supportedKernels() {
-		b.Run(k.name, func(b *testing.B) {
-			defer use(k)()
-			b.SetBytes(int64(2 * len(src)))
-			for b.Loop() {
-				FromHalves(dst, src)
-			}
-		})
-	}
-}

@@ -99,34 +99,43 @@ var raceEnabled = func() bool {
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }()
 
-// TestNothingIsAllocated runs the kernels that a training step consists of.
+// TestNothingIsAllocated runs the kernels that a training step consists of, but for convolutions.
 func TestNothingIsAllocated(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}
-	conv := Conv{Height: 8, Width: 8, In: 3, Out: 16, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1}
-	pool := Pool2D{Height: 8, Width: 8, Channels: 16, KernelH: 2, KernelW: 2, StrideH: 2, StrideW: 2}
-	x, cols := randoms(1, 8*8*3), make([]float32, conv.Positions()*conv.Taps())
-	filters, z := randoms(2, 16*conv.Taps()), make([]float32, 64*16)
-	y, argmax := make([]float32, 16*16), make([]int32, 16*16)
-	losses, labels, std := make([]float32, 16), make([]int32, 16), make([]float32, 4)
+	const positions, channels, groups = 36, 20, 4
+	conv := Conv{Height: 6, Width: 6, In: 3, Out: channels, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1}
+	pool := Pool2D{Height: 6, Width: 6, Channels: channels, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1}
+	image, cols, filters := randoms(1, 6*6*3), make([]float32, positions*conv.Taps()), randoms(2, channels*conv.Taps())
+	x, y, d, std := randoms(1, positions*channels), randoms(2, positions*channels), randoms(3, positions*channels), make([]float32, groups)
+	a, b, sums, argmax := randoms(4, channels), randoms(5, channels), make([]float32, channels), make([]int32, positions*channels)
+	losses, labels := make([]float32, positions), make([]int32, positions)
+	big, product := make([]float32, 256*256), make([]float32, 256*256)
 	p := NewPool(2)
 	defer p.Close()
 	onEachKernelSet(t, func(t *testing.T) {
 		allocs := testing.AllocsPerRun(20, func() {
-			conv.Lower(cols, x, 0)
-			(*Pool)(nil).Gemm(false, true, 64, 16, conv.Taps(), 1, cols, conv.Taps(), filters, conv.Taps(), 0, z, 16)
-			AddBias(z, filters[:16])
-			Tanh(z, z)
-			GroupNormForward(z, std, z, 64, 16, 4, 1e-5)
-			pool.MaxPool(y, argmax, z)
-			SoftmaxCrossEntropy(losses, y, y, labels, 16)
-			pool.MaxPoolGrad(z, y, argmax)
-			pool.AvgPool(y, z)
-			pool.AvgPoolGrad(z, y)
-			conv.Raise(x, cols, 0)
-			SumRows(y[:16], z, 16)
-			z[0] = float32(SumSquares(z))
+			conv.Lower(cols, image, 0)
+			(*Pool)(nil).Gemm(false, true, positions, channels, conv.Taps(), 1, cols, conv.Taps(), filters, conv.Taps(), 0, y, channels)
+			conv.Raise(image, cols, 0)
+			AddBias(y, a)
+			Tanh(y, y)
+			ScaleShift(y, x, a, b)
+			ScaleChannels(d, d, a)
+			SumRows(sums, x, channels)
+			SumRowProducts(sums, x, d, channels)
+			AddScaledSumRows(sums, 0.5, x, channels)
+			GroupNormForward(y, std, x, positions, channels, groups, 1e-5)
+			GroupNormGrad(d, y, d, std, positions, channels, groups)
+			pool.MaxPool(y, argmax, x)
+			pool.MaxPoolGrad(d, y, argmax)
+			pool.AvgPool(y, x)
+			pool.AvgPoolGrad(d, y)
+			GELU(y, x)
+			Add(y, y, x)
+			SoftmaxCrossEntropy(losses, y, y, labels, channels)
+			y[0] = float32(SumSquares(y))
 			p.Gemm(false, false, 256, 256, 256, 0, big, 256, big, 256, 0, product, 256)
 		})
 		if allocs != 0 {
@@ -135,7 +144,56 @@ func TestNothingIsAllocated(t *testing.T) {
 	})
 }
 
-var big, product = make([]float32, 256*256), make([]float32, 256*256)
+// TestShortArguments wants panics, not reads or writes beyond a slice, which ends where its memory
+// does.
+func TestShortArguments(t *testing.T) {
+	long, short := make([]float32, 20), make([]float32, 19)
+	short = short[:19:19]
+	eight, sixteen, words, doubts := make([]float64, 8), make([]float64, 16), make([]uint64, 16), make([]uint8, 2)
+	excess := func(above, below, otherAbove, otherBelow, x, y, high []float32) {
+		AddExcess(Excess{above, below}, Excess{otherAbove, otherBelow}, x, y, make([]float32, 1), long, high)
+	}
+	gemm := func(a, b, c []float32) { (*Pool)(nil).Gemm(false, false, 4, 5, 4, 1, a, 5, b, 5, 0, c, 5) }
+	for name, f := range map[string]func(){
+		"Axpy":                   func() { Axpy(short, 1, long) },
+		"Tanh":                   func() { Tanh(long, short) },
+		"TanhGrad":               func() { TanhGrad(long, long, short) },
+		"ReLUGrad":               func() { ReLUGrad(long, short, long) },
+		"ScaleChannels, source":  func() { ScaleChannels(long, short, long) },
+		"ScaleShift, shift":      func() { ScaleShift(long, long, long, short) },
+		"SumRows, dst":           func() { SumRows(short, long, 20) },
+		"SumRowProducts, y":      func() { SumRowProducts(long, long, short, 20) },
+		"Add":                    func() { Add(long, long, short) },
+		"Momentum, velocity":     func() { Momentum{}.Step(make([]float32, 8), make([]float32, 7), eight) },
+		"Descend, sum":           func() { Descend(make([]float32, 9), eight, 1, 1, 1) },
+		"Gemm, A":                func() { gemm(short[:18:18], long, long) },
+		"Gemm, B":                func() { gemm(long, short, long) },
+		"Gemm, C":                func() { gemm(long, long, short) },
+		"AddExcess, above":       func() { excess(short, long, long, long, long, long, long) },
+		"AddExcess, below":       func() { excess(long, short, long, long, long, long, long) },
+		"AddExcess, other above": func() { excess(long, long, short, long, long, long, long) },
+		"AddExcess, other below": func() { excess(long, long, long, short, long, long, long) },
+		"AddExcess, x":           func() { excess(long, long, long, long, short, long, long) },
+		"AddExcess, y":           func() { excess(long, long, long, long, long, short, long) },
+		"AddExcess, high":        func() { excess(long, long, long, long, long, long, short) },
+		"normals, no multiple of 8": func() {
+			AddRoundedNormals(sixteen[:9], sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1)
+		},
+		"normals, words":  func() { AddRoundedNormals(sixteen, sixteen, sixteen, words[:8], doubts, 1, 1) },
+		"normals, sum":    func() { AddRoundedNormals(sixteen, eight, sixteen, words, doubts, 1, 1) },
+		"normals, rest":   func() { AddRoundedNormals(sixteen, sixteen, eight, words, doubts, 1, 1) },
+		"normals, doubts": func() { AddRoundedNormals(sixteen, sixteen, sixteen, words, doubts[:1], 1, 1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: a slice that is too short is taken", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
 
 // TestThreadsShareNothing computes images on several workers at once, each with its own output; the
 // race detector watches, and the results must equal those of one thread.

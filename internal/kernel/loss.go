@@ -11,7 +11,7 @@ import (
 //
 //	losses[i] = log Σⱼ exp(logits[i][j]) - logits[i][labels[i]]
 //
-// and, unless dlogits is nil, its gradient softmax(logits[i]) - onehot(labels[i]).
+// and its gradient softmax(logits[i]) - onehot(labels[i]).
 // The number of rows is len(labels). Large logits do not overflow. A row that
 // holds a NaN or +Inf gets NaN for loss and gradient and affects no other row.
 //
@@ -22,12 +22,6 @@ func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, clas
 		if int(label) >= classes {
 			panic(fmt.Sprintf("kernel: label %d of row %d, expected less than %d classes", label, i, classes))
 		}
-	}
-	if dlogits == nil {
-		for i, label := range labels {
-			losses[i] = crossEntropyAlone(logits[i*classes:(i+1)*classes], label)
-		}
-		return
 	}
 	// Enough rows at a time that the exponentials of a block are one loop, few
 	// enough that they stay in the cache.
@@ -79,19 +73,6 @@ func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes in
 		row[label]--
 		losses[i] = float32(math.Log(sum) - float64(losses[i]))
 	}
-}
-
-// crossEntropyAlone returns the loss of one row.
-func crossEntropyAlone(row []float32, label int32) float32 {
-	if label < 0 {
-		return 0
-	}
-	largest := largest(row)
-	var sum float64
-	for _, v := range row {
-		sum += float64(exp32(v - largest))
-	}
-	return float32(math.Log(sum) - float64(row[label]-largest))
 }
 
 // largest returns the largest value of a row, and any one if there is a NaN: then

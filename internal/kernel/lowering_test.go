@@ -98,59 +98,6 @@ func TestRaise(t *testing.T) {
 	})
 }
 
-// TestConvolution computes a convolution and its three gradients by lowering and
-// products, from filters in PyTorch's order, and compares with the sum over taps
-// that defines it.
-func TestConvolution(t *testing.T) {
-	var p *Pool
-	for _, c := range append(convs[:6:6], convs[7:10]...) {
-		x, filters := randoms(1, c.Height*c.Width*c.In), randoms(2, c.Out*c.Taps())
-		dz := randoms(3, c.Positions()*c.Out)
-		packed, cols, z := make([]float32, len(filters)), make([]float32, c.Positions()*c.Taps()), make([]float32, len(dz))
-		Transpose(packed, filters, c.Out, c.In, c.KernelH*c.KernelW)
-		c.Lower(cols, x, 0)
-		p.Gemm(false, true, c.Positions(), c.Out, c.Taps(), 1, cols, c.Taps(), packed, c.Taps(), 0, z, c.Out)
-		checkClose(t, "forward", z, c.convolve(toFloat64(x), toFloat64(filters)), 1e-5)
-
-		dPacked, dFilters := make([]float32, len(filters)), make([]float32, len(filters))
-		p.Gemm(true, false, c.Out, c.Taps(), c.Positions(), 1, dz, c.Out, cols, c.Taps(), 0, dPacked, c.Taps())
-		Transpose(dFilters, dPacked, c.Out, c.KernelH*c.KernelW, c.In)
-		if len(filters) < 1000 {
-			checkGradient(t, "filters", dFilters, filters, func(w []float64) float64 {
-				return weighted(dz, c.convolve(toFloat64(x), w))
-			})
-		}
-
-		dx := make([]float32, len(x))
-		p.Gemm(false, false, c.Positions(), c.Taps(), c.Out, 1, dz, c.Out, packed, c.Taps(), 0, cols, c.Taps())
-		c.Raise(dx, cols, 0)
-		if len(x) < 200 {
-			checkGradient(t, "image", dx, x, func(x []float64) float64 {
-				return weighted(dz, c.convolve(x, toFloat64(filters)))
-			})
-		}
-	}
-}
-
-// convolve is the definition: filters (Out, In, KernelH, KernelW), z (Positions,
-// Out).
-func (c Conv) convolve(x, filters []float64) []float64 {
-	z := make([]float64, c.Positions()*c.Out)
-	index := make([]float32, len(x))
-	for i := range c.Positions() * c.Taps() {
-		_, at := c.tap(index, i, 0)
-		if at < 0 {
-			continue
-		}
-		position, tap := i/c.Taps(), i%c.Taps()
-		spot, in := tap/c.In, tap%c.In
-		for o := range c.Out {
-			z[position*c.Out+o] += x[at] * filters[(o*c.In+in)*c.KernelH*c.KernelW+spot]
-		}
-	}
-	return z
-}
-
 // Transpose takes PyTorch's filters to the tap order of Lower, and back.
 func TestTransposeFilters(t *testing.T) {
 	const out, in, kh, kw = 2, 3, 2, 2

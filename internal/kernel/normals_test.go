@@ -120,7 +120,3 @@ func TestSincosNearAxes(t *testing.T) {
 		}
 	}
 }
-
-func perValue(b *testing.B, values int) {
-	b.ReportMetric(1e9*b.Elapsed().Seconds()/float64(b.N)/float64(values), "ns/value")
-}

@@ -148,39 +148,3 @@ func TestAddRoundedNormalsHidesTheSignOfZero(t *testing.T) {
 		}
 	}
 }
-
-func TestAddRoundedNormalsRefusesWrongLengths(t *testing.T) {
-	sixteen, words, doubts := make([]float64, 16), make([]uint64, 16), make([]uint8, 2)
-	for name, call := range map[string]func(){
-		"no multiple of 8": func() { AddRoundedNormals(sixteen[:9], sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1) },
-		"fewer words":      func() { AddRoundedNormals(sixteen, sixteen, sixteen, words[:8], doubts, 1, 1) },
-		"shorter sum":      func() { AddRoundedNormals(sixteen, sixteen[:8], sixteen, words, doubts, 1, 1) },
-		"shorter rest":     func() { AddRoundedNormals(sixteen, sixteen, sixteen[:8], words, doubts, 1, 1) },
-		"fewer doubts":     func() { AddRoundedNormals(sixteen, sixteen, sixteen, words, doubts[:1], 1, 1) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			call()
-		}()
-	}
-}
-
-// The arithmetic alone, without the random words:
-//
-//	go test -run '^$' -bench AddRoundedNormals ./internal/kernel
-func BenchmarkAddRoundedNormals(b *testing.B) {
-	words := noiseWords()[8000:][:512]
-	for _, k := range supportedKernels() {
-		b.Run(k.name, func(b *testing.B) {
-			dst, sum, rest, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/8)
-			for b.Loop() {
-				k.addRoundedNormals(dst, sum, rest, words, doubts, 0x1p20, 0x1p-20)
-			}
-			perValue(b, len(dst))
-		})
-	}
-}

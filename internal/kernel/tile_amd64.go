@@ -8,22 +8,23 @@ package kernel
 // as values after the one before. cols only matters to the masked ones, Long and Short.
 type tileFunc func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)
 
-// tileSet holds the generated functions of one instruction set by number of rows less one.
+// tileSet holds the generated functions of one instruction set: for tiles of two full registers of
+// columns, of more than one register, and of one or less, each by number of rows.
 type tileSet struct {
-	lanes             int // columns in a register
-	full, long, short []tileFunc
+	lanes int // columns in a register
+	funcs []tileFunc
 }
 
 // panel is kernelSet.panel. The callers have checked the bounds.
 func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
-	funcs := s.full
+	height := len(s.funcs) / 3
+	funcs := s.funcs[:height]
 	switch {
 	case c.cols <= s.lanes:
-		funcs = s.short
+		funcs = s.funcs[2*height:]
 	case c.cols < 2*s.lanes:
-		funcs = s.long
+		funcs = s.funcs[height:]
 	}
-	height := len(funcs)
 	tiles, rest := c.rows/height, c.rows%height
 	if tiles > 0 {
 		funcs[height-1](tiles, c.depth, &a.data[0], a.rowStride, a.colStride, a.tileStride,
@@ -35,79 +36,33 @@ func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
 	}
 }
 
-var avx2Tiles = tileSet{
-	lanes: 8,
-	full: []tileFunc{
-		tileAVX2Full1, tileAVX2Full2, tileAVX2Full3,
-		tileAVX2Full4, tileAVX2Full5, tileAVX2Full6,
-	},
-	long: []tileFunc{
-		tileAVX2Long1, tileAVX2Long2, tileAVX2Long3,
-		tileAVX2Long4, tileAVX2Long5, tileAVX2Long6,
-	},
-	short: []tileFunc{
-		tileAVX2Short1, tileAVX2Short2, tileAVX2Short3,
-		tileAVX2Short4, tileAVX2Short5, tileAVX2Short6,
-	},
-}
+var avx2Tiles = tileSet{8, []tileFunc{
+	tileAVX2Full1, tileAVX2Full2, tileAVX2Full3, tileAVX2Full4, tileAVX2Full5, tileAVX2Full6,
+	tileAVX2Long1, tileAVX2Long2, tileAVX2Long3, tileAVX2Long4, tileAVX2Long5, tileAVX2Long6,
+	tileAVX2Short1, tileAVX2Short2, tileAVX2Short3, tileAVX2Short4, tileAVX2Short5, tileAVX2Short6,
+}}
 
-var avx512Tiles = tileSet{
-	lanes: 16,
-	full: []tileFunc{
-		tileAVX512Full1, tileAVX512Full2, tileAVX512Full3,
-		tileAVX512Full4, tileAVX512Full5, tileAVX512Full6,
-		tileAVX512Full7, tileAVX512Full8, tileAVX512Full9,
-		tileAVX512Full10, tileAVX512Full11, tileAVX512Full12,
-	},
-	long: []tileFunc{
-		tileAVX512Long1, tileAVX512Long2, tileAVX512Long3,
-		tileAVX512Long4, tileAVX512Long5, tileAVX512Long6,
-		tileAVX512Long7, tileAVX512Long8, tileAVX512Long9,
-		tileAVX512Long10, tileAVX512Long11, tileAVX512Long12,
-	},
-	short: []tileFunc{
-		tileAVX512Short1, tileAVX512Short2, tileAVX512Short3,
-		tileAVX512Short4, tileAVX512Short5, tileAVX512Short6,
-		tileAVX512Short7, tileAVX512Short8, tileAVX512Short9,
-		tileAVX512Short10, tileAVX512Short11, tileAVX512Short12,
-	},
-}
+var avx512Tiles = tileSet{16, []tileFunc{
+	tileAVX512Full1, tileAVX512Full2, tileAVX512Full3, tileAVX512Full4, tileAVX512Full5, tileAVX512Full6,
+	tileAVX512Full7, tileAVX512Full8, tileAVX512Full9, tileAVX512Full10, tileAVX512Full11, tileAVX512Full12,
+	tileAVX512Long1, tileAVX512Long2, tileAVX512Long3, tileAVX512Long4, tileAVX512Long5, tileAVX512Long6,
+	tileAVX512Long7, tileAVX512Long8, tileAVX512Long9, tileAVX512Long10, tileAVX512Long11, tileAVX512Long12,
+	tileAVX512Short1, tileAVX512Short2, tileAVX512Short3, tileAVX512Short4, tileAVX512Short5, tileAVX512Short6,
+	tileAVX512Short7, tileAVX512Short8, tileAVX512Short9, tileAVX512Short10, tileAVX512Short11, tileAVX512Short12,
+}}
 
-// Those of pairs of integers.
-var avx2Pairs = tileSet{
-	lanes: 8,
-	full: []tileFunc{
-		pairsAVX2Full1, pairsAVX2Full2, pairsAVX2Full3,
-		pairsAVX2Full4, pairsAVX2Full5, pairsAVX2Full6,
-	},
-	long: []tileFunc{
-		pairsAVX2Long1, pairsAVX2Long2, pairsAVX2Long3,
-		pairsAVX2Long4, pairsAVX2Long5, pairsAVX2Long6,
-	},
-	short: []tileFunc{
-		pairsAVX2Short1, pairsAVX2Short2, pairsAVX2Short3,
-		pairsAVX2Short4, pairsAVX2Short5, pairsAVX2Short6,
-	},
-}
+// The tiles of pairs of integers.
+var avx2Pairs = tileSet{8, []tileFunc{
+	pairsAVX2Full1, pairsAVX2Full2, pairsAVX2Full3, pairsAVX2Full4, pairsAVX2Full5, pairsAVX2Full6,
+	pairsAVX2Long1, pairsAVX2Long2, pairsAVX2Long3, pairsAVX2Long4, pairsAVX2Long5, pairsAVX2Long6,
+	pairsAVX2Short1, pairsAVX2Short2, pairsAVX2Short3, pairsAVX2Short4, pairsAVX2Short5, pairsAVX2Short6,
+}}
 
-var avx512Pairs = tileSet{
-	lanes: 16,
-	full: []tileFunc{
-		pairsAVX512Full1, pairsAVX512Full2, pairsAVX512Full3,
-		pairsAVX512Full4, pairsAVX512Full5, pairsAVX512Full6,
-		pairsAVX512Full7, pairsAVX512Full8, pairsAVX512Full9,
-		pairsAVX512Full10, pairsAVX512Full11, pairsAVX512Full12,
-	},
-	long: []tileFunc{
-		pairsAVX512Long1, pairsAVX512Long2, pairsAVX512Long3,
-		pairsAVX512Long4, pairsAVX512Long5, pairsAVX512Long6,
-		pairsAVX512Long7, pairsAVX512Long8, pairsAVX512Long9,
-		pairsAVX512Long10, pairsAVX512Long11, pairsAVX512Long12,
-	},
-	short: []tileFunc{
-		pairsAVX512Short1, pairsAVX512Short2, pairsAVX512Short3,
-		pairsAVX512Short4, pairsAVX512Short5, pairsAVX512Short6,
-		pairsAVX512Short7, pairsAVX512Short8, pairsAVX512Short9,
-		pairsAVX512Short10, pairsAVX512Short11, pairsAVX512Short12,
-	},
-}
+var avx512Pairs = tileSet{16, []tileFunc{
+	pairsAVX512Full1, pairsAVX512Full2, pairsAVX512Full3, pairsAVX512Full4, pairsAVX512Full5, pairsAVX512Full6,
+	pairsAVX512Full7, pairsAVX512Full8, pairsAVX512Full9, pairsAVX512Full10, pairsAVX512Full11, pairsAVX512Full12,
+	pairsAVX512Long1, pairsAVX512Long2, pairsAVX512Long3, pairsAVX512Long4, pairsAVX512Long5, pairsAVX512Long6,
+	pairsAVX512Long7, pairsAVX512Long8, pairsAVX512Long9, pairsAVX512Long10, pairsAVX512Long11, pairsAVX512Long12,
+	pairsAVX512Short1, pairsAVX512Short2, pairsAVX512Short3, pairsAVX512Short4, pairsAVX512Short5, pairsAVX512Short6,
+	pairsAVX512Short7, pairsAVX512Short8, pairsAVX512Short9, pairsAVX512Short10, pairsAVX512Short11, pairsAVX512Short12,
+}}

@@ -6,23 +6,6 @@ import (
 	"testing"
 )
 
-func TestUpdatesRefuseWrongLengths(t *testing.T) {
-	eight := make([]float64, 8)
-	for name, call := range map[string]func(){
-		"shorter velocity":       func() { Momentum{}.Step(make([]float32, 8), make([]float32, 7), eight) },
-		"shorter sum to descend": func() { Descend(make([]float32, 9), eight, 1, 1, 1) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			call()
-		}()
-	}
-}
-
 // Every kernel makes the same step, to the last bit, for any number of parameters, and touches no
 // more of them.
 func TestUpdatesAgreeBitForBit(t *testing.T) {
@@ -54,20 +37,5 @@ func TestUpdatesAgreeBitForBit(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// The arithmetic alone:
-//
-//	go test -run '^$' -bench Momentum ./internal/kernel
-func BenchmarkMomentum(b *testing.B) {
-	p, v, sum := make([]float32, 512), make([]float32, 512), make([]float64, 512)
-	for _, k := range supportedKernels() {
-		b.Run(k.name, func(b *testing.B) {
-			for b.Loop() {
-				k.momentum(p, v, sum, Momentum{PerBatch: 1, Mu: 0.9, Rate: 0.1})
-			}
-			perValue(b, len(p))
-		})
 	}
 }

@@ -24,6 +24,11 @@ type Kind[T any] struct {
 	New  func() T // a new one, every argument at its default
 }
 
+// KindOf makes a row of a table of things that say their names, without a sentence for the reference.
+func KindOf[T interface{ Name() string }](fresh func() T) Kind[T] {
+	return Kind[T]{Name: fresh().Name(), New: fresh}
+}
+
 // Kinds is a table of kinds with distinct names.
 type Kinds[T any] []Kind[T]
 

@@ -66,13 +66,12 @@ func tiles(t target) {
 // tile writes the function for tiles of rows rows.
 func tile(t target, w width, rows int, pairs bool) {
 	g := &tileWriter{target: t, width: w, rows: rows, pairs: pairs}
-	name, what := "tile", ""
+	name := "tile"
 	if pairs {
-		name, what = "pairs", " of pairs of integers"
+		name = "pairs"
 	}
 	TEXT(fmt.Sprintf("%s%s%s%d", name, t.name, w.name, rows), NOSPLIT,
 		"func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)")
-	Doc(fmt.Sprintf("%s%s%s%d computes %d rows of C per tile%s.", name, t.name, w.name, rows, rows, what))
 	g.loadArguments()
 
 	Label("tile")

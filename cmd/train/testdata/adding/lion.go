@@ -11,7 +11,7 @@ import (
 // arXiv:2302.06675).
 type Lion struct{ Beta1, Beta2, WeightDecay float64 }
 
-var lion = ruleKind(func() UpdateRule { return &Lion{Beta1: 0.9, Beta2: 0.999} })
+var lion = setting.KindOf(func() UpdateRule { return &Lion{Beta1: 0.9, Beta2: 0.999} })
 
 // Name is "lion".
 func (*Lion) Name() string { return "lion" }
