@@ -9,8 +9,8 @@ import (
 
 // The set "digits" needs no files: the program draws its pictures, handwriting-like digits, white on
 // black. A digit is a skeleton of pen strokes (digits_shapes.go) whose points are moved at random, bent by
-// a smooth random field and an affine map (digits_pen.go), drawn with a pen of random width and covered
-// with noise (digits_ink.go).
+// a smooth random field and an affine map, drawn with a pen of random width and covered
+// with noise (digits_pen.go).
 //
 // All arithmetic is on integers and every picture has a generator of its own, so the same seed gives
 // the same bytes on every platform and in any order. Nobody's data is in the pictures: seeds are public.

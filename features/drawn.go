@@ -2,6 +2,10 @@ package features
 
 import (
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -36,20 +40,6 @@ const (
 	maxSide = 256
 )
 
-// drawable refuses sizes of pictures that cannot be drawn.
-func drawable(s data.Shape) error {
-	for _, side := range []int{s.Height, s.Width} {
-		if side < minSide || side > maxSide {
-			return fmt.Errorf("drawn: pictures of %d×%d pixels, expected sides from %d to %d",
-				s.Height, s.Width, minSide, maxSide)
-		}
-	}
-	if s.Channels != 1 && s.Channels != 3 {
-		return fmt.Errorf("drawn: pictures of %d channels, expected 1 (grey) or 3", s.Channels)
-	}
-	return nil
-}
-
 // Drawings are pictures of one shape. Values holds one after the other, each as (channel, row,
 // column), from 0 (black) to 1.
 type Drawings struct {
@@ -76,11 +66,11 @@ func drawPictures(kind string, n int, shape data.Shape, seed uint64, pool *kerne
 	if !slices.Contains(DrawnKinds(), kind) {
 		return nil, fmt.Errorf("drawn: kind %q, expected one of %q", kind, DrawnKinds())
 	}
-	if err := drawable(shape); err != nil {
-		return nil, err
-	}
-	if n < 1 {
-		return nil, fmt.Errorf("drawn: %d pictures, expected 1 or more", n)
+	for _, side := range []int{shape.Height, shape.Width} {
+		if side < minSide || side > maxSide {
+			return nil, fmt.Errorf("drawn: pictures of %d×%d pixels, expected sides from %d to %d",
+				shape.Height, shape.Width, minSide, maxSide)
+		}
 	}
 	p := &Drawings{Shape: shape, Count: n, Values: make([]float32, n*shape.Values())}
 	painters := make([]*painter, pool.Threads())
@@ -93,4 +83,118 @@ func drawPictures(kind string, n int, shape data.Shape, seed uint64, pool *kerne
 		}
 	})
 	return p, nil
+}
+
+// canvasMargin is the number of pixels by which the canvas of leaves is larger than the picture on each
+// side: the light blur reads the nearest of them, and noise that is periodic on the canvas does not
+// join up at the edges of the picture.
+const canvasMargin = 2
+
+// A canvas has planes of the same size, one after the other.
+type canvas struct {
+	planes, height, width int
+	values                []float32
+}
+
+func newCanvas(planes, height, width int) canvas {
+	return canvas{planes, height, width, make([]float32, planes*height*width)}
+}
+
+func (c canvas) plane(i int) []float32 {
+	n := c.height * c.width
+	return c.values[i*n : (i+1)*n]
+}
+
+// A painter paints pictures of one shape, one after another. It only keeps its working memory.
+type painter struct {
+	shape  data.Shape
+	colour canvas // leaves, with a margin
+	mask   canvas // a blob, with a margin
+	noise  *pinkNoise
+}
+
+func newPainter(s data.Shape) *painter {
+	height, width := s.Height+2*canvasMargin, s.Width+2*canvasMargin
+	return &painter{
+		shape:  s,
+		colour: newCanvas(3, height, width),
+		mask:   newCanvas(1, height, width),
+		noise:  newPinkNoise(height, width),
+	}
+}
+
+// paint overwrites the picture dst with one of the kind, by draws from dice.
+func (p *painter) paint(dst []float32, kind string, dice *rand.Rand) {
+	to := canvas{p.shape.Channels, p.shape.Height, p.shape.Width, dst}
+	switch kind {
+	case leaves:
+		p.leaves(dice)
+		if to.planes == 1 {
+			p.greyLeaves()
+		}
+		for i := range to.planes {
+			blurInside(to.plane(i), p.colour.plane(i), to.height, to.width)
+		}
+		return
+	case silhouettes:
+		p.silhouette(to, dice)
+	case strokes:
+		paintStrokes(to, dice)
+	}
+	for i := 1; i < to.planes; i++ {
+		copy(to.plane(i), to.plane(0))
+	}
+}
+
+// blurInside blurs a plane of height×width with a margin around it lightly: each pixel becomes a
+// mean of itself and its neighbours with the weights (1, 2, 1)/4 along both axes. It softens the
+// steps of shapes that cover a pixel or do not.
+func blurInside(dst, src []float32, height, width int) {
+	pitch := width + 2*canvasMargin
+	for y := range height {
+		above := src[(y+canvasMargin-1)*pitch+canvasMargin-1:][:width+2]
+		row := src[(y+canvasMargin)*pitch+canvasMargin-1:][:width+2]
+		below := src[(y+canvasMargin+1)*pitch+canvasMargin-1:][:width+2]
+		to := dst[y*width:][:width]
+		for x := range to {
+			sides := above[x] + above[x+2] + below[x] + below[x+2]
+			middle := above[x+1] + row[x] + row[x+2] + below[x+1]
+			to[x] = (sides + 2*middle + 4*row[x+1]) / 16
+		}
+	}
+}
+
+// clamp returns the number from 0 to 1 that is nearest to v.
+func clamp(v float64) float32 { return float32(math.Min(math.Max(v, 0), 1)) }
+
+// sheetGap is the width of the lines between the pictures of a sheet, in pixels.
+const sheetGap = 2
+
+// sheetBackground is the colour between the pictures.
+var sheetBackground = color.RGBA{128, 128, 128, 255}
+
+// Sheet returns one image that shows the first n pictures, or all if there are fewer, row by row
+// on a square or less.
+func (p *Drawings) Sheet(n int) image.Image {
+	n = min(n, p.Count)
+	columns := int(math.Ceil(math.Sqrt(float64(n))))
+	rows := (n + columns - 1) / columns
+	sheet := image.NewRGBA(image.Rect(0, 0, columns*(p.Width+sheetGap)-sheetGap, rows*(p.Height+sheetGap)-sheetGap))
+	draw.Draw(sheet, sheet.Bounds(), image.NewUniform(sheetBackground), image.Point{}, draw.Src)
+	for i := range n {
+		p.show(sheet, i, i%columns*(p.Width+sheetGap), i/columns*(p.Height+sheetGap))
+	}
+	return sheet
+}
+
+// show copies picture i to the sheet.
+func (p *Drawings) show(sheet *image.RGBA, i, left, top int) {
+	values, area := p.At(i), p.Height*p.Width
+	level := func(at, channel int) uint8 {
+		return uint8(math.Round(255 * float64(values[min(channel, p.Channels-1)*area+at])))
+	}
+	for at := range area {
+		sheet.SetRGBA(left+at%p.Width, top+at/p.Width,
+			color.RGBA{level(at, 0), level(at, 1), level(at, 2), 255})
+	}
 }

@@ -2,8 +2,11 @@ package features
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"dpsgd/internal/kernel"
@@ -77,4 +80,144 @@ func decompose(a []float32, n, k int) (values []float64, vectors []float32, err 
 		}
 	}
 	return values[:k], vectors, nil
+}
+
+// subspace is a space of vectors that a symmetric matrix is applied to again and again.
+type subspace struct {
+	a       []float32 // (n, n)
+	n, size int
+	pool    *kernel.Pool
+	basis   []float32 // (size, n)
+	image   []float32 // basis·a after ritz; else working memory
+}
+
+// newSubspace returns the image under a of random vectors, the same ones every time.
+func newSubspace(a []float32, n, size int, pool *kernel.Pool) *subspace {
+	s := &subspace{a, n, size, pool, make([]float32, size*n), make([]float32, size*n)}
+	normals := rand.New(rand.NewPCG(1, 2))
+	for i := range s.image {
+		s.image[i] = float32(normals.NormFloat64())
+	}
+	s.multiply(s.basis, s.image, 1, 0)
+	return s
+}
+
+const (
+	maxPasses = 40   // several times what was ever needed
+	settled   = 1e-5 // how little an eigenvalue grows at the end, relative to it
+)
+
+// leading returns the wanted number of largest eigenvalues and their eigenvectors, the first vectors
+// of the basis then. It fails with errDependent if the rank of the matrix is below the dimension.
+//
+// It is subspace iteration with a Chebyshev filter (Zhou, Saad, Tiago and Chelikowsky,
+// "Self-consistent-field calculations using Chebyshev-filtered subspace iteration", J. Comput. Phys.
+// 219, 2006, algorithm 4.3): a polynomial of the matrix that is small on [0, edge], the edge being
+// its smallest eigenvalue on the subspace, and grows fast above it. Between filters, the matrix is
+// decomposed on the subspace, by Rayleigh and Ritz. The last wanted eigenvalue, which grows from
+// below, tells the end; the relative error of one is about the square of that of its vector.
+func (s *subspace) leading(want int) (values []float64, vectors []float32, err error) {
+	for pass, last := 0, 0.0; ; pass++ {
+		if err := s.orthonormalise(); err != nil {
+			return nil, nil, err
+		}
+		if values, err = s.ritz(); err != nil {
+			return nil, nil, err
+		}
+		if grown := values[want-1] > last*(1+settled); !grown || pass == maxPasses {
+			return values[:want], s.basis[:want*s.n], nil
+		}
+		last = values[want-1]
+		s.filter(values[0], max(values[s.size-1], rounding*values[0]))
+	}
+}
+
+// multiply computes y = alpha·x·a + beta·y.
+func (s *subspace) multiply(y, x []float32, alpha, beta float32) {
+	s.pool.Gemm(false, false, s.size, s.n, s.n, alpha, x, s.n, s.a, s.n, beta, y, s.n)
+}
+
+// combine replaces the basis, and the image if it is that, by combinations with coefficients
+// (size, size).
+func (s *subspace) combine(coefficients []float32, image bool) {
+	spare := make([]float32, len(s.basis))
+	s.pool.Gemm(false, false, s.size, s.n, s.size, 1, coefficients, s.size, s.basis, s.n, 0, spare, s.n)
+	s.basis, spare = spare, s.basis
+	if image {
+		s.pool.Gemm(false, false, s.size, s.n, s.size, 1, coefficients, s.size, s.image, s.n, 0, spare, s.n)
+		s.image = spare
+	}
+}
+
+// orthonormalise makes the basis orthonormal, in the order of its vectors: with the Cholesky factor
+// L of their products, taken in float64, L⁻¹·basis is; twice, for what float32 loses the first time
+// (Fukaya, Nakatsukasa, Yanagisawa and Yamamoto, "CholeskyQR2", ScalA 2014).
+func (s *subspace) orthonormalise() error {
+	for range 2 {
+		products := mat.NewSymDense(s.size, nil)
+		products.SymOuterK(1, toFloat64(s.basis, s.size, s.n))
+		var cholesky mat.Cholesky
+		if !cholesky.Factorize(products) {
+			return errDependent
+		}
+		var inverse mat.TriDense // of L, which it holds first
+		cholesky.LTo(&inverse)
+		if !lapack64.Trtri(inverse.RawTriangular()) {
+			return errDependent
+		}
+		rows := make([]float32, s.size*s.size)
+		for i := range s.size {
+			for j := range i + 1 {
+				rows[i*s.size+j] = float32(inverse.At(i, j))
+			}
+		}
+		s.combine(rows, false)
+	}
+	return nil
+}
+
+func toFloat64(x []float32, rows, cols int) *mat.Dense {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return mat.NewDense(rows, cols, y)
+}
+
+// ritz decomposes the matrix on the subspace, whose basis is orthonormal. It returns the eigenvalues
+// there, from the largest, turns the basis into the eigenvectors, and leaves their images.
+func (s *subspace) ritz() (values []float64, err error) {
+	s.multiply(s.image, s.basis, 1, 0)
+	h := make([]float32, s.size*s.size)
+	s.pool.Gemm(false, true, s.size, s.size, s.n, 1, s.image, s.n, s.basis, s.n, 0, h, s.size)
+	values, vectors, err := decompose(h, s.size, s.size)
+	if err != nil {
+		return nil, err
+	}
+	s.combine(vectors, true)
+	return values, nil
+}
+
+// maxGrowth bounds how much more a filter may lengthen a vector than the vectors that it damps:
+// float32 keeps seven digits, and the eigenvectors of the basis leave out as many of each other.
+const maxGrowth = 1e9
+
+// maxDegree bounds what a filter costs between two decompositions.
+const maxDegree = 12
+
+// filter replaces the basis by T((2/edge)·a − 1) of it, with the Chebyshev polynomial T of as high a
+// degree as is good: T₀ = 1, T₁ = x, T_{i+1} = 2·x·T_i − T_{i−1}, which above 1 is
+// cosh(i·arcosh x). It comes after ritz, and largest is the largest eigenvalue.
+func (s *subspace) filter(largest, edge float64) {
+	degree := math.Log(2*maxGrowth) / math.Acosh(2*largest/edge-1)
+	before, now := s.basis, s.image
+	for i, v := range now {
+		now[i] = float32(2/edge)*v - before[i]
+	}
+	for range int(min(degree, maxDegree)) - 1 {
+		s.multiply(before, now, float32(4/edge), -1)
+		kernel.Axpy(before, -2, now)
+		before, now = now, before
+	}
+	s.basis, s.image = now, before
 }

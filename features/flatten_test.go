@@ -1,7 +1,6 @@
 package features
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -244,30 +243,18 @@ func TestFitChecksWhatItIsGiven(t *testing.T) {
 	for _, c := range []struct {
 		rows []float32
 		n, k int
-		o    []Block
 		says string
 	}{
-		{drawn, 30, 30, testBlocks, "30 directions, expected 0 to 29 for 30 drawn rows of 56 columns"},
-		{drawn, 30, -1, testBlocks, "-1 directions, expected 0 to 29"},
-		{drawn, 29, 1, testBlocks, "1680 values for 29 drawn rows of 56 columns"},
-		{drawn[:56], 1, 0, testBlocks, "56 values for 1 drawn rows of 56 columns, expected at least two rows"},
-		{drawn, 30, 1, nil, "1680 values for 30 drawn rows of 0 columns"},
-		{drawn, 30, 1, []Block{{1, 56}, {0, 3}}, "block 1 has 0 channels of 3 positions"},
-		{infinite, 30, 1, testBlocks, "columns 40 to 43 is not finite"},
-		{make([]float32, 1680), 30, 1, testBlocks, "30 drawn rows vary along fewer directions than the 1 to flatten"},
-		{slices.Repeat(drawn[:10*56], 3), 30, 10, testBlocks, "30 drawn rows vary along fewer directions than the 10 to flatten"},
-		{slices.Repeat(drawn[:10*56], 60), 600, 30, testBlocks, "600 drawn rows vary along fewer directions than the 30 to flatten"},
+		{drawn, 30, 30, "30 directions, expected 0 to 29 for 30 drawn rows of 56 columns"},
+		{drawn, 30, -1, "-1 directions, expected 0 to 29"},
+		{infinite, 30, 1, "columns 40 to 43 is not finite"},
+		{make([]float32, 1680), 30, 1, "30 drawn rows vary along fewer directions than the 1 to flatten"},
+		{slices.Repeat(drawn[:10*56], 3), 30, 10, "30 drawn rows vary along fewer directions than the 10 to flatten"},
+		{slices.Repeat(drawn[:10*56], 60), 600, 30, "600 drawn rows vary along fewer directions than the 30 to flatten"},
 	} {
-		_, err := fitFlattening(c.rows, c.n, c.o, c.k, nil)
+		_, err := fitFlattening(c.rows, c.n, testBlocks, c.k, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "flatten: ") || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, expected one line that says %q", err, c.says)
 		}
 	}
-	f := testFit(t, drawn, 30, 3, nil)
-	defer func() {
-		if r := fmt.Sprint(recover()); !strings.Contains(r, "57 values, expected rows of 56 columns") {
-			t.Errorf("half a row: %v", r)
-		}
-	}()
-	f.apply(make([]float32, 57), nil)
 }

@@ -17,7 +17,6 @@ var patchesKind = setting.Kind[Transform]{
 	New: func() Transform { return &Patches{PatchOptions{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, 0, 1} },
 }
 
-// Name returns "patches".
 func (*Patches) Name() string { return "patches" }
 
 // Arguments lists what a configuration can set.
@@ -71,7 +70,6 @@ func (p *Patches) Blocks(data.Shape) (blocks []Block) {
 // joined are features one after the other.
 type joined []*patchFeatures
 
-// Extractor implements [Prepared].
 func (j joined) Extractor() func(dst, picture []float32) {
 	var extract []func(dst, picture []float32)
 	for _, p := range j {

@@ -1,17 +1,12 @@
 package features
 
-import (
-	"fmt"
-
-	"dpsgd/internal/kernel"
-)
+import "dpsgd/internal/kernel"
 
 // Extractor returns a function that writes the features of a picture, (channel, row, column) with
 // values from 0 to 1, to dst. They are in the order (side of the threshold, filter, row of the
 // grid, column of the grid), what is above it first.
 //
-// The function has working memory of its own and computes on the caller: every goroutine takes
-// one. It panics when a slice has another length than the shape or [patchFeatures.Width] says.
+// The function has working memory of its own and computes on the caller: every goroutine takes one.
 func (p *patchFeatures) Extractor() func(dst, picture []float32) {
 	return newExtractor(p).extract
 }
@@ -51,10 +46,6 @@ func newExtractor(p *patchFeatures) *extractor {
 }
 
 func (e *extractor) extract(dst, picture []float32) {
-	if len(dst) != e.Width() || len(picture) != e.shape.Values() {
-		panic(fmt.Sprintf("patches: %d features of a picture of %d values, expected %d and %d",
-			len(dst), len(picture), e.Width(), e.shape.Values()))
-	}
 	e.scale(picture)
 	e.deviation.invert(e.pixels)
 	for c := range e.scaled.Channels {

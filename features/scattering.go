@@ -20,7 +20,6 @@ var scatteringKind = setting.Kind[Transform]{
 	New: func() Transform { return &Scattering{Groups: 27, Power: 1} },
 }
 
-// Name returns "scattering".
 func (*Scattering) Name() string { return "scattering" }
 
 // Arguments lists what a configuration can set.
@@ -32,7 +31,6 @@ func (s *Scattering) Arguments() []setting.Argument {
 	}
 }
 
-// Blocks implements [Transform].
 func (s *Scattering) Blocks(shape data.Shape) []Block {
 	positions := (shape.Height / scattering.Step) * (shape.Width / scattering.Step)
 	return []Block{{Channels: scattering.Coefficients * shape.Channels, Positions: positions}}
@@ -57,7 +55,6 @@ type grouped struct {
 	groups  int
 }
 
-// Extractor implements [Prepared].
 func (g grouped) Extractor() func(dst, picture []float32) {
 	scatter := g.raised.Extractor()
 	if g.groups == 0 {
@@ -66,7 +63,7 @@ func (g grouped) Extractor() func(dst, picture []float32) {
 	return func(dst, picture []float32) {
 		scatter(dst, picture)
 		for from := 0; from < len(dst); from += g.channel {
-			scattering.GroupNorm(dst[from:from+g.channel], scattering.Coefficients, g.groups)
+			scattering.GroupNorm(dst[from:from+g.channel], g.groups)
 		}
 	}
 }

@@ -24,7 +24,7 @@ const maxBuckets = 1 << 12
 
 // NewHashing returns local hashing into the best number of buckets, e^ε + 1, which is rounded.
 func NewHashing(values int, epsilon float64) (*Hashing, error) {
-	c, err := newClaim(values, epsilon)
+	c, err := newClaim("local_hashing", values, epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -32,10 +32,6 @@ func NewHashing(values int, epsilon float64) (*Hashing, error) {
 	return &Hashing{c, response}, err
 }
 
-// Name implements [Protocol].
-func (*Hashing) Name() string { return "local_hashing" }
-
-// String implements [Protocol].
 func (p *Hashing) String() string {
 	return fmt.Sprintf("a hash function into %d buckets and the bucket of the value, or with a chance of %.4g one of all at random", p.response.values, p.response.noise.value())
 }
@@ -66,13 +62,11 @@ func (p *Hashing) Likelihood(value int, r Report) float64 {
 // pure has the chance 1/g that another value's bucket among g is the reported one.
 func (p *Hashing) pure() pure { return pure{p.response.pure().truth, 1 / float64(p.response.values)} }
 
-// Add implements [Protocol].
 func (p *Hashing) Add(scores []float64, r Report) {
 	h, bucket := p.split(r)
 	p.pure().add(scores, func(v int) bool { return h.bucket(v, p.response.values) == bucket })
 }
 
-// Variance implements [Protocol].
 func (p *Hashing) Variance(counts []float64) []float64 { return p.pure().variance(counts) }
 
 // mersenne is a prime: modulo it, x → factor·x + offset is uniform and independent for any two

@@ -46,24 +46,25 @@ const maxValues = 1 << 16
 
 // claim is what a protocol promises for how many values.
 type claim struct {
+	name    string
 	values  int
 	epsilon float64
 }
 
-// Values implements [Protocol].
+func (c claim) Name() string { return c.name }
+
 func (c claim) Values() int { return c.values }
 
-// Epsilon implements [Protocol].
 func (c claim) Epsilon() float64 { return c.epsilon }
 
-func newClaim(values int, epsilon float64) (claim, error) {
+func newClaim(name string, values int, epsilon float64) (claim, error) {
 	switch {
 	case values < 2 || values > maxValues:
 		return claim{}, fmt.Errorf("%w: found %d values, expected 2 to %d", ErrInvalid, values, maxValues)
 	case !(epsilon > 0 && epsilon <= maxEpsilon):
 		return claim{}, fmt.Errorf("%w: found an epsilon of %g, expected more than 0 and at most %d", ErrInvalid, epsilon, maxEpsilon)
 	}
-	return claim{values, epsilon}, nil
+	return claim{name, values, epsilon}, nil
 }
 
 // chance is a probability, a multiple of 2^-63 from 0 to 1, that is drawn exactly.

@@ -42,7 +42,7 @@ var DefaultFilter = Filter{Bits: 32, Hashes: 2, Cohorts: 8}
 // filters of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of
 // that probability).
 func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
-	c, err := newClaim(values, epsilon)
+	c, err := newClaim("rappor", values, epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +149,6 @@ func (p *Rappor) spread(set, unset float64) {
 	}
 }
 
-// Name implements [Protocol].
-func (*Rappor) Name() string { return "rappor" }
-
-// String implements [Protocol].
 func (p *Rappor) String() string {
 	set, unset := p.chances()
 	return fmt.Sprintf("a Bloom filter of %d bits by %d of %d hash functions, one cohort's, with bits that are 1 with a chance of %.4g where the filter has a 1 and %.4g where it has a 0",
@@ -163,7 +159,8 @@ func (p *Rappor) String() string {
 // bytes are the cohort, the rest bits.
 func (p *Rappor) Randomize(value int, src *random.Source) Report {
 	cohort := int(noise.Below(uint64(p.filter.Cohorts), src))
-	r := p.empty(cohort)
+	r := make(Report, 2+(p.filter.Bits+7)/8)
+	binary.LittleEndian.PutUint16(r, uint16(cohort))
 	for _, b := range p.bits[cohort][value] {
 		r.set(16 + b)
 	}
@@ -172,13 +169,6 @@ func (p *Rappor) Randomize(value int, src *random.Source) Report {
 			r[2+b/8] ^= 1 << (b % 8)
 		}
 	}
-	return r
-}
-
-// empty is a report of zeros.
-func (p *Rappor) empty(cohort int) Report {
-	r := make(Report, 2+(p.filter.Bits+7)/8)
-	binary.LittleEndian.PutUint16(r, uint16(cohort))
 	return r
 }
 
@@ -203,7 +193,6 @@ func (p *Rappor) Likelihood(value int, r Report) float64 {
 	return product
 }
 
-// Add implements [Protocol].
 func (p *Rappor) Add(scores []float64, r Report) {
 	_, unset := p.chances()
 	for v, weights := range p.weight[binary.LittleEndian.Uint16(r)] {
@@ -217,7 +206,6 @@ func (p *Rappor) Add(scores []float64, r Report) {
 	}
 }
 
-// Variance implements [Protocol].
 func (p *Rappor) Variance(counts []float64) []float64 {
 	var out mat.VecDense
 	out.MulVec(p.square, mat.NewVecDense(len(counts), counts))

@@ -21,7 +21,7 @@ var _ Protocol = (*Response)(nil)
 // NewResponse returns randomized response. Its noise probability is d/(e^ε+d-1) for d values,
 // rounded up.
 func NewResponse(values int, epsilon float64) (*Response, error) {
-	c, err := newClaim(values, epsilon)
+	c, err := newClaim("randomized_response", values, epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -29,10 +29,6 @@ func NewResponse(values int, epsilon float64) (*Response, error) {
 	return &Response{c, atLeast(d / (math.Exp(epsilon) + d - 1))}, nil
 }
 
-// Name implements [Protocol].
-func (*Response) Name() string { return "randomized_response" }
-
-// String implements [Protocol].
 func (p *Response) String() string {
 	return fmt.Sprintf("the value, or with a chance of %.4g one of all %d at random", p.noise.value(), p.values)
 }
@@ -49,7 +45,6 @@ func (p *Response) respond(value int, src *random.Source) int {
 	return value
 }
 
-// Likelihood implements [Protocol].
 func (p *Response) Likelihood(value int, r Report) float64 {
 	if int(binary.LittleEndian.Uint16(r)) == value {
 		return p.pure().truth
@@ -62,7 +57,6 @@ func (p *Response) pure() pure {
 	return pure{p.noise.complement() + lie, lie}
 }
 
-// Add implements [Protocol].
 func (p *Response) Add(scores []float64, r Report) {
 	zero, one := p.pure().score(false), p.pure().score(true)
 	for v := range scores {
@@ -71,5 +65,4 @@ func (p *Response) Add(scores []float64, r Report) {
 	scores[binary.LittleEndian.Uint16(r)] += one - zero
 }
 
-// Variance implements [Protocol].
 func (p *Response) Variance(counts []float64) []float64 { return p.pure().variance(counts) }

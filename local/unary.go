@@ -11,7 +11,6 @@ import (
 // randomized.
 type Unary struct {
 	claim
-	name string
 	keep chance // that the bit of the own value is reported as 1
 	lie  chance // that the bit of another value is reported as 1
 }
@@ -22,28 +21,24 @@ var _ Protocol = (*Unary)(nil)
 // kept with probability 1/2, and a 0 becomes 1 with probability 1/(e^ε+1), rounded up. Two values
 // differ in two bits, and e^ε = (1/2)(1-q) / (q·1/2).
 func NewUnary(values int, epsilon float64) (*Unary, error) {
-	c, err := newClaim(values, epsilon)
+	c, err := newClaim("unary", values, epsilon)
 	if err != nil {
 		return nil, err
 	}
-	return &Unary{c, "unary", certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
+	return &Unary{c, certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
 }
 
 // NewSymmetricUnary flips every bit with probability 1/(e^(ε/2)+1), rounded up: what is called
 // basic one-time RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981, section 2.1).
 func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
-	c, err := newClaim(values, epsilon)
+	c, err := newClaim("symmetric_unary", values, epsilon)
 	if err != nil {
 		return nil, err
 	}
 	flip := atLeast(1 / (math.Exp(epsilon/2) + 1))
-	return &Unary{c, "symmetric_unary", certain - flip, flip}, nil
+	return &Unary{c, certain - flip, flip}, nil
 }
 
-// Name implements [Protocol].
-func (p *Unary) Name() string { return p.name }
-
-// String implements [Protocol].
 func (p *Unary) String() string {
 	return fmt.Sprintf("%d bits, of which that of the value is 1 with a chance of %.4g and every other one with %.4g", p.values, p.keep.value(), p.lie.value())
 }
@@ -63,7 +58,6 @@ func (p *Unary) Randomize(value int, src *random.Source) Report {
 func (r Report) set(bit int)      { r[bit/8] |= 1 << (bit % 8) }
 func (r Report) has(bit int) bool { return r[bit/8]>>(bit%8)&1 == 1 }
 
-// Likelihood implements [Protocol].
 func (p *Unary) Likelihood(value int, r Report) float64 {
 	product := 1.0
 	for v := range p.values {
@@ -86,10 +80,6 @@ func likelihood(one chance, bit bool) float64 {
 
 func (p *Unary) pure() pure { return pure{p.keep.value(), p.lie.value()} }
 
-// Add implements [Protocol].
-func (p *Unary) Add(scores []float64, r Report) {
-	p.pure().add(scores, r.has)
-}
+func (p *Unary) Add(scores []float64, r Report) { p.pure().add(scores, r.has) }
 
-// Variance implements [Protocol].
 func (p *Unary) Variance(counts []float64) []float64 { return p.pure().variance(counts) }

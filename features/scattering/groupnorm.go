@@ -1,30 +1,21 @@
 package scattering
 
-import (
-	"fmt"
-
-	"dpsgd/internal/kernel"
-)
+import "dpsgd/internal/kernel"
 
 // groupNormEpsilon is PyTorch's.
 const groupNormEpsilon = 1e-5
 
 // GroupNorm normalises the features of one picture in place, as PyTorch's GroupNorm without gain
-// and shift does. values is (channels, places); channels are cut into groups of channels/groups
-// neighbours, and each value of a group becomes
+// and shift does. values is (channels, places); channels, a multiple of groups, are cut into groups of
+// channels/groups neighbours, and each value of a group becomes
 //
 //	(x - mean) / √(variance + 1e-5)
 //
-// with the mean and the biased variance of the whole group. It panics if channels cannot be cut so,
-// or values not into channels.
+// with the mean and the biased variance of the whole group.
 //
 // A group of neighbouring coefficients does not hold the same ones in the mirror image, so that
 // normalised features have no exact mirror images: mirror first.
-func GroupNorm(values []float32, channels, groups int) {
-	if groups < 1 || channels < 1 || channels%groups != 0 || len(values)%channels != 0 {
-		panic(fmt.Sprintf("scattering: %d values in %d channels and %d groups, expected multiples",
-			len(values), channels, groups))
-	}
+func GroupNorm(values []float32, groups int) {
 	var inverse [1]float32
 	for n := len(values) / groups; len(values) > 0; values = values[n:] {
 		group := values[:n]

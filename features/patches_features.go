@@ -19,17 +19,8 @@ type PatchOptions struct {
 // maxPatchSize bounds the side of a patch: whitening takes time with the sixth power of it.
 const maxPatchSize = 12
 
-// validate returns the first thing that is wrong with the options, for pictures of a shape.
+// validate says why pictures of a shape are too small for the options.
 func (o PatchOptions) validate(shape data.Shape) error {
-	if o.Filters < 1 {
-		return fmt.Errorf("patches: %d filters, expected 1 or more", o.Filters)
-	}
-	if o.Scale != 1 && o.Scale != 2 {
-		return fmt.Errorf("patches: scale %d, expected 1 or 2", o.Scale)
-	}
-	if shape.Channels < 1 {
-		return fmt.Errorf("patches: pictures of %d channels, expected 1 or more", shape.Channels)
-	}
 	smaller := min(shape.Height, shape.Width)
 	if o.Scale == 2 && smaller < 2*(halfBorder+1) {
 		return fmt.Errorf("patches: pictures of %d×%d pixels, expected sides of %d or more at scale 2",
@@ -88,10 +79,6 @@ func newPatchFeatures(o PatchOptions, shape data.Shape, pictures *Drawings, seed
 	if err := o.validate(shape); err != nil {
 		return nil, err
 	}
-	if pictures.Channels != shape.Channels {
-		return nil, fmt.Errorf("patches: drawn pictures of %d channels, expected %d",
-			pictures.Channels, shape.Channels)
-	}
 	filters, err := newFilters(o, pictures, seed)
 	if err != nil {
 		return nil, err
@@ -107,4 +94,36 @@ func withFilters(o PatchOptions, shape data.Shape, f patchFilters) *patchFeature
 // each filter and cell.
 func (p *patchFeatures) Width() int {
 	return 2 * p.options.Filters * p.options.Pooling * p.options.Pooling
+}
+
+// PatchDefinition is everything that the features of a picture follow from, for programs that compute
+// them in another way. With the scaled picture, of which the mean is subtracted, and for every
+// patch p of it of n values, with r = Weights·p/√(variance of p, of n-1 degrees of freedom, +
+// ContrastFloor), a cell's features are the means over the patches in it of max(r - Bias -
+// Threshold, 0), for every filter, and then of max(Bias - Threshold - r, 0). Those of the mirror
+// image of the scaled picture are averaged with them.
+type PatchDefinition struct {
+	PatchOptions
+	Scaled                   data.Shape // of what responses are taken of
+	Border                   int        // by which a half is extended by reflection, in pixels
+	Weights                  []float32  // (filter, channel, row, column)
+	Bias                     []float32  // of each filter
+	Threshold, ContrastFloor float64
+	RowEdges, ColumnEdges    []int // cell i lies between edges i and i+1, in positions of patches
+}
+
+// Definition returns the definition of p.
+func (p *patchFeatures) Definition() PatchDefinition {
+	d := PatchDefinition{
+		PatchOptions: p.options, Scaled: p.scaled, Border: halfBorder, Threshold: threshold, ContrastFloor: contrastFloor,
+		RowEdges:    gridEdges(p.scaled.Height-p.options.Size+1, p.options.Pooling),
+		ColumnEdges: gridEdges(p.scaled.Width-p.options.Size+1, p.options.Pooling),
+	}
+	for i, b := range p.filters.bias {
+		d.Bias = append(d.Bias, float32(b))
+		for _, w := range p.filters.weights.RawRowView(i) {
+			d.Weights = append(d.Weights, float32(w))
+		}
+	}
+	return d
 }

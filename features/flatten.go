@@ -48,21 +48,14 @@ type Flattening struct {
 // minScale keeps channels that hardly vary on drawn pictures from filling the row.
 const minScale = 1e-4
 
-// fitFlattening learns the map with k directions from n drawn rows of blocks, which lie one after the other. It leaves them as they are,
-// takes memory for as many and for n·n more float32 values, and gives the same map for the same rows
-// and any number of threads. It fails if there are fewer than two rows, if they are not n of what
-// the blocks say, if a value is not finite, and if the rows do not vary along as many directions as
-// are asked for; n rows vary along n−1 at most.
+// fitFlattening learns the map with k directions from n drawn rows of blocks, at least two, which lie one
+// after the other. It leaves them as they are, takes memory for as many and for n·n more float32 values,
+// and gives the same map for the same rows and any number of threads. It fails if a value is not finite,
+// and if the rows do not vary along as many directions as are asked for; n rows vary along n−1 at most.
 func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Pool) (*Flattening, error) {
 	width := 0
-	for i, b := range blocks {
-		if b.Channels < 1 || b.Positions < 1 {
-			return nil, fmt.Errorf("flatten: block %d has %d channels of %d positions, expected at least one of each", i, b.Channels, b.Positions)
-		}
+	for _, b := range blocks {
 		width += b.Columns()
-	}
-	if n < 2 || width == 0 || len(rows)/width != n || len(rows)%width != 0 {
-		return nil, fmt.Errorf("flatten: %d values for %d drawn rows of %d columns, expected at least two rows and all their values", len(rows), n, width)
 	}
 	if most := min(n-1, width); k < 0 || k > most {
 		return nil, fmt.Errorf("flatten: %d directions, expected 0 to %d for %d drawn rows of %d columns", k, most, n, width)
@@ -140,7 +133,11 @@ const rounding = 1e-6
 // findDirections learns the first k principal directions of the n rows of z, which it centres.
 func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) error {
 	width := len(f.Gain)
-	centreRows(z, n)
+	sum := make([]float32, width)
+	kernel.SumRows(sum, z, width)
+	for at := 0; at < len(z); at += width {
+		kernel.Axpy(z[at:], -1/float32(n), sum)
+	}
 	// Principal directions of n rows are combinations of them, with the eigenvectors of their
 	// products: a matrix of n by n instead of width by width.
 	products := make([]float32, n*n)
@@ -158,4 +155,66 @@ func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) er
 		f.variances[i] = e / float64(n)
 	}
 	return nil
+}
+
+// flattenBatch is the number of rows that are flattened together: enough for a fast product of matrices,
+// and few enough that they stay close to the processor.
+const flattenBatch = 1024
+
+// apply replaces each of the rows, which lie one after the other, by its image under the map. The
+// image of a row depends on that row alone, bit for bit: not on the others, their number or the
+// threads. It has norm 1, except that the drawn mean has the image zero; a row with a value that is
+// not finite has an image that is not finite.
+func (f *Flattening) apply(rows []float32, pool *kernel.Pool) {
+	width := len(f.Gain)
+	k := len(f.Damping)
+	along := make([]float32, min(flattenBatch, len(rows)/width)*k)
+	for ; len(rows) > 0; rows = rows[min(flattenBatch*width, len(rows)):] {
+		z := rows[:min(flattenBatch*width, len(rows))]
+		f.scaleRows(z, pool)
+		if k == 0 {
+			continue
+		}
+		n := len(z) / width
+		c := along[:n*k]
+		pool.Gemm(false, true, n, k, width, 1, z, width, f.Directions, width, 0, c, k)
+		kernel.ScaleChannels(c, c, f.Damping)
+		pool.Gemm(false, false, n, width, k, -1, c, k, f.Directions, width, 1, z, width)
+		eachRow(z, width, pool, toUnit)
+	}
+}
+
+// scaleRows standardises rows and gives every block of them, and then every row, the norm 1.
+func (f *Flattening) scaleRows(rows []float32, pool *kernel.Pool) {
+	eachRow(rows, len(f.Gain), pool, func(z []float32) {
+		kernel.Axpy(z, 1, f.Shift)
+		kernel.ScaleChannels(z, z, f.Gain)
+		rest := z
+		for _, b := range f.Blocks {
+			toUnit(rest[:b.Columns()])
+			rest = rest[b.Columns():]
+		}
+		if len(f.Blocks) > 1 {
+			toUnit(z)
+		}
+	})
+}
+
+func eachRow(rows []float32, width int, pool *kernel.Pool, change func(row []float32)) {
+	pool.Run(len(rows)/width, 1, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			change(rows[i*width : (i+1)*width])
+		}
+	})
+}
+
+// minNorm is the norm below which a row is taken for zero: it is divided by this instead.
+const minNorm = 1e-8
+
+// toUnit divides z by its norm, or by minNorm if that is larger.
+func toUnit(z []float32) {
+	inverse := float32(1 / math.Max(math.Sqrt(kernel.SumSquares(z)), minNorm))
+	for j, v := range z {
+		z[j] = v * inverse
+	}
 }
