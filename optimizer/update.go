@@ -115,17 +115,8 @@ func (u *Update) move(n release.Noisy) {
 	u.moved.Add(int64(to - from))
 }
 
-// State returns a copy of what the rule remembers, for a checkpoint.
-func (u *Update) State() State {
-	s := u.View()
-	for name, values := range s.Slots {
-		s.Slots[name] = slices.Clone(values)
-	}
-	return s
-}
-
-// View is State without the copy, for a checkpoint that is written before the next Apply hands out
-// its first value, which changes the vectors.
+// View returns what the rule remembers, for a checkpoint that is written before the next Apply hands
+// out its first value, which changes the vectors.
 func (u *Update) View() State {
 	s := State{Step: u.step, Slots: map[string][]float32{}}
 	for i, slot := range u.rule.Slots() {
@@ -135,7 +126,7 @@ func (u *Update) View() State {
 }
 
 // Restore makes the update continue from a state of the same rule and dim, bit for bit. It wants
-// exactly the slots of [Update.State], of the right length, with finite values; otherwise it
+// exactly the slots of [Update.View], of the right length, with finite values; otherwise it
 // returns an error that wraps [ErrState] and changes nothing.
 func (u *Update) Restore(s State) error {
 	slots := u.rule.Slots()

@@ -66,7 +66,7 @@ func Slots(c *configs.Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	slots := len(update.State().Slots)
+	slots := len(update.View().Slots)
 	if c.Training.Average.Name() != "none" {
 		slots += 2 // the mean, and the values while it stands in their place
 	}
