@@ -86,31 +86,3 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 		})
 	}
 }
-
-// Two steps by hand, from p = 1 with gradients 2 and -1 (sums 4 and -2 over a batch of 2) and rate
-// 0.1.
-func TestUpdatesByHand(t *testing.T) {
-	for _, c := range []struct {
-		rule   UpdateRule
-		want   [2]float64
-		reason string
-	}{
-		{&SGD{}, [2]float64{0.8, 0.9}, "1 - 0.1·2, 0.8 + 0.1·1"},
-		{&SGD{WeightDecay: 0.5}, [2]float64{0.75, 0.8125}, "1 - 0.1·(2+0.5), 0.75 - 0.1·(-1+0.375)"},
-		{&Momentum{Momentum: 0.5}, [2]float64{0.8, 0.8}, "v = 2, then 1-1 = 0"},
-		{&Momentum{Momentum: 0.5, Nesterov: true}, [2]float64{0.7, 0.8}, "2+0.5·2 = 3, then -1+0.5·0 = -1"},
-		{&Adam{Beta1: 0.5, Beta2: 0.5, Epsilon: 1},
-			[2]float64{1 - 0.1*2/3, 1 - 0.1*2/3}, "m̂ = 2, v̂ = 4; then m = 0.5-0.5 = 0"},
-		{&Adam{Beta1: 0.5, Beta2: 0.5, Epsilon: 1, WeightDecay: 0.5, Decoupled: true},
-			[2]float64{0.95 - 0.1*2/3, 0.95 * (0.95 - 0.1*2/3)}, "p shrinks to 0.95·p first"},
-		{&AdamBC{Beta1: 0.5, Beta2: 0.5, SecondMomentFloor: 1e-8}, [2]float64{0.9, 0.9}, "m̂ = 2, v̂ = 4, no noise; then m = 0.5-0.5 = 0"},
-	} {
-		u, p := newUpdate(t, c.rule, 1), []float32{1}
-		for i, sum := range []float32{4, -2} {
-			apply(t, u, p, bare(t, sum), 2, 0.1)
-			if math.Abs(float64(p[0])-c.want[i]) > 1e-7 {
-				t.Errorf("%s %+v: p is %.8g after step %d, want %.8g (%s)", u.Name(), c.rule, p[0], i+1, c.want[i], c.reason)
-			}
-		}
-	}
-}

@@ -305,6 +305,34 @@ func checkBatchSize(t *testing.T, rule UpdateRule) {
 	}
 }
 
+// Plain moves parameters as an update does, bit for bit, and refuses a rule that counts on noise.
+func TestPlainIsTheUpdateOfBareSums(t *testing.T) {
+	const dim = 3000
+	for name, rule := range rules() {
+		plain, err := NewPlain(rule, dim, nil)
+		if strings.HasPrefix(name, "adambc") {
+			if !errors.Is(err, ErrRule) {
+				t.Errorf("%s: error is %v, want %v", name, err, ErrRule)
+			}
+			continue
+		}
+		u, want, found, sum := newUpdate(t, rule, dim), startingPoint(dim, 1), startingPoint(dim, 1), make([]float32, dim)
+		for step := range 3 {
+			gradient := noise(t, dim, 1, uint64(step))
+			for i, v := range values(t, gradient, dim) {
+				sum[i] = float32(v) // exact: few multiples of a power of two
+			}
+			apply(t, u, want, gradient, 10, 0.1)
+			if err := plain.Apply(found, sum, 10, 0.1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(found, want) || !reflect.DeepEqual(plain.View(), u.View()) {
+			t.Errorf("%s: plain sums lead elsewhere", name)
+		}
+	}
+}
+
 // No rule can be given anything but what a mechanism made noisy, and nobody else can write such
 // values.
 func TestUpdatesAcceptOnlyNoisy(t *testing.T) {

@@ -1,7 +1,6 @@
 package gradients
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
-	"dpsgd/internal/kernel"
-	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/perexample"
 )
@@ -68,87 +65,14 @@ func sumBy(t *testing.T, g *Gradients, policy clip.Policy, dim int, indices []in
 	return found
 }
 
-// Per-layer clipping by either engine is that of the gradients written out, for layers whose
-// gradients are rows, outer products and rows that are formed when they are added.
-func TestLayersAreClippedByThemselves(t *testing.T) {
-	set := tiny.Pictures(t, 40, 1)
-	indices := []int{3, 1, 4, 15, 9, 2, 6, 5}
-	for _, network := range []string{
-		"[{conv2d: {out_channels: 4, kernel_size: 3}}, tanh, {group_norm: {num_groups: 2}}, flatten, {linear: {out_features: 8}}, relu, {linear: {out_features: classes}}]",
-		"[flatten, {linear: {out_features: 12}}, layer_norm, {linear: {out_features: classes, bias: false}}]",
-	} {
-		for _, engine := range []string{"ghost", "materialise"} {
-			for _, bound := range []float64{1e-3, 0.3, 20} {
-				t.Run(fmt.Sprint(network, engine, bound), func(t *testing.T) {
-					c := tiny.Parse(t, "model.layers="+network)
-					m, err := networkOf(c, set.Shape(), len(set.Classes()))
-					if err != nil {
-						t.Fatal(err)
-					}
-					batcher, err := data.NewBatcher(set, c.Data.PerChannel(1))
-					if err != nil {
-						t.Fatal(err)
-					}
-					pool := kernel.NewPool(2)
-					defer pool.Close()
-					fresh := func() *Gradients {
-						g, err := NewGradients(m, batcher, nil, len(indices), engine, Choice{}, pool)
-						if err != nil {
-							t.Fatal(err)
-						}
-						return g
-					}
-					dim := len(m.Values)
-					found := sumBy(t, fresh(), clip.PerLayer{ClipNorm: bound}, dim, indices)
-					want, shortened := make([]float64, dim), 0
-					whole := fresh()
-					for _, index := range indices {
-						gradient := sumBy(t, whole, clip.Flat{ClipNorm: 1 << 7}, dim, []int{index}) // longer than any
-						part := shorter(m, gradient, bound)
-						for i, v := range part {
-							want[i] += v
-						}
-						if !slices.Equal(part, gradient) {
-							shortened++
-						}
-					}
-					if all := shortened == len(indices); bound == 1e-3 && !all || bound == 20 && shortened > 0 {
-						t.Errorf("%d of %d examples were clipped", shortened, len(indices))
-					}
-					var off, size float64
-					for i, v := range want {
-						off += (found[i] - v) * (found[i] - v)
-						size += v * v
-					}
-					// The margin of 2^-12, and a thousandth for factors that are rounded to integers.
-					if e := math.Sqrt(off / size); !(e < 1e-3+0x1p-12) {
-						t.Errorf("relative difference %.2g to gradients written out, expected at most 0.00124", e)
-					}
-				})
-			}
-		}
-	}
-}
-
 // A layer whose gradient is not finite makes its example add exactly zero, and no other.
 func TestABrokenLayerSpoilsItsExample(t *testing.T) {
 	set := rows(t, 30) // whose rows 0, 7, … have gradients that are not finite
-	c := tiny.Parse(t, "model.layers=[flatten, {linear: {out_features: 5}}, tanh, {linear: {out_features: classes}}]")
-	m, err := networkOf(c, set.Shape(), len(set.Classes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	batcher, err := data.NewBatcher(set, c.Data.PerChannel(set.Shape().Channels))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newRigFor(t, set, "model.layers=[flatten, {linear: {out_features: 5}}, tanh, {linear: {out_features: classes}}]", 1)
 	for _, engine := range []string{"ghost", "materialise"} {
-		g, err := NewGradients(m, batcher, nil, 4, engine, Choice{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := r.gradients(set, data.NoAugmentation(), 4, engine)
 		policy := clip.PerLayer{ClipNorm: 1}
-		with, without := sumBy(t, g, policy, len(m.Values), []int{1, 7, 2, 14}), sumBy(t, g, policy, len(m.Values), []int{1, 2})
+		with, without := sumBy(t, g, policy, len(r.model.Values), []int{1, 7, 2, 14}), sumBy(t, g, policy, len(r.model.Values), []int{1, 2})
 		if !slices.Equal(with, without) || slices.Max(with) == 0 {
 			t.Errorf("%s: examples 7 and 14, whose gradients are not finite, moved the sum", engine)
 		}

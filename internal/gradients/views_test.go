@@ -41,15 +41,27 @@ func networkOf(c *configs.Config, shape data.Shape, classes int) (*model.Model, 
 	return model.New(layers, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}, classes, c.Training.Seed)
 }
 
+// newRig makes a network for pictures.
 func newRig(t *testing.T, layers string, threads int) rig {
 	t.Helper()
-	m, err := networkOf(tiny.Parse(t, layers), tiny.Pictures(t, 1, 1).Shape(), 3)
+	return newRigFor(t, tiny.Pictures(t, 1, 1), layers, threads)
+}
+
+func newRigFor(t *testing.T, set data.Set, layers string, threads int) rig {
+	t.Helper()
+	m, err := networkOf(tiny.Parse(t, layers), set.Shape(), len(set.Classes()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := kernel.NewPool(threads)
 	t.Cleanup(pool.Close)
 	return rig{t, m, pool}
+}
+
+// normalisation has constants for every channel.
+func normalisation(set data.Set) data.Normalisation {
+	channels := set.Shape().Channels
+	return data.Normalisation{Mean: slices.Repeat([]float64{0.4}, channels), Std: slices.Repeat([]float64{0.3}, channels)}
 }
 
 // gradients are those of a set in views of a recipe under a fixed key.
@@ -59,7 +71,7 @@ func (r rig) gradients(set data.Set, recipe data.Augmentation, batch int, engine
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	batcher, err := data.NewBatcher(set, data.Normalisation{Mean: []float64{0.4}, Std: []float64{0.3}})
+	batcher, err := data.NewBatcher(set, normalisation(set))
 	if err != nil {
 		r.t.Fatal(err)
 	}

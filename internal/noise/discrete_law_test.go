@@ -5,8 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/mathext"
-
 	"dpsgd/internal/random"
 	"dpsgd/internal/slow"
 )
@@ -20,36 +18,23 @@ const lawFalseFailure = 1e-6
 func lawDraws(t *testing.T) int { return slow.Number(t, "DPSGD_DRAWS", 400_000, 4_000_000) }
 
 // pValue is that of Pearson's chi-square test of n draws against chance, over the integers from
-// -reach to reach and what lies beyond; integers that are expected less than ten times are taken
-// together.
+// -reach to reach and what lies beyond.
 func pValue(n, reach int, draw func() int64, chance func(n int) float64) float64 {
-	counts := make([]float64, 2*reach+1)
-	rest := 0.0
+	counts, expected := make([]int, 2*reach+2), make([]float64, 2*reach+2)
+	beyond := 2*reach + 1
 	for range n {
 		if x := draw(); x >= int64(-reach) && x <= int64(reach) {
 			counts[int(x)+reach]++
 		} else {
-			rest++
+			counts[beyond]++
 		}
 	}
-	statistic, bins, restExpected := 0.0, 0, float64(n)
-	for i, count := range counts {
-		expected := float64(n) * chance(i-reach)
-		if expected < 10 {
-			rest += count
-			continue
-		}
-		restExpected -= expected
-		statistic += (count - expected) * (count - expected) / expected
-		bins++
+	expected[beyond] = float64(n)
+	for i := range beyond {
+		expected[i] = float64(n) * chance(i-reach)
+		expected[beyond] -= expected[i]
 	}
-	if restExpected > 10 {
-		statistic += (rest - restExpected) * (rest - restExpected) / restExpected
-		bins++
-	} else if rest > restExpected+100 { // a tail where none should be
-		return 0
-	}
-	return mathext.GammaIncRegComp(float64(bins-1)/2, statistic/2)
+	return chiSquare(counts, expected)
 }
 
 func laplaceChance(scale float64) func(n int) float64 {

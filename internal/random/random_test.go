@@ -147,32 +147,6 @@ func TestFloat64IsUniform(t *testing.T) {
 	}
 }
 
-// Different seeds, splits and their parent give uncorrelated numbers: a correlation is beyond 4.417
-// standard errors with probability 1e-5.
-func TestStreamsAreIndependent(t *testing.T) {
-	const draws, limit = 250_000, 4.417
-	parent := ForTest(3)
-	var streams [][]float64
-	for _, src := range []*Source{ForTest(4), ForTest(5), parent.Split(), parent.Split(), parent} {
-		u := make([]float64, draws) // uniform, of mean 0 and variance 1
-		for i := range u {
-			u[i] = (src.Float64() - 0.5) * math.Sqrt(12)
-		}
-		streams = append(streams, u)
-	}
-	for i := range streams {
-		for j := range i {
-			var r float64
-			for k := range streams[i] {
-				r += streams[i][k] * streams[j][k]
-			}
-			if r /= math.Sqrt(draws); math.Abs(r) > limit {
-				t.Errorf("streams %d and %d: correlation %.2f standard errors", i, j, r)
-			}
-		}
-	}
-}
-
 func ExampleSource() {
 	r := rand.New(Seeded(1)) // a Source serves math/rand/v2
 	fmt.Println(r.IntN(6) < 6)
