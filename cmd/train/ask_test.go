@@ -11,6 +11,8 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
+
+	"github.com/spf13/cobra"
 )
 
 // Shared flags of questions: 60,000 examples in batches of 512, 40 epochs.
@@ -220,11 +222,11 @@ func TestSignificant(t *testing.T) {
 func commandOn(t testing.TB, in string, args ...string) commandOutcome {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &shell.App{Out: &out, Err: &errs}
-	root := root(a)
-	root.SetIn(strings.NewReader(in))
-	root.SetArgs(args)
-	code := a.Fail(root.ExecuteContext(t.Context()))
+	code := shell.New(&out, &errs).ExecuteContext(t.Context(), func(a *shell.App) *cobra.Command {
+		c := root(a)
+		c.SetIn(strings.NewReader(in))
+		return c
+	}, args)
 	return commandOutcome{code, out.String(), errs.String()}
 }
 

@@ -17,7 +17,7 @@ import (
 func TestBenchJSON(t *testing.T) {
 	fields := strings.Fields("batch engines examples_per_second fma_limit_gflops gflops kernel mode model parts peak_rss_mib step_ms threads")
 	for _, mode := range []string{"private", "plain", "materialise", "ghost"} {
-		object := lastLine(t, succeed(t, "bench", "--model", "mlp128", "--mode", mode, "--batch", "32", "--threads", "1", "--seconds", "0.05", "--json"))
+		object := lastLine(t, succeed(t, "bench", "--model", "mlp128", "--mode", mode, "--batch", "32", "--threads", "1", "--seconds", "0.01", "--json"))
 		if found := slices.Sorted(maps.Keys(object)); !slices.Equal(found, fields) {
 			t.Errorf("%s: found the fields %v, expected %v", mode, found, fields)
 		}
@@ -59,9 +59,9 @@ func TestBenchDefaults(t *testing.T) {
 
 // For people: what was measured, the figures and the parts, within 80 columns.
 func TestBenchText(t *testing.T) {
-	for _, args := range [][]string{{"--model", "mnist-cnn-relu", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
+	for _, args := range [][]string{{"--model", "mlp128", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
 		out := succeed(t, append([]string{"bench", "--seconds", "0.01"}, args...)...)
-		for _, want := range append(speed.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms", "materialise") {
+		for _, want := range append(speed.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms") {
 			if !strings.Contains(out, want) {
 				t.Errorf("bench does not say %q:\n%s", want, out)
 			}

@@ -41,8 +41,10 @@ var runsOfEveryKind = [][]string{
 // folderOf makes that folder below the working directory, or a part of it, and a copy of it, "pristine".
 func folderOf(t *testing.T, runs [][]string) {
 	t.Helper()
-	if err := os.Mkdir("people", 0o700); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"people", "runs"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for part, n := range map[string]int{"train": 60, "test": 24} {
 		var b strings.Builder
@@ -98,7 +100,9 @@ func asks(runs []string) (lines [][]string) {
 		if !strings.Contains(run, "statistics") {
 			lines = append(lines, []string{"eval", run, "--json"}, []string{"card", run, "-o", "card.md", "--force"}, []string{"export", run, "-o", "model.onnx", "--force"})
 		}
-		lines = append(lines, []string{"report", run, "-o", "report.html"})
+		if slow.Asked() { // it asks all accountants for curves
+			lines = append(lines, []string{"report", run, "-o", "report.html"})
+		}
 	}
 	for _, run := range runs {
 		lines = append(lines, []string{"resume", run, "--json"}, []string{"extend", run, "--steps", "10", "--json"})
@@ -228,11 +232,14 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 	}
 	slices.Sort(paths)
 	slices.Sort(runs)
-	said := map[string]map[string]float64{}
+	said, asWas := map[string]map[string]float64{}, false
 	before := func(args []string) map[string]float64 {
 		line := strings.Join(args, " ")
 		if _, asked := said[line]; !asked && args[len(args)-1] == "--json" {
-			restore(t)
+			if !asWas {
+				restore(t)
+			}
+			asWas = slices.Contains([]string{"runs", "ledger", "epsilon", "eval"}, args[0]) // these only read
 			r := command(args...)
 			said[line] = epsilons(r.out)
 			if len(said[line]) == 0 && slices.Contains([]string{"runs", "epsilon", "eval", "sweep"}, args[0]) {
@@ -241,7 +248,7 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 		}
 		return said[line]
 	}
-	n := slow.Number(t, changesVariable, 6, 200)
+	n := slow.Number(t, changesVariable, 2, 200)
 	kinds, src := slices.Sorted(maps.Keys(changes)), rand.New(rand.NewPCG(24, 24)) // public: it chooses changes
 	for i := 0; i < n; {
 		kind, path, other, at := kinds[src.IntN(len(kinds))], paths[src.IntN(len(paths))], paths[src.IntN(len(paths))], src.Float64()
@@ -264,6 +271,7 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 		if len(asked) == 0 {
 			asked = []string{runs[src.IntN(len(runs))]}
 		}
+		asWas = false
 		for _, args := range asks(asked) {
 			before(args)
 		}

@@ -59,7 +59,7 @@ func TestCompareJSON(t *testing.T) {
 // The plots are files of their format.
 func TestComparePlots(t *testing.T) {
 	dir := t.TempDir()
-	asked := []string{"compare", "--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "1", "--delta", "1e-5", "--plot"}
+	asked := []string{"compare", "--sampling-probability", "1", "--steps", "20", "--noise-multiplier", "10", "--delta", "1e-5", "--plot"}
 	for _, name := range []string{"plot.svg", "plot.PNG"} {
 		path := filepath.Join(dir, name)
 		if out := succeed(t, append(asked, path)...); !strings.HasSuffix(out, "in "+path+": ε over steps\n") {

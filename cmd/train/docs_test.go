@@ -74,9 +74,7 @@ func placeOfThePages(t *testing.T) {
 	}
 	write(t, "votes.csv", "241,1,1,1,1,1,1,1,1,1\n") // of 250 teachers
 	for _, folder := range []string{"pictures", "my-pictures"} {
-		if err := os.Rename(pictures(t), folder); err != nil {
-			t.Fatal(err)
-		}
+		drawPictures(t, folder)
 		for _, part := range []string{"train", "test"} { // the classes are cats and dogs here
 			for from, to := range map[string]string{"up": "cat", "down": "dog"} {
 				if err := os.Rename(filepath.Join(folder, part, from), filepath.Join(folder, part, to)); err != nil {

@@ -52,7 +52,8 @@ func TestFederated(t *testing.T) {
 // Pictures that do not say whose they are stop a run that protects persons, by name.
 func TestPersonsOfPictures(t *testing.T) {
 	t.Chdir(t.TempDir())
-	folder := pictures(t)
+	folder := t.TempDir()
+	drawPictures(t, folder)
 	config := ownConfig(t, folder, 4)
 	persons := []string{"run", config, "--set", "privacy.unit=person", "--set", "data.group=prefix", "--set", "training.batch_size=10"}
 	if r := command(persons...); r.code != shell.ExitData || !strings.Contains(r.err, "does not say whose it is") {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -10,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +30,26 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	debug.SetGCPercent(-1) // the tests share cores with others, and take less memory than this
+	debug.SetMemoryLimit(1 << 30)
+	os.Exit(besidePictures(m))
 }
+
+// besidePictures runs the tests beside a folder of pictures that they only read.
+func besidePictures(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "train")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	sharedPictures = dir
+	return m.Run()
+}
+
+var (
+	sharedPictures          string // a folder for those of [pictures] and [pictureFiles]
+	shardsDrawn, filesDrawn sync.Once
+)
 
 // execute runs one command line and returns its exit code.
 func execute(args []string, out, err io.Writer) int { return shell.New(out, err).Execute(root, args) }
@@ -41,7 +63,7 @@ func program(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, args...)
-	c.Env = append(os.Environ(), mainVariable+"=1")
+	c.Env = append(os.Environ(), mainVariable+"=1", "GOGC=400")
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	return c, &out
@@ -81,10 +103,46 @@ func lastLine(t testing.TB, out string) map[string]any {
 	return object
 }
 
-// pictures makes a folder of 2 classes, up and down, with 60 training and 10 test pictures each.
+// pictures is a folder of 2 classes, up and down, with 60 training and 10 test pictures each, in shards.
+// Tests only read it; one that changes a picture draws its own.
 func pictures(t testing.TB) string {
 	t.Helper()
-	folder := t.TempDir()
+	folder := filepath.Join(sharedPictures, "pictures")
+	shardsDrawn.Do(func() {
+		files := pictureFiles(t)
+		for _, part := range []string{"train", "test"} {
+			var shard bytes.Buffer
+			w := tar.NewWriter(&shard)
+			for _, class := range []string{"up", "down"} {
+				found, err := filepath.Glob(filepath.Join(files, part, class, "*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, path := range found {
+					tiny.Member(t, w, fmt.Sprintf("%s-%03d.png", class, i), []byte(readFile(t, path)))
+					tiny.Member(t, w, fmt.Sprintf("%s-%03d.cls", class, i), []byte(class))
+				}
+			}
+			if err := cmp.Or(w.Close(), os.MkdirAll(folder, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(folder, part+".tar"), shard.String())
+		}
+	})
+	return folder
+}
+
+// pictureFiles is the same in a file for each picture.
+func pictureFiles(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(sharedPictures, "files")
+	filesDrawn.Do(func() { drawPictures(t, folder) })
+	return folder
+}
+
+// drawPictures makes a folder of such files.
+func drawPictures(t testing.TB, folder string) {
+	t.Helper()
 	for part, n := range map[string]int{"train": 60, "test": 10} {
 		for label, class := range []string{"up", "down"} {
 			dir := filepath.Join(folder, part, class)
@@ -96,7 +154,6 @@ func pictures(t testing.TB) string {
 			}
 		}
 	}
-	return folder
 }
 
 // writePNG draws 8x8 pixels whose upper or lower half is bright.

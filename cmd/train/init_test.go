@@ -11,9 +11,7 @@ import (
 // nothing. Without a terminal nobody is asked.
 func TestInit(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Rename(pictures(t), "my pictures"); err != nil {
-		t.Fatal(err)
-	}
+	drawPictures(t, "my pictures")
 	out := succeed(t, "init", "--data", "my pictures", "--epsilon", "2")
 	if out != "my.yaml is written, from the preset own-pictures\nsee what it would do: train describe my.yaml\ntrain:                train run my.yaml\n" {
 		t.Errorf("init says\n%s", out)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 
@@ -27,9 +26,6 @@ func limitsOf(t *testing.T, dir string) []books.LimitState {
 // the folder as it was; else what it released is counted, and the same once more counts twice.
 func TestRunsOfEveryKindKeepTheLimit(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("runs", 0o700); err != nil {
-		t.Fatal(err)
-	}
 	folderOf(t, nil)
 	for _, args := range runsOfEveryKind {
 		kind := args[0]
@@ -87,9 +83,6 @@ func TestRunsOfEveryKindKeepTheLimit(t *testing.T) {
 // More steps than planned ask the limit too: what passes it is refused and nothing is written, what does not is counted.
 func TestExtensionsKeepTheLimit(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("runs", 0o700); err != nil {
-		t.Fatal(err)
-	}
 	folderOf(t, nil)
 	succeed(t, "run", "own.yaml", "--set", "run.name=short", "--set", "data.limit.epsilon=6", "--set", "data.limit.delta=1e-3")
 	spent := limitsOf(t, "runs")[0].Spent

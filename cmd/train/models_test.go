@@ -21,7 +21,7 @@ import (
 func trainedRun(t *testing.T) (folder string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	folder = pictures(t)
+	folder = pictureFiles(t)
 	succeed(t, "run", ownConfig(t, folder, 40))
 	return folder
 }

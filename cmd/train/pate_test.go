@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // teachersOf are the overrides that make a configuration of pictures one of teachers.
@@ -36,9 +38,11 @@ func TestPate(t *testing.T) {
 	}
 }
 
-// Killed while teachers learn, a run goes on to its end.
+// Killed while teachers learn, a run goes on to its end. TestGoesOnAfterEveryStep of internal/run
+// holds this without a process.
 func TestPateGoesOnAfterAKill(t *testing.T) {
 	skipWithoutSignals(t)
+	slow.Evidence(t)
 	t.Chdir(t.TempDir())
 	config := ownConfig(t, pictures(t), 3000)
 	begun := func() bool {

@@ -67,7 +67,8 @@ func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
 // A run of pictures that lie elsewhere now goes on with --data-folder, and advice repeats it.
 func TestResumeWithMovedData(t *testing.T) {
 	t.Chdir(t.TempDir())
-	folder := pictures(t)
+	folder := t.TempDir()
+	drawPictures(t, folder)
 	succeed(t, "run", ownConfig(t, folder, 10))
 	if err := os.Rename(folder, "now here"); err != nil {
 		t.Fatal(err)

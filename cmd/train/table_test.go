@@ -28,7 +28,7 @@ func TestOwnTable(t *testing.T) {
 		}
 		write(t, filepath.Join("my-table", part+".csv"), b.String())
 	}
-	set := []string{"own-table", "--set", "privacy.delta=1e-3", "--set", "training.batch_size=40", "--set", "training.steps=30", "--set", "privacy.epsilon=8"}
+	set := []string{"own-table", "--set", "privacy.delta=1e-3", "--set", "training.batch_size=40", "--set", "training.steps=30", "--set", "privacy.epsilon=8", "--set", "privacy.accountant=rdp"}
 	described := succeed(t, append([]string{"describe"}, set...)...)
 	for _, want := range []string{"data      my-table: 200 training examples of 2 columns, 2 classes\n", "0      flatten  2   ", "rows 1 MiB, "} {
 		if !strings.Contains(described, want) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/slow"
 )
 
 // sweepTotals are what a collected or serial sweep and its ledger say.
@@ -41,9 +42,11 @@ func sweepTotalsOf(t *testing.T, line ...string) (s sweepTotals) {
 
 // A sweep of 8 trials by an array of 4 tasks, of which two are killed with kill -9 and started again:
 // each trial has one row, and the ledger of the data holds the releases of a sweep by one process, and
-// those alone that the killed trials made twice. Where no task is killed, the totals are equal.
+// those alone that the killed trials made twice. Where no task is killed, the totals are equal. TestKilledTasks
+// of internal/sweep holds this at every place of one process.
 func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 	skipWithoutSignals(t)
+	slow.Evidence(t)
 	t.Chdir(t.TempDir())
 	const steps = 40
 	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), steps)+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+

@@ -38,7 +38,7 @@ func TestOwnVectors(t *testing.T) {
 		write(t, filepath.Join("my-vectors", part+".npy"), numpy(t, "<f4", fmt.Sprintf("(%d, 8)", n), vectors))
 		write(t, filepath.Join("my-vectors", part+"-labels.npy"), numpy(t, "|u1", fmt.Sprintf("(%d,)", n), labels))
 	}
-	set := []string{"own-vectors", "--set", "data.width=8", "--set", "privacy.delta=1e-3", "--set", "training.steps=30", "--set", "privacy.epsilon=8"}
+	set := []string{"own-vectors", "--set", "data.width=8", "--set", "privacy.delta=1e-3", "--set", "training.steps=30", "--set", "privacy.epsilon=8", "--set", "privacy.accountant=rdp"}
 	described := succeed(t, append([]string{"describe"}, set...)...)
 	for _, want := range []string{"data      my-vectors: 400 training examples of 8 columns, 2 classes\n", "rows 1 MiB, "} {
 		if !strings.Contains(described, want) {

@@ -22,7 +22,8 @@ type wrongInput struct {
 func TestWrongInputs(t *testing.T) {
 	folder := pictures(t)
 	config := ownConfig(t, folder, 10)
-	damaged := pictures(t)
+	damaged := t.TempDir()
+	drawPictures(t, damaged)
 	write(t, filepath.Join(damaged, "train", "up", "003.png"), "no picture")
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
@@ -53,7 +54,7 @@ func TestWrongInputs(t *testing.T) {
 		{"a key set twice", []string{"run", "--set", "privacy.epsilon=1", "--set", "privacy.epsilon=9"}, shell.ExitUsage, "found --set privacy.epsilon=9, expected privacy.epsilon once: it was given before"},
 		{"drawn pictures as a PDF", []string{"features", "show", "--out", "drawn.pdf"}, shell.ExitUsage, "found --out drawn.pdf, expected a file that ends in .png"},
 		{"initial weights that are missing", []string{"describe", bad("init.yaml", "data: {name: digits}\nmodel: {name: mlp128, init: none.safetensors, init_trained_on: public}\nprivacy: {epsilon: 1, delta: 1.0e-5}\n")}, shell.ExitUsage, "init.yaml:2:29: model.init is none.safetensors, expected a file of weights: "},
-		{"too few outputs", []string{"run", bad("last.yaml", "data: {name: digits}\nmodel:\n  layers:\n    - flatten\n    - linear: {out_features: 9}\nprivacy: {epsilon: 1, delta: 1.0e-5}\n")}, shell.ExitUsage, "last.yaml:5:7: model.layers[1]: layer 1: the last layer gives shape [9] per example, expected 10 values"},
+		{"too few outputs", []string{"run", bad("last.yaml", "data: {folder: "+folder+", classes: [up, down], size: 8, channels: 1}\nmodel:\n  layers:\n    - flatten\n    - linear: {out_features: 9}\nprivacy: {epsilon: 1, delta: 1.0e-3}\ntraining: {batch_size: 10}\n")}, shell.ExitUsage, "last.yaml:5:7: model.layers[1]: layer 1: the last layer gives shape [9] per example, expected 2 values"},
 		{"delta of one example", []string{"run", bad("delta.yaml", "data: {name: digits}\nprivacy:\n  epsilon: 1\n  delta: 0.01\n")}, shell.ExitUsage, "delta.yaml:4:10: privacy.delta is 0.01, expected less than 1/n = 5e-05 for n = 20000 training examples"},
 		{"batch above the data", []string{"describe", "--set", "training.batch_size=20001"}, shell.ExitUsage, "--set training.batch_size is 20001, expected at most the 20000 training examples"},
 		{"table with semicolons", []string{"run", "own-table", "--set", "data.table=" + csv("a;sick\n1;no\n"), "--set", "data.columns=[a]", "--set", "data.mean=[0]", "--set", "data.std=[1]"}, shell.ExitData, "train.csv:1:1: found names separated by semicolons, expected commas"},
@@ -124,7 +125,7 @@ func TestWrongInputs(t *testing.T) {
 		{"nothing to solve", []string{"calibrate", "--solve", "steps"}, shell.ExitUsage, "found --solve steps, expected noise-multiplier or sampling-probability"},
 		{"unknown relation", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--relation", "swap"), shell.ExitUsage, "found --relation swap, expected add-or-remove-one, replace-one or zero-out"},
 		{"empty group", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--group-size", "0"), shell.ExitUsage, "found --group-size 0, expected at least 1"},
-		{"too large to run", []string{"run", "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "too little memory: the configuration needs about "},
+		{"too large to run", []string{"run", config, "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "too little memory: the configuration needs about "},
 		{"too large to sweep", []string{"sweep", bad("sweep.yaml", "name: large\nbase: digits\nset: {performance.max_memory: 1MiB}\ngrid: {privacy.clip_norm: [0.1, 1]}\n")}, shell.ExitUsage, "too little memory: the configuration needs about "},
 		{"too large to measure", []string{"bench", "--config", bad("large.yaml", "data: {name: digits}\nmodel: {name: mlp128}\nprivacy: {epsilon: 1, delta: 1.0e-5}\nperformance: {max_memory: 1MiB}\n")}, shell.ExitUsage, "too little memory: the configuration needs about "},
 		{"too large to describe", []string{"describe", "--set", "performance.max_memory=1MiB"}, shell.ExitUsage, "expected at most the 1 MiB of performance.max_memory; "},
@@ -278,7 +279,8 @@ func replace(t testing.TB, path, old, new string) {
 // Files that are no pictures are told about by the commands that read the folder.
 func TestPassedOverFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	folder := pictures(t)
+	folder := t.TempDir()
+	drawPictures(t, folder)
 	write(t, filepath.Join(folder, "train", "up", "notes.txt"), "")
 	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, folder, 5)+"\ngrid: {privacy.clip_norm: [0.1, 1]}\n")
 	const want = "found 1 file (1 .txt) in "
@@ -293,10 +295,10 @@ func TestPassedOverFiles(t *testing.T) {
 // What is wrong with a layer is told with its place, as every other mistake in a configuration.
 func TestLayersThatDoNotFitAreFound(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, "my.yaml", "data: {name: digits}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3}\ntraining: {steps: 1, batch_size: 10}\n")
+	write(t, "my.yaml", "data: {folder: "+pictures(t)+", classes: [up, down], size: 8, channels: 1}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3, delta: 1e-3}\ntraining: {steps: 1, batch_size: 10}\n")
 	for _, args := range [][]string{{"run", "my.yaml"}, {"describe", "my.yaml"}, {"bench", "--config", "my.yaml"}} {
 		r := command(args...)
-		if r.code != 2 || !strings.HasPrefix(r.err, "train: my.yaml:5:7: model.layers[1]: layer 1: its input has shape [784]") || strings.Count(r.err, "\n") != 1 {
+		if r.code != 2 || !strings.HasPrefix(r.err, "train: my.yaml:5:7: model.layers[1]: layer 1: its input has shape [64]") || strings.Count(r.err, "\n") != 1 {
 			t.Errorf("train %s: exit code %d, %s", strings.Join(args, " "), r.code, r.err)
 		}
 	}

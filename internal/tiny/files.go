@@ -20,15 +20,6 @@ func Files(t testing.TB, dir string, split *data.Split, shards bool) {
 	for part, set := range map[string]data.Set{"train": split.Train, "test": split.Test} {
 		var shard bytes.Buffer
 		w := tar.NewWriter(&shard)
-		add := func(name string, content []byte) {
-			err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))})
-			if err == nil {
-				_, err = w.Write(content)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		// Class by class, so that both ways have the same order.
 		for label, class := range set.Classes() {
 			for i := range set.Len() {
@@ -40,8 +31,8 @@ func Files(t testing.TB, dir string, split *data.Split, shards bool) {
 					writeFile(t, picture, dir, part, class, key+".png")
 					continue
 				}
-				add(key+".png", picture)
-				add(key+".cls", []byte(class))
+				Member(t, w, key+".png", picture)
+				Member(t, w, key+".cls", []byte(class))
 			}
 		}
 		if shards {
@@ -50,6 +41,18 @@ func Files(t testing.TB, dir string, split *data.Split, shards bool) {
 			}
 			writeFile(t, shard.Bytes(), dir, part+"-000.tar")
 		}
+	}
+}
+
+// Member adds a file to a tar file.
+func Member(t testing.TB, w *tar.Writer, name string, content []byte) {
+	t.Helper()
+	err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))})
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
