@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -279,9 +280,7 @@ func (d *Datasets) Refresh() error {
 func (d *Datasets) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed == nil {
-		d.failed = fs.ErrClosed
-	}
+	d.failed = cmp.Or(d.failed, fs.ErrClosed)
 	if err := d.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return fmt.Errorf("checkpoints: %w", err)
 	}

@@ -33,7 +33,7 @@ const (
 func Save(dir string, s *State) (string, error) { return save(disk{}, dir, s) }
 
 func save(files fileSystem, dir string, s *State) (string, error) {
-	path := filepath.Join(dir, checkpointName(s.Step))
+	path := filepath.Join(dir, FileName(s.Step))
 	if err := s.validate(); err != nil {
 		return "", fmt.Errorf("checkpoints: save %s: %w", path, err)
 	}
@@ -109,7 +109,7 @@ func latest(files fileSystem, dir string) (*State, string, error) {
 	}
 	var skipped []string
 	for _, step := range checkpointSteps(entries) {
-		path := filepath.Join(dir, checkpointName(step))
+		path := filepath.Join(dir, FileName(step))
 		s, err := load(files, path)
 		if err == nil && s.Step != step {
 			err = fmt.Errorf("checkpoints: %s: found step %d inside, expected %d: %w", path, s.Step, step, ErrCorrupt)
@@ -130,17 +130,15 @@ func latest(files fileSystem, dir string) (*State, string, error) {
 }
 
 // FileName names the checkpoint of a step.
-func FileName(step int) string { return checkpointName(step) }
-
-func checkpointName(step int) string {
+func FileName(step int) string {
 	return checkpointPrefix + strconv.Itoa(step) + checkpointSuffix
 }
 
-// parseCheckpointName accepts exactly the names that checkpointName makes.
+// parseCheckpointName accepts exactly the names that FileName makes.
 func parseCheckpointName(name string) (step int, ok bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(name, checkpointPrefix), checkpointSuffix)
 	step, err := strconv.Atoi(digits)
-	return step, err == nil && step >= 0 && checkpointName(step) == name
+	return step, err == nil && step >= 0 && FileName(step) == name
 }
 
 // checkpointSteps returns the steps that a directory has checkpoints of, newest first.

@@ -14,7 +14,7 @@ func TestSaveKeepsTwoGenerations(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints") // made by Save
 	for step := range 12 {                           // 10 comes after 9, also by name
 		path, err := Save(dir, sampleState(step))
-		if err != nil || path != filepath.Join(dir, checkpointName(step)) {
+		if err != nil || path != filepath.Join(dir, FileName(step)) {
 			t.Fatalf("Save at step %d: %q, %v", step, path, err)
 		}
 		got, latest, err := Latest(dir)

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,6 @@ type Journal struct {
 	chain  chain
 	size   int64 // where the next line goes
 	failed error // what stopped the journal, or nil; never cleared
-	closed bool
 
 	recovered bool   // whether the file is whole and durable
 	torn      int    // bytes of an incomplete line behind size
@@ -199,11 +199,7 @@ func (j *Journal) sync(line []byte, d *Datasets) error {
 func inParallel(a, b func() error) error {
 	other := make(chan error, 1)
 	go func() { other <- b() }()
-	err := a()
-	if otherErr := <-other; err == nil {
-		err = otherErr
-	}
-	return err
+	return cmp.Or(a(), <-other)
 }
 
 func (j *Journal) failure() error {
@@ -236,14 +232,8 @@ func (j *Journal) Hash() string {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
-		return nil
-	}
-	j.closed = true
-	if j.failed == nil {
-		j.failed = fs.ErrClosed
-	}
-	if err := j.f.Close(); err != nil {
+	j.failed = cmp.Or(j.failed, fs.ErrClosed)
+	if err := j.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return fmt.Errorf("checkpoints: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 )
 
@@ -29,7 +30,7 @@ func TakeLock(path string) (*Lock, error) {
 		// file has that name by now, and its lock is the one that counts.
 		l := &Lock{path, f}
 		err = f.Lock()
-		if err == nil && l.named() {
+		if err == nil && named(disk{}, path, f, 0, math.MaxInt64) == nil {
 			return l, nil
 		}
 		f.Close()
@@ -37,13 +38,6 @@ func TakeLock(path string) (*Lock, error) {
 			return nil, fmt.Errorf("checkpoints: %s: %w", path, err)
 		}
 	}
-}
-
-// named says whether the locked file is the one that the path names.
-func (l *Lock) named() bool {
-	opened, err := l.f.Stat()
-	named, other := disk{}.Lstat(l.path)
-	return err == nil && other == nil && disk{}.SameFile(opened, named)
 }
 
 // Close gives the lock back and keeps the file.

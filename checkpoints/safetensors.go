@@ -3,8 +3,11 @@ package checkpoints
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"dpsgd/checkpoints/safetensors"
 )
@@ -106,7 +109,8 @@ func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	}
 	tensors := make([]Tensor, len(entries))
 	for i, e := range entries {
-		data, err := values(r, e)
+		element := safetensors.Types[e.Type]
+		data, err := readElements(r, element, int(e.End-e.Begin)/element.Size)
 		if err != nil {
 			return nil, nil, fmt.Errorf("tensor %q: %w", e.Name, err)
 		}
@@ -122,18 +126,48 @@ func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	return tensors, metadata, nil
 }
 
-// values reads the elements of a tensor, some at a time.
-func values(r io.Reader, e safetensors.Entry) ([]float32, error) {
-	element := safetensors.Types[e.Type]
-	data := make([]float32, int(e.End-e.Begin)/element.Size)
+// readElements reads n elements as float32, some at a time. It allocates them first: the caller has compared n with the
+// size of the file.
+func readElements(r io.Reader, element safetensors.Element, n int) ([]float32, error) {
+	data := make([]float32, n)
 	buffer := make([]byte, 1<<10*element.Size)
-	for rest := data; len(rest) > 0; {
-		n := min(len(rest), 1<<10)
-		if _, err := io.ReadFull(r, buffer[:n*element.Size]); err != nil {
+	for part := range slices.Chunk(data, 1<<10) {
+		if _, err := io.ReadFull(r, buffer[:len(part)*element.Size]); err != nil {
 			return nil, err
 		}
-		element.Floats(rest[:n], buffer)
-		rest = rest[n:]
+		element.Floats(part, buffer)
 	}
 	return data, nil
+}
+
+// floatSize is the number of bytes of a stored value.
+const floatSize = 4
+
+// writeFloats writes values in the stored form.
+func writeFloats(w io.Writer, values []float32) error {
+	buffer := make([]byte, 0, floatSize<<10)
+	for part := range slices.Chunk(values, 1<<10) {
+		buffer = buffer[:0]
+		for _, v := range part {
+			buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
+		}
+		if _, err := w.Write(buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireFinite returns ErrNotFinite with the index, not the value, of the first NaN or infinity.
+// Such a parameter makes every prediction NaN and every later update too: a file that holds one is
+// useless, and the moment it is written or read is the last one at which the cause can still be
+// named.
+func requireFinite(name string, values []float32) error {
+	for i, v := range values {
+		// v-v is 0 for every finite v and NaN for the others.
+		if v-v != 0 {
+			return fmt.Errorf("%s: element %d of %d is NaN or infinite, expected finite numbers: %w", name, i, len(values), ErrNotFinite)
+		}
+	}
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"maps"
 	"slices"
 	"unicode/utf8"
+
+	"dpsgd/checkpoints/safetensors"
 )
 
 // A State is everything that a stopped run needs to go on, and nothing else.
@@ -218,11 +220,11 @@ func (h stateHeader) state(data []byte) (*State, error) {
 	}
 	r := bytes.NewReader(data)
 	var err error
-	if s.Parameters, err = readFloats(r, h.Parameters); err != nil {
+	if s.Parameters, err = readElements(r, safetensors.Binary32, h.Parameters); err != nil {
 		return nil, err
 	}
 	for _, slot := range h.Slots {
-		if s.Slots[slot.Name], err = readFloats(r, slot.Length); err != nil {
+		if s.Slots[slot.Name], err = readElements(r, safetensors.Binary32, slot.Length); err != nil {
 			return nil, err
 		}
 	}

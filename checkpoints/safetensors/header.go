@@ -1,3 +1,8 @@
+// Package safetensors reads and writes the headers of safetensors files
+// (https://github.com/huggingface/safetensors): which tensors a file holds, and where.
+//
+// It is strict where files have been used to confuse readers: no duplicate or differently spelled
+// keys, no hole, overlap or trailing byte in the data, no overflow in a shape.
 package safetensors
 
 import (
@@ -69,36 +74,18 @@ func Read(r io.Reader, size int64) (entries []Entry, metadata map[string]string,
 // Format writes the length and the header of entries, padded with spaces so that the data begins at
 // a multiple of 8 bytes, as the reference writes it.
 func Format(entries []Entry, metadata map[string]string) ([]byte, error) {
-	header, err := format(entries, metadata)
-	if err != nil {
-		return nil, err
-	}
-	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), nil
-}
-
-func format(entries []Entry, metadata map[string]string) ([]byte, error) {
-	var b bytes.Buffer
-	separator := byte('{')
-	field := func(key string) {
-		b.WriteByte(separator)
-		b.Write(quote(key))
-		b.WriteByte(':')
-		separator = ','
-	}
 	if len(metadata) > maxMetadataEntries {
 		return nil, fmt.Errorf("found %d metadata entries, expected at most %d", len(metadata), maxMetadataEntries)
 	}
-	if len(metadata) > 0 {
-		field(metadataKey)
-		separator = '{'
-		for _, key := range slices.Sorted(maps.Keys(metadata)) {
-			if err := checkMetadata(key, metadata[key]); err != nil {
-				return nil, err
-			}
-			field(key)
-			b.Write(quote(metadata[key]))
+	var about, fields []string
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if err := checkMetadata(key, metadata[key]); err != nil {
+			return nil, err
 		}
-		b.WriteByte('}')
+		about = append(about, quote(key)+":"+quote(metadata[key]))
+	}
+	if len(about) > 0 {
+		fields = append(fields, quote(metadataKey)+":{"+strings.Join(about, ",")+"}")
 	}
 	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
@@ -106,32 +93,26 @@ func format(entries []Entry, metadata map[string]string) ([]byte, error) {
 			return nil, fmt.Errorf("tensor %q is given twice, expected unique names", e.Name)
 		}
 		seen[e.Name] = true
-		field(e.Name)
 		shape := strings.ReplaceAll(fmt.Sprint(e.Shape), " ", ",")
-		fmt.Fprintf(&b, `{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, e.Type, shape, e.Begin, e.End)
+		fields = append(fields, fmt.Sprintf(`%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, quote(e.Name), e.Type, shape, e.Begin, e.End))
 	}
-	if b.Len() == 0 {
-		b.WriteByte('{')
+	header := "{" + strings.Join(fields, ",") + "}"
+	header += strings.Repeat(" ", -len(header)&7) // the 8 bytes before the header keep the alignment
+	if len(header) > maxHeader {
+		return nil, fmt.Errorf("header needs %d bytes, expected at most %d", len(header), maxHeader)
 	}
-	b.WriteByte('}')
-	for b.Len()%8 != 0 { // the 8 bytes before the header keep the alignment
-		b.WriteByte(' ')
-	}
-	if b.Len() > maxHeader {
-		return nil, fmt.Errorf("header needs %d bytes, expected at most %d", b.Len(), maxHeader)
-	}
-	return b.Bytes(), nil
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), nil
 }
 
 // quote writes a string that has passed CheckName or checkMetadata as JSON.
-func quote(s string) []byte {
+func quote(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(s); err != nil {
 		panic("safetensors: a valid string cannot be written as JSON: " + err.Error())
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // parse returns the entries in the order of their data, and the metadata.
