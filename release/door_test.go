@@ -110,33 +110,44 @@ func newDoor(t *testing.T, s *script, q float64) *Door {
 	return d
 }
 
-// A release goes: budget, sample, then the event in the journal, then noise. Each record of the
-// sample contributes once, whatever the capacity of the source, and padding does not.
+// A release goes: budget, sample, then the event in the journal, then noise; by ranks, the sample goes to the others
+// and their parts are added up before the event. Each record of the sample contributes once, whatever the capacity of
+// the source, on whatever rank, also where there are more ranks than records; padding does not.
 func TestReleaseInOrder(t *testing.T) {
-	s := &script{}
-	d := newDoor(t, s, 0.5)
-	for step := range 50 {
-		s.events, s.asked = nil, nil
-		values := make([]float64, records)
-		if err := d.Release(step, s, func(n Noisy) { copy(values[n.From():], n.Values()) }); err != nil {
-			t.Fatal(err)
-		}
-		want := []string{"budget", "sample", fmt.Sprintf("record %d", step+1), fmt.Sprintf("noise %d", step)}
-		if !slices.Equal(s.events, want) {
-			t.Fatalf("release %d went %q, expected %q", step, s.events, want)
-		}
-		if !slices.Equal(s.asked, s.drawn) {
-			t.Fatalf("contributions of %v, expected those of the sample %v", s.asked, s.drawn)
-		}
-		for i, v := range values {
-			if drawn := slices.Contains(s.drawn, i); drawn && v != 0.25 || !drawn && v != 0 {
-				t.Fatalf("record %d, drawn %v, adds %v", i, drawn, v)
+	for _, size := range []int{0, 1, 2, 3, 7, 64} { // of the group; 0 is a process alone
+		for _, q := range []float64{0, 0.1, 0.5, 1} {
+			s := &script{}
+			d := newDoor(t, s, q)
+			if size > 0 {
+				d.Among(&scriptRanks{s: s, size: size})
+			}
+			for step := range 10 {
+				s.events, s.asked = nil, nil
+				values := make([]float64, records)
+				if err := d.Release(step, s, func(n Noisy) { copy(values[n.From():], n.Values()) }); err != nil {
+					t.Fatal(err)
+				}
+				want := []string{"budget", "sample", fmt.Sprintf("share %d", step), "reduce", fmt.Sprintf("record %d", step+1), fmt.Sprintf("noise %d", step)}
+				if size == 0 {
+					want = slices.Delete(want, 2, 4)
+				}
+				if !slices.Equal(s.events, want) {
+					t.Fatalf("%d ranks: release %d went %q, expected %q", size, step, s.events, want)
+				}
+				if !slices.Equal(s.asked, s.drawn) {
+					t.Fatalf("%d ranks: contributions of %v, expected those of the sample %v, each once", size, s.asked, s.drawn)
+				}
+				for i, v := range values {
+					if drawn := slices.Contains(s.drawn, i); drawn && v != 0.25 || !drawn && v != 0 {
+						t.Fatalf("%d ranks: record %d, drawn %v, adds %v", size, i, drawn, v)
+					}
+				}
+			}
+			want := accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: 1e-30}}
+			if entries := s.ledger.Entries(); len(entries) != 1 || entries[0] != (accountant.Entry{Event: want, Count: 10}) {
+				t.Errorf("the ledger holds %v, expected 10 of %v", entries, want)
 			}
 		}
-	}
-	want := accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 1e-30}}
-	if entries := s.ledger.Entries(); len(entries) != 1 || entries[0] != (accountant.Entry{Event: want, Count: 50}) {
-		t.Errorf("the ledger holds %v, expected 50 of %v", entries, want)
 	}
 }
 
@@ -153,22 +164,30 @@ func TestEmptySampleIsReleased(t *testing.T) {
 	}
 }
 
-// Where anything fails, nothing is handed out; past the budget nothing even begins.
+// Where anything fails, here or on another rank, nothing is handed out; past the budget nothing even begins.
 func TestNothingLeavesAfterAnError(t *testing.T) {
 	for _, test := range []struct {
+		ranks int
 		fail  string
 		want  []string
 		event int // in the journal
 	}{
-		{"budget", []string{"budget"}, 0},
-		{"record 1", []string{"budget", "sample", "record 1"}, 0},
-		{"contributions", []string{"budget", "sample", "record 1"}, 1},
+		{0, "budget", []string{"budget"}, 0},
+		{0, "record 1", []string{"budget", "sample", "record 1"}, 0},
+		{0, "contributions", []string{"budget", "sample", "record 1"}, 1},
+		{3, "share 0", []string{"budget", "sample", "share 0", "record 1"}, 1},
+		{3, "reduce", []string{"budget", "sample", "share 0", "reduce", "record 1"}, 1},
+		{3, "contributions", []string{"budget", "sample", "share 0", "record 1"}, 1},
+		{3, "record 1", []string{"budget", "sample", "share 0", "reduce", "record 1"}, 0},
 	} {
 		s := &script{fail: test.fail}
 		d := newDoor(t, s, 1)
+		if test.ranks > 0 {
+			d.Among(&scriptRanks{s: s, size: test.ranks})
+		}
 		err := d.Release(0, s, func(Noisy) { t.Errorf("%s fails: a value was handed out", test.fail) })
 		if !errors.Is(err, errScript) || !slices.Equal(s.events, test.want) || s.ledger.Count() != test.event {
-			t.Errorf("%s fails: error %v after %q with %d events, expected %q and %d", test.fail, err, s.events, s.ledger.Count(), test.want, test.event)
+			t.Errorf("%d ranks, %s fails: error %v after %q with %d events, expected %q and %d", test.ranks, test.fail, err, s.events, s.ledger.Count(), test.want, test.event)
 		}
 	}
 	s := &script{}
@@ -200,43 +219,6 @@ func TestDoorsDrawOtherSamples(t *testing.T) {
 	if samples[0] == samples[1] {
 		t.Error("two doors draw the same sample")
 	}
-}
-
-// A schedule is one event for each step, equal neighbours together.
-func TestSchedule(t *testing.T) {
-	falling := falling{}
-	p := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.25}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: falling}
-	l, err := p.Schedule(7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []accountant.Entry{{Event: p.Event(0), Count: 3}, {Event: p.Event(3), Count: 3}, {Event: p.Event(6), Count: 1}}
-	if !slices.Equal(l.Entries(), want) {
-		t.Errorf("the schedule is %v, expected %v", l.Entries(), want)
-	}
-	if l, err := p.Schedule(0); err != nil || l.Count() != 0 {
-		t.Errorf("no releases: %v, %v", l, err)
-	}
-}
-
-// falling is noise that falls every third step: a schedule, to show that a mechanism may have one.
-type falling struct{}
-
-func (falling) at(step int) *Gaussian {
-	m, err := NewGaussian(4/float64(1+step/3), nil)
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
-
-func (f falling) Event(step int) accountant.Event           { return f.at(step).Event(step) }
-func (f falling) Deviation(step int, bound float64) float64 { return f.at(step).Deviation(step, bound) }
-func (falling) Coarse() bool                                { return false }
-func (falling) Name() string                                { return "falling" }
-func (falling) String() string                              { return "Gaussian noise that falls" }
-func (f falling) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
-	return f.at(step).Privatize(step, sum, src, consume)
 }
 
 // correlated is noise of which each release takes back a part of the one before: a mechanism with a

@@ -88,8 +88,11 @@ func TestPlanOfScheduledNoise(t *testing.T) {
 	}
 	p := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.25}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: m}
 	l, err := p.Schedule(32)
-	if err != nil || len(l.Entries()) != NoiseStages || l.Count() != 32 {
+	if err != nil || len(l.Entries()) != NoiseStages || l.Count() != 32 || l.Entries()[1] != (accountant.Entry{Event: p.Event(2), Count: 2}) {
 		t.Errorf("found %v, %v, expected 16 entries of 2", l, err)
+	}
+	if l, err := p.Schedule(0); err != nil || l.Count() != 0 {
+		t.Errorf("no releases: %v, %v", l, err)
 	}
 	if words := m.String(); !strings.Contains(words, "σ = 1 in the first step, 0.5 in the last of 32, linear between them") {
 		t.Errorf("the mechanism is described as %q", words)
