@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -45,7 +46,11 @@ type Terms struct {
 // Put appends the terms that decide makes of what the ledger holds under its lock, if it makes any.
 func (d *Datasets) Put(decide func(DatasetsInfo) Terms) error {
 	return d.append(func() ([]byte, error) {
-		object, err := json.Marshal(decide(d.book.info()))
+		terms := decide(d.book.info())
+		if err := terms.check(); err != nil {
+			return nil, err
+		}
+		object, err := json.Marshal(terms)
 		if err != nil || string(object) == "{}" {
 			return nil, err
 		}
@@ -53,30 +58,38 @@ func (d *Datasets) Put(decide func(DatasetsInfo) Terms) error {
 	})
 }
 
+// check refuses terms about a unit that does not belong to its name.
+func (t Terms) check() (err error) {
+	if t.Limit != nil {
+		err = t.Limit.check()
+	}
+	for _, f := range t.First {
+		err = cmp.Or(err, f.check())
+	}
+	for _, r := range t.Reserve {
+		err = cmp.Or(err, r.check())
+	}
+	return err
+}
+
 func (b *book) addTerms(content []byte) error {
 	var t Terms
 	if err := json.Unmarshal(append(bytes.Clone(content), '}'), &t); err != nil {
 		return err
 	}
+	if err := t.check(); err != nil {
+		return err
+	}
 	if l := t.Limit; l != nil {
-		if err := l.check(); err != nil {
-			return err
-		}
 		b.limits = append(slices.DeleteFunc(b.limits, func(known Limit) bool { return known.Same(l.Subject) }), *l)
 		b.endFirst(l.Subject)
 	}
 	for _, f := range t.First {
-		if err := f.check(); err != nil {
-			return err
-		}
 		if b.endFirst(f.Subject); f.Planned != nil && f.Planned.Count() > 0 {
 			b.first = append(b.first, f)
 		}
 	}
 	for _, r := range t.Reserve {
-		if err := r.check(); err != nil {
-			return err
-		}
 		b.reserved = slices.DeleteFunc(b.reserved, func(known Reservation) bool { return known.By == r.By })
 		if r.Planned != nil && r.Planned.Count() > 0 {
 			b.reserved = append(b.reserved, r)

@@ -280,6 +280,32 @@ func TestMissingLastEntry(t *testing.T) {
 	wantError(t, err, ErrRollback, "found 1 ledger entries, expected at least the 3 of datasets.jsonl")
 }
 
+// A unit that is none, or does not belong to the name of its data, is neither written nor read.
+func TestUnitBelongsToItsName(t *testing.T) {
+	d, path := newDatasets(t)
+	j, _ := newJournal(t, 1)
+	before := must(os.ReadFile(path))
+	for _, wrong := range []Data{
+		{Name: "digits", Unit: Unit{Kind: Label}}, {Name: "labels of digits", Unit: Unit{Kind: "labels"}}, {Name: "digits", Unit: Unit{By: "who"}},
+		{Name: "persons of digits", Unit: Unit{Kind: Person, By: "who"}},
+	} {
+		r := testRegistration
+		r.Data = wrong
+		wantError(t, d.Register(j, r), nil, "expected the one in its name")
+		wantError(t, d.Put(func(DatasetsInfo) Terms {
+			return Terms{Limit: &Limit{Subject: wrong.Subject(), Epsilon: 1, Delta: 1e-5}}
+		}), nil, "expected the one in its name")
+	}
+	if !bytes.Equal(before, must(os.ReadFile(path))) {
+		t.Error("a refused unit was written")
+	}
+	for _, unit := range []Unit{{Kind: Example}, {Kind: Label}, {Kind: Person}, {Kind: Person, By: "who"}, {Kind: Client, By: "9 clients (iid, seed 1)"}} {
+		if data := (Data{Name: unit.Of("pets"), Unit: unit}); data.Subject().check() != nil || unit.examples(data.Name) != "pets" {
+			t.Errorf("%+v is refused, or not of pets", data)
+		}
+	}
+}
+
 // A file that shrinks while a run goes on ends the run.
 func TestDatasetsThatShrink(t *testing.T) {
 	d, path := newDatasets(t)

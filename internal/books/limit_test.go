@@ -34,7 +34,8 @@ func limit(t *testing.T, registry string, epsilon float64) {
 
 // planned begins a run, or goes on with one that is there.
 func planned(registry, name string, plan *accountant.Ledger) (*Books, error) {
-	r := checkpoints.Registration{Path: name, Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp", Planned: &checkpoints.Planned{Releases: plan}}
+	r := registered(name)
+	r.Planned = &checkpoints.Planned{Releases: plan}
 	dir := filepath.Join(registry, name)
 	if _, err := os.Stat(dir); err != nil {
 		b, err := create(dir, registry, r, false)
@@ -250,7 +251,8 @@ func TestLimitOfTasks(t *testing.T) {
 	registry := t.TempDir()
 	limit(t, registry, 3)
 	e := accountant.Gaussian{NoiseMultiplier: 10}
-	r := checkpoints.Registration{Path: "sweep/a", Data: checkpoints.Data{Name: "stripes", Examples: 300}, Delta: 1e-5, Accountant: "rdp", Planned: &checkpoints.Planned{Releases: times(t, e, 2)}}
+	r := registered("sweep/a")
+	r.Planned = &checkpoints.Planned{Releases: times(t, e, 2)}
 	dir := filepath.Join(registry, "sweep", "a")
 	if _, err := create(dir, registry, r, true); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "--collect") {
 		t.Fatalf("found %v, expected what to do first", err)

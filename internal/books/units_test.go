@@ -3,11 +3,9 @@ package books
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
 	"dpsgd/internal/folder"
 )
 
@@ -23,11 +21,9 @@ func registerPets(t *testing.T, registry string, units ...checkpoints.Unit) {
 	t.Helper()
 	for i, unit := range units {
 		path := string(rune('a' + i))
-		r := checkpoints.Registration{Path: path, Data: checkpoints.Data{Name: "labels of pets", Examples: 300, Unit: unit}, Delta: 1e-5, Accountant: "rdp"}
-		b, err := create(filepath.Join(registry, path), registry, r, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := registered(path)
+		r.Data = checkpoints.Data{Name: "labels of pets", Examples: 300, Unit: unit}
+		b := begun(t, registry, r)
 		for step := range i + 1 {
 			if err := b.Append(step+1, gradient); err != nil {
 				t.Fatal(err)
@@ -99,6 +95,17 @@ func TestFolderNamedAsLabels(t *testing.T) {
 	}
 }
 
+// A run whose two ledgers say different units counts with every unit.
+func TestUnitsThatDiffer(t *testing.T) {
+	own, shared := member(t, stripes, 1e-5, gradient), member(t, stripes, 1e-5, gradient)
+	own.Data.Unit, shared.Data.Unit = labelled, examples
+	k := Known{DatasetsInfo: checkpoints.DatasetsInfo{Members: []checkpoints.Member{own}}}
+	k.addShared(checkpoints.DatasetsInfo{Members: []checkpoints.Member{shared}})
+	if len(k.Members) != 1 || k.Members[0].Data.Unit.Known() {
+		t.Errorf("found %+v, expected one run of no known unit", k.Members)
+	}
+}
+
 // What a run says of others tells such a folder from the labels, too, and names what is known of both.
 func TestTogetherOfUnits(t *testing.T) {
 	d := func(name string, unit checkpoints.Unit) checkpoints.Data {
@@ -164,32 +171,21 @@ func TestLimitOfUnit(t *testing.T) {
 // A run of an earlier version has the unit of its configuration where its plan was made of that, and only for the
 // data that the configuration names.
 func TestUnitOfEarlierRun(t *testing.T) {
-	const text = `
-data: {table: people, columns: [age], label: sick, classes: ["no", "yes"], mean: [48], std: [10]}
-model: {name: logistic}
-privacy: {epsilon: 5, delta: 1e-4, unit: label}
-training: {batch_size: 40, steps: 5}
-`
-	identity := func(text string) string {
-		c, err := configs.Parse("people.yaml", []byte(text), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(c.Identity())
-	}
-	edited := strings.Replace(text, "unit: label", "unit: example", 1)
+	label, example := people(t, "privacy.unit=label"), people(t)
+	text, edited := string(label.YAML()), string(example.YAML())
+	plan, other := string(label.Identity()), string(example.Identity())
 	for _, test := range []struct {
 		config, plan, name string
 		want               checkpoints.Unit
 	}{
-		{text, identity(text), "labels of people", labelled},
+		{text, plan, "labels of people", labelled},
 		{text, "", "labels of people", unsaid},
-		{text, identity(edited), "labels of people", unsaid},
-		{edited, identity(text), "labels of people", unsaid},
-		{text, identity(text), "people", unsaid},
-		{text, identity(text), "labels of others", unsaid},
-		{edited, identity(edited), "people", examples},
-		{edited, identity(edited), "labels of people", unsaid},
+		{text, other, "labels of people", unsaid},
+		{edited, plan, "labels of people", unsaid},
+		{text, plan, "people", unsaid},
+		{text, plan, "labels of others", unsaid},
+		{edited, other, "people", examples},
+		{edited, other, "labels of people", unsaid},
 	} {
 		dir := t.TempDir()
 		for name, content := range map[string]string{folder.Config: test.config, folder.Plan: test.plan} {

@@ -42,7 +42,7 @@ func TestDataDependent(t *testing.T) {
 		}
 		divergence += a.Max.Divergence(counts, 15)
 	}
-	desk := answer.NewDesk(new(forgetful), nil)
+	desk := answer.NewDesk(new(memory), nil)
 	below, mean := 0, 0.0
 	const draws = 2000
 	for range draws {
@@ -88,9 +88,3 @@ func TestDataDependentRefuses(t *testing.T) {
 		t.Errorf("Laplace noise: %v", err)
 	}
 }
-
-// forgetful is a journal of tests alone.
-type forgetful struct{ ledger accountant.Ledger }
-
-func (*forgetful) Begin(int, accountant.Event) func() error { return func() error { return nil } }
-func (f *forgetful) Ledger() *accountant.Ledger             { return &f.ledger }
