@@ -8,20 +8,13 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/exchange"
-	"dpsgd/internal/setup"
 	"dpsgd/model"
 )
 
 // start is a network of two equal convolutions, a normalisation and two linear layers.
 func start(t *testing.T) *model.Model {
 	t.Helper()
-	c := parse(t, fmt.Sprintf(pictures, "{conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, relu, {conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 3}}, global_avg_pool2d, {linear: {out_features: 12}}, {linear: {out_features: classes}}"))
-	o := setup.Declared(c)
-	m, err := setup.Model(c, o.Shape, o.Classes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return untrained(t, parse(t, fmt.Sprintf(pictures, "{conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, relu, {conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 3}}, global_avg_pool2d, {linear: {out_features: 12}}, {linear: {out_features: classes}}"))).Network
 }
 
 // tensor is one whose values are its number.

@@ -2,8 +2,6 @@ package exchange_test
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,55 +12,32 @@ import (
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // field is one of an encoded protocol buffer.
 type field struct {
-	number int
-	value  uint64 // of numbers
-	bytes  []byte // of texts and messages
+	value uint64 // of numbers
+	bytes []byte // of texts and messages
 }
 
-// decode reads a protocol buffer by the rules of https://protobuf.dev/programming-guides/encoding.
-func decode(content []byte) (fields []field, err error) {
-	for len(content) > 0 {
-		tag, n := binary.Uvarint(content)
-		if n <= 0 {
-			return nil, errors.New("a tag is cut off")
-		}
-		content = content[n:]
-		f := field{number: int(tag >> 3)}
-		switch tag & 7 {
-		case 0:
-			if f.value, n = binary.Uvarint(content); n <= 0 {
-				return nil, errors.New("a number is cut off")
-			}
-			content = content[n:]
-		case 2:
-			size, n := binary.Uvarint(content)
-			if n <= 0 || size > uint64(len(content)-n) {
-				return nil, errors.New("bytes are cut off")
-			}
-			f.bytes, content = content[n:n+int(size)], content[n+int(size):]
-		case 5:
-			f.value, content = uint64(binary.LittleEndian.Uint32(content)), content[4:]
-		default:
-			return nil, fmt.Errorf("wire type %d", tag&7)
-		}
-		fields = append(fields, f)
-	}
-	return fields, nil
-}
-
-// all returns the fields of a message with a number.
-func all(t *testing.T, content []byte, number int) (found []field) {
+// all returns the fields of an encoded message with a number.
+func all(t *testing.T, content []byte, number protowire.Number) (found []field) {
 	t.Helper()
-	fields, err := decode(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range fields {
-		if f.number == number {
+	for len(content) > 0 {
+		n, kind, size := protowire.ConsumeField(content)
+		if size < 0 {
+			t.Fatal(protowire.ParseError(size))
+		}
+		_, _, tag := protowire.ConsumeTag(content)
+		f := field{}
+		if value := content[tag:size]; kind == protowire.BytesType {
+			f.bytes, _ = protowire.ConsumeBytes(value)
+		} else {
+			f.value, _ = protowire.ConsumeVarint(value)
+		}
+		if content = content[size:]; n == number {
 			found = append(found, f)
 		}
 	}
