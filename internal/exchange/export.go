@@ -7,7 +7,7 @@
 // # ONNX
 //
 // onnxruntime and most other inference programs read it: operator set 17 of
-// https://onnx.ai/onnx/operators, encoded as protocol buffers by the few functions that this takes. The input
+// https://onnx.ai/onnx/operators, encoded as protocol buffers. The input
 // is float32 and is called "pictures", (N, channels, height, width) with values from 0 to 1, or "rows",
 // (N, columns) as they stand in the table, or "vectors", (N, width); N is free. The output is "logits",
 // (N, classes). The graph holds the normalisation, the public features and their mean, so that a picture has

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The numbers of fields and types are those of
@@ -156,34 +158,19 @@ func value(name string, shape []int) (m message) {
 	return m
 }
 
-// message is an encoded protocol buffer, https://protobuf.dev/programming-guides/encoding, to which
-// fields are appended.
+// message is an encoded protocol buffer to which fields are appended.
 type message []byte
 
-// Types of fields on the wire.
-const (
-	wireVarint = 0
-	wireBytes  = 2
-	wireFixed4 = 5
-)
-
-func (m *message) tag(field, wire int) {
-	*m = binary.AppendUvarint(*m, uint64(field)<<3|uint64(wire))
+func (m *message) integer(field protowire.Number, v int64) {
+	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), uint64(v))
 }
 
-func (m *message) integer(field int, v int64) {
-	m.tag(field, wireVarint)
-	*m = binary.AppendUvarint(*m, uint64(v))
+func (m *message) float(field protowire.Number, v float32) {
+	*m = protowire.AppendFixed32(protowire.AppendTag(*m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-func (m *message) float(field int, v float32) {
-	m.tag(field, wireFixed4)
-	*m = binary.LittleEndian.AppendUint32(*m, math.Float32bits(v))
+func (m *message) bytes(field protowire.Number, v []byte) {
+	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), v)
 }
 
-func (m *message) bytes(field int, v []byte) {
-	m.tag(field, wireBytes)
-	*m = append(binary.AppendUvarint(*m, uint64(len(v))), v...)
-}
-
-func (m *message) text(field int, v string) { m.bytes(field, []byte(v)) }
+func (m *message) text(field protowire.Number, v string) { m.bytes(field, []byte(v)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,14 +22,21 @@ import (
 	"dpsgd/internal/train"
 )
 
+// readRun is what the folder of a run says.
+func readRun(t *testing.T, dir string, q report.Request) *report.Run {
+	t.Helper()
+	r, err := report.ReadRun(t.Context(), dir, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // A run says what it cost and measured; reading changes nothing in its folder.
 func TestReadRun(t *testing.T) {
 	result := tinyrun.Train(t, tinyrun.Options(t), "training.evaluate_every=4")
 	before := tiny.Snapshot(t, filepath.Dir(result.Run))
-	r, err := report.ReadRun(context.Background(), result.Run, report.Request{Accountants: true, Private: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := readRun(t, result.Run, report.Request{Accountants: true, Private: true})
 	if r.Name != "tiny-1" || r.Releases != 12 || r.Spent.Epsilon != result.Epsilon || r.Spent.Accountant != "rdp" || len(r.Metrics) != 3 ||
 		r.Statement == nil || r.Statement.Epsilon != result.Epsilon || r.NoiseMultiplier != r.Statement.NoiseMultiplier || !strings.Contains(r.Markdown, "# Privacy statement") || r.Diagnostics != nil || len(r.Warnings) != 0 {
 		t.Errorf("found %+v", r)
@@ -36,11 +44,8 @@ func TestReadRun(t *testing.T) {
 	if r.Curves == nil || r.Curves.Releases != 12 {
 		t.Errorf("found %+v, expected ε over 12 releases", r.Curves)
 	}
-	after := tiny.Snapshot(t, filepath.Dir(result.Run))
-	for path := range after {
-		if before[path] != after[path] {
-			t.Errorf("reading changed %s", path)
-		}
+	if !maps.Equal(before, tiny.Snapshot(t, filepath.Dir(result.Run))) {
+		t.Error("reading changed a file")
 	}
 }
 
@@ -53,10 +58,7 @@ func TestReadExtendedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
-	r, err := report.ReadRun(context.Background(), first.Run, report.Request{Accountants: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := readRun(t, first.Run, report.Request{Accountants: true})
 	if r.Spent.Epsilon != result.Epsilon || r.Releases != result.Steps || r.Statement == nil || r.Statement.Epsilon != result.Epsilon || r.NoiseMultiplier != r.Statement.NoiseMultiplier || len(r.Warnings) != 0 {
 		t.Errorf("found ε = %v after %d releases, statement %+v (%v), expected %+v", r.Spent.Epsilon, r.Releases, r.Statement, r.Warnings, result)
 	}
@@ -153,9 +155,9 @@ func TestReadRunWithAnEditedStatement(t *testing.T) {
 	for _, share := range []float64{0.01, 0.5, 0.998} {
 		claimed := fmt.Sprint(share * result.Epsilon)
 		tiny.Write(t, path, regexp.MustCompile(`"epsilon": [0-9.]+`).ReplaceAllString(whole, `"epsilon": `+claimed))
-		r, err := report.ReadRun(context.Background(), result.Run, report.Request{})
-		if err != nil || r.Statement != nil || r.Markdown != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ε = ") {
-			t.Errorf("%s: found %+v (%v), expected no statement and one warning", claimed, r, err)
+		r := readRun(t, result.Run, report.Request{})
+		if r.Statement != nil || r.Markdown != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ε = ") {
+			t.Errorf("%s: found %+v, expected no statement and one warning", claimed, r)
 		}
 	}
 }

@@ -198,12 +198,17 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	return b, batcher, values
 }
 
-// relative is how far x is from want, relative to the norm of want.
-func relative(x, want []float64) float64 {
+// moved is how far a step on parameters that were 0, in a vector of their own, is from moving them by a gradient,
+// relative to that.
+func moved(t *testing.T, s benchStep, parameters []float32, indices []int, gradient []float64) float64 {
+	t.Helper()
+	if err := s.take(indices); err != nil {
+		t.Fatal(err)
+	}
 	var off, norm float64
-	for i, w := range want {
-		off += (x[i] - w) * (x[i] - w)
-		norm += w * w
+	for i, g := range gradient {
+		d := float64(parameters[i])*-float64(len(indices))/benchRate - g
+		off, norm = off+d*d, norm+g*g
 	}
 	return math.Sqrt(off / norm)
 }
@@ -226,17 +231,8 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The parameters start at 0 in a vector of their own, so that the step is all that they
-		// hold.
 		s.parameters = make([]float32, len(want))
-		if err := s.take(indices); err != nil {
-			t.Fatal(err)
-		}
-		found := make([]float64, len(want))
-		for i, v := range s.parameters {
-			found[i] = float64(v) * -examples / benchRate
-		}
-		if e := relative(found, want); e > 2e-4 { // contributions are rounded to integers
+		if e := moved(t, s, s.parameters, indices, want); e > 2e-4 { // contributions are rounded to integers
 			t.Errorf("physical batch %d, %d views: the step is off by a relative %.2g", physical, test.views, e)
 		}
 	}
@@ -252,14 +248,7 @@ func TestPrivateStepOfBenchmarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.parameters = make([]float32, len(want))
-	if err := s.take(indices); err != nil {
-		t.Fatal(err)
-	}
-	found := make([]float64, len(want))
-	for i, v := range s.parameters {
-		found[i] = float64(v) * -float64(len(indices)) / benchRate
-	}
-	if e := relative(found, want); e > 1e-3 {
+	if e := moved(t, s, s.parameters, indices, want); e > 1e-3 {
 		t.Errorf("the step is off by a relative %.2g", e)
 	}
 }
