@@ -178,22 +178,18 @@ func plain(value json.RawMessage) string {
 // keysThatDiffer are the settings that tell rows apart.
 func keysThatDiffer(rows []SweepRow) []string {
 	var keys []string
-	for i, row := range rows {
+	for _, row := range rows {
 		for _, s := range row.Settings {
-			if i > 0 && s.Value != rows[0].Value(s.Key) && !slices.Contains(keys, s.Key) {
+			if s.Value != rows[0].Value(s.Key) {
 				keys = append(keys, s.Key)
 			}
 		}
 	}
-	if len(rows) > 0 {
-		slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rows[0].position(a), rows[0].position(b)) })
+	position := func(key string) int {
+		return slices.IndexFunc(rows[0].Settings, func(s Setting) bool { return s.Key == key })
 	}
-	return keys
-}
-
-// position is where a key stands among the settings of a row.
-func (r SweepRow) position(key string) int {
-	return slices.IndexFunc(r.Settings, func(s Setting) bool { return s.Key == key })
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(position(a), position(b)) })
+	return different(keys)
 }
 
 // compose accounts for the releases of all trials together, at the least of their δ: also of those whose

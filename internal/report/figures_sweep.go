@@ -111,17 +111,22 @@ func gridOf(s *Sweep, points []point) (g grid, ok bool) {
 		cell.add(p.accuracy, p.epsilon, p.trials)
 		g.cells[at] = cell
 	}
-	g.rows, g.columns = bySize(g.rows), bySize(g.columns)
+	g.rows, g.columns = bySize(different(g.rows)), bySize(different(g.columns))
 	return g, len(g.columns) <= mostColumns && len(g.rows) <= mostRows && float64(len(g.cells)) >= leastFilled*float64(len(g.columns)*len(g.rows))
 }
 
-// bySize are different values, numbers by size and before words, which stay in their order.
-func bySize(values []string) (all []string) {
+// different are the values without repetitions, in their order.
+func different(values []string) (all []string) {
 	for _, v := range values {
 		if !slices.Contains(all, v) {
 			all = append(all, v)
 		}
 	}
+	return all
+}
+
+// bySize sorts numbers by size and before words, which stay in their order.
+func bySize(all []string) []string {
 	number := func(text string) float64 {
 		if v, err := strconv.ParseFloat(text, 64); err == nil {
 			return v

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"dpsgd/internal/account"
@@ -36,15 +35,6 @@ const mostDetailed = 8
 
 // Parts are the pieces of the page, in their order.
 func (r *Report) Parts() []part {
-	if len(r.Runs)+len(r.Sweeps) == 1 {
-		p := part{Title: r.Title, Level: 1}
-		if len(r.Runs) == 1 {
-			p.Run = r.Runs[0]
-		} else {
-			p.Sweep = r.Sweeps[0]
-		}
-		return []part{p}
-	}
 	var parts []part
 	if len(r.Runs) > 1 {
 		parts = append(parts, part{ID: "together", Title: "Side by side", Level: 2, SideBySide: r.Runs})
@@ -54,6 +44,9 @@ func (r *Report) Parts() []part {
 	}
 	for i, s := range r.Sweeps {
 		parts = append(parts, part{ID: fmt.Sprintf("sweep-%d", i+1), Title: "Sweep " + s.Name, Level: 2, Sweep: s})
+	}
+	if len(parts) == 1 {
+		parts[0].ID, parts[0].Title, parts[0].Level = "", r.Title, 1
 	}
 	return parts
 }
@@ -113,17 +106,15 @@ func (p part) Differences() Table {
 		t.Heading = append(t.Heading, r.Name)
 		settings, order := settingsOf(r.YAML)
 		all = append(all, settings)
-		for _, key := range order {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
+		keys = append(keys, order...)
 	}
+	keys = different(keys)
 	for _, key := range keys {
 		line, differ := []string{key}, false
 		for _, settings := range all {
 			value, there := settings[key]
-			if differ = differ || settings[key] != all[0][key]; !there {
+			differ = differ || value != all[0][key]
+			if !there {
 				value = "–"
 			}
 			line = append(line, value)
