@@ -96,7 +96,6 @@ func tarred(files []file, modified time.Time) ([]byte, error) {
 	return gzipped(out.Bytes())
 }
 
-// gzipped is a content in the format of gzip.
 func gzipped(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -132,7 +131,6 @@ func zipped(files []file, modified time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// file is one that a package holds.
 type file struct {
 	Name    string // with slashes, relative to where the package is unpacked
 	Content []byte
@@ -150,7 +148,6 @@ func (f file) mode() fs.FileMode {
 	return 0o644
 }
 
-// below moves files into a folder.
 func below(folder string, files []file) []file {
 	moved := slices.Clone(files)
 	for i := range moved {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// summary is the one line that lists of packages show.
 const summary = "train neural networks with differential privacy (DP-SGD)"
 
 // maintainer stands for whoever publishes the packages.
@@ -133,7 +132,6 @@ Description: %s
 `, c.Version.debian(), c.Platform.debian, maintainer, kibibytes, summary), "\n"))
 }
 
-// md5sums are those of the files, as dpkg --verify reads them.
 func md5sums(files []file) []byte {
 	var b bytes.Buffer
 	for _, f := range sorted(files) {

@@ -94,7 +94,6 @@ type folder struct {
 	hashes map[string]string
 }
 
-// packages writes everything that a platform has.
 func (f folder) packages(c Contents) error {
 	for _, one := range []struct {
 		name string
@@ -128,7 +127,6 @@ func (f folder) write(name string, content []byte) error {
 	return os.WriteFile(path, content, 0o644)
 }
 
-// shA256 is the hash of a file in hexadecimal digits.
 func shA256(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
 // checksums lists the hashes of files by their names, as `sha256sum --check` reads them.
@@ -145,7 +143,6 @@ var formulaText string
 
 var formula = template.Must(template.New("formula").Parse(formulaText))
 
-// download is an archive that is published.
 type download struct {
 	Platform platform
 	Name     string // of the file

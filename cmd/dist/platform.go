@@ -39,7 +39,6 @@ func parsePlatform(name string) (platform, error) {
 
 func (p platform) String() string { return p.OS + "/" + p.Arch }
 
-// Program is the name of the program's file.
 func (p platform) Program() string {
 	if p.OS == "windows" {
 		return "train.exe"

@@ -43,7 +43,6 @@ func clone(of string) (checkout, error) {
 
 func (c checkout) remove() { os.RemoveAll(filepath.Dir(c.dir)) }
 
-// common is what the packages of all platforms hold.
 func (c checkout) common() (Contents, error) {
 	var all Contents
 	for name, content := range map[string]*[]byte{
@@ -160,7 +159,6 @@ func (c checkout) manual(program string) ([]file, error) {
 	return files(dir, "*.1")
 }
 
-// files reads those of a folder that match.
 func files(dir string, patterns ...string) ([]file, error) {
 	var all []file
 	for _, pattern := range patterns {

@@ -121,7 +121,6 @@ func tryOften(n Noise, parameter float64, trials int, src *random.Source) (diffe
 	return difference, informed, about, nil
 }
 
-// drawBits throws a coin for each person.
 func drawBits(people int, src *random.Source) []bool {
 	bits := make([]bool, people)
 	for i := range bits {

@@ -29,7 +29,6 @@ func Noises() []string { return []string{string(Laplace), string(Gaussian)} }
 // delta is at what δ the ε of Gaussian noise is told.
 const delta = 1e-5
 
-// validate refuses a name that is none of a law.
 func (n Noise) validate() error {
 	if !slices.Contains(Noises(), string(n)) {
 		return fmt.Errorf("attack: found the noise %q, expected %s", string(n), strings.Join(Noises(), " or "))
@@ -56,7 +55,6 @@ func (n Noise) ofDeviation(deviation float64) float64 {
 	return deviation
 }
 
-// question asks for sums with noise of that parameter.
 func (n Noise) question(s *answer.Sums, parameter float64) (answer.Question[[]int64], error) {
 	if n == Laplace {
 		return answer.DiscreteLaplace(s, parameter)
@@ -97,12 +95,10 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 // memory is a journal that ends with the program.
 type memory struct{ ledger *accountant.Ledger }
 
-// Begin implements release.Journal.
 func (m *memory) Begin(_ int, e accountant.Event) (durable func() error) {
 	return func() error { return m.ledger.Add(e, 1) }
 }
 
-// Ledger implements release.Journal.
 func (m *memory) Ledger() *accountant.Ledger { return m.ledger }
 
 // ones returns the sums over the people with a one who are in a subset; nil is everybody.

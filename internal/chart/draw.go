@@ -59,7 +59,6 @@ func in(c color.Color) text.Style {
 	return text.Style{Color: c, Font: sans, XAlign: text.XLeft, YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
 }
 
-// draw fills a canvas.
 func (c Chart) draw(on draw.Canvas) {
 	c.Lines = c.drawable()
 	left := vg.Length(margin)
@@ -75,7 +74,6 @@ func drawTitle(on draw.Canvas, left vg.Length, title, subtitle string) {
 	fill(on, in(grey), vg.Point{X: left, Y: on.Max.Y - margin - 16}, subtitle, 2)
 }
 
-// headOf is the room above a figure.
 func headOf(title, subtitle string) vg.Length {
 	if title == "" && subtitle == "" {
 		return bareHead

@@ -56,7 +56,6 @@ func writeFile(path string, w, h vg.Length, fill func(draw.Canvas)) error {
 	return nil
 }
 
-// drawn fills a canvas and returns its content.
 func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error) {
 	canvas, err := draw.NewFormattedCanvas(w, h, format)
 	if err != nil {
@@ -92,7 +91,6 @@ const (
 	inlineHeight = 225
 )
 
-// inline draws an element of a page.
 func inline(label string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error) {
 	content, err := drawn("svg", w, h, fill)
 	if err != nil {
@@ -117,7 +115,6 @@ func themed(svg []byte) []byte {
 	return svg
 }
 
-// cut shortens a text to so many characters.
 func cut(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"

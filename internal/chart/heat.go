@@ -45,7 +45,6 @@ func (h Heat) height(head vg.Length) vg.Length {
 	return head + heatFoot + cellHeight*vg.Length(len(h.Rows))
 }
 
-// draw fills a canvas.
 func (h Heat) draw(on draw.Canvas) {
 	var left vg.Length
 	for _, row := range h.Rows {
@@ -90,7 +89,6 @@ func fitting(s string, room vg.Length) string {
 	return s
 }
 
-// span is the least and the largest number.
 func (h Heat) span() (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, row := range h.Cells {
@@ -118,7 +116,6 @@ var (
 	onDeep     = color.NRGBA{0xff, 0xff, 0xff, 0xff}
 )
 
-// shade is a colour between the two.
 func shade(share float64) color.NRGBA {
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + share*(float64(b)-float64(a)))) }
 	return color.NRGBA{mix(pale.R, deep.R), mix(pale.G, deep.G), mix(pale.B, deep.B), 0xff}

@@ -41,7 +41,6 @@ func (i Intervals) height(head vg.Length) vg.Length {
 	return head + 2*margin + intervalHeight*vg.Length(len(i.Rows))
 }
 
-// draw fills a canvas.
 func (i Intervals) draw(on draw.Canvas) {
 	drawTitle(on, margin, i.Title, i.Subtitle)
 	if len(i.Rows) == 0 {

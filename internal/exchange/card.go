@@ -32,7 +32,6 @@ func quote(s string) (string, error) {
 // hub says where Hugging Face has the data sets that the trainer knows.
 var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10"}
 
-// contents is what the template fills in.
 type contents struct {
 	*trained.Model
 	Name       string // of the run

@@ -96,7 +96,6 @@ func (g *onnxGraph) floats(what string, data []float32, shape ...int) string {
 	return g.constant(what, float32Type, data, shape)
 }
 
-// scalar adds one number.
 func (g *onnxGraph) scalar(what string, v float64) string {
 	return g.floats(what, []float32{float32(v)})
 }

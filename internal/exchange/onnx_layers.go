@@ -82,7 +82,6 @@ func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
 	return x
 }
 
-// parameter adds a tensor of a layer as a constant.
 func (n *onnxNetwork) parameter(at place, name string, shape ...int) string {
 	t := n.tensors[at.name+"."+name]
 	if len(shape) == 0 {

@@ -27,7 +27,6 @@ var script = template.Must(template.New("model.py.tmpl").Funcs(template.FuncMap{
 	"text": text,
 }).ParseFS(files, "*.py.tmpl"))
 
-// page is what the template fills in.
 type page struct {
 	Run, Training         string
 	File, Module, Weights string
@@ -99,7 +98,6 @@ func normalised(m *trained.Model, view string) string {
 	return fmt.Sprintf("(x - torch.tensor(%s)%s) / torch.tensor(%s)%s", numbers(constants.Mean), view, numbers(constants.Std), view)
 }
 
-// numbers writes a list of Python's floats.
 func numbers(values []float64) string {
 	texts := make([]string, len(values))
 	for i, v := range values {

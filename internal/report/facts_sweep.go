@@ -114,7 +114,6 @@ func (s *Sweep) readNote() {
 	}
 }
 
-// readTrials are the names of the trials.
 func readTrials(dir string) ([]string, error) {
 	path := filepath.Join(dir, folder.Sweep)
 	content, err := os.ReadFile(path)
@@ -166,7 +165,6 @@ func readRow(line []byte) (row SweepRow, err error) {
 	return row, err
 }
 
-// plain is a value without the quotes of JSON.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

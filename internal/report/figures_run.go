@@ -55,7 +55,6 @@ type curve struct {
 	y    func(run.Metrics) float64
 }
 
-// curvesOf has one for each run.
 func curvesOf(runs []*Run) []curve {
 	curves := make([]curve, len(runs))
 	for i, r := range runs {
@@ -278,10 +277,8 @@ func (f Figure) Label() string {
 	return fmt.Sprintf("%s: a figure of %d values, which stand in the table below it", f.Title, len(f.Table.Rows)*(len(f.Table.Heading)-1))
 }
 
-// hundredthsOf is a share in percent with two decimals.
 func hundredthsOf(share float64) string { return hundredths(100 * share) }
 
-// epsilon is an ε rounded up.
 func epsilon(value float64) string { return accountant.RoundUp(value, 3) }
 
 // short is a number with at most four digits that count.

@@ -39,7 +39,6 @@ type point struct {
 	trials   int
 }
 
-// add takes in other trials.
 func (p *point) add(accuracy, epsilon float64, trials int) {
 	p.trials += trials
 	p.accuracy += (accuracy - p.accuracy) * float64(trials) / float64(p.trials)
@@ -79,7 +78,6 @@ func Last(key string) string {
 	return strings.ReplaceAll(key[strings.LastIndexByte(key, '.')+1:], "_", " ")
 }
 
-// grid is points over two of their settings.
 type grid struct {
 	x, y          string // the settings
 	columns, rows []string

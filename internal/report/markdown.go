@@ -46,7 +46,6 @@ func (w *writer) line(line string) {
 	}
 }
 
-// in makes sure that the open element is of that name.
 func (w *writer) in(name, begin string) {
 	if w.open != name {
 		w.end()
@@ -55,7 +54,6 @@ func (w *writer) in(name, begin string) {
 	}
 }
 
-// end closes what is open.
 func (w *writer) end() {
 	if w.open == "tbody" {
 		w.b.WriteString("</tbody></table></div>\n")

@@ -66,7 +66,6 @@ func Read(ctx context.Context, dirs []string, q Request, version string) (*Repor
 	return r, nil
 }
 
-// title names what the report is about.
 func (r *Report) title() string {
 	switch {
 	case len(r.Runs) == 1 && len(r.Sweeps) == 0:
@@ -176,17 +175,14 @@ func (s shown) SamplesEach() int {
 	return min(samplesOfGroup, samplesOfReport/2/max(1, min(mostDetailed, len(s.Runs))))
 }
 
-// Platform is where the report was made.
 func (s shown) Platform() string {
 	return runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()
 }
 
-// heading is an element h1 to h6.
 func heading(level int, id, text string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<h%d id="%s">%s</h%d>`, level, template.HTMLEscapeString(id), template.HTMLEscapeString(text), level))
 }
 
-// drawing is a figure as an element of the page.
 func drawing(f Figure) (template.HTML, error) {
 	svg, err := f.Drawing.Inline(f.Label())
 	return template.HTML(svg), err

@@ -164,7 +164,6 @@ func status(l books.Listed) (string, error) {
 	return Stopped, err
 }
 
-// oneLine is the first line of a problem.
 func oneLine(err error) string {
 	if err == nil {
 		return ""

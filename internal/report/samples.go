@@ -121,7 +121,6 @@ func picture(shape data.Shape, pixels []uint8) image.Image {
 	return small
 }
 
-// dataURL is a picture as a PNG within a URL.
 func dataURL(m image.Image) template.URL {
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}

@@ -14,13 +14,10 @@ import (
 	"dpsgd/internal/stats"
 )
 
-// pair is a line of a table of two columns.
 type pair struct{ Name, Value string }
 
-// percent is a share in percent, with the sign.
 func percent(share float64) string { return hundredthsOf(share) + " %" }
 
-// within is a share with its interval.
 func within(s score.Share) string {
 	return fmt.Sprintf("%s (%s to %s)", percent(s.Accuracy), percent(s.Low), percent(s.High))
 }
@@ -122,7 +119,6 @@ func networkOf(r *Run) string {
 	return "layers of the configuration"
 }
 
-// count writes thousands apart.
 func count(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {

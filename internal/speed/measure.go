@@ -15,7 +15,6 @@ import (
 	"dpsgd/model"
 )
 
-// benchStep is a kind of training step.
 type benchStep interface {
 	// take makes one step on the examples with these indices.
 	take(indices []int) error
@@ -24,7 +23,6 @@ type benchStep interface {
 	profile(record func(part string, d time.Duration))
 }
 
-// bench holds what a benchmark runs on.
 type bench struct {
 	step     benchStep
 	model    *model.Model

@@ -91,7 +91,6 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	return p, err
 }
 
-// jobOf is what a step of a plan is.
 func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
 	q := plan.SamplingProbability
 	return Job{
@@ -107,7 +106,6 @@ func messages(values int, batch float64) float64 {
 	return float64(values)*(sumBytes+parameterBytes) + batch*indexBytes + library
 }
 
-// fill computes everything that follows from the measurements.
 func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 	one := job.At(m, w, 1)
 	p.Parts = job.At(m, w, p.Ranks).Parts()

@@ -70,7 +70,6 @@ type Step struct {
 	Evaluation float64 // its share in a step, on rank 0
 }
 
-// Part is one of the parts of a step.
 type Part struct {
 	Name string  `json:"part"`
 	MS   float64 `json:"ms"`

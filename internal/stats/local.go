@@ -101,7 +101,6 @@ func shuffled(name string, each float64, values, n int, delta float64) (float64,
 	return theorems.Shuffle(each, n, delta)
 }
 
-// protocolOf makes the protocol with that name.
 func protocolOf(name string, values int, epsilon float64) (local.Protocol, error) {
 	switch name {
 	case "randomized_response":

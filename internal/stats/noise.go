@@ -30,7 +30,6 @@ var noises = map[string]func(*answer.Sums, float64) (answer.Question[[]int64], e
 	configs.DiscreteGaussian: answer.DiscreteGaussian, configs.Gaussian: answer.Gaussian,
 }
 
-// question asks for sums with the noise.
 func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
 	return noises[z.mechanism](s, z.scale)
 }

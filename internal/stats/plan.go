@@ -305,7 +305,6 @@ var methods = map[string]func(*asked, *work) (estimate, error){
 	boundsKind:                 (*asked).bounds,
 }
 
-// answer computes the statistic.
 func (a *asked) answer(w *work) (estimate, error) { return methods[a.Kind](a, w) }
 
 // names say what the numbers of a list are, in its order; none of one number.

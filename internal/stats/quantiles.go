@@ -55,7 +55,6 @@ func (a *asked) best(n int) (mechanism string, interval float64) {
 // quantiles.
 func (a *asked) scale(q float64) float64 { return 2 * max(q, 1-q) / a.each() }
 
-// each is the ε of the choice of one quantile.
 func (a *asked) each() float64 {
 	return (1 - a.Interval) * a.epsilon / a.factor / float64(len(a.Quantiles))
 }

@@ -16,7 +16,6 @@ type records struct {
 	public int // how many there are, or will be
 }
 
-// each hands over records one by one.
 func (r records) each() iter.Seq[record] {
 	return func(yield func(record) bool) {
 		if r.set == nil {
@@ -31,7 +30,6 @@ func (r records) each() iter.Seq[record] {
 	}
 }
 
-// record is one of them.
 type record struct {
 	set   data.Set
 	index int
@@ -63,7 +61,6 @@ func (r record) number(c configs.Column) float64 {
 	return sum / float64(len(c.Indices))
 }
 
-// class returns the class of the record, as a number.
 func (r record) class() int { return r.set.Label(r.index) }
 
 // resolution counts the steps from the middle of bounds to an end.

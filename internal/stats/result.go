@@ -78,12 +78,10 @@ type estimate struct {
 	mechanism        string // of a local one that was chosen now; "" is the configured one
 }
 
-// scalar is the estimate of one number.
 func scalar(value float64, i configs.Interval) estimate {
 	return estimate{value: []float64{value}, low: []float64{i.Low}, high: []float64{i.High}, one: true}
 }
 
-// vector has room for so many numbers.
 func vector(n int) estimate {
 	return estimate{value: make([]float64, n), low: make([]float64, n), high: make([]float64, n)}
 }
@@ -92,7 +90,6 @@ func (e *estimate) set(i int, value float64, at configs.Interval) {
 	e.value[i], e.low[i], e.high[i] = value, at.Low, at.High
 }
 
-// columnName names the column or columns of a statistic in its result.
 func columnName(s configs.Statistic) string { return strings.Join(s.Columns, ", ") }
 
 // row is a statistic in the run's file of results.
@@ -179,7 +176,6 @@ func Table(results []Result) [][]string {
 	return table
 }
 
-// interval writes the interval of the noise on a number.
 func (r Result) interval(i int) string {
 	if r.Low.List[i] == r.High.List[i] {
 		return ""

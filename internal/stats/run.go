@@ -68,7 +68,6 @@ func Open(dir string, o Options) (*Run, error) {
 	return run.Open(dir, asTheyAre(f), o.common(), func(base *run.Run) (*Run, error) { return build(base, f, o) })
 }
 
-// common are those that every kind of run has.
 func (o Options) common() run.Options {
 	o.Fits = setup.CheckMemoryOfExamples
 	return o.Options
@@ -81,7 +80,6 @@ func asTheyAre(f *configs.StatisticsFile) *configs.Config {
 	return &c
 }
 
-// build makes the plan.
 func build(base *run.Run, f *configs.StatisticsFile, o Options) (*Run, error) {
 	if err := base.See(); err != nil {
 		return nil, err
@@ -100,16 +98,14 @@ func build(base *run.Run, f *configs.StatisticsFile, o Options) (*Run, error) {
 	return r, err
 }
 
-// Identity implements [run.Job]. The file of statistics, which the folder keeps, is the plan.
-func (r *Run) Identity() string { return "" }
+// The methods of [run.Job] follow. The file of statistics, which the folder keeps, is the plan, and steps are in the
+// file of results.
 
-// Planned implements [run.Job].
+func (r *Run) Identity() string                     { return "" }
 func (r *Run) Planned() (*accountant.Ledger, error) { return r.plan.releases, nil }
+func (r *Run) State() *checkpoints.State            { return nil }
+func (r *Run) More() bool                           { return len(r.rows) < len(r.plan.asked) }
 
-// State implements [run.Job]. Steps are in the file of results.
-func (r *Run) State() *checkpoints.State { return nil }
-
-// Ready implements [run.Job].
 func (r *Run) Ready() error {
 	if IsRun(r.Dir) {
 		return nil
@@ -117,7 +113,7 @@ func (r *Run) Ready() error {
 	return checkpoints.WriteFileAtomic(r.Path(folder.Statistics), r.file.YAML(), folder.FilePerm)
 }
 
-// Restore implements [run.Job]: it reads the results of earlier processes.
+// Restore reads the results of earlier processes.
 func (r *Run) Restore(*checkpoints.State, string) (err error) {
 	r.rows, err = readRows(r.Dir, func(number int, next row) error {
 		if number >= len(r.plan.asked) || next.Statistic != r.plan.asked[number].Kind || next.Column != columnName(r.plan.asked[number].Statistic) {
@@ -174,7 +170,7 @@ func (r *Run) fits(next row) error {
 	return nil
 }
 
-// Start implements [run.Job]: it tells what was answered before.
+// Start tells what was answered before.
 func (r *Run) Start(context.Context) error {
 	for i := range r.rows {
 		r.rows[i].Names, r.rows[i].Trust = r.names(&r.plan.asked[i]), r.plan.asked[i].Trust
@@ -183,10 +179,7 @@ func (r *Run) Start(context.Context) error {
 	return nil
 }
 
-// More implements [run.Job].
-func (r *Run) More() bool { return len(r.rows) < len(r.plan.asked) }
-
-// Finish implements [run.Job]: it writes the privacy statement about everything in the ledger.
+// Finish writes the privacy statement about everything in the ledger.
 func (r *Run) Finish(status run.Status) error {
 	r.Status, r.Results = status, make([]Result, len(r.rows))
 	for i, row := range r.rows {
@@ -195,7 +188,7 @@ func (r *Run) Finish(status run.Status) error {
 	return r.state()
 }
 
-// Next implements [run.Job]: it answers the next statistic, or reports that it is lost.
+// Next answers the next statistic, or reports that it is lost.
 func (r *Run) Next(context.Context) error {
 	number := len(r.rows)
 	a := r.plan.asked[number]

@@ -11,8 +11,7 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// unit names the unit of privacy of statistics.
-const unit = "one record"
+const unit = "one record" // of privacy
 
 // state writes the privacy statement about everything in the ledger.
 func (r *Run) state() error {
