@@ -15,7 +15,7 @@ import (
 )
 
 // somebody is a fingerprint.
-var somebody = Fingerprint{1, 2, 3}
+var somebody = fingerprint{1, 2, 3}
 
 // features returns a set with values of all kinds.
 func features(t testing.TB, rows, columns int) *data.Features {
@@ -28,13 +28,12 @@ func features(t testing.TB, rows, columns int) *data.Features {
 	for i := range values {
 		values[i] = uint16(r.IntN(0x7c00)) | uint16(r.IntN(2))<<15
 	}
-	set := must(data.NewFeatures(columns, []string{"a", "b", "ö\n"}, labels, values))
-	return set
+	return must(data.NewFeatures(columns, []string{"a", "b", "ö\n"}, labels, values))
 }
 
 func save1(t testing.TB, path string, set *data.Features) {
 	t.Helper()
-	check(t, Save(path, somebody, set))
+	check(t, saveRows(path, somebody, set))
 }
 
 func checkEqual(t *testing.T, got, want *data.Features) {
@@ -50,20 +49,13 @@ func checkEqual(t *testing.T, got, want *data.Features) {
 	}
 }
 
-func checkStale(t *testing.T, err error, says string) {
-	t.Helper()
-	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "features: open ") {
-		t.Errorf("error %v, expected one line that says %q and matches ErrStale", err, says)
-	}
-}
-
 // What was saved is opened: no rows, one, pieces that are full or not, rows longer than a piece.
 func TestRoundTrip(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "folder", "rows")
+	path := filepath.Join(t.TempDir(), "rows")
 	for _, size := range [][2]int{{0, 5}, {1, 1}, {1000, 7}, {64, 8192}, {65, 8192}, {300, 5000}, {3, data.MaxFeatures}} {
 		set := features(t, size[0], size[1])
 		save1(t, path, set)
-		got := must(Open(path, somebody))
+		got := must(openRows(path, somebody))
 		checkEqual(t, got, set)
 	}
 }
@@ -77,11 +69,12 @@ func saved(t *testing.T, rows, columns int) (path string, whole []byte) {
 }
 
 // checkRefused wants a file of this content to be refused.
-func checkRefused(t *testing.T, path string, content []byte, says string) {
+func checkRefused(t *testing.T, path string, content []byte) {
 	t.Helper()
 	check(t, os.WriteFile(path, content, 0o600))
-	_, err := Open(path, somebody)
-	checkStale(t, err, says)
+	if _, err := openRows(path, somebody); !errors.Is(err, errStale) {
+		t.Errorf("found %v, expected that the rows have to be computed again", err)
+	}
 }
 
 // A file that is cut anywhere, or longer, is reported.
@@ -92,9 +85,9 @@ func TestCutFiles(t *testing.T) {
 		ends = append(ends, i)
 	}
 	for _, end := range ends {
-		checkRefused(t, path, whole[:end], "bytes, expected")
+		checkRefused(t, path, whole[:end])
 	}
-	checkRefused(t, path, append(whole, 0), "bytes, expected those of 130 rows of 8000 columns")
+	checkRefused(t, path, append(whole, 0))
 }
 
 // Any bit that is flipped is reported: every one of a small file, and one in each piece of another.
@@ -102,7 +95,7 @@ func TestFlippedBits(t *testing.T) {
 	flip := func(path string, whole []byte, bit int) {
 		t.Helper()
 		whole[bit/8] ^= 1 << (bit % 8)
-		checkRefused(t, path, whole, "found")
+		checkRefused(t, path, whole)
 		whole[bit/8] ^= 1 << (bit % 8)
 	}
 	path, whole := saved(t, 5, 3)
@@ -120,31 +113,33 @@ func TestPiecesKeepTheirPlaces(t *testing.T) {
 	path, whole := saved(t, 128, 8192)
 	const piece = pieceBytes + sumSize
 	at := len(whole) - 2*piece
-	checkRefused(t, path, slices.Concat(whole[:at], whole[at+piece:], whole[at:at+piece]), "another checksum of rows")
+	checkRefused(t, path, slices.Concat(whole[:at], whole[at+piece:], whole[at:at+piece]))
 }
 
 func TestForeignFiles(t *testing.T) {
 	path, _ := saved(t, 5, 3)
-	if _, err := Open(path+"x", somebody); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrStale) {
-		t.Errorf("no file: %v", err)
+	for _, c := range []struct {
+		path string
+		of   fingerprint
+		want error
+	}{{path + "x", somebody, fs.ErrNotExist}, {filepath.Dir(path), somebody, errStale}, {path, fingerprint{4}, errStale}} {
+		if _, err := openRows(c.path, c.of); !errors.Is(err, c.want) {
+			t.Errorf("%s of %x: found %v, expected %v", c.path, c.of[:1], err, c.want)
+		}
 	}
-	_, err := Open(filepath.Dir(path), somebody)
-	checkStale(t, err, "no regular file")
-	_, err = Open(path, Fingerprint{4})
-	checkStale(t, err, "found the rows of fingerprint 010203000000")
-	for content, says := range map[string]string{
-		strings.Repeat("x", 100): `begins with "xxx`,
-		strings.Replace(magic, "1", "2", 1) + strings.Repeat("x", 100):              `rows 2\n", expected`,
-		magic + "\xff\xff\xff\xff":                                                  "a header of 4294967295 bytes",
-		magic + "\x02\x00\x00\x00[]":                                                "no JSON of its fields",
-		magic + "\x02\x00\x00\x00{}":                                                "0 rows of 0 columns",
-		magic + "\x2c\x00\x00\x00" + `{"rows":9000000000000000000,"columns":65536}`: "bytes, expected those of 9000000000000000000 rows",
+	for _, content := range []string{
+		strings.Repeat("x", 100),
+		strings.Replace(magic, "1", "2", 1) + strings.Repeat("x", 100),
+		magic + "\xff\xff\xff\xff",
+		magic + "\x02\x00\x00\x00[]",
+		magic + "\x02\x00\x00\x00{}",
+		magic + "\x2c\x00\x00\x00" + `{"rows":9000000000000000000,"columns":65536}`,
 	} {
-		checkRefused(t, path, []byte(content), says)
+		checkRefused(t, path, []byte(content))
 	}
 }
 
-// A killed Save leaves the old file, and a temporary one that the next Save removes; one that fails
+// A killed save leaves the old file, and a temporary one that the next save removes; one that fails
 // leaves nothing of its own.
 func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
@@ -158,8 +153,8 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Errorf("found the files %q", names)
 	}
 	check(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-	if err := Save(filepath.Join(dir, "folder"), somebody, set); err == nil || !strings.HasPrefix(err.Error(), "features: save ") {
-		t.Errorf("a folder in the place of the file: %v", err)
+	if saveRows(filepath.Join(dir, "folder"), somebody, set) == nil {
+		t.Error("a file takes the place of a folder")
 	}
 	if names := names(t, dir); !slices.Equal(names, []string{".rows2.tmp-OTHERS", "folder", "rows"}) {
 		t.Errorf("found the files %q", names)
@@ -175,21 +170,21 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// The file is its owner's alone, also where it replaces one that was not.
+// A cache and its files are their owner's alone, also where they were not.
 func TestPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no permission bits")
 	}
-	dir := filepath.Join(t.TempDir(), "folder")
-	path := filepath.Join(dir, "rows")
-	save1(t, path, features(t, 5, 3))
-	check(t, os.Chmod(path, 0o644))
-	save1(t, path, features(t, 5, 3))
-	for name, want := range map[string]fs.FileMode{dir: 0o700 | fs.ModeDir, path: 0o600} {
-		info := must(os.Stat(name))
-		if info.Mode() != want {
-			t.Errorf("%s has mode %v, expected %v", name, info.Mode(), want)
+	dir, set := filepath.Join(t.TempDir(), "folder"), features(t, 5, 3)
+	path, _ := paths(dir, somebody)
+	for range 2 {
+		keep(dir, somebody, set, set)
+		for name, want := range map[string]fs.FileMode{dir: 0o700 | fs.ModeDir, path: 0o600} {
+			if info := must(os.Stat(name)); info.Mode() != want {
+				t.Errorf("%s has mode %v, expected %v", name, info.Mode(), want)
+			}
 		}
+		check(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(path, 0o644)))
 	}
 }
 
@@ -199,7 +194,7 @@ func BenchmarkOpen(b *testing.B) {
 	save1(b, path, features(b, 60000, 6912))
 	b.SetBytes(60000 * 6912 * 2)
 	for b.Loop() {
-		if _, err := Open(path, somebody); err != nil {
+		if _, err := openRows(path, somebody); err != nil {
 			b.Fatal(err)
 		}
 	}

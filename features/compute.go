@@ -42,11 +42,11 @@ func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
 // Compute returns the rows of the pictures, under the same name: from the cache, or new ones. Rows
 // that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
-	fingerprint, err := r.fingerprint(pictures)
+	f, err := r.fingerprint(pictures)
 	if err != nil {
 		return nil, err
 	}
-	if rows := cached(q.Cache, fingerprint, pictures.Train.Len(), pictures.Test.Len()); rows != nil {
+	if rows := cached(q.Cache, f, pictures.Train.Len(), pictures.Test.Len()); rows != nil {
 		rows.Name = pictures.Name
 		return rows, nil
 	}
@@ -74,7 +74,7 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep(q.Cache, fingerprint, trainRows, testRows)
+	keep(q.Cache, f, trainRows, testRows)
 	rows.Train, rows.Test = trainRows, testRows
 	return rows, nil
 }
@@ -83,8 +83,8 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 // with 384 filters, 1.5 GB with 1,536.
 const kept = 4
 
-func paths(cache string, fingerprint Fingerprint) (train, test string) {
-	base := filepath.Join(cache, hex.EncodeToString(fingerprint[:8]))
+func paths(cache string, f fingerprint) (train, test string) {
+	base := filepath.Join(cache, hex.EncodeToString(f[:8]))
 	return base + ".train", base + ".test"
 }
 
@@ -92,16 +92,16 @@ func paths(cache string, fingerprint Fingerprint) (train, test string) {
 // damaged or of other pictures counts as none. Both sets have one fingerprint, so numbers tell when
 // one file stands in the place of the other: a test on what was trained on would tell of training
 // examples.
-func cached(cache string, fingerprint Fingerprint, trainPictures, testPictures int) *data.Split {
+func cached(cache string, f fingerprint, trainPictures, testPictures int) *data.Split {
 	if cache == "" {
 		return nil
 	}
-	trainPath, testPath := paths(cache, fingerprint)
-	train, err := Open(trainPath, fingerprint)
+	trainPath, testPath := paths(cache, f)
+	train, err := openRows(trainPath, f)
 	if err != nil {
 		return nil
 	}
-	test, err := Open(testPath, fingerprint)
+	test, err := openRows(testPath, f)
 	if err != nil || train.Len() != trainPictures || test.Len() != testPictures {
 		return nil
 	}
@@ -112,15 +112,15 @@ func cached(cache string, fingerprint Fingerprint, trainPictures, testPictures i
 
 // keep puts both sets into the cache, and removes the sets that were not used for longest. Where
 // there is no room for them, nothing is lost but time.
-func keep(cache string, fingerprint Fingerprint, train, test *data.Features) {
+func keep(cache string, f fingerprint, train, test *data.Features) {
 	if cache == "" {
 		return
 	}
-	trainPath, testPath := paths(cache, fingerprint)
+	trainPath, testPath := paths(cache, f)
 	if os.MkdirAll(cache, 0o700) != nil || os.Chmod(cache, 0o700) != nil {
 		return
 	}
-	if Save(trainPath, fingerprint, train) != nil || Save(testPath, fingerprint, test) != nil {
+	if saveRows(trainPath, f, train) != nil || saveRows(testPath, f, test) != nil {
 		return
 	}
 	tests, err := filepath.Glob(filepath.Join(cache, "*.test"))

@@ -14,8 +14,8 @@
 // # The file of a cache
 //
 // A file belongs to a fingerprint: a hash of everything that the rows follow from, how
-// they are computed and of which data. [Open] returns rows only from a whole file of the same
-// fingerprint; anything else is an error that says why, and a reason to compute them again.
+// they are computed and of which data. Rows are taken only from a whole file of the same fingerprint;
+// anything else is a reason to compute them again.
 //
 //	"dpsgd computed rows 1\n"
 //	length of the header, 4 bytes
@@ -27,6 +27,5 @@
 // Numbers are little-endian, values binary16, and a piece is as many rows as fit a mebibyte, but one
 // at least. A checksum is the CRC-32C; that of a piece goes on from the one before it all and the
 // number of the piece, so that pieces cannot change places or files. They tell of damage, not of
-// forgery: who may write the file could as well write the pictures. A file is made with permissions 0600,
-// and an error shows nothing but the path, sizes and the fingerprint.
+// forgery: who may write the file could as well write the pictures. A file is made with permissions 0600.
 package features

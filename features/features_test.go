@@ -102,7 +102,7 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 }
 
 // fingerprint is that of pictures in memory, which can always be read.
-func fingerprint(t *testing.T, r Recipe, pictures *data.Split) Fingerprint {
+func fingerprintOf(t *testing.T, r Recipe, pictures *data.Split) fingerprint {
 	t.Helper()
 	f := must(r.fingerprint(pictures))
 	return f
@@ -114,7 +114,7 @@ func TestRecipesAreTold(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	seen := map[Fingerprint]string{fingerprint(t, base, split): "base"}
+	seen := map[fingerprint]string{fingerprintOf(t, base, split): "base"}
 	other := base
 	other.Seed++
 	fewer := base
@@ -130,7 +130,7 @@ func TestRecipesAreTold(t *testing.T) {
 	*raised.Transform.(*Patches) = *base.Transform.(*Patches)
 	raised.Transform.(*Patches).Power = 0.7
 	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
-		f := fingerprint(t, r, split)
+		f := fingerprintOf(t, r, split)
 		if seen[f] != "" {
 			t.Errorf("another %s has the fingerprint of %s", name, seen[f])
 		}
@@ -138,10 +138,10 @@ func TestRecipesAreTold(t *testing.T) {
 	}
 	changed := noisy(t, 3, shape)
 	changed.Pixels(1)[5]++
-	if f := fingerprint(t, base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
+	if f := fingerprintOf(t, base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
 		t.Error("another pixel has the same fingerprint")
 	}
-	if f := fingerprint(t, base, split); seen[f] != "base" {
+	if f := fingerprintOf(t, base, split); seen[f] != "base" {
 		t.Error("the same recipe and pictures have another fingerprint")
 	}
 }
@@ -152,7 +152,7 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	want := fingerprint(t, base, split)
+	want := fingerprintOf(t, base, split)
 	changed := noisy(t, 2, shape)
 	changed.Pixels(1)[5]++
 	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape)))
@@ -160,9 +160,9 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	single.Transform = &Patches{}
 	*single.Transform.(*Patches) = *base.Transform.(*Patches)
 	single.Transform.(*Patches).Coarse++
-	for what, f := range map[string]Fingerprint{
-		"test pixel": fingerprint(t, base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprint(t, base, &data.Split{Train: relabelled, Test: split.Test}),
-		"number of coarse filters": fingerprint(t, single, split),
+	for what, f := range map[string]fingerprint{
+		"test pixel": fingerprintOf(t, base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprintOf(t, base, &data.Split{Train: relabelled, Test: split.Test}),
+		"number of coarse filters": fingerprintOf(t, single, split),
 	} {
 		if f == want {
 			t.Errorf("another %s has the same fingerprint", what)
@@ -271,6 +271,10 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected %q", err, want)
 		}
+	}
+	rows := &data.Split{Train: features(t, 3, 2), Test: features(t, 3, 2)}
+	if _, err := Compute(many, rows, Request{}); err == nil || !strings.Contains(err.Error(), "patches are computed of pictures, found rows of 2 columns") {
+		t.Errorf("found %v, expected an error that says what was found", err)
 	}
 }
 

@@ -52,14 +52,14 @@ func (r Recipe) String() string {
 }
 
 // published identifies the rows of a data set with that [data.Dataset.Identity].
-func (r Recipe) published(identity string) Fingerprint {
+func (r Recipe) published(identity string) fingerprint {
 	return sha256.Sum256(fmt.Appendf(nil, "%v\npublished %s\n", r, identity))
 }
 
 // fingerprint identifies the rows of some pictures: it is made of the recipe and of every pixel and
 // label, or of what stands for them. It stays beside the rows, because whoever guesses the pictures
 // could check the guess.
-func (r Recipe) fingerprint(pictures *data.Split) (f Fingerprint, err error) {
+func (r Recipe) fingerprint(pictures *data.Split) (f fingerprint, err error) {
 	if identity := pictures.Identity(); identity != "" {
 		return r.published(identity), nil
 	}
