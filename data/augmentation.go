@@ -20,7 +20,7 @@ type Augmentation struct {
 	Shift int
 }
 
-// NoAugmentation is every picture as it is.
+// NoAugmentation leaves every picture as it is.
 func NoAugmentation() Augmentation { return Augmentation{Views: 1} }
 
 // Any reports whether the network sees something else than every picture once, as it is.

@@ -14,17 +14,16 @@
 //   - vectors of features that another program computed (Spec.Vectors), from files that package
 //     vectors reads.
 //
-// The named sets are the published ones and nothing else: structure, sizes, labels and the SHA-256
-// of every unpacked file are checked whenever they are read. [Fetch] downloads them. Without Spec.Dir the
+// The named sets are the published ones and nothing else: size and SHA-256 of every unpacked file are
+// checked whenever they are read. [Fetch] downloads them. Without Spec.Dir the
 // files are looked for in [DefaultDir]:
 //
 //	<dir>/mnist/train-images-idx3-ubyte.gz          (and three more; or without .gz)
 //	<dir>/fashion-mnist/train-images-idx3-ubyte.gz  (and three more; or without .gz)
 //	<dir>/cifar-10/cifar-10-binary.tar.gz           (or cifar-10-batches-bin/*.bin)
 //
-// To add one, declare a [Dataset] in a file of its own and put it into the table
-// in dataset.go, or [Register] it from another package: configurations, commands
-// and messages are made from that table.
+// To add one, declare a [Dataset] in a file of its own and put it into the table in dataset.go, or
+// [Register] it from another package.
 //
 // # What stays public
 //
@@ -37,22 +36,19 @@
 //
 // # How batches are drawn
 //
-// [Poisson] is the sampler that the privacy accounting assumes: every record
-// joins every batch independently, with the same probability. Its doc comment
-// states the guarantee. There is no shuffling, no fixed batch size, no class
-// balancing and no weight: each of those would need another accountant.
+// [Poisson] is the sampler that the privacy accounting assumes, and states its guarantee. There is no
+// shuffling, no fixed batch size, no class balancing and no weight: each of those would need another
+// accountant.
 //
 // # How pictures are varied
 //
-// An [Augmentation] says how many [Views] of each picture a step takes, and what is done to them at random.
-// The gradients of the views of one example are averaged before they are clipped (De et al.,
-// arXiv:2204.13650, section 3.2), so that an example contributes one gradient, however many
-// views it has, and the privacy of a step does not change.
+// An [Augmentation] says how many [Views] of each picture a step takes. The gradients of the views of one
+// example are averaged before they are clipped (De et al., arXiv:2204.13650, section 3.2), so that an
+// example contributes one gradient, however many views it has, and the privacy of a step does not change.
 //
 // [Views.Write] is a function of the picture and of (key, step, example, view) alone. The key is
 // drawn when training starts and never stored: a run that goes on draws views that are independent
-// of the earlier ones, as it does with batches, noise and dropout. Which other examples are in the
-// batch, their order, how many are computed at once, and on how many threads, change nothing.
+// of the earlier ones, as it does with batches, noise and dropout.
 //
 // # How clients get their examples
 //

@@ -78,13 +78,19 @@ func blob() (idxFixture, map[string][]byte) {
 
 const large = "train-images.gz"
 
+// fetchFrom fetches a set from other mirrors than its own.
+func fetchFrom(t *testing.T, set *Dataset, dir string, mirrors ...*mirror) error {
+	t.Helper()
+	set.Mirrors = nil
+	for _, m := range mirrors {
+		set.Mirrors = append(set.Mirrors, m.URL)
+	}
+	return set.fetch(t.Context(), dir, func(string, int64, int64) {})
+}
+
 func fetchBlob(t *testing.T, set idxFixture, dir string, mirrors ...*mirror) error {
 	t.Helper()
-	var opts FetchOptions
-	for _, m := range mirrors {
-		opts.BaseURLs = append(opts.BaseURLs, m.URL)
-	}
-	return set.fetch(t.Context(), dir, opts)
+	return fetchFrom(t, set.Dataset, dir, mirrors...)
 }
 
 // wantFetched checks that the set is complete and that nothing else lies there.
@@ -104,14 +110,15 @@ func TestFetchOnceAndNeverAgain(t *testing.T) {
 	m := serve(t, files)
 	dir := t.TempDir()
 	var reports []int64
-	err := set.fetch(t.Context(), dir, FetchOptions{BaseURLs: []string{m.URL + "/"}, Progress: func(file string, done, total int64) {
+	set.Mirrors = []string{m.URL + "/"}
+	err := set.fetch(t.Context(), dir, func(file string, done, total int64) {
 		if file == large {
 			reports = append(reports, done)
 			if total != int64(len(files[large])) {
 				t.Errorf("total is %d", total)
 			}
 		}
-	}})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +282,8 @@ func TestFetchStopsWhenCancelled(t *testing.T) {
 		return true
 	}
 	dir := t.TempDir()
-	err := set.fetch(ctx, dir, FetchOptions{BaseURLs: []string{m.URL, m.URL}, Progress: func(string, int64, int64) { cancel() }})
+	set.Mirrors = []string{m.URL, m.URL}
+	err := set.fetch(ctx, dir, func(string, int64, int64) { cancel() })
 	wantError(t, err, context.Canceled, large)
 	if n := len(m.asked()); n != 1 {
 		t.Errorf("%d requests, expected no other mirror after a cancellation", n)
@@ -296,8 +304,8 @@ func TestFetchGivesUpOnASilentServer(t *testing.T) {
 	}
 	root := must(os.OpenRoot(t.TempDir()))
 	defer root.Close()
-	d := newDownloader(root, []string{m.URL}, FetchOptions{Stall: 50 * time.Millisecond})
-	wantError(t, d.Fetch(t.Context(), File{Name: large, Size: int64(len(files[large])), SHA256: sum(files[large])}), errStalled, "after 3000 of")
+	d := newDownloader(root, []string{m.URL}, 50*time.Millisecond, func(string, int64, int64) {})
+	wantError(t, d.fetch(t.Context(), File{Name: large, Size: int64(len(files[large])), SHA256: sum(files[large])}), errStalled, "after 3000 of")
 }
 
 // A link planted in the place of a part file is removed, not followed.
@@ -324,7 +332,7 @@ func TestFetchUnpacksAndVerifiesCIFAR(t *testing.T) {
 	dir := t.TempDir()
 
 	m := serve(t, map[string][]byte{set.archive: good})
-	check(t, set.fetch(t.Context(), dir, FetchOptions{BaseURLs: []string{m.URL}}))
+	check(t, fetchFrom(t, set.Dataset, dir, m))
 	s, err := set.Dataset.load(dir, 0)
 	if err != nil || s.Train.Len() != 4 {
 		t.Errorf("after fetching: %v", err)
@@ -334,7 +342,7 @@ func TestFetchUnpacksAndVerifiesCIFAR(t *testing.T) {
 		t.Errorf("the folder holds %v, %v; expected the members only", entries, err)
 	}
 	m.asked()
-	if err := set.fetch(t.Context(), dir, FetchOptions{BaseURLs: []string{m.URL}}); err != nil || len(m.asked()) > 0 {
+	if err := fetchFrom(t, set.Dataset, dir, m); err != nil || len(m.asked()) > 0 {
 		t.Errorf("fetching what is there: %v", err)
 	}
 
@@ -342,7 +350,7 @@ func TestFetchUnpacksAndVerifiesCIFAR(t *testing.T) {
 	set.Files[0].Size = int64(len(bad))
 	dir = t.TempDir()
 	m = serve(t, map[string][]byte{set.archive: bad})
-	err = set.fetch(t.Context(), dir, FetchOptions{BaseURLs: []string{m.URL}})
+	err = fetchFrom(t, set.Dataset, dir, m)
 	wantError(t, err, ErrInvalid, "deleted", "one.bin has the SHA-256")
 	if _, err := os.Stat(filepath.Join(dir, set.Name, set.archive+".part")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the archive is still there: %v", err)
@@ -353,13 +361,12 @@ func TestFetchUnpacksAndVerifiesCIFAR(t *testing.T) {
 
 func TestFetchByName(t *testing.T) {
 	m := serve(t, nil)
-	opts := FetchOptions{BaseURLs: []string{m.URL}}
 	for name, want := range map[string]string{"mnist": "train-images-idx3-ubyte.gz", "fashion-mnist": "train-images-idx3-ubyte.gz", "cifar-10": "cifar-10-binary.tar.gz"} {
-		err := Fetch(t.Context(), name, t.TempDir(), opts)
-		wantError(t, err, nil, m.URL+"/"+want, "404")
+		set := *Find(name)
+		wantError(t, fetchFrom(t, &set, t.TempDir(), m), nil, m.URL+"/"+want, "404")
 	}
-	wantError(t, Fetch(t.Context(), "digits", t.TempDir(), opts), nil, "data: digits are drawn by the program itself, there is nothing to fetch")
-	wantError(t, Fetch(t.Context(), "imagenet", t.TempDir(), opts), nil, `unknown set "imagenet"`)
+	wantError(t, Fetch(t.Context(), "digits", t.TempDir(), nil), nil, "data: digits are drawn by the program itself, there is nothing to fetch")
+	wantError(t, Fetch(t.Context(), "imagenet", t.TempDir(), nil), nil, `unknown set "imagenet"`)
 }
 
 func TestFetchIntoAPlaceThatCannotBe(t *testing.T) {

@@ -118,10 +118,9 @@ type Pictures interface {
 
 var _, _ Pictures = (*Images)(nil), (*Stored)(nil)
 
-// View implements [Pictures].
 func (s *Stored) View(i int, use func(pixels []uint8)) error { return s.cache.View(s.from+i, use) }
 
-// View implements [Pictures]. It does not fail.
+// View does not fail.
 func (m *Images) View(i int, use func(pixels []uint8)) error {
 	use(m.Pixels(i))
 	return nil

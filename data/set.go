@@ -122,17 +122,10 @@ func newLabelled(shape Shape, classes []string, labels []uint8, values int) (lab
 	return labelled{shape: shape, classes: classes, labels: labels}, nil
 }
 
-// Len returns the number of examples. For a training set it is private.
-func (l *labelled) Len() int { return len(l.labels) }
-
-// Shape returns the size that all examples share.
-func (l *labelled) Shape() Shape { return l.shape }
-
-// Classes returns the class names in the order of the labels. The caller must not change them.
+func (l *labelled) Len() int          { return len(l.labels) }
+func (l *labelled) Shape() Shape      { return l.shape }
 func (l *labelled) Classes() []string { return l.classes }
-
-// Label returns the class index of example i.
-func (l *labelled) Label(i int) int { return int(l.labels[i]) }
+func (l *labelled) Label(i int) int   { return int(l.labels[i]) }
 
 // Part is the examples from the one with index from up to that with index to, which is not in it. It
 // is a view: nobody may change either set. It fails with [ErrInvalid] for places that are not there,

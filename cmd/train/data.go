@@ -119,7 +119,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 				dir = data.DefaultDir()
 			}
 			shown := fetchProgress{Display: a.Display()}
-			if err := data.Fetch(c.Context(), args[0], dir, data.FetchOptions{Progress: shown.progress}); err != nil {
+			if err := data.Fetch(c.Context(), args[0], dir, shown.progress); err != nil {
 				shown.EndBar()
 				if c.Context().Err() != nil {
 					fmt.Fprintln(a.Err, "train: stopped; the same command goes on where it was")
