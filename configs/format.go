@@ -2,12 +2,15 @@ package configs
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"dpsgd/internal/setting"
 	"dpsgd/model"
 )
 
-// composite is the format of a value that YAML writes as a list.
+// composite is the format of a value that is no single word or number, or that several fields hold.
 type composite interface {
 	setting.Format
 	decode(r *report, n *node, key string, into any) bool
@@ -53,4 +56,38 @@ func encode(f setting.Format, from any) string {
 		return f.Encode(from)
 	}
 	panic(fmt.Sprintf("configs: the format %T cannot be written", f))
+}
+
+// form is the format of a value that has its own reader and writer. What is not written is "".
+type form[T any] struct {
+	schema object
+	read   func(into *T, r *report, n *node, key string) bool
+	write  func(from *T) string
+}
+
+func (f form[T]) decode(r *report, n *node, key string, into any) bool {
+	return f.read(into.(*T), r, n, key)
+}
+func (f form[T]) encode(from any) string { return f.write(from.(*T)) }
+func (f form[T]) Expected() string       { return "" }
+func (f form[T]) Schema() object         { return slices.Clone(f.schema) }
+
+// encodeArguments returns arguments with their values in one line. One that came later is left out where
+// it is zero or as in the defaults, if there are any.
+func encodeArguments(arguments, defaults []setting.Argument) string {
+	var parts []string
+	for _, a := range arguments {
+		if a.Later && isDefault(a, defaults) {
+			continue
+		}
+		if text := encode(a.Format, a.Value); text != "" {
+			parts = append(parts, a.Name+": "+text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func isDefault(a setting.Argument, defaults []setting.Argument) bool {
+	given, otherwise := reflect.ValueOf(a.Value).Elem(), setting.Find(defaults, a.Name)
+	return otherwise != nil && (given.IsZero() || reflect.DeepEqual(a.Value, otherwise.Value))
 }

@@ -12,12 +12,17 @@ type listOf[T any] struct {
 	of       setting.Scalar
 	min, max int
 	what     string // of the items, for messages
+	says     string // in place of all that, without a hint
 	distinct bool   // in more than case: folders that differ in case only are one folder on some systems
 }
 
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
-		r.Expected(n, key, f.Expected(), n.ListHint())
+		hint := n.ListHint()
+		if f.says != "" {
+			hint = ""
+		}
+		r.Expected(n, key, f.Expected(), hint)
 		return false
 	}
 	values, ok := decodeItems[T](r, f.of, n, key)
@@ -44,6 +49,9 @@ func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool 
 func (f listOf[T]) encode(from any) string { return encodeItems(f.of, *from.(*[]T)) }
 
 func (f listOf[T]) Expected() string {
+	if f.says != "" {
+		return f.says
+	}
 	return fmt.Sprintf("a list of %d to %d %s, each %s", f.min, f.max, f.what, strings.TrimPrefix(f.of.Expected(), "a number "))
 }
 

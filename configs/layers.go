@@ -2,7 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -112,26 +111,25 @@ func encodeLayers(layers model.Sequential) string {
 
 // written are the arguments of a layer that files have.
 func written(l model.Layer) []setting.Argument {
+	defaults := defaultsOf(l)
+	return slices.DeleteFunc(setting.Arguments(l), func(a setting.Argument) bool { return a.Later && isDefault(a, defaults) })
+}
+
+// defaultsOf are the arguments of a new layer of the kind; nil where no file can have it.
+func defaultsOf(l model.Layer) []setting.Argument {
 	kind, known := layerKinds.Named(l.Kind())
-	return slices.DeleteFunc(setting.Arguments(l), func(a setting.Argument) bool {
-		if !a.Later || !known {
-			return false
-		}
-		given, otherwise := reflect.ValueOf(a.Value).Elem(), setting.Find(setting.Arguments(kind.New()), a.Name)
-		return given.IsZero() || given.Equal(reflect.ValueOf(otherwise.Value).Elem())
-	})
+	if !known {
+		return nil
+	}
+	return setting.Arguments(kind.New())
 }
 
 // encodeLayer returns a layer with its written arguments as one flow value: its bare name, or {name:
 // {arguments}}.
 func encodeLayer(l model.Layer) string {
-	arguments := written(l)
-	if len(arguments) == 0 {
+	arguments := encodeArguments(setting.Arguments(l), defaultsOf(l))
+	if arguments == "" {
 		return l.Kind()
 	}
-	parts := make([]string, len(arguments))
-	for i, a := range arguments {
-		parts[i] = a.Name + ": " + encode(a.Format, a.Value)
-	}
-	return "{" + l.Kind() + ": {" + strings.Join(parts, ", ") + "}}"
+	return "{" + l.Kind() + ": {" + arguments + "}}"
 }

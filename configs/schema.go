@@ -131,11 +131,15 @@ func LayerSchemas() object {
 	}
 }
 
-// argumentsSchema returns the schema of a mapping of arguments.
-func argumentsSchema(arguments []setting.Argument) object {
-	properties, required := object{}, []string{}
+// argumentsSchema returns the schema of a mapping of arguments, with others that are required.
+func argumentsSchema(arguments []setting.Argument, required ...string) object {
+	properties := object{}
 	for _, a := range arguments {
-		properties = append(properties, a.Name, append(a.Format.Schema(), "description", a.Doc))
+		schema := a.Format.Schema()
+		if a.Doc != "" {
+			schema = append(schema, "description", a.Doc)
+		}
+		properties = append(properties, a.Name, schema)
 		if a.Required {
 			required = append(required, a.Name)
 		}

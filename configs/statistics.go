@@ -113,6 +113,11 @@ func StatisticKinds() []string {
 	return names
 }
 
+// all lists the keys of the kind.
+func (k statisticKind) all() []string {
+	return slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
+}
+
 func (k statisticKind) takes(key string) bool { return slices.Contains(k.keys, key) }
 
 // kind is the row of the statistic's kind.
@@ -128,111 +133,157 @@ var (
 	binsFormat      = setting.Integer{Min: 2, Max: 4096}
 	thresholdFormat = setting.Integer{Min: 0, Max: 1 << 31}
 	stepFormat      = setting.Number{Min: 0, Max: 1e12, OpenMin: true}
-	shareFormat     = setting.Number{Min: 0, Max: 1e6, OpenMin: true}
-	trustFormat     = setting.Choice{Curator, Shuffler, Nobody}
+	manyColumns     = listOf[string]{of: statisticColumn, min: 2, max: 65536, says: "a list of at least two columns, or " + allColumns}
+	manyQuantiles   = listOf[float64]{of: insideFormat, min: 1, max: 32, says: "a list of 1 to 32 numbers such as [0.25, 0.5, 0.75]"}
+	endsFormat      = listOf[float64]{of: finiteFormat, min: 2, max: 2, says: "[low, high]"}
 )
+
+// allColumns stands for every column with numbers.
+const allColumns = "all"
+
+// maxQueries is how many counts a search looks at.
+const maxQueries = 256
+
+// arguments lists the keys of statistics of all kinds, in the order in which they are written.
+func (s *Statistic) arguments() []setting.Argument {
+	ends := endsFormat.Schema()
+	each := object{"type", "array", "minItems", 2, "maxItems", 65536, "items", ends}
+	counts := object{"type", "array", "minItems", 1, "maxItems", maxQueries, "items", object{
+		"type", "object", "additionalProperties", false, "required", []string{"column"},
+		"properties", object{"column", statisticColumn.Schema(), "range", ends, "equals", countedClass.Schema()},
+	}}
+	return []setting.Argument{
+		{Name: "statistic", Format: setting.Choice(StatisticKinds()), Value: &s.Kind},
+		{Name: "column", Format: form[Statistic]{schema: statisticColumn.Schema(), read: (*Statistic).readColumn, write: (*Statistic).column}, Value: s,
+			Doc: "A column of the table, the number of a value of vectors, label, brightness, or pixel ROW COLUMN."},
+		{Name: "columns", Format: form[Statistic]{schema: object{"anyOf", []object{manyColumns.Schema(), {"const", allColumns}}}, read: (*Statistic).readColumns, write: (*Statistic).columns}, Value: s,
+			Doc: "Of a covariance, or of a mean that is released as one vector."},
+		{Name: "bounds", Format: form[Statistic]{schema: object{"anyOf", []object{ends, each, {"const", "private"}}}, read: (*Statistic).readBounds, write: (*Statistic).bounds}, Value: s,
+			Doc: "Public bounds [low, high] of the numbers, of several columns also a pair for each, or private to find them."},
+		{Name: "range", Format: form[*Interval]{schema: ends, read: readRange, write: func(i **Interval) string { return (*i).String() }}, Value: &s.Range, Later: true,
+			Doc: "Of a count: [low, high] of what is counted."},
+		{Name: "equals", Format: countedClass, Value: &s.Equals, Later: true, Doc: "Of a count: the class that is counted."},
+		{Name: "bins", Format: binsFormat, Value: &s.Bins, Later: true, Doc: "Equal parts of the bounds."},
+		{Name: "quantiles", Format: manyQuantiles, Value: &s.Quantiles, Later: true, Doc: "Shares of the records that lie below."},
+		{Name: "interval", Format: insideFormat, Value: &s.Interval, Later: true, Doc: "Of quantiles that are chosen: the share of their cost that goes into the intervals; 0.2 if left out."},
+		{Name: "queries", Format: form[Statistic]{schema: counts, read: (*Statistic).readQueries, write: (*Statistic).queries}, Value: s,
+			Doc: "Of a search: the counts that are held against the threshold, in this order."},
+		{Name: "threshold", Format: thresholdFormat, Value: &s.Threshold, Doc: "Of a search: the number that a count has to reach."},
+		{Name: "step", Format: stepFormat, Value: &s.Step, Later: true, Doc: "Of a median: by how much one record may move it."},
+		{Name: "trust", Format: setting.Choice{Curator, Shuffler, Nobody}, Value: &s.Trust, Later: true, Doc: "Of a histogram: who may see values."},
+		{Name: "mechanism", Format: mechanismsOf(s.Kind), Value: &s.Mechanism, Later: true},
+		{Name: "share", Format: setting.Number{Min: 0, Max: 1e6, OpenMin: true}, Value: &s.Share, Doc: "Of the budget, relative to the shares of the others; 1 if left out."},
+	}
+}
+
+// mechanismsOf lists the mechanisms of a kind; of no kind, those of all.
+func mechanismsOf(kind string) (names setting.Choice) {
+	for _, k := range statisticKinds {
+		for _, m := range k.mechanisms {
+			if (kind == k.name || kind == "") && !slices.Contains(names, m) {
+				names = append(names, m)
+			}
+		}
+	}
+	return names
+}
 
 // decodeStatistic reads one statistic; what is wrong is reported under its path.
 func decodeStatistic(r *report, n *node, path string) (s Statistic, ok bool) {
-	const expected = "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}"
 	if n.Kind != mappingNode {
-		r.Expected(n, path, expected, "")
+		r.Expected(n, path, "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}", "")
 		return s, false
 	}
 	s = Statistic{Share: 1, Trust: Curator, at: n.At, path: path}
-	at := slices.IndexFunc(n.Entries, func(e entry) bool { return e.Key == "statistic" })
-	if at < 0 {
-		r.Addf(n.At, path+".statistic", "found nothing, expected %s", setting.Choice(StatisticKinds()).Expected())
+	kind, kinds := find(n, []string{"statistic"}), setting.Choice(StatisticKinds())
+	if kind == nil {
+		r.Addf(n.At, path+".statistic", "found nothing, expected %s", kinds.Expected())
 		return s, false
 	}
-	if !Decode(setting.Choice(StatisticKinds()), r, n.Entries[at].Value, path+".statistic", &s.Kind) {
+	if !decode(kinds, r, kind, path+".statistic", &s.Kind) {
 		return s, false
 	}
-	ok = true
-	for _, e := range n.Entries {
-		ok = s.decode(r, e) && ok
-	}
+	ok = s.decode(r, n, "a "+s.Kind, s.kind().all())
 	return s, ok && s.complete(r, n)
 }
 
-// decode reads one key of a statistic.
-func (s *Statistic) decode(r *report, e entry) bool {
-	k, path := s.kind(), s.path+"."+printable(e.Key)
-	keys := slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
-	if !slices.Contains(keys, e.Key) {
-		r.Addf(e.At, path, "found a key that a %s does not have, expected one of %s", s.Kind, strings.Join(keys, ", "))
-		return false
+// decode reads those keys of a statistic that it can have. What it is stands in messages.
+func (s *Statistic) decode(r *report, n *node, what string, keys []string) bool {
+	ok := true
+	for _, e := range n.Entries {
+		path := s.path + "." + printable(e.Key)
+		if !slices.Contains(keys, e.Key) {
+			r.Addf(e.At, path, "found a key that %s does not have, expected one of %s", what, strings.Join(keys, ", "))
+			ok = false
+			continue
+		}
+		a := setting.Find(s.arguments(), e.Key)
+		ok = decode(a.Format, r, e.Value, path, a.Value) && ok
 	}
-	switch e.Key {
-	case "column":
-		s.Columns = []string{""}
-		return Decode(statisticColumn, r, e.Value, path, &s.Columns[0])
-	case "columns":
-		return s.decodeColumns(r, e.Value, path)
-	case "bounds":
-		return s.decodeBounds(r, e.Value, path)
-	case "range":
-		s.Range = new(Interval)
-		return decodeInterval(r, e.Value, path, "[low, high]", s.Range)
-	case "equals":
-		return Decode(countedClass, r, e.Value, path, &s.Equals)
-	case "bins":
-		return Decode(binsFormat, r, e.Value, path, &s.Bins)
-	case "quantiles":
-		return s.decodeQuantiles(r, e.Value, path)
-	case "interval":
-		return Decode(insideFormat, r, e.Value, path, &s.Interval)
-	case "queries":
-		return s.decodeQueries(r, e.Value, path)
-	case "threshold":
-		return Decode(thresholdFormat, r, e.Value, path, &s.Threshold)
-	case "step":
-		return Decode(stepFormat, r, e.Value, path, &s.Step)
-	case "mechanism":
-		return Decode(setting.Choice(k.mechanisms), r, e.Value, path, &s.Mechanism)
-	case "trust":
-		return Decode(trustFormat, r, e.Value, path, &s.Trust)
-	case "share":
-		return Decode(shareFormat, r, e.Value, path, &s.Share)
-	}
-	return true
+	return ok
 }
 
-func (s *Statistic) decodeColumns(r *report, n *node, path string) bool {
+func (s *Statistic) readColumn(r *report, n *node, path string) bool {
+	s.Columns = []string{""}
+	return decode(statisticColumn, r, n, path, &s.Columns[0])
+}
+
+func (s *Statistic) column() string {
+	if s.many {
+		return ""
+	}
+	return formatText(s.Columns[0])
+}
+
+func (s *Statistic) readColumns(r *report, n *node, path string) bool {
 	s.many = true
 	if n.Kind == scalarNode && n.Text == allColumns {
 		s.Columns = []string{allColumns}
 		return true
 	}
-	if n.Kind != listNode || len(n.Items) < 2 {
-		r.Expected(n, path, "a list of at least two columns, or "+allColumns, "")
-		return false
-	}
-	s.Columns = make([]string, len(n.Items))
-	ok := true
-	for i, item := range n.Items {
-		ok = Decode(statisticColumn, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Columns[i]) && ok
-	}
-	return ok
+	return decode(manyColumns, r, n, path, &s.Columns)
 }
 
-// allColumns stands for every column with numbers.
-const allColumns = "all"
+func (s *Statistic) columns() string {
+	switch {
+	case !s.many:
+		return ""
+	case len(s.Columns) == 1:
+		return allColumns
+	}
+	return encode(manyColumns, &s.Columns)
+}
 
-func (s *Statistic) decodeBounds(r *report, n *node, path string) bool {
+func (s *Statistic) readBounds(r *report, n *node, path string) bool {
 	if n.Kind == scalarNode && n.Text == "private" {
 		s.Bounds.Private = true
 		return true
 	}
 	if !s.kind().takes("columns") || n.Kind != listNode || len(n.Items) == 0 || n.Items[0].Kind != listNode {
-		return decodeInterval(r, n, path, "[low, high], or private", &s.Bounds.Interval)
+		return s.Bounds.read(r, n, path, "[low, high], or private")
 	}
 	s.Each = make([]Interval, len(n.Items))
 	ok := true
 	for i, item := range n.Items {
-		ok = decodeInterval(r, item, fmt.Sprintf("%s[%d]", path, i), "[low, high]", &s.Each[i]) && ok
+		ok = s.Each[i].read(r, item, fmt.Sprintf("%s[%d]", path, i), endsFormat.says) && ok
 	}
 	return ok
+}
+
+func (s *Statistic) bounds() string {
+	switch {
+	case s.Bounds.Private:
+		return "private"
+	case s.Bounds.given():
+		return s.Bounds.String()
+	case len(s.Each) == 0:
+		return ""
+	}
+	each := make([]string, len(s.Each))
+	for i, b := range s.Each {
+		each[i] = b.String()
+	}
+	return "[" + strings.Join(each, ", ") + "]"
 }
 
 // BoundsOf are those of the statistic's i-th column.
@@ -243,41 +294,30 @@ func (s *Statistic) BoundsOf(i int) Interval {
 	return s.Bounds.Interval
 }
 
-func decodeInterval(r *report, n *node, path, expected string, into *Interval) bool {
-	if n.Kind != listNode || len(n.Items) != 2 {
-		r.Expected(n, path, expected, "")
-		return false
-	}
-	low := Decode(finiteFormat, r, n.Items[0], path+"[0]", &into.Low)
-	high := Decode(finiteFormat, r, n.Items[1], path+"[1]", &into.High)
-	if low && high && !(into.Low < into.High) {
-		r.Addf(n.At, path, "found %s and %s, expected a low end below the high one", encodeNumber(into.Low), encodeNumber(into.High))
-		return false
-	}
-	return low && high
+func readRange(into **Interval, r *report, n *node, path string) bool {
+	*into = new(Interval)
+	return (*into).read(r, n, path, endsFormat.says)
 }
 
-// maxQuantiles is how many may be asked at once.
-const maxQuantiles = 32
-
-func (s *Statistic) decodeQuantiles(r *report, n *node, path string) bool {
-	if n.Kind != listNode || len(n.Items) == 0 || len(n.Items) > maxQuantiles {
-		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d numbers such as [0.25, 0.5, 0.75]", maxQuantiles), "")
+// read reads a list of two numbers, the lower one first.
+func (b *Interval) read(r *report, n *node, path, expected string) bool {
+	ends, format := []float64(nil), endsFormat
+	format.says = expected
+	if !decode(format, r, n, path, &ends) {
 		return false
 	}
-	s.Quantiles = make([]float64, len(n.Items))
-	ok := true
-	for i, item := range n.Items {
-		ok = Decode(insideFormat, r, item, fmt.Sprintf("%s[%d]", path, i), &s.Quantiles[i]) && ok
+	*b = Interval{ends[0], ends[1]}
+	if !b.given() {
+		r.Addf(n.At, path, "found %s and %s, expected a low end below the high one", encodeNumber(b.Low), encodeNumber(b.High))
 	}
-	return ok
+	return b.given()
 }
 
-// maxQueries is how many counts a search looks at.
-const maxQueries = 256
+// given reports whether the interval is one, and not left out.
+func (b Interval) given() bool { return b.Low < b.High }
 
-// decodeQueries reads counts as those of a file are read, less what a search has itself.
-func (s *Statistic) decodeQueries(r *report, n *node, path string) bool {
+// readQueries reads counts as those of a file are read, less what a search has itself.
+func (s *Statistic) readQueries(r *report, n *node, path string) bool {
 	if n.Kind != listNode || len(n.Items) == 0 || len(n.Items) > maxQueries {
 		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
 		return false
@@ -290,21 +330,20 @@ func (s *Statistic) decodeQueries(r *report, n *node, path string) bool {
 			ok = false
 			continue
 		}
-		fine := true
-		for _, e := range item.Entries {
-			if !q.kind().takes(e.Key) {
-				r.Addf(e.At, q.path+"."+printable(e.Key), "found a key that a count of a search does not have, expected one of %s", strings.Join(q.kind().keys, ", "))
-				fine = false
-				continue
-			}
-			fine = q.decode(r, e) && fine
-		}
-		ok = fine && q.complete(r, item) && ok
+		ok = q.decode(r, item, "a count of a search", q.kind().keys) && q.complete(r, item) && ok
 		if s.Queries = append(s.Queries, q); len(q.Columns) == 1 && !slices.Contains(s.Columns, q.Columns[0]) {
 			s.Columns = append(s.Columns, q.Columns[0])
 		}
 	}
 	return ok
+}
+
+func (s *Statistic) queries() string {
+	counts := make([]string, len(s.Queries))
+	for i := range s.Queries {
+		counts[i] = s.Queries[i].flow(s.Queries[i].kind().keys)
+	}
+	return "[" + strings.Join(counts, ", ") + "]"
 }
 
 // complete reports what is missing or does not go together, and fills in what was left out.
@@ -317,7 +356,7 @@ func (s *Statistic) complete(r *report, n *node) bool {
 	switch {
 	case s.Kind == StatAboveThreshold && len(s.Queries) == 0:
 		return missing("queries", "a list of counts such as [{column: age, range: [65, 120]}]")
-	case s.Kind == StatAboveThreshold && !slices.ContainsFunc(n.Entries, func(e entry) bool { return e.Key == "threshold" }):
+	case s.Kind == StatAboveThreshold && find(n, []string{"threshold"}) == nil:
 		return missing("threshold", thresholdFormat.Expected()+": the number that a count has to reach")
 	case len(s.Columns) == 0 && k.takes("column"):
 		return missing("column", "the name of a column")
@@ -381,84 +420,12 @@ func bothGiven(given bool) string {
 func (s Statistic) Many() bool { return s.many }
 
 // String is the statistic as a flow mapping of YAML.
-func (s Statistic) String() string {
-	parts := []string{"statistic: " + s.Kind}
-	add := func(key, value string) { parts = append(parts, key+": "+value) }
-	switch {
-	case s.Kind == StatAboveThreshold:
-		add("queries", "["+strings.Join(encodeCounts(s.Queries), ", ")+"]")
-		add("threshold", fmt.Sprint(s.Threshold))
-	case s.many && len(s.Columns) == 1:
-		add("columns", allColumns)
-	case s.many:
-		add("columns", "["+strings.Join(encodeTexts(s.Columns), ", ")+"]")
-	default:
-		add("column", encodeTexts(s.Columns)[0])
-	}
-	switch {
-	case s.Bounds.Private:
-		add("bounds", "private")
-	case s.Bounds.Low < s.Bounds.High:
-		add("bounds", s.Bounds.String())
-	case len(s.Each) > 0:
-		each := make([]string, len(s.Each))
-		for i, b := range s.Each {
-			each[i] = b.String()
-		}
-		add("bounds", "["+strings.Join(each, ", ")+"]")
-	}
-	if s.Equals != "" {
-		add("equals", formatText(s.Equals))
-	}
-	if s.Range != nil {
-		add("range", s.Range.String())
-	}
-	if s.Bins > 0 {
-		add("bins", fmt.Sprint(s.Bins))
-	}
-	if s.Quantiles != nil {
-		numbers := make([]string, len(s.Quantiles))
-		for i, q := range s.Quantiles {
-			numbers[i] = encodeNumber(q)
-		}
-		add("quantiles", "["+strings.Join(numbers, ", ")+"]")
-	}
-	if s.Interval > 0 {
-		add("interval", encodeNumber(s.Interval))
-	}
-	if s.Step > 0 {
-		add("step", encodeNumber(s.Step))
-	}
-	if s.Trust != Curator {
-		add("trust", s.Trust)
-	}
-	if s.Mechanism != "" {
-		add("mechanism", s.Mechanism)
-	}
-	add("share", encodeNumber(s.Share))
-	return "{" + strings.Join(parts, ", ") + "}"
-}
+func (s Statistic) String() string { return s.flow(s.kind().all()) }
 
-// encodeCounts are counts as a search has them.
-func encodeCounts(counts []Statistic) []string {
-	out := make([]string, len(counts))
-	for i, q := range counts {
-		out[i] = "{column: " + formatText(q.Columns[0])
-		if q.Range != nil {
-			out[i] += ", range: " + q.Range.String() + "}"
-		} else {
-			out[i] += ", equals: " + formatText(q.Equals) + "}"
-		}
-	}
-	return out
-}
-
-func encodeTexts(words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = formatText(w)
-	}
-	return out
+// flow writes those keys of a statistic that are not left out.
+func (s *Statistic) flow(keys []string) string {
+	own := slices.DeleteFunc(s.arguments(), func(a setting.Argument) bool { return !slices.Contains(keys, a.Name) })
+	return "{" + encodeArguments(own, (&Statistic{Trust: Curator}).arguments()) + "}"
 }
 
 // String is the interval as a list of YAML.

@@ -185,7 +185,7 @@ func firstNames(names []string) string {
 }
 
 func (s *Statistic) checkBounds(r *report, ofClass, ofPixels bool) {
-	given := s.Bounds.Private || s.Bounds.Low < s.Bounds.High || len(s.Each) > 0
+	given := s.Bounds.Private || s.Bounds.given() || len(s.Each) > 0
 	switch {
 	case !s.kind().takes("bounds"):
 	case ofClass && given:
@@ -196,7 +196,7 @@ func (s *Statistic) checkBounds(r *report, ofClass, ofPixels bool) {
 	default:
 		r.Addf(s.at, s.path+".bounds", "found nothing, expected [low, high], which is public, or private: bounds are never taken from the data")
 	}
-	if s.Kind == StatMedian && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Low < s.Bounds.High {
+	if s.Kind == StatMedian && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.given() {
 		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", encodeNumber(s.Step), encodeNumber(s.Bounds.High-s.Bounds.Low))
 	}
 	if s.Bounds.Private && (s.Kind == StatMedian || s.many || s.Trust != Curator) {
