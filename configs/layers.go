@@ -77,13 +77,13 @@ func decodeArguments(r *report, arguments []setting.Argument, at Position, entri
 			continue
 		}
 		given[a.Name] = true
-		ok = decode(a.Format, r, e.Value, section+"."+a.Name, a.Value) && ok
+		ok = decode(a.Format, r, e.Value, joinKey(section, a.Name), a.Value) && ok
 	}
 	for _, a := range arguments {
 		switch {
 		case given[a.Name]:
 		case a.Required:
-			r.Addf(at, section+"."+a.Name, "found nothing, expected %s", a.Format.Expected())
+			r.Addf(at, joinKey(section, a.Name), "found nothing, expected %s", a.Format.Expected())
 			ok = false
 		case a.Otherwise != nil:
 			a.Otherwise()

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -72,11 +71,7 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 		return nil, err
 	}
 	c, err := Parse(file, src, overrides)
-	var problems Problems
-	if errors.As(err, &problems) && file != nameOrPath {
-		problems.OfPreset(nameOrPath, overrides)
-	}
-	return c, err
+	return c, ofPreset(err, file, nameOrPath, given(overrides))
 }
 
 // Open returns a name for messages and the source of one of these presets, or else of the file at a
@@ -111,4 +106,16 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+}
+
+// Sweeps lists the sweeps that come with the program.
+func Sweeps() []Preset { return presetsIn("sweeps") }
+
+// LoadSweep reads a sweep that comes with the program, or else the file at a path.
+func LoadSweep(nameOrPath string) (*Sweep, error) {
+	file, src, err := Open(nameOrPath, Sweeps(), "sweep")
+	if err != nil {
+		return nil, err
+	}
+	return ParseSweep(file, src)
 }

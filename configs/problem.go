@@ -65,19 +65,28 @@ func (ps Problems) Error() string {
 // Is makes errors.Is(ps, ErrInvalid) true.
 func (ps Problems) Is(target error) bool { return target == ErrInvalid }
 
-// OfPreset names the overrides, each key=value, in place of lines of a preset, which is right without
-// them and which nobody has as a file.
-func (ps Problems) OfPreset(preset string, overrides []string) {
+// ofPreset puts a place, such as that of the overrides, where an error names lines of the file of a
+// preset, which is right without them and which nobody has. Of a file with a name it is as it was.
+func ofPreset(err error, file, name string, place Position) error {
+	var problems Problems
+	if file != name && errors.As(err, &problems) {
+		for i, p := range problems {
+			if p.File == file {
+				problems[i].Position = place
+				problems[i].Message += " (with the preset " + name + ")"
+			}
+		}
+	}
+	return err
+}
+
+// given is the place of overrides, each key=value.
+func given(overrides []string) Position {
 	keys := make([]string, len(overrides))
 	for i, o := range overrides {
 		keys[i], _, _ = strings.Cut(o, "=")
 	}
-	for i := range ps {
-		if ps[i].File != "" {
-			ps[i].Position = Position{Override: strings.Join(keys, ", ")}
-			ps[i].Message += " (with the preset " + preset + ")"
-		}
-	}
+	return Position{Override: strings.Join(keys, ", ")}
 }
 
 // report collects problems; the zero value is empty.

@@ -20,10 +20,11 @@ const maxStatistics = 256
 
 // Keys of the sections that a file of statistics shares with configurations.
 var (
-	statisticsData     = []string{"name", "folder", "table", "vectors", "classes", "size", "channels", "columns", "label", "width", "seed"}
-	statisticsPrivacy  = []string{"epsilon", "delta", "accountant"}
-	statisticsSections = map[string][]string{"data": statisticsData, "privacy": statisticsPrivacy}
-	statisticsKeys     = []string{"data", "privacy", "statistics"}
+	statisticsSections = map[string][]string{
+		"data":    {"name", "folder", "table", "vectors", "classes", "size", "channels", "columns", "label", "width", "seed"},
+		"privacy": {"epsilon", "delta", "accountant"},
+	}
+	statisticsKeys = []string{"data", "privacy", "statistics"}
 )
 
 // ParseStatistics reads a file, with overrides of data and privacy as in [Parse]. The file name is
@@ -56,11 +57,17 @@ func parseStatistics(file string, src []byte, overrides []string, intervals floa
 		case "statistics":
 			list = e.Value
 		default:
-			Unknown(r, e, "", statisticsKeys)
+			unknown(r, e, "", statisticsKeys, "")
 		}
 	}
-	f := &StatisticsFile{Config: Within(r, file, shared, meantForStatistics(r, overrides))}
-	checkStatisticsBudget(r, f.Config, root.At)
+	settings := parseOverrides(r, meantForStatistics(r, overrides))
+	f := &StatisticsFile{}
+	if c, err := resolveRead(r, file, shared, settings); err == nil {
+		f.Config = c
+		if !c.Privacy.HasBudget() { // nothing else says how much noise there is to be
+			r.Addf(root.At, "privacy.epsilon", "found none, expected a number greater than 0: the budget of all statistics together")
+		}
+	}
 	if list == nil {
 		r.Addf(root.At, "statistics", "found nothing, expected a list of statistics")
 	} else {
@@ -88,7 +95,7 @@ func knownOfStatistics(r *report, e entry) entry {
 		if slices.Contains(statisticsSections[e.Key], key.Key) {
 			section.Entries = append(section.Entries, key)
 		} else {
-			Unknown(r, key, e.Key, statisticsSections[e.Key])
+			unknown(r, key, e.Key, statisticsSections[e.Key], "")
 		}
 	}
 	return entry{Key: e.Key, At: e.At, Value: &section}
@@ -101,20 +108,13 @@ func meantForStatistics(r *report, overrides []string) (kept []string) {
 		section, key, _ := strings.Cut(strings.TrimSpace(path), ".")
 		if keys, ok := statisticsSections[section]; ok && key != "" && !slices.Contains(keys, key) {
 			r.Addf(Position{Override: path}, "", "found a key without a meaning for statistics, expected one of %s", strings.Join(keys, ", "))
-		} else if _, err := SettableAt(strings.TrimSpace(path)); err == nil && !ok {
+		} else if fieldAt(strings.TrimSpace(path)) != nil && !ok {
 			r.Addf(Position{Override: path}, "", "found a key without a meaning for statistics, expected one of data and privacy")
 		} else {
 			kept = append(kept, o)
 		}
 	}
 	return kept
-}
-
-// checkStatisticsBudget wants a budget: nothing else says how much noise there is to be.
-func checkStatisticsBudget(r *report, c *Config, at Position) {
-	if c != nil && !c.Privacy.HasBudget() {
-		r.Addf(at, "privacy.epsilon", "found none, expected a number greater than 0: the budget of all statistics together")
-	}
 }
 
 // decode reads the list of statistics. Columns are held against the data only where that is right.
@@ -143,25 +143,49 @@ func (f *StatisticsFile) YAML() []byte {
 
 // ConfigYAML is the part of it that is a configuration: data and privacy.
 func (f *StatisticsFile) ConfigYAML() []byte {
-	var b bytes.Buffer
-	section, in := "", false
-	for line := range strings.Lines(string(f.Config.YAML())) {
-		text := strings.TrimRight(line, "\n")
-		switch key, _, _ := strings.Cut(strings.TrimSpace(text), ":"); {
-		case text != "" && text[0] != ' ':
-			section, in = key, statisticsSections[key] != nil
-			if in && b.Len() > 0 {
-				b.WriteByte('\n')
-			}
-		case strings.HasPrefix(text, "  ") && text[2] != ' ' && text[2] != '-':
-			in = slices.Contains(statisticsSections[section], key)
-		}
-		if in && text != "" {
-			b.WriteString(line)
-		}
-	}
-	return b.Bytes()
+	return f.Config.write(func(f *field) bool {
+		section, key := f.split()
+		return slices.Contains(statisticsSections[section], key)
+	})
 }
 
 // encodeNumber is a number as configurations write it.
 func encodeNumber(x float64) string { return setting.Number{}.Encode(&x) }
+
+// Statistics lists the files of statistics that come with the program.
+func Statistics() []Preset { return presetsIn("statistics") }
+
+// LoadStatistics reads statistics that come with the program, or else the file at a path. A configuration of
+// a run, a preset or a file, stands for the statistics that are made of its data if nobody says
+// which: see [DefaultStatistics], which gets the bounds.
+func LoadStatistics(nameOrPath string, overrides []string, bounds map[string]Bounds) (*StatisticsFile, error) {
+	file, src, err := Open(nameOrPath, slices.Concat(Statistics(), Presets()), "file of statistics")
+	if err != nil {
+		return nil, err
+	}
+	if !asksStatistics(src) {
+		c, err := Load(nameOrPath, overrides)
+		if err != nil {
+			return nil, err
+		}
+		return DefaultStatistics(c, bounds)
+	}
+	f, err := ParseStatistics(file, src, overrides)
+	err = ofPreset(err, file, nameOrPath, given(overrides))
+	if err == nil && len(bounds) > 0 {
+		err = f.rebound(bounds)
+	}
+	return f, err
+}
+
+// AsksStatistics says whether what a person names, as in [LoadStatistics], asks for statistics itself.
+func AsksStatistics(nameOrPath string) bool {
+	_, src, err := Open(nameOrPath, slices.Concat(Statistics(), Presets()), "file of statistics")
+	return err == nil && asksStatistics(src)
+}
+
+// asksStatistics reports whether a file asks for statistics.
+func asksStatistics(src []byte) bool {
+	root := readYAML(new(report), startOf(""), bytes.Clone(src))
+	return root != nil && slices.ContainsFunc(root.Entries, func(e entry) bool { return e.Key == "statistics" })
+}

@@ -7,9 +7,7 @@ func statisticsSchema() []byte {
 	for _, section := range []string{"data", "privacy"} {
 		properties := object{}
 		for _, name := range statisticsSections[section] {
-			if key, err := SettableAt(section + "." + name); err == nil {
-				properties = append(properties, name, key.Schema())
-			}
+			properties = append(properties, name, fieldAt(section+"."+name).schema())
 		}
 		shared = append(shared, section, object{"type", "object", "additionalProperties", false, "properties", properties})
 	}

@@ -14,10 +14,7 @@ import (
 type Sweep struct {
 	Name   string       // folder of the sweep within runs
 	Base   string       // a preset, or the path of a configuration
-	Set    []Axis       // keys with one value, the same for all trials
-	Grid   []Axis       // in file order
-	Random []Range      // in file order; of these and Grid, one is empty
-	Number *TrialNumber // of points to draw; nil without Random
+	Number *TrialNumber // of points to draw; nil where none are drawn
 	Seeds  []uint64     // of training.seed; empty leaves the seed of the base
 
 	// Parallel is how many trials are trained at a time, 1 in most sweeps.
@@ -28,215 +25,177 @@ type Sweep struct {
 
 	file   string // for messages and for a relative Base
 	baseAt Position
-	seeds  []Value
+	set    []axis // keys with one value, the same for all trials
+	grid   []axis // in file order
+	random []axis // in file order; of these and grid, one is empty
+	seeds  axis   // Seeds, as values of SeedKey
 }
 
-// Axis is one key with its values.
-type Axis struct {
-	Key    string
-	Values []Value
+// axis is a key with its values, or with what they are drawn from.
+type axis struct {
+	*field
+	law    string  // of drawn ones: choices, uniform or log_uniform
+	values []value // of an interval the two ends
+}
+
+// value is one value of a key, with its text as YAML in one line.
+type value struct {
+	assignment
+	text string
+}
+
+// read reads one more value of the key. What is wrong with it is reported under the name.
+func (a *axis) read(r *report, n *node, name string) bool {
+	into := a.at(&Config{})
+	ok := decode(a.format, r, n, name, into)
+	if ok {
+		a.values = append(a.values, value{assignment{a.field, n, true}, encode(a.format, into)})
+	}
+	return ok
+}
+
+// readAll reads a list of values, which must differ.
+func (a *axis) readAll(r *report, n *node, name string) {
+	if n.Kind != listNode || len(n.Items) == 0 {
+		r.Expected(n, name, "a list of values", n.BracketHint())
+		return
+	}
+	for i, item := range n.Items {
+		at := fmt.Sprintf("%s[%d]", name, i)
+		if known := a.values; a.read(r, item, at) {
+			last := a.values[len(known)].text
+			if slices.ContainsFunc(known, func(v value) bool { return v.text == last }) {
+				r.Addf(item.At, at, "found %s twice, expected values that differ", last)
+				a.values = known
+			}
+		}
+	}
 }
 
 // maxTrials bounds a sweep; more is a mistake.
 const maxTrials = 10000
 
 var (
-	sweepName      = freeText{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
-	basePath       = freeText{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
-	seedFormat     = setting.Integer{Min: 0, Max: maxExactInteger}
-	seedCount      = setting.Integer{Min: 1, Max: 1000}
-	parallelTrials = setting.Integer{Min: 1, Max: 64}
-	tanScale       = setting.Integer{Min: 2, Max: 1024}
+	sweepName = freeText{What: runName.What, Pattern: `^[A-Za-z0-9_][A-Za-z0-9._-]*$`, Max: 64}
+	basePath  = freeText{What: "a preset or the path of a configuration", Pattern: `^.+$`, Max: 4096}
+	seedCount = setting.Integer{Min: 1, Max: 1000}
+	tanScale  = setting.Integer{Min: 2, Max: 1024}
 )
 
 // SeedKey is the key that Seeds are values of.
 const SeedKey = "training.seed"
 
+// arguments lists the keys of a sweep file.
+func (s *Sweep) arguments() []setting.Argument {
+	return []setting.Argument{
+		{Name: "name", Format: sweepName, Value: &s.Name, Required: true, Doc: "Folder of the sweep within runs."},
+		{Name: "base", Format: basePath, Value: &s.Base, Required: true, Doc: "A preset, or the path of a configuration from this file's folder."},
+		{Name: "set", Format: axes(0, "a mapping from keys such as training.epochs to values", func(a *axis, r *report, n *node, name string) { a.read(r, n, name) }), Value: &s.set,
+			Doc: "Values that are the same for all trials."},
+		{Name: "grid", Format: axes(0, "a mapping from keys such as privacy.clip_norm to lists of values", (*axis).readAll), Value: &s.grid,
+			Doc: "Every combination of the listed values is a point."},
+		{Name: "random", Format: axes(1, "a mapping from keys such as privacy.clip_norm to {log_uniform: [0.1, 10]}", (*axis).readLaw), Value: &s.random,
+			Doc: "What the values of each point are drawn from."},
+		{Name: "trials", Format: form[*TrialNumber]{read: readNumber}, Value: &s.Number, Doc: "With random: how many points are drawn, or what that number is drawn from."},
+		{Name: "seeds", Format: form[Sweep]{read: (*Sweep).readSeeds}, Value: s, Doc: "Values of training.seed, or how many: 3 is [1, 2, 3]. Every point is trained with each."},
+		{Name: "parallel", Format: setting.Integer{Min: 1, Max: 64}, Value: &s.Parallel, Doc: "How many trials are trained at a time."},
+		{Name: "tan", Format: form[Sweep]{read: (*Sweep).readTAN}, Value: s, Doc: "Trials with batches and noise that are smaller by this factor, and as many steps."},
+	}
+}
+
 // ParseSweep reads a sweep file. The file name is for messages, and a path in base is relative to its
 // folder. The error is a [Problems] and matches [ErrInvalid].
 func ParseSweep(file string, src []byte) (*Sweep, error) {
 	r := &report{}
-	s := &Sweep{file: file, Parallel: 1, Scale: 1}
+	s := &Sweep{file: file, Parallel: 1, Scale: 1, seeds: axis{field: fieldAt(SeedKey)}}
+	arguments := s.arguments()
 	root := readYAML(r, startOf(file), src)
-	if root == nil {
-		return nil, r.Err()
+	switch {
+	case root == nil:
+	case root.Kind != mappingNode:
+		r.Expected(root, "", "a mapping with the keys "+strings.Join(argumentNames(arguments), ", "), "")
+	default:
+		decodeArguments(r, arguments, root.At, root.Entries, "")
+		if base := find(root, []string{"base"}); base != nil {
+			s.baseAt = base.At
+		}
+		s.check(r, root)
 	}
-	if root.Kind != mappingNode {
-		r.Expected(root, "", "a mapping with the keys "+strings.Join(sweepKeys, ", "), "")
-		return nil, r.Err()
-	}
-	for _, e := range root.Entries {
-		s.decode(r, e)
-	}
-	s.check(r, root)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-var sweepKeys = []string{"name", "base", "set", "grid", "random", "trials", "seeds", "parallel", "tan"}
-
-// decode reads one key of a sweep file.
-func (s *Sweep) decode(r *report, e entry) {
-	switch e.Key {
-	case "name":
-		Decode(sweepName, r, e.Value, e.Key, &s.Name)
-	case "base":
-		s.baseAt = e.Value.At
-		Decode(basePath, r, e.Value, e.Key, &s.Base)
-	case "set":
-		s.decodeSet(r, e.Value)
-	case "grid":
-		s.decodeGrid(r, e.Value)
-	case "random":
-		s.decodeRandom(r, e.Value)
-	case "trials":
-		s.Number = decodeNumber(r, e.Value)
-	case "seeds":
-		s.decodeSeeds(r, e.Value)
-	case "parallel":
-		Decode(parallelTrials, r, e.Value, e.Key, &s.Parallel)
-	case "tan":
-		s.decodeTAN(r, e.Value)
-	default:
-		Unknown(r, e, "", sweepKeys)
-	}
-}
-
-func (s *Sweep) decodeSet(r *report, n *node) {
-	if n.Kind != mappingNode {
-		r.Expected(n, "set", "a mapping from keys such as training.epochs to values", "")
-		return
-	}
-	for _, e := range n.Entries {
-		if key, ok := sweptKey(r, e, "set."); ok {
-			axis := Axis{Key: e.Key}
-			if v, ok := key.Read(r, e.Value, "set."+e.Key); ok {
-				axis.Values = append(axis.Values, v)
-			}
-			s.Set = append(s.Set, axis)
+// axes is a mapping from at least so many keys of configurations to what is read of each.
+func axes(least int, expected string, read func(a *axis, r *report, n *node, name string)) form[[]axis] {
+	return form[[]axis]{read: func(into *[]axis, r *report, n *node, section string) bool {
+		if n.Kind != mappingNode || len(n.Entries) < least {
+			r.Expected(n, section, expected, "")
+			return false
 		}
-	}
-}
-
-func (s *Sweep) decodeGrid(r *report, n *node) {
-	if n.Kind != mappingNode {
-		r.Expected(n, "grid", "a mapping from keys such as privacy.clip_norm to lists of values", "")
-		return
-	}
-	for _, e := range n.Entries {
-		if key, ok := sweptKey(r, e, "grid."); ok {
-			if values := decodeList(r, key, e.Value, "grid."+e.Key); values != nil {
-				s.Grid = append(s.Grid, Axis{e.Key, values})
+		for _, e := range n.Entries {
+			name := section + "." + printable(e.Key)
+			switch f := fieldAt(e.Key); {
+			case f == nil:
+				r.Addf(e.At, name, "%s", unknownPath(e.Key))
+			case e.Key == "run.name":
+				r.Addf(e.At, name, "found a key that cannot be set, expected none: each trial is named after its values")
+			default:
+				a := axis{field: f}
+				read(&a, r, e.Value, name)
+				*into = append(*into, a)
 			}
 		}
-	}
+		return true
+	}}
 }
 
-// sweptKey returns the key of an entry, or reports why there is none.
-func sweptKey(r *report, e entry, section string) (Settable, bool) {
-	key, err := SettableAt(e.Key)
-	if err != nil {
-		r.Addf(e.At, section+printable(e.Key), "%s", err)
-		return key, false
-	}
-	if e.Key == "run.name" {
-		r.Addf(e.At, section+e.Key, "found a key that cannot be set, expected none: each trial is named after its values")
-		return key, false
-	}
-	return key, true
-}
-
-// decodeList reads a list of values of one key, which must differ; nil where it is no list.
-func decodeList(r *report, key Settable, n *node, name string) []Value {
+// readSeeds reads a list of seeds, or their number: 3 is [1, 2, 3].
+func (s *Sweep) readSeeds(r *report, n *node, name string) bool {
+	list := n
 	if n.Kind != listNode || len(n.Items) == 0 {
-		r.Expected(n, name, "a list of values", n.BracketHint())
-		return nil
+		var count int
+		if n.Kind != scalarNode || !seedCount.Parse(n.Text, n.Quoted, &count) {
+			r.Expected(n, name, "a list of whole numbers, or how many: "+seedCount.Expected(), "")
+			return false
+		}
+		list = &node{Kind: listNode}
+		for seed := range count {
+			list.Items = append(list.Items, &node{Kind: scalarNode, Text: fmt.Sprint(seed + 1), At: n.At})
+		}
 	}
-	values := []Value{}
-	for i, item := range n.Items {
+	for i, item := range list.Items {
 		at := fmt.Sprintf("%s[%d]", name, i)
-		v, ok := key.Read(r, item, at)
-		switch {
-		case !ok:
-		case slices.ContainsFunc(values, func(known Value) bool { return known.Text == v.Text }):
-			r.Addf(item.At, at, "found %s twice, expected values that differ", v.Text)
-		default:
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
-// decodeSeeds reads a list of seeds, or their number: 3 is [1, 2, 3].
-func (s *Sweep) decodeSeeds(r *report, n *node) {
-	if n.Kind == listNode && len(n.Items) > 0 {
-		for i, item := range n.Items {
-			s.addSeed(r, item, fmt.Sprintf("seeds[%d]", i))
-		}
-		return
-	}
-	var count int
-	if n.Kind != scalarNode || !seedCount.Parse(n.Text, n.Quoted, &count) {
-		r.Expected(n, "seeds", "a list of whole numbers, or how many: "+seedCount.Expected(), "")
-		return
-	}
-	for seed := range count {
-		s.addSeed(r, &node{Kind: scalarNode, Text: fmt.Sprint(seed + 1), At: n.At}, "seeds")
-	}
-}
-
-func (s *Sweep) addSeed(r *report, n *node, name string) {
-	key, err := SettableAt(SeedKey)
-	if err != nil {
-		panic(err)
-	}
-	var seed uint64
-	if !Decode(seedFormat, r, n, name, &seed) {
-		return
-	}
-	if slices.Contains(s.Seeds, seed) {
-		r.Addf(n.At, name, "found %d twice, expected seeds that differ", seed)
-		return
-	}
-	if v, ok := key.Read(r, n, name); ok {
-		s.Seeds, s.seeds = append(s.Seeds, seed), append(s.seeds, v)
-	}
-}
-
-// decodeTAN reads how much smaller the trials are than what they stand for.
-func (s *Sweep) decodeTAN(r *report, n *node) {
-	if n.Kind != mappingNode {
-		r.Expected(n, "tan", "a mapping with the key scale", "")
-		return
-	}
-	for _, e := range n.Entries {
-		if e.Key != "scale" {
-			Unknown(r, e, "tan", []string{"scale"})
+		var seed uint64
+		if !decode(s.seeds.format, r, item, at, &seed) {
 			continue
 		}
-		Decode(tanScale, r, e.Value, "tan.scale", &s.Scale)
+		if slices.Contains(s.Seeds, seed) {
+			r.Addf(item.At, at, "found %d twice, expected seeds that differ", seed)
+			continue
+		}
+		s.Seeds = append(s.Seeds, seed)
+		s.seeds.read(r, item, at)
 	}
-	if len(n.Entries) == 0 {
-		r.Addf(n.At, "tan.scale", "found nothing, expected %s", tanScale.Expected())
-	}
+	return true
 }
 
-// check reports what is missing, what does not go together, and a grid so large that nobody means
-// it.
+// readTAN reads how much smaller the trials are than what they stand for.
+func (s *Sweep) readTAN(r *report, n *node, name string) bool {
+	if n.Kind != mappingNode {
+		r.Expected(n, name, "a mapping with the key scale", "")
+		return false
+	}
+	return decodeArguments(r, []setting.Argument{{Name: "scale", Format: tanScale, Value: &s.Scale, Required: true}}, n.At, n.Entries, name)
+}
+
+// check reports what does not go together, and a grid so large that nobody means it.
 func (s *Sweep) check(r *report, root *node) {
-	has := func(key string) bool {
-		return slices.ContainsFunc(root.Entries, func(e entry) bool { return e.Key == key })
+	has := func(key string) bool { return find(root, []string{key}) != nil }
+	if !has("grid") && !has("random") && !has("seeds") {
+		r.Addf(root.At, "grid", "found nothing, expected a mapping from keys to lists of values, or random, or seeds")
 	}
-	expect := func(expected string, anyOf ...string) {
-		if !slices.ContainsFunc(anyOf, has) {
-			r.Addf(root.At, anyOf[0], "found nothing, expected %s", expected)
-		}
-	}
-	expect(sweepName.Expected(), "name")
-	expect(basePath.Expected(), "base")
-	expect("a mapping from keys to lists of values, or random, or seeds", "grid", "random", "seeds")
 	if has("grid") && has("random") {
 		r.Addf(root.At, "random", "found together with grid, expected one of the two (a list is drawn from by {choices: [...]})")
 	}
@@ -257,44 +216,42 @@ func (s *Sweep) checkPlaces(r *report) {
 	if len(s.Seeds) > 0 {
 		places[SeedKey] = "seeds"
 	}
-	claim := func(key, place string, values []Value) {
-		if taken, again := places[key]; again && len(values) > 0 {
-			r.Addf(values[0].At(), place+"."+key, "found together with %s, expected one of the two", taken)
+	for _, part := range []struct {
+		place string
+		axes  []axis
+	}{{"set", s.set}, {"grid", s.grid}, {"random", s.random}} {
+		for _, a := range part.axes {
+			if taken, again := places[a.path]; again && len(a.values) > 0 {
+				r.Addf(a.values[0].value.At, part.place+"."+a.path, "found together with %s, expected one of the two", taken)
+			}
+			places[a.path] = part.place
 		}
-		places[key] = place
-	}
-	for _, axis := range s.Set {
-		claim(axis.Key, "set", axis.Values)
-	}
-	for _, axis := range s.Grid {
-		claim(axis.Key, "grid", axis.Values)
-	}
-	for _, random := range s.Random {
-		claim(random.Key, "random", random.Values)
 	}
 }
 
 func (s *Sweep) checkSize(r *report, root *node) {
-	trials, place := max(1, len(s.Seeds)), "grid"
-	for _, axis := range s.Grid {
-		trials = min(trials*max(1, len(axis.Values)), maxTrials+1)
-	}
+	trials, place := combined(s.grid)*max(1, len(s.Seeds)), "grid"
 	if s.Number != nil {
-		trials, place = trials*s.Number.Fixed, "trials"
+		trials, place = s.Number.Fixed*max(1, len(s.Seeds)), "trials"
 	}
 	if trials > maxTrials {
 		r.Addf(root.At, place, "found more than %d trials, expected at most %d", maxTrials, maxTrials)
 	}
-	corners := 1
-	for _, random := range s.Random {
-		corners = min(corners*max(1, len(random.Values)), maxTrials+1)
-	}
-	if corners > maxTrials && s.Number != nil && s.Number.Drawn() {
+	if s.Number != nil && s.Number.Drawn() && combined(s.random) > maxTrials {
 		r.Addf(root.At, "random", "found more than %d combinations of choices, expected at most %d where the number of trials is drawn", maxTrials, maxTrials)
 	}
 }
 
-// base returns what OpenBase takes: a path is relative to the folder of the sweep file.
+// combined counts the combinations of values, up to one more than there may be.
+func combined(axes []axis) int {
+	n := 1
+	for _, a := range axes {
+		n = min(n*max(1, len(a.values)), maxTrials+1)
+	}
+	return n
+}
+
+// base returns what [Open] takes: a path is relative to the folder of the sweep file.
 func (s *Sweep) base() string {
 	isPreset := slices.ContainsFunc(Presets(), func(p Preset) bool { return p.Name == s.Base })
 	if isPreset || filepath.IsAbs(s.Base) || !strings.ContainsAny(s.Base, `/\.`) {

@@ -3,7 +3,6 @@ package configs
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
@@ -32,7 +31,6 @@ const (
 var (
 	distributions = setting.Choice{poissonNumber, truncatedNegativeBinomial, geometric, logarithmic}
 	fixedNumber   = setting.Integer{Min: 1, Max: maxTrials}
-	meanNumber    = setting.Number{Min: 1, Max: 500, OpenMin: true}
 	shapeNumber   = setting.Number{Min: 0, Max: 100}
 )
 
@@ -52,50 +50,32 @@ func (n *TrialNumber) String() string {
 	return fmt.Sprintf("%s with mean %v", n.Distribution, n.Mean)
 }
 
-func decodeNumber(r *report, n *node) *TrialNumber {
-	number := &TrialNumber{}
-	if n.Kind != mappingNode {
-		if n.Kind != scalarNode || !fixedNumber.Parse(n.Text, n.Quoted, &number.Fixed) {
-			r.Expected(n, "trials", numberExpected, n.IntegerHint())
-		}
-		return number
+// arguments lists the keys of a number that is drawn.
+func (n *TrialNumber) arguments() []setting.Argument {
+	return []setting.Argument{
+		{Name: "distribution", Format: distributions, Value: &n.Distribution, Required: true},
+		{Name: "mean", Format: setting.Number{Min: 1, Max: 500, OpenMin: true}, Value: &n.Mean, Required: true},
+		{Name: "shape", Format: shapeNumber, Value: &n.Shape},
 	}
-	var given []string
-	for _, e := range n.Entries {
-		given = append(given, e.Key)
-		name := "trials." + e.Key
-		switch e.Key {
-		case "distribution":
-			Decode(distributions, r, e.Value, name, &number.Distribution)
-		case "mean":
-			Decode(meanNumber, r, e.Value, name, &number.Mean)
-		case "shape":
-			Decode(shapeNumber, r, e.Value, name, &number.Shape)
-		default:
-			Unknown(r, e, "trials", []string{"distribution", "mean", "shape"})
-		}
-	}
-	number.complete(r, n, given)
-	return number
 }
 
-// complete reports parameters that are missing or mean nothing, and sets the shape where the name
-// of the distribution says it.
-func (n *TrialNumber) complete(r *report, at *node, given []string) {
-	require := func(key, expected string) {
-		if !slices.Contains(given, key) {
-			r.Addf(at.At, "trials."+key, "found nothing, expected %s", expected)
+func readNumber(into **TrialNumber, r *report, at *node, name string) bool {
+	n := &TrialNumber{}
+	*into = n
+	if at.Kind != mappingNode {
+		if at.Kind != scalarNode || !fixedNumber.Parse(at.Text, at.Quoted, &n.Fixed) {
+			r.Expected(at, name, numberExpected, at.IntegerHint())
 		}
+		return true
 	}
-	require("distribution", distributions.Expected())
-	require("mean", meanNumber.Expected())
-	hasShape := slices.Contains(given, "shape")
+	decodeArguments(r, n.arguments(), at.At, at.Entries, name)
+	hasShape := find(at, []string{"shape"}) != nil
 	switch {
 	case n.Distribution == "":
 	case n.Distribution == truncatedNegativeBinomial && !hasShape:
-		r.Addf(at.At, "trials.shape", "found nothing, expected %s", shapeNumber.Expected())
+		r.Addf(at.At, name+".shape", "found nothing, expected %s", shapeNumber.Expected())
 	case n.Distribution != truncatedNegativeBinomial && hasShape:
-		r.Addf(at.At, "trials.shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
+		r.Addf(at.At, name+".shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
 	}
 	switch n.Distribution {
 	case poissonNumber:
@@ -105,6 +85,7 @@ func (n *TrialNumber) complete(r *report, at *node, given []string) {
 	case logarithmic:
 		n.Shape = 0
 	}
+	return true
 }
 
 // draw is a number with that law, by inversion: the least one whose distribution function is above

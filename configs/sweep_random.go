@@ -10,14 +10,6 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Range is one key with what its values are drawn from.
-type Range struct {
-	Key    string
-	Law    string  // choices, uniform or log_uniform
-	Values []Value // the choices, or the two ends
-	key    Settable
-}
-
 // laws are the ways to draw a value.
 var laws = []string{lawChoices, lawUniform, lawLogUniform}
 
@@ -27,38 +19,27 @@ const (
 	lawLogUniform = "log_uniform"
 )
 
-func (s *Sweep) decodeRandom(r *report, n *node) {
-	if n.Kind != mappingNode || len(n.Entries) == 0 {
-		r.Expected(n, "random", "a mapping from keys such as privacy.clip_norm to {log_uniform: [0.1, 10]}", "")
+// readLaw reads what the values of the key are drawn from.
+func (a *axis) readLaw(r *report, n *node, name string) {
+	if n.Kind != mappingNode || len(n.Entries) != 1 {
+		r.Expected(n, name, "{choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}", "")
 		return
 	}
-	for _, e := range n.Entries {
-		key, ok := sweptKey(r, e, "random.")
-		if !ok {
-			continue
-		}
-		name := "random." + e.Key
-		if e.Value.Kind != mappingNode || len(e.Value.Entries) != 1 {
-			r.Expected(e.Value, name, "{choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}", "")
-			continue
-		}
-		law := e.Value.Entries[0]
-		random := Range{Key: e.Key, Law: law.Key, key: key}
-		switch name += "." + law.Key; law.Key {
-		case lawChoices:
-			random.Values = decodeList(r, key, law.Value, name)
-		case lawUniform, lawLogUniform:
-			random.decodeEnds(r, law.Value, name)
-		default:
-			Unknown(r, law, "random."+e.Key, laws)
-		}
-		s.Random = append(s.Random, random)
+	law := n.Entries[0]
+	a.law = law.Key
+	switch law.Key {
+	case lawChoices:
+		a.readAll(r, law.Value, name+"."+law.Key)
+	case lawUniform, lawLogUniform:
+		a.readEnds(r, law.Value, name+"."+law.Key)
+	default:
+		unknown(r, law, name, laws, "")
 	}
 }
 
-// decodeEnds reads the two ends of an interval of numbers.
-func (rg *Range) decodeEnds(r *report, n *node, name string) {
-	switch rg.key.Format().(type) {
+// readEnds reads the two ends of an interval of numbers.
+func (a *axis) readEnds(r *report, n *node, name string) {
+	switch a.format.(type) {
 	case setting.Number, setting.Integer:
 	default:
 		r.Addf(n.At, name, "found an interval of what is no number, expected {choices: [...]}")
@@ -68,32 +49,29 @@ func (rg *Range) decodeEnds(r *report, n *node, name string) {
 		r.Expected(n, name, "a list of two numbers, the least and the greatest", n.ListHint())
 		return
 	}
-	var ends []Value
 	for i, item := range n.Items {
 		at := fmt.Sprintf("%s[%d]", name, i)
-		v, ok := rg.key.Read(r, item, at)
-		switch {
-		case !ok:
-			return
-		case !setting.IsNumber(v.Text):
+		ok := a.read(r, item, at)
+		if ok && !setting.IsNumber(a.values[i].text) {
 			r.Expected(item, at, "a number", "")
+		}
+		if !ok || !setting.IsNumber(a.values[i].text) {
+			a.values = nil
 			return
 		}
-		ends = append(ends, v)
 	}
-	rg.Values = ends
-	low, high := rg.ends()
+	low, high := a.ends()
 	switch {
 	case low >= high:
-		r.Addf(n.Items[1].At, name+"[1]", "found %s, expected more than the %s before it", ends[1].Text, ends[0].Text)
-	case rg.Law == lawLogUniform && low <= 0:
-		r.Addf(n.Items[0].At, name+"[0]", "found %s, expected a number above 0, because its logarithm is uniform", ends[0].Text)
+		r.Addf(n.Items[1].At, name+"[1]", "found %s, expected more than the %s before it", a.values[1].text, a.values[0].text)
+	case a.law == lawLogUniform && low <= 0:
+		r.Addf(n.Items[0].At, name+"[0]", "found %s, expected a number above 0, because its logarithm is uniform", a.values[0].text)
 	}
 }
 
-func (rg Range) ends() (low, high float64) {
-	low, _ = strconv.ParseFloat(rg.Values[0].Text, 64)
-	high, _ = strconv.ParseFloat(rg.Values[1].Text, 64)
+func (a axis) ends() (low, high float64) {
+	low, _ = strconv.ParseFloat(a.values[0].text, 64)
+	high, _ = strconv.ParseFloat(a.values[1].text, 64)
 	return low, high
 }
 
@@ -101,32 +79,27 @@ func (rg Range) ends() (low, high float64) {
 const drawnDigits = 4
 
 // draw draws a value, as YAML.
-func (rg Range) draw(src *random.Source) string {
+func (a axis) draw(src *random.Source) string {
 	u := src.Float64()
-	if rg.Law == lawChoices {
-		return rg.Values[int(u*float64(len(rg.Values)))].Text
+	if a.law == lawChoices {
+		return a.values[int(u*float64(len(a.values)))].text
 	}
-	low, high := rg.ends()
-	_, whole := rg.key.Format().(setting.Integer)
-	if rg.Law == lawLogUniform {
-		low, high = math.Log(low), math.Log(high)
-	}
+	low, high := a.ends()
+	_, whole := a.format.(setting.Integer)
 	x := low + u*(high-low)
-	if whole && rg.Law == lawUniform {
+	switch {
+	case a.law == lawLogUniform:
+		from, to := math.Log(low), math.Log(high)
+		x = math.Exp(from + u*(to-from))
+	case whole:
 		x = math.Floor(low + u*(high-low+1))
 	}
-	if rg.Law == lawLogUniform {
-		x = math.Exp(x)
-	}
-	low, high = rg.ends()
 	if whole {
 		return strconv.FormatFloat(min(high, math.Round(x)), 'f', 0, 64)
 	}
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', drawnDigits, 64), 64)
-	return setting.Number{}.Encode(pointerTo(max(low, min(high, x))))
+	return encodeNumber(max(low, min(high, x)))
 }
-
-func pointerTo(x float64) *float64 { return &x }
 
 // Draw is what was drawn for a sweep: the values of the keys of Random, as YAML and in their order,
 // for each point. It can be empty.
@@ -149,8 +122,8 @@ func (d Draw) name(i int) string {
 func (s *Sweep) Draw(src *random.Source) Draw {
 	d := Draw{Points: make([][]string, s.Number.draw(src))}
 	for i := range d.Points {
-		for _, rg := range s.Random {
-			d.Points[i] = append(d.Points[i], rg.draw(src))
+		for _, a := range s.random {
+			d.Points[i] = append(d.Points[i], a.draw(src))
 		}
 	}
 	if s.Number.Drawn() {
@@ -164,41 +137,35 @@ func (s *Sweep) Draw(src *random.Source) Draw {
 // DrawnFrom says in one line what [Sweep.Draw] draws from; "" for a grid. What was drawn from
 // something else is another sweep.
 func (s *Sweep) DrawnFrom() string {
-	if len(s.Random) == 0 {
+	if len(s.random) == 0 {
 		return ""
 	}
 	parts := []string{"trials " + s.Number.String()}
-	for _, rg := range s.Random {
-		texts := make([]string, len(rg.Values))
-		for i, v := range rg.Values {
-			texts[i] = v.Text
+	for _, a := range s.random {
+		texts := make([]string, len(a.values))
+		for i, v := range a.values {
+			texts[i] = v.text
 		}
-		parts = append(parts, fmt.Sprintf("%s %s [%s]", rg.Key, rg.Law, strings.Join(texts, ", ")))
+		parts = append(parts, fmt.Sprintf("%s %s [%s]", a.path, a.law, strings.Join(texts, ", ")))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// values reads the values of a drawn point. The error is about a draw that is not of this sweep.
-func (s *Sweep) values(point []string) ([]Value, error) {
-	if len(point) != len(s.Random) {
-		return nil, fmt.Errorf("found a drawn point of %d values, expected %d", len(point), len(s.Random))
+// pointOf reads the values of a drawn point. The error is about a draw that is not of this sweep.
+func (s *Sweep) pointOf(drawn []string) ([]value, error) {
+	if len(drawn) != len(s.random) {
+		return nil, fmt.Errorf("found a drawn point of %d values, expected %d", len(drawn), len(s.random))
 	}
-	var values []Value
-	for i, rg := range s.Random {
-		r := &report{}
-		at := s.baseAt
-		if len(rg.Values) > 0 {
-			at = rg.Values[0].At()
+	var values []value
+	for i, a := range s.random {
+		r, at, one := &report{}, s.baseAt, axis{field: a.field}
+		if len(a.values) > 0 {
+			at = a.values[0].value.At
 		}
-		n := readYAML(r, at, []byte(point[i]))
-		if n == nil {
+		if n := readYAML(r, at, []byte(drawn[i])); n == nil || !one.read(r, n, "random."+a.path) {
 			return nil, r.Err()
 		}
-		v, ok := rg.key.Read(r, n, "random."+rg.Key)
-		if !ok {
-			return nil, r.Err()
-		}
-		values = append(values, v)
+		values = append(values, one.values...)
 	}
 	return values, nil
 }
@@ -209,71 +176,50 @@ func (s *Sweep) checkDrawn(r *report) {
 	if s.Number == nil || !s.Number.Drawn() {
 		return
 	}
-	for _, rg := range s.Random {
+	for _, a := range s.random {
+		problem := ""
 		switch {
-		case len(rg.Values) == 0: // has been told about
-		case strings.HasPrefix(rg.Key, "data."):
-			r.Addf(rg.Values[0].At(), "random."+rg.Key, "found a key of the data, expected none where the number of trials is drawn: all of them choose on the same data")
-		case rg.Key == "privacy.delta":
-			r.Addf(rg.Values[0].At(), "random."+rg.Key, "found a key that cannot be drawn, expected one δ for all trials")
-		case rg.Law != lawChoices && !free(rg.Key):
-			r.Addf(rg.Values[0].At(), "random."+rg.Key, "found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest")
+		case strings.HasPrefix(a.path, "data."):
+			problem = "found a key of the data, expected none where the number of trials is drawn: all of them choose on the same data"
+		case a.path == "privacy.delta":
+			problem = "found a key that cannot be drawn, expected one δ for all trials"
+		case a.law != lawChoices && !a.free():
+			problem = "found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest"
+		}
+		if problem != "" && len(a.values) > 0 { // without values it has been told about
+			r.Addf(a.values[0].value.At, "random."+a.path, "%s", problem)
 		}
 	}
 }
 
-// free reports whether a key leaves what a trial releases, and so what it costs, as it is.
-func free(key string) bool {
-	return key == "privacy.clip_norm" || key == SeedKey || strings.HasPrefix(key, "optimizer.") || strings.HasPrefix(key, "model.")
+// free reports whether the key leaves what a trial releases, and so what it costs, as it is.
+func (f *field) free() bool {
+	return f.path == "privacy.clip_norm" || f.path == SeedKey || strings.HasPrefix(f.path, "optimizer.") || strings.HasPrefix(f.path, "model.")
 }
 
 // Candidates are configurations among which is the costliest that can be drawn: every combination
 // of choices, intervals of keys that are free standing at an end. All of them are valid.
-func (s *Sweep) Candidates() ([]*Config, error) {
-	all, err := s.corners()
+func (s *Sweep) Candidates() (candidates []*Config, err error) {
+	with, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	var candidates []*Config
 	seen := map[string]bool{}
-	for _, c := range all {
+	for _, values := range combinations(s.random) {
+		c, err := with(values)
+		if err != nil {
+			return nil, fmt.Errorf("configs: trial %s of %s: %w", trialName(settingsOf(values)), s.file, err)
+		}
 		id := ""
-		for i, v := range c.values {
-			if !free(s.Random[i].Key) {
-				id += v.Key + "=" + v.Text + "\n"
+		for _, v := range values {
+			if !v.field.free() {
+				id += v.field.path + "=" + v.text + "\n"
 			}
 		}
 		if !seen[id] {
 			seen[id] = true
-			candidates = append(candidates, c.config)
+			candidates = append(candidates, c)
 		}
 	}
 	return candidates, nil
-}
-
-// corner is a combination of choices and ends of intervals.
-type corner struct {
-	values []Value
-	config *Config
-}
-
-// corners resolves all of them, so that no point that is drawn turns out to be invalid.
-func (s *Sweep) corners() ([]corner, error) {
-	base, err := s.open()
-	if err != nil {
-		return nil, err
-	}
-	var axes []Axis
-	for _, rg := range s.Random {
-		axes = append(axes, Axis{rg.Key, rg.Values})
-	}
-	var all []corner
-	for _, values := range combinations(axes) {
-		c, err := base.With(append(s.fixed(), values...), s.baseAt)
-		if err != nil {
-			return nil, fmt.Errorf("configs: trial %s of %s: %w", trialName(settingsOf(values)), s.file, err)
-		}
-		all = append(all, corner{values, c})
-	}
-	return all, nil
 }

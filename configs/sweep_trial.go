@@ -34,7 +34,7 @@ const DrawKey = "draw"
 // resolved here, so that nothing runs when one of them is invalid. The name of a trial is made of
 // its own values alone, so that a grid can grow and keep its finished trials.
 func (s *Sweep) Trials(d Draw) ([]Trial, error) {
-	base, err := s.open()
+	with, err := s.open()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 	for i, point := range points {
 		for _, values := range s.withSeeds(point) {
 			t := s.trial(values)
-			if len(s.Random) > 0 {
+			if len(s.random) > 0 {
 				t.Settings = slices.Insert(t.Settings, 0, Setting{DrawKey, DrawKey, d.name(i)})
 			}
 			t.name()
@@ -55,7 +55,7 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 				return nil, fmt.Errorf("%w: %s: found two trials with the name %s, expected values that differ in more than case", ErrInvalid, s.file, t.Name)
 			}
 			seen[strings.ToLower(t.Name)] = true
-			if t.Config, err = base.With(append(s.fixed(), values...), s.baseAt); err != nil {
+			if t.Config, err = with(values); err != nil {
 				return nil, fmt.Errorf("configs: trial %s of %s: %w", t.Name, s.file, err)
 			}
 			trials = append(trials, t)
@@ -64,30 +64,38 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 	return trials, nil
 }
 
-// open reads the base.
-func (s *Sweep) open() (Base, error) {
-	base, err := OpenBase(s.base())
+// open reads the base, and returns what resolves it with the values that all trials share and with
+// others, the last of a key counting. What is wrong with a preset, which nobody has as a file, is wrong
+// at the place that names it.
+func (s *Sweep) open() (with func([]value) (*Config, error), err error) {
+	file, src, err := Open(s.base(), Presets(), "preset")
 	if err != nil {
-		return base, Problems{{Position: s.baseAt, Key: "base", Message: strings.TrimPrefix(err.Error(), "configs: ")}}
+		return nil, Problems{{Position: s.baseAt, Key: "base", Message: strings.TrimPrefix(err.Error(), "configs: ")}}
 	}
-	return base, nil
+	return func(values []value) (*Config, error) {
+		var settings []assignment
+		for _, v := range append(s.fixed(), values...) {
+			settings = append(settings, v.assignment)
+		}
+		c, err := resolve(&report{}, file, src, settings)
+		return c, ofPreset(err, file, s.base(), s.baseAt)
+	}, nil
 }
 
 // points are the values of each point, without seeds.
-func (s *Sweep) points(d Draw) ([][]Value, error) {
-	if len(s.Random) == 0 {
-		return combinations(s.Grid), nil
+func (s *Sweep) points(d Draw) (points [][]value, err error) {
+	if len(s.random) == 0 {
+		return combinations(s.grid), nil
 	}
 	if s.Number.Drawn() {
 		// A combination that is invalid is told about also if it was not drawn: a number of trials
 		// that is drawn anew after each mistake would be chosen.
-		if _, err := s.corners(); err != nil {
+		if _, err := s.Candidates(); err != nil {
 			return nil, err
 		}
 	}
-	var points [][]Value
-	for _, point := range d.Points {
-		values, err := s.values(point)
+	for _, drawn := range d.Points {
+		values, err := s.pointOf(drawn)
 		if err != nil {
 			return nil, err
 		}
@@ -97,42 +105,41 @@ func (s *Sweep) points(d Draw) ([][]Value, error) {
 }
 
 // withSeeds is a point once per seed.
-func (s *Sweep) withSeeds(point []Value) [][]Value {
-	if len(s.seeds) == 0 {
-		return [][]Value{point}
+func (s *Sweep) withSeeds(point []value) [][]value {
+	if len(s.Seeds) == 0 {
+		return [][]value{point}
 	}
-	var all [][]Value
-	for _, seed := range s.seeds {
+	var all [][]value
+	for _, seed := range s.seeds.values {
 		all = append(all, append(slices.Clone(point), seed))
 	}
 	return all
 }
 
 // fixed are the values that all trials share.
-func (s *Sweep) fixed() []Value {
-	values := []Value{}
-	for _, axis := range s.Set {
-		values = append(values, axis.Values...)
+func (s *Sweep) fixed() (values []value) {
+	for _, a := range s.set {
+		values = append(values, a.values...)
 	}
 	return values
 }
 
 // trial is the trial of these values, without name and configuration.
-func (s *Sweep) trial(values []Value) Trial {
+func (s *Sweep) trial(values []value) Trial {
 	t := Trial{Base: s.base(), Settings: settingsOf(values)}
 	for _, v := range append(s.fixed(), values...) {
-		t.Overrides = append(t.Overrides, v.Key+"="+v.Text)
+		t.Overrides = append(t.Overrides, v.field.path+"="+v.text)
 	}
 	return t
 }
 
 // combinations lists the values of every axis, the last changing fastest.
-func combinations(axes []Axis) [][]Value {
-	all := [][]Value{{}}
-	for _, axis := range axes {
-		var longer [][]Value
+func combinations(axes []axis) [][]value {
+	all := [][]value{{}}
+	for _, a := range axes {
+		var longer [][]value
 		for _, c := range all {
-			for _, v := range axis.Values {
+			for _, v := range a.values {
 				longer = append(longer, append(slices.Clone(c), v))
 			}
 		}
@@ -142,17 +149,17 @@ func combinations(axes []Axis) [][]Value {
 }
 
 // settingsOf labels each key by its last part, or by the whole key where two share that.
-func settingsOf(values []Value) []Setting {
+func settingsOf(values []value) []Setting {
 	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
 	count := map[string]int{}
 	for _, v := range values {
-		count[last(v.Key)]++
+		count[last(v.field.path)]++
 	}
 	settings := make([]Setting, len(values))
 	for i, v := range values {
-		settings[i] = Setting{v.Key, v.Key, v.Text}
-		if count[last(v.Key)] == 1 {
-			settings[i].Label = last(v.Key)
+		settings[i] = Setting{v.field.path, v.field.path, v.text}
+		if count[last(v.field.path)] == 1 {
+			settings[i].Label = last(v.field.path)
 		}
 	}
 	return settings

@@ -13,11 +13,14 @@ import (
 
 // YAML returns the configuration with every key that means something in it, defaults included but
 // for those of later keys, in the order of the reference. Parse reads it back to an equal configuration.
-func (c *Config) YAML() []byte {
+func (c *Config) YAML() []byte { return c.write(func(*field) bool { return true }) }
+
+// write writes those fields of a configuration that have a meaning.
+func (c *Config) write(meant func(*field) bool) []byte {
 	var b bytes.Buffer
 	section := ""
 	for _, f := range fields {
-		if !f.written(c) {
+		if !meant(f) || !f.written(c) {
 			continue
 		}
 		parent, key := f.split()
