@@ -100,6 +100,9 @@ func TestCalibrationRefuses(t *testing.T) {
 		if sigma, err := accountant.CalibrateNoiseMultiplier(a, tt.event, tt.steps, tt.target); !errors.Is(err, tt.want) || sigma != 0 {
 			t.Errorf("%s: σ=%v, %v, want %v", tt.name, sigma, err, tt.want)
 		}
+		if q, err := accountant.MaxSamplingProbability(a, tt.event, tt.steps, tt.target); !errors.Is(err, tt.want) || q != 0 {
+			t.Errorf("%s: q=%v, %v, want %v", tt.name, q, err, tt.want)
+		}
 		if tt.event == nil {
 			continue
 		}

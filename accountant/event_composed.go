@@ -122,7 +122,6 @@ func (e *Composed) parameters() []parameter { return []parameter{{"events", &e.l
 // eventList is a list of events in JSON, or empty.
 type eventList string
 
-// MarshalJSON writes the list; encoding/json calls it.
 func (l eventList) MarshalJSON() ([]byte, error) {
 	if l == "" {
 		return []byte("[]"), nil

@@ -54,7 +54,6 @@ type runsShape float64
 
 const shapePoisson = `"poisson"`
 
-// MarshalJSON writes the shape; encoding/json calls it.
 func (s runsShape) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(s), 1) {
 		return []byte(shapePoisson), nil

@@ -108,34 +108,6 @@ func TestDeltasAgree(t *testing.T) {
 	}
 }
 
-// A count of k is k entries is a composition of k, to every accountant, bit for bit: all see
-// the same simplified ledger.
-func TestFormsOfALedger(t *testing.T) {
-	step := accountant.PoissonSampled{SamplingProbability: 0.02, Event: accountant.Gaussian{NoiseMultiplier: 1.1}}
-	both, err := accountant.Compose(step, accountant.Gaussian{NoiseMultiplier: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range Names() {
-		a := newAccountant(t, name)
-		if _, err := a.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: step, Count: 6}), 1e-5); errors.Is(err, accountant.ErrUnsupported) {
-			continue
-		}
-		want := accounttest.Epsilon(t, a, accounttest.Ledger(t, accountant.Entry{Event: step, Count: 6}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 6}), 1e-5)
-		for form, l := range map[string]*accountant.Ledger{
-			"entries":           accounttest.Ledger(t, accountant.Entry{Event: step, Count: 3}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 6}, accountant.Entry{Event: step, Count: 3}),
-			"self-composition":  accounttest.Ledger(t, accountant.Entry{Event: accountant.SelfComposed{Event: step, Count: 6}, Count: 1}, accountant.Entry{Event: accountant.SelfComposed{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 3}, Count: 2}),
-			"composition":       accounttest.Ledger(t, accountant.Entry{Event: both, Count: 6}),
-			"both":              accounttest.Ledger(t, accountant.Entry{Event: accountant.SelfComposed{Event: accountant.SelfComposed{Event: both, Count: 3}, Count: 2}, Count: 1}),
-			"with what is free": accounttest.Ledger(t, accountant.Entry{Event: both, Count: 6}, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: 0, Event: step}, Count: 5}),
-		} {
-			if got := accounttest.Epsilon(t, a, l, 1e-5); got != want {
-				t.Errorf("%s: %s: %v, want %v", name, form, got, want)
-			}
-		}
-	}
-}
-
 // Extremes are answered, or refused as ErrUncertified, by an accountant that is not below the
 // exact one.
 func TestExtremes(t *testing.T) {

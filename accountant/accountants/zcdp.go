@@ -55,15 +55,12 @@ func NewConcentrated(r accountant.Relation) (*Concentrated, error) {
 	return &Concentrated{relation: r}, nil
 }
 
-// Name returns "zcdp".
 func (a *Concentrated) Name() string { return nameConcentrated }
 
-// Relation returns the relation that a was made for.
 func (a *Concentrated) Relation() accountant.Relation { return a.relation }
 
 const methodZCDP = "zCDP (Bun, Steinke 2016), conversion of Canonne, Kamath, Steinke 2020"
 
-// Guarantee returns epsilon at delta of the whole ledger. See accountant.Accountant.
 func (a *Concentrated) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
@@ -75,7 +72,6 @@ func (a *Concentrated) Guarantee(l *accountant.Ledger, delta float64) (accountan
 	return accountant.Guarantee{Epsilon: concentratedEpsilon(rho, delta), Delta: delta, Relation: a.relation, Method: methodZCDP}, nil
 }
 
-// Delta returns delta at epsilon of the whole ledger. See accountant.Accountant.
 func (a *Concentrated) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err

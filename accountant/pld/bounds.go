@@ -34,15 +34,6 @@ func (w *law) put(index int, mass float64) {
 	w.mass = append(w.mass, mass)
 }
 
-// at returns the losses of nodes, shifted by a part of the interval.
-func at(nodes []int, shift, interval float64) []float64 {
-	losses := make([]float64, len(nodes))
-	for i, k := range nodes {
-		losses[i] = (float64(k) + shift) * interval
-	}
-	return losses
-}
-
 // connectDots returns a law that is easier to tell apart than the pair: its δ(ε) joins
 // the pair's values at the nodes by chords, as a function of e^ε (Doroshenko, Ghazi,
 // Kamath, Kumar, Manurangsi 2022, arXiv:2207.04380, Theorem 3.1). The mass p of a cell
@@ -52,7 +43,10 @@ func at(nodes []int, shift, interval float64) []float64 {
 //
 // Losses below the first node are raised to it, those above the last one to +Inf.
 func connectDots(p pair.Pair, nodes []int, interval float64) law {
-	losses := at(nodes, 0, interval)
+	losses := make([]float64, len(nodes))
+	for i, k := range nodes {
+		losses[i] = float64(k) * interval
+	}
 	t := tails(p, losses)
 	var w law
 	w.put(nodes[0], t[0].belowP)
@@ -174,13 +168,20 @@ func offsets(atoms []atom, interval, steepness float64) []float64 {
 
 // cumulant returns log E[e^(θL)].
 func cumulant(atoms []atom, theta float64) float64 {
+	return logMoment(len(atoms), theta, func(i int) (mass, loss float64) { return atoms[i].mass, atoms[i].loss })
+}
+
+// logMoment is log Σ mass·e^(θ·loss) over n outcomes.
+func logMoment(n int, theta float64, at func(i int) (mass, loss float64)) float64 {
 	most := math.Inf(-1)
-	for _, a := range atoms {
-		most = max(most, theta*a.loss)
+	for i := range n {
+		_, loss := at(i)
+		most = max(most, theta*loss)
 	}
 	sum := 0.0
-	for _, a := range atoms {
-		sum += a.mass * math.Exp(theta*a.loss-most)
+	for i := range n {
+		mass, loss := at(i)
+		sum += mass * math.Exp(theta*loss-most)
 	}
 	return most + math.Log(sum)
 }

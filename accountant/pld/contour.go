@@ -46,24 +46,12 @@ func contourDelta(parts []pair.Part, epsilon float64) (accountant.Interval, erro
 	if err != nil {
 		return accountant.Interval{}, err
 	}
-	var best accountant.Interval
-	relative := math.Inf(1)
-	for _, cancellation := range cancellations {
-		line, err := p.line(c, epsilon, cancellation)
-		if err != nil {
-			break
-		}
-		logDelta, r := line.delta(epsilon)
-		if r < relative {
-			best = accountant.Interval{Lower: logDelta + math.Log1p(-r), Upper: logDelta + math.Log1p(r)}
-			relative = r
-		}
-		if relative < enough {
-			break
-		}
-	}
-	if !(relative < bearable) {
-		return accountant.Interval{}, errSlow
+	best, err := p.attempts(c, epsilon, func(l *line) (accountant.Interval, float64, float64) {
+		logDelta, relative := l.delta(epsilon)
+		return accountant.Interval{Lower: logDelta + math.Log1p(-relative), Upper: logDelta + math.Log1p(relative)}, epsilon, relative
+	})
+	if err != nil {
+		return accountant.Interval{}, err
 	}
 	if p.infinite > 0 { // an outcome that gives the record away
 		best.Lower = numeric.LogAddExp(best.Lower, math.Log(p.infinite))
@@ -93,26 +81,33 @@ func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, erro
 	}
 	// The estimate of ε can be far off where few releases dominate; then the line that was
 	// made for it finds a better one.
-	var best accountant.Interval
-	relative := math.Inf(1)
+	return p.attempts(c, epsilon, func(l *line) (accountant.Interval, float64, float64) { return l.solve(target) })
+}
+
+// attempts asks line after line until an answer is good enough, and returns the best one. An answer
+// says for which ε the next line should be made, NaN for none, and how large its relative error is.
+func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Interval, next, relative float64)) (best accountant.Interval, err error) {
+	least := math.Inf(1)
 	for _, cancellation := range cancellations {
 		line, err := p.line(c, epsilon, cancellation)
 		if err != nil {
 			break
 		}
-		i, root, r := line.solve(target)
-		if r < relative {
-			best, relative = i, r
+		i, next, relative := ask(line)
+		if relative < least {
+			best, least = i, relative
 		}
-		if relative < enough || math.IsNaN(root) {
+		if least < enough || math.IsNaN(next) {
 			break
 		}
-		epsilon = max(root, 0)
-		if c, err = p.saddleAtEpsilon(epsilon); err != nil {
-			break
+		if next = max(next, 0); next != epsilon {
+			epsilon = next
+			if c, err = p.saddleAtEpsilon(epsilon); err != nil {
+				break
+			}
 		}
 	}
-	if !(relative < bearable) {
+	if !(least < bearable) {
 		return accountant.Interval{}, errSlow
 	}
 	return best, nil

@@ -2,7 +2,6 @@ package pld
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -150,19 +149,4 @@ func TestSpecialAnswers(t *testing.T) {
 	if got, err := contourDelta([]pair.Part{{Pair: pair.ApproxDP(0.1, 0), Count: 3}}, 0.15); !errors.Is(err, accountant.ErrUncertified) {
 		t.Errorf("a loss of four values: %v, %v, want ErrUncertified", got, err)
 	}
-}
-
-func Example_contour() {
-	steps := 10_000
-	removed, err := contourEpsilon([]pair.Part{{Pair: pair.Removed(0.01, 1), Count: steps}}, 1e-5)
-	if err != nil {
-		panic(err)
-	}
-	added, err := contourEpsilon([]pair.Part{{Pair: pair.Removed(0.01, 1).Reversed(), Count: steps}}, 1e-5)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("removed %.10f, added %.10f\n", removed.Upper, added.Upper)
-	// Output:
-	// removed 6.1877123900, added 5.6115086177
 }

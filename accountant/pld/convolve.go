@@ -120,15 +120,7 @@ func (e *slips) conclude(v *convolver, c *composed) {
 
 // cumulant returns log E[e^(θL)] over the finite losses.
 func (w law) cumulant(theta, interval float64) float64 {
-	most := math.Inf(-1)
-	for _, k := range w.index {
-		most = max(most, theta*w.loss(k, interval))
-	}
-	sum := 0.0
-	for i, k := range w.index {
-		sum += w.mass[i] * math.Exp(theta*w.loss(k, interval)-most)
-	}
-	return most + math.Log(sum)
+	return logMoment(len(w.index), theta, func(i int) (mass, loss float64) { return w.mass[i], w.loss(w.index[i], interval) })
 }
 
 func (w law) loss(index int, interval float64) float64 {

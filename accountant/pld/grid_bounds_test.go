@@ -41,24 +41,30 @@ func laws(p pair.Pair, interval float64) (dots, merged law, lo, hi float64) {
 	return connectDots(p, nodes, interval), merge(p, nodes, interval, 2, 0), lo, hi
 }
 
-// No γ tells the optimistic law better apart than the pair, or the pair better than the pessimistic
-// law. The bounds of compositions rest on this (Zhu, Dong, Wang 2022, Theorem 10).
+// bracket holds the laws of a pair to what the bounds of compositions rest on (Zhu, Dong, Wang 2022,
+// Theorem 10): no γ tells the optimistic law better apart than the pair, or the pair better than the
+// pessimistic law.
+func bracket(t *testing.T, p pair.Pair, dots, merged law, interval, lo, hi float64) {
+	t.Helper()
+	for i := range 400 {
+		epsilon := lo + (hi-lo)*float64(i)/400
+		above, other := p.Above(epsilon)
+		want := above - math.Exp(epsilon)*other
+		rounding := 1e-13 * (above + math.Exp(epsilon)*other)
+		if got := dots.divergence(epsilon, interval); got < want-rounding {
+			t.Fatalf("%v at interval %v: connectDots has δ(%v) = %v, below %v", p, interval, epsilon, got, want)
+		}
+		if got := merged.divergence(epsilon, interval); got > want+rounding {
+			t.Fatalf("%v at interval %v: merge has δ(%v) = %v, above %v", p, interval, epsilon, got, want)
+		}
+	}
+}
+
 func TestLawsBracketThePair(t *testing.T) {
 	for _, p := range examples {
 		for _, interval := range []float64{0.3, 0.0371, 0.005} {
 			dots, merged, lo, hi := laws(p, interval)
-			for i := range 400 {
-				epsilon := lo - 0.1 + (hi-lo+0.2)*float64(i)/400
-				above, other := p.Above(epsilon)
-				want := above - math.Exp(epsilon)*other
-				rounding := 1e-13 * (above + math.Exp(epsilon)*other)
-				if got := dots.divergence(epsilon, interval); got < want-rounding {
-					t.Fatalf("%v at interval %v: connectDots has δ(%v) = %v, below %v", p, interval, epsilon, got, want)
-				}
-				if got := merged.divergence(epsilon, interval); got > want+rounding {
-					t.Fatalf("%v at interval %v: merge has δ(%v) = %v, above %v", p, interval, epsilon, got, want)
-				}
-			}
+			bracket(t, p, dots, merged, interval, lo-0.1, hi+0.1)
 		}
 	}
 }
@@ -76,19 +82,7 @@ func TestLawsBracketAPairThatIsCut(t *testing.T) {
 		for k := int(lo / interval); k <= int(hi/interval); k++ {
 			nodes = append(nodes, k)
 		}
-		dots, merged := connectDots(p, nodes, interval), merge(p, nodes, interval, 2, 0)
-		for i := range 200 {
-			epsilon := lo - 2 + (hi-lo+4)*float64(i)/200
-			above, other := p.Above(epsilon)
-			want := above - math.Exp(epsilon)*other
-			rounding := 1e-13 * (above + math.Exp(epsilon)*other)
-			if got := dots.divergence(epsilon, interval); got < want-rounding {
-				t.Fatalf("%v: connectDots has δ(%v) = %v, below %v", p, epsilon, got, want)
-			}
-			if got := merged.divergence(epsilon, interval); got > want+rounding {
-				t.Fatalf("%v: merge has δ(%v) = %v, above %v", p, epsilon, got, want)
-			}
-		}
+		bracket(t, p, connectDots(p, nodes, interval), merge(p, nodes, interval, 2, 0), interval, lo-2, hi+2)
 	}
 }
 

@@ -174,16 +174,6 @@ func TestRandomConfigurations(t *testing.T) {
 	}
 }
 
-// Splitting a count, and the order of the parts, do not matter.
-func TestPartsCommute(t *testing.T) {
-	a, b := pair.Removed(0.02, 1), pair.Laplace(5)
-	one := epsilonOf(t, []pair.Part{{Pair: a, Count: 300}, {Pair: b, Count: 10}}, 1e-6)
-	other := epsilonOf(t, []pair.Part{{Pair: b, Count: 4}, {Pair: a, Count: 300}, {Pair: b, Count: 6}}, 1e-6)
-	if math.Abs(one.Upper-other.Upper) > 1e-5*one.Upper || math.Abs(one.Lower-other.Lower) > 1e-3*one.Lower {
-		t.Errorf("%v and %v", one, other)
-	}
-}
-
 func TestEdges(t *testing.T) {
 	step := []pair.Part{{Pair: pair.Removed(0.01, 1), Count: 100}}
 	for name, c := range map[string]struct {

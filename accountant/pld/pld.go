@@ -62,10 +62,8 @@ func New(r accountant.Relation) (*Accountant, error) {
 	return &Accountant{"pld", r, byPLD}, nil
 }
 
-// Name returns "exact" or "pld".
 func (a *Accountant) Name() string { return a.name }
 
-// Relation returns the relation that a was made for.
 func (a *Accountant) Relation() accountant.Relation { return a.relation }
 
 // Guarantee returns epsilon at delta, the upper end of EpsilonInterval. See accountant.Accountant

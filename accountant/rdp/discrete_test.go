@@ -9,15 +9,6 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 )
 
-func newUnder(t *testing.T, r accountant.Relation) *Accountant {
-	t.Helper()
-	a, err := New(r, DefaultOrders())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 // The worst of all losses t and t-η, by looking at many.
 func TestRangeDivergenceIsTheWorst(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
@@ -39,7 +30,7 @@ func TestRangeDivergenceIsTheWorst(t *testing.T) {
 
 // The divergence of discrete Laplace noise, summed over the integers.
 func TestDiscreteLaplaceDivergence(t *testing.T) {
-	a := newUnder(t, accountant.AddOrRemoveOne)
+	a := newRDP(t, DefaultOrders())
 	for _, c := range []struct {
 		scale    float64 // of the noise
 		distance int
@@ -63,7 +54,7 @@ func TestDiscreteLaplaceDivergence(t *testing.T) {
 
 // A replaced record is one that goes and one that comes.
 func TestReplacedRecordsCostTwice(t *testing.T) {
-	one, replaced := newUnder(t, accountant.AddOrRemoveOne), newUnder(t, accountant.ReplaceOne)
+	one, replaced := newRDP(t, DefaultOrders()), rdpUnder(t, accountant.ReplaceOne, DefaultOrders())
 	for _, e := range []accountant.Event{
 		accountant.DiscreteLaplace{Scale: 3, Sensitivity: 2}, accountant.DiscreteGaussian{NoiseMultiplier: 5, Sensitivity: 2}, accountant.DiscreteGaussian{NoiseMultiplier: 5},
 		accountant.BoundedRange{Range: 0.3}, accountant.AddOrRemoveDP{Epsilon: 0.3},

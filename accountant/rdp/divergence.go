@@ -192,13 +192,7 @@ func groupDivergence(q float64, size int, sigma float64) divergence {
 // laplaceDivergence is the divergence of Lap(1, scale) from Lap(0, scale): Mironov 2017,
 // Proposition 6.
 func laplaceDivergence(scale float64) divergence {
-	return func(alpha float64) float64 {
-		d, err := theorems.LaplaceRenyi(scale, alpha)
-		if err != nil {
-			return math.NaN()
-		}
-		return d
-	}
+	return func(alpha float64) float64 { return theorems.LaplaceRenyi(scale, alpha) }
 }
 
 // treeDivergence is the divergence of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node that

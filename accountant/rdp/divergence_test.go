@@ -10,7 +10,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
-	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/internal/slow"
 )
@@ -47,23 +46,6 @@ func TestDivergenceGoldenOfOtherPairs(t *testing.T) {
 	} {
 		if got := tt.d(tt.alpha); !(accounttest.Relative(got, tt.want) < relativeError) {
 			t.Errorf("%s α=%v: %v, want %v (relative error %.1e)", tt.name, tt.alpha, got, tt.want, accounttest.Relative(got, tt.want))
-		}
-	}
-}
-
-// The general integrand knows nothing of the one for P = (1-q) N(0) + q N(1) and Q = N(0), in which
-// w is q (e^u - 1), u = t/σ - 1/(2σ²).
-func TestMixturesAgreeWithThePoissonPair(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 1))
-	for range 300 {
-		q, sigma := randomEvent(rng)
-		sigma = max(sigma, 0.2)
-		alpha := 1.01 + math.Exp(8*rng.Float64()-4)
-		integrand := func(t float64) float64 { return logBernoulli(alpha, q, (t-0.5/sigma)/sigma) - t*t/2 }
-		logExcess := logIntegral(integrand, 0, max(alpha, 2)/sigma) - math.Log(2*math.Pi)/2
-		got, want := poissonGaussianDivergence(q, sigma, alpha), numeric.Log1pExp(logExcess)/(alpha-1)
-		if !(accounttest.Relative(got, want) < relativeError) {
-			t.Fatalf("q=%v σ=%v α=%v: %v, want %v", q, sigma, alpha, got, want)
 		}
 	}
 }

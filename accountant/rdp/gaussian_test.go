@@ -37,18 +37,6 @@ func TestDivergenceGolden(t *testing.T) {
 	}
 }
 
-// Closed form for α = 2: A_2 = 1 + q² (exp(1/σ²) - 1).
-func TestDivergenceOfOrderTwo(t *testing.T) {
-	for _, q := range []float64{1e-12, 1e-6, 0.01, 0.5, 0.999} {
-		for _, sigma := range []float64{0.2, 1, 7, 1e4} {
-			want := math.Log1p(q * q * math.Expm1(1/(sigma*sigma)))
-			if got := poissonGaussianDivergence(q, sigma, 2); accounttest.Relative(got, want) > relativeError {
-				t.Errorf("q=%v σ=%v: %v, want %v", q, sigma, got, want)
-			}
-		}
-	}
-}
-
 // randomEvent draws q in [1e-7, 1), log-uniform at both ends, and σ in [0.08, 90].
 func randomEvent(rng *rand.Rand) (q, sigma float64) {
 	q = math.Exp(-16 * rng.Float64())

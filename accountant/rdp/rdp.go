@@ -117,10 +117,8 @@ func DefaultOrders() []float64 {
 	return append(orders, 8192)
 }
 
-// Name returns "rdp".
 func (r *Accountant) Name() string { return nameRDP }
 
-// Relation returns the relation that r was made for.
 func (r *Accountant) Relation() accountant.Relation { return r.relation }
 
 // Guarantee returns epsilon at delta of the whole ledger. It is 0 for a ledger

@@ -55,7 +55,7 @@ func referenceRDP(t *testing.T) map[string]*Accountant {
 
 func TestReferenceDivergences(t *testing.T) {
 	for _, row := range accounttest.Rows[accounttest.Row](t, "rdp_poisson_gaussian") {
-		d, err := renyiDivergence(accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
+		d, err := divergenceOf(accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, accountant.AddOrRemoveOne, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 
 // Runs of one kind cost what the event says whose values are held against other implementations.
 func TestSelectionOfOneKindIsTheEvent(t *testing.T) {
-	a := mustNew(t)
+	a := newRDP(t, DefaultOrders())
 	shapes := []float64{0, math.Inf(1), 0.5, 1}
 	if !slow.Asked() {
 		shapes = shapes[:2]
@@ -35,7 +35,7 @@ func TestSelectionOfOneKindIsTheEvent(t *testing.T) {
 // Kinds whose divergences cross: the cost is above the cost of each alone, because a run can be of
 // either, and below the cost of runs which do both.
 func TestSelectionAmongKinds(t *testing.T) {
-	a := mustNew(t)
+	a := newRDP(t, DefaultOrders())
 	few, many := steps(t, 0.2, 1, 4), steps(t, 0.01, 0.9, 2000)
 	cost := func(kinds ...accountant.Event) float64 {
 		g, err := a.Selection(kinds, 10, 1, 1e-5)
@@ -57,15 +57,6 @@ func TestSelectionAmongKinds(t *testing.T) {
 	if open := cost(few, accountant.NonPrivate{}); !math.IsInf(open, 1) {
 		t.Errorf("found %v where a run may have no noise, expected +Inf", open)
 	}
-}
-
-func mustNew(t *testing.T) *Accountant {
-	t.Helper()
-	a, err := New(accountant.AddOrRemoveOne, DefaultOrders())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 func steps(t *testing.T, q, sigma float64, n int) accountant.Event {

@@ -65,13 +65,10 @@ func newComposition(r accountant.Relation, name, method string, compose theorem)
 	return &Accountant{r, name, method + " of the (ε, δ) of each release", compose}, nil
 }
 
-// Name returns "basic", "advanced" or "optimal".
 func (c *Accountant) Name() string { return c.name }
 
-// Relation returns the relation that c was made for.
 func (c *Accountant) Relation() accountant.Relation { return c.relation }
 
-// Guarantee returns epsilon at delta of the whole ledger. See accountant.Accountant.
 func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
@@ -83,7 +80,6 @@ func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return c.guarantee(c.epsilon(s, delta), delta), nil
 }
 
-// Delta returns delta at epsilon of the whole ledger. See accountant.Accountant.
 func (c *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err

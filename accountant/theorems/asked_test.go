@@ -78,7 +78,7 @@ func shuffleDelta(local float64, n int, epsilon float64) float64 {
 	if epsilon >= local {
 		return 0
 	}
-	delta, _ := newClones(local, n, 1e-290).at(epsilon)
+	delta, _ := newClones(local, numeric.Binomial{N: n - 1, P: math.Exp(-local), Q: -math.Expm1(-local)}, 1e-290).at(epsilon)
 	return delta
 }
 
@@ -87,7 +87,7 @@ func shuffleResponseDelta(local float64, buckets, n int, epsilon float64) float6
 	if epsilon >= local {
 		return 0
 	}
-	delta, _ := newShuffledResponse(local, buckets, n, 1e-290).at(epsilon)
-	better, _ := newShuffledResponse(local, buckets, n, max(1e-290, delta*1e-13)).at(epsilon) // of narrower ranges
+	delta, _ := shuffledResponse(local, buckets, n, 1e-290)(epsilon)
+	better, _ := shuffledResponse(local, buckets, n, max(1e-290, delta*1e-13))(epsilon) // of narrower ranges
 	return min(delta, better)
 }

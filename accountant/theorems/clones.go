@@ -27,12 +27,9 @@ type clones struct {
 // private side.
 const maxReports = 1 << 36
 
-func newClones(local float64, n int, cut float64) *clones {
-	return newClonesOf(local, numeric.Binomial{N: min(n, maxReports) - 1, P: math.Exp(-local), Q: -math.Expm1(-local)}, cut)
-}
-
-// newClonesOf is the pair of Theorem III.2 for another law of C.
-func newClonesOf(local float64, count numeric.Binomial, cut float64) *clones {
+// newClones is the pair of Theorem III.2, count being the law of C, without tails of a probability of
+// cut.
+func newClones(local float64, count numeric.Binomial, cut float64) *clones {
 	c := &clones{local: local, lost: 2 * cut}
 	c.lo, c.hi = count.Window(cut)
 	if c.lo == 0 && c.hi == count.N {

@@ -42,13 +42,13 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 		return fixedCost(under.Epsilon, under.Delta), nil
 	case accountant.DiscreteLaplace:
 		return fixedCost(numeric.QuotientUp(r.Sensitivity(), e.Scale), 0), nil
+	case accountant.Laplace:
+		return fixedCost(numeric.QuotientUp(r.Sensitivity(), e.Scale), 0), nil
 	case accountant.BoundedRange:
 		return fixedCost(numeric.MulUp(r.Sensitivity(), e.Range), 0), nil
 	case accountant.DiscreteGaussian:
 		s := r.Sensitivity()
 		return zcdpCost(numeric.Up(s/e.NoiseMultiplier*(s/e.NoiseMultiplier)/2, 8)), nil
-	case accountant.Laplace:
-		return fixedCost(numeric.QuotientUp(r.Sensitivity(), e.Scale), 0), nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
 			return fixedCost(numeric.Up(e.Epsilon(), 64), 0), nil

@@ -33,7 +33,10 @@ const maxX = 1e150
 // must be finite and above 0, epsilon finite and at least 0; else the error matches
 // ErrInvalid.
 func GaussianDelta(sigma, epsilon float64) (float64, error) {
-	if err := validateGaussian(sigma, epsilon); err != nil {
+	if err := validatePositive("sigma", sigma); err != nil {
+		return 0, err
+	}
+	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return 0, err
 	}
 	return min(1, newGaussianProfile(sigma, epsilon).upper()), nil
@@ -67,13 +70,6 @@ func GaussianEpsilon(sigma, delta float64) (float64, error) {
 	sigma = min(sigma, maxSigma)
 	hi := (normalTailUpper(delta) + 0.5/sigma) / sigma * (1 + 8*ulp)
 	return leastPrivate(excess, 0, hi)
-}
-
-func validateGaussian(sigma, epsilon float64) error {
-	if err := validatePositive("sigma", sigma); err != nil {
-		return err
-	}
-	return accountant.ValidateEpsilon(epsilon)
 }
 
 // normalTailUpper returns an x ≥ 0 with Φ(-x) ≤ delta, from Φ(-x) ≤ exp(-x²/2)/2.
@@ -137,11 +133,10 @@ func (p gaussianProfile) upper() float64 {
 
 // logUpper is log(δ) rounded up.
 func (p gaussianProfile) logUpper() float64 {
-	if delta := p.delta(); delta > normal {
-		log := math.Log(delta)
-		return log + gaussianSlack + 2*ulp*math.Abs(log)
-	}
 	log := -p.half.hi + (math.Log(invSqrt2Pi*p.value) - p.half.lo)
+	if delta := p.delta(); delta > normal {
+		log = math.Log(delta)
+	}
 	return log + gaussianSlack + 2*ulp*math.Abs(log)
 }
 

@@ -69,12 +69,12 @@ func TestHeterogeneousWays(t *testing.T) {
 			t.Fatalf("%d guarantees: common unit %v, %v, want 1e-4", n, unit, ok)
 		}
 		most := q.sums.epsilons
-		got := leastEpsilon(grid{step: unit, snap: 1e-6}.losses(tables, q.pure, 0, 0), q.pure, most)
+		got := leastEpsilon(grid{step: unit, snap: 1e-6}.losses(tables, q.pure, 0, 0).at, q.pure, most)
 		if math.Abs(got-want) > 1e-10*want {
 			t.Errorf("%d guarantees: epsilon %.15g in units, %.15g in halves", n, got, want)
 		}
 		for _, step := range []float64{1e-2, 1.234e-3, 1.234e-4} {
-			got := leastEpsilon(grid{step: step}.losses(tables, q.pure, 0, 0), q.pure, most)
+			got := leastEpsilon(grid{step: step}.losses(tables, q.pure, 0, 0).at, q.pure, most)
 			if !(got >= want*(1-1e-11) && got <= want+float64(len(tables))*step) {
 				t.Errorf("%d guarantees: epsilon %.15g on a grid of %v, exact %.15g", n, got, step, want)
 			}

@@ -37,21 +37,15 @@ const maxLaplaceScale = 1e140
 //	D_α = ln(A)/(α-1),  A = α/(2α-1) exp((α-1)/b) + (α-1)/(2α-1) exp(-α/b).
 //
 // The result lies between D_α and D_α·(1 + 1e-14), and is at most 1/b rounded up; a scale
-// above 1e140 is taken for 1e140. Alpha = +Inf asks for the pure ε, 1/b. Scale must be finite
-// and above 0, alpha above 1; else the error matches ErrInvalid.
-func LaplaceRenyi(scale, alpha float64) (float64, error) {
-	if err := validatePositive("scale", scale); err != nil {
-		return 0, err
-	}
-	if err := validateAlpha(alpha); err != nil {
-		return 0, err
-	}
+// above 1e140 is taken for 1e140. Alpha = +Inf asks for the pure ε, 1/b. Scale is finite and above 0,
+// alpha above 1.
+func LaplaceRenyi(scale, alpha float64) float64 {
 	pure := numeric.QuotientUp(1, scale)
 	if math.IsInf(alpha, 1) || math.IsInf(pure, 1) {
-		return pure, nil
+		return pure
 	}
 	e := 1 / min(scale, maxLaplaceScale) // its square must not underflow
-	return min(pure, roundUp(laplaceRenyi(e, alpha), 2*laplaceSlack)), nil
+	return min(pure, roundUp(laplaceRenyi(e, alpha), 2*laplaceSlack))
 }
 
 // laplaceRenyi is the divergence for a pure ε of e. The weights of the exponentials add

@@ -20,13 +20,6 @@ func validatePositive(name string, x float64) error {
 	return nil
 }
 
-func validateAlpha(alpha float64) error {
-	if !(alpha > 1) {
-		return fmt.Errorf("%w: order alpha is %v, must be above 1", accountant.ErrInvalid, alpha)
-	}
-	return nil
-}
-
 // roundUp is x ≥ 0 raised by n ulp, at least to the next float64 if x is not 0.
 func roundUp(x, n float64) float64 {
 	if x == 0 || math.IsInf(x, 1) {

@@ -54,30 +54,3 @@ func TestReferenceGaussian(t *testing.T) {
 		}
 	}
 }
-
-func TestReferenceLaplace(t *testing.T) {
-	for _, row := range noiseRows(t, "laplace") {
-		row.check(t, "scale", *row.Scale)(LaplaceScale(*row.Pure))
-		if row.Alpha != nil {
-			row.check(t, "D_α", row.Value)(LaplaceRenyi(*row.Scale, *row.Alpha))
-		}
-	}
-}
-
-func TestReferenceRandomizedResponse(t *testing.T) {
-	for _, row := range noiseRows(t, "randomized_response") {
-		if row.Noise == nil {
-			continue // of the pure ε, which the event says, or of a composition
-		}
-		buckets := 2
-		if row.Buckets != nil {
-			buckets = *row.Buckets
-		}
-		k := float64(buckets)
-		truth := 1 - *row.Noise + *row.Noise/k
-		loss := math.Log(truth * (k - 1) / (1 - truth))
-		if got := ResponseRenyi(loss, truth, *row.Alpha); math.Abs(got/row.Value-1) > 1e-13 {
-			t.Errorf("%s: D_α = %v, want %v", row.ID, got, row.Value)
-		}
-	}
-}

@@ -4,9 +4,7 @@ import "dpsgd/accountant/internal/numeric"
 
 // profile is a privacy profile, delta as a function of epsilon: convex and falling
 // in y = e^epsilon. rate is -d delta / d log y at epsilon, at least 0.
-type profile interface {
-	at(epsilon float64) (delta, rate float64)
-}
+type profile func(epsilon float64) (delta, rate float64)
 
 // leastEpsilon returns an epsilon in [0, most] at which p was evaluated and found
 // at most delta, the smallest up to a relative 1e-13. p must be at most delta at
@@ -18,16 +16,16 @@ type profile interface {
 // bisection halves the bracket.
 func leastEpsilon(p profile, delta, most float64) float64 {
 	lo, hi := 0.0, most
-	flo, rate := p.at(lo)
+	flo, rate := p(lo)
 	if flo <= delta {
 		return 0
 	}
-	fhi, _ := p.at(hi)
+	fhi, _ := p(hi)
 	move := func(x float64) {
 		if !(x > lo && x < hi) {
 			return
 		}
-		if f, r := p.at(x); f > delta {
+		if f, r := p(x); f > delta {
 			lo, flo, rate = x, f, r
 		} else {
 			hi, fhi = x, f

@@ -92,7 +92,7 @@ func (q *question) optimal() float64 {
 	}
 	l := q.losses()
 	most := numeric.Up(q.sums.epsilons, 4)
-	epsilon := numeric.Up(leastEpsilon(l, q.pure, most), 8)
+	epsilon := numeric.Up(leastEpsilon(l.at, q.pure, most), 8)
 	// Sums of losses round: each of them moves by a few ulp of the largest.
 	epsilon += float64(len(q.groups)+8) * numeric.Ulp * l.largest()
 	return math.Min(epsilon, closed)
@@ -108,7 +108,7 @@ func sumsOf(groups ...group) sums {
 	s := sums{terms: len(groups)}
 	for _, g := range groups {
 		n := float64(g.count)
-		s.drift += n * rrMean(g.epsilon)
+		s.drift += n * (g.epsilon * math.Tanh(g.epsilon/2)) // the mean loss of randomized response
 		s.squares += n * g.epsilon * g.epsilon
 		s.epsilons = numeric.AddUp(s.epsilons, numeric.MulUp(n, g.epsilon))
 	}
@@ -131,6 +131,3 @@ func (s sums) closedForm(slack float64) float64 {
 	}
 	return math.Min(s.epsilons, bound)
 }
-
-// rrMean is the mean privacy loss of randomized response, ε(e^ε - 1)/(e^ε + 1).
-func rrMean(epsilon float64) float64 { return epsilon * math.Tanh(epsilon/2) }

@@ -20,7 +20,8 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	if err := validateShuffle(local, n, delta); err != nil {
 		return 0, err
 	}
-	return shuffled(local, delta, func(cut float64) profile { return newClones(local, n, cut) }), nil
+	clones := numeric.Binomial{N: min(n, maxReports) - 1, P: math.Exp(-local), Q: -math.Expm1(-local)}
+	return shuffled(local, delta, func(cut float64) profile { return newClones(local, clones, cut).at }), nil
 }
 
 // shuffled is the epsilon at delta of the profile that leaves out tails of a probability of cut.

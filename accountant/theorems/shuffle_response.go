@@ -33,25 +33,21 @@ import (
 // (arXiv:2208.04591). The errata of that paper take back that the theorem holds for every
 // randomizer; hence there is no such function here, and Shuffle stays the answer for others.
 func ShuffleResponse(local float64, buckets, n int, delta float64) (epsilon float64, err error) {
-	if err := validateShuffleResponse(local, buckets, n, delta); err != nil {
+	if buckets < 2 || buckets > maxCount {
+		return 0, fmt.Errorf("%w: number of buckets is %d, must be from 2 to %d", accountant.ErrInvalid, buckets, maxCount)
+	}
+	if err := validateShuffle(local, n, delta); err != nil {
 		return 0, err
 	}
-	return shuffled(local, delta, func(cut float64) profile { return newShuffledResponse(local, buckets, n, cut) }), nil
+	return shuffled(local, delta, func(cut float64) profile { return shuffledResponse(local, buckets, n, cut) }), nil
 }
 
-func validateShuffleResponse(local float64, buckets, n int, delta float64) error {
-	if buckets < 2 || buckets > maxCount {
-		return fmt.Errorf("%w: number of buckets is %d, must be from 2 to %d", accountant.ErrInvalid, buckets, maxCount)
+func shuffledResponse(local float64, buckets, n int, cut float64) profile {
+	if buckets > 2 {
+		return newManyResponses(local, buckets, n, cut).at
 	}
-	return validateShuffle(local, n, delta)
-}
-
-func newShuffledResponse(local float64, buckets, n int, cut float64) profile {
-	if buckets == 2 { // N is M+1: no ranges are needed
-		odds := math.Exp(-local)
-		return newClonesOf(local, numeric.Binomial{N: min(n, maxReports) - 1, P: 2 * odds / (1 + odds), Q: math.Tanh(local / 2)}, cut)
-	}
-	return newManyResponses(local, buckets, n, cut)
+	odds := math.Exp(-local) // N is M+1: no ranges are needed
+	return newClones(local, numeric.Binomial{N: min(n, maxReports) - 1, P: 2 * odds / (1 + odds), Q: math.Tanh(local / 2)}, cut).at
 }
 
 // manyResponses is the profile of shuffled responses of more than two kinds, by ranges of M: fewer

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dpsgd/accountant/internal/numeric"
 )
 
 // ErrConditions: the smooth sensitivity is not known for this noise, order and number of classes.
@@ -99,15 +101,7 @@ func (s *maxSensitivity) findQ0() error {
 			return fmt.Errorf("%w: no votes make GNMax with σ = %v cheaper at order %v", ErrConditions, s.sigma, s.alpha)
 		}
 	}
-	hi := most
-	for range 100 {
-		if mid := (lo + hi) / 2; helps(mid) {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	s.logQ0 = hi
+	_, s.logQ0 = numeric.Bisect(helps, lo, most, 0, 0)
 	return nil
 }
 

@@ -126,7 +126,6 @@ func betweenAtoms(lambda, size float64, add func(weight, u float64)) (quadrature
 
 var _ Transformer = SampledLaplace{}
 
-// Cumulant returns K and its derivatives.
 func (s SampledLaplace) Cumulant() func(c float64) (k, k1, k2 float64) {
 	return func(c float64) (k, k1, k2 float64) {
 		nodes, _ := s.nodes(c)

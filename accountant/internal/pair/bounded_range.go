@@ -23,10 +23,8 @@ var _ Transformer = BoundedRange{}
 // Support returns ∓ the range.
 func (b BoundedRange) Support() (least, greatest float64) { return -b.Range, b.Range }
 
-// Infinite returns 0.
 func (BoundedRange) Infinite() float64 { return 0 }
 
-// Above returns P[L > l] and Q[L > l].
 func (b BoundedRange) Above(l float64) (p, q float64) {
 	eta := b.Range
 	l = min(max(l, -eta), eta)
@@ -50,7 +48,6 @@ func (b BoundedRange) nodes(size float64) (nodes atoms, quadrature float64) {
 	return nodes, quadrature * 2 / all
 }
 
-// Cumulant returns K and its derivatives.
 func (b BoundedRange) Cumulant() func(c float64) (k, k1, k2 float64) {
 	return func(c float64) (k, k1, k2 float64) {
 		nodes, _ := b.nodes(c)

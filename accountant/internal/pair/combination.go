@@ -22,12 +22,10 @@ type Combination []Weighted
 
 var _ Transformer = Combination{}
 
-// Above returns P[L > l] and Q[L > l].
 func (c Combination) Above(l float64) (p, q float64) {
 	return c.sum(func(w Transformer) (float64, float64) { return w.Above(l) })
 }
 
-// Below returns P[L ≤ l] and Q[L ≤ l].
 func (c Combination) Below(l float64) (p, q float64) {
 	return c.sum(func(w Transformer) (float64, float64) { return w.Below(l) })
 }
@@ -51,7 +49,6 @@ func (c Combination) Support() (least, greatest float64) {
 	return least, greatest
 }
 
-// Infinite returns P[L = +Inf].
 func (c Combination) Infinite() float64 {
 	sum := 0.0
 	for _, w := range c {
@@ -60,7 +57,6 @@ func (c Combination) Infinite() float64 {
 	return sum
 }
 
-// Cumulant returns K and its derivatives.
 func (c Combination) Cumulant() func(at float64) (k, k1, k2 float64) {
 	var cumulants []func(float64) (k, k1, k2 float64)
 	for _, w := range c {

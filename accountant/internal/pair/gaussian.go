@@ -138,13 +138,11 @@ func (m Mixtures) Support() (least, greatest float64) {
 // Infinite returns 0: Gaussians have the same support.
 func (Mixtures) Infinite() float64 { return 0 }
 
-// Above returns P[L > l] and Q[L > l].
 func (m Mixtures) Above(l float64) (p, q float64) {
 	x := m.inverse(l)
 	return upper(m.P, m.Sigma, x), upper(m.Q, m.Sigma, x)
 }
 
-// Below returns P[L ≤ l] and Q[L ≤ l].
 func (m Mixtures) Below(l float64) (p, q float64) {
 	x := m.inverse(l)
 	return lower(m.P, m.Sigma, x), lower(m.Q, m.Sigma, x)

@@ -71,13 +71,11 @@ func (l *Ladder) after(loss float64) int {
 	return sort.Search(len(l.losses), func(i int) bool { return l.losses[i] > loss })
 }
 
-// Above returns P[L > l] and Q[L > l].
 func (l *Ladder) Above(loss float64) (p, q float64) {
 	tail := l.above[l.after(loss)]
 	return tail[0], tail[1]
 }
 
-// Below returns P[L ≤ l] and Q[L ≤ l].
 func (l *Ladder) Below(loss float64) (p, q float64) {
 	tail := l.below[l.after(loss)]
 	return tail[0], tail[1]
@@ -91,10 +89,8 @@ func (l *Ladder) Support() (least, greatest float64) {
 	return l.losses[0], l.losses[len(l.losses)-1]
 }
 
-// Infinite returns P[L = +Inf].
 func (l *Ladder) Infinite() float64 { return l.infinite }
 
-// Cumulant returns K and its derivatives.
 func (l *Ladder) Cumulant() func(c float64) (k, k1, k2 float64) {
 	return func(c float64) (k, k1, k2 float64) { return l.atoms.cumulant(c, l.infinite) }
 }

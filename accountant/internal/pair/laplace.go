@@ -54,7 +54,6 @@ func (s SampledLaplace) removedLoss(u float64) float64 {
 // Infinite returns 0: Laplace distributions have the same support.
 func (SampledLaplace) Infinite() float64 { return 0 }
 
-// Above returns P[L > l] and Q[L > l].
 func (s SampledLaplace) Above(l float64) (p, q float64) {
 	if s.Added { // L is minus the loss of the removed pair, whose P is Q
 		_, below := s.removedTails(-l, true)
@@ -64,7 +63,6 @@ func (s SampledLaplace) Above(l float64) (p, q float64) {
 	return above[0], above[1]
 }
 
-// Below returns P[L ≤ l] and Q[L ≤ l].
 func (s SampledLaplace) Below(l float64) (p, q float64) {
 	if s.Added {
 		above, _ := s.removedTails(-l, true)

@@ -30,7 +30,6 @@ func (s Symmetric) Above(l float64) (p, q float64) {
 	return p, q
 }
 
-// Below returns P[L ≤ l] and Q[L ≤ l].
 func (s Symmetric) Below(l float64) (p, q float64) {
 	if l >= 0 {
 		return s.Dominating.Below(l)
@@ -48,5 +47,4 @@ func (s Symmetric) Support() (least, greatest float64) {
 	return -greatest, greatest
 }
 
-// Infinite returns P[L = +Inf].
 func (s Symmetric) Infinite() float64 { return s.Dominating.Infinite() }
