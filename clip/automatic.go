@@ -15,10 +15,7 @@ type Automatic struct {
 	StabilityConstant float64 // γ > 0, in units of the norm of a gradient
 }
 
-var (
-	_         Policy = Automatic{}
-	automatic        = schemeKind(func() Scheme { return &Automatic{StabilityConstant: 0.01} })
-)
+var automatic = schemeKind(func() Scheme { return &Automatic{StabilityConstant: 0.01} })
 
 func (a *Automatic) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "stability_constant", Also: []string{"gamma"},

@@ -17,10 +17,7 @@ type Flat struct {
 	ClipNorm float64 // C > 0
 }
 
-var (
-	_    Policy = Flat{}
-	flat        = schemeKind(func() Scheme { return &Flat{} })
-)
+var flat = schemeKind(func() Scheme { return &Flat{} })
 
 func (f Flat) Factors(dst []float32, squaredNorms []float64) {
 	factors(dst, squaredNorms, f.ClipNorm, func(target, norm float64) float64 { return math.Min(1, target/norm) })

@@ -9,10 +9,7 @@ type Normalised struct {
 	ClipNorm float64 // C > 0
 }
 
-var (
-	_          Policy = Normalised{}
-	normalised        = schemeKind(func() Scheme { return &Normalised{} })
-)
+var normalised = schemeKind(func() Scheme { return &Normalised{} })
 
 func (n Normalised) Factors(dst []float32, squaredNorms []float64) {
 	factors(dst, squaredNorms, n.ClipNorm, func(target, norm float64) float64 { return target / norm })

@@ -16,8 +16,8 @@ type Tensor struct {
 func (m *Model) Export() []Tensor {
 	tensors := make([]Tensor, len(m.parameters))
 	for i, p := range m.parameters {
-		data := make([]float32, p.Size())
-		p.export(data, m.values(p))
+		data, values := make([]float32, p.Size()), m.values(p)
+		p.eachPair(func(memory, torch int) { data[torch] = values[memory] })
 		tensors[i] = Tensor{Name: p.Name, Shape: slices.Clone(p.Shape), Data: data}
 	}
 	return tensors
@@ -36,7 +36,7 @@ func (m *Model) Import(tensors []Tensor) error {
 			return fmt.Errorf("model: found tensor %q twice", t.Name)
 		case !slices.Equal(t.Shape, m.parameters[i].Shape) || len(t.Data) != m.parameters[i].Size():
 			return fmt.Errorf("model: tensor %q has shape %v with %d values, expected %v", t.Name, t.Shape, len(t.Data), m.parameters[i].Shape)
-		case !isFinite(t.Data):
+		case slices.ContainsFunc(t.Data, func(v float32) bool { return v-v != 0 }):
 			return fmt.Errorf("model: tensor %q holds a value that is not finite", t.Name)
 		}
 		found[i] = &t
@@ -47,7 +47,8 @@ func (m *Model) Import(tensors []Tensor) error {
 		}
 	}
 	for i, p := range m.parameters {
-		p.restore(m.values(p), found[i].Data)
+		values, data := m.values(p), found[i].Data
+		p.eachPair(func(memory, torch int) { values[memory] = data[torch] })
 	}
 	return nil
 }

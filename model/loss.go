@@ -1,8 +1,6 @@
 package model
 
 import (
-	"math"
-
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 
@@ -91,14 +89,4 @@ func scaleRows(dst, x, weights []float32, columns int) {
 			row[j] = w * v
 		}
 	}
-}
-
-// isFinite says whether every value is finite.
-func isFinite(values []float32) bool {
-	for _, v := range values {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return false
-		}
-	}
-	return true
 }

@@ -22,16 +22,6 @@ type Parameter struct {
 // Size is the number of values.
 func (p Parameter) Size() int { return product(p.Shape) }
 
-// export copies values from memory order to PyTorch's.
-func (p Parameter) export(dst, values []float32) {
-	p.eachPair(func(memory, torch int) { dst[torch] = values[memory] })
-}
-
-// restore copies values from PyTorch's order to memory order.
-func (p Parameter) restore(values, src []float32) {
-	p.eachPair(func(memory, torch int) { values[memory] = src[torch] })
-}
-
 // eachPair visits every value's offset in memory and in PyTorch's layout.
 func (p Parameter) eachPair(f func(memory, torch int)) {
 	order := p.order

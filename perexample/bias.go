@@ -10,8 +10,6 @@ import (
 // A dense layer has one position.
 type Bias struct{ Positions, Channels int }
 
-var _ Rule = Bias{}
-
 func (r Bias) Size() int { return r.Channels }
 
 func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }

@@ -14,8 +14,6 @@ import (
 // smaller that they are formed for their norms too.
 type ConvWeight struct{ kernel.Conv }
 
-var _ Rule = ConvWeight{}
-
 func (r ConvWeight) Size() int { return r.Out * r.Taps() }
 
 func (r ConvWeight) Values() (x, dz int) { return r.Height * r.Width * r.In, r.Positions() * r.Out }

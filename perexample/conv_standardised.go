@@ -16,8 +16,6 @@ type StandardisedConvWeight struct {
 	Standardisation *Standardisation
 }
 
-var _ Rule = StandardisedConvWeight{}
-
 // String describes the geometry; the weights are no part of the rule.
 func (r StandardisedConvWeight) String() string { return fmt.Sprintf("%+v", r.ConvWeight) }
 

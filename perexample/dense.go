@@ -10,8 +10,6 @@ import (
 // (Goodfellow, arXiv:1510.01799).
 type DenseWeight struct{ In, Out int }
 
-var _ Rule = DenseWeight{}
-
 func (r DenseWeight) Size() int { return r.In * r.Out }
 
 func (r DenseWeight) Values() (x, dz int) { return r.In, r.Out }

@@ -10,8 +10,6 @@ import (
 // gradient of example i is the sum of dzᵢ∘xᵢ over positions.
 type ScaleWeight struct{ Positions, Channels int }
 
-var _ Rule = ScaleWeight{}
-
 func (r ScaleWeight) Size() int { return r.Channels }
 
 func (r ScaleWeight) values() int { return r.Positions * r.Channels }

@@ -42,8 +42,6 @@ type SummedViews struct {
 	Views int
 }
 
-var _ Rule = SummedViews{}
-
 func (r SummedViews) Size() int { return r.Rule.Size() }
 
 func (r SummedViews) OfViews(views int) Rule { return SummedViews{r.Rule, r.Views * views} }

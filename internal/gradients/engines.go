@@ -80,7 +80,7 @@ type ruleEngine struct {
 
 // Choice is what engines.json says about this graph.
 func (g *Gradients) Choice(setting string) Choice {
-	c := Choice{Setting: setting, PhysicalBatchSize: g.input.Batch}
+	c := Choice{Setting: setting, PhysicalBatchSize: g.input.batch}
 	for i, t := range g.Engines() {
 		c.Parameters = append(c.Parameters, ruleEngine{t, describeRule(g.network.Uses[i].Rule)})
 	}

@@ -19,10 +19,8 @@ type Evaluation struct {
 
 // Evaluator predicts a set of examples with the current parameters of a model.
 type Evaluator struct {
+	running
 	examples int
-	input    Input
-	network  *model.Network
-	executor *graph.Executor
 }
 
 // NewEvaluator declares and compiles the prediction of a set by m.
@@ -41,7 +39,7 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	if err != nil {
 		return nil, err
 	}
-	return &Evaluator{examples: set.Len(), input: NewInput(executor, network, batcher, nil, pool), network: network, executor: executor}, nil
+	return &Evaluator{newRunning(executor, network, batcher, nil, pool), set.Len()}, nil
 }
 
 // Prediction is what a model says of one example.
@@ -74,18 +72,18 @@ func (e *Evaluator) Count(m *score.Matrix) (Evaluation, error) {
 
 // Each predicts all examples and tells visit about each, in their order.
 func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
-	indices := make([]int, 0, e.input.Batch)
-	for start := 0; start < e.examples; start += e.input.Batch {
+	indices := make([]int, 0, e.input.batch)
+	for start := 0; start < e.examples; start += e.input.batch {
 		indices = indices[:0]
-		for i := start; i < min(start+e.input.Batch, e.examples); i++ {
+		for i := start; i < min(start+e.input.batch, e.examples); i++ {
 			indices = append(indices, i)
 		}
-		if err := e.input.Fill(indices); err != nil {
+		if err := e.input.fill(indices); err != nil {
 			return err
 		}
 		e.executor.RunAll()
 		logits, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
-		classes := len(logits) / e.input.Batch
+		classes := len(logits) / e.input.batch
 		for i, example := range indices {
 			row := logits[i*classes : (i+1)*classes]
 			visit(example, Prediction{int(e.input.labels[i]), largest(row), row, losses[i]})

@@ -3,28 +3,22 @@
 package gradients
 
 import (
-	"time"
-
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/model"
 	"dpsgd/perexample"
-	"dpsgd/release"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // Gradients computes per-example gradients for logical batches of any size with one graph of fixed
-// physical batch size: the [release.Contributor] of training.
+// physical batch size: what training contributes to a release.
 type Gradients struct {
-	input    Input
-	executor *graph.Executor
-	network  *model.Network
-	engines  []perexample.Engine
-	pool     *kernel.Pool
+	running
+	engines []perexample.Engine
 
 	batch   clip.Batch      // what the graph computed last
 	losses  []float32       // of the examples of a physical batch, for observe
@@ -33,8 +27,6 @@ type Gradients struct {
 	counts  *counts         // for policies that count; nil otherwise
 	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
 }
-
-var _ release.Contributor = (*Gradients)(nil)
 
 // Diagnosis is what a physical batch says about its examples. All of it is sensitive.
 type Diagnosis struct {
@@ -62,8 +54,7 @@ func DeclareGradients(m *model.Model, batcher *data.Batcher, views *data.Views, 
 	if err != nil {
 		return nil, err
 	}
-	g := &Gradients{executor: d.executor, network: d.network, engines: d.engines, pool: pool, losses: make([]float32, batch)}
-	g.input = NewInput(g.executor, g.network, batcher, views, pool)
+	g := &Gradients{running: newRunning(d.executor, d.network, batcher, views, pool), engines: d.engines, losses: make([]float32, batch)}
 	g.batch.SquaredNorms = g.executor.Values(d.norms).Float64
 	for i, p := range d.bindings { // uses are in the order of the parameters, one for each: package model
 		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
@@ -150,11 +141,11 @@ func (g *Gradients) ClipBy(policy clip.Policy) {
 	parts := g.batch.Parts
 	g.layers, g.counts = nil, nil
 	if layered, ok := policy.(clip.Layered); ok {
-		g.layers = newLayers(layered, g.network.Uses, parts, g.squares, g.input.Batch, g.pool)
+		g.layers = newLayers(layered, g.network.Uses, parts, g.squares, g.input.batch, g.input.pool)
 		parts = g.layers.batch.Parts
 	}
 	if counting, ok := policy.(clip.Counting); ok {
-		g.counts = newCounts(counting, parts, g.input.Batch)
+		g.counts = newCounts(counting, parts, g.input.batch)
 	}
 }
 
@@ -171,11 +162,11 @@ func (g *Gradients) Coordinates() int {
 }
 
 // Capacity is the physical batch size.
-func (g *Gradients) Capacity() int { return g.input.Batch }
+func (g *Gradients) Capacity() int { return g.input.batch }
 
 // Contributions returns the gradients of the examples with these indices.
 func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
-	if err := g.input.Fill(indices); err != nil {
+	if err := g.input.fill(indices); err != nil {
 		return clip.Batch{}, err
 	}
 	g.executor.RunAll()
@@ -210,8 +201,3 @@ func (g *Gradients) Bytes() int { return g.executor.Bytes() }
 
 // Observe makes f be told about every physical batch. What it is told is sensitive.
 func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }
-
-// Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
-func (g *Gradients) Profile(record func(part, operation string, d time.Duration)) {
-	g.executor.Profile(record)
-}

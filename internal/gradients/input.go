@@ -2,6 +2,7 @@ package gradients
 
 import (
 	"sync"
+	"time"
 
 	"dpsgd/data"
 	"dpsgd/internal/graph"
@@ -9,11 +10,23 @@ import (
 	"dpsgd/model"
 )
 
-// Input is where a graph finds its physical batch.
-type Input struct {
+// running is a compiled graph of a network, with its inputs.
+type running struct {
+	input    input
+	executor *graph.Executor
+	network  *model.Network
+}
+
+// Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
+func (r *running) Profile(record func(part, operation string, d time.Duration)) {
+	r.executor.Profile(record)
+}
+
+// input is where a graph finds its physical batch.
+type input struct {
 	images, mask []float32
 	labels       []int32
-	Batch        int // examples that the graph holds, each in as many consecutive rows as it has views
+	batch        int // examples that the graph holds, each in as many consecutive rows as it has views
 	pixels       int // values of one row
 	batcher      *data.Batcher
 	views        *data.Views    // nil: every example is a row, as it is
@@ -27,21 +40,20 @@ type Input struct {
 	failed  error      // why an example could not be read
 }
 
-// NewInput finds the inputs of a network in the graph that runs it; batcher and views, which may be
+// newRunning finds the inputs of a network in the graph that runs it; batcher and views, which may be
 // nil, fill them in.
-func NewInput(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *data.Views, pool *kernel.Pool) Input {
-	images := e.Values(n.Images).Float32
-	mask := e.Values(n.Mask).Float32
+func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *data.Views, pool *kernel.Pool) running {
+	images, mask := e.Values(n.Images).Float32, e.Values(n.Mask).Float32
 	pixels := len(images) / len(mask)
-	return Input{
-		images: images, labels: e.Values(n.Labels).Int32, mask: mask, Batch: len(mask) / views.PerExample(), pixels: pixels,
+	return running{input{
+		images: images, labels: e.Values(n.Labels).Int32, mask: mask, batch: len(mask) / views.PerExample(), pixels: pixels,
 		batcher: batcher, views: views, whole: graph.NewScratch(pool, pixels), pool: pool,
-	}
+	}, e, n}
 }
 
-// Fill puts the examples with these indices into the graph, at most a physical batch, and pads it
+// fill puts the examples with these indices into the graph, at most a physical batch, and pads it
 // with examples that the mask takes out. After an error nothing may be computed of it.
-func (in *Input) Fill(indices []int) error {
+func (in *input) fill(indices []int) error {
 	if in.rows == nil {
 		in.rows = in.fillRows
 		if in.views != nil {
@@ -67,8 +79,8 @@ func (in *Input) Fill(indices []int) error {
 	return nil
 }
 
-// fill puts rows into x and labels for the examples from lo to hi, and notes where that fails.
-func (in *Input) fill(x []float32, labels []int32, lo, hi int) {
+// fillRange puts rows into x and labels for the examples from lo to hi, and notes where that fails.
+func (in *input) fillRange(x []float32, labels []int32, lo, hi int) {
 	if err := in.batcher.Fill(x, labels, in.indices[lo:hi]); err != nil {
 		in.mutex.Lock()
 		in.failed = err
@@ -76,15 +88,15 @@ func (in *Input) fill(x []float32, labels []int32, lo, hi int) {
 	}
 }
 
-func (in *Input) fillRows(_, lo, hi int) {
-	in.fill(in.images[lo*in.pixels:hi*in.pixels], in.labels[lo:hi], lo, hi)
+func (in *input) fillRows(_, lo, hi int) {
+	in.fillRange(in.images[lo*in.pixels:hi*in.pixels], in.labels[lo:hi], lo, hi)
 }
 
-func (in *Input) fillViews(worker, lo, hi int) {
+func (in *input) fillViews(worker, lo, hi int) {
 	whole, views := in.whole.For(worker), in.views.PerExample()
 	for i := lo; i < hi; i++ {
 		labels := in.labels[i*views : (i+1)*views]
-		in.fill(whole, labels, i, i+1)
+		in.fillRange(whole, labels, i, i+1)
 		for v := range views {
 			row := i*views + v
 			labels[v] = labels[0]

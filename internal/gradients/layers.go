@@ -43,10 +43,7 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, no
 
 // layerOf is the name of a parameter without its last part.
 func layerOf(parameter string) string {
-	if dot := strings.LastIndex(parameter, "."); dot >= 0 {
-		return parameter[:dot]
-	}
-	return parameter
+	return parameter[:max(strings.LastIndex(parameter, "."), 0)]
 }
 
 // scale scales the first n examples of the batch that the graph computed last. What it does to one

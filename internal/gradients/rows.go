@@ -4,7 +4,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/release"
 )
 
 // Rows contributes the rows of features themselves, without labels: what is released of them is
@@ -15,8 +14,6 @@ type Rows struct {
 	labels  []int32
 	squares []float64
 }
-
-var _ release.Contributor = (*Rows)(nil)
 
 // rowsBatch is how many rows are added at a time.
 const rowsBatch = 128

@@ -1,8 +1,6 @@
 package gradients
 
 import (
-	"time"
-
 	"dpsgd/data"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
@@ -16,13 +14,10 @@ import (
 // [Gradients], but each weight gradient as one sum over the batch. Its sums are plain slices, which
 // neither a mechanism nor an [optimizer.Update] accepts.
 type Sums struct {
-	input    Input
-	executor *graph.Executor
-	network  *model.Network
-	sums     []*gorgonia.Node
-	labels   []int32 // in place of the examples' own; nil where those are learnt
-	total    []float32
-	pool     *kernel.Pool
+	running
+	sums   []*gorgonia.Node
+	labels []int32 // in place of the examples' own; nil where those are learnt
+	total  []float32
 }
 
 // NewSums declares and compiles the graph for physical batches of so many examples, which the network
@@ -33,13 +28,12 @@ func NewSums(m *model.Model, batcher *data.Batcher, views *data.Views, physical 
 	if err != nil {
 		return nil, err
 	}
-	s := &Sums{network: network, total: make([]float32, len(m.Values)), pool: pool}
-	s.sums = plainSums(builder, network, views)
-	if s.executor, err = builder.Compile(append([]*gorgonia.Node{network.Losses}, s.sums...)...); err != nil {
+	sums := plainSums(builder, network, views)
+	executor, err := builder.Compile(append([]*gorgonia.Node{network.Losses}, sums...)...)
+	if err != nil {
 		return nil, err
 	}
-	s.input = NewInput(s.executor, network, batcher, views, pool)
-	return s, nil
+	return &Sums{running: newRunning(executor, network, batcher, views, pool), sums: sums, total: make([]float32, len(m.Values))}, nil
 }
 
 // plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
@@ -74,14 +68,14 @@ func (s *Sums) AtStep(step int) *Sums {
 func (s *Sums) Of(indices []int) ([]float32, error) {
 	clear(s.total)
 	for len(indices) > 0 {
-		n := min(len(indices), s.input.Batch)
+		n := min(len(indices), s.input.batch)
 		if err := s.run(indices[:n]); err != nil {
 			return nil, err
 		}
 		from := 0
 		for _, node := range s.sums {
 			sum := s.executor.Values(node).Float32
-			addTo(s.pool, s.total[from:from+len(sum)], sum)
+			addTo(s.input.pool, s.total[from:from+len(sum)], sum)
 			from += len(sum)
 		}
 		indices = indices[n:]
@@ -91,7 +85,7 @@ func (s *Sums) Of(indices []int) ([]float32, error) {
 
 // run computes a physical batch.
 func (s *Sums) run(indices []int) error {
-	if err := s.input.Fill(indices); err != nil {
+	if err := s.input.fill(indices); err != nil {
 		return err
 	}
 	if s.labels != nil {
@@ -110,9 +104,4 @@ func (s *Sums) run(indices []int) error {
 func addTo(pool *kernel.Pool, y, x []float32) {
 	const grain = 1 << 14
 	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], 1, x[lo:hi]) })
-}
-
-// Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
-func (s *Sums) Profile(record func(part, operation string, d time.Duration)) {
-	s.executor.Profile(record)
 }

@@ -92,25 +92,19 @@ func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 func (e *Executor) RunAll() {
 	for i := range e.instructions {
 		c := &e.instructions[i]
-		start := e.now()
-		c.run(c.out, c.in)
-		if e.record != nil {
-			e.record(c.part, c.name, time.Since(start))
+		if e.record == nil {
+			c.run(c.out, c.in)
+			continue
 		}
+		start := time.Now()
+		c.run(c.out, c.in)
+		e.record(c.part, c.name, time.Since(start))
 	}
 }
 
 // Profile makes every later run tell record, after each operation, its part of the step (see
 // [Builder.Part]), its name and the time it took; nil ends that.
 func (e *Executor) Profile(record func(part, name string, d time.Duration)) { e.record = record }
-
-// now reads the clock only for a profile.
-func (e *Executor) now() (t time.Time) {
-	if e.record != nil {
-		t = time.Now()
-	}
-	return t
-}
 
 // partOf is the part of the step that a node belongs to; operations that are not ours come from
 // differentiation.

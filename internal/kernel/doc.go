@@ -1,25 +1,10 @@
 // Package kernel computes the parts of a private training step on plain slices. It knows nothing of
 // graphs, layers or privacy.
 //
-//   - Products of matrices: [Pool.Gemm].
-//   - Convolutions: [Convolution] has outputs, input gradients, and filter gradients of
-//     one image each or summed, by Winograd's minimal filtering for 3×3 filters where
-//     that applies and else by lowering the image to a matrix, [Conv.Lower]; its
-//     GramProduct is the norm of a filter gradient that is not formed.
-//   - Pooling: [Pool2D], maximum and average.
-//   - Activations ([ReLU], [Tanh], [Sigmoid], [SiLU], [GELU]) with their gradients, [Add].
-//   - One value per channel: [AddBias], [ScaleShift], [ScaleChannels].
-//   - Normalisation: [GroupNormForward] and [GroupNormGrad], for LayerNorm as well.
-//   - Losses: [SoftmaxCrossEntropy].
-//   - Soft thresholds of responses, summed over positions: AddExcess.
-//   - Reductions, in float64: [SumRows], [SumRowProducts] and those that add to what is
-//     there, [SumSquares]; and [Axpy].
-//   - Integers: [AddRounded] and [Round] make integers of rows, [Pool.GemmPairs] multiplies them.
-//   - Half precision: [FromHalves] and [ToHalves].
-//   - Noise: [AddRoundedNormals] makes normals of random words and adds the nearest
-//     integers to a sum of integers and says where that is not certain.
-//   - Updates of parameters: [Descend] and [Momentum].
-//   - [Transpose] changes layouts; [FMALimit] measures what the processor could do.
+// Products of matrices ([Pool.Gemm]), convolutions with the gradients of single images and their
+// norms ([Convolution]), pooling ([Pool2D]), activations, normalisation ([GroupNormForward]), the
+// loss ([SoftmaxCrossEntropy]), sums in float64 ([SumRows]), integers of gradients ([AddRounded],
+// [Pool.GemmPairs]) and noise on their sums ([AddRoundedNormals]), updates ([Momentum]).
 //
 // # Conventions
 //

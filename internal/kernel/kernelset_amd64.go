@@ -232,3 +232,148 @@ func copyRunsVectorsAVX2(positions, rows, run int, dst, src []float32, step, pit
 		portableCopyRuns(positions, rows, run, dst, src, step, pitch)
 	}
 }
+
+func addRoundedNormalsBlocksAVX2(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	if len(dst) > 0 {
+		addRoundedNormalsAVX2(len(doubts), &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	}
+}
+
+// addRoundedNormalsBlocksAVX512 takes two blocks at a time and leaves an odd one to AVX2.
+func addRoundedNormalsBlocksAVX512(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	pairs := len(doubts) / 2
+	if pairs > 0 {
+		addRoundedNormalsAVX512(pairs, &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	}
+	done := 2 * NormalsBlock * pairs
+	addRoundedNormalsBlocksAVX2(dst[done:], sum[done:], rest[done:], words[done:], doubts[2*pairs:], deviation, spacing)
+}
+
+func splitBlocksAVX512(whole, rest []float64, x []int64, digits int) {
+	n := len(x) / NormalsBlock * NormalsBlock
+	if n > 0 {
+		splitAVX512(n/NormalsBlock, &whole[0], &rest[0], &x[0], digits, halfOf(digits), unitOf(digits))
+	}
+	portableSplit(whole[n:], rest[n:], x[n:], digits)
+}
+
+func momentumBlocksAVX2(p, v []float32, sum []float64, m Momentum) {
+	step := momentumAVX2
+	if m.Nesterov {
+		step = nesterovAVX2
+	}
+	whole := len(p) / 4 * 4
+	if whole > 0 {
+		step(whole/4, &p[0], &v[0], &sum[0], m.PerBatch, m.Decay, m.Mu, m.Rate)
+	}
+	portableMomentum(p[whole:], v[whole:], sum[whole:], m)
+}
+
+func descendBlocksAVX2(p []float32, sum []float64, perBatch, decay, rate float64) {
+	whole := len(p) / 4 * 4
+	if whole > 0 {
+		descendAVX2(whole/4, &p[0], &sum[0], perBatch, decay, rate)
+	}
+	portableDescend(p[whole:], sum[whole:], perBatch, decay, rate)
+}
+
+var avx2Winograd = winogradSet{
+	window6:   onTiles(6, 6, winogradWindow6AVX2),
+	filter6:   onTiles(3, 6, winogradFilter6AVX2),
+	output6:   onTiles(6, 4, winogradOutput6AVX2),
+	window4:   onTiles(4, 4, winogradWindow4AVX2),
+	filter4:   onTiles(3, 4, winogradFilter4AVX2),
+	output4:   onTiles(4, 2, winogradOutput4AVX2),
+	gradient4: onTiles(4, 3, winogradGradient4AVX2),
+	delta4: func(scale float32, tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
+		from := checkTiles(tiles, n, 4, dst, dstStride, dstStep, src[:2], srcStep)
+		winogradDelta4AVX2(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep, scale)
+	},
+}
+
+// onTiles calls a generated function of so many inputs and outputs.
+func onTiles(inputs, outputs int, f func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int)) tileTransform {
+	return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
+		from := checkTiles(tiles, n, outputs, dst, dstStride, dstStep, src[:inputs], srcStep)
+		f(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep)
+	}
+}
+
+// checkTiles panics where a generated function would leave its slices, and returns where its inputs
+// begin.
+func checkTiles(tiles, n, outputs int, dst []float32, dstStride, dstStep int, src [][]float32, srcStep int) (from [6]*float32) {
+	if tiles < 1 || n < 8 || n%8 != 0 {
+		panic("kernel: transform of no tiles or of channels that are not a multiple of 8")
+	}
+	_ = dst[(tiles-1)*dstStep+(outputs-1)*dstStride+n-1]
+	last := (tiles-1)*srcStep + n - 1
+	for i, x := range src {
+		from[i] = &x[:last+1][0]
+	}
+	return from
+}
+
+func gramRowBlocksAVX2(offsets []int, base, v []float32) (sum, magnitude float64) {
+	blocks := len(v) / gramBlock
+	if blocks == 0 || len(offsets) == 0 {
+		return 0, 0
+	}
+	for _, offset := range offsets {
+		_ = base[offset : offset+blocks*gramBlock]
+	}
+	return gramRowAVX2(blocks, len(offsets), &offsets[0], &base[0], &v[0])
+}
+
+// blocks returns how many times eight channels there are, and the run of those left.
+func (r windowRun) blocks() (blocks int, left windowRun) {
+	left, blocks = r, r.channels/8
+	left.first = 8 * blocks
+	return blocks, left
+}
+
+func maxWindowsBlocksAVX2(r windowRun, y []float32, where []int32, x []float32, at int32) {
+	blocks, left := r.blocks()
+	if blocks > 0 {
+		maxWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &x[0], &y[0], &where[0], at)
+	}
+	if left.first < r.channels {
+		portableMaxWindows(left, y, where, x, at)
+	}
+}
+
+func maxWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, where []int32, at int32, keep bool) {
+	blocks, left := r.blocks()
+	if blocks > 0 {
+		maxWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &dx[0], &dy[0], &where[0], at, oneIf(keep))
+	}
+	if left.first < r.channels {
+		portableMaxWindowsGrad(left, dx, dy, where, at, keep)
+	}
+}
+
+func sumWindowsBlocksAVX2(r windowRun, y, x []float32, scale float32) {
+	blocks, left := r.blocks()
+	if blocks > 0 {
+		sumWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &x[0], &y[0], scale)
+	}
+	if left.first < r.channels {
+		portableSumWindows(left, y, x, scale)
+	}
+}
+
+func sumWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, scale float32, keep bool) {
+	blocks, left := r.blocks()
+	if blocks > 0 {
+		sumWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &dx[0], &dy[0], scale, oneIf(keep))
+	}
+	if left.first < r.channels {
+		portableSumWindowsGrad(left, dx, dy, scale, keep)
+	}
+}
+
+func oneIf(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}

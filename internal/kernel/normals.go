@@ -8,12 +8,6 @@ import "math"
 // multiples of it.
 const NormalsBlock = 8
 
-func checkNoise(values, words int) {
-	if values != words || values%NormalsBlock != 0 {
-		panic("kernel: normals need one word each and a multiple of 8 of them")
-	}
-}
-
 // portableNormals turns independent uniform words into as many independent standard normal numbers.
 // dst and words have the same length, a multiple of [NormalsBlock].
 //

@@ -51,9 +51,8 @@ import "math"
 // The sum is 46ε < 2^-47, times deviation, and 2^-54. x - round(x) is exact, and the margin is
 // rounded by up to 2^-54.
 func AddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
-	checkNoise(len(dst), len(words))
-	if len(sum) != len(dst) || len(rest) != len(dst) || len(doubts) != len(dst)/NormalsBlock {
-		panic("kernel: AddRoundedNormals: a sum or doubts of the wrong length")
+	if n := len(dst); n%NormalsBlock != 0 || len(words) != n || len(sum) != n || len(rest) != n || len(doubts) != n/NormalsBlock {
+		panic("kernel: AddRoundedNormals: a length is wrong, or no multiple of 8")
 	}
 	active.addRoundedNormals(dst, sum, rest, words, doubts, deviation, spacing)
 }

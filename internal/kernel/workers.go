@@ -257,3 +257,65 @@ func goroutineID() int64 {
 	}
 	return id
 }
+
+// workspace is a buffer for each worker of a pool, allocated when a worker first asks. What it
+// holds means nothing from one call to the next, and so everything that runs on a pool shares a few
+// of them: memory does not grow with the number of layers of a network.
+type workspace struct{ buffers [][]float32 }
+
+// The workspaces of a pool. What an operation needs at the same time is in different ones.
+const (
+	imageSpace = iota // images, lowered or transformed
+	gramSpace         // products of an image with itself
+	pieceSpace        // pieces of a gradient
+	workspaces
+)
+
+func newWorkspace(p *Pool, space int) workspace {
+	if p == nil {
+		return workspace{make([][]float32, 1)}
+	}
+	return workspace{p.spaces[space]}
+}
+
+// get returns a worker's buffer of n values.
+func (w *workspace) get(worker, n int) []float32 {
+	w.buffers[worker] = grow(w.buffers[worker], n)
+	return w.buffers[worker]
+}
+
+// Each calls work(0) … work(n−1) on all processors and returns the error of
+// the lowest index that failed. After a failure no higher index is started, so
+// that error does not depend on the number of processors.
+func Each(n int, work func(i int) error) error {
+	var (
+		next   atomic.Int64
+		group  sync.WaitGroup
+		mutex  sync.Mutex
+		failed = n
+		first  error
+	)
+	run := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			mutex.Lock()
+			stop := i >= failed
+			mutex.Unlock()
+			if stop {
+				return
+			}
+			if err := work(i); err != nil {
+				mutex.Lock()
+				if i < failed {
+					failed, first = i, err
+				}
+				mutex.Unlock()
+			}
+		}
+	}
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		group.Go(run)
+	}
+	group.Wait()
+	return first
+}
