@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
 
@@ -22,14 +21,9 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 	c.Args = runArgs
 	c.RunE = func(c *cobra.Command, args []string) error { return ask(a, c, q, args) }
 	q.addFlags(c)
-	accountantFlag(c, q)
+	q.accountantFlag(c)
 	c.Flags().BoolVar(&q.batch, "batch", false, "answer JSON lines from standard input")
 	return c
-}
-
-func accountantFlag(c *cobra.Command, q *question) {
-	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
-		" (default: "+account.DefaultAccountant()+", or that of the run)")
 }
 
 // ask carries out a command that asks one accountant.
@@ -37,11 +31,10 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	if q.batch {
 		return answerLines(a, c, args, q.unknown)
 	}
-	asked, err := q.read(c, args)
+	asked, err := q.read(a, c, args)
 	if err != nil {
 		return err
 	}
-	a.Warn(q.warning)
 	cost, err := new(account.Answerer).Answer(asked)
 	if err != nil {
 		return unanswered(err)

@@ -19,18 +19,14 @@ import (
 // attackCommand is `train attack`. dataFlags adds the flags that say where the data of a run is, and what
 // is told while it is read.
 func attackCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "attack",
 		Short: "Attack answers and models, to see what noise buys",
 		Long: `Attack answers about drawn people, with noise and without, and the model of a run: to see what noise buys, and that it
 does. All but membership draw their data, take seconds, and hold nothing of anybody.`,
 		Example: `  train attack differencing --out differencing.svg
   train attack membership runs/digits-1`,
-		Args: shell.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(sensitivityCommand(a), differencingCommand(a), reconstructionCommand(a), membershipCommand(a, dataFlags))
-	return c
+	}, sensitivityCommand(a), differencingCommand(a), reconstructionCommand(a), membershipCommand(a, dataFlags))
 }
 
 func sensitivityCommand(a *shell.App) *cobra.Command {
@@ -44,7 +40,7 @@ func sensitivityCommand(a *shell.App) *cobra.Command {
 people is missing, and on the worst database. Noise has to hide the bound, which holds for all databases, not what was measured on
 one. The picture shows the answers to the count with somebody and without, with noise.`,
 		Example: "  train attack sensitivity --out sensitivity.svg",
-		Args:    shell.Args(0, 0, "none"),
+		Args:    shell.None,
 		RunE: func(*cobra.Command, []string) error {
 			if !(epsilon >= 0.01 && epsilon <= 100) || people < 2 || people > 100_000 {
 				return shell.Usagef("found --people %d and --epsilon %g, expected 2 to 100,000 people and an ε from 0.01 to 100", people, epsilon)
@@ -79,7 +75,7 @@ func differencingCommand(a *shell.App) *cobra.Command {
 difference is the bit. With noise nobody is right more often than the ε of one answer allows, also not somebody who knows
 all others.`,
 		Example: "  train attack differencing --out differencing.svg",
-		Args:    shell.Args(0, 0, "none"),
+		Args:    shell.None,
 		RunE: func(*cobra.Command, []string) error {
 			if trials < 1 || trials > 1_000_000 {
 				return shell.Usagef("found --trials %d, expected 1 to 1,000,000", trials)
@@ -118,7 +114,7 @@ func reconstructionCommand(a *shell.App) *cobra.Command {
 2003). With noise far below √people nearly all are found, however harmless one answer looks; the ε of all answers
 together says so ahead.`,
 		Example: "  train attack reconstruction --out reconstruction.svg",
-		Args:    shell.Args(0, 0, "none"),
+		Args:    shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("queries") {
 				queries = 5 * people
@@ -160,7 +156,7 @@ func membershipCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Optio
 What it prints is computed from training examples without noise and is NOT PRIVATE: do not publish it. Nothing is
 written into the folder of the run. It takes training and test examples to be drawn from one source.`,
 		Example: "  train attack membership runs/digits-1",
-		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		Args:    shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
 			if out != "" && !strings.Contains(strings.ToLower(filepath.Base(out)), "private") {
 				return shell.Usagef("found --out %s for a picture that is NOT private, expected a name with \"private\" in it, such as membership.private.svg", out)

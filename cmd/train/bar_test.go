@@ -57,7 +57,7 @@ func TestBarsFitTheTerminal(t *testing.T) {
 		trials.TrialStarted(trial)
 		trials.TrialStepped(trial, p)
 		trials.EndBar()
-		download := &fetchProgress{Display: show(&fetch)}
+		download := &fetchProgress{show(&fetch)}
 		download.progress("cifar-10-binary.tar.gz", 0, 170052171)
 		download.progress("cifar-10-binary.tar.gz", 170052171, 170052171)
 

@@ -43,7 +43,7 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 		Example: `  train bench
   train bench --model cifar-cnn --mode plain --batch 64 --threads 1
   train bench --config configs/mnist-cnn.yaml --json`,
-		Args: shell.Args(0, 0, "none"),
+		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("config") && f.config == "" {
 				return shell.Usagef("found an empty --config, expected a configuration file or the name of a preset")
@@ -104,13 +104,7 @@ func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
 
 func measure(a *shell.App, ctx context.Context, config *configs.Config, f benchFlags) error {
 	result, err := speed.Measure(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
-	if ctx.Err() != nil {
-		return shell.Stopped(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return a.Print(result, func(w io.Writer) { printBench(w, result, f) })
+	return shell.Show(a, func(w io.Writer, b *speed.Result) { printBench(w, b, f) })(result, shell.Ended(ctx, err))
 }
 
 // printBench writes a result for people.

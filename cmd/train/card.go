@@ -29,10 +29,10 @@ guarantee says and what it does not cover. The licence is left for you to choose
 				return err
 			}
 			content, err := exchange.Card(m)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if path == "" {
+			case path == "":
 				return a.Print(map[string]string{"card": string(content)}, func(w io.Writer) { w.Write(content) })
 			}
 			if err := checkpoints.WriteFileAtomic(path, content, folder.FilePerm); err != nil {

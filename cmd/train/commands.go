@@ -43,10 +43,17 @@ func sections(a *shell.App) []section {
 	return append([]section{first}, rest...)
 }
 
+// group makes c a command that has others below it and says which.
+func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	c.Args, c.RunE = shell.NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.AddCommand(below...)
+	return c
+}
+
 // others are the commands by what they are for.
 func others(a *shell.App) []section {
 	return []section{
-		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a, setFlag)}},
+		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
 		{"What privacy costs", append(askCommands(a), ledgerCommand(a), attackCommand(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},

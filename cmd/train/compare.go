@@ -36,11 +36,10 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 			if given := c.Flags().Changed("plot"); given && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(plot))) {
 				return shell.Usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(chart.Formats(), " or "))
 			}
-			asked, err := q.read(c, args)
+			asked, err := q.read(a, c, args)
 			if err != nil {
 				return err
 			}
-			a.Warn(q.warning)
 			return askAll(a, c, asked, plot)
 		},
 	}
@@ -55,10 +54,7 @@ func askAll(a *shell.App, c *cobra.Command, asked account.Question, plot string)
 		points = comparedPoints
 	}
 	result, err := account.Compare(c.Context(), asked, points)
-	if c.Context().Err() != nil {
-		return shell.Stopped(c.Context())
-	}
-	if err != nil {
+	if err := shell.Ended(c.Context(), err); err != nil {
 		return unanswered(err)
 	}
 	if plot != "" {

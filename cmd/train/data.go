@@ -18,14 +18,7 @@ import (
 )
 
 func dataCommand(a *shell.App) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "data",
-		Short: "List, download and check data sets",
-		Args:  shell.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(dataFetchCommand(a), dataListCommand(a), dataCheckCommand(a))
-	return c
+	return group(&cobra.Command{Use: "data", Short: "List, download and check data sets"}, dataFetchCommand(a), dataListCommand(a), dataCheckCommand(a))
 }
 
 func dataListCommand(a *shell.App) *cobra.Command {
@@ -33,7 +26,7 @@ func dataListCommand(a *shell.App) *cobra.Command {
 		Use:   "list",
 		Short: "List the data sets that have a name",
 		Long:  "List the data sets that have a name:\n\n" + datasetDocs(),
-		Args:  shell.Args(0, 0, "none"),
+		Args:  shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
 			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
@@ -118,7 +111,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 			if dir == "" {
 				dir = data.DefaultDir()
 			}
-			shown := fetchProgress{Display: a.Display()}
+			shown := fetchProgress{a.Display()}
 			if err := data.Fetch(c.Context(), args[0], dir, shown.progress); err != nil {
 				shown.EndBar()
 				if c.Context().Err() != nil {
@@ -144,27 +137,9 @@ func datasetFolders() string {
 	return fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
 }
 
-// fetchProgress shows how a download goes: with a bar for each file, or with a line for each and one
-// now and then.
-type fetchProgress struct {
-	shell.Display
-	file string
-}
+// fetchProgress shows how a download goes.
+type fetchProgress struct{ shell.Display }
 
 func (f *fetchProgress) progress(file string, done, total int64) {
-	text := fmt.Sprintf("%s  %s of %s", shell.Cut(file, 30), shell.Megabytes(int(done)), shell.Megabytes(int(total)))
-	if !f.Bars {
-		if f.Due(done == total) {
-			fmt.Fprintln(f.W, text)
-		}
-		return
-	}
-	if f.file != file {
-		f.file = file
-		f.StartBar(total)
-	}
-	f.ShowText(done, text)
-	if done == total {
-		f.EndBar()
-	}
+	f.Step(int(done), int(total), false, fmt.Sprintf("%s  %s of %s", shell.Cut(file, 30), shell.Megabytes(int(done)), shell.Megabytes(int(total))))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"dpsgd/accountant"
@@ -25,7 +24,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 		Example: `  train describe
   train describe mnist-cnn --set privacy.epsilon=1
   train describe own-pictures --examples 4500`,
-		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("examples") && examples < 1 {
 				return shell.Usagef("found --examples %d, expected at least 1", examples)
@@ -36,10 +35,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 				return shell.AsUsage(err)
 			}
 			d, err := train.Describe(config, examples)
-			if err != nil {
-				return configs.Placed(err, name, set)
-			}
-			return a.Print(d, func(w io.Writer) { printDescription(w, d) })
+			return shell.Show(a, printDescription)(d, configs.Placed(err, name, set))
 		},
 	}
 	setFlag(c, &set)
@@ -74,7 +70,7 @@ func printLayers(w io.Writer, d *train.Description) {
 	}
 	table := [][]string{{"layer", "kind", "output", "parameters", "multiply-adds", "per-example norms"}}
 	for _, l := range d.Layers {
-		table = append(table, []string{l.Name, l.Kind, join(l.Output), shell.Count(l.Parameters), shell.Count(l.MultiplyAdds), engines[l.Name]})
+		table = append(table, []string{l.Name, l.Kind, strings.Trim(strings.ReplaceAll(fmt.Sprint(l.Output), " ", "x"), "[]"), shell.Count(l.Parameters), shell.Count(l.MultiplyAdds), engines[l.Name]})
 	}
 	table = append(table, []string{"", "total", "", shell.Count(d.Parameters + d.Frozen), shell.Count(d.MultiplyAdds), ""})
 	if d.Frozen > 0 {
@@ -130,13 +126,4 @@ func printPrivacy(w io.Writer, d *train.Description) {
 func printOrdinary(w io.Writer, p train.Privacy) {
 	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
 	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
-}
-
-// join writes a shape as 28x28x1.
-func join(shape []int) string {
-	parts := make([]string, len(shape))
-	for i, n := range shape {
-		parts[i] = strconv.Itoa(n)
-	}
-	return strings.Join(parts, "x")
 }

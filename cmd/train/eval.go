@@ -20,7 +20,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 		Use:     "eval RUN",
 		Short:   "Measure the model of a run on its test examples",
 		Example: "  train eval runs/digits-1",
-		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		Args:    shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
 			found, err := train.Evaluate(args[0], o)
 			if err != nil {

@@ -30,7 +30,7 @@ which step and from what. The number of steps is one of a list that was fixed be
 a fifth from one to the next. Noise, sampling and everything else stay as they are.`,
 		Example: `  train extend runs/digits-1 --epsilon 4
   train extend runs/digits-1 --epsilon 4 --steps 700`,
-		Args: shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		Args: shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch given := c.Flags().Changed; {
 			case stats.IsRun(args[0]):
@@ -42,7 +42,7 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 			case given("steps") && steps < 1:
 				return shell.Usagef("found --steps %d, expected at least 1", steps)
 			}
-			o.RunsDir, o.Watcher = filepath.Dir(filepath.Clean(args[0])), watcher(a)
+			o.RunsDir, o.Watcher = filepath.Dir(filepath.Clean(args[0])), &runWatcher{a.Display()}
 			extended, err := train.Extend(args[0], epsilon, steps, o)
 			if err != nil {
 				return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/png"
 	"io"
@@ -21,15 +22,11 @@ import (
 const featuresPreset = "cifar-best"
 
 func featuresCommand(a *shell.App) *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "features",
 		Short:   "Look at the drawn pictures that public features are learnt from",
 		Example: "  train features show cifar-best --out drawn.png",
-		Args:    shell.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(featuresShowCommand(a))
-	return c
+	}, featuresShowCommand(a))
 }
 
 func featuresShowCommand(a *shell.App) *cobra.Command {
@@ -41,12 +38,9 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 		Short: "Draw a sheet of these pictures",
 		Example: `  train features show cifar-best --out drawn.png
   train features show fashion-best --set features.seed=7`,
-		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			name := featuresPreset
-			if len(args) > 0 {
-				name = args[0]
-			}
+			name := cmp.Or(shell.First(args), featuresPreset)
 			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)
@@ -84,22 +78,8 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 
 // computed shows how the pictures of a data set are checked or their features computed, which takes a while once.
 func computed(a *shell.App) func(done, total int) {
-	d, begun := a.Display(), false
+	d := a.Display()
 	return func(done, total int) {
-		switch text := fmt.Sprintf("read %s of %s pictures", shell.Count(done), shell.Count(total)); {
-		case !d.Bars:
-			if d.Due(done == total) {
-				fmt.Fprintln(d.W, text)
-			}
-		default:
-			if !begun {
-				begun = true
-				d.StartBar(int64(total))
-			}
-			d.ShowText(int64(done), text)
-			if done == total {
-				d.EndBar()
-			}
-		}
+		d.Step(done, total, false, fmt.Sprintf("read %s of %s pictures", shell.Count(done), shell.Count(total)))
 	}
 }

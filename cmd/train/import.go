@@ -31,11 +31,7 @@ what they tell of that is not covered by the run's guarantee.`,
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			i, err := exchange.Import(args[0], config, path)
-			if err != nil {
-				return err
-			}
-			return a.Print(i, func(w io.Writer) { printImport(w, i) })
+			return shell.Show(a, printImport)(exchange.Import(args[0], config, path))
 		},
 	}
 	c.Flags().StringVarP(&path, "output", "o", "", "file to write the fitting tensors to, under the names of the network")

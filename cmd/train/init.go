@@ -22,7 +22,6 @@ import (
 // draftFile is where a configuration goes if nobody says where.
 const draftFile = "my.yaml"
 
-// initCommand is `train init`.
 func initCommand(a *shell.App) *cobra.Command {
 	var answers configs.Answers
 	c := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 )
 
 func ledgerCommand(a *shell.App) *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "ledger",
 		Short: "Say what all runs on a data set cost, and check their ledgers",
 		Long: `Say what all runs on one data set cost together, and check their ledgers.
@@ -24,11 +24,7 @@ which lies beside the folders of the runs and sums over all of them. A run whose
 		Example: `  train ledger show
   train ledger limit digits --epsilon 8 --delta 1e-5
   train ledger verify`,
-		Args: shell.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(ledgerShowCommand(a), ledgerLimitCommand(a), ledgerVerifyCommand(a))
-	return c
+	}, ledgerShowCommand(a), ledgerLimitCommand(a), ledgerVerifyCommand(a))
 }
 
 func ledgerShowCommand(a *shell.App) *cobra.Command {
@@ -42,13 +38,9 @@ The last line is the head of the ledger: keep a copy elsewhere, and "train ledge
 whole folder was put back to an older copy.`,
 		Example: `  train ledger show
   train ledger show --runs-dir runs --json`,
-		Args: shell.Args(0, 0, "none"),
+		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
-			totals, err := books.Show(runsDir)
-			if err != nil {
-				return err
-			}
-			return a.Print(totals, func(w io.Writer) { printTotals(w, totals) })
+			return shell.Show(a, printTotals)(books.Show(runsDir))
 		},
 	}
 	ledgerDirFlag(c, &runsDir)
@@ -105,17 +97,11 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 			if set != delta {
 				return shell.Usagef("found one of --epsilon and --delta, expected both, or neither to show the limit")
 			}
-			var state books.LimitState
-			var err error
+			print := shell.Show(a, func(w io.Writer, state books.LimitState) { fmt.Fprintln(w, state) })
 			if set {
-				state, err = books.SetLimit(runsDir, limit)
-			} else {
-				state, err = books.ShowLimit(runsDir, limit.Data)
+				return print(books.SetLimit(runsDir, limit))
 			}
-			if err != nil {
-				return err
-			}
-			return a.Print(state, func(w io.Writer) { fmt.Fprintln(w, state) })
+			return print(books.ShowLimit(runsDir, limit.Data))
 		},
 	}
 	ledgerDirFlag(c, &runsDir)
@@ -141,7 +127,7 @@ datasets.jsonl. Each problem is one line; the exit code is 5 if a ledger was rol
 is wrong is damage.`,
 		Example: `  train ledger verify
   train ledger verify --runs-dir runs --head 5f0c9a7e3b1d48f2a6c4e8d07b9135ac`,
-		Args: shell.Args(0, 0, "none"),
+		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("head") {
 				if digits, err := hex.DecodeString(head); err != nil || len(digits) != 16 {

@@ -33,7 +33,7 @@ func examplesCommand(a *shell.App) *cobra.Command {
 		Use:     "examples",
 		Short:   "Show examples of all commands",
 		Example: "  train examples",
-		Args:    shell.Args(0, 0, "none"),
+		Args:    shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			type item struct {
 				Command  string `json:"command"`

@@ -16,7 +16,11 @@ func commands(a *shell.App) []*cobra.Command {
 	return []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}
 }
 
-const oneRun = "one: the folder of a run, such as runs/digits-1"
+// What commands take, in words.
+const (
+	oneRun    = "one: the folder of a run, such as runs/digits-1"
+	oneConfig = "at most one: a configuration file or the name of a preset"
+)
 
 // open makes the predictor of a run. The caller closes the pool.
 func open(a *shell.App, run string) (*trained.Model, *trained.Predictor, *kernel.Pool, error) {

@@ -11,35 +11,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ordinaryOptions are those of a run without noise on gradients.
-func ordinaryOptions(a *shell.App, o run.Options, serve string) (ordinary.Options, error) {
-	if serve != "" {
-		return ordinary.Options{}, shell.Usagef("found --serve with privacy.none or privacy.unit label, expected a run whose gradients have noise")
-	}
-	o.Computed, o.Waits = computed(a), a.Waits
-	return ordinary.Options{Options: o, Watcher: &ordinaryWatcher{Display: a.Display()}}, nil
-}
-
-// resumeOrdinary goes on with a run without noise on gradients.
-func resumeOrdinary(a *shell.App, c *cobra.Command, dir string, common run.Options, serve string) error {
-	o, err := ordinaryOptions(a, common, serve)
+// carryOutOrdinary begins a run without noise on gradients, or goes on with one.
+func carryOutOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, dir string, o run.Options) error {
+	run, err := start(config, dir, ordinary.Options{Options: o, Watcher: &ordinaryWatcher{Display: a.Display()}}, ordinary.Create, ordinary.Open)
 	if err != nil {
 		return err
 	}
-	trained, err := ordinary.Open(dir, o)
-	if err != nil {
-		return err
-	}
-	return fitOrdinary(a, c, trained)
-}
-
-// fitOrdinary carries out a run and prints its result.
-func fitOrdinary(a *shell.App, c *cobra.Command, run *ordinary.Run) error {
 	defer run.Close()
-	a.Saves(true)
-	defer a.Saves(false)
+	defer a.Saving()()
 	result, err := run.Fit(c.Context())
-	return ended(a, c, ending{result.Status, result.Steps, result.Run, result}, err)
+	return ended(a, c, result.Status, result.Steps, result.Run, result, err)
 }
 
 // ordinaryWatcher shows a run without noise on gradients.
@@ -97,13 +78,4 @@ func (p *ordinaryWatcher) Finished(r ordinary.Result) {
 		fmt.Fprintln(p.W, "privacy         NOT PRIVATE: ε is infinite, the model may hold training examples")
 	}
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
-}
-
-// createOrdinary makes a run and carries it out.
-func createOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, o ordinary.Options) error {
-	trained, err := ordinary.Create(config, o)
-	if err != nil {
-		return err
-	}
-	return fitOrdinary(a, c, trained)
 }

@@ -35,7 +35,7 @@ func TestLostOutput(t *testing.T) {
 		"train federated": config + " --set federated.clients=20 --set training.batch_size=10",
 		"train ledger":    "", "train ledger show": "", "train ledger verify": "", "train describe": config, "train plan": config + " --seconds 0.01",
 		"train epsilon": "runs/own-1", "train delta": "runs/own-1", "train compare": "runs/own-1", "train tradeoff": "runs/own-1",
-		"train attack": "", "train attack sensitivity": "--people 2", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20 --queries 20 --noise gaussian",
+		"train attack": "", "train attack sensitivity": "--people 2", "train attack differencing": "--trials 10", "train attack reconstruction": "--people 20 --queries 100 --noise gaussian",
 		"train attack membership": "runs/own-1",
 		"train calibrate":         asked + "--steps 1000 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
 		"train bench": "--model mlp128 --batch 8 --seconds 0.01", "train presets": "", "train schema": "",

@@ -7,7 +7,6 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
 
@@ -43,7 +42,7 @@ Nothing is drawn, and no ledger is written. So many questions are answered as pr
 				return analyseVotes(a, config, file)
 			}
 			o.Name = baseName(args[0])
-			return runPate(a, c, config, o)
+			return carryOutPate(a, c, config, "", o)
 		},
 	}
 	dataDirFlag(c, &o.DataDir)
@@ -60,52 +59,30 @@ func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 	if err != nil {
 		return shell.AsUsage(err)
 	}
-	r, err := pate.Analyse(config, table)
-	if err != nil {
-		return err
-	}
-	return a.Print(r, func(w io.Writer) {
+	return shell.Show(a, func(w io.Writer, r pate.Analysis) {
 		fmt.Fprintf(w, "votes           %s teachers, %s questions, %s classes\n", shell.Count(r.Teachers), shell.Count(r.Questions), shell.Count(r.Classes))
 		fmt.Fprintf(w, "privacy         ε = %s at δ = %g for any votes, %s answers; %s; %s\n", accountant.RoundUp(r.Epsilon, 3), r.Delta, shell.Count(r.Answers), r.Method, r.Relation)
 		fmt.Fprintf(w, "data-dependent  ε = %s (NOT PRIVATE: a function of these votes; not to be published unless it is released by its smooth sensitivity), %s answered\n", accountant.RoundUp(r.EpsilonDataDependent, 3), shell.Count(r.Likely))
 		if r.EpsilonReleased != nil {
 			fmt.Fprintf(w, "released        ε of about %s (NOT PRIVATE before the noise of that release is drawn)\n", accountant.RoundUp(*r.EpsilonReleased, 3))
 		}
-	})
+	})(pate.Analyse(config, table))
 }
 
-// runPate starts a run of teachers.
-func runPate(a *shell.App, c *cobra.Command, config *configs.Config, o run.Options) error {
-	r, err := pate.Create(config, pateOptions(a, o))
+// carryOutPate begins a run of teachers, or goes on with one.
+func carryOutPate(a *shell.App, c *cobra.Command, config *configs.Config, dir string, o run.Options) error {
+	p := &pateWatcher{Display: a.Display()}
+	o.Computed, o.Warned, o.Waits = computed(a), p.Warned, a.Waits
+	r, err := start(config, dir, pate.Options{Options: o, Started: p.started, Progress: p.progress}, pate.Create, pate.Open)
 	if err != nil {
 		return err
 	}
-	return fitPate(a, c, r)
-}
-
-// resumePate goes on with a run of teachers.
-func resumePate(a *shell.App, c *cobra.Command, dir string, o run.Options) error {
-	r, err := pate.Open(dir, pateOptions(a, o))
-	if err != nil {
-		return err
-	}
-	return fitPate(a, c, r)
-}
-
-// fitPate carries out a run and prints its result.
-func fitPate(a *shell.App, c *cobra.Command, r *pate.Run) error {
 	defer r.Close()
-	a.Saves(true)
-	defer a.Saves(false)
+	defer a.Saving()()
 	if err := r.CarryOut(c.Context()); err != nil {
 		return err
 	}
-	result := r.Result
-	if err := a.Print(result, func(w io.Writer) { printPate(w, result) }); err != nil || result.Status != run.Interrupted {
-		return err
-	}
-	fmt.Fprintf(a.Err, "train: stopped and saved; go on with `train resume %s`\n", folder.Argument(result.Run)+shell.DataGiven(c))
-	return shell.Stopped(c.Context())
+	return stopped(a, c, r.Result.Status, "and saved; "+goOn(c, r.Result.Run), a.Print(r.Result, func(w io.Writer) { printPate(w, r.Result) }))
 }
 
 func printPate(w io.Writer, r pate.Result) {
@@ -126,13 +103,6 @@ func printPate(w io.Writer, r pate.Result) {
 	fmt.Fprintf(w, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
-// pateOptions shows how a run of teachers goes on.
-func pateOptions(a *shell.App, o run.Options) pate.Options {
-	p := &pateWatcher{Display: a.Display()}
-	o.Computed, o.Warned, o.Waits = computed(a), p.Warned, a.Waits
-	return pate.Options{Options: o, Started: p.started, Progress: p.progress}
-}
-
 type pateWatcher struct {
 	shell.Display
 	stage string
@@ -146,13 +116,10 @@ func (p *pateWatcher) started(r *pate.Run) {
 }
 
 func (p *pateWatcher) progress(s pate.Progress) {
-	if p.Bars && s.Stage != p.stage {
-		p.EndBar()
-		p.StartBar(int64(s.Total))
-	}
-	last := s.Done == s.Total
 	changed := s.Stage != p.stage
-	p.stage = s.Stage
+	if p.stage = s.Stage; changed {
+		p.EndBar()
+	}
 	text := fmt.Sprintf("%s %d/%d", s.Stage, s.Done, s.Total)
 	if s.Stage != "teachers" {
 		mark := "NOT PRIVATE"
@@ -164,15 +131,5 @@ func (p *pateWatcher) progress(s pate.Progress) {
 	if s.Accuracy > 0 {
 		text += fmt.Sprintf("  test %.1f %%", 100*s.Accuracy)
 	}
-	if p.Bars {
-		p.ShowFitting(int64(s.Done), func(width int) string { return shell.Cut(text, max(1, width)) })
-		if last {
-			p.EndBar()
-		}
-		return
-	}
-	if p.Due(last || changed) {
-		p.Told()
-		fmt.Fprintln(p.W, text)
-	}
+	p.Step(s.Done, s.Total, changed, text)
 }

@@ -30,8 +30,7 @@ const (
 	mostPlanSeconds = 3600
 )
 
-// planCommand is `train plan`. What it prints is computed by dpsgd/internal/speed.
-func planCommand(a *shell.App, setFlag func(*cobra.Command, *[]string)) *cobra.Command {
+func planCommand(a *shell.App) *cobra.Command {
 	var f planFlags
 	var set []string
 	c := &cobra.Command{
@@ -43,7 +42,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 		Example: `  train plan cifar-best --ranks 16 --network 25Gb
   train plan mnist-cnn --ranks 2 --network 1Gb --latency 1ms --threads 1
   train plan my.yaml --ranks 64 --set training.batch_size=16384 --json`,
-		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
 			request, err := f.request(c)
 			if err != nil {
@@ -58,13 +57,8 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 				config.Performance.Threads = f.threads
 			}
 			p, err := speed.OnRanks(c.Context(), config, request)
-			if c.Context().Err() != nil {
-				return shell.Stopped(c.Context())
-			}
-			if err != nil {
-				return configs.Placed(err, name, set)
-			}
-			return a.Print(p, func(w io.Writer) { printPlan(w, p, f) })
+			show := shell.Show(a, func(w io.Writer, p *speed.Plan) { printPlan(w, p, f) })
+			return show(p, configs.Placed(shell.Ended(c.Context(), err), name, set))
 		},
 	}
 	c.Flags().IntVar(&f.ranks, "ranks", 16, "processes that carry out the run together")
@@ -155,34 +149,28 @@ func printStep(w io.Writer, p *speed.Plan) {
 
 // printRows writes the table of ranks, and where they stop paying.
 func printRows(w io.Writer, p *speed.Plan) {
-	fmt.Fprintln(w)
-	table := [][]string{{"ranks", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
-	for _, r := range p.Rows {
-		table = append(table, append([]string{shell.Count(r.Ranks)}, planCells(r)...))
-	}
-	shell.PrintTable(w, table)
+	printPlanTable(w, "ranks", p.Rows, func(r speed.Row) string { return shell.Count(r.Ranks) })
 	l := p.Limits
 	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", planLimit(l.Below90, l), planLimit(l.Below50, l), shell.Count(l.Fastest))
 }
 
 // printBatches writes what larger batches change.
 func printBatches(w io.Writer, p *speed.Plan) {
-	if len(p.Batches) < 2 || p.Ranks == 1 {
-		return
+	if len(p.Batches) > 1 && p.Ranks > 1 {
+		printPlanTable(w, "batch", p.Batches, func(r speed.Row) string { return batchCount(r.Batch) })
+		fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
 	}
-	fmt.Fprintln(w)
-	table := [][]string{{"batch", "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
-	for _, r := range p.Batches {
-		table = append(table, append([]string{batchCount(r.Batch)}, planCells(r)...))
-	}
-	shell.PrintTable(w, table)
-	fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
 }
 
-// planCells are the cells of a row but for its first one.
-func planCells(r speed.Row) []string {
-	return []string{shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), sharePercent(r.Efficiency),
-		fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))}
+// printPlanTable writes rows that differ in one number.
+func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.Row) string) {
+	table := [][]string{{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
+	for _, r := range rows {
+		table = append(table, []string{number(r), shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), sharePercent(r.Efficiency),
+			fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))})
+	}
+	fmt.Fprintln(w)
+	shell.PrintTable(w, table)
 }
 
 // planLimit says at which number of ranks something happens.

@@ -43,8 +43,7 @@ Nothing that is sent is kept.`,
 				server.Close()
 				return err
 			}
-			a.Ends(true)
-			defer a.Ends(false)
+			defer a.Ending()()
 			return server.Serve(c.Context(), handler)
 		},
 	}

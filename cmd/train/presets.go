@@ -20,7 +20,6 @@ type presetItem struct {
 	Source      string `json:"source,omitempty"` // of one that was asked for
 }
 
-// presetsCommand is `train presets`.
 func presetsCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets [NAME]",

@@ -28,8 +28,6 @@ type question struct {
 	accountant, relation                   string
 	groupSize                              int
 	batch                                  bool
-
-	warning string // about the run, to be told beside the answer
 }
 
 // releaseFlags say what is released, instead of a run.
@@ -58,10 +56,15 @@ func (q *question) addFlags(c *cobra.Command) {
 	f.IntVar(&q.groupSize, "group-size", 1, "records that differ together, such as all pictures of one person")
 }
 
+func (q *question) accountantFlag(c *cobra.Command) {
+	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
+		" (default: "+account.DefaultAccountant()+", or that of the run)")
+}
+
 // read puts together the question of the flags or, with an argument, about a run.
-func (q *question) read(c *cobra.Command, args []string) (account.Question, error) {
+func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.Question, error) {
 	if len(args) == 1 {
-		return q.readRun(c, args[0])
+		return q.readRun(a, c, args[0])
 	}
 	given := c.Flags().Changed
 	if q.accountant == "" && !given("accountant") {
@@ -83,7 +86,7 @@ func (q *question) read(c *cobra.Command, args []string) (account.Question, erro
 
 // readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
 // flags say others.
-func (q *question) readRun(c *cobra.Command, run string) (account.Question, error) {
+func (q *question) readRun(a *shell.App, c *cobra.Command, run string) (account.Question, error) {
 	if extra := shell.GivenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
 		return account.Question{}, shell.Usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
 	}
@@ -95,7 +98,7 @@ func (q *question) readRun(c *cobra.Command, run string) (account.Question, erro
 	if err != nil {
 		return account.Question{}, err
 	}
-	q.warning = r.Warning
+	a.Warn(r.Warning)
 	asked := r.Question(q.unknown)
 	switch {
 	case r.Unit == setup.Label && given("relation"):

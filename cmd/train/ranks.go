@@ -82,14 +82,6 @@ func patienceOf(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// single refuses a group for a run that one process carries out.
-func single(g mpi.Group, what string) error {
-	if g == nil || g.Size() == 1 {
-		return nil
-	}
-	return shell.Usagef("found %d ranks for %s, expected one process: start it without a launcher", g.Size(), what)
-}
-
 // rankNumbers says which process is which rank, because some launchers name the one, and people the other.
 func rankNumbers(processes []int64) string {
 	const most = 8

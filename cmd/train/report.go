@@ -15,12 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reported is the result of `train report`.
-type reported struct {
-	Report string   `json:"report"`
-	Plots  []string `json:"plots,omitempty"`
-}
-
 func reportCommand(a *shell.App) *cobra.Command {
 	var out, plots string
 	request := report.Request{Predict: true, Accountants: true}
@@ -48,10 +42,7 @@ The file needs no network and runs no script. It holds what is public and nothin
 				return shell.AsUsage(err)
 			}
 			r, err := report.Read(c.Context(), args, request, version())
-			if c.Context().Err() != nil {
-				return shell.Stopped(c.Context())
-			}
-			if err != nil {
+			if err := shell.Ended(c.Context(), err); err != nil {
 				return err
 			}
 			return writeReport(a, r, path, plots)
@@ -70,8 +61,11 @@ func writeReport(a *shell.App, r *report.Report, path, plots string) error {
 	if err := r.Write(path); err != nil {
 		return err
 	}
-	result := reported{Report: path}
-	if plots != "" {
+	var result struct {
+		Report string   `json:"report"`
+		Plots  []string `json:"plots,omitempty"`
+	}
+	if result.Report = path; plots != "" {
 		if err := os.MkdirAll(plots, 0o755); err != nil {
 			return fmt.Errorf("cannot make the folder of plots: %w", err)
 		}

@@ -18,10 +18,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// job is the command line of a run: where its data and its folder are, what it overrides, its page.
+type job struct {
+	train.Options
+	set   []string
+	serve string
+	form  func(train.Result) any // the result for programs, where it has another form; nil in most commands
+}
+
 func runCommand(a *shell.App) *cobra.Command {
-	var o train.Options
-	var serve string
-	var set []string
+	var j job
 	c := &cobra.Command{
 		Use:   "run [CONFIG|PRESET]",
 		Short: "Train a model (default: the preset " + configs.DefaultPreset + ")",
@@ -29,153 +35,149 @@ func runCommand(a *shell.App) *cobra.Command {
   train run mnist-cnn --data-dir datasets
   train run own-pictures --set data.folder=pictures --set 'data.classes=[cat, dog]'
   train run configs/digits.yaml --set privacy.epsilon=1 --json`,
-		Args: shell.Args(0, 1, "at most one: a configuration file or the name of a preset"),
+		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			return together(a, o, func(o train.Options) error {
-				return runConfig(a, c, cmp.Or(shell.First(args), configs.DefaultPreset), set, serve, o)
+			return together(a, j.Options, func(o train.Options) error {
+				j.Options = o
+				return j.begin(a, c, cmp.Or(shell.First(args), configs.DefaultPreset))
 			})
 		},
 	}
-	dataDirFlag(c, &o.DataDir)
-	runsDirFlag(c, &o.RunsDir)
-	setFlag(c, &set)
-	serveFlag(c, &serve)
-	a.ProgressFlag(c)
+	j.flags(a, c)
 	return c
 }
 
-// runConfig starts the run of a configuration, or of a preset, whatever its kind, and carries it out.
-func runConfig(a *shell.App, c *cobra.Command, name string, set []string, serve string, o train.Options) error {
-	config, err := configs.Load(name, set)
+// flags adds the flags of a command that begins a run and can show a page.
+func (j *job) flags(a *shell.App, c *cobra.Command) {
+	dataDirFlag(c, &j.DataDir)
+	runsDirFlag(c, &j.RunsDir)
+	setFlag(c, &j.set)
+	serveFlag(c, &j.serve)
+	a.ProgressFlag(c)
+}
+
+// begin starts the run of a configuration, or of a preset, whatever its kind, and carries it out.
+func (j job) begin(a *shell.App, c *cobra.Command, name string) error {
+	config, err := configs.Load(name, j.set)
 	switch {
 	case err != nil && configs.AsksStatistics(name):
-		return unserved(o, serve, "statistics", func() error { return runStats(a, c, name, set, nil, o.Options) })
+		if err := j.alone("statistics"); err != nil {
+			return err
+		}
+		return runStats(a, c, name, j.set, nil, j.Options.Options)
 	case err != nil:
 		return shell.AsUsage(err)
 	}
-	o.Name = baseName(name)
-	if config.Pate.Any() {
-		return unserved(o, serve, "a run of teachers", func() error { return configs.Placed(runPate(a, c, config, o.Options), name, set) })
-	}
-	if config.Privacy.Ordinary() {
-		if err := single(o.Group, "a run without noise on gradients"); err != nil {
-			return err
-		}
-		o, err := ordinaryOptions(a, o.Options, serve)
-		if err != nil {
-			return err
-		}
-		return configs.Placed(createOrdinary(a, c, config, o), name, set)
-	}
-	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) {
-		run, err := train.Create(config, o)
-		return run, configs.Placed(err, name, set)
-	})
-}
-
-// unserved carries out what one process does, without a page.
-func unserved(o train.Options, serve, what string, run func() error) error {
-	if serve != "" {
-		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
-	}
-	if err := single(o.Group, what); err != nil {
-		return err
-	}
-	return run()
-}
-
-// carryOut starts a run, or goes on with one, and trains.
-func carryOut(a *shell.App, c *cobra.Command, o train.Options, serve string, start func(train.Options) (*train.Run, error)) error {
-	return followed(a, serve, func(page *web.Page) error {
-		o.Watcher, o.Computed, o.Waits = runOn(page, watcher(a)), computed(a), a.Waits
-		run, err := start(o)
-		if err != nil {
-			return err
-		}
-		return fit(a, c, run)
-	})
+	j.Name = baseName(name)
+	return configs.Placed(j.carryOut(a, c, config, ""), name, j.set)
 }
 
 func resumeCommand(a *shell.App) *cobra.Command {
-	var o train.Options
-	var serve string
+	var j job
 	c := &cobra.Command{
 		Use:     "resume RUN",
 		Short:   "Go on with a run from its last checkpoint and what it has spent",
 		Example: "  train resume runs/digits-1",
-		Args:    shell.Args(1, 1, "one: the folder of a run, such as runs/digits-1"),
+		Args:    shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.RunsDir = filepath.Dir(filepath.Clean(args[0]))
-			return together(a, o, func(o train.Options) error {
-				return resume(a, c, args[0], serve, o)
+			j.RunsDir = filepath.Dir(filepath.Clean(args[0]))
+			return together(a, j.Options, func(o train.Options) error {
+				j.Options = o
+				return j.resume(a, c, args[0])
 			})
 		},
 	}
-	dataFlags(a)(c, &o)
-	serveFlag(c, &serve)
+	dataFlags(a)(c, &j.Options)
+	serveFlag(c, &j.serve)
 	a.ProgressFlag(c)
 	return c
 }
 
 // resume goes on with whatever run has this folder.
-func resume(a *shell.App, c *cobra.Command, dir, serve string, o train.Options) error {
-	another := func(resume func() error) error {
-		if err := single(o.Group, dir); err != nil {
+func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
+	if stats.IsRun(dir) {
+		if err := j.alone("statistics"); err != nil {
 			return err
 		}
-		return resume()
-	}
-	if stats.IsRun(dir) {
-		return another(func() error { return resumeStats(a, c, dir, o.Options) })
+		return resumeStats(a, c, dir, j.Options.Options)
 	}
 	config, err := folder.ReadConfig(dir)
-	switch {
-	case err != nil:
-		return err
-	case config.Pate.Any():
-		return another(func() error { return resumePate(a, c, dir, o.Options) })
-	case config.Privacy.Ordinary():
-		return another(func() error { return resumeOrdinary(a, c, dir, o.Options, serve) })
-	}
-	return carryOut(a, c, o, serve, func(o train.Options) (*train.Run, error) { return train.Open(dir, o) })
-}
-
-// fit carries out a run and prints its result.
-func fit(a *shell.App, c *cobra.Command, run *train.Run) error {
-	return fitAs(a, c, run, func(r train.Result) any { return r })
-}
-
-// fitAs is fit with a result of another form for programs.
-func fitAs(a *shell.App, c *cobra.Command, run *train.Run, form func(train.Result) any) error {
-	defer run.Close()
-	a.Saves(true)
-	defer a.Saves(false)
-	result, err := run.Fit(c.Context())
-	return ended(a, c, ending{result.Status, result.Steps, result.Run, form(result)}, err)
-}
-
-// ending is how a run of steps ended, and its result for programs.
-type ending struct {
-	status run.Status
-	steps  int
-	run    string
-	result any
-}
-
-// ended prints the result of a run, and how to go on with one that was stopped.
-func ended(a *shell.App, c *cobra.Command, e ending, err error) error {
 	if err != nil {
-		shown := a.Display()
-		shown.EndBar()
 		return err
 	}
-	if e.status == run.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved after step %d; go on with `train resume %s`\n", e.steps, folder.Argument(e.run)+shell.DataGiven(c))
+	return j.carryOut(a, c, config, dir)
+}
+
+// carryOut begins the run of a configuration, or goes on with the one in a folder, and prints its result.
+func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, dir string) error {
+	j.Computed, j.Waits = computed(a), a.Waits
+	switch {
+	case config.Pate.Any():
+		if err := j.alone("a run of teachers"); err != nil {
+			return err
+		}
+		return carryOutPate(a, c, config, dir, j.Options.Options)
+	case config.Privacy.Ordinary():
+		if err := j.alone("a run without noise on gradients"); err != nil {
+			return err
+		}
+		return carryOutOrdinary(a, c, config, dir, j.Options.Options)
 	}
-	if err := a.PrintJSON(e.result); err != nil || e.status != run.Interrupted {
+	return followed(a, j.serve, func(page *web.Page) error {
+		j.Watcher = page.Run(&runWatcher{a.Display()})
+		run, err := start(config, dir, j.Options, train.Create, train.Open)
+		if err != nil {
+			return err
+		}
+		defer run.Close()
+		defer a.Saving()()
+		result, err := run.Fit(c.Context())
+		if j.form == nil {
+			return ended(a, c, result.Status, result.Steps, result.Run, result, err)
+		}
+		return ended(a, c, result.Status, result.Steps, result.Run, j.form(result), err)
+	})
+}
+
+// alone refuses a page and several ranks for what one process does without a page.
+func (j job) alone(what string) error {
+	if j.serve != "" {
+		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
+	}
+	if g := j.Group; g != nil && g.Size() > 1 {
+		return shell.Usagef("found %d ranks for %s, expected one process: start it without a launcher", g.Size(), what)
+	}
+	return nil
+}
+
+// start makes a new run of a configuration or, where a folder is named, opens the run in it.
+func start[O, R any](config *configs.Config, dir string, o O, create func(*configs.Config, O) (R, error), open func(string, O) (R, error)) (R, error) {
+	if dir != "" {
+		return open(dir, o)
+	}
+	return create(config, o)
+}
+
+// ended prints the result of a run of steps for programs.
+func ended(a *shell.App, c *cobra.Command, status run.Status, steps int, dir string, result any, err error) error {
+	if err != nil {
 		return err
 	}
+	return stopped(a, c, status, fmt.Sprintf("and saved after step %d; %s", steps, goOn(c, dir)), a.PrintJSON(result))
+}
+
+// stopped says of work that was stopped how far it is and how to go on. Err is that of printing its result.
+func stopped(a *shell.App, c *cobra.Command, status run.Status, how string, err error) error {
+	if err != nil || status != run.Interrupted {
+		return err
+	}
+	fmt.Fprintln(a.Err, "train: stopped "+how)
 	return shell.Stopped(c.Context())
+}
+
+// goOn says how to go on with a run.
+func goOn(c *cobra.Command, dir string) string {
+	return "go on with `train resume " + folder.Argument(dir) + shell.DataGiven(c) + "`"
 }
 
 func dataDirFlag(c *cobra.Command, dir *string) {

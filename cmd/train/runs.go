@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -24,7 +25,7 @@ the newest test accuracy, and how it stands. A sweep has one line: the ε of all
 accuracy among them. Runs that are damaged, or whose folder is gone, are named; train ledger verify says more.`,
 		Example: `  train runs
   train runs --runs-dir runs --json`,
-		Args: shell.Args(0, 0, "none"),
+		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			list, err := report.Lines(runsDir)
 			if err != nil {
@@ -59,7 +60,9 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 			name += fmt.Sprintf(" (%s trials)", shell.Count(r.Trials))
 		}
 		table = append(table, []string{
-			shell.Cut(name, runWidth), shell.Cut(orDash(r.Data), dataWidth), number(r.Epsilon, 3), left3(r.Left), percent(r.Accuracy), r.Status,
+			shell.Cut(name, runWidth), shell.Cut(cmp.Or(r.Data, "–"), dataWidth),
+			orDash(r.Epsilon, func(x float64) string { return accountant.RoundUp(x, 3) }), orDash(r.Left, func(x float64) string { return shell.Left(x, 0) }),
+			orDash(r.Accuracy, func(x float64) string { return shell.Decimals(100*x, 2) }), r.Status,
 		})
 		if r.Problem != "" {
 			problems = append(problems, name+": "+r.Problem)
@@ -78,32 +81,10 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 	}
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
-}
-
-// number is ε rounded up.
-func number(x *float64, decimals int) string {
+// orDash writes a number, or a dash where there is none.
+func orDash(x *float64, text func(x float64) string) string {
 	if x == nil {
 		return "–"
 	}
-	return accountant.RoundUp(*x, decimals)
-}
-
-// left3 is what is left of a budget, rounded down.
-func left3(x *float64) string {
-	if x == nil {
-		return "–"
-	}
-	return shell.Left(*x, 0)
-}
-
-func percent(x *float64) string {
-	if x == nil {
-		return "–"
-	}
-	return shell.Decimals(100**x, 2)
+	return text(*x)
 }

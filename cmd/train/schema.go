@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// schemaCommand is `train schema`.
 func schemaCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
@@ -23,7 +22,7 @@ func schemaCommand(a *shell.App) *cobra.Command {
 
 and lies beside the file schema.json.`,
 		Example: "  train schema > schema.json",
-		Args:    shell.Args(0, 0, "none"),
+		Args:    shell.None,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.Print(json.RawMessage(configs.Schema()), func(w io.Writer) {
 				fmt.Fprintf(w, "%s\n", bytes.TrimRight(configs.Schema(), "\n"))

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/sweep"
-	"dpsgd/internal/train"
 	"dpsgd/internal/web"
 
 	"github.com/spf13/cobra"
@@ -32,20 +30,4 @@ func followed(a *shell.App, address string, work func(*web.Page) error) error {
 		a.Warn(fmt.Sprintf("the live view ended early: %v", problem)) // the work is done all the same
 	}
 	return err
-}
-
-// runOn is a watcher of a run that shows it on the page, too, if there is one.
-func runOn(page *web.Page, next train.Watcher) train.Watcher {
-	if page == nil {
-		return next
-	}
-	return page.Run(next)
-}
-
-// sweepOn is a watcher of a sweep that shows it on the page, too, if there is one.
-func sweepOn(page *web.Page, next sweep.Watcher) sweep.Watcher {
-	if page == nil {
-		return next
-	}
-	return page.Sweep(next)
 }

@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
 
@@ -53,38 +52,31 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, "-statistics") + "-statistics"
 }
 
-func statsOptions(a *shell.App, o run.Options) stats.Options {
-	o.Warned, o.Waits = a.Warn, a.Waits
-	return stats.Options{Options: o}
-}
-
 // runStats starts a run of statistics.
 func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, o run.Options) error {
 	file, err := stats.Read(name, set, bounds)
 	if err != nil {
 		return shell.AsUsage(err)
 	}
-	o.Name = nameOf(name)
-	r, err := stats.Create(file, statsOptions(a, o))
-	if err != nil {
-		return err
-	}
-	return answerStats(a, c, r)
+	o.Name, o.Warned, o.Waits = nameOf(name), a.Warn, a.Waits
+	r, err := stats.Create(file, stats.Options{Options: o})
+	return answerStats(a, c, r, err)
 }
 
 func resumeStats(a *shell.App, c *cobra.Command, dir string, o run.Options) error {
-	r, err := stats.Open(dir, statsOptions(a, o))
+	o.Warned, o.Waits = a.Warn, a.Waits
+	r, err := stats.Open(dir, stats.Options{Options: o})
+	return answerStats(a, c, r, err)
+}
+
+// answerStats answers what has no answer, and prints all results: with --json one object for each. Err says
+// why there is no run.
+func answerStats(a *shell.App, c *cobra.Command, r *stats.Run, err error) error {
 	if err != nil {
 		return err
 	}
-	return answerStats(a, c, r)
-}
-
-// answerStats answers what has no answer, and prints all results: with --json one object for each.
-func answerStats(a *shell.App, c *cobra.Command, r *stats.Run) error {
 	defer r.Close()
-	a.Saves(true)
-	defer a.Saves(false)
+	defer a.Saving()()
 	if err := r.CarryOut(c.Context()); err != nil {
 		return err
 	}
@@ -99,9 +91,5 @@ func answerStats(a *shell.App, c *cobra.Command, r *stats.Run) error {
 	}
 	shell.PrintTable(shown.W, table)
 	fmt.Fprintf(shown.W, "\nprivacy   %s\nin %s: statistics.jsonl, privacy.md\n", r.Spent(), r.Dir)
-	if r.Status != run.Interrupted {
-		return nil
-	}
-	fmt.Fprintf(a.Err, "train: stopped with %d statistics answered; go on with `train resume %s`\n", len(r.Results), folder.Argument(r.Dir)+shell.DataGiven(c))
-	return shell.Stopped(c.Context())
+	return stopped(a, c, r.Status, fmt.Sprintf("with %d statistics answered; %s", len(r.Results), goOn(c, r.Dir)), nil)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -49,9 +50,10 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 			}
 			o.Jobs, o.Waits = flags.Jobs, a.Waits
 			return followed(a, serve, func(page *web.Page) error {
-				watcher := &sweepWatcher{Display: a.Display(), saves: func() { a.Saves(true) }}
-				defer a.Saves(false)
-				o.Watcher = sweepOn(page, watcher)
+				over := func() {}
+				defer func() { over() }()
+				watcher := &sweepWatcher{Display: a.Display(), saves: func() { over = a.Saving() }}
+				o.Watcher = page.Sweep(watcher)
 				if share != nil {
 					err = runTask(a, c, &watcher.Display, args[0], why, file, *share, o)
 				} else {
@@ -82,13 +84,40 @@ func runSweep(a *shell.App, c *cobra.Command, name string, file *configs.Sweep, 
 	if err != nil {
 		return err
 	}
-	if result.Status == run.Interrupted {
-		fmt.Fprintf(a.Err, "train: stopped and saved with %d of %d trials finished; go on with `train sweep %s`\n", result.Finished, result.Trials, folder.Argument(name)+shell.FoldersGiven(c))
+	how := fmt.Sprintf("and saved with %d of %d trials finished; go on with `train sweep %s`", result.Finished, result.Trials, folder.Argument(name)+shell.FoldersGiven(c))
+	return stopped(a, c, result.Status, how, a.PrintJSON(result))
+}
+
+// runTask trains the trials of a share of a sweep, which the command line names so, and prints what came
+// of it. Why says where the share is from.
+func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why string, file *configs.Sweep, share sweep.Share, o sweep.Options) error {
+	if why != "" {
+		fmt.Fprintln(shown.W, "task      "+why)
 	}
-	if err := a.PrintJSON(result); err != nil || result.Status != run.Interrupted {
+	result, err := sweep.RunTask(c.Context(), file, share, o)
+	if errors.Is(err, sweep.ErrNoTrial) {
+		return shell.AsUsage(err)
+	}
+	if err != nil {
 		return err
 	}
-	return shell.Stopped(c.Context())
+	shown.EndBar()
+	said := fmt.Sprintf("%d of the %d trials of this task have a result", len(result.Rows), len(result.Numbers))
+	if result.Status != run.Interrupted {
+		fmt.Fprintf(shown.W, "done      %s\ncollect   `train sweep %s --collect%s`\n", said, folder.Argument(name), shell.FoldersGiven(c))
+	}
+	return stopped(a, c, result.Status, "and saved, "+said+"; go on with the same command", a.PrintJSON(result))
+}
+
+// shareOf says which trials a sweep or a task is about.
+func shareOf(o sweep.Overview) string {
+	if o.Numbers == nil {
+		return fmt.Sprint(o.Trials)
+	}
+	if len(o.Numbers) == 0 {
+		return fmt.Sprintf("none of %d", o.Trials) // of more tasks than trials
+	}
+	return fmt.Sprintf("%s of %d", sweep.Numbers(o.Numbers), o.Trials)
 }
 
 // sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.

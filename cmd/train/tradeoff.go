@@ -27,11 +27,10 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
   train tradeoff --sampling-probability 0.01 --steps 1000 --noise-multiplier 1 --delta 1e-5`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			asked, err := q.read(c, args)
+			asked, err := q.read(a, c, args)
 			if err != nil {
 				return err
 			}
-			a.Warn(q.warning)
 			t, err := account.AskTradeoff(asked)
 			if err != nil {
 				return unanswered(err)
@@ -40,7 +39,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 		},
 	}
 	q.addFlags(c)
-	accountantFlag(c, q)
+	q.accountantFlag(c)
 	shell.PictureFlag(c, &out)
 	return c
 }

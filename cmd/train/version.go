@@ -26,7 +26,7 @@ func versionCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, Go version, system and the kernels in use",
-		Args:  shell.Args(0, 0, "none"),
+		Args:  shell.None,
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := thisBuild()
 			if err != nil {

@@ -18,8 +18,6 @@ import (
 // runWatcher shows a run.
 type runWatcher struct{ shell.Display }
 
-func watcher(a *shell.App) train.Watcher { return &runWatcher{a.Display()} }
-
 func (p *runWatcher) Started(o train.Overview) {
 	fmt.Fprintf(p.W, "run       %s\n", o.Run)
 	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, shell.Count(o.Examples))
@@ -30,7 +28,7 @@ func (p *runWatcher) Started(o train.Overview) {
 	plan := o.Plan
 	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier(), plan.Policy.Bound(), plan.SamplingProbability)
 	by := ""
-	if twoAccountants(plan) {
+	if plan.Accountant.Name() != "rdp" { // which is shown beside it
 		by = " by " + plan.Accountant.Name()
 	}
 	if plan.Budget != nil {
@@ -93,9 +91,6 @@ func (p *runWatcher) Finished(r train.Result) {
 	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", shell.Count(int(r.ExamplesPerSecond)))
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
-
-// twoAccountants says whether RDP is shown beside the accountant of a plan.
-func twoAccountants(p *train.RunPlan) bool { return p.Accountant.Name() != "rdp" }
 
 // spend is what was spent so far, with so many decimals for what RDP says.
 func spend(s train.Progress, decimals int) string {

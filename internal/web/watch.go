@@ -43,8 +43,13 @@ type trials struct {
 	done          float64  // of these, as so many finished ones
 }
 
-// Run is a watcher of a run that shows it on the page and tells the next watcher.
-func (p *Page) Run(next train.Watcher) train.Watcher { return &runWatcher{Watcher: next, page: p} }
+// Run is a watcher of a run that shows it on the page, if there is one, and tells the next watcher.
+func (p *Page) Run(next train.Watcher) train.Watcher {
+	if p == nil {
+		return next
+	}
+	return &runWatcher{Watcher: next, page: p}
+}
 
 type runWatcher struct {
 	train.Watcher
@@ -75,8 +80,13 @@ var endings = map[run.Status]string{
 	run.Interrupted:     "Stopped from outside and saved.",
 }
 
-// Sweep is a watcher of a sweep that shows it on the page and tells the next watcher.
-func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher { return &sweepWatcher{Watcher: next, page: p} }
+// Sweep is a watcher of a sweep that shows it on the page, if there is one, and tells the next watcher.
+func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher {
+	if p == nil {
+		return next
+	}
+	return &sweepWatcher{Watcher: next, page: p}
+}
 
 type sweepWatcher struct {
 	sweep.Watcher

@@ -81,7 +81,7 @@ func keyMeant(c *cobra.Command, flag string) string {
 	return " (did you mean " + strings.Join(found, " or ") + "?)"
 }
 
-// NoArgs and args check positional arguments with an error of ours.
+// NoArgs refuses the arguments of a command that has others below it.
 func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -96,6 +96,10 @@ func NoArgs(c *cobra.Command, args []string) error {
 	return Usagef("found %q, expected one of the commands that `%s help%s` lists%s", args[0], c.Root().Name(), listed, spelling.Hint(args[0], names))
 }
 
+// None refuses all arguments.
+var None = Args(0, 0, "none")
+
+// Args takes so many arguments, which what describes.
 func Args(min, max int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, found []string) error {
 		if slices.Contains(found, "") {

@@ -133,6 +133,24 @@ func (d *Display) ShowFitting(done int64, text func(width int) string) {
 	d.draw()
 }
 
+// Step tells how far work is: beside a bar, which is drawn until all is done, or in a line where one is
+// due, or is to be written anyway.
+func (d *Display) Step(done, total int, anyway bool, text string) {
+	if !d.Bars {
+		if d.Due(anyway || done == total) {
+			fmt.Fprintln(d.W, text)
+		}
+		return
+	}
+	if d.bar == nil || !d.bar.open {
+		d.StartBar(int64(total))
+	}
+	d.ShowText(int64(done), text)
+	if done == total {
+		d.EndBar()
+	}
+}
+
 // EndBar ends the line of a bar, as it is by then.
 func (d *Display) EndBar() {
 	if d.bar == nil || !d.bar.open {

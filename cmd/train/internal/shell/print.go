@@ -42,6 +42,16 @@ func (a *App) Print(result any, text func(w io.Writer)) error {
 	return err
 }
 
+// Show returns what prints a result, by text for people, unless there is an error in its place.
+func Show[T any](a *App, text func(w io.Writer, result T)) func(T, error) error {
+	return func(result T, err error) error {
+		if err != nil {
+			return err
+		}
+		return a.Print(result, func(w io.Writer) { text(w, result) })
+	}
+}
+
 // Warn writes one line about something that did not stop the command; nothing for "".
 func (a *App) Warn(message string) {
 	if message != "" {

@@ -65,12 +65,17 @@ func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGQ
 // first.
 func ignorePipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// Saves says whether the work of the command is saved when a signal ends it.
-func (s *stopper) Saves(saves bool) { s.saves.Store(saves) }
+// Saving says that the work of the command is saved when a signal ends it, until what it returns is called.
+func (s *stopper) Saving() (over func()) { return during(&s.saves) }
 
-// Ends says that a signal is the usual end of the command, which comes by its context, soon and well:
-// a server closes its connections.
-func (s *stopper) Ends(ends bool) { s.ends.Store(ends) }
+// Ending says that a signal is the usual end of the command, which comes by its context, soon and well: a
+// server closes its connections.
+func (s *stopper) Ending() (over func()) { return during(&s.ends) }
+
+func during(state *atomic.Bool) (over func()) {
+	state.Store(true)
+	return func() { state.Store(false) }
+}
 
 // stop says that the signal was heard, and ends the process where nothing is to be saved.
 func (s *stopper) stop(found os.Signal) {
@@ -89,6 +94,14 @@ func (s *stopper) stop(found os.Signal) {
 	if !s.saves.Load() {
 		s.exit(ExitSignal + number(found))
 	}
+}
+
+// Ended is the error of work that its context may have ended.
+func Ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return Stopped(ctx)
+	}
+	return err
 }
 
 // Stopped is the error of a command whose work was ended by its context, after saving.
