@@ -55,6 +55,20 @@ func (d *faultyDisk) fail() error {
 	return errInjected
 }
 
+// try makes a call, or fails.
+func (d *faultyDisk) try(call func() error) error {
+	if d.strike() {
+		return d.fail()
+	}
+	return call()
+}
+
+// tried is try for a call that returns something.
+func tried[V any](d *faultyDisk, call func() (V, error)) (v V, err error) {
+	err = d.try(func() error { v, err = call(); return err })
+	return v, err
+}
+
 // kill closes what a dead process would have closed.
 func (d *faultyDisk) kill() {
 	for _, f := range d.open {
@@ -63,65 +77,41 @@ func (d *faultyDisk) kill() {
 }
 
 func (d *faultyDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
-	if d.strike() {
-		return nil, d.fail()
-	}
-	f, err := os.OpenFile(name, flag, perm)
-	if err != nil {
-		return nil, err
-	}
-	d.open = append(d.open, f)
-	return faultyFile{diskFile{f}, d}, nil
+	return tried(d, func() (file, error) {
+		f, err := os.OpenFile(name, flag, perm)
+		if err != nil {
+			return nil, err
+		}
+		d.open = append(d.open, f)
+		return faultyFile{diskFile{f}, d}, nil
+	})
 }
 
 func (d *faultyDisk) Lstat(name string) (fs.FileInfo, error) {
-	if d.strike() {
-		return nil, d.fail()
-	}
-	return d.disk.Lstat(name)
+	return tried(d, func() (fs.FileInfo, error) { return d.disk.Lstat(name) })
 }
 
 func (d *faultyDisk) Stat(name string) (fs.FileInfo, error) {
-	if d.strike() {
-		return nil, d.fail()
-	}
-	return d.disk.Stat(name)
+	return tried(d, func() (fs.FileInfo, error) { return d.disk.Stat(name) })
 }
 
 func (d *faultyDisk) ReadDir(name string) ([]fs.DirEntry, error) {
-	if d.strike() {
-		return nil, d.fail()
-	}
-	return d.disk.ReadDir(name)
+	return tried(d, func() ([]fs.DirEntry, error) { return d.disk.ReadDir(name) })
 }
 
 func (d *faultyDisk) Mkdir(name string, perm fs.FileMode) error {
-	if d.strike() {
-		return d.fail()
-	}
-	return d.disk.Mkdir(name, perm)
+	return d.try(func() error { return d.disk.Mkdir(name, perm) })
 }
 
 func (d *faultyDisk) Rename(oldName, newName string) error {
-	if d.strike() {
-		return d.fail()
-	}
-	return d.disk.Rename(oldName, newName)
+	return d.try(func() error { return d.disk.Rename(oldName, newName) })
 }
 
 func (d *faultyDisk) Remove(name string) error {
-	if d.strike() {
-		return d.fail()
-	}
-	return d.disk.Remove(name)
+	return d.try(func() error { return d.disk.Remove(name) })
 }
 
-func (d *faultyDisk) SyncDir(name string) error {
-	if d.strike() {
-		return d.fail()
-	}
-	return nil
-}
+func (d *faultyDisk) SyncDir(string) error { return d.try(func() error { return nil }) }
 
 type faultyFile struct {
 	diskFile
@@ -146,45 +136,15 @@ func (f faultyFile) WriteAt(b []byte, offset int64) (int, error) {
 }
 
 func (f faultyFile) ReadAt(b []byte, offset int64) (int, error) {
-	if f.d.strike() {
-		return 0, f.d.fail()
-	}
-	return f.diskFile.ReadAt(b, offset)
+	return tried(f.d, func() (int, error) { return f.diskFile.ReadAt(b, offset) })
 }
 
-func (f faultyFile) Stat() (fs.FileInfo, error) {
-	if f.d.strike() {
-		return nil, f.d.fail()
-	}
-	return f.diskFile.Stat()
-}
-
+func (f faultyFile) Stat() (fs.FileInfo, error) { return tried(f.d, f.diskFile.Stat) }
+func (f faultyFile) Sync() error                { return f.d.try(func() error { return nil }) }
+func (f faultyFile) Lock() error                { return f.d.try(f.diskFile.Lock) }
+func (f faultyFile) Unlock() error              { return f.d.try(f.diskFile.Unlock) }
 func (f faultyFile) Truncate(size int64) error {
-	if f.d.strike() {
-		return f.d.fail()
-	}
-	return f.diskFile.Truncate(size)
-}
-
-func (f faultyFile) Sync() error {
-	if f.d.strike() {
-		return f.d.fail()
-	}
-	return nil
-}
-
-func (f faultyFile) Lock() error {
-	if f.d.strike() {
-		return f.d.fail()
-	}
-	return f.diskFile.Lock()
-}
-
-func (f faultyFile) Unlock() error {
-	if f.d.strike() {
-		return f.d.fail()
-	}
-	return f.diskFile.Unlock()
+	return f.d.try(func() error { return f.diskFile.Truncate(size) })
 }
 
 func (f faultyFile) Close() error {
