@@ -109,10 +109,8 @@ func (m *Distributed) Excess(values, epsilon float64) float64 {
 // Coarse implements [Mechanism]: noise is added to contributions, so that they share its lattice.
 func (m *Distributed) Coarse() bool { return true }
 
-// Name implements [Mechanism].
 func (m *Distributed) Name() string { return "distributed discrete Gaussian" }
 
-// String implements [Mechanism].
 func (m *Distributed) String() string {
 	return fmt.Sprintf("discrete Gaussian noise on every coordinate, of which each of %d clients adds a share, so large that those of %d have standard deviation σ·C, σ = %v%s; the server sees the sum of all modulo 2^%d",
 		m.shares.Clients, m.shares.Least, m.noiseMultiplier, m.course, m.shares.ModulusBits)
@@ -178,7 +176,6 @@ type SharedNoise struct {
 	Shares Shares
 }
 
-// Mechanism implements [Noise].
 func (n SharedNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error) {
 	return NewDistributed(s, first, steps, n.Shares, pool)
 }

@@ -101,13 +101,8 @@ func (m *Gaussian) Deviation(step int, bound float64) float64 { return up(m.at(s
 // up is the next float64: a product that was rounded down becomes one that was not.
 func up(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 
-// Coarse implements [Mechanism].
 func (m *Gaussian) Coarse() bool { return false }
-
-// Name implements [Mechanism].
 func (m *Gaussian) Name() string { return "Gaussian" }
-
-// String implements [Mechanism].
 func (m *Gaussian) String() string {
 	return fmt.Sprintf("Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = %v%s", m.noiseMultiplier, m.course)
 }
@@ -165,15 +160,11 @@ func coarse(l clip.Lattice) float64 { return math.Ldexp(l.Spacing, l.Digits) }
 // GaussianNoise is [Gaussian].
 type GaussianNoise struct{}
 
-// Name returns "gaussian".
 func (GaussianNoise) Name() string { return "gaussian" }
-
-// Event implements [Noise].
 func (GaussianNoise) Event(sigma float64) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: sigma}
 }
 
-// Mechanism implements [Noise].
 func (GaussianNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error) {
 	return NewScheduled(s, first, steps, pool)
 }

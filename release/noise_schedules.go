@@ -3,6 +3,7 @@ package release
 import (
 	"fmt"
 
+	"dpsgd/accountant"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
 )
@@ -30,10 +31,7 @@ func NoiseSchedules() setting.Kinds[NoiseSchedule] {
 // ConstantNoise is the same noise in every step.
 type ConstantNoise struct{}
 
-// Name returns "constant".
-func (ConstantNoise) Name() string { return "constant" }
-
-// Factor implements [NoiseSchedule].
+func (ConstantNoise) Name() string            { return "constant" }
 func (ConstantNoise) Factor(int, int) float64 { return 1 }
 
 // LinearNoise goes from the first noise multiplier to FinalFactor times it, in [NoiseStages] equal
@@ -45,16 +43,13 @@ type LinearNoise struct {
 // NoiseStages counts the noise multipliers of a run with [LinearNoise].
 const NoiseStages = 16
 
-// Name returns "linear".
 func (LinearNoise) Name() string { return "linear" }
 
-// Arguments lists what a configuration can set.
 func (s *LinearNoise) Arguments() []setting.Argument {
 	return []setting.Argument{{Name: "noise_final_factor", Doc: "The last noise multiplier divided by the first.",
 		Format: setting.Number{Min: 0.01, Max: 100}, Value: &s.FinalFactor}}
 }
 
-// Factor implements [NoiseSchedule].
 func (s LinearNoise) Factor(step, steps int) float64 {
 	stage := min(step, steps-1) * NoiseStages / steps
 	return 1 + (s.FinalFactor-1)*float64(stage)/(NoiseStages-1)
@@ -74,4 +69,30 @@ func NewScheduled(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) 
 	m.schedule = func(step int) float64 { return s.Factor(step, steps) }
 	m.course = fmt.Sprintf(" in the first step, %v in the last of %d, %s between them", m.at(steps-1), steps, s.Name())
 	return m, nil
+}
+
+// Constant is an optional method of a [Mechanism]: whether all its releases have the event of the
+// first. Then a schedule of millions of releases takes no longer than one of two.
+type Constant interface{ Constant() bool }
+
+// Constant reports whether the mechanism has no noise schedule.
+func (m *Gaussian) Constant() bool { return m.schedule == nil }
+
+// Schedule describes the first so many releases of the plan.
+func (p Plan) Schedule(releases int) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	if c, known := p.Mechanism.(Constant); known && c.Constant() {
+		return l, l.Add(p.Event(0), max(0, releases))
+	}
+	for step := 0; step < releases; {
+		event, end := p.Event(step), step+1
+		for end < releases && p.Event(end) == event {
+			end++
+		}
+		if err := l.Add(event, end-step); err != nil {
+			return nil, err
+		}
+		step = end
+	}
+	return l, nil
 }

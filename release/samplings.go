@@ -28,13 +28,8 @@ func Samplings() setting.Kinds[Sampling] {
 // Poisson is [data.Poisson].
 type Poisson struct{}
 
-// Name returns "poisson".
 func (Poisson) Name() string { return "poisson" }
-
-// Sized implements [Sampling].
-func (Poisson) Sized() bool { return true }
-
-// Sampler implements [Sampling].
+func (Poisson) Sized() bool  { return true }
 func (Poisson) Sampler(batchSize float64, n int) Sampler {
 	return data.Poisson{SamplingProbability: batchSize / float64(n)}
 }
@@ -42,11 +37,6 @@ func (Poisson) Sampler(batchSize float64, n int) Sampler {
 // Full is [data.Full].
 type Full struct{}
 
-// Name returns "full".
-func (Full) Name() string { return "full" }
-
-// Sized implements [Sampling].
-func (Full) Sized() bool { return false }
-
-// Sampler implements [Sampling].
+func (Full) Name() string                 { return "full" }
+func (Full) Sized() bool                  { return false }
 func (Full) Sampler(float64, int) Sampler { return data.Full{} }

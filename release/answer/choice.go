@@ -23,9 +23,7 @@ func newScores(values []int64, width int64) *Scores {
 }
 
 // String hides the scores.
-func (s Scores) String() string { return fmt.Sprintf("%d secret scores", len(s.values)) }
-
-// GoString hides the scores.
+func (s Scores) String() string   { return fmt.Sprintf("%d secret scores", len(s.values)) }
 func (s Scores) GoString() string { return s.String() }
 
 // Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate

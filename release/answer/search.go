@@ -96,7 +96,5 @@ func (s *Search) Above(sum *Sums) (bool, error) {
 }
 
 // String hides the threshold with its noise.
-func (s *Search) String() string { return fmt.Sprintf("a search that may find %d more", s.left) }
-
-// GoString hides the threshold with its noise.
+func (s *Search) String() string   { return fmt.Sprintf("a search that may find %d more", s.left) }
 func (s *Search) GoString() string { return s.String() }

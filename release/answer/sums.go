@@ -71,9 +71,7 @@ func NewCounts(buckets []int, number int) (*Sums, error) {
 func (s *Sums) Scores() *Scores { return newScores(s.values, s.reach.width) }
 
 // String hides the sums.
-func (s Sums) String() string { return fmt.Sprintf("%d secret sums", len(s.values)) }
-
-// GoString hides the sums.
+func (s Sums) String() string   { return fmt.Sprintf("%d secret sums", len(s.values)) }
 func (s Sums) GoString() string { return s.String() }
 
 // saturated is a + b, or the end of int64 that it passes. Sums of fewer than 2^32 contributions do

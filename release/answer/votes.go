@@ -30,9 +30,7 @@ func (v *Votes) Sums() *Sums {
 }
 
 // String hides the votes.
-func (v Votes) String() string { return fmt.Sprintf("secret votes for %d classes", len(v.counts)) }
-
-// GoString hides the votes.
+func (v Votes) String() string   { return fmt.Sprintf("secret votes for %d classes", len(v.counts)) }
 func (v Votes) GoString() string { return v.String() }
 
 // finer is the number of steps of the noise of a noisy maximum to a vote.
