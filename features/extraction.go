@@ -13,7 +13,7 @@ import (
 // Extraction is a recipe at work on pictures of one shape.
 type Extraction struct {
 	shape      data.Shape
-	prepared   Prepared
+	prepared   *Prepared
 	width      int
 	flattening *Flattening
 	pool       *kernel.Pool
@@ -122,35 +122,14 @@ type Definition struct {
 	Flattening *Flattening
 }
 
-// defined is a transform that can say what it follows from.
-type defined interface{ define(d *Definition) }
-
 // Definition returns the definition of e, and false where its transform has none.
 func (e *Extraction) Definition() (Definition, bool) {
-	d := Definition{Power: 1, Flattening: e.flattening}
-	t, ok := e.prepared.(defined)
-	if ok {
-		t.define(&d)
+	d := Definition{Flattening: e.flattening}
+	if e.prepared.define == nil {
+		return d, false
 	}
-	return d, ok
-}
-
-func (r raised) define(d *Definition) {
-	d.Power = r.power
-	switch t := r.Prepared.(type) {
-	case joined:
-		for _, p := range t {
-			d.Patches = append(d.Patches, p.Definition())
-		}
-	case *scattering.Scattering:
-		of := t.Definition()
-		d.Scattering = &of
-	}
-}
-
-func (g grouped) define(d *Definition) {
-	g.raised.define(d)
-	d.Groups = g.groups
+	e.prepared.define(&d)
+	return d, true
 }
 
 // Centre subtracts a mean from the rows, in their place, and makes them unit norm again. The caller

@@ -32,12 +32,12 @@ func (p *Patches) Arguments() []setting.Argument {
 }
 
 // Prepare draws the pictures that the patches are taken from.
-func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (Prepared, error) {
+func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (*Prepared, error) {
 	pictures, err := draw(patchPictures)
 	if err != nil {
 		return nil, err
 	}
-	var all joined
+	var all []*patchFeatures
 	for _, o := range p.scales() {
 		one, err := newPatchFeatures(o, shape, pictures, 1)
 		if err != nil {
@@ -45,7 +45,28 @@ func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error))
 		}
 		all = append(all, one)
 	}
-	return raised{all, p.Power}, nil
+	return &Prepared{
+		Extractor: func() func(dst, picture []float32) {
+			var extract []func(dst, picture []float32)
+			for _, one := range all {
+				extract = append(extract, one.Extractor())
+			}
+			return func(dst, picture []float32) {
+				rest := dst
+				for i, one := range all {
+					extract[i](rest[:one.Width()], picture)
+					rest = rest[one.Width():]
+				}
+				raise(dst, p.Power)
+			}
+		},
+		define: func(d *Definition) {
+			d.Power = p.Power
+			for _, one := range all {
+				d.Patches = append(d.Patches, one.Definition())
+			}
+		},
+	}, nil
 }
 
 // scales are the dictionaries, one for each size of the picture.
@@ -65,22 +86,6 @@ func (p *Patches) Blocks(data.Shape) (blocks []Block) {
 		blocks = append(blocks, Block{Channels: 2 * o.Filters, Positions: o.Pooling * o.Pooling})
 	}
 	return blocks
-}
-
-// joined are features one after the other.
-type joined []*patchFeatures
-
-func (j joined) Extractor() func(dst, picture []float32) {
-	var extract []func(dst, picture []float32)
-	for _, p := range j {
-		extract = append(extract, p.Extractor())
-	}
-	return func(dst, picture []float32) {
-		for i, p := range j {
-			extract[i](dst[:p.Width()], picture)
-			dst = dst[p.Width():]
-		}
-	}
 }
 
 // patchPictures is the number of pictures that patches are taken from.

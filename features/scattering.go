@@ -37,7 +37,7 @@ func (s *Scattering) Blocks(shape data.Shape) []Block {
 }
 
 // Prepare learns nothing from what is drawn.
-func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*Drawings, error)) (Prepared, error) {
+func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*Drawings, error)) (*Prepared, error) {
 	if s.Groups > 0 && scattering.Coefficients%s.Groups != 0 {
 		return nil, fmt.Errorf("features: scattering has %d groups, expected a divisor of %d", s.Groups, scattering.Coefficients)
 	}
@@ -45,25 +45,21 @@ func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*Drawings, error))
 	if err != nil {
 		return nil, err
 	}
-	return grouped{raised{prepared, s.Power}, prepared.Width() / shape.Channels, s.Groups}, nil
-}
-
-// grouped is the transform with normalised groups.
-type grouped struct {
-	raised
-	channel int // values of a channel of the picture
-	groups  int
-}
-
-func (g grouped) Extractor() func(dst, picture []float32) {
-	scatter := g.raised.Extractor()
-	if g.groups == 0 {
-		return scatter
-	}
-	return func(dst, picture []float32) {
-		scatter(dst, picture)
-		for from := 0; from < len(dst); from += g.channel {
-			scattering.GroupNorm(dst[from:from+g.channel], g.groups)
-		}
-	}
+	channel := prepared.Width() / shape.Channels
+	return &Prepared{
+		Extractor: func() func(dst, picture []float32) {
+			scatter := prepared.Extractor()
+			return func(dst, picture []float32) {
+				scatter(dst, picture)
+				raise(dst, s.Power)
+				for from := 0; s.Groups > 0 && from < len(dst); from += channel {
+					scattering.GroupNorm(dst[from:from+channel], s.Groups)
+				}
+			}
+		},
+		define: func(d *Definition) {
+			of := prepared.Definition()
+			d.Scattering, d.Power, d.Groups = &of, s.Power, s.Groups
+		},
+	}, nil
 }

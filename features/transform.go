@@ -15,14 +15,16 @@ type Transform interface {
 	Blocks(shape data.Shape) []Block
 	// Prepare makes the transform of pictures of that shape. What has to be learnt is learnt from
 	// pictures of that shape that draw draws: n of them.
-	Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (Prepared, error)
+	Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (*Prepared, error)
 }
 
 // Prepared is a transform of pictures of one shape.
-type Prepared interface {
+type Prepared struct {
 	// Extractor returns the function that sets dst to the features of a picture: (channel, row,
 	// column), from 0 to 1. It has memory of its own: one goroutine at a time calls it.
-	Extractor() func(dst, picture []float32)
+	Extractor func() func(dst, picture []float32)
+	// define says what the features follow from; nil where nobody can compute them in another way.
+	define func(d *Definition)
 }
 
 // Transforms lists the transforms that a configuration can name: to add one, write its file and add
@@ -42,7 +44,7 @@ func (None) Name() string { return "none" }
 func (None) Blocks(data.Shape) []Block { return nil }
 
 // Prepare has nothing to prepare: a [Recipe] without features never asks.
-func (None) Prepare(data.Shape, func(int) (*Drawings, error)) (Prepared, error) {
+func (None) Prepare(data.Shape, func(int) (*Drawings, error)) (*Prepared, error) {
 	return nil, nil
 }
 
@@ -67,19 +69,5 @@ func raise(values []float32, power float64) {
 		for i, v := range values {
 			values[i] = float32(math.Pow(float64(v), power))
 		}
-	}
-}
-
-// raised is a transform whose values are raised to a power.
-type raised struct {
-	Prepared
-	power float64
-}
-
-func (r raised) Extractor() func(dst, picture []float32) {
-	extract := r.Prepared.Extractor()
-	return func(dst, picture []float32) {
-		extract(dst, picture)
-		raise(dst, r.power)
 	}
 }
