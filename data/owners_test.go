@@ -16,11 +16,7 @@ import (
 func TestOwnersOfPictures(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"train/cat/ann_1.png", "train/cat/ann_2.png", "train/cat/ann_lee_1.png", "train/dog/ann_3.png", "train/dog/bob_9.png", "test/cat/x.png", "test/dog/y.png"} {
-		path := filepath.Join(folder, filepath.FromSlash(name))
-		check(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		if err := os.WriteFile(path, nil, 0o600); err != nil { // names are all that is read
-			t.Fatal(err)
-		}
+		write(t, nil, folder, filepath.FromSlash(name)) // names are all that is read
 	}
 	spec := Spec{Folder: folder, Classes: []string{"cat", "dog"}, Size: setting.Size{Height: 1, Width: 1}, Channels: 1, Group: "prefix"}
 	found, err := Owners(spec)

@@ -199,11 +199,3 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkSave(b *testing.B) {
-	path, set := filepath.Join(b.TempDir(), "rows"), features(b, 6000, 6912)
-	b.SetBytes(6000 * 6912 * 2)
-	for b.Loop() {
-		save1(b, path, set)
-	}
-}

@@ -108,6 +108,14 @@ func fingerprintOf(t *testing.T, r Recipe, pictures *data.Split) fingerprint {
 	return f
 }
 
+// withPatches is a recipe of patches with other arguments.
+func withPatches(r Recipe, change func(*Patches)) Recipe {
+	p := *r.Transform.(*Patches)
+	change(&p)
+	r.Transform = &p
+	return r
+}
+
 // What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
 // seeds and other directions change nothing but what they should.
 func TestRecipesAreTold(t *testing.T) {
@@ -121,14 +129,8 @@ func TestRecipesAreTold(t *testing.T) {
 	fewer.Directions--
 	strokes := base
 	strokes.Drawn = "strokes"
-	larger := base
-	larger.Transform = &Patches{}
-	*larger.Transform.(*Patches) = *base.Transform.(*Patches)
-	larger.Transform.(*Patches).Filters++
-	raised := base
-	raised.Transform = &Patches{}
-	*raised.Transform.(*Patches) = *base.Transform.(*Patches)
-	raised.Transform.(*Patches).Power = 0.7
+	larger := withPatches(base, func(p *Patches) { p.Filters++ })
+	raised := withPatches(base, func(p *Patches) { p.Power = 0.7 })
 	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
 		f := fingerprintOf(t, r, split)
 		if seen[f] != "" {
@@ -156,13 +158,9 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	changed := noisy(t, 2, shape)
 	changed.Pixels(1)[5]++
 	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape)))
-	single := base
-	single.Transform = &Patches{}
-	*single.Transform.(*Patches) = *base.Transform.(*Patches)
-	single.Transform.(*Patches).Coarse++
 	for what, f := range map[string]fingerprint{
 		"test pixel": fingerprintOf(t, base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprintOf(t, base, &data.Split{Train: relabelled, Test: split.Test}),
-		"number of coarse filters": fingerprintOf(t, single, split),
+		"number of coarse filters": fingerprintOf(t, withPatches(base, func(p *Patches) { p.Coarse++ }), split),
 	} {
 		if f == want {
 			t.Errorf("another %s has the same fingerprint", what)

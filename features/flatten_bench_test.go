@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"dpsgd/internal/kernel"
@@ -54,21 +53,4 @@ func benchmarkRows(n int) []float32 {
 func benchmarkFit(b *testing.B, drawn []float32, k int, pool *kernel.Pool) *Flattening {
 	f := must(fitFlattening(drawn, len(drawn)/benchmarkChannels/9, []Block{{benchmarkChannels, 9}}, k, pool))
 	return f
-}
-
-func BenchmarkTopPairs(b *testing.B) {
-	pool := kernel.NewPool(runtime.GOMAXPROCS(0))
-	defer pool.Close()
-	for _, power := range []float64{0.3, 0.6} {
-		a := randomProducts(2400, 6912, power, pool)
-		for _, k := range []int{256, 1000} {
-			b.Run(fmt.Sprintf("power=%v/k=%d", power, k), func(b *testing.B) {
-				for b.Loop() {
-					if _, _, err := topPairs(slices.Clone(a), 2400, 2399, k, pool); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
 }

@@ -89,30 +89,6 @@ func TestMirroredPicturesAreAlike(t *testing.T) {
 	}
 }
 
-// An extractor does not remember, and extractors do not share: many at once give the bits of one.
-func TestExtractorsAreIndependent(t *testing.T) {
-	pictures := drawLeaves(t, 40, data.Shape{Height: 16, Width: 16, Channels: 3})
-	p := featuresOf(t, PatchOptions{Filters: 20, Size: 6, Pooling: 2, Scale: 1}, pictures)
-	pool := kernel.NewPool(3)
-	defer pool.Close()
-	extractors := make([]func(dst, picture []float32), pool.Threads())
-	for i := range extractors {
-		extractors[i] = p.Extractor()
-	}
-	got := make([][]float32, pictures.Count)
-	pool.Run(pictures.Count, 1, func(worker, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			got[i] = make([]float32, p.Width())
-			extractors[worker](got[i], pictures.At(i))
-		}
-	})
-	for i := range got {
-		if !slices.Equal(got[i], extract(p, pictures.At(i))) {
-			t.Errorf("picture %d has other features among others", i)
-		}
-	}
-}
-
 // The dictionary is a function of options, pictures and seed.
 func TestDictionaryBelongsToItsSeed(t *testing.T) {
 	pictures := drawLeaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 1})
@@ -236,12 +212,4 @@ func benchmarkExtract(b *testing.B, p *patchFeatures, pictures *Drawings, thread
 		})
 	}
 	b.ReportMetric(float64(b.N*pictures.Count)/b.Elapsed().Seconds(), "pictures/s")
-}
-
-// BenchmarkNew makes a dictionary for CIFAR-10.
-func BenchmarkNew(b *testing.B) {
-	pictures := drawLeaves(b, 2400, data.Shape{Height: 32, Width: 32, Channels: 3})
-	for b.Loop() {
-		featuresOf(b, PatchOptions{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, pictures)
-	}
 }

@@ -2,7 +2,6 @@ package vectors
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -36,7 +35,8 @@ func readAll(dir string, d Declared) (labels []uint8, halves []uint16, err error
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := errors.Join(step(p), p.Close()); err != nil {
+		defer p.Close()
+		if err := step(p); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"dpsgd/checkpoints/safetensors"
 )
 
 // Declared describes vectors before they are read.
@@ -76,7 +78,8 @@ func Open(folder, part string, d Declared) (*Part, error) {
 		err = open(p, f)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		p.Close()
+		return nil, err
 	}
 	return p, nil
 }
@@ -93,12 +96,29 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// openTensors finds the two tensors of a safetensors file. Others are passed over.
 func (p *Part) openTensors(f *os.File) error {
-	features, labels, err := openSafetensors(f)
+	size, err := sizeOf(f)
 	if err != nil {
 		return err
 	}
-	return p.hold(features, labels)
+	entries, _, begin, err := safetensors.Read(io.NewSectionReader(f, 0, size), size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	found := map[string]*array{}
+	for _, e := range entries {
+		found[e.Name] = &array{
+			name: fmt.Sprintf("%s: tensor %q", f.Name(), e.Name), shape: e.Shape,
+			element: safetensors.Types[e.Type], content: io.NewSectionReader(f, begin+e.Begin, e.End-e.Begin),
+		}
+	}
+	for _, name := range []string{"features", "labels"} {
+		if found[name] == nil {
+			return fmt.Errorf("%s: found no tensor %q, expected features and labels", f.Name(), name)
+		}
+	}
+	return p.hold(found["features"], found["labels"])
 }
 
 func (p *Part) openNumPy(f *os.File) error {
@@ -119,11 +139,7 @@ func (p *Part) openLabels() (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := openNPY(f)
-	if err != nil {
-		return nil, err
-	}
-	return labels, labels.checkLabels()
+	return openNPY(f)
 }
 
 func (p *Part) labelsPath() string {
@@ -138,7 +154,9 @@ func (p *Part) labelColumn(columns []string, find func(name string) (int, error)
 	case beside && label != "":
 		return 0, fmt.Errorf("found both %s and the name of a column with labels, %q, expected one of them", p.labelsPath(), label)
 	case beside:
-		p.labels, err = p.openLabels()
+		if p.labels, err = p.openLabels(); err == nil {
+			err = p.labels.checkLabels()
+		}
 		return -1, err
 	case label != "":
 		return find(label)
@@ -186,12 +204,10 @@ func (p *Part) checkNumbers(vectors int) error {
 }
 
 // Close closes the files.
-func (p *Part) Close() error {
-	var errs []error
+func (p *Part) Close() {
 	for _, f := range p.files {
-		errs = append(errs, f.Close())
+		f.Close()
 	}
-	return errors.Join(errs...)
 }
 
 func sizeOf(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }

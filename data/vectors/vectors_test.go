@@ -88,9 +88,10 @@ func TestReadsWhatOthersWrite(t *testing.T) {
 		all, two := make([]float32, 6), make([]float32, 2)
 		labels, err := p.labels.integers()
 		features := p.rows.(*array)
-		if err := errors.Join(err, features.floats(all, 0), features.floats(two, 3), p.Close()); err != nil {
+		if err := errors.Join(err, features.floats(all, 0), features.floats(two, 3)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+		p.Close()
 		if want := []float32{1, -2, 0.5, 3, 4, c.last}; p.known != 2 || !slices.Equal(all, want) || !slices.Equal(two, want[3:5]) || !slices.Equal(labels, []int64{1, -1}) {
 			t.Errorf("%s: read %v, %v and %v, expected %v, two of them, and the labels 1 and -1", name, all, two, labels, want)
 		}

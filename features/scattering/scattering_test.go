@@ -183,13 +183,6 @@ func TestExtractorAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestWidth(t *testing.T) {
-	s, err := New(data.Shape{Height: 32, Width: 16, Channels: 3})
-	if err != nil || s.Width() != 3*81*8*4 {
-		t.Errorf("width %d, error %v, expected 3·81·8·4", s.Width(), err)
-	}
-}
-
 func TestShapesThatDoNotFit(t *testing.T) {
 	for _, shape := range []data.Shape{
 		{Height: 8, Width: 12, Channels: 1}, {Height: 12, Width: 8, Channels: 1},
