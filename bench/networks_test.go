@@ -8,29 +8,21 @@ import (
 	"testing"
 
 	"dpsgd/internal/speed"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 )
 
 // The networks that the peers build have the sizes of those that the program builds.
 func TestNetworksOfPeers(t *testing.T) {
-	source, err := os.ReadFile("networks.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := tiny.Must(os.ReadFile("networks.py"))(t)
 	// Lines such as `    "mlp128": (mlp(128), GREY, 101_770),`.
 	rows := regexp.MustCompile(`(?m)^    "([a-z0-9-]+)": \(.*, (GREY|COLOUR), ([0-9_]+)\),$`).FindAllStringSubmatch(string(source), -1)
 	if len(rows) != 7 {
 		t.Fatalf("found %d networks in networks.py, expected 7", len(rows))
 	}
 	for _, row := range rows {
-		c, err := speed.Configuration(row[1], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := train.Describe(c, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tiny.Must(speed.Configuration(row[1], 1))(t)
+		d := tiny.Must(train.Describe(c, 1000))(t)
 		channels := map[string]int{"GREY": 1, "COLOUR": 3}[row[2]]
 		if parameters, err := strconv.Atoi(strings.ReplaceAll(row[3], "_", "")); err != nil || parameters != d.Parameters || channels != d.Input[2] {
 			t.Errorf("%s has %s parameters and %d channels for peers, here it has %d and %d", row[1], row[3], channels, d.Parameters, d.Input[2])

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dpsgd/internal/tiny"
 )
 
 func TestVersions(t *testing.T) {
@@ -37,14 +39,8 @@ func TestVersions(t *testing.T) {
 // contents are those of a made-up version, in no order.
 func contents(t *testing.T, platform string) Contents {
 	t.Helper()
-	p, err := parsePlatform(platform)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := parseVersion("v0.2.0", time.Date(2026, 1, 2, 3, 4, 6, 0, time.FixedZone("", 3600)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(parsePlatform(platform))(t)
+	v := tiny.Must(parseVersion("v0.2.0", time.Date(2026, 1, 2, 3, 4, 6, 0, time.FixedZone("", 3600))))(t)
 	var mpi []byte
 	if p.MPI() {
 		mpi = []byte("another")
@@ -67,10 +63,7 @@ type entry struct {
 
 func readTar(t *testing.T, compressed []byte) (names []string, entries map[string]entry) {
 	t.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(gzip.NewReader(bytes.NewReader(compressed)))(t)
 	entries = map[string]entry{}
 	for archive := tar.NewReader(r); ; {
 		h, err := archive.Next()
@@ -80,10 +73,7 @@ func readTar(t *testing.T, compressed []byte) (names []string, entries map[strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := tiny.Must(io.ReadAll(archive))(t)
 		if h.ModTime.Unix() != 1767319446 || h.Uid != 0 || h.Gid != 0 {
 			t.Errorf("%s: found time %v of user %d, group %d", h.Name, h.ModTime, h.Uid, h.Gid)
 		}
@@ -94,20 +84,11 @@ func readTar(t *testing.T, compressed []byte) (names []string, entries map[strin
 
 func readZip(t *testing.T, content []byte) (names []string, entries map[string]entry) {
 	t.Helper()
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(zip.NewReader(bytes.NewReader(content), int64(len(content))))(t)
 	entries = map[string]entry{}
 	for _, f := range r.File {
-		in, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := tiny.Must(f.Open())(t)
+		content := tiny.Must(io.ReadAll(in))(t)
 		if f.Modified.Unix() != 1767319446 {
 			t.Errorf("%s: found time %v", f.Name, f.Modified)
 		}
@@ -162,10 +143,7 @@ func TestWheel(t *testing.T) {
 	if want := "dpsgd-0.2.0-py3-none-manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64.whl"; c.WheelName() != want {
 		t.Errorf("found %s, expected %s", c.WheelName(), want)
 	}
-	wheel, err := c.Wheel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wheel := tiny.Must(c.Wheel())(t)
 	names, entries := readZip(t, wheel)
 	if entries["dpsgd/bin/train"] != (entry{"-rwxr-xr-x", "a program"}) {
 		t.Errorf("found the program %v", entries["dpsgd/bin/train"])
@@ -197,10 +175,7 @@ func TestDebian(t *testing.T) {
 		t.Errorf("found %s", c.DebianName())
 	}
 	c.Readme = []byte("odd") // so that sizes are
-	deb, err := c.Debian()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deb := tiny.Must(c.Debian())(t)
 	members := readAr(t, deb)
 	if string(members["debian-binary"]) != "2.0\n" {
 		t.Errorf("found the format %q", members["debian-binary"])
@@ -253,10 +228,7 @@ func TestFormula(t *testing.T) {
 		c := contents(t, p.String())
 		downloads = append(downloads, download{p, c.ArchiveName(), "hash-of-" + p.OS + "-" + p.Arch})
 	}
-	text, err := Formula(contents(t, "linux/amd64").Version, "https://example.org/dpsgd", downloads)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := tiny.Must(Formula(contents(t, "linux/amd64").Version, "https://example.org/dpsgd", downloads))(t)
 	for _, want := range []string{
 		"class Dpsgd < Formula", `version "0.2.0"`,
 		"on_macos do\n    on_intel do\n      url \"https://example.org/dpsgd/dpsgd_0.2.0_darwin_amd64.tar.gz\"\n      sha256 \"hash-of-darwin-amd64\"",

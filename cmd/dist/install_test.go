@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // A wheel with the program as it is now installs into a new virtual environment, without a network,
@@ -16,10 +17,7 @@ func TestWheelInstalls(t *testing.T) {
 	slow.Evidence(t)
 	bin := virtualEnvironment(t)
 	c := current(t)
-	content, err := c.Wheel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := tiny.Must(c.Wheel())(t)
 	wheel := filepath.Join(t.TempDir(), c.WheelName())
 	if err := os.WriteFile(wheel, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -76,11 +74,7 @@ func program(t *testing.T, system string) []byte {
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return tiny.Must(os.ReadFile(file))(t)
 }
 
 func runTool(t *testing.T, name string, args ...string) string {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/tiny"
 )
 
 func TestParsePlatforms(t *testing.T) {
@@ -25,10 +27,7 @@ func TestParsePlatforms(t *testing.T) {
 // What is built into the program of every platform has a licence that is passed on.
 func TestLicences(t *testing.T) {
 	for _, p := range platforms {
-		text, err := checkout{dir: filepath.Join("..", "..")}.licences(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := tiny.Must(checkout{dir: filepath.Join("..", "..")}.licences(p))(t)
 		for _, name := range []string{"Go", "gorgonia.org/tensor v", "gonum.org/v1/gonum v", "github.com/spf13/cobra v"} {
 			if !bytes.Contains(text, []byte("==== "+name)) {
 				t.Errorf("%s: found no licence of %s", p, name)
@@ -60,10 +59,7 @@ func TestTextIsUTF8(t *testing.T) {
 
 // What is published is written where it is looked for, with hashes of the packages alone.
 func TestFolder(t *testing.T) {
-	v, err := parseVersion("v0.2.0", version{}.Time)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := tiny.Must(parseVersion("v0.2.0", version{}.Time))(t)
 	f := folder{filepath.Join(t.TempDir(), "dist"), map[string]string{}}
 	c := Contents{Platform: platforms[0], Version: v, Program: []byte("a program")}
 	if err := f.packages(c); err != nil {

@@ -8,6 +8,7 @@ import (
 	"dpsgd/internal/chart"
 	"dpsgd/internal/random"
 	"dpsgd/internal/score"
+	"dpsgd/internal/tiny"
 )
 
 // deviations is the limit for measured shares, in standard deviations. A normal law passes it in
@@ -29,10 +30,7 @@ func spread(s score.Share, chance float64) float64 {
 // stay below what ε alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-5.
 func TestDifferencing(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
-		d, err := Difference(noise, 2000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tiny.Must(Difference(noise, 2000))(t)
 		if bare := d.Rows[0]; bare.Difference.Accuracy != 1 || bare.Informed.Accuracy != 1 {
 			t.Errorf("without noise: found %+v, expected every bit", bare)
 		}
@@ -76,14 +74,8 @@ func TestBestAttack(t *testing.T) {
 func TestHalfTheNoiseIsCaught(t *testing.T) {
 	const trials = 3000
 	for _, noise := range []Noise{Laplace, Gaussian} {
-		parameter, err := noise.forEpsilon(2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		honest, err := guess(noise, 2, 1, random.New())
-		if err != nil {
-			t.Fatal(err)
-		}
+		parameter := tiny.Must(noise.forEpsilon(2))(t)
+		honest := tiny.Must(guess(noise, 2, 1, random.New()))(t)
 		_, right, _, err := tryOften(noise, parameter/2, trials, random.New())
 		if found := score.NewShare(right, trials); err != nil || found.Accuracy < honest.Allowed+spread(found, honest.Allowed) {
 			t.Errorf("%s: %.4f of the bits are found with half the noise, expected clearly more than %.4f (%v)", noise, found.Accuracy, honest.Allowed, err)
@@ -97,10 +89,7 @@ func TestHalfTheNoiseIsCaught(t *testing.T) {
 // off. The test fails falsely with a chance below 1e-5.
 func TestReconstruction(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
-		r, err := Reconstruct(noise, 100, 500)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := tiny.Must(Reconstruct(noise, 100, 500))(t)
 		for _, row := range r.Rows {
 			found := row.Recovered
 			if row.Ratio <= 0.1 && found.Accuracy < 0.95 {
@@ -127,10 +116,7 @@ func TestReconstruction(t *testing.T) {
 // a chance below 1e-5.
 func TestSensitivity(t *testing.T) {
 	const epsilon = 0.7
-	s, err := Sensitivities(500, epsilon, 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(Sensitivities(500, epsilon, 5000))(t)
 	for _, q := range s.Queries {
 		if q.Measured > q.Bound || math.Abs(q.Worst-q.Bound) > 1e-12 || math.Abs(q.Noise-math.Sqrt2*q.Bound/epsilon) > 1e-12 {
 			t.Errorf("%+v", q)
@@ -168,18 +154,9 @@ func TestRefused(t *testing.T) {
 
 // Every attack can be drawn.
 func TestPictures(t *testing.T) {
-	d, err := Difference(Laplace, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Reconstruct(Gaussian, 10, 50)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Sensitivities(10, 1, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := tiny.Must(Difference(Laplace, 10))(t)
+	r := tiny.Must(Reconstruct(Gaussian, 10, 50))(t)
+	s := tiny.Must(Sensitivities(10, 1, 10))(t)
 	for name, c := range map[string]chart.Chart{"d": d.Chart(), "r": r.Chart(), "s": s.Chart()} {
 		if err := c.Write(filepath.Join(t.TempDir(), name+".svg")); err != nil || len(c.Lines) < 2 {
 			t.Errorf("%s: found %d lines (%v)", name, len(c.Lines), err)

@@ -60,10 +60,7 @@ func TestTell(t *testing.T) {
 	for mu, want := range map[float64]struct{ auc, power float64 }{
 		0: {0.5, 0.1}, 1: {0.760250, 0.389144}, // by scipy.stats.norm
 	} {
-		m, err := Tell(normals(20000, mu, src), normals(10000, 0, src), 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := tiny.Must(Tell(normals(20000, mu, src), normals(10000, 0, src), 1e-5))(t)
 		last := m.Operating[len(m.Operating)-1]
 		if m.Low > want.auc || m.High < want.auc || m.High-m.Low > 0.02 || math.Abs(last.TruePositive.Accuracy-want.power) > 0.02 || math.Abs(last.TrueNegative.Accuracy-want.power) > 0.02 || last.FalsePositive.Accuracy != 0.1 || last.FalseNegative.Accuracy != 0.1 {
 			t.Errorf("μ = %v: found %+v", mu, m)
@@ -86,10 +83,7 @@ func TestAuditOfRandomizedResponse(t *testing.T) {
 				training[i] = 1
 			}
 		}
-		m, err := Tell(training, others, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := tiny.Must(Tell(training, others, 0))(t)
 		if m.EpsilonAtLeast > epsilon || m.EpsilonAtLeast < 0.8*epsilon {
 			t.Errorf("found ε of at least %v, expected a little less than %v", m.EpsilonAtLeast, epsilon)
 		}
@@ -99,10 +93,7 @@ func TestAuditOfRandomizedResponse(t *testing.T) {
 // The area counts all pairs, equal ones by half, also where the model says the same of many.
 func TestAreaCountsPairs(t *testing.T) {
 	training, others := []float64{3, 1, 1, 0}, []float64{1, 0, -2}
-	m, err := Tell(training, others, 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(Tell(training, others, 1e-5))(t)
 	pairs := 0.0
 	for _, a := range training {
 		for _, b := range others {
@@ -155,11 +146,7 @@ func noise(t *testing.T, n int, seed uint64) *data.Images {
 	for i := range pixels {
 		pixels[i] = uint8(src.Uint64())
 	}
-	set, err := data.NewImages(shape, []string{"a", "b", "c"}, labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return tiny.Must(data.NewImages(shape, []string{"a", "b", "c"}, labels, pixels))(t)
 }
 
 // A model that learnt its examples by heart, with hardly any noise, is told, and one with noise is

@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
@@ -16,14 +17,8 @@ import (
 
 // A run of the first version has a card and a model that can be exported.
 func TestFirstVersion(t *testing.T) {
-	m, err := trained.Open(filepath.Join("..", "sweep", "testdata", "first-version", "runs", "finished"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := exchange.Card(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(trained.Open(filepath.Join("..", "sweep", "testdata", "first-version", "runs", "finished")))(t)
+	content := tiny.Must(exchange.Card(m))(t)
 	for _, want := range []string{"**(3.000, 1e-05)-differentially private**", "Poisson, q = 0.0128", "flat, C = 0.1", "its accuracy is 11.65 %"} {
 		if !strings.Contains(string(content), want) {
 			t.Errorf("found no %q on the card\n%s", want, content)
@@ -38,14 +33,8 @@ func TestFirstVersion(t *testing.T) {
 func TestCard(t *testing.T) {
 	dir := tinyrun.PictureFolder(t)
 	run, o := tinyrun.OnPictures(t, dir)
-	m, err := trained.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := exchange.Card(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(trained.Open(run))(t)
+	content := tiny.Must(exchange.Card(m))(t)
 	parts := strings.SplitN(string(content), "---\n", 3)
 	if len(parts) != 3 || parts[0] != "" {
 		t.Fatalf("found %s, expected metadata between two lines of ---", content)
@@ -67,10 +56,7 @@ func TestCard(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(parts[1]), &about); err != nil {
 		t.Fatal(err)
 	}
-	score, err := train.Evaluate(run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := tiny.Must(train.Evaluate(run, o))(t)
 	if about.License != "other" || about.Pipeline != "image-classification" || about.Tags[0] != "differential-privacy" ||
 		about.Index[0].Name != "tiny-1" || about.Index[0].Results[0].Metrics[0].Value != score.TestAccuracy {
 		t.Errorf("found the metadata %+v, expected those of the run", about)
@@ -89,10 +75,7 @@ func TestCard(t *testing.T) {
 // nothing about a guarantee for an example.
 func TestCardOfClients(t *testing.T) {
 	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
-	m, err := trained.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(trained.Open(run))(t)
 	const ofExamples = "the guarantee for the person is weaker than the one for an example"
 	content, err := exchange.Card(m)
 	if err != nil || !strings.Contains(string(content), ofExamples) {

@@ -18,10 +18,7 @@ import (
 // of their origin a person has to: the line is left open, and a configuration without it is refused.
 func TestImportedModelOfARunIsPrivate(t *testing.T) {
 	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
-	c, err := folder.ReadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(folder.ReadConfig(dir))(t)
 	own := filepath.Join(dir, folder.Model)
 	to, alone := filepath.Join(t.TempDir(), "start.safetensors"), filepath.Join(t.TempDir(), "weights.safetensors")
 	tiny.Write(t, alone, tiny.Read(t, own))
@@ -34,10 +31,7 @@ func TestImportedModelOfARunIsPrivate(t *testing.T) {
 		{to, true, "init_trained_on: private"},
 		{alone, false, "\n  init_trained_on: # "},
 	} {
-		i, err := exchange.Import(test.path, c, to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := tiny.Must(exchange.Import(test.path, c, to))(t)
 		hasEpsilon := slices.ContainsFunc(i.About, func(f trained.Fact) bool { return f.Key == "privacy.epsilon" })
 		if hasEpsilon != test.private || !strings.Contains(i.YAML, test.line) {
 			t.Errorf("%s: found %+v, expected %q, and the guarantee of the run or none", test.path, i, test.line)

@@ -20,6 +20,7 @@ import (
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -51,11 +52,7 @@ var networks = map[string]string{
 // parse reads a configuration.
 func parse(t testing.TB, text string, overrides ...string) *configs.Config {
 	t.Helper()
-	c, err := configs.Parse("network.yaml", []byte(text), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return tiny.Must(configs.Parse("network.yaml", []byte(text), overrides))(t)
 }
 
 // untrained is the model of a configuration with random values for all parameters, and a statement
@@ -63,10 +60,7 @@ func parse(t testing.TB, text string, overrides ...string) *configs.Config {
 func untrained(t testing.TB, c *configs.Config) *trained.Model {
 	t.Helper()
 	o := setup.Declared(c)
-	m, err := setup.Model(c, o.Shape, o.Classes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(setup.Model(c, o.Shape, o.Classes))(t)
 	src := random.Seeded(1)
 	for i := range m.Values { // also the gains and shifts that start at 1 and 0
 		m.Values[i] += float32(0.2 * (src.Float64() - 0.5))
@@ -138,15 +132,9 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 	t.Helper()
 	pool := kernel.NewPool(2)
 	defer pool.Close()
-	p, err := trained.New(m, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(trained.New(m, pool))(t)
 	set, input, shape := examples(t, m, n)
-	rows, err := p.Logits(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := tiny.Must(p.Logits(set))(t)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -265,10 +253,7 @@ func TestOtherProgramsAgreeOnPresets(t *testing.T) {
 	dir := t.TempDir()
 	var folders []string
 	for _, p := range configs.Presets() {
-		c, err := configs.Load(p.Name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tiny.Must(configs.Load(p.Name, nil))(t)
 		folders = append(folders, filepath.Join(dir, p.Name))
 		write(t, folders[len(folders)-1], untrained(t, c), 3)
 	}

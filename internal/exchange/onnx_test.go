@@ -63,10 +63,7 @@ func TestStructure(t *testing.T) {
 	reshapes := 0
 	for name, configuration := range cases() {
 		m := modelOf(t, configuration)
-		content, err := exchange.ONNX(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := tiny.Must(exchange.ONNX(m))(t)
 		if _, _, err := exchange.PyTorch(m, "model.py", "model.safetensors"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -128,10 +125,7 @@ func TestStructure(t *testing.T) {
 
 // The small convolutional network is these operators, in this order.
 func TestOperators(t *testing.T) {
-	content, err := exchange.ONNX(modelOf(t, cases()["network mnist-cnn"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := tiny.Must(exchange.ONNX(modelOf(t, cases()["network mnist-cnn"])))(t)
 	var found []string
 	for _, n := range all(t, all(t, content, 7)[0].bytes, 1) {
 		found = append(found, string(all(t, n.bytes, 4)[0].bytes))
@@ -151,10 +145,7 @@ func TestProvenance(t *testing.T) {
 		m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
 		m.Statement.System = system
 		for _, format := range exchange.Formats() {
-			files, err := exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := tiny.Must(exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format))))(t)
 			for _, file := range files {
 				content := tiny.Read(t, file)
 				has := func(text string) bool { return strings.Contains(content, text) }

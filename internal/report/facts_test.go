@@ -25,11 +25,7 @@ import (
 // readRun is what the folder of a run says.
 func readRun(t *testing.T, dir string, q report.Request) *report.Run {
 	t.Helper()
-	r, err := report.ReadRun(t.Context(), dir, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return tiny.Must(report.ReadRun(t.Context(), dir, q))(t)
 }
 
 // A run says what it cost and measured; reading changes nothing in its folder.
@@ -74,14 +70,8 @@ func TestReadSweep(t *testing.T) {
 	o := tinyrun.Options(t)
 	file := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, file, tiny.Config)
-	s, err := configs.ParseSweep(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := sweep.Run(context.Background(), s, sweep.Options{Request: o.Request, RunsDir: o.RunsDir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(configs.ParseSweep(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n")))(t)
+	result := tiny.Must(sweep.Run(context.Background(), s, sweep.Options{Request: o.Request, RunsDir: o.RunsDir}))(t)
 	found, err := report.ReadSweep(result.Sweep, report.Request{Accountants: true})
 	if err != nil {
 		t.Fatal(err)

@@ -26,11 +26,7 @@ import (
 // read is the report of folders, with test examples that are those of tiny runs.
 func read(t *testing.T, q Request, dirs ...string) *Report {
 	t.Helper()
-	r, err := Read(context.Background(), dirs, q, "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return tiny.Must(Read(context.Background(), dirs, q, "v1"))(t)
 }
 
 // examined is a run of tiny pictures with its predictions, as a report reads those of a run whose
@@ -39,10 +35,7 @@ func examined(t *testing.T, o train.Options, overrides ...string) *Run {
 	t.Helper()
 	run := tinyrun.Train(t, o, overrides...)
 	r := read(t, Request{Accountants: true}, run.Run).Runs[0]
-	e, err := train.Examine(run.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := tiny.Must(train.Examine(run.Run, o))(t)
 	r.Examination = &e
 	return r
 }
@@ -52,10 +45,7 @@ func htmlOf(t *testing.T, r *Report) string {
 	if r.Title == "" {
 		r.Title = r.title()
 	}
-	page, err := r.HTML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := tiny.Must(r.HTML())(t)
 	return string(page)
 }
 
@@ -183,10 +173,7 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	if err := public.Write(filepath.Join(dir, "report.html")); err != nil {
 		t.Error(err)
 	}
-	plots, err := private.WritePlots(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plots := tiny.Must(private.WritePlots(dir))(t)
 	marked := 0
 	for _, path := range plots {
 		name := filepath.Base(path)
@@ -268,10 +255,7 @@ func TestReportWithoutAPart(t *testing.T) {
 func TestPlots(t *testing.T) {
 	run := examined(t, tinyrun.Options(t))
 	r, dir := &Report{Runs: []*Run{run, run}}, t.TempDir()
-	files, err := r.WritePlots(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := tiny.Must(r.WritePlots(dir))(t)
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != len(files) || len(files) != 2*(5+2*5) {
 		t.Errorf("found %d files for %d names, error %v, expected 5 figures of both runs and 5 of each, twice", len(entries), len(files), err)

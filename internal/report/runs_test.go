@@ -37,10 +37,7 @@ func TestListHasEveryRun(t *testing.T) {
 	defer running.Close()
 
 	before := tiny.Snapshot(t, o.RunsDir)
-	list, err := Lines(o.RunsDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := tiny.Must(Lines(o.RunsDir))(t)
 	if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
 		t.Error("listing changed a file")
 	}
@@ -78,10 +75,7 @@ func TestListHasEveryRun(t *testing.T) {
 func TestExtendedRunIsListed(t *testing.T) {
 	o := tinyrun.Options(t)
 	first := tinyrun.Train(t, o, "privacy.epsilon=3", "privacy.noise_multiplier=calibrated")
-	e, err := train.Extend(first.Run, 6, 0, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := tiny.Must(train.Extend(first.Run, 6, 0, o))(t)
 	list, err := Lines(o.RunsDir)
 	if err != nil || len(list) != 1 || list[0].Status != Stopped || *list[0].Budget != 6 || *list[0].Epsilon <= first.Epsilon {
 		t.Errorf("%+v (%v) of %+v", list, err, e)

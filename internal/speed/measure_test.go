@@ -24,19 +24,12 @@ import (
 // benchmark runs a benchmark of milliseconds.
 func benchmark(t *testing.T, c *configs.Config, mode string) *Result {
 	t.Helper()
-	b, err := Measure(context.Background(), c, mode, 20*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return tiny.Must(Measure(context.Background(), c, mode, 20*time.Millisecond))(t)
 }
 
 func benchConfig(t *testing.T, network string, batch int) *configs.Config {
 	t.Helper()
-	c, err := Configuration(network, batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(Configuration(network, batch))(t)
 	c.Performance.Threads = 2
 	return c
 }
@@ -95,10 +88,7 @@ func TestEveryNetworkHasABenchmark(t *testing.T) {
 	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour}
 	for _, network := range configs.Networks() {
 		c := benchConfig(t, network, 2)
-		o, err := setup.OutlineOf(c, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := tiny.Must(setup.OutlineOf(c, 1))(t)
 		want, isColour := shapes[network]
 		if !isColour {
 			want = grey
@@ -154,28 +144,13 @@ func TestBenchmarkErrors(t *testing.T) {
 // them.
 func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical int, indices []int) (*bench, *data.Batcher, []float64) {
 	t.Helper()
-	m, err := setup.Model(c, images.Shape(), len(images.Classes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	batcher, err := data.NewBatcher(images, setup.Normalisation(c, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	views, err := setup.Views(c, images.Shape())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(setup.Model(c, images.Shape(), len(images.Classes())))(t)
+	batcher := tiny.Must(data.NewBatcher(images, setup.Normalisation(c, 1)))(t)
+	views := tiny.Must(setup.Views(c, images.Shape()))(t)
 	b := &bench{model: m, views: views, pool: kernel.NewPool(2), physical: physical}
 	t.Cleanup(b.pool.Close)
-	gradients, err := gradients.NewGradients(m, batcher, views, physical, c.Performance.Engine, gradients.Choice{}, b.pool)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, err := clip.NewSum(clip.Flat{ClipNorm: c.Privacy.ClipNorm}, len(m.Values), b.pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gradients := tiny.Must(gradients.NewGradients(m, batcher, views, physical, c.Performance.Engine, gradients.Choice{}, b.pool))(t)
+	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: c.Privacy.ClipNorm}, len(m.Values), b.pool))(t)
 	sum.Refine(len(indices))
 	for rest := indices; len(rest) > 0; rest = rest[min(physical, len(rest)):] {
 		part := rest[:min(physical, len(rest))]
@@ -227,10 +202,7 @@ func TestPlainStepMovesByTheGradient(t *testing.T) {
 		c := tiny.Parse(t, tiny.Convolutional, "privacy.clip_norm=100", "performance.engine=materialise", "training.batch_size=40", fmt.Sprintf("training.physical_batch_size=%d", physical),
 			fmt.Sprintf("training.augmentation.views=%d", test.views), fmt.Sprintf("training.augmentation.flip=%v", test.views > 1))
 		b, batcher, want := clippedSum(t, c, images, physical, indices)
-		s, err := newPlainStep(b, batcher)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := tiny.Must(newPlainStep(b, batcher))(t)
 		s.parameters = make([]float32, len(want))
 		if e := moved(t, s, s.parameters, indices, want); e > 2e-4 { // contributions are rounded to integers
 			t.Errorf("physical batch %d, %d views: the step is off by a relative %.2g", physical, test.views, e)
@@ -243,10 +215,7 @@ func TestPrivateStepOfBenchmarks(t *testing.T) {
 	c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=20", "privacy.noise_multiplier=1e-6")
 	indices := []int{0, 1, 2, 5, 8, 13, 21, 34, 55, 89}
 	b, batcher, want := clippedSum(t, c, tiny.Pictures(t, 100, 3), 4, indices)
-	s, err := newPrivateStep(c, "auto", b, batcher)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(newPrivateStep(c, "auto", b, batcher))(t)
 	s.parameters = make([]float32, len(want))
 	if e := moved(t, s, s.parameters, indices, want); e > 1e-3 {
 		t.Errorf("the step is off by a relative %.2g", e)
@@ -310,10 +279,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 			c.Training.Augmentation = made.augmentation
 			kind, _ := clip.Policies().Named(made.policy)
 			c.Privacy.Clipping = kind.New()
-			b, err := newBench(c, engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := tiny.Must(newBench(c, engine))(t)
 			for i := range b.indices {
 				b.indices[i] = i
 			}

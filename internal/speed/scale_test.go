@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 )
 
 // fast is a network, machine and job with round numbers: 1 ms an example, 1 GB/s.
@@ -206,14 +207,8 @@ func TestGraphSizes(t *testing.T) {
 
 // A plan of a preset, measured here: everything is there, and agrees.
 func TestPlanOfAPreset(t *testing.T) {
-	c, err := configs.Load("digits", []string{"performance.threads=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := OnRanks(context.Background(), c, Request{Ranks: 3, Network: fast, Measure: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Load("digits", []string{"performance.threads=1"}))(t)
+	p := tiny.Must(OnRanks(context.Background(), c, Request{Ranks: 3, Network: fast, Measure: 50 * time.Millisecond}))(t)
 	if p.Network != "mnist-cnn" || p.Threads != 1 || p.Parameters != 26_010 || p.Batch != 512 || p.Steps < 100 || p.Memory.Total() < 1<<20 {
 		t.Errorf("found %+v", p)
 	}
@@ -240,10 +235,7 @@ func TestPlanOfAPreset(t *testing.T) {
 // What is no run of `train run` has no plan.
 func TestPlanRefuses(t *testing.T) {
 	for preset, want := range map[string]string{"federated-digits": "federated.clients", "label-digits": "privacy.unit", "pate-digits": "pate.teachers"} {
-		c, err := configs.Load(preset, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tiny.Must(configs.Load(preset, nil))(t)
 		if _, err := OnRanks(context.Background(), c, Request{Ranks: 2, Network: fast}); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: found %v", preset, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // ages are records with an age, of the normal distribution within 0 and 110.
@@ -20,11 +21,7 @@ func ages(t testing.TB, n int, draw *rand.Rand) *data.Rows {
 	for i := range n {
 		values[2*i] = float32(min(110, max(0, 45+20*draw.NormFloat64())))
 	}
-	set, err := data.NewRows(2, []string{"no", "yes"}, make([]uint8, n), values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return tiny.Must(data.NewRows(2, []string{"no", "yes"}, make([]uint8, n), values))(t)
 }
 
 // Quantiles by default are as near as the best of other programs, and 93 to 97 % of their intervals

@@ -45,20 +45,12 @@ func finished(t testing.TB, r *Run) []Result {
 func create(t testing.TB, f *configs.StatisticsFile, o Options) *Run {
 	t.Helper()
 	o.RunsDir, o.Name, o.Given = t.TempDir(), "people", people(t, 2000)
-	r, err := Create(f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return tiny.Must(Create(f, o))(t)
 }
 
 func open(t testing.TB, r *Run) *Run {
 	t.Helper()
-	again, err := Open(r.Dir, given(people(t, 2000)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return again
+	return tiny.Must(Open(r.Dir, given(people(t, 2000))))(t)
 }
 
 // A run leaves a ledger of all that it released, a statement about it, and results; everybody who
@@ -225,14 +217,8 @@ func TestDamagedResults(t *testing.T) {
 
 // The presets fit their budget, and a mixed report may cost more than one that is not.
 func TestDigits(t *testing.T) {
-	f, err := Read("digits-statistics", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Create(f, named(t.TempDir(), "digits", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := tiny.Must(Read("digits-statistics", nil, nil))(t)
+	r := tiny.Must(Create(f, named(t.TempDir(), "digits", nil)))(t)
 	results := finished(t, r)
 	curator, shuffler, nobody := results[0], results[1], results[2]
 	width := func(r Result) float64 { return r.High.List[0] - r.Low.List[0] }
@@ -254,14 +240,8 @@ func TestFolder(t *testing.T) {
 	if _, err := Read(dir, nil, nil); !errors.Is(err, configs.ErrInvalid) || !strings.Contains(err.Error(), "found no bounds for age") {
 		t.Errorf("found %v, expected that bounds are missing", err)
 	}
-	f, err := Read(dir, []string{`data.classes=["no", "yes"]`, "privacy.delta=0.01"}, map[string]configs.Bounds{"age": {Interval: configs.Interval{Low: 0, High: 120}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Create(f, named(t.TempDir(), "table", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := tiny.Must(Read(dir, []string{`data.classes=["no", "yes"]`, "privacy.delta=0.01"}, map[string]configs.Bounds{"age": {Interval: configs.Interval{Low: 0, High: 120}}}))(t)
+	r := tiny.Must(Create(f, named(t.TempDir(), "table", nil)))(t)
 	if results := finished(t, r); len(results) != 4 {
 		t.Errorf("found %s, expected a histogram, mean, variance and quartiles", tiny.JSON(t, results))
 	}

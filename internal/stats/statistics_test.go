@@ -12,6 +12,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/tiny"
 	"dpsgd/release/answer"
 )
 
@@ -28,14 +29,8 @@ func people(t testing.TB, n int) *data.Split {
 		}
 	}
 	classes := []string{"no", "yes"}
-	train, err := data.NewRows(2, classes, labels, values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	test, err := data.NewRows(2, classes, labels[:1], values[:2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := tiny.Must(data.NewRows(2, classes, labels, values))(t)
+	test := tiny.Must(data.NewRows(2, classes, labels[:1], values[:2]))(t)
 	return &data.Split{Name: "people", Train: train, Test: test}
 }
 
@@ -44,11 +39,7 @@ func file(t testing.TB, epsilon float64, list ...string) *configs.StatisticsFile
 	t.Helper()
 	src := fmt.Sprintf("data: {table: people, columns: [age, income], label: sick, classes: ['no', 'yes']}\nprivacy: {epsilon: %g, delta: 1e-7}\nstatistics:\n- %s\n",
 		epsilon, strings.Join(list, "\n- "))
-	f, err := configs.ParseStatistics("people.yaml", []byte(src), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return tiny.Must(configs.ParseStatistics("people.yaml", []byte(src), nil))(t)
 }
 
 // planned is a plan for n records.
@@ -264,10 +255,7 @@ func TestBudgetIsSharedOut(t *testing.T) {
 	f := file(t, 1, append(every(), "{statistic: count, column: sick, equals: 'yes', share: 10}")...)
 	f.Statistics = slices.DeleteFunc(f.Statistics, discreteSum)
 	p := planned(t, f, 2000)
-	all, err := p.dry(records{config: f.Config, public: 2000}, p.asked[0].factor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := tiny.Must(p.dry(records{config: f.Config, public: 2000}, p.asked[0].factor))(t)
 	g, err := p.accounts.Guarantee(all, p.budget.Delta)
 	if err != nil || !g.Within(p.budget) || g.Epsilon < 0.997 {
 		t.Errorf("found %v (%v), expected ε 0.997 to 1", g, err)
@@ -356,10 +344,7 @@ func TestKeysOfAResult(t *testing.T) {
 		{Statistic: "histogram", Column: "age", Value: Numbers{List: []float64{1}}, Low: Numbers{List: []float64{1}}, High: Numbers{List: []float64{1}}, Mechanism: "laplace", Epsilon: 1, Delta: 1e-7},
 		{Statistic: "count", Column: "age", Mechanism: "laplace", Epsilon: 1},
 	} {
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := tiny.Must(json.Marshal(r))(t)
 		var keys map[string]any
 		if err := json.Unmarshal(text, &keys); err != nil {
 			t.Fatal(err)
@@ -420,27 +405,15 @@ func TestMedianOfATest(t *testing.T) {
 
 // Columns of pictures and of computed features are read by their meaning.
 func TestColumnsOfPicturesAndVectors(t *testing.T) {
-	f, err := configs.ParseStatistics("a", []byte("data: {folder: f, classes: [a, b], size: [1, 2], channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pictures, err := data.NewImages(data.Shape{Height: 1, Width: 2, Channels: 3}, []string{"a", "b"}, []uint8{1}, []uint8{255, 0, 51, 255, 0, 102})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := tiny.Must(configs.ParseStatistics("a", []byte("data: {folder: f, classes: [a, b], size: [1, 2], channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]"), nil))(t)
+	pictures := tiny.Must(data.NewImages(data.Shape{Height: 1, Width: 2, Channels: 3}, []string{"a", "b"}, []uint8{1}, []uint8{255, 0, 51, 255, 0, 102}))(t)
 	for name, want := range map[string]float64{"brightness": 0.4333, "red": 1, "green": 0, "blue": 0.3, "pixel 0 1 2": 0.4} {
-		c, err := configs.ColumnOf(f.Config, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tiny.Must(configs.ColumnOf(f.Config, name))(t)
 		if x := (record{pictures, 0}).number(c); math.Abs(x-want) > 1e-4 {
 			t.Errorf("%s is %g, expected %g", name, x, want)
 		}
 	}
-	vectors, err := data.NewFeatures(2, []string{"a", "b"}, []uint8{0}, []uint16{0x3c00, 0xc000}) // 1 and -2
-	if err != nil {
-		t.Fatal(err)
-	}
+	vectors := tiny.Must(data.NewFeatures(2, []string{"a", "b"}, []uint8{0}, []uint16{0x3c00, 0xc000}))(t) // 1 and -2
 	if x := (record{vectors, 0}).number(configs.Column{Indices: []int{1}}); x != -2 {
 		t.Errorf("the second value is %g, expected -2", x)
 	}

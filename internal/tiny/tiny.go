@@ -197,3 +197,14 @@ func Fit[Result any](t testing.TB, ctx context.Context, run interface {
 	}
 	return result
 }
+
+// Must hands over what a function returned, and ends the test where that is an error: tiny.Must(f())(t).
+func Must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
