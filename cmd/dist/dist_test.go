@@ -70,9 +70,7 @@ func readTar(t *testing.T, compressed []byte) (names []string, entries map[strin
 		if err == io.EOF {
 			return names, entries
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		content := tiny.Must(io.ReadAll(archive))(t)
 		if h.ModTime.Unix() != 1767319446 || h.Uid != 0 || h.Gid != 0 {
 			t.Errorf("%s: found time %v of user %d, group %d", h.Name, h.ModTime, h.Uid, h.Gid)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // The Dockerfile builds what there is, with the Go of go.mod, and copies what it has built.
@@ -50,14 +51,10 @@ func TestImage(t *testing.T) {
 	slow.Evidence(t)
 	stage := t.TempDir()
 	work := filepath.Join(stage, "out", "work")
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.MkdirAll(work, 0o755))
 	runIn := imageTool(t)
 	for name, content := range map[string][]byte{"train": program(t, "linux"), "ca-certificates.crt": nil} {
-		if err := os.WriteFile(filepath.Join(stage, "out", name), content, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(filepath.Join(stage, "out", name), content, 0o755))
 	}
 	out := runIn(stage, "run", "--set", "training.epochs=1")
 	if !strings.Contains(out, "in runs/digits-1: model.safetensors") {

@@ -19,9 +19,7 @@ func TestWheelInstalls(t *testing.T) {
 	c := current(t)
 	content := tiny.Must(c.Wheel())(t)
 	wheel := filepath.Join(t.TempDir(), c.WheelName())
-	if err := os.WriteFile(wheel, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(wheel, content, 0o600))
 	python := filepath.Join(bin, "python")
 	t.Log(runTool(t, python, "-m", "pip", "install", "--disable-pip-version-check", "--no-index", "--no-deps", wheel))
 	t.Log(runTool(t, filepath.Join(bin, "dpsgd"), "version"))

@@ -62,12 +62,8 @@ func TestFolder(t *testing.T) {
 	v := tiny.Must(parseVersion("v0.2.0", version{}.Time))(t)
 	f := folder{filepath.Join(t.TempDir(), "dist"), map[string]string{}}
 	c := Contents{Platform: platforms[0], Version: v, Program: []byte("a program")}
-	if err := f.packages(c); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.write("Formula/dpsgd.rb", nil); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, f.packages(c))
+	tiny.Check(t, f.write("Formula/dpsgd.rb", nil))
 	for name, hash := range f.hashes {
 		content, err := os.ReadFile(filepath.Join(f.path, name))
 		if err != nil || shA256(content) != hash {

@@ -59,9 +59,7 @@ func TestBestAttack(t *testing.T) {
 			t.Errorf("ε = %g: found %v, expected %v (%v)", epsilon, g.Allowed, want, err)
 		}
 		sigma, err := Gaussian.forEpsilon(epsilon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		g, err = guess(Gaussian, epsilon, 1, src)
 		if want := math.Erfc(-1/(2*sigma)/math.Sqrt2) / 2; err != nil || math.Abs(g.Allowed-want) > 1e-9 {
 			t.Errorf("ε = %g: found %v, expected %v (%v)", epsilon, g.Allowed, want, err)

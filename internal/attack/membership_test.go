@@ -159,9 +159,7 @@ func TestOnRun(t *testing.T) {
 	heart := tinyrun.Train(t, o, append(settings, "privacy.noise_multiplier=0.05")...)
 	before := tiny.Snapshot(t, heart.Run)
 	m, err := OnRun(heart.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if m.Private || m.Training != 60 || m.Test != 200 || m.Low < 0.6 || !(m.EpsilonAtLeast > 0) || m.EpsilonAtMost < m.EpsilonAtLeast {
 		t.Errorf("learnt by heart: found %+v", m)
 	}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/internal/tiny"
+
 	"gonum.org/v1/plot/vg"
 )
 
@@ -54,13 +56,8 @@ func charts() map[string]Chart {
 func write(t *testing.T, f Figure, name string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := f.Write(path); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, f.Write(path))
+	content := tiny.Must(os.ReadFile(path))(t)
 	return content
 }
 
@@ -97,9 +94,7 @@ func parse(t *testing.T, svg []byte) (texts []svgText, paths []string) {
 			paths = append(paths, attributes["style"])
 		case "text":
 			var content string
-			if err := dec.DecodeElement(&content, &start); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, dec.DecodeElement(&content, &start))
 			x, errX := strconv.ParseFloat(attributes["x"], 64)
 			y, errY := strconv.ParseFloat(attributes["y"], 64)
 			if errX != nil || errY != nil {
@@ -225,12 +220,8 @@ func TestWriteFiles(t *testing.T) {
 		t.Errorf("found error %v", err)
 	}
 	path := filepath.Join(dir, "plot.Svg")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("old"), 1e5), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 1e5), 0o644))
+	tiny.Check(t, c.Write(path))
 	content, err := os.ReadFile(path)
 	if err != nil || bytes.Contains(content, []byte("old")) || !bytes.HasSuffix(content, []byte("</svg>\n")) {
 		t.Errorf("found %d bytes, error %v", len(content), err)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/tiny"
 )
 
 // figures are one of each kind, with text that a page must not run.
@@ -76,9 +78,7 @@ func TestFiguresAsFiles(t *testing.T) {
 func TestPrivateFigures(t *testing.T) {
 	for name, want := range map[string]os.FileMode{"a.svg": 0o644, "a.private.svg": 0o600, "Private.PNG": 0o600} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := figures()["chart"].Write(path); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, figures()["chart"].Write(path))
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&^want != 0 {
 			t.Errorf("%s: found %v, expected at most %v (%v)", name, info.Mode(), want, err)
 		}

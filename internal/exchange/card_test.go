@@ -53,9 +53,7 @@ func TestCard(t *testing.T) {
 			}
 		} `yaml:"model-index"`
 	}
-	if err := yaml.Unmarshal([]byte(parts[1]), &about); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, yaml.Unmarshal([]byte(parts[1]), &about))
 	score := tiny.Must(train.Evaluate(run, o))(t)
 	if about.License != "other" || about.Pipeline != "image-classification" || about.Tags[0] != "differential-privacy" ||
 		about.Index[0].Name != "tiny-1" || about.Index[0].Results[0].Metrics[0].Value != score.TestAccuracy {

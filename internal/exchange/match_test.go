@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/exchange"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
 
@@ -53,9 +54,7 @@ func TestMatchByOrder(t *testing.T) {
 	for _, r := range fits.Renamed(file) {
 		tensors = append(tensors, model.Tensor(r))
 	}
-	if err := m.Start(tensors, fits.Missing()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, m.Start(tensors, fits.Missing()))
 	if v := m.Export()[2].Data[0]; v != 3 {
 		t.Errorf("found %v in 2.weight, expected 3, that of conv10", v)
 	}

@@ -106,9 +106,7 @@ func examples(t testing.TB, m *trained.Model, n int) (set data.Set, input []floa
 		set, err = unitRows(m, labels, input)
 		shape = []int{n, s.Channels}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return set, input, shape
 }
 
@@ -135,9 +133,7 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 	p := tiny.Must(trained.New(m, pool))(t)
 	set, input, shape := examples(t, m, n)
 	rows := tiny.Must(p.Logits(set))(t)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.MkdirAll(dir, 0o700))
 	var logits []float32
 	for _, row := range rows {
 		logits = append(logits, row...)
@@ -145,9 +141,7 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 	about, _ := json.Marshal(map[string]any{"shape": shape, "classes": m.Data.Names, "epsilon": "3.000"})
 	files := map[string][]byte{"case.json": about, "input.bin": raw(input), "logits.bin": raw(logits)}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	for _, format := range []string{"onnx", "pytorch-script"} {
 		if _, err := exchange.Export(m, format, filepath.Join(dir, "model"+exchange.Extension(format))); err != nil {
@@ -286,9 +280,7 @@ func compare(t *testing.T, folders []string) {
 			Name                 string
 			ONNX, Torch, Largest float64
 		}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal(lines.Bytes(), &line))
 		t.Logf("%-24s onnx %.1e  torch %.1e  of logits up to %.2f", line.Name, line.ONNX, line.Torch, line.Largest)
 		if !(line.ONNX <= 1e-4 && line.Torch <= 1e-4 && line.Largest > 0.01) {
 			t.Errorf("%s: found logits that differ by %v (onnx) and %v (torch), expected at most 1e-4", line.Name, line.ONNX, line.Torch)

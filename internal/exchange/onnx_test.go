@@ -207,9 +207,7 @@ func TestNamesAreNoCode(t *testing.T) {
 		m := modelOf(t, strings.Replace(cases()["rows"], "[age, pay, size]", "["+strconv.Quote(name)+", pay, size]", 1))
 		m.Statement.Run = name
 		text, _, err := exchange.PyTorch(m, name+".py", name+".safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		return string(text)
 	}
 	hostile := script(`a"""+open("/dev/null")+"""\N`)

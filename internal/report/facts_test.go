@@ -73,9 +73,7 @@ func TestReadSweep(t *testing.T) {
 	s := tiny.Must(configs.ParseSweep(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], optimizer.name: [sgd, momentum]}\n")))(t)
 	result := tiny.Must(sweep.Run(context.Background(), s, sweep.Options{Request: o.Request, RunsDir: o.RunsDir}))(t)
 	found, err := report.ReadSweep(result.Sweep, report.Request{Accountants: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if found.Trials != 4 || len(found.Rows) != 4 || !slices.Equal(found.Keys, []string{"privacy.clip_norm", "optimizer.name"}) || found.Rows[3].Value("optimizer.name") != "momentum" {
 		t.Errorf("found %+v", found)
 	}
@@ -110,9 +108,7 @@ func TestReadSweep(t *testing.T) {
 		t.Errorf("found %v for lines that were edited", err)
 	}
 	restore()
-	if err := os.Remove(filepath.Join(result.Sweep, folder.Rows)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(result.Sweep, folder.Rows)))
 	if found, err = report.ReadSweep(result.Sweep, report.Request{Accountants: true}); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
 		t.Errorf("found %+v, error %v, expected no row and all releases", found, err)
 	}

@@ -152,9 +152,7 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	}
 	public := read(t, Request{Accountants: true}, trained.Run)
 	private := read(t, Request{Private: true}, trained.Run)
-	if err := os.Remove(filepath.Join(trained.Run, folder.Diagnostics)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(trained.Run, folder.Diagnostics)))
 	if htmlOf(t, public) != htmlOf(t, read(t, Request{Accountants: true}, trained.Run)) {
 		t.Error("found another report than without the file of private diagnostics")
 	}
@@ -233,9 +231,7 @@ func TestReportWithoutAPart(t *testing.T) {
 	if page := htmlOf(t, r); !strings.Contains(page, "Not predicted: ") || !strings.Contains(page, "interrupted") {
 		t.Error("found no word of why nothing was predicted, or of how the run ended")
 	}
-	if err := os.Remove(filepath.Join(stopped.Run, folder.StatementData)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(stopped.Run, folder.StatementData)))
 	if page := htmlOf(t, read(t, Request{}, stopped.Run)); !strings.Contains(page, "has not ended") || !strings.Contains(page, "So far it has spent ε = ") {
 		t.Error("found no word of a run that has not ended")
 	}

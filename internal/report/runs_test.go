@@ -28,9 +28,7 @@ func TestListHasEveryRun(t *testing.T) {
 	tiny.Write(t, path("damaged-ledger", folder.Ledger), strings.Join(ledger[:len(ledger)-2], "")) // without its last line
 	tiny.Write(t, path("damaged-words", folder.Config), "no: yes")
 	tiny.Write(t, path("damaged-end", folder.StatementData), "{")
-	if err := os.RemoveAll(path("gone")); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(path("gone")))
 	tinyrun.Create(t, tiny.Parse(t, "run.name=stopped"), o).Close()
 	tiny.Write(t, path("notes.txt"), "")
 	running := tinyrun.Create(t, tiny.Parse(t, "run.name=running"), o)

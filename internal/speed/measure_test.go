@@ -158,9 +158,7 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 		if err == nil {
 			err = sum.Add(batch, len(part))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 	}
 	values := make([]float64, len(m.Values))
 	sum.Release(func(integers clip.Integers, l clip.Lattice) {
@@ -177,9 +175,7 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 // relative to that.
 func moved(t *testing.T, s benchStep, parameters []float32, indices []int, gradient []float64) float64 {
 	t.Helper()
-	if err := s.take(indices); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, s.take(indices))
 	var off, norm float64
 	for i, g := range gradient {
 		d := float64(parameters[i])*-float64(len(indices))/benchRate - g
@@ -286,9 +282,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 			least := math.Inf(1)
 			for i := 0; i < attempts && least > few; i++ {
 				least = min(least, testing.AllocsPerRun(1, func() {
-					if err := b.step.take(b.indices); err != nil {
-						t.Fatal(err)
-					}
+					tiny.Check(t, b.step.take(b.indices))
 				}))
 			}
 			if least > few {

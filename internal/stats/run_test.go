@@ -129,12 +129,8 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 			list[1] = search
 		}
 		r := create(t, file(t, 1, list...), Options{})
-		if err := r.Next(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Books.Begin(2, r.plan.asked[1].events[0])(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.Next(t.Context()))
+		tiny.Check(t, r.Books.Begin(2, r.plan.asked[1].events[0])())
 		r.Close()
 		again := open(t, r)
 		if slack { // as if a tighter accountant had come
@@ -159,9 +155,7 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 // One more event than was planned, by whatever mistake, is not released.
 func TestBudgetIsNeverPassed(t *testing.T) {
 	r := create(t, file(t, 1, every()[0]), Options{})
-	if err := r.CarryOut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.CarryOut(t.Context()))
 	r.rows = nil // forgets the answer: the event is in the ledger
 	if results := finished(t, r); r.Books.Len() != 1 || !results[0].Lost() {
 		t.Errorf("found %v after %d releases, expected no second one", results, r.Books.Len())
@@ -265,9 +259,7 @@ func TestEditedRun(t *testing.T) {
 		{"share: 1}", "share: 3}", []string{folder.Statistics}, "of the plan"},
 	} {
 		r := create(t, file(t, 1, every()[:2]...), Options{})
-		if err := r.Next(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.Next(t.Context()))
 		r.Close()
 		for _, name := range edit.files {
 			path := filepath.Join(r.Dir, name)
@@ -289,9 +281,7 @@ func TestEditedRun(t *testing.T) {
 func TestResultsRemoved(t *testing.T) {
 	r := create(t, file(t, 1, every()[:3]...), Options{})
 	finished(t, r)
-	if err := os.Remove(filepath.Join(r.Dir, folder.Answers)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(r.Dir, folder.Answers)))
 	again := open(t, r)
 	results := finished(t, again)
 	if len(results) != 3 || again.Books.Len() != 3 {

@@ -283,9 +283,7 @@ func TestPrintedCostIsSpent(t *testing.T) {
 		p := planned(t, f, 2000)
 		a := &p.asked[0]
 		epsilon, delta, err := p.cost(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		_, events := answered(t, a, people.Train, f)
 		if !slices.Equal(events, a.events) {
 			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, events, a.events)
@@ -346,9 +344,7 @@ func TestKeysOfAResult(t *testing.T) {
 	} {
 		text := tiny.Must(json.Marshal(r))(t)
 		var keys map[string]any
-		if err := json.Unmarshal(text, &keys); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal(text, &keys))
 		for _, key := range []string{"statistic", "column", "value", "low", "high", "mechanism", "epsilon", "delta"} {
 			if _, ok := keys[key]; !ok {
 				t.Errorf("%s has no %s", text, key)

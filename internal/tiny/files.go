@@ -51,9 +51,7 @@ func Member(t testing.TB, w *tar.Writer, name string, content []byte) {
 	if err == nil {
 		_, err = w.Write(content)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 }
 
 // PNG is a grey picture as a file.

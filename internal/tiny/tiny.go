@@ -43,9 +43,7 @@ const Examples = 300
 func Parse(t testing.TB, overrides ...string) *configs.Config {
 	t.Helper()
 	c, err := configs.Parse("tiny.yaml", []byte(Config), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return c
 }
 
@@ -74,9 +72,7 @@ func large(t testing.TB, n int, seed uint64) *data.Images {
 		}
 	}
 	set, err := data.NewImages(shape, small.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return set
 }
 
@@ -104,9 +100,7 @@ func Pictures(t testing.TB, n int, seed uint64) *data.Images {
 		}
 	}
 	m, err := data.NewImages(data.Shape{Height: side, Width: side, Channels: 1}, []string{"top", "middle", "bottom"}, labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return m
 }
 
@@ -123,9 +117,7 @@ func Snapshot(t testing.TB, dir string) map[string]string {
 		files[path] = fmt.Sprintf("%x", sha256.Sum256(content))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return files
 }
 
@@ -133,18 +125,14 @@ func Snapshot(t testing.TB, dir string) map[string]string {
 func Read(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return string(content)
 }
 
 // Write makes a file of the content.
 func Write(t testing.TB, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // Unsummed is a statement as earlier versions wrote it, without the sum that finds every edit.
@@ -156,9 +144,7 @@ func Unsummed(statement string) string {
 func Ledger(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
 	t.Helper()
 	l, err := new(accountant.Ledger).With(e, count)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return l
 }
 
@@ -166,9 +152,7 @@ func Ledger(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
 func JSON(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return string(b)
 }
 
@@ -176,9 +160,7 @@ func JSON(t testing.TB, v any) string {
 func Releases(t testing.TB, dir string) int {
 	t.Helper()
 	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return l.Count()
 }
 
@@ -189,12 +171,8 @@ func Fit[Result any](t testing.TB, ctx context.Context, run interface {
 }) Result {
 	t.Helper()
 	result, err := run.Fit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
+	Check(t, run.Close())
 	return result
 }
 
@@ -202,9 +180,15 @@ func Fit[Result any](t testing.TB, ctx context.Context, run interface {
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		Check(t, err)
 		return v
+	}
+}
+
+// Check ends the test where there is an error.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

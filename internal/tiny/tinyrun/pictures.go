@@ -65,9 +65,7 @@ optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
 training: {batch_size: 30, physical_batch_size: 16, steps: 20}
 performance: {threads: 2}
 `, dir), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	o = Options(t)
 	o.Given = nil // it reads them
 	return Fit(t, Create(t, c, o)).Run, o

@@ -31,9 +31,7 @@ func Options(t testing.TB) train.Options {
 func Create(t testing.TB, c *configs.Config, o train.Options) *train.Run {
 	t.Helper()
 	r, err := train.Create(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -42,9 +40,7 @@ func Create(t testing.TB, c *configs.Config, o train.Options) *train.Run {
 func Open(t testing.TB, dir string, o train.Options) *train.Run {
 	t.Helper()
 	r, err := train.Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -78,8 +74,6 @@ func Interrupted(t testing.TB, steps int, o train.Options, overrides ...string) 
 func Plan(t testing.TB, overrides ...string) *train.RunPlan {
 	t.Helper()
 	p, err := train.NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return p
 }
