@@ -39,7 +39,7 @@ func TestVersions(t *testing.T) {
 // contents are those of a made-up version, in no order.
 func contents(t *testing.T, platform string) Contents {
 	t.Helper()
-	p := tiny.Must(parsePlatform(platform))(t)
+	p := tiny.Must(parsePlatforms(platform))(t)[0]
 	v := tiny.Must(parseVersion("v0.2.0", time.Date(2026, 1, 2, 3, 4, 6, 0, time.FixedZone("", 3600))))(t)
 	var mpi []byte
 	if p.MPI() {

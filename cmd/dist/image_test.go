@@ -14,8 +14,8 @@ import (
 
 // The Dockerfile builds what there is, with the Go of go.mod, and copies what it has built.
 func TestDockerfile(t *testing.T) {
-	text := string(read(t, filepath.Join("..", "..", "Dockerfile")))
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(read(t, filepath.Join("..", "..", "go.mod"))))[1]
+	text := tiny.Read(t, filepath.Join("..", "..", "Dockerfile"))
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(tiny.Read(t, filepath.Join("..", "..", "go.mod")))[1]
 	if !strings.Contains(text, "FROM golang:"+version+" AS build\n") {
 		t.Errorf("found another Go than %s in\n%s", version, text)
 	}

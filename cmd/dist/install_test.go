@@ -43,13 +43,12 @@ func virtualEnvironment(t *testing.T) string {
 func current(t *testing.T) Contents {
 	t.Helper()
 	c := contents(t, "linux/amd64")
-	var err error
-	if c.Python, err = files(filepath.Join("..", "..", "python", "dpsgd"), "*.py", "py.typed"); err != nil {
-		t.Fatal(err)
-	}
-	if c.Platform, err = parsePlatform(runtime.GOOS + "/" + runtime.GOARCH); err != nil {
+	c.Python = tiny.Must(files(filepath.Join("..", "..", "python", "dpsgd"), "*.py", "py.typed"))(t)
+	here, err := parsePlatforms(runtime.GOOS + "/" + runtime.GOARCH)
+	if err != nil {
 		t.Skip(err)
 	}
+	c.Platform = here[0]
 	c.Program = program(t, runtime.GOOS)
 	return c
 }
@@ -65,14 +64,9 @@ func program(t *testing.T, system string) []byte {
 		t.Setenv("GOOS", system)
 		file := filepath.Join(t.TempDir(), "train")
 		runTool(t, "go", "build", "-o", file, "dpsgd/cmd/train")
-		built[system] = read(t, file)
+		built[system] = tiny.Must(os.ReadFile(file))(t)
 	}
 	return built[system]
-}
-
-func read(t *testing.T, file string) []byte {
-	t.Helper()
-	return tiny.Must(os.ReadFile(file))(t)
 }
 
 func runTool(t *testing.T, name string, args ...string) string {

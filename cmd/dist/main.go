@@ -72,22 +72,6 @@ func run(to, names, url string) error {
 	return out.write("checksums.txt", checksums(out.hashes))
 }
 
-// parsePlatforms reads a list, which is that of all platforms when it is empty.
-func parsePlatforms(names string) ([]platform, error) {
-	if names == "" {
-		return platforms, nil
-	}
-	var platforms []platform
-	for name := range strings.SplitSeq(names, ",") {
-		p, err := parsePlatform(name)
-		if err != nil {
-			return nil, err
-		}
-		platforms = append(platforms, p)
-	}
-	return platforms, nil
-}
-
 // folder is where packages are written, and the hashes of those that were.
 type folder struct {
 	path   string

@@ -25,16 +25,24 @@ var platforms = []platform{
 	{"windows", "amd64", []string{"win_amd64"}, ""},
 }
 
-// parsePlatform finds one of Platforms by its name, such as linux/amd64.
-func parsePlatform(name string) (platform, error) {
-	var known []string
-	for _, p := range platforms {
-		if p.String() == name {
-			return p, nil
-		}
-		known = append(known, p.String())
+// parsePlatforms reads a list of names such as linux/amd64, which is that of all platforms when it is empty.
+func parsePlatforms(names string) ([]platform, error) {
+	if names == "" {
+		return platforms, nil
 	}
-	return platform{}, fmt.Errorf("dist: found the platform %q, expected one of %s", name, strings.Join(known, ", "))
+	byName, known := map[string]platform{}, make([]string, len(platforms))
+	for i, p := range platforms {
+		known[i], byName[p.String()] = p.String(), p
+	}
+	var found []platform
+	for name := range strings.SplitSeq(names, ",") {
+		p, ok := byName[name]
+		if !ok {
+			return nil, fmt.Errorf("dist: found the platform %q, expected one of %s", name, strings.Join(known, ", "))
+		}
+		found = append(found, p)
+	}
+	return found, nil
 }
 
 func (p platform) String() string { return p.OS + "/" + p.Arch }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
@@ -114,19 +115,13 @@ func environment(p platform) []string {
 	return []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
 }
 
-// version asks the program for its version, and adds the time of the commit.
+// version is the one that Go stamped into a program, with the time of the commit.
 func (c checkout) version(program string) (version, error) {
-	text, err := output(c.dir, nil, "go", "version", "-m", program)
+	built, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return version{}, err
 	}
-	module := ""
-	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == "mod" {
-			module = fields[2]
-		}
-	}
-	text, err = output(c.dir, nil, "git", "log", "-1", "--format=%cI")
+	text, err := output(c.dir, nil, "git", "log", "-1", "--format=%cI")
 	if err != nil {
 		return version{}, err
 	}
@@ -134,7 +129,7 @@ func (c checkout) version(program string) (version, error) {
 	if err != nil {
 		return version{}, err
 	}
-	return parseVersion(module, commit)
+	return parseVersion(built.Main.Version, commit)
 }
 
 // completions are what shells source, by the names that they look for.

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
@@ -36,8 +37,10 @@ type bench struct {
 	next    int   // first picture that the step after it takes
 }
 
-// benchPictures is how many pictures there are to choose from. Memory does not depend on the batch.
-const benchPictures = 4096
+const (
+	benchPictures = 4096 // to choose from: memory does not depend on the batch
+	evaluated     = 400  // in an evaluation: several graphs
+)
 
 func newBench(c *configs.Config, mode string) (*bench, error) {
 	o, err := setup.OutlineOf(c, benchPictures)
@@ -48,13 +51,16 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{pictures: benchPictures, physical: min(c.Training.PhysicalBatchSize, c.Training.BatchSize)}
+	if mode == "evaluation" {
+		b.pictures = evaluated
+	}
 	if b.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
 		return nil, err
 	}
 	if b.views, err = setup.Views(c, o.Shape); err != nil {
 		return nil, err
 	}
-	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, benchPictures, setup.SeesFeatures(c))
+	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, b.pictures, setup.SeesFeatures(c))
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +77,10 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 		b.step, err = newPrivateStep(c, mode, b, batcher)
 	case "plain":
 		b.step, err = newPlainStep(b, batcher)
+	case "evaluation":
+		var e *gradients.Evaluator
+		e, err = gradients.NewEvaluator(b.model, examples, setup.Normalisation(c, o.Shape.Channels), b.pool)
+		b.step = evaluation{e}
 	default:
 		err = fmt.Errorf("%w: found the mode %q of a benchmark, expected one of %q", configs.ErrInvalid, mode, Modes())
 	}

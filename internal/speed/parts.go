@@ -35,11 +35,16 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 			m.keep(i, Graph{size, max(0, r.StepMS-after)}, after)
 		}
 	}
-	perTest, err := prediction(ctx, c, each)
+	b, err := newBench(c, "evaluation")
 	if err != nil {
 		return m, err
 	}
-	m.Evaluation = float64(tests) * milliseconds(perTest)
+	defer b.pool.Close()
+	times, err := b.repeat(ctx, each)
+	if err != nil {
+		return m, err
+	}
+	m.Evaluation = float64(tests) * milliseconds(median(times)) / float64(b.pictures)
 	if m.Merge, err = merging(c, values); err != nil {
 		return m, err
 	}
@@ -167,34 +172,12 @@ func durable(c *configs.Config, plan *train.RunPlan, values int) (event, checkpo
 	return event, checkpoint, err
 }
 
-// prediction measures for about the given time how long an evaluation takes for one example.
-func prediction(ctx context.Context, c *configs.Config, d time.Duration) (time.Duration, error) {
-	o, err := setup.OutlineOf(c, benchPictures)
-	if err != nil {
-		return 0, err
-	}
-	m, err := setup.Model(c, o.Shape, o.Classes)
-	if err != nil {
-		return 0, err
-	}
-	const tests = 400 // several graphs
-	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, tests, setup.SeesFeatures(c))
-	if err != nil {
-		return 0, err
-	}
-	pool := kernel.NewPool(setup.Threads(c))
-	defer pool.Close()
-	evaluator, err := gradients.NewEvaluator(m, examples, setup.Normalisation(c, o.Shape.Channels), pool)
-	if err != nil {
-		return 0, err
-	}
-	var times []time.Duration
-	for start := time.Now(); len(times) < fewestSteps || time.Since(start) < d && ctx.Err() == nil; {
-		begun := time.Now()
-		if _, err := evaluator.Run(); err != nil {
-			return 0, err
-		}
-		times = append(times, time.Since(begun))
-	}
-	return median(times) / tests, ctx.Err()
+// evaluation is a step that predicts all examples.
+type evaluation struct{ *gradients.Evaluator }
+
+func (e evaluation) take([]int) error {
+	_, err := e.Run()
+	return err
 }
+
+func (evaluation) profile(func(string, time.Duration)) {}
