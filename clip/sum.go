@@ -213,10 +213,13 @@ func (s *Sum) Release(consume func(Integers, Lattice)) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.err = fmt.Errorf("clip: %w", ErrReleased)
+	s.err = errReleased
 	consume(s.integers, s.lattice)
 	return nil
 }
+
+// errReleased is made once: a step allocates nothing.
+var errReleased = fmt.Errorf("clip: %w", ErrReleased)
 
 // grown returns buffer with length n, in new memory only when it is too small.
 func grown[T any](buffer []T, n int) []T { return slices.Grow(buffer[:0], n)[:n] }
