@@ -132,8 +132,8 @@ func TestUsesAreInTheOrderOfParameters(t *testing.T) {
 
 // Layers that do not fit are refused with one line that names the place and what was expected.
 func TestLayersThatDoNotFitAreRefused(t *testing.T) {
-	conv := func(change func(l *model.Conv2D)) model.Sequential {
-		l := model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1)}
+	convWith := func(change func(l *model.Conv2D)) model.Sequential {
+		l := conv(4, 3, 1, 0)
 		change(&l)
 		return around(l)
 	}
@@ -144,39 +144,39 @@ func TestLayersThatDoNotFitAreRefused(t *testing.T) {
 	}{
 		{"linear on an image", model.Sequential{model.Linear{Out: classes}}, "layer 0: its input has shape [6 5 2] per example, expected a vector; put flatten or global_avg_pool2d in front"},
 		{"linear without outputs", model.Sequential{model.Flatten{}, model.Linear{}}, "layer 1: it has 0 outputs, expected at least 1"},
-		{"convolution behind flatten", model.Sequential{model.Flatten{}, model.Conv2D{Out: 1, Kernel: model.Both(1), Stride: model.Both(1)}}, "layer 1: its input has shape [60] per example, expected an image"},
-		{"kernel too large", conv(func(l *model.Conv2D) { l.Kernel = model.Both(6) }), "layer 0: its kernel of 6×6 with padding 0 does not fit an input of 6×5"},
-		{"stride of 0", conv(func(l *model.Conv2D) { l.Stride = model.Both(0) }), "layer 0: it has 4 filters of size 3 with stride 0, padding 0, dilation 1 and groups 1, expected positive numbers"},
-		{"no kernel", conv(func(l *model.Conv2D) { l.Kernel = model.Both(0) }), "layer 0: it has 4 filters of size 0"},
-		{"negative padding", conv(func(l *model.Conv2D) { l.Padding = model.Both(-1) }), "layer 0: it has 4 filters of size 3 with stride 1, padding -1"},
-		{"filters of one value", model.Sequential{model.Conv2D{Out: 1, Kernel: model.Both(1), Stride: model.Both(1)}, model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 2, Kernel: model.Both(1), Stride: model.Both(1)}}},
+		{"convolution behind flatten", model.Sequential{model.Flatten{}, conv(1, 1, 1, 0)}, "layer 1: its input has shape [60] per example, expected an image"},
+		{"kernel too large", convWith(func(l *model.Conv2D) { l.Kernel = model.Both(6) }), "layer 0: its kernel of 6×6 with padding 0 does not fit an input of 6×5"},
+		{"stride of 0", convWith(func(l *model.Conv2D) { l.Stride = model.Both(0) }), "layer 0: it has 4 filters of size 3 with stride 0, padding 0, dilation 1 and groups 1, expected positive numbers"},
+		{"no kernel", convWith(func(l *model.Conv2D) { l.Kernel = model.Both(0) }), "layer 0: it has 4 filters of size 0"},
+		{"negative padding", convWith(func(l *model.Conv2D) { l.Padding = model.Both(-1) }), "layer 0: it has 4 filters of size 3 with stride 1, padding -1"},
+		{"filters of one value", model.Sequential{conv(1, 1, 1, 0), model.StandardisedConv2D{Conv2D: conv(2, 1, 1, 0)}},
 			"layer 1: its filters have 1 value, which standardisation makes 0, expected at least 2"},
-		{"kernel too wide", conv(func(l *model.Conv2D) { l.Kernel = model.Size{Height: 1, Width: 8} }), "layer 0: its kernel of 1×8 with padding 0 does not fit an input of 6×5"},
-		{"half a dilation", conv(func(l *model.Conv2D) { l.Dilation.Height = 2 }), "layer 0: it has 4 filters of size 3 with stride 1, padding 0, dilation 2×0 and groups 1, expected positive numbers"},
-		{"dilation too wide", conv(func(l *model.Conv2D) { l.Dilation, l.Padding = model.Both(3), model.Size{Height: 1} }),
+		{"kernel too wide", convWith(func(l *model.Conv2D) { l.Kernel = model.Size{Height: 1, Width: 8} }), "layer 0: its kernel of 1×8 with padding 0 does not fit an input of 6×5"},
+		{"half a dilation", convWith(func(l *model.Conv2D) { l.Dilation.Height = 2 }), "layer 0: it has 4 filters of size 3 with stride 1, padding 0, dilation 2×0 and groups 1, expected positive numbers"},
+		{"dilation too wide", convWith(func(l *model.Conv2D) { l.Dilation, l.Padding = model.Both(3), model.Size{Height: 1} }),
 			"layer 0: its kernel of 3×3, which dilation 3 spreads over 7×7 pixels, with padding 1×0 does not fit an input of 6×5"},
-		{"negative groups", conv(func(l *model.Conv2D) { l.Groups = -2 }), "dilation 1 and groups -2, expected positive numbers"},
-		{"groups of half a channel", conv(func(l *model.Conv2D) { l.Groups = 4 }), "layer 0: 4 groups do not divide its input's 2 channels"},
-		{"groups of half a filter", conv(func(l *model.Conv2D) { l.Groups, l.Out = 2, 3 }), "layer 0: 2 groups do not divide its 3 filters"},
-		{"no filters", conv(func(l *model.Conv2D) { l.Out = -4 }), "layer 0: it has -4 filters"},
-		{"pool too large", around(model.MaxPool2D{Kernel: model.Both(6), Stride: model.Both(1)}), "layer 0: its window of 6×6 with padding 0 does not fit an input of 6×5"},
-		{"pool of padding", around(model.AvgPool2D{Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(2)}), "layer 0: its window of 3×3 has a padding of 2, expected at most half of the window"},
+		{"negative groups", convWith(func(l *model.Conv2D) { l.Groups = -2 }), "dilation 1 and groups -2, expected positive numbers"},
+		{"groups of half a channel", convWith(func(l *model.Conv2D) { l.Groups = 4 }), "layer 0: 4 groups do not divide its input's 2 channels"},
+		{"groups of half a filter", convWith(func(l *model.Conv2D) { l.Groups, l.Out = 2, 3 }), "layer 0: 2 groups do not divide its 3 filters"},
+		{"no filters", convWith(func(l *model.Conv2D) { l.Out = -4 }), "layer 0: it has -4 filters"},
+		{"pool too large", around(maxPool(6, 1, 0)), "layer 0: its window of 6×6 with padding 0 does not fit an input of 6×5"},
+		{"pool of padding", around(avgPool(3, 1, 2)), "layer 0: its window of 3×3 has a padding of 2, expected at most half of the window"},
 		{"pool of padding on two sides", around(model.MaxPool2D{Kernel: model.Size{Height: 4, Width: 3}, Stride: model.Both(1), Padding: model.Both(2)}), "layer 0: its window of 4×3 has a padding of 2, expected at most half of the window"},
 		{"pool stride of 0", around(model.MaxPool2D{Kernel: model.Both(2)}), "layer 0: its window has size 2 with stride 0 and padding 0, expected positive numbers"},
-		{"pool behind flatten", model.Sequential{model.Flatten{}, model.MaxPool2D{Kernel: model.Both(1), Stride: model.Both(1)}}, "layer 1: its input has shape [60] per example"},
+		{"pool behind flatten", model.Sequential{model.Flatten{}, maxPool(1, 1, 0)}, "layer 1: its input has shape [60] per example"},
 		{"global pool behind flatten", model.Sequential{model.Flatten{}, model.GlobalAvgPool2D{}}, "layer 1: its input has shape [60]"},
 		{"flatten twice", model.Sequential{model.Flatten{}, model.Flatten{}, model.Linear{Out: classes}}, "layer 1: its input has shape [60]"},
 		{"groups that do not divide", around(model.GroupNorm{Groups: 3}), "layer 0: 3 groups do not divide its input's 2 channels"},
 		{"no groups", around(model.GroupNorm{}), "layer 0: 0 groups do not divide its input's 2 channels"},
 		{"flat sigmoid", around(model.TemperedSigmoid{Scale: 1, Offset: 1}), "layer 0: inverse_temperature of tempered_sigmoid is 0, expected a number greater than 0 and at most 100"},
 		{"dropout of everything", around(model.Dropout{P: 1}), "layer 0: its probability is 1, expected at least 0 and below 1"},
-		{"deep in a residual", model.Sequential{model.Conv2D{Out: 2, Kernel: model.Both(1), Stride: model.Both(1)},
+		{"deep in a residual", model.Sequential{conv(2, 1, 1, 0),
 			model.Residual{Body: model.Sequential{model.ReLU, model.GroupNorm{Groups: 5}}}}, "layer 1.body.1: 5 groups do not divide"},
 		{"in a shortcut", model.Sequential{model.Residual{Body: model.Sequential{model.ReLU}, Shortcut: model.Sequential{model.Linear{Out: 2}}}}, "layer 0.shortcut.0: its input has shape"},
-		{"branches of two shapes", around(model.Residual{Body: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(1)}}}),
+		{"branches of two shapes", around(model.Residual{Body: model.Sequential{conv(4, 1, 1, 0)}}),
 			"layer 0: its body gives shape [6 5 4] per example and its shortcut [6 5 2], expected the same"},
 		{"too few classes", model.Sequential{model.Flatten{}, model.Linear{Out: 2}}, "the last layer gives shape [2] per example, expected 3 values, one for each class"},
-		{"an image at the end", model.Sequential{model.Conv2D{Out: classes, Kernel: model.Both(1), Stride: model.Both(1)}}, "the last layer gives shape [6 5 3] per example, expected 3 values"},
+		{"an image at the end", model.Sequential{conv(classes, 1, 1, 0)}, "the last layer gives shape [6 5 3] per example, expected 3 values"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := model.New(test.network, input, classes, 1)
@@ -216,9 +216,9 @@ func TestNetworksWithoutSenseAreRefused(t *testing.T) {
 // The reference networks have the sizes that papers give.
 func TestParameterCounts(t *testing.T) {
 	conv := func(out int) model.Layer {
-		return model.Conv2D{Out: out, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}
+		return conv(out, 3, 1, 1)
 	}
-	half := model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(2)}
+	half := maxPool(2, 2, 0)
 	for _, test := range []struct {
 		name   string
 		layers model.Sequential
@@ -227,8 +227,8 @@ func TestParameterCounts(t *testing.T) {
 	}{
 		// Papernot et al., arXiv:2007.14191, table 1 (MNIST).
 		{"mnist-cnn", model.Sequential{
-			model.Conv2D{Out: 16, Kernel: model.Both(8), Stride: model.Both(2), Padding: model.Both(3)}, model.Tanh, model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(1)},
-			model.Conv2D{Out: 32, Kernel: model.Both(4), Stride: model.Both(2)}, model.Tanh, model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(1)},
+			conv(16, 8, 2, 3), model.Tanh, maxPool(2, 1, 0),
+			conv(32, 4, 2, 0), model.Tanh, maxPool(2, 1, 0),
 			model.Flatten{}, model.Linear{Out: 32}, model.Tanh, model.Linear{Out: 10}}, model.Input{Height: 28, Width: 28, Channels: 1}, 26_010},
 		// The same, table 2 (CIFAR-10).
 		{"cifar-cnn", model.Sequential{
@@ -249,7 +249,7 @@ func TestParameterCounts(t *testing.T) {
 // one example.
 func TestLayers(t *testing.T) {
 	m := newModel(t, model.Sequential{
-		model.Residual{Body: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.GroupNorm{Groups: 3}},
+		model.Residual{Body: model.Sequential{conv(3, 3, 1, 1), model.GroupNorm{Groups: 3}},
 			Shortcut: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(1), Stride: model.Both(1), NoBias: true}}},
 		model.Flatten{}, model.Linear{Out: classes}})
 	var got []string

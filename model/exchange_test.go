@@ -12,7 +12,7 @@ import (
 // Initial weights come from the seed alone: uniform in ±1/√fan_in, gains 1 and shifts 0.
 func TestInitialWeights(t *testing.T) {
 	layers := model.Sequential{
-		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1)}, model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}
+		conv(4, 3, 1, 0), model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}
 	values := func(seed uint64) []float32 {
 		m, err := model.New(layers, input, classes, seed)
 		if err != nil {
@@ -50,7 +50,7 @@ func TestInitialWeights(t *testing.T) {
 // Exported tensors have PyTorch's names and layouts; the numbers of this case are placed by hand.
 func TestLayoutIsPyTorchs(t *testing.T) {
 	layers := model.Sequential{
-		model.Conv2D{Out: 2, Kernel: model.Both(2), Stride: model.Both(1)}, // on 3×2×3: 2×1×2
+		conv(2, 2, 1, 0), // on 3×2×3: 2×1×2
 		model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 2, NoBias: true}}
 	m, err := model.New(layers, model.Input{Height: 3, Width: 2, Channels: 3}, 2, 1)
 	if err != nil {
@@ -105,28 +105,26 @@ func TestFlattenOrderIsPyTorchs(t *testing.T) {
 
 // A network that imports another one's tensors, in any order, is that network; exports are copies.
 func TestExportImportRoundTrip(t *testing.T) {
-	for _, net := range networks {
-		t.Run(net.name, func(t *testing.T) {
-			from := newModel(t, net.layers)
-			to, err := model.New(net.layers, input, classes, 99)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tensors := from.Export()
-			slices.Reverse(tensors)
-			if err := to.Import(tensors); err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(to.Values, from.Values) {
-				t.Error("values changed on the way")
-			}
-			tensors[0].Data[0]++
-			tensors[0].Shape[0]++
-			if !slices.Equal(to.Values, from.Values) || from.Parameters()[len(tensors)-1].Shape[0] == tensors[0].Shape[0] {
-				t.Error("exported tensors share memory with the model")
-			}
-		})
-	}
+	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
+		from := newModel(t, layers)
+		to, err := model.New(layers, input, classes, 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors := from.Export()
+		slices.Reverse(tensors)
+		if err := to.Import(tensors); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(to.Values, from.Values) {
+			t.Error("values changed on the way")
+		}
+		tensors[0].Data[0]++
+		tensors[0].Shape[0]++
+		if !slices.Equal(to.Values, from.Values) || from.Parameters()[len(tensors)-1].Shape[0] == tensors[0].Shape[0] {
+			t.Error("exported tensors share memory with the model")
+		}
+	})
 }
 
 // Import changes the values that graphs declared before will read.

@@ -12,19 +12,15 @@ import (
 
 // goldenNetworks are the networks of testdata/golden.py.
 var goldenNetworks = map[string]model.Sequential{
-	"convolutional": {
-		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.GroupNorm{Groups: 2}, model.SiLU,
-		model.MaxPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)},
-		model.Residual{
-			Body:     model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.GELU},
-			Shortcut: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(1), Stride: model.Both(1), NoBias: true}}},
-		model.AvgPool2D{Kernel: model.Both(2), Stride: model.Both(1)}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 3}},
+	"convolutional": {conv(4, 3, 2, 1), model.GroupNorm{Groups: 2}, model.SiLU, maxPool(3, 2, 1), model.Residual{
+		Body:     model.Sequential{conv(3, 3, 1, 1), model.GELU},
+		Shortcut: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Both(1), Stride: model.Both(1), NoBias: true}}},
+		avgPool(2, 1, 0), model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 3}},
 	"pools and vectors": {
-		model.AvgPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.Conv2D{Out: 5, Kernel: model.Both(2), Stride: model.Both(1), NoBias: true}, model.ReLU,
+		avgPool(3, 2, 1), model.Conv2D{Out: 5, Kernel: model.Both(2), Stride: model.Both(1), NoBias: true}, model.ReLU,
 		model.GlobalAvgPool2D{}, model.LayerNorm{}, model.Linear{Out: 6}, model.Tanh,
 		model.Residual{Body: model.Sequential{model.Linear{Out: 6}, model.Sigmoid}}, model.Linear{Out: 3}},
-	"standardised and tempered": {
-		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}}, model.GroupNorm{Groups: 2},
+	"standardised and tempered": {model.StandardisedConv2D{Conv2D: conv(4, 3, 2, 1)}, model.GroupNorm{Groups: 2},
 		model.TemperedSigmoid{Scale: 1.8, InverseTemperature: 3, Offset: 0.7},
 		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(1), NoBias: true}},
 		model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Flatten{}, model.Linear{Out: 3}},

@@ -26,39 +26,45 @@ type network struct {
 	layers model.Sequential
 }
 
+// conv, maxPool and avgPool have square windows.
+func conv(out, kernel, stride, padding int) model.Conv2D {
+	return model.Conv2D{Out: out, Kernel: model.Both(kernel), Stride: model.Both(stride), Padding: model.Both(padding)}
+}
+
+func maxPool(kernel, stride, padding int) model.MaxPool2D {
+	return model.MaxPool2D{Kernel: model.Both(kernel), Stride: model.Both(stride), Padding: model.Both(padding)}
+}
+
+func avgPool(kernel, stride, padding int) model.AvgPool2D {
+	return model.AvgPool2D{Kernel: model.Both(kernel), Stride: model.Both(stride), Padding: model.Both(padding)}
+}
+
 // networks has every kind of layer in several places: add a row for a new one.
 var networks = []network{
-	{"convolution", model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
-	{"convolutions of 8 and 16 channels", model.Sequential{
-		model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh, model.Conv2D{Out: 16, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.ReLU,
-		model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(1)}, model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
+	{"convolution", model.Sequential{conv(4, 3, 1, 1), model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
+	{"convolutions of 8 and 16 channels", model.Sequential{conv(8, 3, 1, 1), model.Tanh, conv(16, 3, 1, 1), model.ReLU,
+		conv(8, 3, 1, 0), model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"convolution with stride, without biases", model.Sequential{
 		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Padding: model.Both(1), NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
-	{"standardised convolutions", model.Sequential{
-		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}}, model.ReLU,
+	{"standardised convolutions", model.Sequential{model.StandardisedConv2D{Conv2D: conv(3, 3, 1, 1)}, model.ReLU,
 		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), NoBias: true}}, model.GroupNorm{Groups: 2}, model.Tanh,
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"two convolutions", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1)}, model.ReLU, model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), Padding: model.Both(1)}, model.ReLU,
+	{"two convolutions", model.Sequential{conv(3, 3, 1, 0), model.ReLU, conv(4, 2, 2, 1), model.ReLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
 	{"dense", model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
 	{"tempered sigmoids", model.Sequential{
-		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.TemperedSigmoid{Scale: 1.6, InverseTemperature: 3, Offset: 0.7},
+		conv(4, 3, 1, 1), model.TemperedSigmoid{Scale: 1.6, InverseTemperature: 3, Offset: 0.7},
 		model.Flatten{}, model.Linear{Out: 5}, model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Linear{Out: classes}}},
-	{"group norm", model.Sequential{
-		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.GroupNorm{Groups: 2}, model.SiLU,
-		model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(1)}, model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
+	{"group norm", model.Sequential{conv(4, 3, 2, 1), model.GroupNorm{Groups: 2}, model.SiLU,
+		conv(4, 2, 1, 0), model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
 	{"layer norm", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(2)}, model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
+		conv(3, 3, 2, 0), model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
 	{"norms first", model.Sequential{model.GroupNorm{Groups: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"max pool with padding", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.MaxPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.ReLU,
+	{"max pool with padding", model.Sequential{conv(3, 3, 1, 1), maxPool(3, 2, 1), model.ReLU,
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"average pool with padding", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh, model.AvgPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)},
+	{"average pool with padding", model.Sequential{conv(3, 3, 1, 1), model.Tanh, avgPool(3, 2, 1),
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"overlapping pools first", model.Sequential{
-		model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(1)}, model.AvgPool2D{Kernel: model.Both(2), Stride: model.Both(1)}, model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(1)}, model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(1)},
+	{"overlapping pools first", model.Sequential{maxPool(2, 1, 0), avgPool(2, 1, 0), conv(3, 2, 1, 0), maxPool(2, 1, 0),
 		model.Flatten{}, model.Linear{Out: classes}}},
 	{"rectangular windows", model.Sequential{
 		model.Conv2D{Out: 3, Kernel: model.Size{Height: 1, Width: 3}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Size{Height: 0, Width: 2}}, model.Tanh,
@@ -72,28 +78,29 @@ var networks = []network{
 		model.Conv2D{Out: 6, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 2}, model.Tanh,
 		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 9, Kernel: model.Both(2), Stride: model.Both(1), Dilation: model.Both(2), Groups: 3}}, model.SiLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
-	{"depthwise separable", model.Sequential{
-		model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(1)}, model.Tanh,
-		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 4, NoBias: true}, model.Conv2D{Out: 3, Kernel: model.Both(1), Stride: model.Both(1)}, model.SiLU,
+	{"depthwise separable", model.Sequential{conv(4, 1, 1, 0), model.Tanh,
+		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 4, NoBias: true}, conv(3, 1, 1, 0), model.SiLU,
 		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Dilation: model.Both(2), Groups: 3}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"average pool of the inside", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.Tanh,
+	{"average pool of the inside", model.Sequential{conv(3, 3, 1, 1), model.Tanh,
 		model.AvgPool2D{Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Both(1), OnlyInside: true},
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"residual, identity", model.Sequential{
-		model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)},
-		model.Residual{Body: model.Sequential{model.GroupNorm{Groups: 3}, model.ReLU, model.Conv2D{Out: 3, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}}},
+	{"residual, identity", model.Sequential{conv(3, 3, 2, 1),
+		model.Residual{Body: model.Sequential{model.GroupNorm{Groups: 3}, model.ReLU, conv(3, 3, 1, 1)}},
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
-	{"residual, convolution as shortcut", model.Sequential{
-		model.Residual{
-			Body:     model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}, model.Tanh, model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}},
-			Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(2), NoBias: true}}},
+	{"residual, convolution as shortcut", model.Sequential{model.Residual{
+		Body:     model.Sequential{conv(4, 3, 2, 1), model.Tanh, conv(4, 3, 1, 1)},
+		Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(2), NoBias: true}}},
 		model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"residual in a residual", model.Sequential{
-		model.Flatten{}, model.Linear{Out: 5},
+	{"residual in a residual", model.Sequential{model.Flatten{}, model.Linear{Out: 5},
 		model.Residual{Body: model.Sequential{model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: 5}}},
 		model.Linear{Out: classes}}},
 	{"dropout of nothing", model.Sequential{model.Flatten{}, model.Dropout{}, model.Linear{Out: 5}, model.Dropout{P: 0}, model.Tanh, model.Linear{Out: classes}}},
+}
+
+func forEachNetwork(t *testing.T, test func(t *testing.T, layers model.Sequential)) {
+	for _, net := range networks {
+		t.Run(net.name, func(t *testing.T) { test(t, net.layers) })
+	}
 }
 
 // newModel draws all parameters, also the gains and shifts that start at 1 and 0.

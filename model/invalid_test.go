@@ -31,89 +31,83 @@ func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 		{"padding of NaN", func(in batch, i int) { in.mask[i] = 0; in.fill(i, nan) }},
 		{"padding without a label", func(in batch, i int) { in.mask[i] = 0; in.labels[i] = -1 }},
 	}
-	for _, net := range networks {
-		t.Run(net.name, func(t *testing.T) {
-			m := newModel(t, net.layers)
-			for _, engine := range engines {
-				s := newStep(t, m, options{batch: n, engine: engine, clipNorm: 0.5})
-				whole := draw(m, n, 3)
-				without := newStep(t, m, options{batch: n - 2, engine: engine, clipNorm: 0.5}).run(t, whole.part(0, n-2))
-				masked := whole.clone()
-				for _, i := range []int{n - 2, n - 1} {
-					masked.fill(i, 0)
-					masked.mask[i] = 0
+	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
+		m := newModel(t, layers)
+		for _, engine := range engines {
+			s := newStep(t, m, options{batch: n, engine: engine, clipNorm: 0.5})
+			whole := draw(m, n, 3)
+			without := newStep(t, m, options{batch: n - 2, engine: engine, clipNorm: 0.5}).run(t, whole.part(0, n-2))
+			masked := whole.clone()
+			for _, i := range []int{n - 2, n - 1} {
+				masked.fill(i, 0)
+				masked.mask[i] = 0
+			}
+			want := s.run(t, masked)
+			if norm(want.sum) == 0 {
+				t.Fatal("the sum of the others is zero; the test needs another")
+			}
+			if !slices.Equal(want.sum, without.sum) {
+				t.Errorf("%v: two rows of padding change the sum", engine)
+			}
+			for _, b := range broken {
+				in := whole.clone()
+				b.spoil(in, n-2)
+				b.spoil(in, n-1)
+				got := s.run(t, in)
+				if !slices.Equal(got.sum, want.sum) {
+					t.Errorf("%v, %s: the sum is not that of the other examples", engine, b.name)
 				}
-				want := s.run(t, masked)
-				if norm(want.sum) == 0 {
-					t.Fatal("the sum of the others is zero; the test needs another")
-				}
-				if !slices.Equal(want.sum, without.sum) {
-					t.Errorf("%v: two rows of padding change the sum", engine)
-				}
-				for _, b := range broken {
-					in := whole.clone()
-					b.spoil(in, n-2)
-					b.spoil(in, n-1)
-					got := s.run(t, in)
-					if !slices.Equal(got.sum, want.sum) {
-						t.Errorf("%v, %s: the sum is not that of the other examples", engine, b.name)
-					}
-					if got.valid[n-1] != 0 || norm(got.gradients[n-1]) != 0 {
-						t.Errorf("%v, %s: valid is %v, the gradient's norm %v, expected zeros", engine, b.name, got.valid[n-1], norm(got.gradients[n-1]))
-					}
+				if got.valid[n-1] != 0 || norm(got.gradients[n-1]) != 0 {
+					t.Errorf("%v, %s: valid is %v, the gradient's norm %v, expected zeros", engine, b.name, got.valid[n-1], norm(got.gradients[n-1]))
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // Pixels far from ordinary but valid may overflow on their way; what comes out is finite all the
 // same, and no example adds more than the clip norm.
 func TestExtremeExamplesStayBounded(t *testing.T) {
 	const clipNorm = 0.5
-	for _, net := range networks {
-		t.Run(net.name, func(t *testing.T) {
-			m := newModel(t, net.layers)
-			for _, engine := range engines {
-				s := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
-				for _, scale := range []float32{0, 1e-42, 1e-30, 1e-20, 1e3, 1e6, 1e10, 1e18} {
-					in := draw(m, 1, 3)
-					for j, v := range in.images {
-						in.images[j] = scale * v
-					}
-					got := s.run(t, in)
-					if n := norm(got.sum); !(n <= clipNorm) {
-						t.Errorf("%v, pixels about %g: the example adds a vector of norm %v, the bound is %v", engine, scale, n, clipNorm)
-					}
+	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
+		m := newModel(t, layers)
+		for _, engine := range engines {
+			s := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
+			for _, scale := range []float32{0, 1e-42, 1e-30, 1e-20, 1e3, 1e6, 1e10, 1e18} {
+				in := draw(m, 1, 3)
+				for j, v := range in.images {
+					in.images[j] = scale * v
+				}
+				got := s.run(t, in)
+				if n := norm(got.sum); !(n <= clipNorm) {
+					t.Errorf("%v, pixels about %g: the example adds a vector of norm %v, the bound is %v", engine, scale, n, clipNorm)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // Parameters that are not finite, after a step gone wrong, make gradients that are not finite: all
 // are dropped.
 func TestNonFiniteParametersAddZero(t *testing.T) {
-	for _, net := range networks {
-		t.Run(net.name, func(t *testing.T) {
-			m := newModel(t, net.layers)
-			m.Values[len(m.Values)-1] = nan
-			for _, engine := range engines {
-				got := newStep(t, m, options{batch: 3, engine: engine, clipNorm: 1}).run(t, draw(m, 3, 3))
-				if norm(got.sum) != 0 {
-					t.Errorf("%v: the sum has norm %v, expected 0", engine, norm(got.sum))
-				}
+	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
+		m := newModel(t, layers)
+		m.Values[len(m.Values)-1] = nan
+		for _, engine := range engines {
+			got := newStep(t, m, options{batch: 3, engine: engine, clipNorm: 1}).run(t, draw(m, 3, 3))
+			if norm(got.sum) != 0 {
+				t.Errorf("%v: the sum has norm %v, expected 0", engine, norm(got.sum))
 			}
-		})
-	}
+		}
+	})
 }
 
 // A gradient longer than the clip norm C is clipped to length C, whatever C is, and never leaves
 // with more: neither alone nor as the outlier among examples without a gradient.
 func TestClipNormIsReachedExactly(t *testing.T) {
 	layers := model.Sequential{
-		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.ReLU, model.MaxPool2D{Kernel: model.Both(2), Stride: model.Both(2)},
-		model.Residual{Body: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1)}, model.ReLU}},
+		conv(4, 3, 1, 1), model.ReLU, maxPool(2, 2, 0),
+		model.Residual{Body: model.Sequential{conv(4, 3, 1, 1), model.ReLU}},
 		model.Flatten{}, model.Linear{Out: 5}, model.GELU, model.Linear{Out: classes},
 	}
 	m := newModel(t, layers)

@@ -325,25 +325,23 @@ func toMemory(shape []int, torch []float64) []float64 {
 // prediction.
 func TestForwardEqualsReference(t *testing.T) {
 	const n = 4
-	for _, net := range networks {
-		t.Run(net.name, func(t *testing.T) {
-			m := newModel(t, net.layers)
-			r := newReference(m, net.layers)
-			in := draw(m, n, 3)
-			got := newStep(t, m, options{batch: n, clipNorm: 1}).run(t, in)
-			predicted := predict(t, m, in)
-			for i := range n {
-				want := r.logits(in.image(i), m.Input())
-				if d := distance(got.logits[i*classes:(i+1)*classes], want); d > 1e-5*norm(want) {
-					t.Errorf("logits of example %d are %v, expected %v", i, got.logits[i*classes:(i+1)*classes], want)
-				}
-				if loss := r.loss(in.image(i), m.Input(), in.labels[i]); math.Abs(float64(got.losses[i])-loss) > 1e-5*(1+loss) {
-					t.Errorf("loss of example %d is %v, expected %v", i, got.losses[i], loss)
-				}
+	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
+		m := newModel(t, layers)
+		r := newReference(m, layers)
+		in := draw(m, n, 3)
+		got := newStep(t, m, options{batch: n, clipNorm: 1}).run(t, in)
+		predicted := predict(t, m, in)
+		for i := range n {
+			want := r.logits(in.image(i), m.Input())
+			if d := distance(got.logits[i*classes:(i+1)*classes], want); d > 1e-5*norm(want) {
+				t.Errorf("logits of example %d are %v, expected %v", i, got.logits[i*classes:(i+1)*classes], want)
 			}
-			if !sameBits(predicted, got.logits) {
-				t.Errorf("prediction gives logits %v, training %v", predicted, got.logits)
+			if loss := r.loss(in.image(i), m.Input(), in.labels[i]); math.Abs(float64(got.losses[i])-loss) > 1e-5*(1+loss) {
+				t.Errorf("loss of example %d is %v, expected %v", i, got.losses[i], loss)
 			}
-		})
-	}
+		}
+		if !sameBits(predicted, got.logits) {
+			t.Errorf("prediction gives logits %v, training %v", predicted, got.logits)
+		}
+	})
 }

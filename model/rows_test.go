@@ -53,7 +53,7 @@ func TestRowsAreVectors(t *testing.T) {
 
 func TestLayersOfPicturesRefuseRows(t *testing.T) {
 	for _, l := range []model.Layer{
-		model.Conv2D{Out: 2, Kernel: model.Both(1), Stride: model.Both(1)}, model.MaxPool2D{Kernel: model.Both(1), Stride: model.Both(1)}, model.AvgPool2D{Kernel: model.Both(1), Stride: model.Both(1)},
+		conv(2, 1, 1, 0), maxPool(1, 1, 0), avgPool(1, 1, 0),
 		model.GlobalAvgPool2D{}, model.GroupNorm{Groups: 1},
 	} {
 		_, err := model.New(model.Sequential{l, model.Flatten{}, model.Linear{Out: classes}}, row, classes, 1)

@@ -13,15 +13,13 @@ const tolerance = 1e-5
 // The contract of every rule, batch by batch: the written-out gradient of each example alone =
 // Gradients = SquaredNorms = WeightedSum, with both engines.
 func TestRulesEqualWrittenOutGradients(t *testing.T) {
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			for _, batch := range []int{1, 2, 7, 33} {
-				in := c.draw(batch, uint64(batch))
-				got := newRig(t, c, batch, 2).run(t, in)
-				checkAgainst(t, c.naiveRows(in), in.w, got)
-			}
-		})
-	}
+	forEachRule(t, func(t *testing.T, c ruleCase) {
+		for _, batch := range []int{1, 2, 7, 33} {
+			in := c.draw(batch, uint64(batch))
+			got := newRig(t, c, batch, 2).run(t, in)
+			checkAgainst(t, c.naiveRows(in), in.w, got)
+		}
+	})
 }
 
 // checkAgainst compares a run with the gradients of the examples.
@@ -79,28 +77,26 @@ func checkClipped(t *testing.T, want [][]float64, got results) {
 // Examples are the same alone as in a batch.
 func TestBatchOfOneEqualsRow(t *testing.T) {
 	const batch = 7
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			in := c.draw(batch, 1)
-			together, alone := newRig(t, c, batch, 1).run(t, in), newRig(t, c, 1, 1)
-			for i := range batch {
-				one := alone.run(t, inputs{in.x[i*c.x : (i+1)*c.x], in.dz[i*c.dz : (i+1)*c.dz], []float32{1}})
-				norm := math.Sqrt(one.norms[perexample.Materialise][0])
-				row := make([]float64, c.rule.Size())
-				for j, v := range together.row(i) {
-					row[j] = float64(v)
-				}
-				if d := distance(one.sum, row); d > 1e-6*norm {
-					t.Errorf("the sum over example %d alone is off its gradient in the batch by %.2g of the norm", i, d/norm)
-				}
-				for _, engine := range engines {
-					if a, b := one.norms[engine][0], together.norms[engine][i]; math.Abs(a-b) > 1e-6*a {
-						t.Errorf("%v: the squared norm of example %d is %v alone and %v in a batch", engine, i, a, b)
-					}
+	forEachRule(t, func(t *testing.T, c ruleCase) {
+		in := c.draw(batch, 1)
+		together, alone := newRig(t, c, batch, 1).run(t, in), newRig(t, c, 1, 1)
+		for i := range batch {
+			one := alone.run(t, inputs{in.x[i*c.x : (i+1)*c.x], in.dz[i*c.dz : (i+1)*c.dz], []float32{1}})
+			norm := math.Sqrt(one.norms[perexample.Materialise][0])
+			row := make([]float64, c.rule.Size())
+			for j, v := range together.row(i) {
+				row[j] = float64(v)
+			}
+			if d := distance(one.sum, row); d > 1e-6*norm {
+				t.Errorf("the sum over example %d alone is off its gradient in the batch by %.2g of the norm", i, d/norm)
+			}
+			for _, engine := range engines {
+				if a, b := one.norms[engine][0], together.norms[engine][i]; math.Abs(a-b) > 1e-6*a {
+					t.Errorf("%v: the squared norm of example %d is %v alone and %v in a batch", engine, i, a, b)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // odd values that an example may bring along.
@@ -112,112 +108,104 @@ var odd = []struct {
 // Whatever one example becomes, the norms and gradients of the others keep every bit.
 func TestExamplesAreIndependent(t *testing.T) {
 	const batch, changed = 7, 3
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, c, batch, 2)
-			in := c.draw(batch, 1)
-			before := r.run(t, in)
-			for _, o := range odd {
-				c.overwrite(in, changed, o.value, o.value)
-				after := r.run(t, in)
-				for i := range batch {
-					if i == changed {
-						continue
-					}
-					if !sameBits(before.row(i), after.row(i)) {
-						t.Errorf("example %d changes to %s: the gradient of %d changes", changed, o.name, i)
-					}
-					for _, engine := range engines {
-						if !sameBits64(before.norms[engine][i:i+1], after.norms[engine][i:i+1]) {
-							t.Errorf("%v: example %d changes to %s: the norm of %d changes", engine, changed, o.name, i)
-						}
+	forEachRule(t, func(t *testing.T, c ruleCase) {
+		r := newRig(t, c, batch, 2)
+		in := c.draw(batch, 1)
+		before := r.run(t, in)
+		for _, o := range odd {
+			c.overwrite(in, changed, o.value, o.value)
+			after := r.run(t, in)
+			for i := range batch {
+				if i == changed {
+					continue
+				}
+				if !sameBits(before.row(i), after.row(i)) {
+					t.Errorf("example %d changes to %s: the gradient of %d changes", changed, o.name, i)
+				}
+				for _, engine := range engines {
+					if !sameBits64(before.norms[engine][i:i+1], after.norms[engine][i:i+1]) {
+						t.Errorf("%v: example %d changes to %s: the norm of %d changes", engine, changed, o.name, i)
 					}
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // An example of weight 0 adds exactly 0 whatever it holds: every bit of the sum is as if its rows
 // were zeros.
 func TestWeightZeroAddsNothing(t *testing.T) {
 	const batch = 33 // several partial sums with several examples each
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, c, batch, 2)
-			zeros := c.draw(batch, 1)
-			for i, w := range zeros.w {
+	forEachRule(t, func(t *testing.T, c ruleCase) {
+		r := newRig(t, c, batch, 2)
+		zeros := c.draw(batch, 1)
+		for i, w := range zeros.w {
+			if w == 0 {
+				c.overwrite(zeros, i, 0, 0)
+			}
+		}
+		want := r.run(t, zeros)
+		for _, o := range odd {
+			in := zeros.clone()
+			for i, w := range in.w {
 				if w == 0 {
-					c.overwrite(zeros, i, 0, 0)
+					c.overwrite(in, i, o.value, o.value)
 				}
 			}
-			want := r.run(t, zeros)
-			for _, o := range odd {
-				in := zeros.clone()
-				for i, w := range in.w {
-					if w == 0 {
-						c.overwrite(in, i, o.value, o.value)
-					}
-				}
-				got := r.run(t, in)
-				if !sameBits(got.sum, want.sum) {
-					t.Errorf("rows of weight 0 that hold %s change the sum", o.name)
-				}
+			got := r.run(t, in)
+			if !sameBits(got.sum, want.sum) {
+				t.Errorf("rows of weight 0 that hold %s change the sum", o.name)
 			}
-		})
-	}
+		}
+	})
 }
 
 // Without any weight the sum is exactly zero, also right after a run with weights.
 func TestNoWeightsSumToZero(t *testing.T) {
 	const batch = 7
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, c, batch, 2)
-			in := c.draw(batch, 1)
-			r.run(t, in)
-			clear(in.w)
-			c.overwrite(in, 2, nan(), infinity())
-			got := r.run(t, in)
-			for j, v := range got.sum {
-				if v != 0 {
-					t.Fatalf("value %d of the sum is %v, expected 0", j, v)
-				}
+	forEachRule(t, func(t *testing.T, c ruleCase) {
+		r := newRig(t, c, batch, 2)
+		in := c.draw(batch, 1)
+		r.run(t, in)
+		clear(in.w)
+		c.overwrite(in, 2, nan(), infinity())
+		got := r.run(t, in)
+		for j, v := range got.sum {
+			if v != 0 {
+				t.Fatalf("value %d of the sum is %v, expected 0", j, v)
 			}
-		})
-	}
+		}
+	})
 }
 
 // A gradient that is not finite is seen: its norm is not finite either, so that a policy can drop
 // it.
 func TestNonFiniteGradientsHaveNonFiniteNorms(t *testing.T) {
 	const batch, broken = 3, 1
-	for _, c := range ruleCases() {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, c, batch, 1)
-			_, readsX := c.rule.(perexample.Bias)
-			readsX = !readsX
-			for _, bad := range []float32{nan(), infinity(), -infinity()} {
-				for _, place := range []struct {
-					name  string
-					x, dz float32
-					skip  bool
-				}{{"x", bad, 1, !readsX}, {"dz", 1, bad, false}, {"x, against dz of zero", bad, 0, !readsX}, {"dz, against x of zero", 0, bad, false}} {
-					if place.skip {
-						continue
-					}
-					in := c.draw(batch, 1)
-					c.overwrite(in, broken, place.x, place.dz)
-					got := r.run(t, in)
-					for _, engine := range engines {
-						if norm := got.norms[engine][broken]; !math.IsNaN(norm) && !math.IsInf(norm, 0) {
-							t.Errorf("%v: with %v in %s the squared norm is %v", engine, bad, place.name, norm)
-						}
+	forEachRule(t, func(t *testing.T, c ruleCase) {
+		r := newRig(t, c, batch, 1)
+		_, readsX := c.rule.(perexample.Bias)
+		readsX = !readsX
+		for _, bad := range []float32{nan(), infinity(), -infinity()} {
+			for _, place := range []struct {
+				name  string
+				x, dz float32
+				skip  bool
+			}{{"x", bad, 1, !readsX}, {"dz", 1, bad, false}, {"x, against dz of zero", bad, 0, !readsX}, {"dz, against x of zero", 0, bad, false}} {
+				if place.skip {
+					continue
+				}
+				in := c.draw(batch, 1)
+				c.overwrite(in, broken, place.x, place.dz)
+				got := r.run(t, in)
+				for _, engine := range engines {
+					if norm := got.norms[engine][broken]; !math.IsNaN(norm) && !math.IsInf(norm, 0) {
+						t.Errorf("%v: with %v in %s the squared norm is %v", engine, bad, place.name, norm)
 					}
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // The number of threads changes no bit of anything.

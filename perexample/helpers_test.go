@@ -71,6 +71,12 @@ func ruleCases() []ruleCase {
 	return cases
 }
 
+func forEachRule(t *testing.T, test func(t *testing.T, c ruleCase)) {
+	for _, c := range ruleCases() {
+		t.Run(c.name, func(t *testing.T) { test(t, c) })
+	}
+}
+
 func denseCase(name string, in, out int) ruleCase {
 	return ruleCase{name, perexample.DenseWeight{In: in, Out: out}, in, out, func(x, dz []float32) []float64 {
 		g := make([]float64, out*in)

@@ -258,19 +258,16 @@ func TestAddRoundsTheSumOnce(t *testing.T) {
 }
 
 func TestAddRefuses(t *testing.T) {
-	for name, call := range map[string]func(a *Adder, v []float64, src *random.Source){
-		"no deviation":        func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, 0, 1, src) },
-		"negative deviation":  func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, -1, 1, src) },
-		"NaN for a deviation": func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, math.NaN(), 1, src) },
-		"deviation too large": func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, 0x1p40+1, 1, src) },
-		"infinite deviation":  func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, math.Inf(1), 1, src) },
-		"no spacing":          func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, 1, 0, src) },
-		"negative spacing":    func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, 1, -1, src) },
-		"spacing 3":           func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, 1, 3, src) },
-		"NaN for a spacing":   func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, nil, 1, math.NaN(), src) },
-		"shorter rest":        func(a *Adder, v []float64, src *random.Source) { a.Add(v, v, v[1:], 1, 1, src) },
-		"shorter result":      func(a *Adder, v []float64, src *random.Source) { a.Add(v[1:], v, nil, 1, 1, src) },
-		"empty, no deviation": func(a *Adder, v []float64, src *random.Source) { a.Add(nil, nil, nil, 0, 1, src) },
+	v, nan, inf := make([]float64, 9), math.NaN(), math.Inf(1)
+	for name, c := range map[string]struct {
+		dst, sum, rest     []float64
+		deviation, spacing float64
+	}{
+		"no deviation": {v, v, nil, 0, 1}, "negative deviation": {v, v, nil, -1, 1}, "NaN for a deviation": {v, v, nil, nan, 1},
+		"deviation too large": {v, v, nil, 0x1p40 + 1, 1}, "infinite deviation": {v, v, nil, inf, 1},
+		"no spacing": {v, v, nil, 1, 0}, "negative spacing": {v, v, nil, 1, -1}, "spacing 3": {v, v, nil, 1, 3},
+		"NaN for a spacing": {v, v, nil, 1, nan}, "shorter rest": {v, v, v[1:], 1, 1}, "shorter result": {v[1:], v, nil, 1, 1},
+		"empty, no deviation": {nil, nil, nil, 0, 1},
 	} {
 		func() {
 			defer func() {
@@ -278,7 +275,7 @@ func TestAddRefuses(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			call(&Adder{}, make([]float64, 9), random.ForTest(1))
+			new(Adder).Add(c.dst, c.sum, c.rest, c.deviation, c.spacing, random.ForTest(1))
 		}()
 	}
 }
