@@ -12,9 +12,7 @@ func TestWriteFileAtomicReplaces(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for _, content := range []string{"first", "", "a third, longer one"} {
-		if err := WriteFileAtomic(path, []byte(content), 0); err != nil {
-			t.Fatal(err)
-		}
+		must(0, WriteFileAtomic(path, []byte(content), 0))
 		if got := string(must(os.ReadFile(path))); got != content {
 			t.Errorf("read %q, want %q", got, content)
 		}
@@ -33,9 +31,7 @@ func TestWriteFileAtomicIsWholeOrAbsent(t *testing.T) {
 		for failAt := 0; ; failAt++ {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "file")
-			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(0, os.WriteFile(path, []byte("old"), 0o600))
 			files := &faultyDisk{fault: kind, failAt: failAt}
 			err, panicked := recovering(func() error {
 				return writeAtomic(files, path, 0, func(w io.Writer) error {

@@ -27,15 +27,10 @@ func event(noiseMultiplier float64) accountant.Event {
 func newJournal(t *testing.T, steps ...int) (*Journal, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run", "ledger.jsonl")
-	j, err := CreateJournal(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must(CreateJournal(path))
 	t.Cleanup(func() { j.Close() })
 	for _, step := range steps {
-		if err := j.Append(step, event(1.1)); err != nil {
-			t.Fatal(err)
-		}
+		must(0, j.Append(step, event(1.1)))
 	}
 	return j, path
 }

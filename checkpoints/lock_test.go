@@ -12,16 +12,11 @@ import (
 // One process at a time has a lock, also while others take it and remove its file.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
-	l, err := TakeLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(TakeLock(path))
 	if _, err := TakeLock(path); !errors.Is(err, ErrLocked) {
 		t.Errorf("found error %v, expected ErrLocked", err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(0, l.Close())
 	var holders atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {

@@ -28,9 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		"without":       nil,
 	} {
 		path := filepath.Join(dir, name)
-		if err := WriteModel(path, sampleTensors, metadata); err != nil {
-			t.Fatal(err)
-		}
+		must(0, WriteModel(path, sampleTensors, metadata))
 		tensors, gotMetadata, err := ReadModel(path)
 		if err != nil {
 			t.Fatal(err)
@@ -42,9 +40,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("-0 came back as bits %#x", bits)
 		}
 	}
-	if err := WriteModel(filepath.Join(dir, "none"), nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(0, WriteModel(filepath.Join(dir, "none"), nil, nil))
 	if tensors, _, err := ReadModel(filepath.Join(dir, "none")); err != nil || len(tensors) != 0 {
 		t.Errorf("a file without tensors: %v, %v", tensors, err)
 	}
@@ -52,10 +48,7 @@ func TestRoundTrip(t *testing.T) {
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(path))
 	return content
 }
 
@@ -79,9 +72,7 @@ const reference = "\x90\x00\x00\x00\x00\x00\x00\x00" +
 func TestMatchesReferenceBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reference")
 	tensors := []Tensor{{"a", []int{1, 2}, []float32{1, 2}}, {"b", nil, []float32{-1}}}
-	if err := WriteModel(path, tensors, map[string]string{"epsilon": "3"}); err != nil {
-		t.Fatal(err)
-	}
+	must(0, WriteModel(path, tensors, map[string]string{"epsilon": "3"}))
 	if got := string(readFile(t, path)); got != reference {
 		t.Errorf("wrote\n%q, want\n%q", got, reference)
 	}
@@ -176,9 +167,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(dir, "w.safetensors")
-			if err := os.WriteFile(path, test.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(0, os.WriteFile(path, test.file, 0o600))
 			_, _, err := ReadModel(path)
 			wantModelError(t, err, path, test.want)
 			if !errors.Is(err, ErrCorrupt) {
@@ -215,9 +204,7 @@ func TestReadAcceptsAnyHeaderOrder(t *testing.T) {
 // Every truncation of a file is refused.
 func TestReadRefusesTruncation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w")
-	if err := WriteModel(path, sampleTensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(0, WriteModel(path, sampleTensors, nil))
 	file := readFile(t, path)
 	for n := range file {
 		if _, _, err := parse(bytes.NewReader(file[:n]), int64(n)); !errors.Is(err, ErrCorrupt) {
@@ -288,9 +275,7 @@ func readTensor(t *testing.T, dtype, data string) ([]float32, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "w")
 	file := raw(fmt.Sprintf(`{"w":{"dtype":%q,"shape":[2],"data_offsets":[0,%d]}}`, dtype, len(data)), 0)
-	if err := os.WriteFile(path, append(file, data...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(0, os.WriteFile(path, append(file, data...), 0o600))
 	tensors, _, err := ReadModel(path)
 	if err != nil {
 		return nil, err

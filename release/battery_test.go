@@ -133,3 +133,10 @@ func dot(x, y []float64) (s float64) {
 	}
 	return s
 }
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

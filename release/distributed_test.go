@@ -14,10 +14,7 @@ import (
 
 func distributed(t testing.TB, sigma float64, shares Shares, seed uint64, pool *kernel.Pool) Mechanism {
 	t.Helper()
-	m, err := NewDistributed(&ConstantNoise{}, sigma, 1, shares, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewDistributed(&ConstantNoise{}, sigma, 1, shares, pool))
 	return seeded{m, random.ForTest(seed)}
 }
 

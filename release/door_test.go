@@ -98,15 +98,9 @@ const records = 20
 func newDoor(t *testing.T, s *script, q float64) *Door {
 	t.Helper()
 	s.budget = 1000
-	quiet, err := NewGaussian(1e-30, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quiet := must(NewGaussian(1e-30, nil))
 	plan := Plan{Records: records, Sampler: scriptSampler{data.Poisson{SamplingProbability: q}, s}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: scriptMechanism{quiet, s}}
-	d, err := NewDoor(plan, records, s, s.allows, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(NewDoor(plan, records, s, s.allows, nil))
 	return d
 }
 
@@ -124,9 +118,7 @@ func TestReleaseInOrder(t *testing.T) {
 			for step := range 10 {
 				s.events, s.asked = nil, nil
 				values := make([]float64, records)
-				if err := d.Release(step, s, func(n Noisy) { copy(values[n.From():], n.Values()) }); err != nil {
-					t.Fatal(err)
-				}
+				must(0, d.Release(step, s, func(n Noisy) { copy(values[n.From():], n.Values()) }))
 				want := []string{"budget", "sample", fmt.Sprintf("share %d", step), "reduce", fmt.Sprintf("record %d", step+1), fmt.Sprintf("noise %d", step)}
 				if size == 0 {
 					want = slices.Delete(want, 2, 4)
@@ -156,9 +148,7 @@ func TestEmptySampleIsReleased(t *testing.T) {
 	s := &script{}
 	d := newDoor(t, s, 0)
 	handedOut := 0
-	if err := d.Release(0, s, func(n Noisy) { handedOut += len(n.Values()) }); err != nil {
-		t.Fatal(err)
-	}
+	must(0, d.Release(0, s, func(n Noisy) { handedOut += len(n.Values()) }))
 	if handedOut != records || s.ledger.Count() != 1 || len(s.asked) != 0 {
 		t.Errorf("%d values, %d events, contributions of %v", handedOut, s.ledger.Count(), s.asked)
 	}
@@ -194,9 +184,7 @@ func TestNothingLeavesAfterAnError(t *testing.T) {
 	d := newDoor(t, s, 1)
 	s.budget = 2
 	for step := range 2 {
-		if err := d.Release(step, s, func(Noisy) {}); err != nil {
-			t.Fatal(err)
-		}
+		must(0, d.Release(step, s, func(Noisy) {}))
 	}
 	s.events = nil
 	err := d.Release(2, s, func(Noisy) { t.Error("a value was handed out past the budget") })

@@ -20,10 +20,7 @@ import (
 
 func gaussian(t testing.TB, noiseMultiplier float64, seed uint64, pool *kernel.Pool) Mechanism {
 	t.Helper()
-	m, err := NewGaussian(noiseMultiplier, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewGaussian(noiseMultiplier, pool))
 	return seeded{m, random.ForTest(seed)}
 }
 
@@ -199,10 +196,7 @@ func TestEveryCoordinateHasNoise(t *testing.T) {
 
 func emptySum(t testing.TB, bound float64, dim int) *clip.Sum {
 	t.Helper()
-	sum, err := clip.NewSum(clip.Flat{ClipNorm: bound}, dim, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must(clip.NewSum(clip.Flat{ClipNorm: bound}, dim, nil))
 	return sum
 }
 
@@ -273,9 +267,7 @@ func finest(t *testing.T, dim int, fraction float64) (*clip.Sum, float64) {
 	for i := range row {
 		row[i] = float32(fraction * spacing)
 	}
-	if err := sum.Add(clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Stored(row, dim)}}, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(0, sum.Add(clip.Batch{SquaredNorms: []float64{0}, Parts: []clip.Part{clip.Stored(row, dim)}}, 1))
 	return sum, spacing
 }
 
@@ -319,10 +311,7 @@ func TestSumsAreAsFineAsTheRecordsAllow(t *testing.T) {
 		{distributed(t, 1, shares, 1, nil), 1000, 0},
 	} {
 		p := Plan{Records: c.records, Sampler: data.Full{}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: c.mechanism}
-		d, err := NewDoor(p, 3, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must(NewDoor(p, 3, nil, nil, nil))
 		if found := d.sum.Lattice().Digits; found != c.digits {
 			t.Errorf("%s, %d records: found %d digits, expected %d", c.mechanism.Name(), c.records, found, c.digits)
 		}
@@ -373,16 +362,11 @@ func TestDeviationIsRoundedUp(t *testing.T) {
 	}
 	for range 200 {
 		sigma, bound := 0.5+3*src.Float64(), 0.1+src.Float64()
-		m, err := NewGaussian(sigma, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(NewGaussian(sigma, nil))
 		atLeast("that is claimed", m.Deviation(0, bound), sigma, bound)
 		sum := emptySum(t, bound, 1)
 		l := sum.Lattice()
-		if err := m.Privatize(0, sum, random.New(), func(Noisy) {}); err != nil {
-			t.Fatal(err)
-		}
+		must(0, m.Privatize(0, sum, random.New(), func(Noisy) {}))
 		atLeast("of the integers", m.deviation*l.Spacing, sigma, bound)
 	}
 }

@@ -24,10 +24,7 @@ func TestNoiseSchedules(t *testing.T) {
 		tested[s.Name()] = true
 		for _, steps := range []int{1, 2, 15, 16, 17, 1000} {
 			const first = 1.5
-			m, err := NewScheduled(s, first, steps, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(NewScheduled(s, first, steps, nil))
 			values := map[float64]bool{}
 			for step := range 2 * steps {
 				factor := s.Factor(step, steps)
@@ -62,10 +59,7 @@ func TestNoiseSchedules(t *testing.T) {
 // is off by more than limit·sqrt(2/n) = 1.4 % with a probability of 1e-5 a step.
 func TestScheduledNoiseIsThatOfTheStep(t *testing.T) {
 	const steps, first, bound = 4, 2.0, 0.5
-	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.1}, first, steps, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewScheduled(&LinearNoise{FinalFactor: 0.1}, first, steps, nil))
 	src := random.ForTest(3)
 	for _, step := range []int{0, 3, 1, 2, 0} {
 		sum, clean := known(bound)
@@ -82,10 +76,7 @@ func TestScheduledNoiseIsThatOfTheStep(t *testing.T) {
 
 // A plan describes its schedule to accountants event by event.
 func TestPlanOfScheduledNoise(t *testing.T) {
-	m, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 1, 32, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewScheduled(&LinearNoise{FinalFactor: 0.5}, 1, 32, nil))
 	p := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.25}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: m}
 	l, err := p.Schedule(32)
 	if err != nil || len(l.Entries()) != NoiseStages || l.Count() != 32 || l.Entries()[1] != (accountant.Entry{Event: p.Event(2), Count: 2}) {
@@ -102,18 +93,12 @@ func TestPlanOfScheduledNoise(t *testing.T) {
 // Noise that never changes has one event, however many releases are planned: nobody waits for 10^12.
 func TestPlanOfConstantNoise(t *testing.T) {
 	for _, s := range []NoiseSchedule{&ConstantNoise{}, &LinearNoise{FinalFactor: 0.5}} {
-		m, err := NewScheduled(s, 1, 32, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(NewScheduled(s, 1, 32, nil))
 		if constant := m.Event(0) == m.Event(31); m.Constant() != constant {
 			t.Errorf("%s: Constant is %t, expected %t", s.Name(), m.Constant(), constant)
 		}
 	}
-	m, err := NewGaussian(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewGaussian(1, nil))
 	p := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.25}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: m}
 	l, err := p.Schedule(1e12)
 	if want := []accountant.Entry{{Event: p.Event(7), Count: 1e12}}; err != nil || !slices.Equal(l.Entries(), want) {

@@ -73,9 +73,7 @@ func TestRecordsContributeWhereTheyAre(t *testing.T) {
 			d.Among(&scriptRanks{s: s, size: len(bounds) - 1, bounds: bounds})
 			for step := range 10 {
 				s.asked = nil
-				if err := d.Release(step, s, func(Noisy) {}); err != nil {
-					t.Fatal(err)
-				}
+				must(0, d.Release(step, s, func(Noisy) {}))
 				if !slices.Equal(s.asked, s.drawn) {
 					t.Fatalf("bounds %v: contributions of %v, expected those of the sample %v, each once", bounds, s.asked, s.drawn)
 				}

@@ -40,18 +40,11 @@ func TestEnsureDatasets(t *testing.T) {
 // apartRun begins a run apart that releases so many times.
 func apartRun(t *testing.T, registry, path string, releases int) *Books {
 	t.Helper()
-	if _, err := EnsureDatasets(registry); err != nil {
-		t.Fatal(err)
-	}
-	b, err := create(filepath.Join(registry, filepath.FromSlash(path)), registry, registered(path), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(EnsureDatasets(registry))
+	b := must(create(filepath.Join(registry, filepath.FromSlash(path)), registry, registered(path), true))
 	t.Cleanup(func() { b.Close() })
 	for step := range releases {
-		if err := b.Append(step+1, accountant.Gaussian{NoiseMultiplier: 10}); err != nil {
-			t.Fatal(err)
-		}
+		must(0, b.Append(step+1, accountant.Gaussian{NoiseMultiplier: 10}))
 	}
 	return b
 }
@@ -85,9 +78,7 @@ func TestCollect(t *testing.T) {
 	}
 	check(2)
 	for range 2 {
-		if err := Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone); err != nil {
-			t.Fatal(err)
-		}
+		must(0, Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone))
 		check(1)
 	}
 	if there(apartLedger(registry, "s/one")) || !there(apartLedger(registry, "s/two")) {
@@ -100,9 +91,7 @@ func TestLedgersApartOfAnotherFolder(t *testing.T) {
 	registry, other := t.TempDir(), t.TempDir()
 	apartRun(t, registry, "s/one", 1)
 	apartRun(t, other, "s/two", 1)
-	if err := os.Rename(apartLedger(other, "s/two"), apartLedger(registry, "s/two")); err != nil {
-		t.Fatal(err)
-	}
+	must(0, os.Rename(apartLedger(other, "s/two"), apartLedger(registry, "s/two")))
 	_, read := ReadDatasets(registry)
 	_, opened := OpenDatasets(registry)
 	for _, err := range []error{read, opened} {
@@ -117,13 +106,8 @@ func TestLedgersApartOfAnotherFolder(t *testing.T) {
 func TestCopyOfARunApartIsNotAdopted(t *testing.T) {
 	registry := t.TempDir()
 	apartRun(t, registry, "one", 3)
-	if err := os.CopyFS(filepath.Join(registry, "two"), os.DirFS(filepath.Join(registry, "one"))); err != nil {
-		t.Fatal(err)
-	}
-	d, err := OpenDatasets(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(0, os.CopyFS(filepath.Join(registry, "two"), os.DirFS(filepath.Join(registry, "one"))))
+	d := must(OpenDatasets(registry))
 	defer d.Close()
 	if m := d.Info().Members; len(m) > 0 {
 		t.Errorf("found %+v in the shared ledger, expected nothing", m)

@@ -37,10 +37,7 @@ func registered(path string) checkpoints.Registration {
 // begun begins the ledger of a run.
 func begun(t *testing.T, registry string, r checkpoints.Registration) *Books {
 	t.Helper()
-	b, err := create(filepath.Join(registry, filepath.FromSlash(r.Path)), registry, r, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(create(filepath.Join(registry, filepath.FromSlash(r.Path)), registry, r, false))
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -54,12 +51,8 @@ func TestAppendNeedsBothLedgers(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		b := begun(t, dir, registered("run"))
-		if err := b.Begin(1, sampled)(); err != nil {
-			t.Fatal(err)
-		}
-		if err := fail(b); err != nil {
-			t.Fatal(err)
-		}
+		must(0, b.Begin(1, sampled)())
+		must(0, fail(b))
 		for step := 2; step <= 3; step++ {
 			if err := b.Begin(step, sampled)(); !errors.Is(err, checkpoints.ErrJournalFailed) {
 				t.Errorf("%s ledger is closed: release %d is recorded with error %v, expected one that matches %v", name, step, err, checkpoints.ErrJournalFailed)
@@ -73,9 +66,7 @@ func TestAppendNeedsBothLedgers(t *testing.T) {
 func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 	dir := t.TempDir()
 	release := func(b *Books, step int) {
-		if err := b.Append(step, sampled); err != nil {
-			t.Fatal(err)
-		}
+		must(0, b.Append(step, sampled))
 	}
 	first, second := begun(t, dir, registered("first")), begun(t, dir, registered("second"))
 	release(first, 1)
@@ -94,9 +85,7 @@ func TestExamplesOfAnAdoptedRun(t *testing.T) {
 	for _, n := range []int{41, 997, 60000} {
 		l := new(accountant.Ledger)
 		event := accountant.PoissonSampled{SamplingProbability: 40 / float64(n), Event: accountant.Gaussian{NoiseMultiplier: 1}}
-		if err := l.Add(event, 3); err != nil {
-			t.Fatal(err)
-		}
+		must(0, l.Add(event, 3))
 		found := configuredData(c, t.TempDir(), l)
 		if want := (checkpoints.Data{Name: "people", Examples: n, Shape: "1 column", Classes: 2}); found != want {
 			t.Errorf("found %+v, expected %+v", found, want)
@@ -109,13 +98,9 @@ func TestExamplesOfAnAdoptedRun(t *testing.T) {
 // number of examples is other data, and would be in no total.
 func TestExamplesOfAnAdoptedRunOfOtherRecords(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "people")
-	if err := os.Mkdir(table, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(0, os.Mkdir(table, 0o700))
 	for _, part := range []string{"train.csv", "test.csv"} {
-		if err := os.WriteFile(filepath.Join(table, part), []byte("age,who,sick\n1,a,no\n2,a,yes\n3,b,no\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(0, os.WriteFile(filepath.Join(table, part), []byte("age,who,sick\n1,a,no\n2,a,yes\n3,b,no\n"), 0o600))
 	}
 	for name, test := range map[string]struct {
 		overrides []string
@@ -129,13 +114,9 @@ func TestExamplesOfAnAdoptedRunOfOtherRecords(t *testing.T) {
 	} {
 		c := people(t, append(test.overrides, "data.table="+table)...)
 		dir, l := t.TempDir(), new(accountant.Ledger)
-		if err := l.Add(test.event, 3); err != nil {
-			t.Fatal(err)
-		}
+		must(0, l.Add(test.event, 3))
 		if test.plan != "" {
-			if err := os.WriteFile(filepath.Join(dir, folder.Plan), []byte(test.plan), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(0, os.WriteFile(filepath.Join(dir, folder.Plan), []byte(test.plan), 0o600))
 		}
 		if found := configuredData(c, dir, l); found.Examples != test.examples {
 			t.Errorf("%s: found %+v, expected %d examples", name, found, test.examples)
@@ -148,9 +129,7 @@ func member(t *testing.T, d checkpoints.Data, delta float64, events ...accountan
 	t.Helper()
 	l := new(accountant.Ledger)
 	for _, e := range events {
-		if err := l.Add(e, 1); err != nil {
-			t.Fatal(err)
-		}
+		must(0, l.Add(e, 1))
 	}
 	return checkpoints.Member{Registration: checkpoints.Registration{Path: d.Name, Data: d, Delta: delta, Accountant: "exact"}, Entries: l.Count(), Ledger: l}
 }
@@ -169,10 +148,7 @@ func TestRunsThatNoAccountantTakesTogether(t *testing.T) {
 	members := []checkpoints.Member{member(t, stripes, 1e-5, vector), member(t, stripes, 1e-6, mixed), member(t, stripes, 1e-5, gradient)}
 	want := 0.0
 	for _, m := range members {
-		alone, err := account.SpentBy("exact", m.Ledger, 1e-6/3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := must(account.SpentBy("exact", m.Ledger, 1e-6/3))
 		want += alone.Epsilon
 	}
 	got, releases, err := Compose(members)
@@ -261,4 +237,11 @@ func TestOtherUnits(t *testing.T) {
 			t.Errorf("%+v is the unit of %s", d, test.c.Privacy.Unit)
 		}
 	}
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

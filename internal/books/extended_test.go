@@ -18,9 +18,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 	for _, name := range []string{"rdp", "exact", "pld"} {
 		o := tinyrun.Options(t)
 		first := tinyrun.Train(t, o, "privacy.accountant="+name)
-		if _, err := train.Extend(first.Run, 0, 24, o); err != nil {
-			t.Fatal(err)
-		}
+		must(train.Extend(first.Run, 0, 24, o))
 		run := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
 		r, err := books.ReadReleases(first.Run)
 		if err != nil {
@@ -63,10 +61,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 func TestSumOfRuns(t *testing.T) {
 	o := tinyrun.Options(t)
 	a, b, c := tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run
-	whole, err := books.Show(o.RunsDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must(books.Show(o.RunsDir))
 	all, err := books.Sum([]string{a, b, c})
 	if err != nil || len(all) != 1 || all[0].Epsilon != whole.Datasets[0].Epsilon || all[0].Releases != 36 || len(all[0].Runs) != 3 {
 		t.Errorf("%+v (%v), expected what the ledger of the data says: %+v", all, err, whole.Datasets)

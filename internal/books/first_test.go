@@ -87,10 +87,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 		fits, outside := map[[2]int]bool{}, 0
 		for a := range most + 1 {
 			for b := range most + 1 {
-				cost, err := used(l, first, both(t, a, b))
-				if err != nil {
-					t.Fatal(err)
-				}
+				cost := must(used(l, first, both(t, a, b)))
 				if fits[[2]int{a, b}] = cost <= epsilon; cost <= epsilon && b > 0 {
 					outside++
 				}

@@ -19,17 +19,13 @@ import (
 func times(t *testing.T, e accountant.Event, n int) *accountant.Ledger {
 	t.Helper()
 	l := new(accountant.Ledger)
-	if err := l.Add(e, n); err != nil {
-		t.Fatal(err)
-	}
+	must(0, l.Add(e, n))
 	return l
 }
 
 func limit(t *testing.T, registry string, epsilon float64) {
 	t.Helper()
-	if _, err := SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: epsilon, Delta: 1e-5}); err != nil {
-		t.Fatal(err)
-	}
+	must(SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: epsilon, Delta: 1e-5}))
 }
 
 // planned begins a run, or goes on with one that is there.
@@ -63,10 +59,7 @@ func planned(registry, name string, plan *accountant.Ledger) (*Books, error) {
 
 func state(t *testing.T, registry string) LimitState {
 	t.Helper()
-	s, err := ShowLimit(registry, "stripes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(ShowLimit(registry, "stripes"))
 	return s
 }
 
@@ -115,9 +108,7 @@ func TestLimitIsNeverPassed(t *testing.T) {
 				b.Close()
 				delete(open, name)
 				if src.IntN(6) == 0 {
-					if err := os.RemoveAll(filepath.Join(registry, name)); err != nil {
-						t.Fatal(err)
-					}
+					must(0, os.RemoveAll(filepath.Join(registry, name)))
 				}
 			}
 			if s := state(t, registry); !(s.Spent <= s.Reserved && s.Reserved <= 4) {
@@ -140,9 +131,7 @@ func TestReservationsSideBySide(t *testing.T) {
 	e := accountant.Gaussian{NoiseMultiplier: 10}
 	fits := 0
 	for all := new(accountant.Ledger); ; fits++ {
-		if err := all.Add(e, 3); err != nil {
-			t.Fatal(err)
-		}
+		must(0, all.Add(e, 3))
 		if epsilon, err := chosen(all, 1e-5); err != nil || epsilon > 2 {
 			break
 		}
@@ -177,10 +166,7 @@ func TestReservationsSideBySide(t *testing.T) {
 			b.Close()
 		}
 	}
-	b, err := planned(registry, "after", times(t, e, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(planned(registry, "after", times(t, e, 3)))
 	b.Close()
 }
 
@@ -217,9 +203,7 @@ func TestSetLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := b.Append(1, e); err != nil {
-		t.Fatal(err)
-	}
+	must(0, b.Append(1, e))
 	refused("found ε = 6 at δ = 1e-05 after 1 releases, expected at most the ε = 5", of(6, 1e-5))
 	refused("expected at most", of(4, 1e-4))
 	refused("found ε = 0.01, expected at least the", of(0.01, 1e-5))
@@ -239,9 +223,7 @@ func TestSetLimit(t *testing.T) {
 	if b, err = planned(late, "run", times(t, e, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(b.Append(1, e), b.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(0, errors.Join(b.Append(1, e), b.Close()))
 	registry = late
 	refused("found 1 releases on it, expected none", of(3, 1e-5))
 }
@@ -257,9 +239,7 @@ func TestLimitOfTasks(t *testing.T) {
 	if _, err := create(dir, registry, r, true); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "--collect") {
 		t.Fatalf("found %v, expected what to do first", err)
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(0, os.RemoveAll(dir))
 	on := r.Data.Subject()
 	reserve := func(n int, lock string) error {
 		return ReserveTrials(registry, []checkpoints.Reservation{
@@ -269,30 +249,21 @@ func TestLimitOfTasks(t *testing.T) {
 	if err := reserve(500, ""); !errors.Is(err, ErrLimit) {
 		t.Fatalf("found %v for a sweep beyond the limit", err)
 	}
-	if err := errors.Join(reserve(4, ""), reserve(4, ""), reserve(4, "sweep/.lock")); err != nil {
-		t.Fatal(err)
-	}
+	must(0, errors.Join(reserve(4, ""), reserve(4, ""), reserve(4, "sweep/.lock")))
 	want, err := chosen(times(t, e, 6), 1e-5)
 	if s := state(t, registry); err != nil || s.Spent != 0 || s.Reserved != want {
 		t.Errorf("found %+v (%v), expected %v reserved", s, err, want)
 	}
-	b, err := create(dir, registry, r, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(create(dir, registry, r, true))
 	defer b.Close()
-	if err := errors.Join(b.Append(1, e), b.Append(2, e)); err != nil {
-		t.Fatal(err)
-	}
+	must(0, errors.Join(b.Append(1, e), b.Append(2, e)))
 	if err := b.Append(3, e); !errors.Is(err, release.ErrBudget) {
 		t.Errorf("found %v beyond what was reserved", err)
 	}
 	if s := state(t, registry); s.Reserved != want || s.Spent == 0 {
 		t.Errorf("found %+v, expected %v reserved and a part of it spent", s, want)
 	}
-	if err := reserve(0, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(0, reserve(0, ""))
 	if s := state(t, registry); s.Reserved != s.Spent {
 		t.Errorf("found %+v, expected that what ended is given back", s)
 	}

@@ -26,21 +26,12 @@ func costOf(dir string) (account.Cost, error) {
 func TestReleasesAreReadWhileRunning(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
-	planned, err := plan.After(plan.Steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := must(plan.After(plan.Steps))
 	asked := 0
 	o.Watcher = tinyrun.Stepped(func(p train.Progress) {
 		dir := filepath.Join(o.RunsDir, "tiny-1")
-		c, err := costOf(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := plan.After(p.Step)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(costOf(dir))
+		want := must(plan.After(p.Step))
 		made := &c
 		if p.Step < p.Steps {
 			made = c.Made
@@ -68,19 +59,13 @@ func TestQuestionOfARun(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
 	r := tinyrun.Train(t, o)
-	releases, err := books.ReadReleases(r.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	releases := must(books.ReadReleases(r.Run))
 	q := releases.Question(account.Steps)
 	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event(0) || q.Ledger.Count() != 12 {
 		t.Errorf("found %+v", q)
 	}
 	q.Epsilon = 2 * r.Epsilon
-	c, err := new(account.Answerer).Answer(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(new(account.Answerer).Answer(q))
 	more := *c.Steps
 	for _, test := range []struct {
 		steps  int
@@ -93,4 +78,11 @@ func TestQuestionOfARun(t *testing.T) {
 	if *c.Releases != 12 || c.Run != r.Run || c.TargetEpsilon != q.Epsilon {
 		t.Errorf("found %+v", c)
 	}
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -25,13 +25,9 @@ func registerPets(t *testing.T, registry string, units ...checkpoints.Unit) {
 		r.Data = checkpoints.Data{Name: "labels of pets", Examples: 300, Unit: unit}
 		b := begun(t, registry, r)
 		for step := range i + 1 {
-			if err := b.Append(step+1, gradient); err != nil {
-				t.Fatal(err)
-			}
+			must(0, b.Append(step+1, gradient))
 		}
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(0, b.Close())
 	}
 }
 
@@ -40,10 +36,7 @@ func petTotals(t *testing.T, units ...checkpoints.Unit) map[checkpoints.Unit]Tot
 	t.Helper()
 	registry := t.TempDir()
 	registerPets(t, registry, units...)
-	shown, err := Show(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must(Show(registry))
 	totals := map[checkpoints.Unit]Total{}
 	for _, total := range shown.Datasets {
 		totals[total.Data.Unit] = total
@@ -138,9 +131,7 @@ func TestLimitOfUnit(t *testing.T) {
 	under := func(unit checkpoints.Unit) checkpoints.Limit {
 		return checkpoints.Limit{Subject: checkpoints.Subject{Data: "labels of pets", Unit: unit}, Epsilon: 5, Delta: 1e-5}
 	}
-	if _, err := SetLimit(registry, under(labelled)); err != nil {
-		t.Fatal(err)
-	}
+	must(SetLimit(registry, under(labelled)))
 	lower := under(unsaid)
 	lower.Epsilon = 4
 	if s, err := SetLimit(registry, lower); err != nil || s.Unit != labelled {
@@ -192,9 +183,7 @@ func TestUnitOfEarlierRun(t *testing.T) {
 			if content == "" {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(0, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 		if got := withUnit(dir, checkpoints.Data{Name: test.name}).Unit; got != test.want {
 			t.Errorf("%+v: found %+v", test, got)

@@ -18,18 +18,13 @@ func at(t *testing.T, lines string) Files {
 		Lines: filepath.Join(dir, "m.jsonl"), Events: filepath.Join(dir, "below", "tfevents"), Table: filepath.Join(dir, "m.csv"),
 		Columns: []string{"step", "x", "gone"}, Without: []string{"delta"},
 	}
-	if err := os.WriteFile(f.Lines, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(0, os.WriteFile(f.Lines, []byte(lines), 0o600))
 	return f
 }
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(os.ReadFile(path))
 	return string(b)
 }
 
@@ -65,9 +60,7 @@ func TestCopiesHoldEachStepOnce(t *testing.T) {
 	} {
 		f := at(t, tt.lines)
 		for range 2 { // the second time they are there
-			if _, err := OpenCopies(f, tt.upTo); err != nil {
-				t.Fatal(err)
-			}
+			must(OpenCopies(f, tt.upTo))
 			if found := content(t, f.Table); found != tt.table {
 				t.Errorf("%s: the table is\n%s, expected\n%s", tt.name, found, tt.table)
 			}
@@ -81,14 +74,9 @@ func TestCopiesHoldEachStepOnce(t *testing.T) {
 // Lines that are added are copied as if they had been there.
 func TestAddedLinesAreCopied(t *testing.T) {
 	f := at(t, "")
-	c, err := OpenCopies(f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(OpenCopies(f, 0))
 	for _, line := range []string{`{"step":5,"x":1,"delta":0.1}`, `{"step":5,"x":9}`, `{"step":6,"x":2,"gone":"no"}`} {
-		if err := c.Add([]byte(line)); err != nil {
-			t.Fatal(err)
-		}
+		must(0, c.Add([]byte(line)))
 	}
 	if found, want := content(t, f.Table), "step,x,gone\n5,1,\n6,2,\"no\"\n"; found != want {
 		t.Errorf("the table is\n%s, expected\n%s", found, want)
@@ -107,9 +95,7 @@ func TestAddedLinesAreCopied(t *testing.T) {
 // A histogram and nothing else comes out of an object.
 func TestHistogramsAreCopied(t *testing.T) {
 	f := at(t, `{"step":1,"norms":{"limits":[1,2],"counts":[3,4],"min":0.5,"max":2,"sum":9,"sum_squares":14}}`+"\n")
-	if _, err := OpenCopies(f, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(OpenCopies(f, 1))
 	want := tensorboard.Histogram("norms", tensorboard.Buckets{Limits: []float64{1, 2}, Counts: []float64{3, 4}, Min: 0.5, Max: 2, Sum: 9, SumSquares: 14})
 	if content(t, f.Events) != events(tensorboard.Event{Step: 1, Values: []tensorboard.Value{want}}) {
 		t.Error("the histogram is another one")
@@ -120,9 +106,7 @@ func TestHistogramsAreCopied(t *testing.T) {
 func TestBoundsStayBounds(t *testing.T) {
 	f := at(t, `{"step":1,"x":2.00000001,"y":2.00000001,"z":2}`+"\n")
 	f.Bounds = []string{"x", "z"}
-	if _, err := OpenCopies(f, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(OpenCopies(f, 1))
 	next := float64(math.Nextafter32(2, 3))
 	want := tensorboard.Event{Step: 1, Values: []tensorboard.Value{tensorboard.Scalar("x", next), tensorboard.Scalar("y", 2), tensorboard.Scalar("z", 2)}}
 	if content(t, f.Events) != events(want) {

@@ -138,18 +138,14 @@ func TestInOrder(t *testing.T) {
 	r := newRun(t)
 	var want []string
 	for step := 1; step <= 20; step++ {
-		if err := r.take(); err != nil {
-			t.Fatal(err)
-		}
+		must(0, r.take())
 		if step > 1 {
 			// The one that waits for the event has to settle the checkpoint first, and may do so before the
 			// event has begun or after.
 			want = append(want, fmt.Sprintf("checkpoint %d: <nil>", step-1))
 		}
 		want = append(want, fmt.Sprintf("event %d begins", step), fmt.Sprintf("event %d", step), fmt.Sprintf("noise %d", step))
-		if err := r.save(); err != nil {
-			t.Fatal(err)
-		}
+		must(0, r.save())
 	}
 	close(r.asked)
 	if !r.Pending() || r.Wait() != nil || r.Pending() || r.Wait() != nil {
@@ -171,9 +167,7 @@ func TestInOrder(t *testing.T) {
 // A checkpoint that fails, and cannot be mended, leaves no event and no noise.
 func TestFailedCheckpointEndsTheRelease(t *testing.T) {
 	r, full := newRun(t), errors.New("no room")
-	if err := errors.Join(r.take(), r.save()); err != nil {
-		t.Fatal(err)
-	}
+	must(0, errors.Join(r.take(), r.save()))
 	r.writes = func() error { return full }
 	if err := r.take(); !errors.Is(err, full) {
 		t.Errorf("found %v, expected %v", err, full)
@@ -187,14 +181,10 @@ func TestFailedCheckpointEndsTheRelease(t *testing.T) {
 // One that fails and is mended by whoever waits has its event afterwards.
 func TestMendedCheckpoint(t *testing.T) {
 	r := newRun(t)
-	if err := errors.Join(r.take(), r.save()); err != nil {
-		t.Fatal(err)
-	}
+	must(0, errors.Join(r.take(), r.save()))
 	r.writes = func() error { return errors.New("no room") }
 	r.settles = func(error) error { r.add("mended"); return nil }
-	if err := r.take(); err != nil {
-		t.Fatal(err)
-	}
+	must(0, r.take())
 	r.expect(t, "event 1 begins", "event 1", "noise 1", "checkpoint 1: no room", "settled 1: no room", "mended",
 		"event 2 begins", "event 2", "noise 2")
 }
@@ -203,13 +193,9 @@ func TestMendedCheckpoint(t *testing.T) {
 func TestFailedEventEndsTheRelease(t *testing.T) {
 	for _, saves := range []bool{false, true} {
 		r := newRun(t)
-		if err := r.take(); err != nil {
-			t.Fatal(err)
-		}
+		must(0, r.take())
 		if saves {
-			if err := r.save(); err != nil {
-				t.Fatal(err)
-			}
+			must(0, r.save())
 		}
 		r.journal.fails = errors.New("no room")
 		if err := r.take(); !errors.Is(err, r.journal.fails) || slices.Contains(r.lines, "noise 2") {
@@ -229,18 +215,21 @@ func TestOneAtATime(t *testing.T) {
 			return failed
 		}, func(err error) error { return err })
 	}
-	if err := save(); err != nil {
-		t.Fatal(err)
-	}
+	must(0, save())
 	if err := save(); err != failed || !written || o.Pending() {
 		t.Errorf("found %v, written %t, expected the outcome of the first", err, written)
 	}
 	written = false
-	if err := save(); err != nil {
-		t.Fatal(err)
-	}
+	must(0, save())
 	if o.Close(); !written || o.Pending() {
 		t.Error("Close did not wait")
 	}
 	o.Close()
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -28,9 +28,7 @@ func TestErrorWaitsForTheCheckpoint(t *testing.T) {
 	}
 	defer func() { SaveState = save }()
 	r := &Run{Dir: t.TempDir(), Step: 3, Began: time.Now(), Order: NewOrder(nil), job: kept{}, ctx: context.Background()}
-	if err := r.beginSave(); err != nil {
-		t.Fatal(err)
-	}
+	must(0, r.beginSave())
 	close(release)
 	err := r.rescue(fmt.Errorf("metrics: %w", syscall.ENOSPC))
 	if r.Order.Pending() || r.saved != 3 || !strings.Contains(err.Error(), "step 3 is saved") {

@@ -27,10 +27,7 @@ func TestDataDependent(t *testing.T) {
 	}
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}}
 	s := votes.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}
-	q, err := answer.DataDependent(a, cast, nil, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(answer.DataDependent(a, cast, nil, s))
 	if want := (accountant.SmoothGaussian{Beta: 0.015, NoiseMultiplier: 5}); q.Event() != want {
 		t.Errorf("event %v, want %v", q.Event(), want)
 	}
@@ -46,10 +43,7 @@ func TestDataDependent(t *testing.T) {
 	below, mean := 0, 0.0
 	const draws = 2000
 	for range draws {
-		got, err := answer.Ask(desk, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(answer.Ask(desk, q))
 		mean += got / draws
 		if got < divergence {
 			below++
@@ -64,14 +58,8 @@ func TestDataDependent(t *testing.T) {
 }
 
 func TestDataDependentRefuses(t *testing.T) {
-	cast, err := answer.NewVotes([]int{0, 0, 1}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fewer, err := answer.NewVotes([]int{0, 0}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cast := must(answer.NewVotes([]int{0, 0, 1}, 2))
+	fewer := must(answer.NewVotes([]int{0, 0}, 2))
 	good := votes.Smooth{Order: 2, Beta: 0.1, Sigma: 2, Z: 1}
 	gaussian := votes.Aggregation{Max: votes.GaussianMax{Sigma: 2}}
 	if _, err := answer.DataDependent(gaussian, []*answer.Votes{cast, fewer}, nil, good); err == nil || !strings.Contains(err.Error(), "other teachers") {
@@ -87,4 +75,11 @@ func TestDataDependentRefuses(t *testing.T) {
 	if _, err := answer.DataDependent(laplace, []*answer.Votes{cast}, nil, good); !errors.Is(err, votes.ErrConditions) {
 		t.Errorf("Laplace noise: %v", err)
 	}
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

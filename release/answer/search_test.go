@@ -116,10 +116,7 @@ func TestWrongSearchesAreRefuted(t *testing.T) {
 // A search finds what it was paid for, and then nothing more; sums of another bound are refused and
 // cost nothing.
 func TestSearchEnds(t *testing.T) {
-	q, err := AboveThreshold(1000, 5, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(AboveThreshold(1000, 5, 3, 1))
 	s := q.draw(random.ForTest(1))
 	low, high := must(NewTotal(nil, 0, 5)), must(NewTotal(make([]int64, 2000), 5, 5))
 	for range 3 {
