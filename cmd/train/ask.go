@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
@@ -59,38 +58,33 @@ func unanswered(err error) error {
 // on.
 func printCost(w io.Writer, c account.Cost, unknown account.Unknown) {
 	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
-	switch unknown {
-	case account.NoiseMultiplier:
-		fmt.Fprintf(w, "noise multiplier %s is the least %s\n", shell.SignificantUp(c.NoiseMultiplier, 7), budget)
-	case account.SamplingProbability:
-		fmt.Fprintf(w, "sampling probability %s is the largest %s\n", shell.SignificantDown(c.SamplingProbability, 7), budget)
-	case account.Steps:
-		if c.Capped {
-			fmt.Fprintf(w, "more than %s steps fit %s; no further ones are asked about\n", shell.Count(*c.Steps), budget)
-			break
-		}
-		fmt.Fprintf(w, "%s steps are the most %s\n", shell.Count(*c.Steps), budget)
+	switch {
+	case unknown == account.NoiseMultiplier:
+		shell.Prosef(w, "noise multiplier %s is the least %s", shell.SignificantUp(c.NoiseMultiplier, 7), budget)
+	case unknown == account.SamplingProbability:
+		shell.Prosef(w, "sampling probability %s is the largest %s", shell.SignificantDown(c.SamplingProbability, 7), budget)
+	case unknown == account.Steps && c.Capped:
+		shell.Prosef(w, "more than %s steps fit %s; no further ones are asked about", shell.Count(*c.Steps), budget)
+	case unknown == account.Steps:
+		shell.Prosef(w, "%s steps are the most %s", shell.Count(*c.Steps), budget)
 	}
-	bounds := fmt.Sprintf("ε lies in [%s, %s]\n", shell.SignificantDown(c.Lower, 8), shell.SignificantUp(c.Upper, 8))
+	of, answer := "ε", fmt.Sprintf("ε = %s at δ = %g", shell.Epsilon(c.Epsilon), c.Delta)
 	if unknown == account.Delta {
-		fmt.Fprintf(w, "δ = %s at ε = %g", shell.SignificantUp(c.Delta, 4), c.Epsilon)
-		bounds = "δ" + strings.TrimPrefix(bounds, "ε")
-	} else {
-		fmt.Fprintf(w, "ε = %s at δ = %g", shell.Epsilon(c.Epsilon), c.Delta)
+		of, answer = "δ", fmt.Sprintf("δ = %s at ε = %g", shell.SignificantUp(c.Delta, 4), c.Epsilon)
 	}
-	fmt.Fprintf(w, "%s\n", releasesText(c, unknown))
+	shell.Prosef(w, "%s%s", answer, releasesText(c, unknown))
 	if c.Bracketed {
-		fmt.Fprint(w, bounds)
+		shell.Prosef(w, "%s lies in [%s, %s]", of, shell.SignificantDown(c.Lower, 8), shell.SignificantUp(c.Upper, 8))
 	}
 	if c.Made != nil && unknown == account.Epsilon {
-		fmt.Fprintf(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result\n",
+		shell.Prosef(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result",
 			shell.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
 	}
 	group := ""
 	if c.GroupSize > 1 {
 		group = fmt.Sprintf(" in groups of %s records", shell.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s; datasets that differ by %s%s\n", c.Method, neighbours(c.Unit, c.Relation), group)
+	shell.Prosef(w, "%s; datasets that differ by %s%s", c.Method, neighbours(c.Unit, c.Relation), group)
 }
 
 // neighbours says what data sets differ by: a record, or the unit that a run protects in its place.

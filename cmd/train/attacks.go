@@ -61,7 +61,7 @@ one. The picture shows the answers to the count with somebody and without, with 
 	}
 	c.Flags().IntVar(&people, "people", 1000, "how many people are drawn")
 	c.Flags().Float64Var(&epsilon, "epsilon", 1, "ε of one answer")
-	shell.PictureFlag(c, &out)
+	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
 
@@ -100,7 +100,7 @@ all others.`,
 	}
 	c.Flags().IntVar(&trials, "trials", 10_000, "how often each attack is tried, with people drawn anew")
 	noiseFlag(c, &noise)
-	shell.PictureFlag(c, &out)
+	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
 
@@ -140,7 +140,7 @@ together says so ahead.`,
 	c.Flags().IntVar(&people, "people", 200, "how many people are drawn")
 	c.Flags().IntVar(&queries, "queries", 0, "how many answers there are (default 5 for each of the people)")
 	noiseFlag(c, &noise)
-	shell.PictureFlag(c, &out)
+	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
 
@@ -172,7 +172,7 @@ written into the folder of the run. It takes training and test examples to be dr
 		},
 	}
 	dataFlags(c, &options)
-	shell.PictureFlag(c, &out)
+	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
 

@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
-	"dpsgd/internal/chart"
 
 	"github.com/spf13/cobra"
 )
@@ -33,9 +30,6 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
   train compare --sampling-probability 0.01 --steps 10000 --noise-multiplier 1 --delta 1e-5 --json`,
 		Args: runArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			if given := c.Flags().Changed("plot"); given && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(plot))) {
-				return shell.Usagef("found --plot %s, expected a file that ends in %s", plot, strings.Join(chart.Formats(), " or "))
-			}
 			asked, err := q.read(a, c, args)
 			if err != nil {
 				return err
@@ -44,7 +38,7 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 		},
 	}
 	q.addFlags(c)
-	c.Flags().StringVar(&plot, "plot", "", "also draw ε over steps into this file, .svg or .png")
+	shell.PictureFlag(c, &plot, "plot", "ε over steps")
 	return c
 }
 

@@ -69,16 +69,18 @@ const mostRuns = 100_000
 // printDatasetTotals writes what each data set has spent, with a table of its runs.
 func printDatasetTotals(w io.Writer, totals []books.Total) {
 	for _, t := range totals {
-		fmt.Fprintf(w, "%s  %s examples of %s, %s classes\n", t.Data.Name, shell.Count(t.Data.Examples), t.Data.Shape, shell.Count(t.Data.Classes))
-		fmt.Fprintf(w, "together  %s over %s releases\n", shell.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), shell.Count(t.Releases))
-		fmt.Fprintf(w, "          %s, if chosen before any result\n\n", shell.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
+		shell.Prosef(w, "%s  %s examples of %s, %s classes", t.Data.Name, shell.Count(t.Data.Examples), t.Data.Shape, shell.Count(t.Data.Classes))
+		shell.Prosef(w, "together  %s over %s releases", shell.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), shell.Count(t.Releases))
+		shell.Prosef(w, "          %s, if chosen before any result", shell.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
+		fmt.Fprintln(w)
 		table := [][]string{{"run", "releases", "ε", "δ"}}
 		for _, r := range t.Runs {
 			table = append(table, []string{r.Run, shell.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
 		}
 		shell.PrintTable(w, table)
 		if t.Note != "" {
-			fmt.Fprintf(w, "\n%s.\n", t.Note)
+			fmt.Fprintln(w)
+			shell.Prosef(w, "%s.", t.Note)
 		}
 		fmt.Fprintln(w)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/score"
@@ -86,16 +85,7 @@ func printConfusion(w io.Writer, found score.Score) {
 		}
 		table = append(table, line)
 	}
-	const gap = 2
-	width := 0
-	for column := range table[0] {
-		widest := 0
-		for _, line := range table {
-			widest = max(widest, utf8.RuneCountInString(line[column]))
-		}
-		width += widest + gap
-	}
-	if width-gap > shell.Width {
+	if shell.TableWidth(table) > shell.Width {
 		return
 	}
 	fmt.Fprintln(w)

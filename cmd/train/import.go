@@ -50,11 +50,10 @@ func printImport(w io.Writer, i exchange.Imported) {
 	}
 	shell.PrintTable(w, table)
 	if len(i.Unused) > 0 {
-		unused := make([]string, len(i.Unused))
 		for at, name := range i.Unused {
-			unused[at] = shell.Plain(name)
+			i.Unused[at] = shell.Plain(name)
 		}
-		fmt.Fprintf(w, "\nnot used: %s\n", strings.Join(unused, ", "))
+		fmt.Fprintf(w, "\nnot used: %s\n", strings.Join(i.Unused, ", "))
 	}
 	switch {
 	case i.Named:

@@ -67,7 +67,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 func answer(a *shell.App, c *cobra.Command, answers *configs.Answers) error {
 	in := bufio.NewReader(c.InOrStdin())
 	ask := func(flag, question, otherwise string) (string, error) {
-		if !shell.Asks(c.InOrStdin()) {
+		if !shell.Terminal(c.InOrStdin()) {
 			return "", shell.Usagef("found no --%s, expected one where there is no terminal to ask", flag)
 		}
 		fmt.Fprintf(a.Err, "%s [%s]: ", question, otherwise)

@@ -51,13 +51,13 @@ whole folder was put back to an older copy.`,
 func printTotals(w io.Writer, totals books.Totals) {
 	printDatasetTotals(w, totals.Datasets)
 	if len(totals.NotPrivate) > 0 {
-		fmt.Fprintf(w, "NOT PRIVATE, and in no total: %s; if one of them is published, no total holds for its data\n", strings.Join(totals.NotPrivate, ", "))
+		shell.Prosef(w, "NOT PRIVATE, and in no total: %s; if one of them is published, no total holds for its data", strings.Join(totals.NotPrivate, ", "))
 	}
 	for _, limit := range totals.Limits {
-		fmt.Fprintln(w, limit)
+		shell.Prosef(w, "%s", limit)
 	}
 	if totals.Head == "" {
-		fmt.Fprintf(w, "there is no %s yet; the next run makes it\n", totals.Ledger)
+		shell.Prosef(w, "there is no %s yet; the next run makes it", totals.Ledger)
 	} else {
 		fmt.Fprintf(w, "head of %s: %s\n", totals.Ledger, totals.Head)
 	}
@@ -68,7 +68,7 @@ func printTotals(w io.Writer, totals books.Totals) {
 // printGone names runs that count and cannot be looked into.
 func printGone(w io.Writer, runs []string) {
 	if len(runs) > 0 {
-		fmt.Fprintf(w, "WARNING: found no folder of %s; what was released there counts\n", strings.Join(runs, ", "))
+		shell.Prosef(w, "WARNING: found no folder of %s; what was released there counts", strings.Join(runs, ", "))
 	}
 }
 
@@ -113,7 +113,7 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 // printUncollected says what a head, kept elsewhere, would not show to be missing.
 func printUncollected(w io.Writer, runs []string) {
 	if len(runs) > 0 {
-		fmt.Fprintf(w, "not in the head: %s runs, until `train sweep FILE --collect`\n", shell.Count(len(runs)))
+		shell.Prosef(w, "not in the head: %s runs, until `train sweep FILE --collect`", shell.Count(len(runs)))
 	}
 }
 

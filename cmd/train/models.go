@@ -22,20 +22,20 @@ const (
 	oneConfig = "at most one: a configuration file or the name of a preset"
 )
 
-// open makes the predictor of a run. The caller closes the pool.
-func open(a *shell.App, run string) (*trained.Model, *trained.Predictor, *kernel.Pool, error) {
+// withModel works with the predictor of a run.
+func withModel(a *shell.App, run string, work func(*trained.Model, *trained.Predictor) error) error {
 	m, err := trained.Open(run)
 	if err != nil {
-		return nil, nil, nil, err
+		return err
 	}
 	announce(a, m)
 	pool := kernel.NewPool(setup.Threads(m.Config))
+	defer pool.Close()
 	p, err := trained.New(m, pool)
 	if err != nil {
-		pool.Close()
-		return nil, nil, nil, err
+		return err
 	}
-	return m, p, pool, nil
+	return work(m, p)
 }
 
 // announce says what takes a while where a network sees features.

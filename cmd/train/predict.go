@@ -37,20 +37,17 @@ With --json there is one object on a line for each picture: file, class, probabi
 			case asCSV && a.JSON:
 				return shell.Usagef("found --csv and --json, expected one of the two")
 			}
-			m, p, pool, err := open(a, args[0])
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
-			p.Top = top
-			print := text(a.Out)
-			switch {
-			case a.JSON:
-				print = func(answer trained.Answer) error { return a.PrintJSON(answer) }
-			case asCSV:
-				print = lines(a.Out, m.Sees() == trained.Rows)
-			}
-			return modelAnswer(a, c, m, p, args[1:], print)
+			return withModel(a, args[0], func(m *trained.Model, p *trained.Predictor) error {
+				p.Top = top
+				print := text(a.Out)
+				switch {
+				case a.JSON:
+					print = func(answer trained.Answer) error { return a.PrintJSON(answer) }
+				case asCSV:
+					print = lines(a.Out, m.Sees() == trained.Rows)
+				}
+				return modelAnswer(a, c, m, p, args[1:], print)
+			})
 		},
 	}
 	c.Flags().BoolVar(&asCSV, "csv", false, "print comma-separated values: file, class, probability, and the next classes with theirs")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/trained"
 	"dpsgd/internal/web"
 
 	"github.com/spf13/cobra"
@@ -28,23 +29,18 @@ Nothing that is sent is kept.`,
 			if err != nil {
 				return err
 			}
-			m, p, pool, err := open(a, args[0])
-			if err != nil {
-				server.Close()
-				return err
-			}
-			defer pool.Close()
-			handler, err := web.Predictions(m, p)
-			if err != nil {
-				server.Close()
-				return err
-			}
-			if err := announceURL(a, args[0], server); err != nil {
-				server.Close()
-				return err
-			}
-			defer a.Ending()()
-			return server.Serve(c.Context(), handler)
+			defer server.Close()
+			return withModel(a, args[0], func(m *trained.Model, p *trained.Predictor) error {
+				handler, err := web.Predictions(m, p)
+				if err != nil {
+					return err
+				}
+				if err := announceURL(a, args[0], server); err != nil {
+					return err
+				}
+				defer a.Ending()()
+				return server.Serve(c.Context(), handler)
+			})
 		},
 	}
 	c.Flags().StringVar(&address, "address", address, "host and port to listen on; port 0 takes a free one, no host all addresses of the machine")

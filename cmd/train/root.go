@@ -31,7 +31,7 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	root.SetFlagErrorFunc(shell.FlagError)
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print the result as one JSON object on the last line of standard output")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		a.Hint(c)
+		a.Hint(c, waits[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
 		return refuseRanks(c)
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -40,9 +40,6 @@ a model, a privacy statement and a ledger of what was released in its folder.
 		for _, c := range g.commands {
 			c.GroupID = g.title
 			root.AddCommand(c)
-			for _, c := range append(c.Commands(), c) {
-				shell.Doing(c, waits[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
-			}
 		}
 	}
 	root.SetHelpCommand(helpCommand())

@@ -40,7 +40,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 	}
 	q.addFlags(c)
 	q.accountantFlag(c)
-	shell.PictureFlag(c, &out)
+	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
 

@@ -99,17 +99,24 @@ func (d *Display) columns() int {
 	if d.Columns > 0 {
 		return d.Columns
 	}
-	if f, ok := file(d.W); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
-			return n
-		}
+	if n, ok := terminalColumns(d.W); ok {
+		return n
 	}
 	return Width
 }
 
+// terminalColumns is the width of the terminal that a writer writes to.
+func terminalColumns(w io.Writer) (n int, ok bool) {
+	f, ok := file(w)
+	if ok {
+		n, _, _ = term.GetSize(int(f.Fd())) // 0 where there is no terminal
+	}
+	return n, n > 0
+}
+
 // Colours says whether a terminal may be written to in colours: by https://no-color.org.
 func Colours(w io.Writer) bool {
-	return Is(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return Terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // StartBar draws a bar at the bottom of a terminal.

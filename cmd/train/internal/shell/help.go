@@ -103,7 +103,7 @@ func Flow(text string) string {
 			lines = append(lines, "")
 		case strings.HasPrefix(line, " "):
 			end()
-			lines = append(lines, hanging(line)...)
+			lines = append(lines, hanging(line, Width)...)
 		default:
 			paragraph = append(paragraph, line)
 		}
@@ -112,9 +112,9 @@ func Flow(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hanging breaks one line of a table or list.
-func hanging(line string) []string {
-	if utf8.RuneCountInString(line) <= Width {
+// hanging breaks one line of a table or list, to go on below its last column.
+func hanging(line string, width int) []string {
+	if utf8.RuneCountInString(line) <= width {
 		return []string{line}
 	}
 	at := len(line) - len(strings.TrimLeft(line, " "))
@@ -122,11 +122,9 @@ func hanging(line string) []string {
 		at = gap + 2
 	}
 	column := utf8.RuneCountInString(line[:at])
-	lines := Wrap(line[at:], Width-column)
-	for i := range lines {
-		if i > 0 {
-			lines[i] = strings.Repeat(" ", column) + lines[i]
-		}
+	lines := filled(strings.Fields(line[at:]), width-column)
+	for i := 1; i < len(lines); i++ {
+		lines[i] = strings.Repeat(" ", column) + lines[i]
 	}
 	lines[0] = line[:at] + lines[0]
 	return lines

@@ -11,18 +11,6 @@ import (
 // silence is how long a command may say nothing before it says what it is doing.
 const silence = time.Second
 
-// doing is the annotation of a command with what it spends its time on.
-const doing = "doing"
-
-// Doing says what a command spends its time on, for a person who waits for its first line.
-func Doing(c *cobra.Command, what string) *cobra.Command {
-	if c.Annotations == nil {
-		c.Annotations = map[string]string{}
-	}
-	c.Annotations[doing] = what
-	return c
-}
-
 // hint is the line for a person who waits. Nothing is printed once the command has written something.
 type hint struct {
 	*Writer // standard error
@@ -37,15 +25,14 @@ func (a *App) startHint(out *Writer) io.Writer {
 	return watched
 }
 
-// Hint prints what an annotated command is doing unless it prints something else within a second. A
+// Hint prints what a command is doing, if that is known, unless it prints something else within a second. A
 // command that reads questions waits for them, and says nothing.
-func (a *App) Hint(c *cobra.Command) {
-	what := c.Annotations[doing]
+func (a *App) Hint(c *cobra.Command, what string) {
 	if batch := c.Flags().Lookup("batch"); !a.Hints || what == "" || batch != nil && batch.Value.String() == "true" {
 		return
 	}
 	h := a.hint
-	a.hint.timer = time.AfterFunc(silence, func() {
+	h.timer = time.AfterFunc(silence, func() {
 		if !h.Any() && !h.out.Any() {
 			fmt.Fprintf(h, "train: `%s` %s, which takes longer than a second\n", c.CommandPath(), what)
 		}

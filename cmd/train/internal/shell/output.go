@@ -34,23 +34,18 @@ func (c *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Is says whether a writer is a terminal, on which lines can be drawn again.
-func Is(w io.Writer) bool {
-	f, ok := file(w)
+// Terminal says whether a writer, or a reader, is a terminal: lines can be drawn again on it, and somebody
+// may answer.
+func Terminal(stream any) bool {
+	f, ok := file(stream)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// file is the file that a writer writes to.
-func file(w io.Writer) (*os.File, bool) {
-	if c, ok := w.(*Writer); ok {
-		w = c.To
+// file is the file that a writer or a reader uses.
+func file(stream any) (*os.File, bool) {
+	if c, ok := stream.(*Writer); ok {
+		stream = c.To
 	}
-	f, ok := w.(*os.File)
+	f, ok := stream.(*os.File)
 	return f, ok
-}
-
-// Asks says whether a reader is a terminal, at which somebody may answer.
-func Asks(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PictureFlag adds --out, the file of a picture, to a command whose result can be drawn. Another
-// format is refused before there is any work.
-func PictureFlag(c *cobra.Command, out *string) {
-	c.Flags().StringVar(out, "out", "", "also draw a picture into this file, .svg or .png")
+// PictureFlag adds a flag for the file of a picture to a command whose result can be drawn. Another format
+// is refused before there is any work.
+func PictureFlag(c *cobra.Command, file *string, name, picture string) {
+	c.Flags().StringVar(file, name, "", "also draw "+picture+" into this file, .svg or .png")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
-		if c.Flags().Changed("out") && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(*out))) {
-			return Usagef("found --out %s, expected a file that ends in %s", *out, strings.Join(chart.Formats(), " or "))
+		if c.Flags().Changed(name) && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(*file))) {
+			return Usagef("found --%s %s, expected a file that ends in %s", name, *file, strings.Join(chart.Formats(), " or "))
 		}
 		return nil
 	}

@@ -36,10 +36,27 @@ func (a *App) Print(result any, text func(w io.Writer)) error {
 	if a.JSON {
 		return a.PrintJSON(result)
 	}
-	var b bytes.Buffer
+	columns, _ := terminalColumns(a.Out)
+	b := page{columns: columns}
 	text(&b)
 	_, err := a.Out.Write(b.Bytes())
 	return err
+}
+
+// page is what people read of a result, on a terminal of so many columns; 0 where there is no terminal.
+type page struct {
+	bytes.Buffer
+	columns int
+}
+
+// Prosef writes a line as [fmt.Fprintf] does, broken at spaces where the terminal of a page is narrower. It
+// goes on below its last column.
+func Prosef(w io.Writer, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if p, ok := w.(*page); ok && p.columns > 0 {
+		text = strings.Join(hanging(text, p.columns), "\n")
+	}
+	fmt.Fprintln(w, text)
 }
 
 // Show returns what prints a result, by text for people, unless there is an error in its place.
@@ -65,7 +82,7 @@ func (a *App) Display() Display {
 	if a.JSON {
 		w = a.Err
 	}
-	d := Display{W: w, Bars: Is(w) && os.Getenv("TERM") != "dumb", Colours: Colours(w)}
+	d := Display{W: w, Bars: Terminal(w) && os.Getenv("TERM") != "dumb", Colours: Colours(w)}
 	if _, _, launched := mpi.Launched(); launched {
 		d.Bars, d.Colours = false, false // some launchers give ranks a terminal whose output goes to a file
 	}

@@ -25,6 +25,16 @@ func PrintTable(w io.Writer, table [][]string) {
 	}
 }
 
+// TableWidth is how wide a table is.
+func TableWidth(table [][]string) int {
+	widths, _ := columns(table)
+	total := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	return total
+}
+
 // columns returns the width of each column and whether everything below its heading is a number.
 func columns(table [][]string) (widths []int, numeric []bool) {
 	widths, numeric = make([]int, len(table[0])), make([]bool, len(table[0]))

@@ -21,9 +21,16 @@ func Cut(text string, width int) string {
 
 // Wrap breaks a text into lines at spaces; a longer word is cut.
 func Wrap(text string, width int) []string {
-	var lines []string
-	for _, word := range strings.Fields(text) {
-		word = Cut(word, width)
+	words := strings.Fields(text)
+	for i, word := range words {
+		words[i] = Cut(word, width)
+	}
+	return filled(words, width)
+}
+
+// filled puts as many words into each line as there is room for.
+func filled(words []string, width int) (lines []string) {
+	for _, word := range words {
 		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= width {
 			lines[n-1] += " " + word
 		} else {
