@@ -129,141 +129,95 @@ func TestHarmlessVariantsOfAFile(t *testing.T) {
 	}
 }
 
-func TestOverridesSetEveryKey(t *testing.T) {
-	personsBase := strings.Replace(folderBase, "privacy: {", "privacy: {unit: person, ", 1) + "\n"
-	personsBase = strings.Replace(personsBase, "data: {", "data: {group: prefix, ", 1)
-	const federatedBase = smallest + "federated: {clients: 100, split: dirichlet, noise: clients}\n"
-	const patches = smallest + "features: {name: patches}"
-	tests := []struct{ base, override, want string }{
-		{smallest, "data.name=mnist", "name: mnist"},
+// Values that look another way in a file than in words.
+func TestOverridesOfListsAndTexts(t *testing.T) {
+	for _, tt := range []struct{ base, override, want string }{
 		{smallest, "data.mean=[0.25]", "mean: [0.25]"},
-		{smallest, "data.std=[0.5]", "std: [0.5]"},
-		{smallest, "data.seed=7", "seed: 7"},
 		{folderBase, "data.folder=/tmp/my pictures", `folder: "/tmp/my pictures"`},
 		{folderBase, `data.classes=[cat, "7"]`, "- \"7\""},
 		{folderBase, "data.size=[32,48]", "size: [32, 48]"},
-		{folderBase, "data.channels=3", "channels: 3"},
-		{tableBase, "data.table=/tmp/records", "table: /tmp/records"},
 		{tableBase, "data.columns=[pay, \"Gross income, 2024\"]", "- \"Gross income, 2024\""},
-		{tableBase, "data.label=ill", "label: ill"},
 		{tableBase, "data.classes=[\"<=50K\", \">50K\"]", `- "\u003c=50K"`},
 		{tableBase, "data.mean=[-40, 1000]", "mean: [-40, 1000]"},
-		{tableBase, "data.std=[20000]", "std: [20000]"},
-		{vectorsBase, "data.vectors=/tmp/vectors", "vectors: /tmp/vectors"},
-		{vectorsBase, "data.width=65536", "width: 65536"},
-		{smallest, "model.name=mlp", "name: mlp"},
 		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
-		{smallest + initial, "model.init=a/b.safetensors", "init: a/b.safetensors"},
-		{smallest + initial, "model.init_trained_on=private", "init_trained_on: private"},
 		{smallest + initial, "model.init_except=[7, 5.bias]", "init_except:\n    - \"7\"\n    - 5.bias\n"},
 		{smallest, "model.freeze=[0, 3.body.0]", "freeze:\n    - \"0\"\n    - 3.body.0\n"},
-		{"data: {name: digits, limit: {epsilon: 8, delta: 1e-5}}\nprivacy: {epsilon: 3}\n", "data.limit.epsilon=4", "limit:\n    epsilon: 4\n    delta: 1.0e-5\n"},
-		{"data: {name: digits, limit: {epsilon: 8, delta: 1e-5}}\nprivacy: {epsilon: 3}\n", "data.limit.delta=1e-6", "limit:\n    epsilon: 8\n    delta: 1.0e-6\n"},
-		{smallest, "privacy.epsilon=1.5", "epsilon: 1.5"},
-		{smallest, "privacy.noise_multiplier=2", "noise_multiplier: 2"},
-		{smallest, "privacy.delta=1e-6", "delta: 1.0e-6"},
-		{smallest, "privacy.clip_norm=0.1", "clip_norm: 0.1"},
-		{smallest, "privacy.clipping=normalised", "clipping: normalised"},
-		{"data: {name: digits}\nprivacy: {epsilon: 3, clipping: automatic}\n", "privacy.stability_constant=0.5", "stability_constant: 0.5"},
+		{limitBase, "data.limit.epsilon=4", "limit:\n    epsilon: 4\n    delta: 1.0e-5\n"},
 		{smallest, "privacy.clipping=adaptive", "clipping: adaptive\n  clip_quantile: 0.5\n  clip_rate: 0.2\n  count_share: 0.001\n"},
-		{"data: {name: digits}\nprivacy: {epsilon: 3, clipping: adaptive}\n", "privacy.clip_quantile=0.75", "clip_quantile: 0.75"},
-		{"data: {name: digits}\nprivacy: {epsilon: 3, clipping: adaptive}\n", "privacy.clip_rate=0.1", "clip_rate: 0.1"},
-		{"data: {name: digits}\nprivacy: {epsilon: 3, clipping: adaptive}\n", "privacy.count_share=0.01", "count_share: 0.01"},
 		{smallest, "privacy.clip_schedule=linear", "clip_schedule: linear\n  clip_final_factor: 0.5\n"},
-		{"data: {name: digits}\nprivacy: {epsilon: 3, clipping: per_layer, clip_schedule: cosine}\n", "privacy.clip_final_factor=0.25", "clip_final_factor: 0.25"},
 		{smallest, "privacy.noise_schedule=linear", "noise_schedule: linear\n  noise_final_factor: 0.5\n"},
-		{"data: {name: digits}\nprivacy: {epsilon: 3, noise_schedule: linear}\n", "privacy.noise_final_factor=2", "noise_final_factor: 2"},
-		{smallest, "privacy.accountant=rdp", "accountant: rdp"},
-		{smallest, "optimizer.name=nesterov", "name: nesterov"},
-		{smallest, "optimizer.learning_rate=0.25", "learning_rate: 0.25"},
-		{smallest + "optimizer: {name: momentum}", "optimizer.momentum=0.5", "momentum: 0.5"},
-		{smallest + "optimizer: {name: adam}", "optimizer.beta1=0.5", "beta1: 0.5"},
-		{smallest + "optimizer: {name: adam}", "optimizer.beta2=0.5", "beta2: 0.5"},
-		{smallest + "optimizer: {name: adam}", "optimizer.epsilon=0.5", "epsilon: 0.5"},
-		{smallest + "optimizer: {name: adambc}", "optimizer.second_moment_floor=0.5", "second_moment_floor: 0.5"},
-		{smallest, "optimizer.weight_decay=0.5", "weight_decay: 0.5"},
-		{smallest, "optimizer.schedule.name=cosine", "name: cosine"},
-		{smallest, "optimizer.schedule.warmup_steps=5", "warmup_steps: 5"},
-		{smallest + "optimizer: {schedule: {name: cosine}}", "optimizer.schedule.final_factor=0.5", "final_factor: 0.5"},
+		{smallest, "privacy.mechanism=gaussian", "privacy:\n"},
 		{smallest, "features.name=patches", "features:\n  name: patches\n  filters: 384"},
-		{patches, "features.filters=16", "filters: 16"},
-		{patches, "features.patch_size=5", "patch_size: 5"},
-		{patches, "features.pooling=2", "pooling: 2"},
-		{patches, "features.scale=2", "scale: 2"},
-		{patches, "features.coarse_filters=8", "scale: 1\n  coarse_filters: 8\n"},
-		{patches, "features.power=0.5", "power: 0.5"},
-		{smallest + "features: {name: scattering}", "features.groups=9", "groups: 9"},
-		{patches, "features.drawn=strokes", "drawn: strokes"},
-		{patches, "features.pictures=100", "pictures: 100"},
-		{patches, "features.seed=7", "seed: 7"},
-		{patches, "features.directions=20", "directions: 20"},
-		{patches, "features.mean_noise=none", "mean_noise: none"},
-		{smallest + "optimizer: {learning_rate: by_noise}", "optimizer.parameter_noise=0.5", "parameter_noise: 0.5"},
-		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_every=5", "step_every: 5"},
-		{smallest + "optimizer: {schedule: {name: step}}", "optimizer.schedule.step_factor=0.5", "step_factor: 0.5"},
 		{smallest, "training.sampling=full", "sampling: full\n  physical"},
-		{smallest, "training.batch_size=64", "\n  batch_size: 64"},
-		{smallest, "training.physical_batch_size=64", "physical_batch_size: 64"},
-		{smallest, "training.epochs=3", "epochs: 3"},
-		{smallest, "training.steps=3", "steps: 3"},
-		{smallest, "training.evaluate_every=3", "evaluate_every: 3"},
 		{smallest, "training.seed=3", "training:\n  batch_size: 512\n  physical_batch_size: 128\n  epochs: 10\n  evaluate_every: 0\n  seed: 3"},
 		{smallest, "training.average=tail", "average: tail\n  average_fraction: 0.5\n"},
-		{smallest + "training: {average: ema}", "training.average_decay=0.5", "average_decay: 0.5"},
-		{smallest + "training: {average: tail}", "training.average_fraction=0.25", "average_fraction: 0.25"},
 		{smallest, "training.augmentation.views=4", "  augmentation:\n    views: 4\n"},
-		{smallest, "training.augmentation.flip=true", "  augmentation:\n    flip: true\n"},
-		{smallest, "training.augmentation.shift=3", "  augmentation:\n    shift: 3\n"},
 		{smallest, "federated.clients=100", "federated:\n  clients: 100\n  split: iid\n  seed: 1\n"},
-		{federatedBase, "federated.split=dirichlet", "split: dirichlet\n  alpha: 0.5\n"},
-		{federatedBase, "federated.alpha=0.1", "alpha: 0.1"},
-		{federatedBase, "federated.seed=7", "seed: 7"},
-		{federatedBase, "federated.local_steps=3", "local_steps: 3"},
-		{federatedBase, "federated.local_batch_size=8", "local_batch_size: 8"},
-		{federatedBase, "federated.local_learning_rate=0.5", "local_learning_rate: 0.5"},
-		{federatedBase, "federated.noise=server", "noise: server\n\nperf"},
-		{federatedBase, "federated.min_clients=20", "min_clients: 20"},
-		{federatedBase, "federated.modulus_bits=32", "modulus_bits: 32"},
-		{smallest, "privacy.mechanism=gaussian", "privacy:\n"},
-		{smallest, "performance.threads=3", "threads: 3"},
-		{smallest, "performance.engine=ghost", "engine: ghost"},
+		{clientsBase, "federated.split=dirichlet", "split: dirichlet\n  alpha: 0.5\n"},
+		{clientsBase, "federated.noise=server", "noise: server\n\nperf"},
 		{smallest, "performance.max_memory=500 MB", "max_memory: 500MB"},
-		{folderBase, "performance.data_memory=500 MB", "data_memory: 500MB"},
-		{folderBase, "performance.data_per_rank=true", "data_per_rank: true"},
-		{smallest, "privacy.unit=label", "unit: label"},
-		{smallest, "privacy.none=true", "none: true"},
-		{personsBase, "data.group=prefix", "group: prefix"},
-		{personsBase, "privacy.examples_per_person=5", "examples_per_person: 5"},
-		{strings.Replace(smallest, "privacy: {", "privacy: {unit: label, ", 1), "privacy.label_stages=2", "label_stages: 2"},
-		{smallest, "pate.teachers=5", "teachers: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.pool=5", "pool: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.queries=5", "queries: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.aggregation=lnmax", "aggregation: lnmax"},
-		{smallest + "pate: {teachers: 5}", "pate.noise=5", "noise: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.threshold=5", "threshold: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.threshold_noise=5", "threshold_noise: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.self_training=5", "self_training: 5"},
-		{smallest + "pate: {teachers: 5}", "pate.release_data_dependent=true", "release_data_dependent: true"},
-		{smallest + "pate: {teachers: 5, release_data_dependent: true}", "pate.release_order=5", "release_order: 5"},
-		{smallest, "run.name=x", "name: x"},
-		{smallest, "run.checkpoint_every=3", "checkpoint_every: 3"},
-		{smallest, "run.private_diagnostics=true", "private_diagnostics: true"},
-	}
-	tested := map[string]bool{}
-	for _, tt := range tests {
-		key, _, _ := strings.Cut(tt.override, "=")
-		tested[key] = true
+	} {
 		if got := string(mustParse(t, tt.base, tt.override).YAML()); !strings.Contains(got, tt.want) {
 			t.Errorf("--set %s gives\n%s\nwant %s", tt.override, got, tt.want)
 		}
 	}
-	arguments := argumentsOfKinds() // whose own tests have them
+}
+
+// Every key can be set by an override, to a value that it does not have, where that means something: then
+// it is written.
+func TestOverridesSetEveryKey(t *testing.T) {
+	set := map[string]bool{}
+	sources := []string{
+		smallest, folderBase, tableBase, vectorsBase, limitBase, clientsBase, smallest + initial,
+		strings.NewReplacer("privacy: {", "privacy: {unit: person, ", "data: {", "data: {group: who, ").Replace(tableBase),
+		smallest + "optimizer: {learning_rate: by_noise}", smallest + "pate: {teachers: 5}", smallest + "pate: {teachers: 5, release_data_dependent: true}",
+	}
+	values := []string{"0.5", "0.25", "2", "3", "16", "20", "32", "1e-6", "true", "[0.5]", "[a, b, c]", "[relu]", "8GiB", "x", "x.safetensors"}
+	for _, f := range fields { // a kind has its own keys
+		names, _ := f.format.(interface{ Names() []string })
+		for i := 0; names != nil && i < len(names.Names()); i++ {
+			values = append(values, names.Names()[i])
+			if c, err := Parse("kind.yaml", []byte(smallest), []string{f.path + "=" + names.Names()[i]}); err == nil && i > 0 {
+				sources = append(sources, string(c.YAML()))
+			}
+		}
+	}
+	nodes := map[string]*node{}
+	for _, value := range values {
+		nodes[value] = readYAML(&report{}, startOf(""), []byte(value))
+	}
+	for _, source := range sources {
+		before := mustParse(t, source)
+		for _, f := range fields {
+			if set[f.path] || !f.applies(before) {
+				continue
+			}
+			for _, value := range values {
+				into := f.at(&Config{})
+				if set[f.path] || !decode(f.format, &report{}, nodes[value], "", into) || encode(f.format, into) == encode(f.format, f.at(before)) {
+					continue
+				}
+				c, err := Parse("test.yaml", []byte(source), []string{f.path + "=" + value})
+				if err != nil {
+					continue
+				}
+				_, key := f.split()
+				again := mustParse(t, string(c.YAML()))
+				set[f.path] = strings.Contains(string(c.YAML()), " "+key+":") && encode(f.format, f.at(again)) == encode(f.format, f.at(c)) && encode(f.format, f.at(c)) != encode(f.format, f.at(before))
+			}
+		}
+	}
 	for _, f := range fields {
-		if !tested[f.path] && !arguments[f.path] {
-			t.Errorf("no override of %s is tested", f.path)
+		if !set[f.path] && f.path != "privacy.mechanism" { // of which there is one
+			t.Errorf("no value of %s could be set and written", f.path)
 		}
 	}
 }
+
+const (
+	limitBase   = "data: {name: digits, limit: {epsilon: 8, delta: 1e-5}}\nprivacy: {epsilon: 3}\n"
+	clientsBase = smallest + "federated: {clients: 100, split: dirichlet, noise: clients}\n"
+)
 
 const tableBase = "data: {table: records, columns: [age, pay], label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}\n"
 
