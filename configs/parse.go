@@ -66,7 +66,7 @@ func resolveRead(r *report, file string, root *node, settings []assignment) (*Co
 	bad := doc.decode(r, &c)
 	doc.conditions(r, &c, bad)
 	if root.Kind == mappingNode {
-		check(r, &c, doc, bad, sections)
+		(&checker{r, &c, doc, bad, sections}).check()
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
