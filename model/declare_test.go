@@ -215,9 +215,7 @@ func TestNetworksWithoutSenseAreRefused(t *testing.T) {
 
 // The reference networks have the sizes that papers give.
 func TestParameterCounts(t *testing.T) {
-	conv := func(out int) model.Layer {
-		return conv(out, 3, 1, 1)
-	}
+	three := func(out int) model.Layer { return conv(out, 3, 1, 1) }
 	half := maxPool(2, 2, 0)
 	for _, test := range []struct {
 		name   string
@@ -232,8 +230,8 @@ func TestParameterCounts(t *testing.T) {
 			model.Flatten{}, model.Linear{Out: 32}, model.Tanh, model.Linear{Out: 10}}, model.Input{Height: 28, Width: 28, Channels: 1}, 26_010},
 		// The same, table 2 (CIFAR-10).
 		{"cifar-cnn", model.Sequential{
-			conv(32), model.Tanh, conv(32), model.Tanh, half, conv(64), model.Tanh, conv(64), model.Tanh, half,
-			conv(128), model.Tanh, conv(128), model.Tanh, half,
+			three(32), model.Tanh, three(32), model.Tanh, half, three(64), model.Tanh, three(64), model.Tanh, half,
+			three(128), model.Tanh, three(128), model.Tanh, half,
 			model.Flatten{}, model.Linear{Out: 128}, model.Tanh, model.Linear{Out: 10}}, model.Input{Height: 32, Width: 32, Channels: 3}, 550_570},
 	} {
 		m, err := model.New(test.layers, test.input, 10, 1)
