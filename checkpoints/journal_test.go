@@ -18,7 +18,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// event is what a step of DP-SGD releases.
+// event of a step of DP-SGD.
 func event(noiseMultiplier float64) accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: noiseMultiplier}}
 }
@@ -324,7 +324,7 @@ func TestHashAt(t *testing.T) {
 	must(0, j.Append(6, event(1))) // reading does not disturb writing
 }
 
-// LastHash is that of the journal, also beside a line that a crash tore.
+// LastHash returns the hash of the journal, also beside a line that a crash tore.
 func TestLastHash(t *testing.T) {
 	j, path := newJournal(t)
 	for step := 1; step <= 4; step++ {

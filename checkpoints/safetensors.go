@@ -20,7 +20,7 @@ type Tensor struct {
 	Data  []float32
 }
 
-// elementType is the one that files of models are written with.
+// elementType names the elements of models that are written.
 const elementType = "F32"
 
 // WriteModel writes tensors, in the given order, and metadata, in the order of its keys, as a

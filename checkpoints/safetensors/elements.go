@@ -10,7 +10,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Element is how a file stores one number, its lowest byte first.
+// Element describes how a file stores one number: the lowest byte first.
 type Element struct {
 	Size   int  // in bytes
 	Whole  bool // an integer, or a truth value, which is 0 or 1

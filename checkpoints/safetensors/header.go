@@ -36,7 +36,7 @@ const (
 // prefixSize is the size of the header's length field.
 const prefixSize = 8
 
-// metadataKey is the one key of a safetensors header that names no tensor.
+// metadataKey names no tensor; all other keys of a header do.
 const metadataKey = "__metadata__"
 
 // Entry is one tensor as the header describes it. Begin and End count bytes of the data, which

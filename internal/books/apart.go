@@ -21,7 +21,7 @@ import (
 // adds all of these ledgers up ([ReadDatasets]). [Collect] brings a run that has ended into the
 // shared one.
 
-// apartLedger is where the run in a folder of that path, from the registry, has its ledger apart.
+// apartLedger names the ledger apart of the run whose folder has that path, from the registry.
 func apartLedger(registry, path string) string {
 	return filepath.Join(registry, folder.Uncollected, filepath.FromSlash(path)+apartEnd)
 }
@@ -45,7 +45,7 @@ func apartLedgers(registry string) (found []string, err error) {
 	return found, nil
 }
 
-// memberApart is what the ledger apart of a run knows of it, if there is one.
+// memberApart reads what the ledger apart of a run knows of it, if there is one.
 func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {
@@ -142,7 +142,7 @@ func (b *Books) open(r checkpoints.Registration) (err error) {
 	return err
 }
 
-// known is what was released by now, the run's own last release among it.
+// known reads all ledgers, with the run's own last release.
 func (b *Books) known() (Known, error) {
 	if b.apart {
 		return ReadDatasets(b.Registry)
@@ -218,7 +218,7 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 	return nil
 }
 
-// Known is what the ledgers of a folder of runs say together: the shared one, and those apart.
+// Known joins the ledgers of a folder of runs: the shared one, and those apart.
 type Known struct {
 	checkpoints.DatasetsInfo                   // of the shared one, with the runs of all
 	apart                    map[string]string // the file that knows most of a run, if it is one apart

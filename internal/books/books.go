@@ -182,7 +182,7 @@ func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) 
 	return b, r, err
 }
 
-// Registration is how a run appears in the ledger of its data.
+// Registration describes a run for the ledger of its data.
 func Registration(c *configs.Config, o setup.Outline, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)
 	return checkpoints.Registration{Path: path, Data: dataOf(c, o), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, err
@@ -213,7 +213,7 @@ func dataOf(c *configs.Config, o setup.Outline) checkpoints.Data {
 	return checkpoints.Data{Name: unit.Of(o.Name), Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes, Unit: unit}
 }
 
-// SubjectOf is what the limits of the ledger of data sets know of that.
+// SubjectOf names that for limits.
 func SubjectOf(c *configs.Config, o setup.Outline) checkpoints.Subject { return dataOf(c, o).Subject() }
 
 // pathFrom names a folder as the ledger of data sets does.

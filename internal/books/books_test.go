@@ -29,7 +29,7 @@ training: {batch_size: 40, steps: 5}
 	return c
 }
 
-// registered is how runs of the tests appear in the ledger of their data.
+// registered describes a run of the tests for the ledger of its data.
 func registered(path string) checkpoints.Registration {
 	return checkpoints.Registration{Path: path, Data: stripes, Delta: 1e-5, Accountant: "rdp"}
 }

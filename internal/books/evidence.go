@@ -80,7 +80,7 @@ func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, 
 	return states, damaged, nil
 }
 
-// result is what a row of a sweep's table says about the ledger of its trial.
+// A result is a row of a sweep's table, as far as it speaks of the ledger of its trial.
 type result struct {
 	Trial   string `json:"trial"`
 	Entries int    `json:"ledger_entries"`
@@ -136,7 +136,7 @@ type Inspection struct {
 	Warning string               // that the ledger of the run's data was not there to be asked; "" in most cases
 }
 
-// Claim is what the run may state for every set of results, at the δ of its configuration.
+// Claim returns what the run may state, whatever its results, at the δ of its configuration.
 func (i Inspection) Claim(c *configs.Config) (account.Claim, error) {
 	return account.ClaimBy(c.Privacy.Accountant, i.Ledger, i.Planned, c.Privacy.Delta)
 }
@@ -254,7 +254,7 @@ func (h home) planned(dir, run string, l *accountant.Ledger) *checkpoints.Planne
 	return plannedIn(dir, l)
 }
 
-// plannedIn is what the folder of a training run tells of its plan, no less than the plan was: all
+// plannedIn reads the plan of a training run from its folder, and returns no less than was planned: all
 // planned steps, each as costly as any, and the budget that may end them. It is nil where nothing is
 // released, or nothing was planned by steps.
 func plannedIn(dir string, l *accountant.Ledger) *checkpoints.Planned {
@@ -285,7 +285,7 @@ func plannedIn(dir string, l *accountant.Ledger) *checkpoints.Planned {
 	return p
 }
 
-// plannedSteps is how many steps a run planned before any extension; 0 where its folder does not say.
+// plannedSteps counts the steps that a run planned before any extension; 0 where its folder does not say.
 func plannedSteps(dir string) (n int) {
 	if list, err := folder.ReadExtensions(dir); err == nil && len(list) > 0 {
 		return list[0].From.Steps

@@ -45,7 +45,7 @@ func firstOf(k checkpoints.DatasetsInfo, s checkpoints.Subject) *checkpoints.Fir
 	return nil
 }
 
-// used is how much of a limit releases use, ε at most where the limit admits them; NoGuarantee where
+// used returns the ε that releases use of a limit, at most its own where it admits them; NoGuarantee where
 // nothing is known of them.
 func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger) (float64, error) {
 	if all.Count() == 0 {

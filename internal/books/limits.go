@@ -71,7 +71,7 @@ func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit
 	return s, all, err
 }
 
-// releases are those that were made on data, and with them those that runs at work may still make.
+// releases returns what was released on a subject, and all of that with what runs at work may still release.
 func releases(registry string, k checkpoints.DatasetsInfo, on checkpoints.Subject, own request) (spent, all *accountant.Ledger, err error) {
 	spent, all = new(accountant.Ledger), new(accountant.Ledger)
 	counted := map[string]bool{} // reservations that were counted with a member

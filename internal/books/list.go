@@ -24,7 +24,7 @@ type Listed struct {
 	Lost    bool  // it released something, and nothing tells what
 }
 
-// Members is what was released by runs, each of them once.
+// Members returns the runs that released something, each of them once.
 func Members(list []Listed) (members []checkpoints.Member) {
 	for _, l := range list {
 		at := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == l.Member.Run })
@@ -106,8 +106,8 @@ func sweepOf(registry, path string) string {
 	return ""
 }
 
-// lostTrials are those of which nothing but the table of their sweep tells: what they released is not
-// known. Sweeps of the first version can have such.
+// lostTrials lists the trials that only the table of their sweep knows: what they released is not known. Sweeps of the
+// first version can have such.
 func lostTrials(sweep string, list []Listed) (lost []Listed) {
 	results, err := readResults(sweep)
 	if err != nil {
@@ -164,7 +164,7 @@ func numbered(s string) (name string, number int) {
 	return name, number
 }
 
-// Sum is what some runs cost together, for each data set that they were trained on: the guarantee for
+// Sum adds up what some runs cost, for each data set that they were trained on: the guarantee for
 // somebody who sees these runs and no other.
 func Sum(dirs []string) ([]Total, error) {
 	var members []checkpoints.Member

@@ -159,7 +159,7 @@ func (f folders) refuseRegistered(dir, id string) error {
 	return nil
 }
 
-// sweepRecord is what sweep.json says about ledgers.
+// sweepRecord is sweep.json, as far as it speaks of ledgers.
 type sweepRecord struct {
 	Trials []struct {
 		Name string `json:"name"`
@@ -175,14 +175,14 @@ func readSweep(dir string) (r sweepRecord) {
 	return r
 }
 
-// home is where a run's data has its ledger.
+// A home is the folder with the ledger of a run's data.
 type home struct {
 	dir     string // its folder
 	info    Known  // empty where there is none
 	missing error  // why there is none, where there should be one
 }
 
-// claims is what the ledger says about a run; nothing if it does not know it.
+// claims returns what the ledger says about a run; nothing if it does not know it.
 func (h home) claims(run string) []checkpoints.Claim {
 	m, ok := h.info.Member(run)
 	if !ok {

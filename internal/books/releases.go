@@ -7,7 +7,7 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// Releases is what a run has released so far, and the budget it was given.
+// Releases holds what a run has released so far, and its budget.
 type Releases struct {
 	Run        string
 	Ledger     *accountant.Ledger // without choices

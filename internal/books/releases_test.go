@@ -12,7 +12,7 @@ import (
 	"dpsgd/internal/train"
 )
 
-// costOf is what a run has spent by its ledger, by the accountant and at the δ of its
+// costOf asks what a run has spent by its ledger, by the accountant and at the δ of its
 // configuration.
 func costOf(dir string) (account.Cost, error) {
 	r, err := books.ReadReleases(dir)

@@ -152,7 +152,7 @@ func dataOfAll(members []checkpoints.Member) (all []checkpoints.Data) {
 	return all
 }
 
-// Totals is what the runs of a folder cost, for each data set.
+// Totals says what the runs of a folder cost, for each data set.
 type Totals struct {
 	Ledger   string  `json:"ledger"` // the file
 	Head     string  `json:"head"`   // its hash; "" before there is one
@@ -164,7 +164,7 @@ type Totals struct {
 	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of them is
 	// published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
-	// Limits are what was set for the data, with what is used of it.
+	// Limits of the data, with what is used of each.
 	Limits []LimitState `json:"limits,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Total is what all runs on one data set cost together, for somebody who sees everything that they
+// Total says what all runs on one data set cost together, for somebody who sees everything that they
 // released and who may have chosen the next run, or to stop, by what he saw.
 type Total struct {
 	Data           checkpoints.Data `json:"data"` // as the first of the runs sees it
@@ -35,7 +35,7 @@ type RunTotal struct {
 	Delta    float64 `json:"delta"`
 }
 
-// onData are the members with the same data that released something.
+// onData returns the members that released something on data.
 func onData(members []checkpoints.Member, d checkpoints.Data) []checkpoints.Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m checkpoints.Member) bool { return !m.Data.Same(d) || m.Entries == 0 })
 }
@@ -177,8 +177,7 @@ func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Togethe
 	return t, nil
 }
 
-// otherUnits are the names of data of which something was released that is the same examples as d
-// by another unit of privacy.
+// otherUnits names the data of runs on the same examples that protect another unit.
 func otherUnits(all []checkpoints.Member, d checkpoints.Data) (names []string) {
 	for _, m := range all {
 		if m.Entries > 0 && !m.Data.Same(d) && m.Data.SameExamples(d) && !slices.Contains(names, m.Data.Name) {

@@ -27,7 +27,7 @@ type Extension struct {
 	Plan    string `json:"plan"` // hash of the plan before
 }
 
-// Terms are what an extension changes.
+// Terms of a plan, which an extension changes.
 type Terms struct {
 	Steps   int     `json:"steps"`             // that the budget allows of those planned
 	Epsilon float64 `json:"epsilon,omitempty"` // the budget; 0 for none
@@ -50,7 +50,7 @@ func ReadExtensions(dir string) ([]Extension, error) {
 	return list, nil
 }
 
-// invalid is what no extension is: one from before the first step, to no more steps, or that nothing
+// invalid reports what no run writes: an extension before the first step, to no more steps, or one that nothing
 // in the ledger pays for.
 func (e Extension) invalid() bool {
 	return e.Step < 1 || e.Choices < 1 || e.From.Steps < 1 || e.To.Steps <= e.From.Steps
@@ -65,7 +65,7 @@ func WriteExtensions(dir string, list []Extension) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(dir, Extended), append(content, '\n'), FilePerm)
 }
 
-// overrides are what the newest of the extensions changes in the configuration.
+// overrides lists the keys of the configuration that the newest extension sets.
 func overrides(list []Extension) []string {
 	if len(list) == 0 {
 		return nil

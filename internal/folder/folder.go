@@ -46,7 +46,7 @@ const (
 	Answers    = "statistics.jsonl" // what was released
 )
 
-// files are those of a run, of whatever kind, that nothing else may have the names of. (Engines are chosen again.)
+// files have names that nothing else in the folder of a run may have. (Engines are chosen again.)
 var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Model, Labels, Statement, StatementData, Statistics, Answers}
 
 // OwnFiles refuses a run's folder in which a file of the run is a directory, or one that two names

@@ -147,7 +147,7 @@ func (p *point) UnmarshalJSON(line []byte) (err error) {
 	return nil
 }
 
-// metricsColumns are those of [folder.MetricsTable].
+// metricsColumns of [folder.MetricsTable].
 var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_accuracy", "test_loss", "learning_rate", "clip_norm"}
 
 // OpenMetrics writes the copies of the metrics for other programs up to the current step.

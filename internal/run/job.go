@@ -13,7 +13,7 @@ import (
 
 // Job is one kind of training, or of questions. A [Run] carries it out and keeps its folder.
 type Job interface {
-	// Identity is what may not change between the parts of the run, in public values alone. The folder
+	// Identity holds what may not change between the parts of the run, in public values alone. The folder
 	// keeps it, and checkpoints its hash; "" keeps nothing.
 	Identity() string
 	// Planned is everything that the run sets out to release.
@@ -23,7 +23,7 @@ type Job interface {
 	Restore(s *checkpoints.State, path string) error
 	// Ready prepares for steps. The folder is now that of a run at work.
 	Ready() error
-	// State is what a checkpoint keeps after the last step; nil of a job that keeps its steps itself.
+	// State returns the checkpoint after the last step; nil of a job that keeps its steps itself.
 	State() *checkpoints.State
 	// Start is called once, before the first step of this process.
 	Start(ctx context.Context) error

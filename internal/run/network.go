@@ -44,7 +44,7 @@ func (n *Network) Compile() (err error) {
 	return err
 }
 
-// View is what a checkpoint keeps of the network and of its update rule.
+// View is the part of a checkpoint that the network and its update rule fill.
 func (n *Network) View(rule optimizer.State) *checkpoints.State {
 	n.Mean.Keep(rule.Slots)
 	return &checkpoints.State{Parameters: n.Model.Values, OptimizerStep: rule.Step, Slots: rule.Slots}

@@ -19,7 +19,7 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// Options are what a run needs besides its configuration. None of them changes what is computed.
+// Options of a run stand beside its configuration. None of them changes what is computed.
 type Options struct {
 	setup.Request
 	RunsDir string // parent of new runs; "runs" when empty
@@ -302,10 +302,10 @@ func (r *Run) closeBooks() error {
 	return nil
 }
 
-// Path is that of a file of the run.
+// Path leads to a file of the run.
 func (r *Run) Path(name string) string { return filepath.Join(r.Dir, name) }
 
-// Name is that of the run's folder, without where it lies: a statement may be published.
+// Name of the run's folder, without where it lies: a statement may be published.
 func (r *Run) Name() string { return folder.Name(r.Dir) }
 
 // Warn tells about something that a person should know and that did not stop the run.
@@ -322,7 +322,7 @@ func (r *Run) Seconds() float64 { return time.Since(r.Began).Seconds() }
 // Took counts a step of this process.
 func (r *Run) Took(d time.Duration) { r.stepped, r.stepTime = r.stepped+1, r.stepTime+d }
 
-// PerStep is how many seconds a step of this process takes; 0 before the first.
+// PerStep returns the seconds that a step of this process takes; 0 before the first.
 func (r *Run) PerStep() float64 {
 	if r.stepTime == 0 {
 		return 0

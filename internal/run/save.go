@@ -144,7 +144,7 @@ func (r *Run) beginSave() error {
 	})
 }
 
-// checkpoint is that of the current step.
+// checkpoint saves the state of the current step.
 func (r *Run) checkpoint(state *checkpoints.State) Saving {
 	state.Step = r.Step
 	if state.PlanHash == "" {
@@ -216,7 +216,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 }
 
-// FreeOn is how much room the disk of a folder has, for people.
+// FreeOn tells people how much room the disk of a folder has.
 func FreeOn(dir string) string {
 	if free, ok := checkpoints.Free(dir); ok {
 		return Size(free)

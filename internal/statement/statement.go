@@ -21,7 +21,7 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// Statement is what a run claims about privacy, and everything the claim rests on. Equal ledgers
+// Statement says what a run claims about privacy, and what the claim rests on. Equal ledgers
 // and plans give equal statements.
 type Statement struct {
 	Run    string `json:"run"` // the name of its folder
@@ -34,7 +34,7 @@ type Statement struct {
 	Neighbours string `json:"neighbours"`
 	Public     string `json:"public"` // what neighbours have in common
 	account.Answer
-	// Released is what the releases by the end cost, of a run that ended before everything that it
+	// Released is the cost of the releases by the end, of a run that ended before everything that it
 	// planned was released: Answer is of all of that. It holds only if what ended the run looked at no
 	// result.
 	Released            *account.Answer `json:"released,omitempty"`
@@ -107,13 +107,13 @@ func (s Statement) Replaced() string {
 	return fmt.Sprintf("(%s, %.2g)", accountant.RoundUp(2*s.Epsilon, 3), delta)
 }
 
-// Made is how many releases the run made.
+// Made counts the releases that the run made.
 func (s Statement) Made() int { return s.LedgerEntries - s.Choices }
 
 // Stopped reports whether the run ended before it made all that the claim is about.
 func (s Statement) Stopped() bool { return s.ClaimedEntries > s.Made() && s.Repeated == 0 }
 
-// NoGuarantee is what records hold in place of an infinite ε, which JSON cannot write.
+// NoGuarantee stands in files for an infinite ε, which JSON cannot write.
 const NoGuarantee = math.MaxFloat64
 
 // NotKnown stands for the ε of releases, chosen on the way, that have none: a δ of their own may be too much
@@ -129,7 +129,7 @@ const None = "none"
 // Private reports whether there is a guarantee.
 func (s Statement) Private() bool { return s.System != None }
 
-// Mechanisms is how the run was private, in one line.
+// Mechanisms says in one line how the run was private.
 func (s Statement) Mechanisms() string {
 	if s.System == "" {
 		return fmt.Sprintf("DP-SGD: %s; %s; %d updates", s.Sampling, s.Noise, s.Steps)
@@ -157,7 +157,7 @@ type Extension struct {
 	ToEpsilon   float64 `json:"to_epsilon,omitempty"`
 }
 
-// Together is what a run and the others on the same data cost, of which the run's folder knows. It
+// Together says what a run and the others on the same data cost, of which the run's folder knows. It
 // is empty where there are no others.
 type Together struct {
 	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`                   // whatever was chosen on the way; in statements of earlier versions DatasetFixed
@@ -185,7 +185,7 @@ func (t Together) LimitLine() string {
 // NotKnown says whether there is a total, but none that holds whatever was chosen on the way.
 func (t Together) NotKnown() bool { return t.DatasetEpsilon == NoGuarantee }
 
-// DatasetTotal is what all runs cost together, in one line; "" where there are no others.
+// DatasetTotal says in one line what all runs cost together; "" where there are no others.
 func (t Together) DatasetTotal() string {
 	if t.DatasetRuns == 0 {
 		return ""

@@ -19,14 +19,14 @@ import (
 	"strconv"
 )
 
-// Event is what is known after a step. The zero value with a Version is the first record of a file.
+// Event holds what is known after a step. The zero value with a Version is the first record of a file.
 type Event struct {
 	Step    int
 	Version string // Version in the first record of a file, "" in all others
 	Values  []Value
 }
 
-// Version is what the first record of a file says about the others.
+// Version stands in the first record of a file and tells the format of the others.
 const Version = "brain.Event:2"
 
 // Value is a number, a histogram or hyper-parameters, under a tag.

@@ -8,7 +8,7 @@ import (
 // maxContribution bounds what one record contributes, so that sums of 2^31 records stay integers.
 const maxContribution = 1<<31 - 1
 
-// Bound is what one record may contribute to sums. What a record contributes beyond it is not
+// Bound limits what one record may contribute to sums. What a record contributes beyond it is not
 // counted: the record is left out.
 type Bound struct {
 	kind      norm
@@ -76,7 +76,7 @@ func (b Bound) limit() int64 {
 	return b.most
 }
 
-// reach is how far one record moves sums.
+// reach says how far one record moves sums.
 type reach struct {
 	l1    int64   // the L1 norm of a contribution
 	l2    float64 // its L2 norm, rounded up

@@ -27,7 +27,7 @@ type Question[A any] struct {
 	draw  func(src *random.Source) A // draws anew with every call
 }
 
-// Event is what an accountant has to know about one answer. It depends on public parameters alone.
+// Event describes one answer to an accountant. It depends on public parameters alone.
 func (q Question[A]) Event() accountant.Event { return q.event }
 
 // Ask returns an answer, which may be published: it writes the event and, when that is durable,

@@ -9,7 +9,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Votes are how many teachers vote for each class. The record that they protect is a training
+// Votes count the teachers who vote for each class. The record that they protect is a training
 // example of one teacher: without it that teacher may vote for another class, which takes one vote
 // from one class and gives one to another. They are secret, and cannot be changed.
 type Votes struct{ counts []int64 }
