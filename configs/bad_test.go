@@ -178,41 +178,41 @@ var badFiles = []struct{ name, want string }{
 	{"no-views", `3:34: training.augmentation.views: found 0, expected a whole number from 1 to 256`},
 }
 
+// wrong expects an error that says so and matches ErrInvalid. Lists in the text are as in [Filled].
+func wrong(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if want = Filled(want); !errors.Is(err, ErrInvalid) || err.Error() != want {
+		t.Errorf("%s\nfound    %v\nexpected %s", what, err, want)
+	}
+}
+
 func TestBadFiles(t *testing.T) {
 	if files, err := filepath.Glob("testdata/*.bad.yaml"); len(files) != len(badFiles) {
 		t.Errorf("found %d files (%v), expected one for each of %d messages", len(files), err, len(badFiles))
 	}
 	for _, tt := range badFiles {
-		t.Run(tt.name, func(t *testing.T) {
-			file := tt.name + ".bad.yaml"
-			src, err := os.ReadFile(filepath.Join("testdata", file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := Filled(file + ":" + strings.ReplaceAll(tt.want, "\n", "\n"+file+":"))
-			c, err := Parse(file, src, nil)
-			if c != nil || !errors.Is(err, ErrInvalid) {
-				t.Fatalf("Parse = %v, %v; want no configuration and ErrInvalid", c, err)
-			}
-			if err.Error() != want {
-				t.Errorf("Parse says\n%v\nwant\n%s", err, want)
-			}
-		})
+		file := tt.name + ".bad.yaml"
+		src, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Parse(file, src, nil)
+		if c != nil {
+			t.Errorf("%s: found %+v, expected no configuration", file, c)
+		}
+		wrong(t, file, err, file+":"+strings.ReplaceAll(tt.want, "\n", "\n"+file+":"))
 	}
 }
 
 // Sources that would be no text files of their own.
 func TestBadSources(t *testing.T) {
-	valid := "data: {name: digits}\nprivacy: {epsilon: 3}\n"
-	tests := []struct{ name, src, want string }{
-		{"more than 1 MiB", strings.Repeat("# x\n", 300_000), "f.yaml:1:1: found more than 65536 bytes, expected at most 65536"},
-		{"escape", valid + "run: {name: \"\x1b[2J\"}\n", "f.yaml:3:1: found the control character U+001B, expected printable text"},
-		{"escaped escape", valid + `run: {name: "\x1b[2J"}`, `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.Expected()},
-		{"deep residual", valid + "model:\n  layers: [" + strings.Repeat("residual: {body: [", 10) + "relu" + strings.Repeat("]}", 10) + "]\n", "f.yaml:4:173: model.layers[0]" + strings.Repeat(".residual.body[0]", 8) + ".residual.body: found residual blocks more than 8 deep, expected at most 8"},
-	}
-	for _, tt := range tests {
-		if _, err := Parse("f.yaml", []byte(tt.src), nil); err == nil || err.Error() != tt.want {
-			t.Errorf("%s: %v\nwant %s", tt.name, err, tt.want)
-		}
+	for src, want := range map[string]string{
+		strings.Repeat("# x\n", 300_000):        "f.yaml:1:1: found more than 65536 bytes, expected at most 65536",
+		smallest + "run: {name: \"\x1b[2J\"}\n": "f.yaml:3:1: found the control character U+001B, expected printable text",
+		smallest + `run: {name: "\x1b[2J"}`:     `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.Expected(),
+		smallest + "model:\n  layers: [" + strings.Repeat("residual: {body: [", 10) + "relu" + strings.Repeat("]}", 10) + "]\n": "f.yaml:4:173: model.layers[0]" + strings.Repeat(".residual.body[0]", 8) + ".residual.body: found residual blocks more than 8 deep, expected at most 8",
+	} {
+		_, err := Parse("f.yaml", []byte(src), nil)
+		wrong(t, printable(src), err, want)
 	}
 }

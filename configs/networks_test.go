@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -37,6 +36,9 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if own, err := (Model{Name: otherNames[tt.name], Layers: layers}).Network(); err != nil || !reflect.DeepEqual(own, layers) {
+			t.Errorf("%s is %s, and by its other name %s (%v)", tt.name, encodeLayers(layers), encodeLayers(own), err)
+		}
 		m, err := model.New(layers, tt.in, 10, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -52,54 +54,21 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 	}
 }
 
-func TestNamedNetworkIsTheModelsNetwork(t *testing.T) {
-	layers, err := Model{Name: "mlp"}.Network()
-	if err != nil || len(layers) != 4 {
-		t.Errorf("Network() = %+v, %v", layers, err)
-	}
-	own := Model{Layers: layers[:1]}
-	if got, err := own.Network(); err != nil || len(got) != 1 {
-		t.Errorf("Network() of own layers = %+v, %v", got, err)
-	}
-}
-
 func TestNetworkErrors(t *testing.T) {
 	_, err := Network("../digits")
-	if want := Filled("configs: invalid configuration: found the network ../digits, expected one of {model.name}"); err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) {
-		t.Errorf("Network(../digits): %v, want %s", err, want)
-	}
+	wrong(t, "../digits", err, "configs: invalid configuration: found the network ../digits, expected one of {model.name}")
 	for src, want := range map[string]string{
 		"":                          "n.yaml:1:1: found nothing, expected a mapping with the key layers",
 		"layers: [relu]\nname: x\n": "n.yaml:2:1: name: found an unknown key, expected one of layers",
 		"layers: [BatchNorm1d]\n":   "n.yaml:1:10: n.layers[0]: found BatchNorm1d, expected " + noBatchNorm,
 		"layers: relu\n":            "n.yaml:1:9: n.layers: found relu, expected a list of at least one layer",
 	} {
-		if _, err := parseNetwork("n.yaml", "n", []byte(src)); err == nil || err.Error() != want {
-			t.Errorf("%q: %v, want %s", src, err, want)
-		}
+		_, err := parseNetwork("n.yaml", "n", []byte(src))
+		wrong(t, src, err, want)
 	}
-}
-
-func TestBatchNormByAnyName(t *testing.T) {
 	for _, name := range []string{"batch_norm", "batch_norm2d", "BatchNorm2d", "batchnorm", "BatchNormalization", "sync_batch_norm"} {
 		_, err := parseNetwork("n.yaml", "n", []byte("layers: ["+name+"]"))
-		if err == nil || !strings.Contains(err.Error(), "expected group_norm instead: batch normalisation mixes the examples of a batch") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A second name is the same network.
-func TestSecondNamesOfNetworks(t *testing.T) {
-	for second, first := range otherNames {
-		a, err := Network(second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := Network(first)
-		if err != nil || !reflect.DeepEqual(a, b) {
-			t.Errorf("%s is %s, %s is %s (%v)", second, encodeLayers(a), first, encodeLayers(b), err)
-		}
+		wrong(t, name, err, "n.yaml:1:10: n.layers[0]: found "+name+", expected "+noBatchNorm)
 	}
 }
 

@@ -289,14 +289,10 @@ test.yaml:1:1: data.channels: found nothing, expected 1 or 3, because data.folde
 	}
 	for _, tt := range tests {
 		_, err := Parse("test.yaml", []byte(smallest), []string{tt.override})
-		if tt.want = Filled(tt.want); !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
-			t.Errorf("--set %s says\n%v\nwant\n%s", tt.override, err, tt.want)
-		}
+		wrong(t, "--set "+tt.override, err, tt.want)
 	}
 	_, err := Parse("test.yaml", []byte(smallest), []string{"training.epochs=1", "training.steps=1"})
-	if want := "--set training.steps: found together with training.epochs, expected one of the two"; err == nil || err.Error() != want {
-		t.Errorf("two overrides of a pair: %v, want %s", err, want)
-	}
+	wrong(t, "two of a pair", err, "--set training.steps: found together with training.epochs, expected one of the two")
 }
 
 func TestProblemsOfFileAndOverridesComeTogether(t *testing.T) {

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -132,10 +131,7 @@ func TestWrongFiles(t *testing.T) {
 		{statisticsBegin + "statistics: [{statistic: histogram, column: brightness, bins: 3, bounds: private, trust: nobody}]", "3:15: statistics[0].bounds: found private, expected [low, high] for a median, for several columns, or where no curator is trusted"},
 	} {
 		_, err := ParseStatistics("f", []byte(tt.src), nil)
-		tt.want = strings.ReplaceAll(tt.want, "{kinds}", strings.Join(StatisticKinds(), ", "))
-		if !errors.Is(err, ErrInvalid) || strings.ReplaceAll(fmt.Sprint(err), "f:", "") != tt.want {
-			t.Errorf("%s\nfound    %s\nexpected %s", tt.src, strings.ReplaceAll(fmt.Sprint(err), "f:", ""), tt.want)
-		}
+		wrong(t, tt.src, err, "f:"+strings.ReplaceAll(tt.want, "{kinds}", strings.Join(StatisticKinds(), ", ")))
 	}
 }
 
@@ -149,9 +145,8 @@ func TestStatisticsOverrides(t *testing.T) {
 		"privacy.clip_norm=1": "--set privacy.clip_norm: found a key without a meaning for statistics, expected one of epsilon, delta, accountant",
 		"training.steps=1":    "--set training.steps: found a key without a meaning for statistics, expected one of data and privacy",
 	} {
-		if _, err := LoadStatistics("digits-statistics", []string{override}, nil); err == nil || err.Error() != want {
-			t.Errorf("%s: found %v, expected %s", override, err, want)
-		}
+		_, err := LoadStatistics("digits-statistics", []string{override}, nil)
+		wrong(t, override, err, want)
 	}
 }
 
@@ -169,9 +164,8 @@ func TestDefaultStatistics(t *testing.T) {
 		"configs: invalid configuration: found no bounds for income, expected --bounds 'NAME=LOW:HIGH' or --bounds 'NAME=private' for each column of data.columns": {"age": age},
 		"configs: invalid configuration: --bounds: found years, expected columns that a statistic with bounds is of":                                               {"age": age, "income": {Private: true}, "years": age},
 	} {
-		if _, err := DefaultStatistics(c, bounds); err == nil || err.Error() != want {
-			t.Errorf("found %v, expected %s", err, want)
-		}
+		_, err := DefaultStatistics(c, bounds)
+		wrong(t, "bounds of columns", err, want)
 	}
 	f, err := DefaultStatistics(c, map[string]Bounds{"age": age, "income": {Private: true}})
 	if err != nil || len(f.Statistics) != 7 || !f.Statistics[6].Bounds.Private {

@@ -330,9 +330,8 @@ func TestBadDraws(t *testing.T) {
 		{head + "seeds: 2\nrandom: {training.seed: {choices: [1]}}\ntrials: 2", "s.yaml:4:36: random.training.seed: found together with seeds, expected one of the two"},
 	}
 	for _, tt := range tests {
-		if _, err := ParseSweep("s.yaml", []byte(tt.src)); !errors.Is(err, ErrInvalid) || err.Error() != tt.want {
-			t.Errorf("%s\nsays %v\nwant %s", tt.src, err, tt.want)
-		}
+		_, err := ParseSweep("s.yaml", []byte(tt.src))
+		wrong(t, tt.src, err, tt.want)
 	}
 }
 
