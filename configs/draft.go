@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -48,13 +47,12 @@ func MakeDraft(a Answers) (Draft, error) {
 	if err != nil {
 		return Draft{}, err
 	}
-	presets := Presets()
-	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Name == preset })
-	if i < 0 {
+	file, src, err := Open(preset, Presets(), "preset")
+	if err != nil || file == preset {
 		return Draft{}, fmt.Errorf("%w: found no preset for the data set %s", errAnswer, a.Data)
 	}
-	text := string(presets[i].Source)
-	for _, c := range append(changes, change{key: "epsilon", value: yamlNumber(a.Epsilon)}) {
+	text := string(src)
+	for _, c := range append(changes, change{key: "epsilon", value: encodeNumber(a.Epsilon)}) {
 		text = c.in(text)
 	}
 	_, rest, _ := strings.Cut(text, "\n") // the first line is for editors beside the schema
@@ -136,7 +134,7 @@ func aboutPictures(folder string) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: yamlList(classes)}, {key: "delta", value: yamlNumber(deltaFor(n))}}, nil
+	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: yamlList(classes)}, {key: "delta", value: encodeNumber(deltaFor(n))}}, nil
 }
 
 // deltaFor is a power of ten below 1/n, at most 1e-5.
@@ -167,18 +165,4 @@ func yamlList(words []string) string {
 		quoted[i] = strconv.Quote(w)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-// yamlNumber is a number as every reader of YAML takes it for one: 1.0e-5 and not 1e-5, which is a text in
-// YAML 1.1.
-func yamlNumber(x float64) string {
-	text := strconv.FormatFloat(x, 'g', -1, 64)
-	digits, exponent, short := strings.Cut(text, "e")
-	if !short {
-		return text
-	}
-	if !strings.Contains(digits, ".") {
-		digits += ".0"
-	}
-	return digits + "e" + strings.Replace(exponent, "-0", "-", 1)
 }

@@ -3,6 +3,7 @@ package configs
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dpsgd/data"
@@ -21,15 +22,28 @@ func hint(f setting.Scalar, n *node) string {
 	}
 	switch f := f.(type) {
 	case setting.Number:
-		return n.NumberHint()
+		if _, err := strconv.ParseFloat(n.Text, 64); err != nil && !n.Quoted && setting.IsNumber(n.Text) {
+			return "too large for a number"
+		}
+		if !n.Quoted && setting.IsNumber(n.Text) && setting.Underflows(n.Text) {
+			return "too small for a number"
+		}
+		return n.SpellingHint()
 	case setting.Integer:
 		return n.IntegerHint()
 	case oneOf:
 		return n.SpellingHint()
 	case setting.Boolean:
-		return n.BooleanHint()
+		switch strings.ToLower(n.Text) {
+		case "yes", "on", "true":
+			return "write true"
+		case "no", "off", "false":
+			return "write false"
+		}
 	case freeText:
-		return n.TextHint()
+		if !n.Quoted && ambiguous(n.Text) {
+			return "put it in quotes if it is meant as text"
+		}
 	case interface{ Names() []string }:
 		if names := f.Names(); len(names) > 1 {
 			return spelling.DidYouMean(nearest(n.Text, names))

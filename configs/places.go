@@ -25,33 +25,22 @@ func (e *KeyError) Error() string { return e.Key + " " + e.Problem }
 func Placed(err error, file string, overrides []string) error {
 	var layer *model.LayerError
 	var key *KeyError
+	path, item, said, label := "model.layers", -1, "", ""
 	switch {
 	case errors.As(err, &layer):
 		first, _, _ := strings.Cut(layer.Layer, ".") // within a block, that of the block
-		if i, notANumber := strconv.Atoi(first); notANumber == nil {
-			return place(err, layer, "model.layers", i, file, overrides)
+		i, notANumber := strconv.Atoi(first)
+		if notANumber != nil {
+			return err
 		}
+		item, said, label = i, layer.Error(), fmt.Sprintf("%s[%d]: ", path, i)
 	case errors.As(err, &key):
-		return place(err, key, key.Key, whole, file, overrides)
-	}
-	return err
-}
-
-// whole is the index of a value that is no item of a list.
-const whole = -1
-
-// place finds a key, or the item of its list with an index.
-func place(err, about error, key string, index int, file string, overrides []string) error {
-	label := key + ": "
-	if index != whole {
-		label = fmt.Sprintf("%s[%d]: ", key, index)
-	}
-	said := about.Error()
-	if index == whole {
-		label = "" // the error begins with the key
+		path, said = key.Key, key.Error() // which begins with the key
+	default:
+		return err
 	}
 	for _, o := range overrides {
-		if name, _, _ := strings.Cut(o, "="); strings.TrimSpace(name) == key {
+		if name, _, _ := strings.Cut(o, "="); strings.TrimSpace(name) == path {
 			return placed{"--set " + label + said, err}
 		}
 	}
@@ -59,14 +48,14 @@ func place(err, about error, key string, index int, file string, overrides []str
 	if unreadable != nil {
 		return err // a preset
 	}
-	n := find(readYAML(new(report), startOf(file), content), strings.Split(key, "."))
+	n := find(readYAML(new(report), startOf(file), content), strings.Split(path, "."))
 	switch {
-	case n == nil && index == whole:
+	case n == nil && item < 0:
 		return placed{file + ": " + said + " (the file does not say it)", err}
-	case n == nil || index >= len(n.Items):
+	case n == nil || item >= len(n.Items):
 		return err
-	case index != whole:
-		n = n.Items[index]
+	case item >= 0:
+		n = n.Items[item]
 	}
 	return placed{fmt.Sprintf("%s:%d:%d: %s%s", n.At.File, n.At.Line, n.At.Column, label, said), err}
 }

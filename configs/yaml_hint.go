@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"dpsgd/internal/setting"
 )
@@ -53,19 +52,6 @@ func (n *node) SpellingHint() string {
 	return ""
 }
 
-// NumberHint is SpellingHint, and says when a number is beyond what a float64 holds.
-func (n *node) NumberHint() string {
-	if !n.Quoted && setting.IsNumber(n.Text) {
-		if _, err := strconv.ParseFloat(n.Text, 64); err != nil {
-			return "too large for a number"
-		}
-		if setting.Underflows(n.Text) {
-			return "too small for a number"
-		}
-	}
-	return n.SpellingHint()
-}
-
 // IntegerHint is SpellingHint, and shows the whole number that 1e3 or 8.0 stands for.
 func (n *node) IntegerHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
@@ -75,25 +61,6 @@ func (n *node) IntegerHint() string {
 		}
 	}
 	return n.SpellingHint()
-}
-
-// BooleanHint says which of true and false is meant, or "".
-func (n *node) BooleanHint() string {
-	switch strings.ToLower(n.Text) {
-	case "yes", "on", "true":
-		return "write true"
-	case "no", "off", "false":
-		return "write false"
-	}
-	return ""
-}
-
-// TextHint says that a word is no text to some readers, or "".
-func (n *node) TextHint() string {
-	if n.Kind == scalarNode && !n.Quoted && ambiguous(n.Text) {
-		return "put it in quotes if it is meant as text"
-	}
-	return ""
 }
 
 // ListHint counts a list that is too short or too long, and brackets a scalar.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/setting"
 )
 
 // outline writes a node with its places, as line:column.
@@ -126,20 +128,21 @@ func TestFormattedTextReadsBack(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	one := &node{Text: "1"}
+	number, integer, text := setting.Number{}, setting.Integer{}, freeText{}
 	for _, tt := range []struct{ got, want string }{
-		{(&node{Text: "010"}).SpellingHint(), "a leading zero means octal to some readers"},
-		{(&node{Text: "3", Quoted: true}).SpellingHint(), "write it without quotes"},
-		{(&node{Text: "1e400"}).SpellingHint(), ""},
-		{(&node{Text: "1e400"}).NumberHint(), "too large for a number"},
-		{(&node{Text: "1e-400"}).NumberHint(), "too small for a number"},
-		{(&node{Text: "1e3"}).NumberHint(), ""},
-		{(&node{Text: "1e3"}).IntegerHint(), "write 1000"},
-		{(&node{Text: "1.5"}).IntegerHint(), ""},
-		{(&node{Text: "1e300"}).IntegerHint(), ""},
-		{(&node{Kind: listNode}).IntegerHint(), ""},
-		{(&node{Text: "On"}).BooleanHint(), "write true"},
-		{(&node{Text: "7"}).TextHint(), "put it in quotes if it is meant as text"},
-		{(&node{Text: "7", Quoted: true}).TextHint(), ""},
+		{hint(oneOf{}, &node{Text: "010"}), "a leading zero means octal to some readers"},
+		{hint(oneOf{}, &node{Text: "3", Quoted: true}), "write it without quotes"},
+		{hint(oneOf{}, &node{Text: "1e400"}), ""},
+		{hint(number, &node{Text: "1e400"}), "too large for a number"},
+		{hint(number, &node{Text: "1e-400"}), "too small for a number"},
+		{hint(number, &node{Text: "1e3"}), ""},
+		{hint(integer, &node{Text: "1e3"}), "write 1000"},
+		{hint(integer, &node{Text: "1.5"}), ""},
+		{hint(integer, &node{Text: "1e300"}), ""},
+		{hint(integer, &node{Kind: listNode}), ""},
+		{hint(setting.Boolean{}, &node{Text: "On"}), "write true"},
+		{hint(text, &node{Text: "7"}), "put it in quotes if it is meant as text"},
+		{hint(text, &node{Text: "7", Quoted: true}), ""},
 		{one.ListHint(), "write [1]"},
 		{(&node{Text: "1", Quoted: true}).BracketHint(), `write ["1"]`},
 		{(&node{Kind: listNode, Items: []*node{one}}).ListHint(), "it has 1"},
