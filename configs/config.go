@@ -84,20 +84,19 @@ func (m Model) Network() (model.Sequential, error) {
 //	0        > 0              use this noise multiplier and run all planned steps; there is no budget
 //	> 0      > 0              use this noise multiplier and stop before the step that would pass the budget
 type Privacy struct {
-	Epsilon         float64
-	NoiseMultiplier float64 // sigma: noise standard deviation / ClipNorm, on the sum of clipped gradients
-	Delta           float64 // in (0,1)
-	ClipNorm        float64 // C: bound on the L2 norm of one example's gradient
-	Clipping        clip.Scheme
-	Mechanism       release.Noise
-	ClipSchedule    clip.Schedule
-	NoiseSchedule   release.NoiseSchedule
-	Accountant      string // exact, pld or rdp
-	Unit            string // example, label or person: what the guarantee is about
-	LabelStages     int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
-	// None is ordinary training, which is NOT PRIVATE: nothing else of this section means anything.
-	None              bool
-	ExamplesPerPerson int // with Unit person: most examples of one person that take part; 0 is all
+	Epsilon           float64
+	NoiseMultiplier   float64 // sigma: noise standard deviation / ClipNorm, on the sum of clipped gradients
+	Delta             float64 // in (0,1)
+	ClipNorm          float64 // C: bound on the L2 norm of one example's gradient
+	Clipping          clip.Scheme
+	Mechanism         release.Noise
+	ClipSchedule      clip.Schedule
+	NoiseSchedule     release.NoiseSchedule
+	Accountant        string // exact, pld or rdp
+	Unit              string // example, label or person: what the guarantee is about
+	LabelStages       int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
+	None              bool   // ordinary training, which is NOT PRIVATE: nothing else of this section means anything
+	ExamplesPerPerson int    // with Unit person: most examples of one person that take part; 0 is all
 }
 
 // Ordinary reports whether the network is trained without noise on its gradients: because nothing is
@@ -134,9 +133,7 @@ func (o Optimizer) ByNoise() bool { return o.LearningRate == 0 }
 // Features says what the network sees of pictures instead of their pixels.
 type Features struct {
 	features.Recipe
-	// MeanNoise is the noise multiplier of one release ahead of training, the mean of the features,
-	// which is subtracted from them; 0 is none.
-	MeanNoise float64
+	MeanNoise float64 // noise multiplier of a release ahead of training, the mean of the features, which is subtracted; 0 is none
 }
 
 // Schedule is how the learning rate changes over the steps, counted from 0.
@@ -161,18 +158,16 @@ type Training struct {
 // Pate says how `train pate` learns from teachers; without Teachers a configuration is for another
 // command. Sections model, optimizer and training are for each teacher and for the student.
 type Pate struct {
-	Teachers       int     // on disjoint parts of the training examples
-	Pool           int     // public examples: so many of the first test examples, without their labels
-	Queries        int     // examples of the pool that are asked about at most; 0 is all of them
-	Aggregation    string  // lnmax, gnmax or confident
-	Noise          float64 // on votes: a standard deviation, with lnmax a scale
-	Threshold      int     // votes that the check of confident expects
-	ThresholdNoise float64 // standard deviation of the noise of that check
-	SelfTraining   int     // rounds in which the student learns from its own predictions on the pool
-	// ReleaseDataDependent releases the data-dependent epsilon by its smooth sensitivity, at the Rényi
-	// order ReleaseOrder.
-	ReleaseDataDependent bool
-	ReleaseOrder         float64
+	Teachers             int     // on disjoint parts of the training examples
+	Pool                 int     // public examples: so many of the first test examples, without their labels
+	Queries              int     // examples of the pool that are asked about at most; 0 is all of them
+	Aggregation          string  // lnmax, gnmax or confident
+	Noise                float64 // on votes: a standard deviation, with lnmax a scale
+	Threshold            int     // votes that the check of confident expects
+	ThresholdNoise       float64 // standard deviation of the noise of that check
+	SelfTraining         int     // rounds in which the student learns from its own predictions on the pool
+	ReleaseDataDependent bool    // the data-dependent epsilon, by its smooth sensitivity
+	ReleaseOrder         float64 // the Rényi order of that release
 }
 
 // Any reports whether the configuration is for `train pate`.
@@ -180,15 +175,11 @@ func (p Pate) Any() bool { return p.Teachers > 0 }
 
 // Performance changes speed and memory, never the result's distribution or its privacy.
 type Performance struct {
-	Threads int    // 0 is one per core
-	Engine  string // auto, ghost or materialise
-	// MaxMemory is what training may take, in bytes; 0 is what the machine has free.
-	MaxMemory int64
-	// DataMemory is what the decoded pictures of Data.Folder may take of it, in bytes; 0 is all that
-	// they need where that is there.
-	DataMemory int64
-	// DataPerRank says that each rank of a run has training examples of its own.
-	DataPerRank bool
+	Threads     int    // 0 is one per core
+	Engine      string // auto, ghost or materialise
+	MaxMemory   int64  // what training may take, in bytes; 0 is what the machine has free
+	DataMemory  int64  // what decoded pictures may take of it, in bytes; 0 is all that they need where that is there
+	DataPerRank bool   // each rank of a run has training examples of its own
 }
 
 // Run is about the folder that a run writes.

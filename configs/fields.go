@@ -50,13 +50,11 @@ var pairs = []pair{
 }
 
 // others returns the keys that a key excludes.
-func others(path string) []string {
-	var keys []string
+func others(path string) (keys []string) {
 	for _, p := range pairs {
-		switch path {
-		case p.a:
+		if p.a == path {
 			keys = append(keys, p.b)
-		case p.b:
+		} else if p.b == path {
 			keys = append(keys, p.a)
 		}
 	}
@@ -338,10 +336,8 @@ var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "fe
 
 // fieldAt returns the field of a path, or nil.
 func fieldAt(path string) *field {
-	for _, f := range fields {
-		if f.path == path {
-			return f
-		}
+	if i := slices.IndexFunc(fields, func(f *field) bool { return f.path == path }); i >= 0 {
+		return fields[i]
 	}
 	return nil
 }
@@ -358,10 +354,7 @@ func (f *field) applies(c *Config) bool { return f.only == nil || f.only.holds(c
 func children(section string) []string {
 	var names []string
 	for _, f := range fields {
-		rest, ok := strings.CutPrefix(f.path, section+".")
-		if section == "" {
-			rest, ok = f.path, true
-		}
+		rest, ok := strings.CutPrefix("."+f.path, strings.TrimSuffix("."+section, ".")+".")
 		if name, _, _ := strings.Cut(rest, "."); ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

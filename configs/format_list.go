@@ -18,10 +18,7 @@ type listOf[T any] struct {
 
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
-		hint := n.ListHint()
-		if f.says != "" {
-			hint = ""
-		}
+		hint := map[bool]string{true: n.ListHint()}[f.says == ""]
 		r.Expected(n, key, f.Expected(), hint)
 		return false
 	}

@@ -53,19 +53,13 @@ func sectionSchema(section string) object {
 // requirements are the keys that a section must or must not hold together.
 func requirements(section string) object {
 	require := func(keys ...string) object { return object{"required", keys} }
-	switch section {
-	case "":
-		return require("data", "privacy")
-	case "data":
-		return object{"oneOf", dataSchemas()}
-	case "model":
-		return object{"not", require("name", "layers")}
-	case "privacy":
-		return object{"anyOf", []object{require("epsilon"), require("noise_multiplier")}}
-	case "training":
-		return object{"not", require("epochs", "steps")}
-	}
-	return nil
+	return map[string]object{
+		"":         require("data", "privacy"),
+		"data":     {"oneOf", dataSchemas()},
+		"model":    {"not", require("name", "layers")},
+		"privacy":  {"anyOf", []object{require("epsilon"), require("noise_multiplier")}},
+		"training": {"not", require("epochs", "steps")},
+	}[section]
 }
 
 // schema returns the schema of a field, with its documentation.

@@ -349,38 +349,36 @@ func (s *Statistic) queries() string {
 // complete reports what is missing or does not go together, and fills in what was left out.
 func (s *Statistic) complete(r *report, n *node) bool {
 	k := s.kind()
-	missing := func(key, expected string) bool {
-		r.Addf(n.At, s.path+"."+key, "found nothing, expected %s", expected)
+	local := slices.Contains(LocalMechanisms, s.Mechanism)
+	wrong := func(key, format string, args ...any) bool {
+		r.Addf(n.At, s.path+key, format, args...)
 		return false
 	}
+	const nothing = "found nothing, expected %s"
 	switch {
 	case s.Kind == StatAboveThreshold && len(s.Queries) == 0:
-		return missing("queries", "a list of counts such as [{column: age, range: [65, 120]}]")
+		return wrong(".queries", nothing, "a list of counts such as [{column: age, range: [65, 120]}]")
 	case s.Kind == StatAboveThreshold && find(n, []string{"threshold"}) == nil:
-		return missing("threshold", thresholdFormat.Expected()+": the number that a count has to reach")
+		return wrong(".threshold", nothing, thresholdFormat.Expected()+": the number that a count has to reach")
 	case len(s.Columns) == 0 && k.takes("column"):
-		return missing("column", "the name of a column")
+		return wrong(".column", nothing, "the name of a column")
 	case len(s.Columns) == 0:
-		return missing("columns", "a list of at least two columns, or "+allColumns)
+		return wrong(".columns", nothing, manyColumns.Expected())
 	case s.Kind == StatCount && (s.Equals == "") == (s.Range == nil):
-		r.Addf(n.At, s.path, "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", bothGiven(s.Range != nil))
-		return false
+		both := map[bool]string{true: "equals and range", false: "neither equals nor range"}[s.Range != nil]
+		return wrong("", "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", both)
 	case len(s.Each) > 0 && !s.many:
-		r.Addf(n.At, s.path+".bounds", "found a list of pairs for one column, expected [low, high], or private")
-		return false
+		return wrong(".bounds", "found a list of pairs for one column, expected [low, high], or private")
 	case s.Kind == StatQuantiles && s.Quantiles == nil:
-		return missing("quantiles", "a list of numbers such as [0.25, 0.5, 0.75]")
+		return wrong(".quantiles", nothing, "a list of numbers such as [0.25, 0.5, 0.75]")
 	case s.Kind == StatMedian && s.Step == 0:
-		return missing("step", stepFormat.Expected()+": by how much one record may move the median")
+		return wrong(".step", nothing, stepFormat.Expected()+": by how much one record may move the median")
 	case s.Kind == StatMean && s.many && s.Mechanism != "" && s.Mechanism != Gaussian:
-		r.Addf(n.At, s.path+".mechanism", "found %s, expected %s for several columns, which are released as one vector", s.Mechanism, Gaussian)
-		return false
-	case s.Trust == Curator && slices.Contains(LocalMechanisms, s.Mechanism):
-		r.Addf(n.At, s.path+".mechanism", "found %s, expected it only with trust shuffler or nobody", s.Mechanism)
-		return false
-	case s.Trust != Curator && s.Mechanism != "" && !slices.Contains(LocalMechanisms, s.Mechanism):
-		r.Addf(n.At, s.path+".mechanism", "found %s, expected one of %s with trust %s", s.Mechanism, strings.Join(LocalMechanisms, ", "), s.Trust)
-		return false
+		return wrong(".mechanism", "found %s, expected %s for several columns, which are released as one vector", s.Mechanism, Gaussian)
+	case s.Trust == Curator && local:
+		return wrong(".mechanism", "found %s, expected it only with trust shuffler or nobody", s.Mechanism)
+	case s.Trust != Curator && s.Mechanism != "" && !local:
+		return wrong(".mechanism", "found %s, expected one of %s with trust %s", s.Mechanism, strings.Join(LocalMechanisms, ", "), s.Trust)
 	}
 	switch {
 	case s.Mechanism != "" || s.Trust != Curator:
@@ -391,8 +389,7 @@ func (s *Statistic) complete(r *report, n *node) bool {
 		s.Mechanism = k.mechanisms[0]
 	}
 	if s.Interval > 0 && !s.Chosen() {
-		r.Addf(n.At, s.path+".interval", "found a share of the cost for intervals, expected it only with one of %s", strings.Join(choiceMechanisms, ", "))
-		return false
+		return wrong(".interval", "found a share of the cost for intervals, expected it only with one of %s", strings.Join(choiceMechanisms, ", "))
 	}
 	return true
 }
@@ -408,13 +405,6 @@ const (
 	Intervals        = 0.2
 	earlierIntervals = 0.5
 )
-
-func bothGiven(given bool) string {
-	if given {
-		return "equals and range"
-	}
-	return "neither equals nor range"
-}
 
 // Many reports whether the columns were given as a list: the values are one, too.
 func (s Statistic) Many() bool { return s.many }
@@ -433,7 +423,7 @@ func (b Interval) String() string {
 	return fmt.Sprintf("[%s, %s]", encodeNumber(b.Low), encodeNumber(b.High))
 }
 
-// Middle and Half are the middle of an interval, and half its length.
+// Middle is the middle of the interval.
 func (b Interval) Middle() float64 { return b.Low + b.Half() }
 
 // Half is half the length.

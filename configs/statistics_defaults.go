@@ -3,8 +3,8 @@ package configs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -26,10 +26,7 @@ func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, er
 		f.summarise(brightness, Bounds{Interval: Interval{0, 1}})
 		return f, unusedBounds(bounds)
 	}
-	left := map[string]Bounds{}
-	for name, b := range bounds {
-		left[name] = b
-	}
+	left := maps.Clone(bounds)
 	var without []string
 	for _, name := range numberColumns(c) {
 		b, given := left[name]
@@ -62,21 +59,16 @@ func checkRecords(c *Config) error {
 
 // summarise adds mean, variance and quartiles of a column.
 func (f *StatisticsFile) summarise(name string, b Bounds) {
-	add := func(kind, mechanism string) *Statistic {
-		f.Statistics = append(f.Statistics, Statistic{Kind: kind, Columns: []string{name}, Bounds: b, Mechanism: mechanism, Trust: Curator, Share: 1})
-		return &f.Statistics[len(f.Statistics)-1]
-	}
-	add(StatMean, DiscreteLaplace)
-	add(StatVariance, DiscreteLaplace)
-	add(StatQuantiles, "").Quantiles = []float64{0.25, 0.5, 0.75}
+	mean := Statistic{Kind: StatMean, Columns: []string{name}, Bounds: b, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}
+	variance, quartiles := mean, mean
+	variance.Kind = StatVariance
+	quartiles.Kind, quartiles.Mechanism, quartiles.Quantiles = StatQuantiles, "", []float64{0.25, 0.5, 0.75}
+	f.Statistics = append(f.Statistics, mean, variance, quartiles)
 }
 
 // rebound replaces the bounds of statistics of these columns.
 func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
-	left := map[string]Bounds{}
-	for name, b := range bounds {
-		left[name] = b
-	}
+	left := maps.Clone(bounds)
 	for i := range f.Statistics {
 		s := &f.Statistics[i]
 		if b, ok := bounds[s.Columns[0]]; ok && len(s.Columns) == 1 && s.kind().takes("bounds") && s.Columns[0] != labelColumn {
@@ -89,15 +81,10 @@ func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 
 // unusedBounds refuses bounds of columns that no statistic is of.
 func unusedBounds(bounds map[string]Bounds) error {
-	var names []string
-	for name := range bounds {
-		names = append(names, name)
-	}
-	if len(names) == 0 {
+	if len(bounds) == 0 {
 		return nil
 	}
-	sort.Strings(names)
-	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", ErrInvalid, strings.Join(slices.Compact(names), ", "))
+	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", ErrInvalid, strings.Join(slices.Sorted(maps.Keys(bounds)), ", "))
 }
 
 // ParseBounds reads bounds of columns as a command line has them: NAME=LOW:HIGH and NAME=private.
