@@ -28,18 +28,13 @@ const (
 // (HWC).
 func parseCIFAR(labels, pixels, records []byte) {
 	for i := range labels {
-		record := records[i*cifarRecord : (i+1)*cifarRecord]
+		record, picture := records[i*cifarRecord:(i+1)*cifarRecord], pixels[i*3*cifarPlane:(i+1)*3*cifarPlane]
 		labels[i] = record[0]
-		red, green, blue := record[1:1+cifarPlane], record[1+cifarPlane:1+2*cifarPlane], record[1+2*cifarPlane:]
-		interleave(pixels[i*3*cifarPlane:], red, green, blue)
-	}
-}
-
-func interleave(dst, red, green, blue []byte) {
-	green, blue = green[:len(red)], blue[:len(red)]
-	for j := range red {
-		d := dst[3*j : 3*j+3 : 3*j+3]
-		d[0], d[1], d[2] = red[j], green[j], blue[j]
+		red, green, blue := record[1:][:cifarPlane], record[1+cifarPlane:][:cifarPlane], record[1+2*cifarPlane:][:cifarPlane]
+		for j := range red {
+			pixel := picture[3*j : 3*j+3 : 3*j+3]
+			pixel[0], pixel[1], pixel[2] = red[j], green[j], blue[j]
+		}
 	}
 }
 

@@ -25,28 +25,21 @@ var drawnDigits = Dataset{
 
 var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
-// drawDigits makes both parts of the set.
+// drawDigits draws both parts of the set, in chunks so that the buffers of a drawer are used many times.
 func drawDigits(seed uint64, train, test int) (*Split, error) {
-	return splitOf("", func(part int) (*Images, error) {
-		return drawSet(seed, part, [2]int{train, test}[part])
-	})
-}
-
-// drawSet draws n pictures, in chunks so that the buffers of a drawer are used many times.
-func drawSet(seed uint64, part, n int) (*Images, error) {
 	const chunk, size = 256, DigitSide * DigitSide
-	labels, pixels := make([]uint8, n), make([]uint8, n*size)
-	err := kernel.Each((n+chunk-1)/chunk, func(c int) error {
-		var d DigitDrawer
-		for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
-			labels[i] = d.Draw(pixels[i*size:(i+1)*size], seed, part, i)
-		}
-		return nil
+	return splitOf("", func(part int) (*Images, error) {
+		n := [2]int{train, test}[part]
+		labels, pixels := make([]uint8, n), make([]uint8, n*size)
+		_ = kernel.Each((n+chunk-1)/chunk, func(c int) error { // which does not fail
+			var d DigitDrawer
+			for i := c * chunk; i < min(n, (c+1)*chunk); i++ {
+				labels[i] = d.Draw(pixels[i*size:(i+1)*size], seed, part, i)
+			}
+			return nil
+		})
+		return NewImages(Shape{DigitSide, DigitSide, 1}, digitClasses, labels, pixels)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return NewImages(Shape{DigitSide, DigitSide, 1}, digitClasses, labels, pixels)
 }
 
 // DigitSide is the height and the width of a picture in pixels.

@@ -28,32 +28,26 @@ type Request struct {
 // Cached returns the rows of a published data set from an earlier call of [Compute], without its
 // pictures, or nil: where none are kept, what is kept is damaged, or the set has no identity.
 func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
-	identity := set.Identity()
-	if identity == "" {
-		return nil
+	if identity := set.Identity(); identity != "" {
+		return cached(set.Name, cache, r.published(identity), set.Train, set.Test)
 	}
-	rows := cached(cache, r.published(identity), set.Train, set.Test)
-	if rows != nil {
-		rows.Name = set.Name
-	}
-	return rows
+	return nil
 }
 
 // Compute returns the rows of the pictures, under the same name: from the cache, or new ones. Rows
 // that cannot be kept are computed all the same.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
-	f, err := r.fingerprint(pictures)
-	if err != nil {
-		return nil, err
-	}
-	if rows := cached(q.Cache, f, pictures.Train.Len(), pictures.Test.Len()); rows != nil {
-		rows.Name = pictures.Name
-		return rows, nil
-	}
 	train, isTrain := pictures.Train.(data.Pictures)
 	test, isTest := pictures.Test.(data.Pictures)
 	if !isTrain || !isTest {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v in %s", r.Transform.Name(), pictures.Train.Shape(), pictures.Name)
+	}
+	f, err := r.fingerprint(pictures.Identity(), train, test)
+	if err != nil {
+		return nil, err
+	}
+	if rows := cached(pictures.Name, q.Cache, f, train.Len(), test.Len()); rows != nil {
+		return rows, nil
 	}
 	e, err := r.Prepare(train.Shape(), q.Pool)
 	if err != nil {
@@ -65,7 +59,6 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 			q.Computed(done, total)
 		}
 	}
-	rows := &data.Split{Name: pictures.Name}
 	trainRows, err := e.Rows(train, report)
 	if err != nil {
 		return nil, err
@@ -75,8 +68,7 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 		return nil, err
 	}
 	keep(q.Cache, f, trainRows, testRows)
-	rows.Train, rows.Test = trainRows, testRows
-	return rows, nil
+	return &data.Split{Name: pictures.Name, Train: trainRows, Test: testRows}, nil
 }
 
 // kept bounds the number of data sets in a cache, or of recipes of one set; CIFAR-10 takes 830 MB
@@ -92,7 +84,7 @@ func paths(cache string, f fingerprint) (train, test string) {
 // damaged or of other pictures counts as none. Both sets have one fingerprint, so numbers tell when
 // one file stands in the place of the other: a test on what was trained on would tell of training
 // examples.
-func cached(cache string, f fingerprint, trainPictures, testPictures int) *data.Split {
+func cached(name, cache string, f fingerprint, trainPictures, testPictures int) *data.Split {
 	if cache == "" {
 		return nil
 	}
@@ -107,7 +99,7 @@ func cached(cache string, f fingerprint, trainPictures, testPictures int) *data.
 	}
 	now := time.Now()
 	_ = os.Chtimes(testPath, now, now) // what was used last goes last; if not, it is computed again
-	return &data.Split{Train: train, Test: test}
+	return &data.Split{Name: name, Train: train, Test: test}
 }
 
 // keep puts both sets into the cache, and removes the sets that were not used for longest. Where

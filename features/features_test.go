@@ -101,11 +101,9 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 	}
 }
 
-// fingerprint is that of pictures in memory, which can always be read.
-func fingerprintOf(t *testing.T, r Recipe, pictures *data.Split) fingerprint {
-	t.Helper()
-	f := must(r.fingerprint(pictures))
-	return f
+// fingerprintOf is the fingerprint of pictures in memory, which can always be read.
+func fingerprintOf(r Recipe, pictures *data.Split) fingerprint {
+	return must(r.fingerprint(pictures.Identity(), pictures.Train.(data.Pictures), pictures.Test.(data.Pictures)))
 }
 
 // withPatches is a recipe of patches with other arguments.
@@ -122,7 +120,7 @@ func TestRecipesAreTold(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	seen := map[fingerprint]string{fingerprintOf(t, base, split): "base"}
+	seen := map[fingerprint]string{fingerprintOf(base, split): "base"}
 	other := base
 	other.Seed++
 	fewer := base
@@ -132,7 +130,7 @@ func TestRecipesAreTold(t *testing.T) {
 	larger := withPatches(base, func(p *Patches) { p.Filters++ })
 	raised := withPatches(base, func(p *Patches) { p.Power = 0.7 })
 	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
-		f := fingerprintOf(t, r, split)
+		f := fingerprintOf(r, split)
 		if seen[f] != "" {
 			t.Errorf("another %s has the fingerprint of %s", name, seen[f])
 		}
@@ -140,10 +138,10 @@ func TestRecipesAreTold(t *testing.T) {
 	}
 	changed := noisy(t, 3, shape)
 	changed.Pixels(1)[5]++
-	if f := fingerprintOf(t, base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
+	if f := fingerprintOf(base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
 		t.Error("another pixel has the same fingerprint")
 	}
-	if f := fingerprintOf(t, base, split); seen[f] != "base" {
+	if f := fingerprintOf(base, split); seen[f] != "base" {
 		t.Error("the same recipe and pictures have another fingerprint")
 	}
 }
@@ -154,13 +152,13 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
-	want := fingerprintOf(t, base, split)
+	want := fingerprintOf(base, split)
 	changed := noisy(t, 2, shape)
 	changed.Pixels(1)[5]++
 	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape)))
 	for what, f := range map[string]fingerprint{
-		"test pixel": fingerprintOf(t, base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprintOf(t, base, &data.Split{Train: relabelled, Test: split.Test}),
-		"number of coarse filters": fingerprintOf(t, withPatches(base, func(p *Patches) { p.Coarse++ }), split),
+		"test pixel": fingerprintOf(base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprintOf(base, &data.Split{Train: relabelled, Test: split.Test}),
+		"number of coarse filters": fingerprintOf(withPatches(base, func(p *Patches) { p.Coarse++ }), split),
 	} {
 		if f == want {
 			t.Errorf("another %s has the same fingerprint", what)

@@ -57,23 +57,19 @@ func (r Recipe) published(identity string) fingerprint {
 }
 
 // fingerprint identifies the rows of some pictures: it is made of the recipe and of every pixel and
-// label, or of what stands for them. It stays beside the rows, because whoever guesses the pictures
+// label, or of the identity that stands for them. It stays beside the rows, because whoever guesses the pictures
 // could check the guess.
-func (r Recipe) fingerprint(pictures *data.Split) (f fingerprint, err error) {
-	if identity := pictures.Identity(); identity != "" {
+func (r Recipe) fingerprint(identity string, train, test data.Pictures) (f fingerprint, err error) {
+	if identity != "" {
 		return r.published(identity), nil
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, r)
-	for _, set := range []data.Set{pictures.Train, pictures.Test} {
+	for _, set := range []data.Pictures{train, test} {
 		fmt.Fprintf(h, "%d %v %q\n", set.Len(), set.Shape(), set.Classes())
-		images, _ := set.(data.Pictures)
 		for i := range set.Len() {
 			h.Write([]byte{byte(set.Label(i))})
-			if images == nil {
-				continue
-			}
-			if err := images.View(i, func(pixels []uint8) { h.Write(pixels) }); err != nil {
+			if err := set.View(i, func(pixels []uint8) { h.Write(pixels) }); err != nil {
 				return f, err
 			}
 		}

@@ -81,24 +81,18 @@ func tagsOf(r io.ReadSeeker, format string) tags {
 // after how many its content begins, how long that is, whether it may be Exif, and whether to go on.
 func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, found, more bool)) tags {
 	for {
-		var head [8]byte
-		if _, err := r.Seek(at, io.SeekStart); err != nil {
+		head := readFrom(r, at, 8)
+		if head == nil {
 			return nil
 		}
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return nil
-		}
-		skip, size, found, more := part(head[:])
+		skip, size, found, more := part(head)
 		if !more {
 			return nil
 		}
 		at += skip
 		if found && size <= mostExifToRead {
-			content := make([]byte, size)
-			if _, err := r.Seek(at, io.SeekStart); err != nil {
-				return nil
-			}
-			if _, err := io.ReadFull(r, content); err != nil {
+			content := readFrom(r, at, int(size))
+			if content == nil {
 				return nil
 			}
 			content, prefixed := bytes.CutPrefix(content, []byte(exifPrefix))
@@ -110,19 +104,21 @@ func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, f
 	}
 }
 
+// readFrom reads n bytes from a place on; nil where there are fewer.
+func readFrom(r io.ReadSeeker, at int64, n int) []byte {
+	b := make([]byte, n)
+	if _, err := r.Seek(at, io.SeekStart); err != nil {
+		return nil
+	}
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil
+	}
+	return b
+}
+
 // readTags reads the first directory of a TIFF.
 func readTags(r io.ReadSeeker) tags {
-	read := func(at int64, n int) []byte {
-		b := make([]byte, n)
-		if _, err := r.Seek(at, io.SeekStart); err != nil {
-			return nil
-		}
-		if _, err := io.ReadFull(r, b); err != nil {
-			return nil
-		}
-		return b
-	}
-	head := read(0, 8)
+	head := readFrom(r, 0, 8)
 	var order binary.ByteOrder = binary.LittleEndian
 	switch {
 	case head == nil:
@@ -133,12 +129,12 @@ func readTags(r io.ReadSeeker) tags {
 		return nil
 	}
 	first := int64(order.Uint32(head[4:]))
-	count := read(first, 2)
+	count := readFrom(r, first, 2)
 	if count == nil {
 		return nil
 	}
 	n := min(int(order.Uint16(count)), mostTagsToRead)
-	entries := read(first+2, 12*n)
+	entries := readFrom(r, first+2, 12*n)
 	t := tags{}
 	for ; len(entries) >= 12; entries = entries[12:] {
 		const short, long = 3, 4
