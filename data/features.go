@@ -24,10 +24,8 @@ var _ Set = (*Features)(nil)
 // MaxFeatures bounds the columns of computed rows.
 const MaxFeatures = 1 << 16
 
-// NewFeatures makes a set from halves of shape (len(labels), columns), which
-// [dpsgd/internal/kernel.ToHalves] makes of float32, and one label for each row, an index into
-// classes. It takes ownership of the slices. It fails with [ErrInvalid] when the lengths do not
-// agree, a label has no class or a value is not finite.
+// NewFeatures makes a set as [NewRows] does, from halves of shape (len(labels), columns), which
+// [dpsgd/internal/kernel.ToHalves] makes of float32.
 func NewFeatures(columns int, classes []string, labels []uint8, halves []uint16) (*Features, error) {
 	if columns < 1 || columns > MaxFeatures {
 		return nil, fmt.Errorf("data: %w: computed rows of %d columns, expected 1 to %d", ErrInvalid, columns, MaxFeatures)
@@ -37,20 +35,14 @@ func NewFeatures(columns int, classes []string, labels []uint8, halves []uint16)
 		return nil, err
 	}
 	f := &Features{l, halves}
-	if err := kernel.Each(f.Len(), f.checkFinite); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// checkFinite fails when row i holds an infinity or NaN: a half with an exponent of ones.
-func (f *Features) checkFinite(i int) error {
-	for _, h := range f.Halves(i) {
-		if h&0x7c00 == 0x7c00 {
-			return fmt.Errorf("data: %w: a value of computed row %d is not finite, expected finite numbers", ErrInvalid, i)
+	return f, kernel.Each(f.Len(), func(i int) error {
+		for _, h := range f.Halves(i) {
+			if h&0x7c00 == 0x7c00 { // infinities and NaN have an exponent of ones
+				return fmt.Errorf("data: %w: a value of computed row %d is not finite, expected finite numbers", ErrInvalid, i)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Halves returns the numbers of row i. It is a view: the caller must not change it.

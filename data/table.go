@@ -17,7 +17,13 @@ import (
 // Errors name the place of a mistake and never what stands there: neither the values of a record,
 // nor the header, which may be a record whose header is missing.
 func loadTable(spec Spec) (*Split, error) {
-	if err := checkColumns(spec); err != nil {
+	if len(spec.Columns) < 1 || len(spec.Columns) > MaxColumns {
+		return nil, fmt.Errorf("data: %w: %d columns declared, expected 1 to %d", ErrInvalid, len(spec.Columns), MaxColumns)
+	}
+	if spec.Label == "" {
+		return nil, fmt.Errorf("data: %w: no label column is declared, expected one", ErrInvalid)
+	}
+	if err := checkDistinct("column", append(slices.Clone(spec.Columns), spec.Label)); err != nil {
 		return nil, err
 	}
 	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
@@ -48,17 +54,6 @@ func eachRecord(spec Spec, part string, visit func(t *tableReader, record []stri
 		return 0, fmt.Errorf("data: %w: %w", ErrInvalid, err)
 	}
 	return n, nil
-}
-
-// checkColumns makes sure that what is declared can be found by name.
-func checkColumns(spec Spec) error {
-	if len(spec.Columns) < 1 || len(spec.Columns) > MaxColumns {
-		return fmt.Errorf("data: %w: %d columns declared, expected 1 to %d", ErrInvalid, len(spec.Columns), MaxColumns)
-	}
-	if spec.Label == "" {
-		return fmt.Errorf("data: %w: no label column is declared, expected one", ErrInvalid)
-	}
-	return checkDistinct("column", append(slices.Clone(spec.Columns), spec.Label))
 }
 
 // tableReader reads one file of a table.

@@ -14,14 +14,12 @@ type Block struct{ Channels, Positions int }
 // Columns returns the number of columns of a row in a block.
 func (b Block) Columns() int { return b.Channels * b.Positions }
 
-// Flattening is a normalisation of features that [fitFlattening] learnt. It is safe for concurrent use, and nobody
-// changes its slices.
+// Flattening is a normalisation of features that [fitFlattening] learnt from drawn pictures, which are
+// nobody's data. It is safe for concurrent use, and nobody changes its slices.
 //
 // Features of natural pictures vary a thousand times as much along their first principal direction
 // as along the thousandth, and a linear model that is trained for few, noisy steps learns little
-// more than the first. fitFlattening finds these directions on drawn pictures, which are nobody's data: what
-// it learns costs no privacy, and every row that apply changes depends on nothing
-// besides itself.
+// more than the first.
 //
 // A row x is made of blocks; a block is of channels, each a group of consecutive columns, one for
 // every position of a grid that its responses were pooled on. With the mean m of every column over

@@ -58,13 +58,6 @@ func (o PatchOptions) scaled(shape data.Shape) data.Shape {
 // which a last column of an odd width is left out.)
 //
 // They are a function of their options, the drawn pictures and a seed.
-//
-// # How it is fast
-//
-// The response of the mirrored picture to a filter is the response of the picture to the mirrored
-// filter. A filter w is a part that is even under mirroring and one that is odd, w = e + o, and its
-// mirror image e - o: two products of half a patch, with x + mirrored x and x - mirrored x, are
-// the responses to both. That is the number of multiplications of one filter.
 type patchFeatures struct {
 	options PatchOptions
 	shape   data.Shape // of a picture
@@ -73,8 +66,8 @@ type patchFeatures struct {
 	folded  foldedFilters
 }
 
-// newPatchFeatures makes features for pictures of a shape from the patches of drawn pictures, which may be of
-// another size. The seed decides which of them are taken.
+// newPatchFeatures makes features for pictures of a shape from the patches of drawn pictures. The seed
+// decides which of them are taken.
 func newPatchFeatures(o PatchOptions, shape data.Shape, pictures *Drawings, seed uint64) (*patchFeatures, error) {
 	if err := o.validate(shape); err != nil {
 		return nil, err

@@ -6,7 +6,8 @@ import "dpsgd/internal/kernel"
 const threshold = 0.25
 
 // foldedFilters are filters in two parts, w = even + odd, such that the mirror image of w is
-// even - odd. The even part has the same weight at columns j and size-1-j of a patch, the odd part
+// even - odd. The response of the mirrored picture to w is that of the picture to the mirror image, so two
+// products of half a patch give both: as many multiplications as one filter takes. The even part has the same weight at columns j and size-1-j of a patch, the odd part
 // opposite ones, so that the left halves say all; a middle column is even.
 type foldedFilters struct {
 	count, channels, size int

@@ -36,9 +36,6 @@ func NewCache(x *Index, size Size, bytes int64) *Cache {
 	}
 }
 
-// Index returns the index of the pictures.
-func (c *Cache) Index() *Index { return c.index }
-
 // View calls use with picture i: height·width·channels bytes in that order, which are valid until it
 // returns and must not be changed.
 func (c *Cache) View(i int, use func(pixels []uint8)) error {

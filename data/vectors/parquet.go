@@ -83,7 +83,9 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 	if err != nil {
 		return nil, err
 	}
-	r, leaves := &parquetRows{file: file, name: name, declared: p.declared}, leavesOf(file)
+	r := &parquetRows{file: file, name: name, declared: p.declared}
+	// The columns as the file describes them: the library itself knows a number of 16 bits as two bytes.
+	leaves := slices.DeleteFunc(slices.Clone(file.Metadata().Schema), func(e format.SchemaElement) bool { return e.NumChildren.V > 0 })
 	for i, c := range top {
 		column, err := newParquetColumn(name, c)
 		if err == nil && i == label {
@@ -295,12 +297,6 @@ func wholeNumbers(t parquet.Type) (whole func(parquet.Value) int64, signed bool)
 		whole = parquet.Value.Int64
 	}
 	return whole, signed
-}
-
-// leavesOf are the columns as the file describes them: the library itself knows a number of 16 bits
-// as two bytes.
-func leavesOf(file *parquet.File) []format.SchemaElement {
-	return slices.DeleteFunc(slices.Clone(file.Metadata().Schema), func(e format.SchemaElement) bool { return e.NumChildren.V > 0 })
 }
 
 func (c *parquetColumn) isHalf(leaves []format.SchemaElement) bool {

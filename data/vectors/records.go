@@ -125,25 +125,19 @@ func (r *RecordReader) separator() string {
 
 // Number reads a field of the record that was read last: a finite decimal number of 32 bits.
 func (r *RecordReader) Number(record []string, field int) (float32, error) {
-	v, found := parse(record[field])
-	if found != "" {
-		return 0, r.Wrong(field, found, "a finite decimal number")
-	}
-	return v, nil
-}
-
-// parse reads a number, or says in words what it found instead.
-func parse(text string) (v float32, found string) {
+	text, found := record[field], ""
 	wide, err := strconv.ParseFloat(text, 32)
 	switch {
 	case text == "":
-		return 0, "found an empty field"
+		found = "found an empty field"
 	case errors.Is(err, strconv.ErrRange):
-		return 0, "found a number that is too large for 32 bits"
+		found = "found a number that is too large for 32 bits"
 	case err != nil || strings.ContainsAny(text, "xX_"): // 0x10 and 1_0 are numbers to the library
-		return 0, "found text that is not a number"
+		found = "found text that is not a number"
 	case math.IsNaN(wide) || math.IsInf(wide, 0):
-		return 0, "found a number that is not finite"
+		found = "found a number that is not finite"
+	default:
+		return float32(wide), nil
 	}
-	return float32(wide), ""
+	return 0, r.Wrong(field, found, "a finite decimal number")
 }
