@@ -42,16 +42,21 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 				if err != nil {
 					t.Fatalf("q=%v T=%d %v: %v", q, steps, target, err)
 				}
-				l := accounttest.Ledger(t, accountant.Entry{event(sigma), steps})
-				if g, err := newNamed(t, "rdp").Guarantee(l, target.Delta); err != nil || !g.Within(target) {
-					t.Errorf("q=%v T=%d %v: σ=%v gives %v, %v", q, steps, target, sigma, g.Epsilon, err)
-				}
-				less := accounttest.Ledger(t, accountant.Entry{event(sigma * (1 - 2e-9)), steps})
-				if e := accounttest.Epsilon(t, a, less, target.Delta); e <= target.Epsilon {
-					t.Errorf("q=%v T=%d %v: σ=%v, but 2e-9 less gives %v", q, steps, target, sigma, e)
-				}
+				isTight(t, event(sigma), event(sigma*(1-2e-9)), steps, target)
 			}
 		})
+	}
+}
+
+// isTight says that steps releases of one event are within target, by a fresh accountant, and those of
+// another, a little worse one are not.
+func isTight(t *testing.T, e, worse accountant.Event, steps int, target accountant.Guarantee) {
+	t.Helper()
+	ask := func(e accountant.Event) float64 {
+		return accounttest.Epsilon(t, newNamed(t, "rdp"), accounttest.Ledger(t, accountant.Entry{e, steps}), target.Delta)
+	}
+	if found, more := ask(e), ask(worse); !(found <= target.Epsilon && more > target.Epsilon) {
+		t.Errorf("%d × %v costs %v, and %v with %v, of %v", steps, e, found, more, worse, target)
 	}
 }
 

@@ -79,14 +79,6 @@
 // of about the chance that a record was sampled at all, or larger: one step with
 // q = 1e-4, σ = 10 at δ = 1e-3.
 //
-// # Adding to it
-//
-// A new accountant is a package with a type that fulfils [Accountant] and begins with [Simplify],
-// and a row in the table of package accountants; the contract test there then covers it. A new
-// event is a file event_*.go, with the event's JSON form, its simplest form and what a group sees
-// of it, a row in the table of event_json.go, and a case in each accountant that can analyse it (a
-// dominating pair serves "exact" and "pld"); the others refuse it.
-//
 // # Sources
 //
 // The formulas, each with its theorem, are collected in docs/accounting.md of this

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Group returns the ledger as size records see it that belong together, such as all
-// pictures of one person: what any accountant answers for it holds for datasets that
-// differ in all of them, each in the way the relation names. The entries are
+// Group returns the ledger as it is seen by size records that belong together, such as all pictures
+// of one person: what any accountant answers for it holds for datasets that differ in all of them,
+// each in the way the relation names. The entries are
 //
 //	Gaussian, Laplace,
 //	DiscreteLaplace           with 1/size of the noise: together they move a sum size

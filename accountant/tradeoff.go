@@ -31,7 +31,7 @@ type ProfilePoint struct {
 type Tradeoff struct{ points []ProfilePoint }
 
 const (
-	// curvePoints is how many points of the profile a curve rests on. Fewer make it lower, so
+	// curvePoints counts the points of the profile that a curve rests on. Fewer make it lower, so
 	// weaker, and never wrong: the supremum is then over fewer ε.
 	curvePoints = 128
 )

@@ -8,6 +8,8 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/internal/numeric"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -45,17 +47,7 @@ func alphas() []float64 {
 
 func curveOf(t *testing.T, name string, entries ...accountant.Entry) accountant.Tradeoff {
 	t.Helper()
-	a, err := accountants.New(name, accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := new(accountant.Ledger)
-	for _, e := range entries {
-		if err := l.Add(e.Event, e.Count); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := accountant.TradeoffOf(a, l)
+	c, err := accountant.TradeoffOf(newNamed(t, name), accounttest.Ledger(t, entries...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +85,7 @@ func laplace(theta float64) func(float64) float64 {
 // sampled is the trade-off function of a Poisson sample of rate q under a symmetric f, whose fixed
 // point is found by bisection: Dong, Roth, Su 2019, section 4, the operator C_p.
 func sampled(q float64, f func(float64) float64) func(float64) float64 {
-	low, high := 0.0, 1.0
-	for range 60 {
-		if middle := (low + high) / 2; f(middle) > middle {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	fixed := low
+	fixed, _ := numeric.Bisect(func(x float64) bool { return f(x) > x }, 0, 1, 0, 0)
 	below := func(alpha float64) float64 { return q*f(alpha) + (1-q)*(1-alpha) }
 	return func(alpha float64) float64 {
 		switch {
@@ -110,15 +94,8 @@ func sampled(q float64, f func(float64) float64) func(float64) float64 {
 		case alpha <= below(fixed):
 			return fixed + below(fixed) - alpha
 		}
-		from, to := 0.0, fixed // the inverse of below, which falls
-		for range 60 {
-			if middle := (from + to) / 2; below(middle) > alpha {
-				from = middle
-			} else {
-				to = middle
-			}
-		}
-		return from
+		x, _ := numeric.Bisect(func(x float64) bool { return below(x) > alpha }, 0, fixed, 0, 0) // the inverse of below, which falls
+		return x
 	}
 }
 
@@ -209,17 +186,6 @@ func holdsContract(t *testing.T, name string, c accountant.Tradeoff) {
 	}
 }
 
-// More releases are never harder to tell apart.
-func TestMoreReleasesShowMore(t *testing.T) {
-	step := accountant.PoissonSampled{SamplingProbability: 0.02, Event: accountant.Gaussian{NoiseMultiplier: 1}}
-	few, many := curveOf(t, "exact", accountant.Entry{Event: step, Count: 100}), curveOf(t, "exact", accountant.Entry{Event: step, Count: 400})
-	for _, alpha := range alphas() {
-		if few.TypeII(alpha) < many.TypeII(alpha)-1e-6 {
-			t.Errorf("f(%g) is %v after 100 releases and %v after 400", alpha, few.TypeII(alpha), many.TypeII(alpha))
-		}
-	}
-}
-
 // Where there is no guarantee every test may be perfect; points that are none are refused.
 func TestWithoutGuarantee(t *testing.T) {
 	c := curveOf(t, "exact", accountant.Entry{Event: accountant.NonPrivate{}, Count: 1})
@@ -246,14 +212,7 @@ func TestBeliefsOfGaussianNoise(t *testing.T) {
 		curve := func(epsilon float64) float64 {
 			return n.CDF(mu/2-epsilon/mu) - math.Exp(epsilon)*n.CDF(-mu/2-epsilon/mu)
 		}
-		low, high := 0.0, 100.0
-		for range 100 {
-			if middle := (low + high) / 2; curve(middle) > delta {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
+		_, high := numeric.Bisect(func(x float64) bool { return curve(x) > delta }, 0, 100, 0, 0)
 		beliefs, except := accountant.Beliefs(high, delta)
 		for _, b := range beliefs {
 			loss := math.Log(b.High/(1-b.High)) - math.Log(b.Prior/(1-b.Prior))

@@ -1,15 +1,4 @@
-// Package accountants makes every accountant by its name:
-//
-//	exact      pld.NewExact          the exact ε of the dominating pairs, in about a millisecond
-//	pld        pld.New               privacy loss distributions composed by FFT
-//	rdp        rdp.New               Rényi divergences; most kinds of events
-//	zcdp       NewConcentrated       zero-concentrated differential privacy
-//	basic      theorems.NewBasic     ε and δ added up
-//	advanced   theorems.NewAdvanced  advanced composition
-//	optimal    theorems.NewOptimal   the best that (ε, δ) of each release allow
-//
-// A new accountant is a package with a type that fulfils accountant.Accountant, a row in the table
-// of this package, and a row in its contract test, which says what it cannot analyse.
+// Package accountants makes every accountant by its name, as its table says.
 //
 // [GaussianEstimate] is the estimate that is no bound: it is reported beside the answers of
 // accountants, and never enforced.
@@ -25,8 +14,8 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// registry has a row for each accountant: the name it answers to and its constructor, with default
-// options.
+// registry has a row for each accountant: its name and its constructor, with default options. An
+// accountant that is added here is added to the contract test, too.
 var registry = []struct {
 	name string
 	make func(accountant.Relation) (accountant.Accountant, error)

@@ -66,8 +66,7 @@ func (a *Accountant) Name() string { return a.name }
 
 func (a *Accountant) Relation() accountant.Relation { return a.relation }
 
-// Guarantee returns epsilon at delta, the upper end of EpsilonInterval. See accountant.Accountant
-// for the errors.
+// Guarantee returns epsilon at delta, the upper end of EpsilonInterval.
 func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	i, method, err := askProfile(l, a.relation, epsilonAt(delta), a.ask)
 	if err != nil {

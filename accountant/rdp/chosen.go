@@ -70,8 +70,8 @@ func NewChosen(r accountant.Relation) (*Chosen, error) {
 	return c, nil
 }
 
-// Guarantee is ε at delta of a ledger. It is 0 for a ledger that releases nothing about anyone, and +Inf
-// where noise is missing or the parts of delta of its events are too much. See [accountant.Accountant] for the errors.
+// Guarantee returns ε at delta of a ledger: +Inf also where the deltas of its events are too much. See
+// [accountant.Accountant] for the errors.
 func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	answer := accountant.Guarantee{Delta: delta, Relation: c.rdp.relation, Method: "a mixture of Rényi divergences, for releases that may be chosen by what earlier ones showed (Feldman, Zrnic 2021; Whitehouse et al. 2023; Canonne et al. 2020)"}
 	if err := accountant.ValidateDelta(delta); err != nil {
@@ -97,8 +97,9 @@ func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guar
 	return answer, nil
 }
 
-// withoutDeltas is a ledger without the δ of its (ε, δ)-private events, and what these add up to; epsilons is
-// the sum of ε where there are no others, which bounds the loss whatever was chosen, and +Inf else.
+// withoutDeltas returns the ledger without the δ of its (ε, δ)-private events, and the sum of these.
+// If there are no other events, epsilons is the sum of their ε, which bounds the loss whatever was
+// chosen; else it is +Inf.
 func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountant.Ledger, epsilons, deltas float64, err error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {

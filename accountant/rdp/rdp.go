@@ -2,11 +2,8 @@
 //
 // [Accountant], made by [New] or by the name "rdp", answers for a ledger that was fixed in advance,
 // in microseconds, some 5 to 10 % above the exact ε for DP-SGD. It minimises over a list of orders,
-// of which [DefaultOrders] serves every use; [Accountant.Divergence] is the cost of one event at an
-// order.
-//
-// Where each release may depend on what earlier ones showed, [Chosen] says what has been
-// spent.
+// of which [DefaultOrders] serves every use. Where each release may depend on what earlier ones
+// showed, [Chosen] says what has been spent.
 //
 // Divergences are sums and integrals of positive terms and are rounded up by more than what they
 // can have lost; the formula of each event stands in a file of its own, with its theorem.
@@ -50,12 +47,9 @@ const (
 // FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian and, above a sensitivity of
 // 1024, DiscreteLaplace the divergence is an upper bound, for the others the exact one.
 //
-// The Rényi divergence of one event at each order is computed when first needed
-// and kept, so that a question about a known event takes microseconds; the cost of
-// a ledger at an order is the sum of count × divergence (Mironov 2017,
-// arXiv:1702.07476, Proposition 1), and epsilon the least value of the
-// conversion over the orders. The events must be fixed in advance, as a plan does: a
-// run that then stops at its budget stops at a step that depends on no data. For events
+// The divergence of an event at an order is computed when first needed and kept. A ledger costs at an
+// order the sum of count × divergence (Mironov 2017, arXiv:1702.07476, Proposition 1), and epsilon is
+// the least value of the conversion over the orders. The events must be fixed in advance; for events
 // that are chosen by what earlier ones released there is [Chosen].
 type Accountant struct {
 	relation   accountant.Relation
@@ -121,12 +115,8 @@ func (r *Accountant) Name() string { return nameRDP }
 
 func (r *Accountant) Relation() accountant.Relation { return r.relation }
 
-// Guarantee returns epsilon at delta of the whole ledger. It is 0 for a ledger
-// that releases nothing about anyone, and +Inf where noise is missing. See
-// accountant.Accountant for the errors.
-//
-// The conversion can come out below 0 for a delta near 1, and is then 0: the
-// releases are (0, delta)-private.
+// Guarantee returns epsilon at delta of the whole ledger. The conversion can come out below 0 for a
+// delta near 1, and is then 0: the releases are (0, delta)-private.
 func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
@@ -146,9 +136,8 @@ func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 }
 
 // Delta returns delta at epsilon of the whole ledger, by the same conversion as
-// Guarantee: asked for the epsilon at this delta, Guarantee answers epsilon or
-// less. Delta is 0 for a ledger that releases nothing about anyone and 1 where noise is
-// missing or no order shows more. See Accountant for the errors.
+// Guarantee: asked for the epsilon at this delta, Guarantee answers epsilon or less. Delta is 1 where
+// no order shows more.
 func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err

@@ -27,7 +27,7 @@ var ErrNoGuarantee = errors.New("train: no guarantee")
 // ErrInfinite is the ErrNoGuarantee of releases whose noise protects nothing.
 var ErrInfinite = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", ErrNoGuarantee)
 
-// Spent is what releases cost.
+// Spent says what releases cost.
 type Spent struct {
 	accountant.Guarantee
 	Accountant string // who answered: the accountant of the configuration, or rdp in its place
@@ -79,13 +79,13 @@ func WithRDP(chosen accountant.Accountant) (Accountants, error) {
 	return a, err
 }
 
-// RDP is the one beside the first one, or that one itself if it is RDP.
+// RDP returns the one beside the first one, or that one itself if it is RDP.
 func (a Accountants) RDP() accountant.Accountant { return a.rdp }
 
 // Two says whether RDP stands beside another accountant.
 func (a Accountants) Two() bool { return a.Name() != a.rdp.Name() }
 
-// Guarantee is the first accountant's, or that of RDP.
+// Guarantee returns the answer of the first accountant, or that of RDP.
 func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	g, err := ask(a.Accountant, l, delta)
 	if err != nil && a.Two() {
@@ -96,7 +96,7 @@ func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return g, err
 }
 
-// ask is what one of them says of a ledger that may hold choices.
+// ask asks one of them about a ledger that may hold choices.
 func ask(a accountant.Accountant, l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	releases, divisor, err := Seen(l)
 	if err != nil {
@@ -131,21 +131,14 @@ func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusa
 	return s, err, nil
 }
 
-// SpentBy is what a ledger costs by the named accountant, for those who have a ledger and no plan.
+// SpentBy asks the named accountant what a ledger costs, for those who have a ledger and no plan.
 func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
-	a, err := New(name, l.Relation())
-	if err != nil {
-		return Spent{}, err
-	}
-	s, _, err := a.Spent(l, delta)
-	if err == nil && math.IsInf(s.Epsilon, 1) {
-		err = ErrInfinite
-	}
-	return s, err
+	c, err := ClaimBy(name, l, nil, delta)
+	return c.Spent, err
 }
 
-// Answer is what releases cost, as records show it: by the accountant that answered, and by RDP
-// where that stands beside another one.
+// Answer holds what records show of the cost of releases: ε by the accountant that answered, and by
+// RDP where that stands beside another one.
 type Answer struct {
 	Epsilon    float64  `json:"epsilon"`
 	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // nil where the configuration names RDP, or RDP had no finite answer

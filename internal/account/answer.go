@@ -164,7 +164,7 @@ type viewer struct {
 
 var _ accountant.Accountant = viewer{}
 
-// seen is what the accountant is asked about.
+// seen returns what the accountant is asked about.
 func (v viewer) seen(l *accountant.Ledger) (*accountant.Ledger, error) {
 	if v.spent != nil {
 		all := v.spent.Clone()
@@ -183,22 +183,20 @@ func (v viewer) seen(l *accountant.Ledger) (*accountant.Ledger, error) {
 
 // Guarantee returns epsilon at delta of what was spent and the ledger.
 func (v viewer) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	l, err := v.seen(l)
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	g, err := v.Accountant.Guarantee(l, delta/v.divisor)
-	g.Delta *= v.divisor
-	return g, err
+	return v.ask(v.Accountant.Guarantee, l, delta/v.divisor)
 }
 
 // Delta returns delta at epsilon of what was spent and the ledger.
 func (v viewer) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
+	return v.ask(v.Accountant.Delta, l, epsilon)
+}
+
+func (v viewer) ask(of func(*accountant.Ledger, float64) (accountant.Guarantee, error), l *accountant.Ledger, at float64) (accountant.Guarantee, error) {
 	l, err := v.seen(l)
 	if err != nil {
 		return accountant.Guarantee{}, err
 	}
-	g, err := v.Accountant.Delta(l, epsilon)
+	g, err := of(l, at)
 	g.Delta *= v.divisor
 	return g, err
 }
@@ -206,9 +204,7 @@ func (v viewer) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarant
 // answer also returns what the accountant saw.
 func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	target := accountant.Guarantee{Epsilon: q.Epsilon, Delta: q.Delta, Relation: q.Relation}
-	var c Cost
-	var l *accountant.Ledger
-	var err error
+	c, l, err := describe(q.Ledger), q.Ledger, error(nil)
 	switch q.Unknown {
 	case NoiseMultiplier:
 		c, l, err = v.solve(q.Ledger, withNoise, accountant.CalibrateNoiseMultiplier, target)
@@ -217,8 +213,6 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	case Steps:
 		v.spent = q.Ledger
 		c, l, err = v.steps(q.Step, target)
-	default:
-		c, l = describe(q.Ledger), q.Ledger
 	}
 	if err != nil {
 		return c, nil, err
@@ -226,17 +220,13 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	if l, err = v.seen(l); err != nil {
 		return c, nil, err
 	}
-	given := q.Delta
-	if q.Unknown == Delta {
-		given = q.Epsilon
-	}
-	i, err := v.bounds(l, q.Unknown == Delta, given)
+	i, err := v.bounds(l, q)
 	c.Lower, c.Upper = i.Lower, i.Upper
 	c.Epsilon, c.Delta = i.Upper, q.Delta
-	if q.Unknown == Delta {
+	switch {
+	case q.Unknown == Delta:
 		c.Epsilon, c.Delta = q.Epsilon, i.Upper
-	}
-	if q.Unknown > Delta {
+	case q.Unknown > Delta:
 		c.TargetEpsilon = q.Epsilon
 	}
 	_, c.Bracketed = v.Accountant.(accountant.IntervalAccountant)
@@ -256,28 +246,26 @@ func attained(l *accountant.Ledger) bool {
 	})
 }
 
-// bounds are those of the truth about what the accountant sees, with 0 for a lower one that it does
-// not know.
-func (v viewer) bounds(seen *accountant.Ledger, ofDelta bool, given float64) (accountant.Interval, error) {
+// bounds returns bounds of the truth about what the accountant sees: of δ where that was asked for, of
+// ε otherwise. A lower bound that it does not know is 0.
+func (v viewer) bounds(seen *accountant.Ledger, q Question) (i accountant.Interval, err error) {
 	b, bracketing := v.Accountant.(accountant.IntervalAccountant)
-	var i accountant.Interval
 	var g accountant.Guarantee
-	var err error
 	switch {
-	case bracketing && ofDelta:
-		i, err = b.DeltaInterval(seen, given)
-		return accountant.Interval{Lower: i.Lower, Upper: min(1, i.Upper*v.divisor)}, err
-	case ofDelta:
-		g, err = v.Accountant.Delta(seen, given)
-		i.Upper = min(1, g.Delta*v.divisor)
-		return i, err
+	case q.Unknown == Delta && bracketing:
+		i, err = b.DeltaInterval(seen, q.Epsilon)
+	case q.Unknown == Delta:
+		g, err = v.Accountant.Delta(seen, q.Epsilon)
+		i.Upper = g.Delta
 	case bracketing:
-		i, err = b.EpsilonInterval(seen, given/v.divisor)
+		i, err = b.EpsilonInterval(seen, q.Delta/v.divisor)
 	default:
-		g, err = v.Accountant.Guarantee(seen, given/v.divisor)
+		g, err = v.Accountant.Guarantee(seen, q.Delta/v.divisor)
 		i.Upper = g.Epsilon
 	}
-	if err == nil && math.IsInf(i.Upper, 1) {
+	if q.Unknown == Delta {
+		i.Upper = min(1, i.Upper*v.divisor)
+	} else if err == nil && math.IsInf(i.Upper, 1) {
 		err = ErrInfinite
 	}
 	return i, err

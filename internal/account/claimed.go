@@ -9,7 +9,7 @@ import (
 	"dpsgd/checkpoints"
 )
 
-// PerDoubling is how many totals a run can be extended to between a number of steps and twice as many.
+// PerDoubling counts the totals that a run can be extended to between a number of steps and twice it.
 const PerDoubling = 4
 
 // Total is number j of the totals that a run of first steps can be extended to: the least whole number
@@ -44,16 +44,20 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	if err != nil {
 		return nil, err
 	}
-	made := counts(l)
-	if maps.Equal(made, counts(planned)) {
+	made, all := counts(l), counts(planned)
+	if maps.Equal(made, all) {
 		return l, nil
+	}
+	repeated := false // a release that the plan has once, such as that of a mean
+	for e, n := range made {
+		repeated = repeated || n > all[e]
 	}
 	claim := planned
 	if more := l.Count() - planned.Count(); more > 0 {
 		if claim, err = beyond(l, planned, more); err != nil {
 			return nil, err
 		}
-	} else if !within(made, counts(planned)) { // a repeated release that the plan has once, such as that of a mean
+	} else if repeated {
 		now, _, err := a.Spent(l, delta)
 		if err != nil {
 			return nil, err
@@ -129,7 +133,7 @@ func (a Accountants) upTo(epsilon float64, l *accountant.Ledger, step accountant
 	return with(max(0, n-1))
 }
 
-// counts is how often a ledger has each event.
+// counts counts each event of a ledger.
 func counts(l *accountant.Ledger) map[accountant.Event]int {
 	n := map[accountant.Event]int{}
 	for _, e := range l.Entries() {
@@ -138,26 +142,16 @@ func counts(l *accountant.Ledger) map[accountant.Event]int {
 	return n
 }
 
-// within says whether all has everything that part has.
-func within(part, all map[accountant.Event]int) bool {
-	for e, n := range part {
-		if n > all[e] {
-			return false
-		}
-	}
-	return true
-}
-
-// Claim is what a run may state for every set of results, and beside it what it released by now.
+// Claim holds what a run may state for every set of results, and beside it what it released by now.
 type Claim struct {
 	Spent
 	Ledger *accountant.Ledger // that Spent is of
-	// Released is what the releases cost; nil where that is what is claimed. It holds only if what
-	// stopped the run looked at no result.
+	// Released is the cost of the releases by now, or nil where that is claimed. It holds only if the
+	// decision to stop looked at no result.
 	Released *Answer
 }
 
-// ClaimBy is what a run may state by the named accountant, for those who have its ledger and no plan.
+// ClaimBy asks the named accountant what a run may state, for those who have its ledger and no plan.
 func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (Claim, error) {
 	a, err := New(name, l.Relation())
 	if err != nil {
@@ -177,10 +171,10 @@ func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta f
 		return c, nil, err
 	}
 	spent, refusal, err := a.Spent(claimed, delta)
-	if err != nil || claimed == l {
-		return Claimed(spent, spent, claimed), refusal, err
+	now := spent
+	if err == nil && claimed != l {
+		now, _, err = a.Spent(l, delta)
 	}
-	now, _, err := a.Spent(l, delta)
 	return Claimed(spent, now, claimed), refusal, err
 }
 

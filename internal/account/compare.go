@@ -12,20 +12,34 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// Comparison is what all accountants say about the same releases.
-type Comparison struct {
-	Delta     float64 `json:"delta"`
-	Relation  string  `json:"relation"`
-	GroupSize int     `json:"group_size,omitempty"`
+// Subject says which releases an answer is about, and who looks at them.
+type Subject struct {
+	Relation  string `json:"relation"`
+	GroupSize int    `json:"group_size,omitempty"`
 
 	// Of DP-SGD with one setting.
 	SamplingProbability float64 `json:"sampling_probability,omitempty"`
 	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
 
-	Releases    int        `json:"releases"`
-	Run         string     `json:"run,omitempty"`
-	Unit        string     `json:"unit,omitempty"` // what data sets differ in, where that is no record
-	Accountants []Compared `json:"accountants"`    // the least ε first, then estimates, then refusals
+	Releases int    `json:"releases"`
+	Run      string `json:"run,omitempty"`
+	Unit     string `json:"unit,omitempty"` // what data sets differ in, where that is no record
+}
+
+func (q Question) subject() Subject {
+	s := Subject{Relation: q.Relation.String(), Releases: q.Ledger.Count(), Run: q.Run, Unit: q.Unit}
+	if q.GroupSize > 1 {
+		s.GroupSize = q.GroupSize
+	}
+	s.SamplingProbability, s.NoiseMultiplier, _ = uniform(q.Ledger)
+	return s
+}
+
+// Comparison holds what all accountants say about the same releases.
+type Comparison struct {
+	Delta float64 `json:"delta"`
+	Subject
+	Accountants []Compared `json:"accountants"` // the least ε first, then estimates, then refusals
 }
 
 // Compared is the answer of one accountant, or its refusal.
@@ -46,11 +60,7 @@ func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	if err := q.validate(); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Delta: q.Delta, Relation: q.Relation.String(), Run: q.Run, Unit: q.Unit, Releases: q.Ledger.Count()}
-	if q.GroupSize > 1 {
-		c.GroupSize = q.GroupSize
-	}
-	c.SamplingProbability, c.NoiseMultiplier, _ = uniform(q.Ledger)
+	c := &Comparison{Delta: q.Delta, Subject: q.subject()}
 	var askers []asker
 	for _, name := range accountants.Names() {
 		askers = append(askers, asker{name: name, ask: q.by(name)})
@@ -89,7 +99,7 @@ func value(x *float64) float64 {
 	return *x
 }
 
-// asker is who is asked for ε, with a memory of its own.
+// asker answers for ε, with a memory of its own.
 type asker struct {
 	name     string
 	estimate bool
@@ -137,7 +147,7 @@ func (a asker) first(l *accountant.Ledger) Compared {
 	return c
 }
 
-// affordable is how many of these points a curve has about a ledger of so many entries. An answer takes
+// affordable returns how many of the points a curve about a ledger of so many entries has. An answer takes
 // longer the more entries it is about, and much longer by pld. This is counted and not timed, so that the
 // same releases have the same curve on every machine.
 func (a asker) affordable(points, entries int) int {

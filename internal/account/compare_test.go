@@ -37,6 +37,10 @@ func TestCompare(t *testing.T) {
 			}
 			if !one.Estimate {
 				checkCompared(t, one, r, l)
+			} else if g, err := accountants.GaussianEstimate(l, r); err == nil {
+				if want, err := g.Epsilon(1e-5); err != nil || *one.Epsilon != want || one.Lower != nil {
+					t.Errorf("%v: found the estimate %+v, expected %v (%v)", r, one, want, err)
+				}
 			}
 		}
 		if !slices.IsSortedFunc(c.Accountants, func(a, b Compared) int {
@@ -105,27 +109,6 @@ func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
 	}
 }
 
-// The estimate is that of the package.
-func TestCompareEstimates(t *testing.T) {
-	l := releasesOf(t, 0.05, 1.4, 90)
-	g, err := accountants.GaussianEstimate(l, accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := g.Epsilon(1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Compare(t.Context(), Question{Ledger: l, Delta: 1e-5}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(c.Accountants, func(one Compared) bool { return one.Estimate })
-	if one := c.Accountants[i]; *one.Epsilon != want || one.Lower != nil || one.Curve != nil {
-		t.Errorf("found %+v, expected %v and no curve", one, want)
-	}
-}
-
 // No guarantee at all is a refusal of everyone, a wrong δ an error, and a context that ends stops.
 func TestCompareWithoutAnswers(t *testing.T) {
 	c, err := Compare(t.Context(), Question{Ledger: releasesOf(t, 0.1, 0, 1), Delta: 1e-5}, 5)
@@ -177,10 +160,10 @@ func plots() map[string]*Comparison {
 		return c
 	}
 	return map[string]*Comparison{
-		"linear":      {Delta: 1e-5, Relation: "zero-out", Releases: 1000, NoiseMultiplier: 1, Accountants: []Compared{line("exact", 0.1, 100, 500, 1000), line("gdp", 0.09, 100, 1000)}},
-		"logarithmic": {Delta: 1e-5, Releases: 50, Run: "runs/<a&b>", GroupSize: 2, Accountants: []Compared{line("exact", 1e-9, 1, 50), line("pld", 1e-9, 1, 50), line("rdp", 1.1e-9, 1, 50), line("zcdp", 2, 1, 50), line("basic", 1e9, 1, 50), line("optimal", 1e8, 50), line("advanced", 1e8, 50)}},
-		"one point":   {Delta: 1e-5, Releases: 1, Accountants: []Compared{line("exact", 0.3, 1)}},
-		"zero":        {Delta: 1e-5, Releases: 1, Accountants: []Compared{line("exact", 0, 1)}},
+		"linear":      {Delta: 1e-5, Subject: Subject{Relation: "zero-out", Releases: 1000, NoiseMultiplier: 1}, Accountants: []Compared{line("exact", 0.1, 100, 500, 1000), line("gdp", 0.09, 100, 1000)}},
+		"logarithmic": {Delta: 1e-5, Subject: Subject{Releases: 50, Run: "runs/<a&b>", GroupSize: 2}, Accountants: []Compared{line("exact", 1e-9, 1, 50), line("pld", 1e-9, 1, 50), line("rdp", 1.1e-9, 1, 50), line("zcdp", 2, 1, 50), line("basic", 1e9, 1, 50), line("optimal", 1e8, 50), line("advanced", 1e8, 50)}},
+		"one point":   {Delta: 1e-5, Subject: Subject{Releases: 1}, Accountants: []Compared{line("exact", 0.3, 1)}},
+		"zero":        {Delta: 1e-5, Subject: Subject{Releases: 1}, Accountants: []Compared{line("exact", 0, 1)}},
 		"none":        {Delta: 1e-5, Accountants: []Compared{{Accountant: "exact", Error: "cannot"}}},
 	}
 }
@@ -239,7 +222,7 @@ func TestWritePlot(t *testing.T) {
 // A line that ends far above the least one is named and not drawn.
 func TestFarLinesAreOffTheChart(t *testing.T) {
 	low, high := 6.0, 11000.0
-	c := Comparison{Delta: 1e-5, Releases: 100, Accountants: []Compared{
+	c := Comparison{Delta: 1e-5, Subject: Subject{Releases: 100}, Accountants: []Compared{
 		{Accountant: "exact", Epsilon: &low, Curve: []Point{{Steps: 50, Epsilon: 4}, {Steps: 100, Epsilon: low}}},
 		{Accountant: "basic", Epsilon: &high, Curve: []Point{{Steps: 50, Epsilon: 5500}, {Steps: 100, Epsilon: high}}},
 	}}

@@ -41,32 +41,26 @@ func TestBatchKeepsTheQuery(t *testing.T) {
 	}
 }
 
-// Every accountant answers what it would answer in the package, under every relation and both
-// spellings of it, of phases and of ledgers.
-func TestBatchAnswersForAllAccountants(t *testing.T) {
-	ask := &Lines{Unknown: Epsilon}
-	askDelta := &Lines{Unknown: Delta}
+// Phases and ledgers are asked about by the accountant and the relation that a line names, in both
+// spellings of it; without names by the default ones.
+func TestBatchAsksWhomTheLineNames(t *testing.T) {
 	l := releasesOf(t, 0.1, 4, 1000)
 	text, err := json.Marshal(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range views(t) {
-		for _, releases := range []string{`"phases":[{"sampling_probability":0.1,"noise_multiplier":4,"steps":1000}]`, `"ledger":` + string(text)} {
-			relation := a.Relation().String()
-			if releases[1] == 'p' {
-				relation = strings.ReplaceAll(relation, "-", "_")
-			}
-			head := fmt.Sprintf(`{"accountant":%q,"relation":%q,%s,`, a.Name(), relation, releases)
-			g, err := a.Guarantee(l, 1e-6)
-			o := answered(t, ask, head+`"delta":1e-6}`)
-			if (err != nil) != (o["error"] != nil) || err == nil && (o["epsilon"] != g.Epsilon || o["upper"] != g.Epsilon || !(o["lower"].(float64) <= g.Epsilon) || o["seconds"].(float64) <= 0) {
-				t.Errorf("%s, %s: found %v, expected %v (%v)", a.Name(), relation, o, g, err)
-			}
-			d, err := a.Delta(l, 2)
-			o = answered(t, askDelta, head+`"epsilon":2}`)
-			if (err != nil) != (o["error"] != nil) || err == nil && (o["delta"] != d.Delta || o["upper"] != d.Delta) {
-				t.Errorf("%s, %s: found %v, expected %v (%v)", a.Name(), relation, o, d, err)
+	const phases = `"phases":[{"sampling_probability":0.1,"noise_multiplier":4,"steps":1000}]`
+	for head, v := range map[string]View{
+		phases:                             {Accountant: DefaultAccountant(), Relation: accountant.ZeroOut},
+		phases + `,"accountant":"optimal"`: {Accountant: "optimal", Relation: accountant.ZeroOut},
+		phases + `,"accountant":"rdp","relation":"replace_one"`:                       {Accountant: RDP, Relation: accountant.ReplaceOne},
+		`"ledger":` + string(text) + `,"relation":"add-or-remove-one","group_size":2`: {DefaultAccountant(), accountant.AddOrRemoveOne, 2},
+	} {
+		for unknown, given := range map[Unknown]string{Epsilon: `,"delta":1e-6}`, Delta: `,"epsilon":2}`} {
+			want := answer(t, Question{View: v, Unknown: unknown, Ledger: l, Epsilon: 2, Delta: 1e-6})
+			o := answered(t, &Lines{Unknown: unknown}, "{"+head+given)
+			if key := map[Unknown]string{Epsilon: "epsilon", Delta: "delta"}[unknown]; o[key] != want.Upper || o["upper"] != want.Upper || o["lower"] != want.Lower || o["seconds"].(float64) <= 0 {
+				t.Errorf("%s%s: found %v, expected %+v", head, given, o, want)
 			}
 		}
 	}

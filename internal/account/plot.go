@@ -23,7 +23,7 @@ func (c *Comparison) WritePlot(path string) error {
 // shows more.
 const logarithmicFrom = 30
 
-// Chart is the comparison's ε over steps. Curves must have been asked for.
+// Chart draws the comparison's ε over steps. Curves must have been asked for.
 func (c *Comparison) Chart() chart.Chart {
 	d := chart.Chart{Title: fmt.Sprintf("ε over steps at δ = %g, %s", c.Delta, cmp.Or(c.Unit, c.Relation)), X: "steps", Y: "ε"}
 	least, most := math.Inf(1), 0.0
@@ -54,8 +54,8 @@ func (c *Comparison) Chart() chart.Chart {
 	return d
 }
 
-// subtitle is what was released.
-func (c *Comparison) subtitle() string {
+// subtitle says what was released.
+func (c Subject) subtitle() string {
 	s := fmt.Sprintf("%d releases", c.Releases)
 	if c.Run != "" {
 		s += " of " + c.Run
@@ -86,8 +86,8 @@ func (c Compared) line() chart.Line {
 	return l
 }
 
-// offChart is how many times the least ε a line may end at. One that is further up would squeeze
-// the others together.
+// offChart is the largest end of a line, over the least ε. A line that ends above it would squeeze the
+// others together.
 const offChart = 20
 
 // leastEpsilon is the smallest answer that is a bound.

@@ -11,7 +11,7 @@ import (
 	"dpsgd/data"
 )
 
-// Unknown is what a question asks for; the rest is given.
+// Unknown names the number that a question asks for; the rest is given.
 type Unknown int
 
 // The unknowns. For the last three, (ε, δ) is a budget that the answer stays within.
@@ -23,7 +23,7 @@ const (
 	Steps                              // the most further releases of one event
 )
 
-// View is who looks at releases, and how.
+// View says who looks at releases, and how.
 type View struct {
 	Accountant string // a name that accountants.New knows
 	Relation   accountant.Relation
@@ -55,7 +55,7 @@ type Question struct {
 	Made *Made
 }
 
-// Made is what a run has released by now, and by what δ is divided for it.
+// Made holds the releases of a run by now, and by what δ is divided for them.
 type Made struct {
 	Ledger  *accountant.Ledger
 	Divisor float64
@@ -154,7 +154,7 @@ func (v variable) event() (event func(x float64) accountant.Event, count int) {
 	}, 1
 }
 
-// uniform is what DP-SGD with one setting released, or ok is false.
+// uniform returns the setting of DP-SGD that made all releases; ok is false where there is no such one.
 func uniform(l *accountant.Ledger) (samplingProbability, noiseMultiplier float64, ok bool) {
 	entries := l.Entries()
 	if len(entries) != 1 {

@@ -99,7 +99,12 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	}
 	var worst Cost
 	for i, o := range list {
-		c, err := t.one(a, o, q)
+		f := fields{object: o}
+		f.only(t.keys)
+		c, err := Cost{}, f.err
+		if err == nil {
+			c, err = t.answer(a, f, q)
+		}
 		if err != nil && t.Many {
 			err = fmt.Errorf("part %d: %w", i+1, err)
 		}
@@ -114,15 +119,6 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	}
 	worst.Of = strings.Replace(worst.Of, "{}", fmt.Sprint(len(list)), 1)
 	return worst, nil
-}
-
-func (t Theorem) one(a *Answerer, o object, q Question) (Cost, error) {
-	f := fields{object: o}
-	f.only(t.keys)
-	if f.err != nil {
-		return Cost{}, f.err
-	}
-	return t.answer(a, f, q)
 }
 
 // under is the relation that was asked about, or the first of those that the theorem holds for.

@@ -8,19 +8,10 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// Tradeoff is what releases let somebody find out who wants to know whether one record was there.
+// Tradeoff says what releases let somebody find out who wants to know whether one record was there.
 type Tradeoff struct {
 	Accountant string `json:"accountant"`
-	Relation   string `json:"relation"`
-	GroupSize  int    `json:"group_size,omitempty"`
-
-	// Of DP-SGD with one setting.
-	SamplingProbability float64 `json:"sampling_probability,omitempty"`
-	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
-
-	Releases int    `json:"releases"`
-	Run      string `json:"run,omitempty"`
-	Unit     string `json:"unit,omitempty"` // what data sets differ in, where that is no record
+	Subject
 
 	Epsilons  []accountant.ProfilePoint `json:"epsilons"` // ε at many δ
 	Curve     []Errors                  `json:"curve"`
@@ -34,17 +25,17 @@ type Tradeoff struct {
 	Except  float64             `json:"except"`
 }
 
-// Errors are those of the best test: it takes data without the record for data with it in a share
+// Errors holds the errors of the best test: it takes data without the record for data with it in a share
 // of FalsePositive, and misses the record in a share of at least FalseNegative.
 type Errors struct {
 	FalsePositive float64 `json:"false_positive"` // type I, α
 	FalseNegative float64 `json:"false_negative"` // type II, β
 }
 
-// deltas are those at which ε is told.
+// deltas lists the δ at which ε is told.
 var deltas = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
-// falsePositives are those at which the curve is told: powers of ten and what lies between them,
+// falsePositives lists the false alarms at which the curve is told: powers of ten and what lies between them,
 // and even steps from a tenth on.
 func falsePositives() []float64 {
 	all := []float64{0}
@@ -78,10 +69,8 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 		return nil, err
 	}
 	t := &Tradeoff{
-		Accountant: spent.Accountant, Relation: spent.Relation, GroupSize: spent.GroupSize, Releases: q.Ledger.Count(), Run: q.Run, Unit: q.Unit,
-		BestGuess: curve.BestGuess(), Epsilon: spent.Epsilon, Delta: q.Delta,
+		Accountant: spent.Accountant, Subject: q.subject(), BestGuess: curve.BestGuess(), Epsilon: spent.Epsilon, Delta: q.Delta,
 	}
-	t.SamplingProbability, t.NoiseMultiplier, _ = uniform(q.Ledger)
 	for _, alpha := range falsePositives() {
 		t.Curve = append(t.Curve, Errors{alpha, curve.TypeII(alpha)})
 	}
@@ -94,20 +83,19 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 	return t, nil
 }
 
-// Chart is the curve, with that of guessing.
+// Chart draws the curve beside that of guessing.
 func (t *Tradeoff) Chart() chart.Chart {
 	line := chart.Line{Name: "best attack", Style: chart.Solid}
 	for _, e := range t.Curve {
 		line.Points = append(line.Points, chart.Point{X: e.FalsePositive, Y: e.FalseNegative})
 	}
-	subtitle := (&Comparison{Releases: t.Releases, Run: t.Run, NoiseMultiplier: t.NoiseMultiplier, SamplingProbability: t.SamplingProbability, GroupSize: t.GroupSize}).subtitle()
 	title := "Errors of whoever asks whether one record was there"
 	if t.Unit != "" {
 		title = "Errors of whoever asks about " + t.Unit
 	}
 	return chart.Chart{
 		Title: title, X: "false alarms (type I, α)", Y: "misses (type II, β)",
-		Subtitle: subtitle + fmt.Sprintf("; ε = %s at δ = %g. No attack lies below the line.", accountant.RoundUp(t.Epsilon, 3), t.Delta),
+		Subtitle: t.subtitle() + fmt.Sprintf("; ε = %s at δ = %g. No attack lies below the line.", accountant.RoundUp(t.Epsilon, 3), t.Delta),
 		Lines:    []chart.Line{line, {Name: "guessing", Style: chart.Dashed, Points: []chart.Point{{X: 0, Y: 1}, {X: 1, Y: 0}}}},
 	}
 }

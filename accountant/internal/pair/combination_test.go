@@ -25,15 +25,3 @@ func TestCombinationTails(t *testing.T) {
 		t.Errorf("above 0.3: %v, %v, want %v, %v", p, q, wantP, wantQ)
 	}
 }
-
-// One pair with weight 1 is that pair.
-func TestCombinationOfOne(t *testing.T) {
-	g := Gaussian(2)
-	for _, l := range grid(-2, 2, 20) {
-		p, q := Combination{{1, g}}.Above(l)
-		wantP, wantQ := g.Above(l)
-		if p != wantP || q != wantQ {
-			t.Errorf("above %v: %v, %v, want %v, %v", l, p, q, wantP, wantQ)
-		}
-	}
-}

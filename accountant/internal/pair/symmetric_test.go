@@ -41,15 +41,3 @@ func TestSymmetricProfile(t *testing.T) {
 		}
 	}
 }
-
-// A pair that is its own reverse is not changed.
-func TestSymmetricOfSymmetric(t *testing.T) {
-	g := Gaussian(1)
-	for _, l := range grid(-3, 3, 61) {
-		p, q := Symmetric{g}.Above(l)
-		wantP, wantQ := g.Above(l)
-		if math.Abs(p-wantP) > 1e-14 || math.Abs(q-wantQ) > 1e-14 {
-			t.Errorf("above %v: %v, %v, want %v, %v", l, p, q, wantP, wantQ)
-		}
-	}
-}

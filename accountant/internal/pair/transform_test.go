@@ -1,7 +1,6 @@
 package pair
 
 import (
-	"fmt"
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
@@ -210,18 +209,4 @@ func TestPhi2(t *testing.T) {
 			t.Errorf("φ₂(%v) = %v, want %v", v, got, want)
 		}
 	}
-}
-
-func ExampleTransformer() {
-	// The chance that a Gaussian release of noise 2 loses more than 1 nat is below
-	// M(c) e^(-c) for every c (Chernoff).
-	cumulant := Gaussian(2).Cumulant()
-	for _, c := range []float64{1, 3, 5} {
-		k, _, _ := cumulant(c)
-		fmt.Printf("c = %v: %.3f\n", c, math.Exp(k-c))
-	}
-	// Output:
-	// c = 1: 0.472
-	// c = 3: 0.223
-	// c = 5: 0.287
 }
