@@ -10,20 +10,6 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 )
 
-// Every upper bound of δ is at least the exact one.
-func TestReferenceDeltasAreBelow(t *testing.T) {
-	r := newRDP(t, DefaultOrders())
-	for _, row := range accounttest.Rows[accounttest.Row](t, "delta_at_eps") {
-		g, err := r.Delta(row.Ledger(t), row.Eps)
-		if err != nil || !(g.Delta >= row.Value-row.ValueErr && g.Delta <= 1) {
-			t.Errorf("%s: delta %v, %v, want at least the exact %v", row.ID, g.Delta, err, row.Value)
-		}
-		if g.Epsilon != row.Eps || g.Relation != accountant.AddOrRemoveOne || g.Method == "" {
-			t.Errorf("%s: %+v", row.ID, g)
-		}
-	}
-}
-
 // Also below 2.2e-308, where the logarithm of the standard library is wrong on some machines.
 func TestTinyDeltas(t *testing.T) {
 	r, l := newRDP(t, []float64{2}), accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 0.5}, Count: 1})

@@ -97,36 +97,7 @@ func TestReferenceRepeatAndSelect(t *testing.T) {
 	}
 }
 
-// classicEpsilon is the conversion of Mironov 2017, Proposition 3, that older tools print:
-// the least D_α + log(1/δ)/(α-1).
-func classicEpsilon(t *testing.T, r *Accountant, l *accountant.Ledger, delta float64) float64 {
-	t.Helper()
-	total, err := r.total(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	least := math.Inf(1)
-	for i, alpha := range r.orders {
-		least = min(least, total.curves.at(i)-math.Log(delta)/(alpha-1))
-	}
-	return least
-}
-
-func TestReferenceClassicEpsilons(t *testing.T) {
-	accountants := referenceRDP(t)
-	rows := accounttest.Rows[accounttest.Row](t, "eps_rdp")
-	for i, row := range accounttest.Rows[accounttest.RenyiRow](t, "eps_rdp") {
-		var name string
-		if err := json.Unmarshal(row.Orders, &name); err != nil {
-			t.Fatal(err)
-		}
-		if got := classicEpsilon(t, accountants[name], rows[i].Ledger(t), row.Delta); !(accounttest.Relative(got, row.Value2) < 1e-10) {
-			t.Errorf("%s: classic epsilon %v, want %v", row.ID, got, row.Value2)
-		}
-	}
-}
-
-// What papers and other tools have printed, by both conversions at the orders they used.
+// What papers and other tools have printed, by the better conversion at the orders they used.
 func TestReferencePublished(t *testing.T) {
 	accountants := referenceRDP(t)
 	checked := 0
@@ -143,9 +114,6 @@ func TestReferencePublished(t *testing.T) {
 		l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
 		if got := accounttest.Epsilon(t, accountants[name], l, row.Delta); !(accounttest.Relative(got, *row.CheckImproved) < 1e-9) {
 			t.Errorf("%s: epsilon %v, want %v", row.ID, got, *row.CheckImproved)
-		}
-		if got := classicEpsilon(t, accountants[name], l, row.Delta); !(accounttest.Relative(got, *row.CheckClassic) < 1e-9) {
-			t.Errorf("%s: classic epsilon %v, want %v", row.ID, got, *row.CheckClassic)
 		}
 		checked++
 	}

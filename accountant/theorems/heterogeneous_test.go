@@ -104,40 +104,8 @@ func TestHeterogeneousLarge(t *testing.T) {
 	}
 }
 
-func TestHeterogeneousProperties(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	for range 50 {
-		gs := randomGuarantees(r, 2+r.IntN(10))
-		gs[0].Delta = 1e-9
-		delta := math.Exp(-20*r.Float64() - 0.5)
-		if delta < 1e-8 {
-			delta += 1e-8
-		}
-		got := questionAbout(gs, delta).optimal()
-		basic := 0.0
-		for _, g := range gs {
-			basic += g.Epsilon
-		}
-		if got > basic*(1+1e-14) {
-			t.Errorf("epsilon %v, above the sum %v", got, basic)
-		}
-		if closed := questionAbout(gs, delta).closedForm(); got > closed || closed > basic*(1+1e-14) {
-			t.Errorf("epsilon %v, closed form %v, sum %v: want ascending", got, closed, basic)
-		}
-		if less := questionAbout(gs[1:], delta).optimal(); less > got*(1+1e-12) {
-			t.Errorf("epsilon %v, but %v without the first mechanism", got, less)
-		}
-		if more := questionAbout(gs, delta*0.99).optimal(); more < got*(1-1e-12) {
-			t.Errorf("epsilon %v, but %v for a smaller delta", got, more)
-		}
-		slices.Reverse(gs)
-		if other := questionAbout(gs, delta).optimal(); math.Abs(other-got) > 1e-12*got {
-			t.Errorf("epsilon %v, but %v in another order", got, other)
-		}
-	}
-}
-
-func TestHeterogeneousEdges(t *testing.T) {
+// The edges of the theorem for equal guarantees and of the one for different ones.
+func TestOptimalEdges(t *testing.T) {
 	inf := math.Inf(1)
 	for _, tt := range []struct {
 		name  string
@@ -146,6 +114,14 @@ func TestHeterogeneousEdges(t *testing.T) {
 		want  float64
 	}{
 		{"none", nil, 0, 0},
+		{"equal, any delta will do", slices.Repeat([]guarantee{{inf, 1}}, 3), 1, 0},
+		{"equal, delta 0: the sum", slices.Repeat([]guarantee{{0.5, 0}}, 4), 0, 2},
+		{"equal, delta 0, not pure", slices.Repeat([]guarantee{{0.5, 1e-9}}, 4), 0, inf},
+		{"equal, delta below what the deltas cost", slices.Repeat([]guarantee{{0.5, 1e-3}}, 4), 3.99e-3, inf},
+		{"epsilon 0, delta in excess", slices.Repeat([]guarantee{{0, 1e-3}}, 4), 4e-3, 0},
+		{"no guarantee", slices.Repeat([]guarantee{{inf, 0}}, 2), 0.5, inf},
+		{"one, at its own delta", []guarantee{{0.5, 0}}, 1e-320, 0.5},
+		{"total variation", []guarantee{{0.5, 0}}, 0.2449186624037092, 0}, // tanh(1/4)
 		{"delta 0: the sum", []guarantee{{0.5, 0}, {0.25, 0}}, 0, 0.75},
 		{"delta 0, not pure", []guarantee{{0.5, 1e-9}, {0.25, 0}}, 0, inf},
 		{"delta below what the deltas cost", []guarantee{{0.5, 1e-3}, {0.25, 1e-3}}, 1.9e-3, inf},

@@ -87,28 +87,3 @@ func TestOptimalIsBest(t *testing.T) {
 		}
 	}
 }
-
-func TestOptimalEdges(t *testing.T) {
-	inf := math.Inf(1)
-	for _, tt := range []struct {
-		name  string
-		g     guarantee
-		k     int
-		delta float64
-		want  float64
-	}{
-		{"no mechanism", guarantee{1, 0.1}, 0, 0, 0},
-		{"any delta will do", guarantee{inf, 1}, 3, 1, 0},
-		{"delta 0, pure: basic", guarantee{0.5, 0}, 4, 0, 2},
-		{"delta 0, not pure", guarantee{0.5, 1e-9}, 4, 0, inf},
-		{"delta below what the deltas cost", guarantee{0.5, 1e-3}, 4, 3.99e-3, inf},
-		{"epsilon 0, delta in excess", guarantee{0, 1e-3}, 4, 4e-3, 0},
-		{"no guarantee", guarantee{inf, 0}, 2, 0.5, inf},
-		{"one, at its own delta", guarantee{0.5, 0}, 1, 1e-320, 0.5},
-		{"total variation", guarantee{0.5, 0}, 1, 0.2449186624037092, 0}, // tanh(1/4)
-	} {
-		if got := optimal(tt.g, tt.k, tt.delta); got != tt.want && math.Abs(got-tt.want) > 1e-9 {
-			t.Errorf("%s: epsilon %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}

@@ -55,7 +55,6 @@ type RenyiRow struct {
 	ValueUniform       float64  `json:"value_uniform"`
 	ValueGaussian      float64  `json:"value_gaussian"`
 	ExactPoisson       float64  `json:"exact_poisson"`
-	CheckClassic       *float64 `json:"check_rdp_classic"`
 	CheckImproved      *float64 `json:"check_rdp_improved"`
 	TruncationChance   float64  `json:"truncation_probability"`
 	ConditionalChance  float64  `json:"conditional_probability"`
