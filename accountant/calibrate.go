@@ -45,15 +45,9 @@ const (
 )
 
 // MaxSamplingProbability returns the largest sampling probability for which steps
-// releases of event(samplingProbability) stay within target by the accountant a: the
-// largest one to a relative 1e-9, on the private side, so the guarantee computed for
-// the result is never above target. For a step of DP-SGD, event is
-//
-//	func(q float64) Event { return PoissonSampled{q, Gaussian{sigma}} }
-//
-// The result is 1 if sampling is not needed, and 0 if a probability of 1e-12 is too much still.
-// Arguments and errors are as in CalibrateNoiseMultiplier, except that every target is within
-// reach. Epsilon is computed some 12 times.
+// releases of event(samplingProbability) stay within target by the accountant a, as
+// CalibrateNoiseMultiplier does for the noise. It is 1 if sampling is not needed, and 0 if a
+// probability of 1e-12 is too much still: every target is within reach.
 func MaxSamplingProbability(a Accountant, event func(samplingProbability float64) Event, steps int, target Guarantee) (float64, error) {
 	probability := func(x float64) float64 { return min(math.Exp(-x), maxSampled) }
 	q, _, err := solve(a, event, probability, steps, target, -math.Log(0.01), 0, -math.Log(minSampled))

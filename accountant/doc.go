@@ -64,20 +64,16 @@
 //		break // budget exhausted: nothing of this step has been released
 //	}
 //
-// Asking before each step and stopping for good at the first refusal is sound
-// for steps whose parameters were fixed in advance, as they are in a plan. Where later
+// That is sound for steps whose parameters were fixed in advance, as they are in a plan. Where later
 // releases depend on earlier outputs, Chosen of package rdp says what has been spent.
 //
 // # When something is wrong
 //
-// The package fails closed. An event that an accountant cannot analyse, or that is not
-// defined under its relation, is an error that matches [ErrUnsupported], never a guess;
-// numerics that cannot be bounded are one that matches [ErrUncertified]. A Rényi order
-// whose value is not a number is not used, and if none is left that is an error. Events
-// without noise cost ε = +Inf. ε is 0 in three cases only: nothing was released,
-// no record was ever sampled (q = 0), or the releases are (0, δ)-private, which takes a δ
-// of about the chance that a record was sampled at all, or larger: one step with
-// q = 1e-4, σ = 10 at δ = 1e-3.
+// The package fails closed. An event that an accountant cannot analyse, or that is not defined under
+// its relation, is an error that matches [ErrUnsupported], never a guess; numerics that cannot be
+// bounded are one that matches [ErrUncertified]. Events without noise cost ε = +Inf. ε is 0 in three
+// cases only: nothing was released, no record was ever sampled, or the releases are (0, δ)-private,
+// which takes a δ of about the chance that a record was sampled at all, or larger.
 //
 // # Sources
 //

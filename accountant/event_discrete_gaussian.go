@@ -28,6 +28,6 @@ func (e DiscreteGaussian) seenBy(size int) (Event, error) {
 func (e *DiscreteGaussian) parameters() []parameter {
 	return []parameter{
 		within("noise_multiplier", &e.NoiseMultiplier, atLeastZero),
-		within("sensitivity", &e.Sensitivity, notNegative),
+		within("sensitivity", &e.Sensitivity, atLeast(0)),
 	}
 }

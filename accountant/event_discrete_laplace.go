@@ -27,6 +27,6 @@ func (e DiscreteLaplace) seenBy(size int) (Event, error) {
 func (e *DiscreteLaplace) parameters() []parameter {
 	return []parameter{
 		within("scale", &e.Scale, atLeastZero),
-		within("sensitivity", &e.Sensitivity, atLeastOne),
+		within("sensitivity", &e.Sensitivity, atLeast(1)),
 	}
 }

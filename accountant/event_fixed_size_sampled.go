@@ -35,7 +35,7 @@ func (e FixedSizeSampled) batch(name string, size int) error {
 
 func (e *FixedSizeSampled) parameters() []parameter {
 	return []parameter{
-		within("dataset_size", &e.DatasetSize, atLeastOne),
+		within("dataset_size", &e.DatasetSize, atLeast(1)),
 		within("batch_size", &e.BatchSize, e.batch),
 		inside(&e.Event),
 	}

@@ -72,18 +72,13 @@ func checkAll(parameters []parameter, depth int) error {
 	return nil
 }
 
-func atLeastOne(name string, n int) error {
-	if n < 1 {
-		return fmt.Errorf("%w: %s is %d, must be at least 1", ErrInvalid, name, n)
+func atLeast(least int) func(name string, n int) error {
+	return func(name string, n int) error {
+		if n < least {
+			return fmt.Errorf("%w: %s is %d, must be at least %d", ErrInvalid, name, n, least)
+		}
+		return nil
 	}
-	return nil
-}
-
-func notNegative(name string, n int) error {
-	if n < 0 {
-		return fmt.Errorf("%w: %s is %d, must be at least 0", ErrInvalid, name, n)
-	}
-	return nil
 }
 
 // decoder is a parameter with a JSON form of its own: the value under key, in an event that lies

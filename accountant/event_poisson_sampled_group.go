@@ -37,7 +37,7 @@ func (e PoissonSampledGroup) seenBy(size int) (Event, error) {
 func (e *PoissonSampledGroup) parameters() []parameter {
 	return []parameter{
 		within("sampling_probability", &e.SamplingProbability, probability),
-		within("group_size", &e.GroupSize, atLeastOne),
+		within("group_size", &e.GroupSize, atLeast(1)),
 		inside(&e.Event),
 	}
 }

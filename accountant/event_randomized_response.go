@@ -37,6 +37,6 @@ func (e RandomizedResponse) seenBy(size int) (Event, error) { return SelfCompose
 func (e *RandomizedResponse) parameters() []parameter {
 	return []parameter{
 		within("noise_probability", &e.NoiseProbability, probability),
-		within("buckets", &e.Buckets, atLeastOne),
+		within("buckets", &e.Buckets, atLeast(1)),
 	}
 }

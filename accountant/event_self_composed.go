@@ -20,5 +20,5 @@ func (e SelfComposed) seenBy(size int) (Event, error) {
 }
 
 func (e *SelfComposed) parameters() []parameter {
-	return []parameter{inside(&e.Event), within("count", &e.Count, notNegative)}
+	return []parameter{inside(&e.Event), within("count", &e.Count, atLeast(0))}
 }

@@ -30,6 +30,6 @@ func (e TreeAggregation) seenBy(size int) (Event, error) {
 func (e *TreeAggregation) parameters() []parameter {
 	return []parameter{
 		within("noise_multiplier", &e.NoiseMultiplier, atLeastZero),
-		within("steps", &e.Steps, atLeastOne),
+		within("steps", &e.Steps, atLeast(1)),
 	}
 }

@@ -24,11 +24,11 @@ func (e TruncatedPoissonSampled) holding(inside Event) Event { e.Event = inside;
 
 func (e TruncatedPoissonSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
-func largestBatch(_ string, size int) error { return notNegative("largest batch size", size) }
+func largestBatch(_ string, size int) error { return atLeast(0)("largest batch size", size) }
 
 func (e *TruncatedPoissonSampled) parameters() []parameter {
 	return []parameter{
-		within("dataset_size", &e.DatasetSize, atLeastOne),
+		within("dataset_size", &e.DatasetSize, atLeast(1)),
 		within("sampling_probability", &e.SamplingProbability, probability),
 		within("max_batch_size", &e.MaxBatchSize, largestBatch),
 		inside(&e.Event),

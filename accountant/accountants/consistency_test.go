@@ -161,7 +161,7 @@ func TestReferenceExactProfiles(t *testing.T) {
 				if kind == "delta_at_eps" {
 					found = g.Delta
 				}
-				if err != nil || !(found >= row.Value-row.ValueErr) {
+				if err != nil || !(found >= row.Value-row.ValueErr-row.LnValueErr*row.Value) {
 					t.Errorf("%s: %s answers %v, %v, below the exact %v", row.ID, name, found, err, row.Value)
 				}
 			}

@@ -25,10 +25,9 @@ type Estimate struct {
 //	PoissonSampled of Gaussian       μ² = T q² (exp(s²/σ²) - 1)
 //	FixedSizeSampled of Gaussian     μ² = T γ² 2 (exp(s²/σ²) Φ(3s/(2σ)) + 3 Φ(-s/(2σ)) - 2)
 //
-// where T is the count, γ = m/n, and s the sensitivity: 1, or 2 under ReplaceOne
-// (see muOfPoisson and muOfUniform). Poisson samples are estimated under
-// AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other events
-// and pairs are an error that matches ErrUnsupported.
+// where T is the count, γ = m/n, and s the sensitivity: 1, or 2 under ReplaceOne. Poisson samples are
+// estimated under AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other events and
+// pairs are an error that matches ErrUnsupported.
 func GaussianEstimate(l *accountant.Ledger, r accountant.Relation) (Estimate, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
@@ -55,7 +54,7 @@ func muOf(e accountant.Event, r accountant.Relation) (float64, error) {
 		return r.Sensitivity() / e.NoiseMultiplier, nil
 	case accountant.PoissonSampled:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
-			return muOfPoisson(e.SamplingProbability, inner.NoiseMultiplier), nil
+			return e.SamplingProbability * math.Sqrt(math.Expm1(1/inner.NoiseMultiplier/inner.NoiseMultiplier)), nil
 		}
 	case accountant.FixedSizeSampled:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
@@ -66,24 +65,12 @@ func muOf(e accountant.Event, r accountant.Relation) (float64, error) {
 	return 0, fmt.Errorf("%w: the central limit theorem is not known for %v under %v", accountant.ErrUnsupported, e, r)
 }
 
-// muOfPoisson is the limit of Bu, Dong, Long, Su 2020, arXiv:1911.11607, for Poisson samples: one
-// of T steps.
-func muOfPoisson(q, sigma float64) float64 {
-	return q * math.Sqrt(math.Expm1(1/sigma/sigma))
-}
-
 // muOfUniform is Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383, for one of T steps, with
 // Φ(-x) written as 1 - Φ(x) and Φ by the error function, so that the constants cancel on paper.
 func muOfUniform(gamma, sigma float64) float64 {
 	far, near := math.Erf(1.5/sigma/math.Sqrt2)/2, math.Erf(0.5/sigma/math.Sqrt2)/2 // Φ - 1/2
 	return gamma * math.Sqrt2 * math.Sqrt(math.Expm1(1/sigma/sigma)*(far+0.5)+far-3*near)
 }
-
-// The noise multipliers for which GaussianEpsilon answers.
-const (
-	leastGDPNoise = 1e-140
-	mostGDPNoise  = 1e300
-)
 
 // Epsilon returns the ε of the estimate at delta: +Inf for an infinite Mu, 0 for Mu = 0.
 // The error matches ErrInvalid if Mu is negative or NaN or delta not in (0, 1).
@@ -95,9 +82,9 @@ func (g Estimate) Epsilon(delta float64) (float64, error) {
 		return 0, err
 	}
 	switch {
-	case g.Mu < 1/mostGDPNoise:
+	case g.Mu < 1e-300: // GaussianEpsilon answers for noise up to 1e300 and from 1e-140
 		return 0, nil
-	case g.Mu > 1/leastGDPNoise:
+	case g.Mu > 1e140:
 		return math.Inf(1), nil
 	}
 	return theorems.GaussianEpsilon(1/g.Mu, delta)

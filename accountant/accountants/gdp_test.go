@@ -10,7 +10,7 @@ import (
 )
 
 func TestReferenceGDP(t *testing.T) {
-	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "gdp") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "gdp") {
 		g, err := GaussianEstimate(accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps}), accountant.AddOrRemoveOne)
 		if err != nil || !(accounttest.Relative(g.Mu, row.Mu) < 1e-12) {
 			t.Errorf("%s: μ = %v, %v, want %v", row.ID, g.Mu, err, row.Mu)

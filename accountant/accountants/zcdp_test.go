@@ -28,7 +28,7 @@ func simpleEpsilon(rho, delta float64) float64 {
 
 func TestReferenceZCDP(t *testing.T) {
 	a := newZCDP(t, accountant.AddOrRemoveOne)
-	for _, row := range accounttest.Rows[accounttest.RenyiRow](t, "zcdp") {
+	for _, row := range accounttest.Rows[accounttest.Row](t, "zcdp") {
 		if got := simpleEpsilon(row.Rho, row.Delta); !(accounttest.Relative(got, row.Value) < 1e-11) {
 			t.Errorf("%s: the simple conversion gives %v, want %v", row.ID, got, row.Value)
 		}

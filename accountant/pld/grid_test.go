@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"dpsgd/accountant"
@@ -136,41 +135,6 @@ func TestInterval(t *testing.T) {
 	p.space(1e-9)
 	if got, err := p.epsilon(1e-5); !errors.Is(err, accountant.ErrUncertified) {
 		t.Errorf("interval 1e-9: %v, %v, want %v", got, err, accountant.ErrUncertified)
-	}
-}
-
-func TestRandomConfigurations(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	logUniform := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, r.Float64()) }
-	configurations := 20
-	if !slow.Asked() {
-		configurations = 5
-	}
-	for range configurations {
-		q, sigma, count := logUniform(1e-5, 1), logUniform(0.3, 50), int(logUniform(1, 1e5))
-		delta := logUniform(1e-12, 1e-3)
-		if float64(count)*q*q > 1e3*sigma*sigma { // no privacy left
-			continue
-		}
-		for _, p := range []pair.Pair{pair.Removed(q, sigma), pair.Removed(q, sigma).Reversed()} {
-			parts := []pair.Part{{Pair: p, Count: count}}
-			got := epsilonOf(t, parts, delta)
-			if !(got.Lower <= got.Upper) || math.IsInf(got.Upper, 1) || got.Lower < 0 {
-				t.Errorf("%v × %d, δ = %v: %v", p, count, delta, got)
-			}
-			if got.Upper > 1e-6 && !(got.Upper <= got.Lower*1.03+1e-6) {
-				t.Errorf("%v × %d, δ = %v: %v is wide (%.1e)", p, count, delta, got, got.Upper/got.Lower-1)
-			}
-			back := deltaOf(t, parts, got.Upper)
-			if !(back.Lower <= delta) {
-				t.Errorf("%v × %d: ε = %v has at least δ = %v, above %v", p, count, got.Upper, back.Lower, delta)
-			}
-			less := epsilonOf(t, parts, delta*2)
-			more := epsilonOf(t, []pair.Part{{Pair: p, Count: count + 1 + count/10}}, delta)
-			if !(less.Lower <= got.Upper) || !(got.Lower <= more.Upper) {
-				t.Errorf("%v × %d, δ = %v: not monotone: %v, at 2δ %v, with more steps %v", p, count, delta, got, less, more)
-			}
-		}
 	}
 }
 

@@ -23,11 +23,7 @@ const (
 )
 
 // Accountant answers with the epsilon or delta of the dominating pairs of a ledger, and never below
-// it. It analyses every event of which a dominating pair is known: Gaussian and Laplace, both also
-// Poisson-sampled, DiscreteLaplace, BoundedRange, RandomizedResponse and FixedSizeSampled under
-// ReplaceOne, DiscreteGaussian of one coordinate, PoissonSampledGroup and TruncatedPoissonSampled
-// under the other relations, TreeAggregation under ZeroOut, ApproxDP, AddOrRemoveDP, and
-// compositions. It holds no state.
+// it. It analyses every event of which a dominating pair is known, and compositions. It holds no state.
 type Accountant struct {
 	name     string
 	relation accountant.Relation

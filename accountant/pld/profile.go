@@ -153,11 +153,9 @@ const slackOfGaussian = 2e-12
 // Gaussian one.
 func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	low, up := pair.Epsilon(p, delta)
-	if m, ok := p.(pair.Mixtures); ok {
-		if sigma, ok := m.Noise(); ok {
-			if epsilon, err := theorems.GaussianEpsilon(sigma, delta); err == nil {
-				low, up = min(low, epsilon), epsilon
-			}
+	if sigma, ok := pair.Noise(p); ok {
+		if epsilon, err := theorems.GaussianEpsilon(sigma, delta); err == nil {
+			low, up = min(low, epsilon), epsilon
 		}
 	}
 	return accountant.Interval{Lower: low, Upper: up}
@@ -166,11 +164,9 @@ func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 // singleDelta is δ at epsilon of one release.
 func singleDelta(p pair.Pair, epsilon float64) accountant.Interval {
 	low, up := pair.Delta(p, epsilon)
-	if m, ok := p.(pair.Mixtures); ok {
-		if sigma, ok := m.Noise(); ok {
-			if delta, err := theorems.GaussianDelta(sigma, epsilon); err == nil {
-				low, up = delta*(1-slackOfGaussian), delta
-			}
+	if sigma, ok := pair.Noise(p); ok {
+		if delta, err := theorems.GaussianDelta(sigma, epsilon); err == nil {
+			low, up = delta*(1-slackOfGaussian), delta
 		}
 	}
 	return accountant.Interval{Lower: low, Upper: up}

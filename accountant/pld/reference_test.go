@@ -11,23 +11,6 @@ import (
 	"dpsgd/internal/slow"
 )
 
-// profileRow is a question about an exact ε or δ in the shared reference values.
-type profileRow struct {
-	accounttest.Row
-	LnValue    float64 `json:"ln_value"`
-	LnValueErr float64 `json:"ln_value_err"`
-	K, N       int
-	MaxBatch   int `json:"max_batch"`
-	Scale      float64
-	Eps0       float64
-	CheckExact *float64 `json:"check_exact"`
-	Terms      []json.RawMessage
-	Delta0     float64
-	EpsList    []float64 `json:"eps_list"`
-	DeltaList  []float64 `json:"delta_list"`
-	ValueAdd   *float64  `json:"value_add"`
-}
-
 // profileQuestion is a question to "exact" and "pld": the ε at Delta, or the δ at Epsilon if that
 // is not NaN.
 type profileQuestion struct {
@@ -43,7 +26,7 @@ type profileQuestion struct {
 func profileQuestions(t *testing.T, kind string) []profileQuestion {
 	t.Helper()
 	var questions []profileQuestion
-	for _, row := range accounttest.Rows[profileRow](t, kind) {
+	for _, row := range accounttest.Rows[accounttest.Row](t, kind) {
 		q := profileQuestion{id: row.ID, delta: row.Delta, epsilon: math.NaN(), want: row.Value, err: row.ValueErr}
 		if row.Delta == 0 {
 			q.epsilon, q.err = row.Eps, row.LnValueErr*row.Value
@@ -58,7 +41,7 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 		case "truncated_poisson":
 			q.ledger = accounttest.Ledger(t, accountant.Entry{Event: accountant.TruncatedPoissonSampled{DatasetSize: row.N, SamplingProbability: row.Q, MaxBatchSize: row.MaxBatch, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
 		case "mixed_composition":
-			q.ledger = row.mixed(t)
+			q.ledger = mixed(t, row)
 		case "gaussian_eps", "gaussian_delta":
 			q.ledger = accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}, Count: 1})
 		case "laplace":
@@ -81,10 +64,10 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 				}
 			}
 		case "published":
-			if row.CheckExact == nil {
+			if row.CheckExact == 0 {
 				continue
 			}
-			q.ledger, q.want, q.epsilon = row.Ledger(t), *row.CheckExact, math.NaN()
+			q.ledger, q.want, q.epsilon = row.Ledger(t), row.CheckExact, math.NaN()
 		}
 		questions = append(questions, q)
 	}
@@ -105,7 +88,7 @@ func group(t *testing.T, l *accountant.Ledger, size int) *accountant.Ledger {
 
 // mixed returns the ledger of terms ["dpsgd", q, σ, steps], ["gaussian", σ, steps] and
 // ["laplace", scale, steps].
-func (row profileRow) mixed(t *testing.T) *accountant.Ledger {
+func mixed(t *testing.T, row accounttest.Row) *accountant.Ledger {
 	t.Helper()
 	var l accountant.Ledger
 	for _, term := range row.Terms {
@@ -190,7 +173,7 @@ func TestReferenceProfiles(t *testing.T) {
 // Both directions of every composition agree with the reference, which was made with numpy by
 // contours of its own, to 1e-9, or to the error that it states.
 func TestReferenceDirections(t *testing.T) {
-	for number, row := range accounttest.Rows[profileRow](t, "eps_pld") {
+	for number, row := range accounttest.Rows[accounttest.Row](t, "eps_pld") {
 		p, err := dominatingPairs(row.Ledger(t), accountant.AddOrRemoveOne)
 		if err != nil {
 			t.Fatal(err)
@@ -209,8 +192,8 @@ func TestReferenceDirections(t *testing.T) {
 			}
 		}
 		check(row.ID, p.removed, row.Value)
-		if row.ValueAdd != nil {
-			check(row.ID+" added", p.added, *row.ValueAdd)
+		if row.ValueAdd != 0 {
+			check(row.ID+" added", p.added, row.ValueAdd)
 		}
 	}
 }

@@ -6,17 +6,9 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/rdp"
 )
-
-func ledgerOf(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
-	t.Helper()
-	l := new(accountant.Ledger)
-	if err := l.Add(e, count); err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
 
 func chosen(t testing.TB, l *accountant.Ledger, delta float64) float64 {
 	t.Helper()
@@ -46,15 +38,15 @@ func TestPriceOfChoice(t *testing.T) {
 		if c.q < 1 {
 			e = accountant.PoissonSampled{SamplingProbability: c.q, Event: e}
 		}
-		whole, err := exact.Guarantee(ledgerOf(t, e, c.steps), 1e-5)
+		whole, err := exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		half, err := exact.Guarantee(ledgerOf(t, e, c.steps/2), 1e-5)
+		half, err := exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps / 2}), 1e-5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := chosen(t, ledgerOf(t, e, c.steps), 1e-5)
+		found := chosen(t, accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5)
 		t.Logf("%v × %d: fixed %.3f, chosen %.3f, sum of halves %.3f", e, c.steps, whole.Epsilon, found, 2*half.Epsilon)
 		if !(found > whole.Epsilon && found < 1.35*whole.Epsilon && found < 2*half.Epsilon) {
 			t.Errorf("%v × %d: found %v, expected more than %v and less than %v", e, c.steps, found, whole.Epsilon, 2*half.Epsilon)
@@ -76,7 +68,7 @@ func TestStoppingAtTheWorstMoment(t *testing.T) {
 	worst := func(claim func(l *accountant.Ledger) float64) float64 {
 		var claims []float64
 		for n := 1; n <= steps; n++ {
-			claims = append(claims, claim(ledgerOf(t, e, n)))
+			claims = append(claims, claim(accounttest.Ledger(t, accountant.Entry{Event: e, Count: n})))
 		}
 		return worstStop(claims, sigma)
 	}
@@ -148,11 +140,11 @@ func TestChosenPureEvents(t *testing.T) {
 		{accountant.ApproxDP{Epsilon: 1, Delta: 1e-7}, 1, 1},
 		{accountant.ApproxDP{Epsilon: 1, Delta: 1e-7}, 11, math.Inf(1)},
 	} {
-		if found := chosen(t, ledgerOf(t, c.e, c.count), 1e-5); !(math.Abs(found-c.want) <= 1e-9) && found != c.want {
+		if found := chosen(t, accounttest.Ledger(t, accountant.Entry{Event: c.e, Count: c.count}), 1e-5); !(math.Abs(found-c.want) <= 1e-9) && found != c.want {
 			t.Errorf("%d × %v: found %v, expected %v", c.count, c.e, found, c.want)
 		}
 	}
-	if found := chosen(t, ledgerOf(t, accountant.NonPrivate{}, 1), 1e-5); !math.IsInf(found, 1) {
+	if found := chosen(t, accounttest.Ledger(t, accountant.Entry{Event: accountant.NonPrivate{}, Count: 1}), 1e-5); !math.IsInf(found, 1) {
 		t.Errorf("without noise: found %v", found)
 	}
 }

@@ -30,22 +30,10 @@ const (
 	maxOrder = 1 << 20
 )
 
-// Accountant is the Rényi accountant. It analyses
-//
-//	Gaussian, Laplace, ZCDP, DiscreteLaplace,
-//	DiscreteGaussian, BoundedRange,
-//	ApproxDP and AddOrRemoveDP with δ = 0          under every relation
-//	PoissonSampled of Gaussian                     under every relation
-//	PoissonSampled of Laplace,
-//	PoissonSampledGroup of Gaussian,
-//	TruncatedPoissonSampled of Gaussian            under AddOrRemoveOne and ZeroOut
-//	FixedSizeSampled of Gaussian,
-//	RandomizedResponse                             under ReplaceOne
-//	TreeAggregation                                under ZeroOut
-//
-// and NonPrivate, compositions, and RepeatAndSelect of all these. For
-// FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian and, above a sensitivity of
-// 1024, DiscreteLaplace the divergence is an upper bound, for the others the exact one.
+// Accountant is the Rényi accountant. It analyses the events, and compositions of them, that
+// newDivergence has a line for. For FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian and,
+// above a sensitivity of 1024, DiscreteLaplace the divergence is an upper bound, for the others the
+// exact one.
 //
 // The divergence of an event at an order is computed when first needed and kept. A ledger costs at an
 // order the sum of count × divergence (Mironov 2017, arXiv:1702.07476, Proposition 1), and epsilon is

@@ -11,11 +11,7 @@ import (
 // the composition of (ε, δ) alone. Its answers are far above the answers of accountants that look
 // at whole distributions, and serve for comparison.
 //
-// It analyses Gaussian, Laplace, ApproxDP, ZCDP, AddOrRemoveDP, BoundedRange, DiscreteLaplace and
-// DiscreteGaussian under every relation,
-// RandomizedResponse under ReplaceOne, and samples of one of these: PoissonSampled of
-// Gaussian and Laplace, and of ApproxDP under AddOrRemoveOne; FixedSizeSampled under
-// ReplaceOne. See releaseCost for what each costs.
+// It analyses the events that releaseCost has a line for.
 //
 // A release such as Gaussian has an ε for every δ. Of what the δs of ApproxDP leave of the
 // δ asked about, all such releases get equal shares: together the whole of it for basic

@@ -21,17 +21,11 @@
 // large numbers nearly cancel or overflow. The sums and integrals used instead have no negative term
 // and are derived where they stand.
 //
-// Of k mechanisms that are (ε, δ)-private each, chosen adaptively, the accountants say
-//
-//	basic       kε                                     at kδ
-//	advanced    ε√(2k ln(1/s)) + kε(e^ε-1)/(e^ε+1)     at kδ + s, or a better closed form
-//	optimal     the smallest true answer               at any delta
-//
-// and the same for different ones. Optimal composition rests on the fact that randomized response is
-// the worst (ε, δ)-private mechanism: it tells the truth outright with probability δ, and else answers
-// truly with probability e^ε/(1+e^ε). Its k-fold privacy loss is a binomial, and the delta of any
-// epsilon a sum over a tail of it. All such sums are of positive terms, on a logarithmic scale, so that
-// k = 1e9 and δ = 1e-300 are ordinary arguments.
+// Optimal composition rests on the fact that randomized response is the worst (ε, δ)-private mechanism:
+// it tells the truth outright with probability δ, and else answers truly with probability e^ε/(1+e^ε).
+// Its k-fold privacy loss is a binomial, and the delta of any epsilon a sum over a tail of it. All such
+// sums are of positive terms, on a logarithmic scale, so that k = 1e9 and δ = 1e-300 are ordinary
+// arguments.
 //
 // # Rounding
 //

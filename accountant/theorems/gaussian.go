@@ -24,8 +24,7 @@ const (
 const maxX = 1e150
 
 // GaussianDelta returns the smallest δ for which one release with Gaussian noise is
-// (epsilon, δ)-differentially private. The noise has standard deviation sigma times
-// the L2 sensitivity. Theorem 8 of Balle, Wang 2018 (arXiv:1805.06530) says that this is
+// (epsilon, δ)-differentially private. Theorem 8 of Balle, Wang 2018 (arXiv:1805.06530) says that it is
 //
 //	δ = Φ(1/(2σ) - εσ) - exp(ε) Φ(-1/(2σ) - εσ).
 //
@@ -44,8 +43,7 @@ func GaussianDelta(sigma, epsilon float64) (float64, error) {
 }
 
 // GaussianEpsilon returns the smallest ε ≥ 0 for which one release with Gaussian noise
-// is (ε, delta)-differentially private. The noise has standard deviation sigma times
-// the L2 sensitivity. It is the inverse of GaussianDelta.
+// is (ε, delta)-differentially private: the inverse of GaussianDelta.
 //
 // The result is never below the true ε(δ). It is at most ε(δ·(1 - 1e-14))·(1 + 1e-14),
 // which is 1e-14 above ε(δ) except where ε is about to reach 0, so that the last
@@ -73,10 +71,9 @@ func GaussianEpsilon(sigma, delta float64) (float64, error) {
 	return leastPrivate(excess, 0, hi)
 }
 
-// GaussianNoiseMultiplier returns the smallest σ for which one release with Gaussian
-// noise of standard deviation σ times the L2 sensitivity is (epsilon, delta)-differentially
-// private: the analytic calibration of Balle, Wang 2018 (Theorem 8, Algorithm 1). For a
-// sensitivity s multiply by s.
+// GaussianNoiseMultiplier returns the smallest σ for which one release with Gaussian noise is
+// (epsilon, delta)-differentially private: the analytic calibration of Balle, Wang 2018 (Theorem 8,
+// Algorithm 1).
 //
 // The result is never below the true σ(δ), and at most σ(δ·(1 - 1e-14))·(1 + 1e-14).
 // Epsilon must be at least 0 and at most 1e270, delta in (0, 1), and some σ up to 1e300

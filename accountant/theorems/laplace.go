@@ -9,10 +9,9 @@ import (
 )
 
 // LaplaceScale returns the smallest scale b for which one release with Laplace noise, of
-// density exp(-|z|/b)/(2b), is (epsilon, 0)-differentially private for L1 sensitivity 1: b
-// = 1/ε (Dwork, McSherry, Nissim, Smith 2006, Example 1), rounded up. For a sensitivity s
-// multiply by s. Epsilon must be finite and above 0 (1e-307 or more, so that b is finite);
-// else the error matches ErrInvalid.
+// density exp(-|z|/b)/(2b), is (epsilon, 0)-differentially private: b = 1/ε (Dwork, McSherry, Nissim,
+// Smith 2006, Example 1), rounded up. Epsilon must be finite and above 0 (1e-307 or more, so that b is
+// finite); else the error matches ErrInvalid.
 func LaplaceScale(epsilon float64) (float64, error) {
 	if err := validatePositive("epsilon", epsilon); err != nil {
 		return 0, err

@@ -81,8 +81,8 @@ func (q *question) losses() *losses {
 		return newLosses(outer, inner, infinite, slop)
 	}
 	// By Hoeffding's inequality L is within reach of its mean but for the cut.
-	reach := math.Sqrt(-2 * q.sums.squares * numeric.Log(cut))
-	width, cells := 2*math.Min(reach, q.sums.epsilons), gridCells(tables)
+	reach := math.Sqrt(-2 * q.squares * numeric.Log(cut))
+	width, cells := 2*math.Min(reach, q.epsilons), gridCells(tables)
 	if unit, ok := commonUnit(q.groups); ok && width/unit <= cells {
 		for i, g := range q.groups {
 			tables[i] = group{unit * math.Round(g.epsilon/unit), g.count}.atoms(cut)

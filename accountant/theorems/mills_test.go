@@ -7,19 +7,6 @@ import (
 	"testing"
 )
 
-func TestMills(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 400 {
-		x := logUniform(rng, 1e-6, 1e9)
-		if rng.IntN(2) == 0 {
-			x = 14*rng.Float64() - 1
-		}
-		if e := relativeTo(mills(x), bigMills(bf(x))); math.Abs(e) > 6*ulp {
-			t.Errorf("R(%v) = %v, off by %.1f ulp", x, mills(x), e/ulp)
-		}
-	}
-}
-
 func TestMillsDecrement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 800 {

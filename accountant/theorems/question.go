@@ -29,10 +29,11 @@ type group struct {
 // question asks for the composition of guarantees.
 type question struct {
 	groups []group // of the epsilons above 0, ascending
-	sums   sums
 	deltas float64 // Σ δ
 	delta  float64 // in total
 	pure   float64 // what of delta the epsilons may use; negative if the δᵢ alone cost more
+
+	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε, the last rounded up
 }
 
 // newQuestion asks for the epsilon at delta of guarantees that are valid.
@@ -52,7 +53,12 @@ func newQuestion(gs []counted, delta float64) *question {
 		q.groups = append(q.groups, group{epsilon, count})
 	}
 	slices.SortFunc(q.groups, func(a, b group) int { return cmp.Compare(a.epsilon, b.epsilon) })
-	q.sums = sumsOf(q.groups...)
+	for _, g := range q.groups {
+		n := float64(g.count)
+		q.drift += n * (g.epsilon * math.Tanh(g.epsilon/2)) // the mean loss of randomized response
+		q.squares += n * g.epsilon * g.epsilon
+		q.epsilons = numeric.AddUp(q.epsilons, numeric.MulUp(n, g.epsilon))
+	}
 	if q.pure = delta; keep != 0 {
 		keep *= 1 + float64(len(gs)+8)*numeric.Ulp // rounded away from 0
 		q.pure = -math.Expm1(math.Log1p(-delta)-keep) - 8*numeric.Ulp*delta
@@ -65,19 +71,28 @@ func (q *question) basic() float64 {
 	if q.deltas > q.delta {
 		return math.Inf(1)
 	}
-	return q.sums.epsilons
+	return q.epsilons
 }
 
-// closedForm is Theorem 3.5 of Kairouz, Oh, Viswanath 2015. With ε(e^ε - 1) in the
-// place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum, Vadhan 2010.
+// closedForm is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, the least of
+//
+//	Σε,  Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)),  Σε tanh(ε/2) + √(2 Σε² ln(1/slack)).
+//
+// With ε(e^ε - 1) in the place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum,
+// Vadhan 2010. It is rounded up by more than the additions can have lost.
 func (q *question) closedForm() float64 {
 	switch {
 	case q.delta == 1 || len(q.groups) == 0 && q.pure >= 0:
 		return 0
-	case q.pure <= 0: // nothing is left, or it was lost in rounding
+	case q.pure <= 0 || q.epsilons == 0: // nothing is left, or it was lost in rounding
 		return q.basic()
 	}
-	return q.sums.closedForm(q.pure)
+	tail := math.Min(numeric.Log(math.E+math.Sqrt(q.squares)/q.pure), -numeric.Log(q.pure))
+	bound := numeric.Up(q.drift+math.Sqrt(2*q.squares*math.Max(0, tail)), 32+2*float64(len(q.groups)))
+	if math.IsNaN(bound) { // Σε² overflowed
+		return q.epsilons
+	}
+	return math.Min(q.epsilons, bound)
 }
 
 // optimal is the theorem for equal epsilons if there is but one, else the one for different
@@ -91,43 +106,9 @@ func (q *question) optimal() float64 {
 		return math.Min(q.groups[0].optimal(q.pure), closed)
 	}
 	l := q.losses()
-	most := numeric.Up(q.sums.epsilons, 4)
+	most := numeric.Up(q.epsilons, 4)
 	epsilon := numeric.Up(leastEpsilon(l.at, q.pure, most), 8)
 	// Sums of losses round: each of them moves by a few ulp of the largest.
 	epsilon += float64(len(q.groups)+8) * numeric.Ulp * l.largest()
 	return math.Min(epsilon, closed)
-}
-
-// sums holds the sums over a list of epsilons that the closed formulas need.
-type sums struct {
-	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε, the last rounded up
-	terms                    int     // that were added
-}
-
-func sumsOf(groups ...group) sums {
-	s := sums{terms: len(groups)}
-	for _, g := range groups {
-		n := float64(g.count)
-		s.drift += n * (g.epsilon * math.Tanh(g.epsilon/2)) // the mean loss of randomized response
-		s.squares += n * g.epsilon * g.epsilon
-		s.epsilons = numeric.AddUp(s.epsilons, numeric.MulUp(n, g.epsilon))
-	}
-	return s
-}
-
-// closedForm is the epsilon of Theorem 3.5 of Kairouz, Oh, Viswanath 2015:
-//
-//	min{ Σε, Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)), Σε tanh(ε/2) + √(2 Σε² ln(1/slack)) }.
-//
-// It is rounded up by more than the additions can have lost.
-func (s sums) closedForm(slack float64) float64 {
-	if s.epsilons == 0 || slack == 0 {
-		return s.epsilons
-	}
-	tail := math.Min(numeric.Log(math.E+math.Sqrt(s.squares)/slack), -numeric.Log(slack))
-	bound := numeric.Up(s.drift+math.Sqrt(2*s.squares*math.Max(0, tail)), 32+2*float64(s.terms))
-	if math.IsNaN(bound) { // Σε² overflowed
-		return s.epsilons
-	}
-	return math.Min(s.epsilons, bound)
 }

@@ -48,19 +48,6 @@ func views(t testing.TB) []accountant.Accountant {
 	return all
 }
 
-// Opacus 1.5, RDPAccountant().get_epsilon: σ = 1.5, q = 0.04, 2250 steps, δ = 1e-5 is 7.32911117143
-// over its own, coarser orders (noted in the anchors of its tests). More orders give a little less
-// and never more.
-func TestEpsilonAgainstAPeer(t *testing.T) {
-	c := answer(t, Question{View: View{Accountant: RDP}, Ledger: releasesOf(t, 0.04, 1.5, 2250), Delta: 1e-5})
-	if c.Epsilon > 7.3292 || c.Epsilon < 7.32 {
-		t.Errorf("found ε = %v, expected about 7.329 and not more", c.Epsilon)
-	}
-	if c.SamplingProbability != 0.04 || c.NoiseMultiplier != 1.5 || *c.Steps != 2250 || c.Run != "" || c.Upper != c.Epsilon || c.Lower != 0 {
-		t.Errorf("found %+v", c)
-	}
-}
-
 // Answers about ε and δ are those of the accountant, for all of them, also for groups.
 func TestAnswersAreThoseOfTheAccountant(t *testing.T) {
 	ledgers := map[string]*accountant.Ledger{

@@ -7,18 +7,42 @@ import (
 	"dpsgd/accountant"
 )
 
-// Row is one line of the shared reference values; its README describes them.
+// Row is one line of the shared reference values; their README describes the fields. What a kind does
+// not have is zero.
 type Row struct {
-	ID, Kind, Name         string
-	Q, Sigma, Alpha, Delta float64
-	Eps                    float64
-	Steps                  int
-	Phases                 [][3]float64    // q, σ, steps
-	Orders                 json.RawMessage // a list, or the name of one
-	Value                  float64
-	ValueErr               float64  `json:"value_err"`
-	ValueRDP               float64  `json:"value_rdp"`
-	ValueReverse           *float64 `json:"value_reverse"`
+	ID, Kind, Name                string
+	Q, Sigma, Scale, Alpha        float64
+	Eps, Delta, Eps0, Delta0      float64
+	Steps, K, N, Batch, Buckets   int
+	Noise, Rho, Mean, Sensitivity float64
+	Phases                        [][3]float64 // q, σ, steps
+	Terms                         []json.RawMessage
+	Orders, Shape                 json.RawMessage // a list or the name of one; a number or a word
+	Value, Value2, Mu             float64
+	MaxBatch                      int             `json:"max_batch"`
+	StepCounts                    json.RawMessage `json:"step_counts"`
+	EpsList                       []float64       `json:"eps_list"`
+	DeltaList                     []float64       `json:"delta_list"`
+	Pure                          float64         `json:"eps_pure"`
+	ValueErr                      float64         `json:"value_err"`
+	LnValue                       float64         `json:"ln_value"`
+	LnValueErr                    float64         `json:"ln_value_err"`
+	ValueRDP                      float64         `json:"value_rdp"`
+	ValueAdd                      float64         `json:"value_add"`
+	ValueReverse                  float64         `json:"value_reverse"`
+	ValueDelta                    float64         `json:"value_delta"`
+	ValueDeltaLoose               float64         `json:"value_delta_loose"`
+	ValueClosedForm               float64         `json:"value_closed_form"`
+	ValueNumeric                  float64         `json:"value_numeric"`
+	ValueUniform                  float64         `json:"value_uniform"`
+	ValueGaussian                 float64         `json:"value_gaussian"`
+	MuUniform                     float64         `json:"mu_uniform"`
+	ExactPoisson                  float64         `json:"exact_poisson"`
+	CheckExact                    float64         `json:"check_exact"`
+	CheckImproved                 float64         `json:"check_rdp_improved"`
+	TruncationChance              float64         `json:"truncation_probability"`
+	ConditionalChance             float64         `json:"conditional_probability"`
+	DPAccountingGrid              any             `json:"dp_accounting_grid"` // a number, or why there is none
 }
 
 // Ledger returns what the row composes.
@@ -34,28 +58,4 @@ func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 		entries = append(entries, accountant.Entry{Event: step, Count: int(p[2])})
 	}
 	return Ledger(t, entries...)
-}
-
-// RenyiRow holds the fields of the reference rows whose answer has to do with Rényi
-// divergences.
-type RenyiRow struct {
-	ID, Kind           string
-	Q, Sigma, Scale    float64
-	Alpha              *float64
-	Steps, N, Batch, K int
-	MaxBatch           int `json:"max_batch"`
-	Buckets            int
-	Delta, Noise, Rho  float64
-	Mean               float64
-	Shape, Orders      json.RawMessage
-	StepCounts         json.RawMessage `json:"step_counts"`
-	Value, Value2, Mu  float64
-	ValueErr           float64  `json:"value_err"`
-	MuUniform          float64  `json:"mu_uniform"`
-	ValueUniform       float64  `json:"value_uniform"`
-	ValueGaussian      float64  `json:"value_gaussian"`
-	ExactPoisson       float64  `json:"exact_poisson"`
-	CheckImproved      *float64 `json:"check_rdp_improved"`
-	TruncationChance   float64  `json:"truncation_probability"`
-	ConditionalChance  float64  `json:"conditional_probability"`
 }

@@ -215,8 +215,9 @@ func (m Mixtures) search(l float64) float64 {
 	return hi
 }
 
-// Noise returns the σ of the release that m is the pair of, if it is a Gaussian one.
-func (m Mixtures) Noise() (sigma float64, ok bool) {
-	distance, ok := m.shift()
-	return 1 / distance, ok
+// Noise returns the σ of the release that p is the pair of, if it is a Gaussian one.
+func Noise(p Pair) (sigma float64, ok bool) {
+	m, ok := p.(Mixtures)
+	distance, one := m.shift()
+	return 1 / distance, ok && one
 }

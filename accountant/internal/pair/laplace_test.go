@@ -16,20 +16,6 @@ func TestLaplaceTails(t *testing.T) {
 	}
 }
 
-// The pure ε of Laplace noise is 1/scale, δ(ε) = 1 - e^((ε - 1/b)/2) below it.
-func TestLaplaceDelta(t *testing.T) {
-	for _, scale := range []float64{0.3, 1, 4} {
-		for _, part := range []float64{0, 0.3, 0.9, 1, 1.5} {
-			epsilon := part / scale
-			p, q := Laplace(scale).Above(epsilon)
-			want := max(0, -math.Expm1((epsilon-1/scale)/2))
-			if got := p - math.Exp(epsilon)*q; math.Abs(got-want) > 1e-14 {
-				t.Errorf("scale %v: δ(%v) = %v, want %v", scale, epsilon, got, want)
-			}
-		}
-	}
-}
-
 // P and Q have half of a Laplace distribution each beyond their own place, in atoms.
 func TestLaplaceAtoms(t *testing.T) {
 	const q, scale = 0.2, 0.7
@@ -54,15 +40,5 @@ func TestLaplaceAtoms(t *testing.T) {
 		if p, q := c.pair.Above(greatest); p != 0 || q != 0 {
 			t.Errorf("%s: %v, %v above the greatest loss, want 0", name, p, q)
 		}
-	}
-}
-
-// Sampling with q = 1 is no sampling, and q near 0 leaves next to nothing.
-func TestLaplaceLimits(t *testing.T) {
-	if LaplaceRemoved(1, 2) != Laplace(2) {
-		t.Error("constructors of the same pair differ")
-	}
-	if _, greatest := LaplaceRemoved(1e-12, 1).Support(); math.Abs(greatest-1e-12*math.Expm1(1)) > 1e-23 {
-		t.Errorf("greatest loss %v at q = 1e-12", greatest)
 	}
 }
