@@ -19,10 +19,15 @@ import (
 // The file is created exclusively with perm, or 0600 if perm is 0. A path that is a symbolic link,
 // a directory or a device is refused with ErrNotRegular.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
-	return writeAtomic(disk{}, path, perm, func(w io.Writer) error {
+	return writeAtomic(disk{}, path, perm, all(data))
+}
+
+// all writes data at once.
+func all(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
-	})
+	}
 }
 
 // CreateFileAtomic is WriteFileAtomic for a file that must not be there: of several processes, also on
@@ -31,10 +36,7 @@ func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 // exclusively that network file systems keep. File systems without links are refused.
 func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	temporary := temporaryName(path)
-	if err := writeSynced(disk{}, temporary, perm, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}); err != nil {
+	if err := writeSynced(disk{}, temporary, perm, all(data)); err != nil {
 		return fmt.Errorf("checkpoints: create %s: %w", path, err)
 	}
 	defer os.Remove(temporary)

@@ -2,7 +2,6 @@ package checkpoints
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,10 +33,7 @@ func TestWriteFileAtomicIsWholeOrAbsent(t *testing.T) {
 			must(0, os.WriteFile(path, []byte("old"), 0o600))
 			files := &faultyDisk{fault: kind, failAt: failAt}
 			err, panicked := recovering(func() error {
-				return writeAtomic(files, path, 0, func(w io.Writer) error {
-					_, err := w.Write([]byte("new content"))
-					return err
-				})
+				return writeAtomic(files, path, 0, all([]byte("new content")))
 			})
 			got := string(must(os.ReadFile(path)))
 			if got != "old" && got != "new content" || err == nil && got != "new content" {

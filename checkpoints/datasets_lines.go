@@ -85,6 +85,9 @@ type member struct {
 	line  []byte // the last line of the run's ledger; nil after a register line
 }
 
+// NewDatasets returns the content of a ledger in which nothing is registered.
+func NewDatasets() []byte { return new(book).formatHeader() }
+
 func (b *book) formatHeader() []byte {
 	b.id = publicRandom(runSize)
 	line := []byte(datasetsStart + b.id + headerEnd)

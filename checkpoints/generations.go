@@ -44,7 +44,7 @@ func save(files fileSystem, dir string, s *State) (string, error) {
 	if err := makeDir(files, dir); err != nil {
 		return "", err
 	}
-	if err := writeAtomic(files, path, filePerm, func(w io.Writer) error { return s.encode(w) }); err != nil {
+	if err := writeAtomic(files, path, filePerm, s.encode); err != nil {
 		return "", err
 	}
 	if err := prune(files, dir, s.Step); err != nil {

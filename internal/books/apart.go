@@ -84,21 +84,7 @@ func EnsureDatasets(registry string) (id string, err error) {
 		return known.ID, err
 	}
 	path := filepath.Join(registry, folder.Datasets)
-	draft, err := os.MkdirTemp(registry, "."+folder.Datasets+"-")
-	if err != nil {
-		return "", fmt.Errorf("train: %w", err)
-	}
-	defer os.RemoveAll(draft)
-	d, err := checkpoints.CreateDatasets(filepath.Join(draft, folder.Datasets))
-	if err != nil {
-		return "", err
-	}
-	defer d.Close()
-	header, err := os.ReadFile(filepath.Join(draft, folder.Datasets))
-	if err == nil {
-		err = checkpoints.CreateFileAtomic(path, header, folder.FilePerm)
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := checkpoints.CreateFileAtomic(path, checkpoints.NewDatasets(), folder.FilePerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	known, err = ReadDatasets(registry)

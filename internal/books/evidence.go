@@ -39,19 +39,14 @@ func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	row, err := resultOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	if row != nil {
-		claims = append(claims, checkpoints.Claim{Where: filepath.Join(dir, "..", folder.Rows), Entries: row.Entries, Hash: row.Head})
-	}
-	own, err := ownResult(dir)
-	if err != nil {
-		return nil, err
-	}
-	if own != nil {
-		claims = append(claims, checkpoints.Claim{Where: folder.Row, Entries: own.Entries, Hash: own.Head})
+	for i, read := range []func(dir string) (*result, error){resultOf, ownResult} {
+		row, err := read(dir)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			claims = append(claims, checkpoints.Claim{Where: []string{filepath.Join(dir, "..", folder.Rows), folder.Row}[i], Entries: row.Entries, Hash: row.Head})
+		}
 	}
 	// The one that says most comes first, because it is the one to tell about.
 	slices.SortStableFunc(claims, func(a, b checkpoints.Claim) int { return cmp.Compare(b.Entries, a.Entries) })

@@ -203,19 +203,18 @@ func (h home) refuseOtherPlan(dir, run string) error {
 	if err == nil {
 		err = refuseLostLimit(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Subject())
 	}
-	if err == nil && c.Privacy.Delta != m.Delta {
-		err = fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s",
-			ErrOtherPlan, c.Privacy.Delta, filepath.Join(dir, folder.Config), m.Delta, h.info.Where(h.dir, run))
+	config, where := filepath.Join(dir, folder.Config), h.info.Where(h.dir, run)
+	switch {
+	case err != nil:
+		return err
+	case c.Privacy.Delta != m.Delta:
+		return fmt.Errorf("%w: found privacy.delta %g in %s, expected the %g with which the run is registered in %s", ErrOtherPlan, c.Privacy.Delta, config, m.Delta, where)
+	case c.Privacy.Accountant != m.Accountant:
+		return fmt.Errorf("%w: found privacy.accountant %s in %s, expected %s, with which the run is registered in %s", ErrOtherPlan, c.Privacy.Accountant, config, m.Accountant, where)
+	case ofOtherUnit(c, m.Data):
+		return fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same", ErrOtherPlan, config, where, m.Data.Name)
 	}
-	if err == nil && c.Privacy.Accountant != m.Accountant {
-		err = fmt.Errorf("%w: found privacy.accountant %s in %s, expected %s, with which the run is registered in %s",
-			ErrOtherPlan, c.Privacy.Accountant, filepath.Join(dir, folder.Config), m.Accountant, h.info.Where(h.dir, run))
-	}
-	if err == nil && ofOtherUnit(c, m.Data) {
-		err = fmt.Errorf("%w: found another unit of privacy in %s than in %s, which has the run for %q, expected the same",
-			ErrOtherPlan, filepath.Join(dir, folder.Config), h.info.Where(h.dir, run), m.Data.Name)
-	}
-	return err
+	return nil
 }
 
 // refuseEdited makes sure that the configuration of a run is the one that its plan was made of: what a run

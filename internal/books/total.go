@@ -52,10 +52,8 @@ func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, n
 		if slices.Index(tightest, m.Accountant) < slices.Index(tightest, name) {
 			name = m.Accountant
 		}
-		for _, e := range m.Ledger.Entries() {
-			if err := l.Add(e.Event, e.Count); err != nil {
-				return nil, 0, "", err
-			}
+		if err := addAll(l, m.Ledger); err != nil {
+			return nil, 0, "", err
 		}
 	}
 	return l, delta, name, nil
