@@ -11,17 +11,14 @@ import (
 // the time of asking, because a program may register its own.
 type datasetName struct{}
 
-var _ setting.Scalar = datasetName{}
+func (datasetName) Names() []string        { return data.Names() }
+func (datasetName) Encode(from any) string { return setting.Choice{}.Encode(from) }
+func (datasetName) Expected() string       { return setting.Choice(data.Names()).Expected() }
+func (datasetName) Schema() setting.Object { return setting.Choice(data.Names()).Schema() }
 
-func (datasetName) Names() []string { return data.Names() }
-
-func (f datasetName) Parse(text string, quoted bool, into any) bool {
-	return setting.Choice(f.Names()).Parse(text, quoted, into)
+func (datasetName) Parse(text string, quoted bool, into any) bool {
+	return setting.Choice(data.Names()).Parse(text, quoted, into)
 }
-
-func (datasetName) Encode(from any) string   { return setting.Choice{}.Encode(from) }
-func (f datasetName) Expected() string       { return setting.Choice(f.Names()).Expected() }
-func (f datasetName) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
 
 // datasetDocs lists the data sets that come with the program, with what they hold.
 func datasetDocs() string {
@@ -39,19 +36,15 @@ type byExamples struct {
 	rows composite
 }
 
-var _ composite = byExamples{}
-
 // decode takes what either may have; formatIn is stricter, where the data set is known.
 func (f byExamples) decode(r *report, n *node, key string, into any) bool {
 	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
 
-// Expected implements [setting.Format].
 func (f byExamples) Expected() string {
 	return f.composite.Expected() + "; with rows of numbers " + f.rows.Expected()
 }
 
-// Schema implements [setting.Format].
 func (f byExamples) Schema() setting.Object { return f.rows.Schema() }
 
 // formatIn returns the format of the field in a configuration whose data set has been read.
@@ -93,22 +86,17 @@ func dataSchemas() []object {
 			pictures = append(pictures, key, either.composite.Schema())
 		}
 	}
-	var named [2][]string // of pictures, of rows
+	named := map[bool][]string{} // of rows, or of pictures
 	for _, d := range data.Datasets() {
-		if d.Shape.IsRow() {
-			named[1] = append(named[1], d.Name)
-		} else {
-			named[0] = append(named[0], d.Name)
-		}
+		named[d.Shape.IsRow()] = append(named[d.Shape.IsRow()], d.Name)
 	}
 	names := []object{{"required", []string{"name"}, "properties", pictures}}
-	if named[1] != nil {
+	if named[true] != nil {
 		of := func(names []string) object { return object{"name", object{"enum", names}} }
-		names = []object{{"required", []string{"name"}, "properties", append(of(named[0]), pictures...)}, {"required", []string{"name"}, "properties", of(named[1])}}
+		names = []object{{"required", []string{"name"}, "properties", append(of(named[false]), pictures...)}, {"required", []string{"name"}, "properties", of(named[true])}}
 	}
-	return append(names, []object{
-		{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
-		{"required", []string{"table", "columns", "label", "classes"}},
-		{"required", []string{"vectors", "width", "classes"}},
-	}...)
+	return append(names,
+		object{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
+		object{"required", []string{"table", "columns", "label", "classes"}},
+		object{"required", []string{"vectors", "width", "classes"}})
 }

@@ -41,8 +41,7 @@
 //	seeds: [1, 2]
 //
 // [LoadSweep] reads a file, and [Sweep.Trials] resolves every configuration of it, so that nothing
-// runs when one of them is invalid. Where points are drawn, and where their number is, package sweep
-// draws ([Sweep.Draw]), keeps what was drawn, and hands it back.
+// runs when one of them is invalid.
 //
 // # Statistics
 //
@@ -58,15 +57,12 @@
 //
 // # How it is made
 //
-// yaml_read.go turns YAML into nodes that know their place, and a report collects what is wrong with
-// them. One table (fields.go) lists every key with its format, its place in Config and its
-// documentation. Layers, update rules and schedules come from the tables of their own
-// packages (model.Kinds, optimizer.UpdateRules, optimizer.Curves): each kind says there what its
-// arguments are called and what they may be, and a kind added there can be configured at once.
-// Parse, YAML, the JSON schema (Schema) and the reference (Reference) all walk these tables; what
-// a value looks like is said by its format (package setting, and format_*.go for what only
-// configurations have). To add another key, add a field to Config, a row to the table and, where
-// there is one, a default. After any of these run
+// A key stands in one table, with its format, its place in a Go value and its documentation: those of
+// configurations in fields.go, those of sweeps and statistics in their arguments, those of layers,
+// update rules and schedules in their own packages (model.Kinds, optimizer.UpdateRules,
+// optimizer.Curves). Readers, writers, the JSON schemas and the reference walk these tables; what a
+// value looks like is said by its format (package setting, and format_*.go). To add a key, add a field
+// to Config, a row to the table and, where there is one, a default. Then run
 //
 //	go test ./configs/... -update
 //

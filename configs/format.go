@@ -17,12 +17,6 @@ type composite interface {
 	encode(from any) string
 }
 
-var (
-	_ setting.Scalar = kindOf[named]{}
-
-	_ composite = listOf[string]{}
-)
-
 // decode stores the value of n in *into, or reports why not and returns false. The type of into is
 // the format's own.
 func decode(f setting.Format, r *report, n *node, key string, into any) bool {

@@ -17,7 +17,6 @@ var units = []struct {
 	bytes int64
 }{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}}
 
-// Parse implements [setting.Scalar].
 func (f byteSize) Parse(text string, _ bool, into any) bool {
 	if text == f.Word {
 		*into.(*int64) = 0
@@ -52,10 +51,8 @@ func (f byteSize) Encode(from any) string {
 	return strconv.FormatInt(n, 10) // of no unit that can be read
 }
 
-// Expected implements [setting.Format].
 func (f byteSize) Expected() string { return "a size such as 8GiB or 500MB, or " + f.Word }
 
-// Schema implements [setting.Format].
 func (f byteSize) Schema() setting.Object {
 	return setting.Object{"type", "string", "pattern", "^(" + f.Word + "|[1-9][0-9]* ?[KMGT]i?B)$"}
 }

@@ -4,7 +4,9 @@ package configs
 // refused, one of a few whole numbers, sizes of memory.
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,18 +14,37 @@ import (
 	"dpsgd/internal/setting"
 )
 
-var (
-	_ setting.Scalar = oneOf{}
-	_ setting.Scalar = choiceBut{}
-	_ setting.Scalar = freeText{}
-	_ setting.Scalar = byteSize{}
-)
-
 // choiceBut is a choice with names that mean something elsewhere and cannot be chosen.
 type choiceBut struct {
 	setting.Choice
 	Refused map[string]string // why, in a few words
 }
+
+// accountants can account for a run: they bound ε of Poisson-sampled Gaussian noise.
+var accountants = choiceBut{
+	Choice: setting.Choice{"exact", "pld", "rdp"},
+	Refused: map[string]string{
+		"gdp":      "gdp is an approximation and no bound",
+		"zcdp":     "zcdp knows nothing of sampled batches",
+		"basic":    "composition of (epsilon, delta) alone is far too loose",
+		"advanced": "composition of (epsilon, delta) alone is far too loose",
+		"optimal":  "composition of (epsilon, delta) alone is far too loose",
+	},
+}
+
+// Names become folders, on every operating system; those of columns and labels stand in a table.
+var (
+	runName   = freeText{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^([A-Za-z0-9_][A-Za-z0-9._-]*)?$`, Max: 64, Empty: true}
+	className = freeText{What: "the name of a folder", Pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, Max: 100}
+	folder    = freeText{What: "the path of a folder", Pattern: `^.+$`, Max: 4096}
+
+	layerName  = freeText{What: "the name of a layer or parameter, such as 0 or 0.weight", Pattern: `^[A-Za-z0-9_.]+$`, Max: 200, Digits: true}
+	weightFile = freeText{What: "the path of a .safetensors file", Pattern: `^$|\.safetensors$`, Max: 4096, Empty: true}
+
+	columnName = freeText{What: "the name of a column", Pattern: `^\S.*$`, Max: 200}
+	groupName  = freeText{What: "the name of a column, or prefix", Pattern: `^(\S.*)?$`, Max: 200, Empty: true}
+	labelValue = freeText{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}
+)
 
 // freeText is free text, stored in a *string.
 type freeText struct {
@@ -34,7 +55,6 @@ type freeText struct {
 	Digits  bool   // a whole number needs no quotes
 }
 
-// Parse implements [setting.Scalar].
 func (f freeText) Parse(s string, quoted bool, into any) bool {
 	if !quoted && ambiguous(s) && !(f.Digits && isWhole(s)) ||
 		s == "" && !f.Empty ||
@@ -47,10 +67,8 @@ func (f freeText) Parse(s string, quoted bool, into any) bool {
 	return true
 }
 
-// Encode implements [setting.Scalar].
 func (freeText) Encode(from any) string { return formatText(*from.(*string)) }
 
-// Expected implements [setting.Format].
 func (f freeText) Expected() string {
 	if f.Empty {
 		return f.What + `, or ""`
@@ -58,7 +76,6 @@ func (f freeText) Expected() string {
 	return f.What
 }
 
-// Schema implements [setting.Format].
 func (f freeText) Schema() setting.Object {
 	o := setting.Object{"type", "string", "pattern", f.Pattern, "maxLength", f.Max}
 	if f.Digits {
@@ -75,28 +92,18 @@ func isWhole(s string) bool {
 // oneOf is one of a few whole numbers, stored in a *int.
 type oneOf []int
 
-// Parse implements [setting.Scalar].
 func (f oneOf) Parse(text string, quoted bool, into any) bool {
-	for _, v := range f {
-		if !quoted && text == strconv.Itoa(v) {
-			*into.(*int) = v
-			return true
-		}
+	i := slices.IndexFunc(f, func(v int) bool { return !quoted && text == strconv.Itoa(v) })
+	if i >= 0 {
+		*into.(*int) = f[i]
 	}
-	return false
+	return i >= 0
 }
 
-// Encode implements [setting.Scalar].
 func (f oneOf) Encode(from any) string { return strconv.Itoa(*from.(*int)) }
 
-// Expected implements [setting.Format].
 func (f oneOf) Expected() string {
-	names := make([]string, len(f))
-	for i, v := range f {
-		names[i] = strconv.Itoa(v)
-	}
-	return strings.Join(names, " or ")
+	return setting.Or(strings.Fields(strings.Trim(fmt.Sprint([]int(f)), "[]")))
 }
 
-// Schema implements [setting.Format].
 func (f oneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }
