@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -147,18 +149,11 @@ func conforms(root, schema map[string]any, v any, at string) error {
 		case "const":
 			ok = v == want
 		case "enum":
-			ok = false
-			for _, e := range want.([]any) {
-				ok = ok || reflect.DeepEqual(e, v)
-			}
-		case "minimum":
-			ok = number64(v) >= want.(float64)
-		case "maximum":
-			ok = number64(v) <= want.(float64)
-		case "exclusiveMinimum":
-			ok = number64(v) > want.(float64)
-		case "exclusiveMaximum":
-			ok = number64(v) < want.(float64)
+			ok = slices.ContainsFunc(want.([]any), func(e any) bool { return reflect.DeepEqual(e, v) })
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+			n, isNumber := v.(float64)
+			signs := map[string][]int{"minimum": {0, 1}, "maximum": {-1, 0}, "exclusiveMinimum": {1}, "exclusiveMaximum": {-1}}
+			ok = isNumber && slices.Contains(signs[keyword], cmp.Compare(n, want.(float64)))
 		case "pattern":
 			s, isText := v.(string)
 			ok = !isText || regexp.MustCompile(want.(string)).MatchString(s)
@@ -225,14 +220,6 @@ func typeOf(v any, want string) bool {
 		return want == "number" || want == "integer" && v == math.Trunc(v)
 	}
 	return false
-}
-
-// number64 returns NaN, which fails every comparison, for what is no number.
-func number64(v any) float64 {
-	if f, ok := v.(float64); ok {
-		return f
-	}
-	return math.NaN()
 }
 
 func items(v any) []any { list, _ := v.([]any); return list }

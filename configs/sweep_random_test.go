@@ -233,21 +233,16 @@ func TestTrialsOfADraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
 	for _, trial := range trials {
-		names = append(names, trial.Name)
 		c, err := Load(trial.Base, trial.Overrides)
 		if err != nil || !reflect.DeepEqual(c, trial.Config) {
 			t.Errorf("%s: its overrides make another configuration (%v)", trial.Name, err)
 		}
 	}
-	want := []string{
-		"draw=1,clip_norm=1,learning_rate=0.5,seed=1", "draw=1,clip_norm=1,learning_rate=0.5,seed=2",
-		"draw=2,clip_norm=0.1,learning_rate=0.25,seed=1", "draw=2,clip_norm=0.1,learning_rate=0.25,seed=2",
-		"draw=3,clip_norm=1,learning_rate=0.5,seed=1", "draw=3,clip_norm=1,learning_rate=0.5,seed=2",
-	}
-	if !reflect.DeepEqual(names, want) || trials[1].Point != "draw=1,clip_norm=1,learning_rate=0.5" {
-		t.Errorf("found %q, the second at the point %s", names, trials[1].Point)
+	want := "draw=1,clip_norm=1,learning_rate=0.5,seed=1; draw=1,clip_norm=1,learning_rate=0.5,seed=2; draw=2,clip_norm=0.1,learning_rate=0.25,seed=1; " +
+		"draw=2,clip_norm=0.1,learning_rate=0.25,seed=2; draw=3,clip_norm=1,learning_rate=0.5,seed=1; draw=3,clip_norm=1,learning_rate=0.5,seed=2"
+	if names(trials) != want || trials[1].Point != "draw=1,clip_norm=1,learning_rate=0.5" {
+		t.Errorf("found %s, the second at the point %s", names(trials), trials[1].Point)
 	}
 	if none, err := s.Trials(Draw{}); err != nil || len(none) != 0 {
 		t.Errorf("found %d trials of nothing (%v)", len(none), err)

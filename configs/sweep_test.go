@@ -30,8 +30,26 @@ func mustTrials(t *testing.T, s *Sweep) []Trial {
 	return trials
 }
 
+// names are those of trials.
+func names(trials []Trial) string {
+	var all []string
+	for _, trial := range trials {
+		all = append(all, trial.Name)
+	}
+	return strings.Join(all, "; ")
+}
+
 func TestTrialsAreTheGridTimesTheSeeds(t *testing.T) {
-	s := mustSweep(t, `
+	for src, want := range map[string]string{
+		"name: s\nbase: digits\ngrid: {privacy.clip_norm: [1, 2]}\n": "clip_norm=1; clip_norm=2",
+		"name: s\nbase: digits\nseeds: [1, 2, 3]\n":                  "seed=1; seed=2; seed=3",
+	} {
+		trials := mustTrials(t, mustSweep(t, src))
+		if seed := trials[len(trials)-1].Config.Training.Seed; names(trials) != want || seed != map[byte]uint64{'c': 1, 's': 3}[want[0]] {
+			t.Errorf("%s: found %s, the last with seed %d, expected %s", src, names(trials), seed, want)
+		}
+	}
+	trials := mustTrials(t, mustSweep(t, `
 name: small
 base: digits
 set: {privacy.epsilon: none, training.steps: 50}
@@ -39,20 +57,10 @@ grid:
   privacy.clip_norm: [0.1, 1.0]
   privacy.noise_multiplier: [1, 2e0]
 seeds: [3, 4]
-`)
-	var names []string
-	trials := mustTrials(t, s)
-	for _, trial := range trials {
-		names = append(names, trial.Name)
-	}
-	want := []string{
-		"clip_norm=0.1,noise_multiplier=1,seed=3", "clip_norm=0.1,noise_multiplier=1,seed=4",
-		"clip_norm=0.1,noise_multiplier=2,seed=3", "clip_norm=0.1,noise_multiplier=2,seed=4",
-		"clip_norm=1,noise_multiplier=1,seed=3", "clip_norm=1,noise_multiplier=1,seed=4",
-		"clip_norm=1,noise_multiplier=2,seed=3", "clip_norm=1,noise_multiplier=2,seed=4",
-	}
-	if !reflect.DeepEqual(names, want) {
-		t.Errorf("trials are %q, want %q", names, want)
+`))
+	if want := "clip_norm=0.1,noise_multiplier=1,seed=3; clip_norm=0.1,noise_multiplier=1,seed=4; clip_norm=0.1,noise_multiplier=2,seed=3; clip_norm=0.1,noise_multiplier=2,seed=4; " +
+		"clip_norm=1,noise_multiplier=1,seed=3; clip_norm=1,noise_multiplier=1,seed=4; clip_norm=1,noise_multiplier=2,seed=3; clip_norm=1,noise_multiplier=2,seed=4"; names(trials) != want {
+		t.Errorf("found %s, expected %s", names(trials), want)
 	}
 	last := trials[7]
 	if c := last.Config; c.Privacy.ClipNorm != 1 || c.Privacy.NoiseMultiplier != 2 || c.Privacy.HasBudget() || c.Training.Seed != 4 || c.Training.Steps != 50 || c.Training.Epochs != 0 {
@@ -115,17 +123,6 @@ grid:
 	want := "folder=a_b-c14cddc0,classes=a_b-5af6c271,size=28,channels=1,optimizer.name=sgd,optimizer.schedule.name=constant"
 	if trials[0].Name != want {
 		t.Errorf("the first name is %s, want %s", trials[0].Name, want)
-	}
-}
-
-func TestSweepWithoutSeedsOrWithoutGrid(t *testing.T) {
-	trials := mustTrials(t, mustSweep(t, "name: s\nbase: digits\ngrid: {privacy.clip_norm: [1, 2]}\n"))
-	if len(trials) != 2 || trials[0].Name != "clip_norm=1" || trials[0].Config.Training.Seed != 1 {
-		t.Errorf("without seeds: %+v", trials)
-	}
-	trials = mustTrials(t, mustSweep(t, "name: s\nbase: digits\nseeds: [1, 2, 3]\n"))
-	if len(trials) != 3 || trials[2].Name != "seed=3" || trials[2].Config.Training.Seed != 3 {
-		t.Errorf("without a grid: %+v", trials)
 	}
 }
 

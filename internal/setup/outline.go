@@ -103,9 +103,9 @@ func outlineOf(spec data.Spec) Outline {
 	o := Outline{Name: spec.Name, Shape: spec.Shape(), Classes: len(spec.Labels()), Names: spec.Labels()}
 	if known := data.Find(spec.Name); known != nil {
 		o.Examples, o.Tests = known.Train, known.Test
-	} else {
-		o.Name = filepath.Base(filepath.Clean(spec.Own()))
+		return o
 	}
+	o.Name = filepath.Base(filepath.Clean(spec.Own()))
 	return o
 }
 
