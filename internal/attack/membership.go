@@ -176,7 +176,11 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	m := &Membership{Attack: "membership", Training: len(training), Test: len(others), Delta: delta}
 	m.area(training, others)
 	for _, rate := range falsePositives {
-		m.Operating = append(m.Operating, operate(training, others, rate))
+		// Among equal values there is no threshold, so the share that passes can be smaller than the rate.
+		o := Operating{Rate: rate, Allowed: 1}
+		o.FalsePositive, o.TruePositive = notice(training, others, rate)
+		o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
+		m.Operating = append(m.Operating, o)
 	}
 	m.audit(training, others, delta)
 	for i := range rocPoints + 1 {
@@ -207,15 +211,6 @@ func placements(values, others []float64) []float64 {
 		shares[i] = float64(below+upTo) / 2 / float64(len(sorted))
 	}
 	return shares
-}
-
-// operate finds the thresholds of a rate. Among equal values there is none, so the share that
-// passes can be smaller than the rate.
-func operate(training, others []float64, rate float64) Operating {
-	o := Operating{Rate: rate, Allowed: 1}
-	o.FalsePositive, o.TruePositive = notice(training, others, rate)
-	o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
-	return o
 }
 
 // notice finds the least threshold that at most a share of the others passes, and returns the share

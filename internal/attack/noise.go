@@ -55,13 +55,6 @@ func (n Noise) ofDeviation(deviation float64) float64 {
 	return deviation
 }
 
-func (n Noise) question(s *answer.Sums, parameter float64) (answer.Question[[]int64], error) {
-	if n == Laplace {
-		return answer.DiscreteLaplace(s, parameter)
-	}
-	return answer.Gaussian(s, parameter)
-}
-
 // desk answers questions about drawn people: nobody's budget is at stake, so its journal is in
 // memory. It still holds what everything cost.
 type desk struct {
@@ -81,7 +74,11 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	q, err := d.noise.question(sums, d.parameter)
+	ask := answer.Gaussian
+	if d.noise == Laplace {
+		ask = answer.DiscreteLaplace
+	}
+	q, err := ask(sums, d.parameter)
 	if err != nil {
 		return 0, err
 	}

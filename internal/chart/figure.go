@@ -68,7 +68,7 @@ func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 	}
 	content := picture.Bytes()
 	if format == "svg" {
-		content = withCommonFonts(content)
+		content = bytes.ReplaceAll(content, []byte("font-family:Liberation Sans;"), []byte("font-family:"+families+";"))
 	}
 	return content, nil
 }
@@ -76,11 +76,6 @@ func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 // families lists the font of the layout, and fonts of the same widths on other systems: SVG text
 // stays text.
 const families = "Liberation Sans,Arial,Helvetica,sans-serif"
-
-func withCommonFonts(svg []byte) []byte {
-	const font = "font-family:Liberation Sans;"
-	return bytes.ReplaceAll(svg, []byte(font), []byte("font-family:"+families+";"))
-}
 
 // fontOfText matches the canvas's description of the font of a text.
 var fontOfText = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;font-size:[^;"]*;?`)

@@ -83,7 +83,7 @@ func (f *Fits) byOrder(own, free []layer) {
 		}
 		for i, fit := range f.Fits {
 			if name, last := module(fit.Parameter); name == wanted.name {
-				f.Fits[i].Tensor = free[at].find(last)
+				f.Fits[i].Tensor = free[at].named(last)
 			}
 		}
 		free = slices.Delete(free, at, at+1)
@@ -127,8 +127,8 @@ func (l layer) shapes() string {
 	return strings.Join(texts, " ")
 }
 
-// find is the full name of the tensor with a last name.
-func (l layer) find(last string) string {
+// named is the full name of the tensor with a last name.
+func (l layer) named(last string) string {
 	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
 	return l.tensors[i].Name
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,9 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 		return nil
 	}
 	r.Releases = r.entries - account.Choices(i.Ledger)
-	r.NoiseMultiplier = noiseOf(i.Ledger)
+	for _, e := range i.Ledger.Entries() {
+		r.NoiseMultiplier = cmp.Or(accountant.NoiseMultiplier(e.Event), r.NoiseMultiplier)
+	}
 	if q.Spent != nil {
 		r.Spent = *q.Spent
 	} else {
@@ -177,16 +180,6 @@ func (r *Run) readStatistics() error {
 	r.Asks, r.YAML = true, string(asked)
 	r.Statistics, err = stats.ReadResults(r.Dir)
 	return err
-}
-
-// noiseOf is the noise multiplier of the last release of a ledger that has one, 0 otherwise.
-func noiseOf(l *accountant.Ledger) float64 {
-	for _, e := range slices.Backward(l.Entries()) {
-		if sigma := accountant.NoiseMultiplier(e.Event); sigma > 0 {
-			return sigma
-		}
-	}
-	return 0
 }
 
 // readStatement reads the statement, if it speaks of all that was released.

@@ -93,7 +93,7 @@ func summaryOf(r *Run) []pair {
 		}
 	}
 	return []pair{
-		{"Status", status}, {"Data", dataOf(r)}, {"Network", networkOf(r)},
+		{"Status", status}, {"Data", dataOf(r)}, {"Network", cmp.Or(r.Config.Model.Name, "layers of the configuration")},
 		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
 		{"ε (rounded up)", cost}, {"δ", delta}, {"ε is about", unit}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
 		{"All runs on this data, at its end", together}, {"Who has to be trusted", trusted},
@@ -106,17 +106,7 @@ func dataOf(r *Run) string {
 	if s := r.Statement; s != nil {
 		return fmt.Sprintf("%s, %s examples in %d classes", s.Data, count(s.Examples), s.Classes)
 	}
-	if name := r.Config.Data.Name; name != "" {
-		return name
-	}
-	return "one's own"
-}
-
-func networkOf(r *Run) string {
-	if r.Config.Model.Name != "" {
-		return r.Config.Model.Name
-	}
-	return "layers of the configuration"
+	return cmp.Or(r.Config.Data.Name, "one's own")
 }
 
 func count(n int) string {

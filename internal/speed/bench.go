@@ -15,7 +15,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
-	"dpsgd/model"
 )
 
 // Modes lists the kinds of steps that [Measure] measures: private steps with the configured engine,
@@ -39,7 +38,7 @@ type Result struct {
 	Kernel            string             `json:"kernel"`
 	ExamplesPerSecond float64            `json:"examples_per_second"` // Batch / the median time of a step
 	StepMS            float64            `json:"step_ms"`             // the median, in milliseconds
-	GFLOPs            float64            `json:"gflops"`              // useful work, see multiplyAdds
+	GFLOPs            float64            `json:"gflops"`              // useful work
 	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // of this process's threads
 	PeakRSSMiB        float64            `json:"peak_rss_mib"`        // of the process, so far
 	Parts             map[string]float64 `json:"parts"`               // milliseconds of a step, for each of Parts
@@ -105,17 +104,12 @@ func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duratio
 	if private, ok := b.step.(*privateStep); ok {
 		result.Engines = private.gradients.Engines()
 	}
-	result.GFLOPs = 2 * float64(multiplyAdds(b.model)*b.views.PerExample()) * result.ExamplesPerSecond / 1e9
+	// Multiply-adds are counted by one convention whatever a mode really computes: the forward pass, the gradients of
+	// all inputs but the first layer's, and the gradients of the weights once, on each view. So the rates of all modes
+	// compare, and work that only privacy needs does not count as useful.
+	total, first := b.model.MultiplyAdds()
+	result.GFLOPs = 2 * float64((3*total-first)*b.views.PerExample()) * result.ExamplesPerSecond / 1e9
 	return result, nil
-}
-
-// multiplyAdds counts those of training on one view of an example, by one convention whatever a
-// mode really computes: the forward pass, the gradients of all inputs but the first layer's, and
-// the gradients of the weights once. So the rates of all modes compare, and work that only privacy
-// needs does not count as useful.
-func multiplyAdds(m *model.Model) int {
-	total, first := m.MultiplyAdds()
-	return 3*total - first
 }
 
 // peakMemory is the most memory in MiB that this process has had in use: what Linux counted as

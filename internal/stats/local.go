@@ -18,7 +18,7 @@ import (
 // it whatever it says, and so are all of them together, as they are independent (parallel
 // composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is empty, one
 // fixed value is reported, as if a record had it. Mixed reports are ApproxDP{ε, δ}, by
-// amplification; see shuffled.
+// amplification; see mixed.
 func (a *asked) local(w *work) (estimate, error) {
 	buckets, number := a.buckets(w)
 	epsilon := a.epsilon / a.factor
@@ -79,7 +79,10 @@ func mixed(name string, values, n int, epsilon, delta float64) (float64, error) 
 	low, high := min(epsilon, maxLocal), maxLocal+0.0
 	for high-low > low/1000 {
 		middle := (low + high) / 2
-		together, err := shuffled(name, middle, values, n, delta)
+		together, err := theorems.Shuffle(middle, n, delta)
+		if name == "randomized_response" { // for which the bound is tighter
+			together, err = theorems.ShuffleResponse(middle, values, n, delta)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -90,15 +93,6 @@ func mixed(name string, values, n int, epsilon, delta float64) (float64, error) 
 		}
 	}
 	return low, nil
-}
-
-// shuffled returns the cost of n mixed reports together, each of which costs each. The bound for
-// randomized response is tighter than for other protocols.
-func shuffled(name string, each float64, values, n int, delta float64) (float64, error) {
-	if name == "randomized_response" {
-		return theorems.ShuffleResponse(each, values, n, delta)
-	}
-	return theorems.Shuffle(each, n, delta)
 }
 
 func protocolOf(name string, values int, epsilon float64) (local.Protocol, error) {

@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 
-	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/release/answer"
 
@@ -62,10 +61,4 @@ func (a *asked) noise() additive {
 		return additive{a.Mechanism, a.multiplier * a.factor}
 	}
 	return additive{a.Mechanism, a.factor / a.epsilon}
-}
-
-// multiplier is the least noise multiplier of one release that is (epsilon, delta)-private.
-func multiplier(a accountant.Accountant, epsilon, delta float64) (float64, error) {
-	return accountant.CalibrateNoiseMultiplier(a, func(sigma float64) accountant.Event { return accountant.Gaussian{NoiseMultiplier: sigma} }, 1,
-		accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: accountant.ZeroOut})
 }

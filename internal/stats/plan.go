@@ -118,7 +118,9 @@ func (p *plan) share(n int) error {
 			a.delta = lastingShare * delta
 		default:
 			var err error
-			if a.multiplier, err = multiplier(p.accounts, a.epsilon, delta); err != nil {
+			event := func(sigma float64) accountant.Event { return accountant.Gaussian{NoiseMultiplier: sigma} }
+			target := accountant.Guarantee{Epsilon: a.epsilon, Delta: delta, Relation: accountant.ZeroOut}
+			if a.multiplier, err = accountant.CalibrateNoiseMultiplier(p.accounts, event, 1, target); err != nil {
 				return err
 			}
 		}

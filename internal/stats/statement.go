@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"dpsgd/accountant"
@@ -36,11 +37,14 @@ func (r *Run) state() error {
 		Trusted: r.trusted(), Facts: r.facts(),
 		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(), Together: together,
 		Data: r.Registered.Data.Name, Examples: r.Registered.Data.Examples, Shape: r.Registered.Data.Shape, Classes: r.Registered.Data.Classes,
-		NotPrivate: append([]string{
+		NotPrivate: []string{
 			fmt.Sprintf("the number of records, %d", r.records.public),
 			"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
 			"how long the run took, and the times of its files",
-		}, r.hadRecords()...),
+		},
+	}
+	if slices.ContainsFunc(r.plan.asked, func(a asked) bool { return a.Trust != configs.Curator }) {
+		s.NotPrivate = append(s.NotPrivate, "the records from whoever had them when reports were made of them: who trusts nobody has each record randomized where it is, as package local does it")
 	}
 	if s.Released != nil {
 		s.ClaimedEntries = spent.Ledger.Count()
@@ -92,16 +96,6 @@ func (r *Run) trusted() string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// hadRecords says from whom reports that were made here do not protect; "" where there are none.
-func (r *Run) hadRecords() []string {
-	for _, a := range r.plan.asked {
-		if a.Trust != configs.Curator {
-			return []string{"the records from whoever had them when reports were made of them: who trusts nobody has each record randomized where it is, as package local does it"}
-		}
-	}
-	return nil
 }
 
 // facts are a row for every statistic.
