@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
@@ -152,16 +153,6 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 	}
 }
 
-// One more event than was planned, by whatever mistake, is not released.
-func TestBudgetIsNeverPassed(t *testing.T) {
-	r := create(t, file(t, 1, every()[0]), Options{})
-	tiny.Check(t, r.CarryOut(t.Context()))
-	r.rows = nil // forgets the answer: the event is in the ledger
-	if results := finished(t, r); r.Books.Len() != 1 || !results[0].Lost() {
-		t.Errorf("found %v after %d releases, expected no second one", results, r.Books.Len())
-	}
-}
-
 // Everything that can be wrong shows before there is a folder, in one line.
 func TestWhatDoesNotFitTheData(t *testing.T) {
 	small := people(t, 100)
@@ -185,26 +176,6 @@ func TestWhatDoesNotFitTheData(t *testing.T) {
 		}
 		if _, err := os.Stat(runs); err == nil {
 			t.Error("a folder was made")
-		}
-	}
-}
-
-// Damaged results are refused, and so are results that speak of more releases than there were.
-func TestDamagedResults(t *testing.T) {
-	r := create(t, file(t, 1, every()[0]), Options{})
-	finished(t, r)
-	path := filepath.Join(r.Dir, folder.Answers)
-	content := tiny.Read(t, path)
-	for _, damage := range []struct{ old, new, want string }{
-		{"count", "sum", "found no result of statistic 0"},
-		{`"ledger_entries":1`, `"ledger_entries":7`, "found 7 entries of the ledger, which has 1"},
-		{"{", "", "found no result of statistic 0"},
-		{`"epsilon":1`, `"epsilon":0.01`, "found ε = 0.01 and δ = 0, expected the 1"},
-		{`"low":`, `"low":[1,2],"x":`, "found 1, 2 and 1 numbers, expected as many in each"},
-	} {
-		tiny.Write(t, path, strings.Replace(content, damage.old, damage.new, 1))
-		if _, err := Open(r.Dir, given(people(t, 2000))); err == nil || !strings.Contains(err.Error(), damage.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("found %v, expected %q in one line", err, damage.want)
 		}
 	}
 }
@@ -244,34 +215,42 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The file of statistics of a run that is there stays as it was: nobody gets a larger budget,
-// another δ or other data for what was seen already.
+// What is edited in the folder of a run is refused in one line: nobody gets a larger budget, another δ or other data
+// for what was seen already, and results agree with the ledger and the plan.
 func TestEditedRun(t *testing.T) {
+	r := create(t, file(t, 1, every()[:2]...), Options{})
+	tiny.Check(t, r.Next(t.Context()))
+	r.Close()
 	for _, edit := range []struct {
 		old, new string
 		files    []string
+		err      error
 		want     string
 	}{
-		{"epsilon: 1\n", "epsilon: 5\n", []string{folder.Statistics}, "privacy.epsilon 1, found 5"},
-		{"epsilon: 1\n", "epsilon: 5\n", []string{folder.Statistics, folder.Config}, ", expected the 2.5"},
-		{"delta: ", "delta: 9", []string{folder.Statistics, folder.Config}, "found privacy.delta"},
-		{"accountant: exact", "accountant: rdp", []string{folder.Statistics}, "privacy.accountant exact, found rdp"},
-		{"share: 1}", "share: 3}", []string{folder.Statistics}, "of the plan"},
+		{"epsilon: 1\n", "epsilon: 5\n", []string{folder.Statistics}, books.ErrOtherPlan, "privacy.epsilon 1, found 5"},
+		{"epsilon: 1\n", "epsilon: 5\n", []string{folder.Statistics, folder.Config}, books.ErrOtherPlan, ", expected the 2.5"},
+		{"delta: ", "delta: 9", []string{folder.Statistics, folder.Config}, books.ErrOtherPlan, "found privacy.delta"},
+		{"accountant: exact", "accountant: rdp", []string{folder.Statistics}, books.ErrOtherPlan, "privacy.accountant exact, found rdp"},
+		{"share: 1}", "share: 3}", []string{folder.Statistics}, books.ErrOtherPlan, "of the plan"},
+		{"count", "sum", []string{folder.Answers}, checkpoints.ErrCorrupt, "found no result of statistic 0"},
+		{"{", "", []string{folder.Answers}, checkpoints.ErrCorrupt, "found no result of statistic 0"},
+		{`"ledger_entries":1`, `"ledger_entries":7`, []string{folder.Answers}, checkpoints.ErrRollback, "found 7 entries of the ledger, which has 1"},
+		{`"epsilon":`, `"epsilon":0.01,"x":`, []string{folder.Answers}, books.ErrOtherPlan, "found ε = 0.01 and δ = 0, expected the 0.5"},
+		{`"low":`, `"low":[1,2],"x":`, []string{folder.Answers}, checkpoints.ErrCorrupt, "found 1, 2 and 1 numbers, expected as many in each"},
 	} {
-		r := create(t, file(t, 1, every()[:2]...), Options{})
-		tiny.Check(t, r.Next(t.Context()))
-		r.Close()
+		whole := map[string]string{}
 		for _, name := range edit.files {
-			path := filepath.Join(r.Dir, name)
-			content := tiny.Read(t, path)
-			if !strings.Contains(content, edit.old) {
-				t.Fatalf("%s:\n%s", name, content)
+			if whole[name] = tiny.Read(t, r.Path(name)); !strings.Contains(whole[name], edit.old) {
+				t.Fatalf("%s:\n%s", name, whole[name])
 			}
-			tiny.Write(t, path, strings.Replace(content, edit.old, edit.new, 1))
+			tiny.Write(t, r.Path(name), strings.Replace(whole[name], edit.old, edit.new, 1))
 		}
 		_, err := Open(r.Dir, given(people(t, 2000)))
-		if !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), edit.want) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, edit.err) || !strings.Contains(err.Error(), edit.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s in %s: found %v, expected %q in one line", edit.new, edit.files, err, edit.want)
+		}
+		for name, content := range whole {
+			tiny.Write(t, r.Path(name), content)
 		}
 	}
 }
