@@ -10,6 +10,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,46 +63,44 @@ type entry struct {
 	content string
 }
 
-func readTar(t *testing.T, compressed []byte) (names []string, entries map[string]entry) {
+func readTar(t *testing.T, compressed []byte) map[string]entry {
 	t.Helper()
 	r := tiny.Must(gzip.NewReader(bytes.NewReader(compressed)))(t)
-	entries = map[string]entry{}
+	entries := map[string]entry{}
 	for archive := tar.NewReader(r); ; {
 		h, err := archive.Next()
 		if err == io.EOF {
-			return names, entries
+			return entries
 		}
 		tiny.Check(t, err)
 		content := tiny.Must(io.ReadAll(archive))(t)
 		if h.ModTime.Unix() != 1767319446 || h.Uid != 0 || h.Gid != 0 {
 			t.Errorf("%s: found time %v of user %d, group %d", h.Name, h.ModTime, h.Uid, h.Gid)
 		}
-		names = append(names, h.Name)
 		entries[h.Name] = entry{h.FileInfo().Mode().String(), string(content) + h.Linkname}
 	}
 }
 
-func readZip(t *testing.T, content []byte) (names []string, entries map[string]entry) {
+func readZip(t *testing.T, content []byte) map[string]entry {
 	t.Helper()
 	r := tiny.Must(zip.NewReader(bytes.NewReader(content), int64(len(content))))(t)
-	entries = map[string]entry{}
+	entries := map[string]entry{}
 	for _, f := range r.File {
 		in := tiny.Must(f.Open())(t)
 		content := tiny.Must(io.ReadAll(in))(t)
 		if f.Modified.Unix() != 1767319446 {
 			t.Errorf("%s: found time %v", f.Name, f.Modified)
 		}
-		names = append(names, f.Name)
 		entries[f.Name] = entry{f.Mode().String(), string(content)}
 	}
-	return names, entries
+	return entries
 }
 
 // An archive unpacks into one folder, with the program executable, and is the same each time.
 func TestArchive(t *testing.T) {
 	for platform, want := range map[string]struct {
 		name, program string
-		read          func(*testing.T, []byte) ([]string, map[string]entry)
+		read          func(*testing.T, []byte) map[string]entry
 	}{
 		"linux/amd64":   {"dpsgd_0.2.0_linux_amd64.tar.gz", "dpsgd_0.2.0_linux_amd64/train", readTar},
 		"windows/amd64": {"dpsgd_0.2.0_windows_amd64.zip", "dpsgd_0.2.0_windows_amd64/train.exe", readZip},
@@ -110,7 +110,7 @@ func TestArchive(t *testing.T) {
 		if err != nil || c.ArchiveName() != want.name {
 			t.Fatalf("found %s, %v", c.ArchiveName(), err)
 		}
-		names, entries := want.read(t, archive)
+		entries := want.read(t, archive)
 		if entries[want.program] != (entry{"-rwxr-xr-x", "a program"}) {
 			t.Errorf("%s: found the program %v", platform, entries[want.program])
 		}
@@ -120,10 +120,10 @@ func TestArchive(t *testing.T) {
 		}
 		for _, file := range []string{"LICENSE", "THIRD_PARTY_LICENSES", "README.md", "completions/_train", "man/train.1"} {
 			if entries[folder+file].mode != "-rw-r--r--" {
-				t.Errorf("%s: found %s %v among %q", platform, file, entries[folder+file], names)
+				t.Errorf("%s: found %s %v among %q", platform, file, entries[folder+file], slices.Sorted(maps.Keys(entries)))
 			}
 		}
-		for _, name := range names {
+		for name := range entries {
 			if !strings.HasPrefix(name, folder) {
 				t.Errorf("%s: found %s outside of the folder %s", platform, name, folder)
 			}
@@ -142,16 +142,16 @@ func TestWheel(t *testing.T) {
 		t.Errorf("found %s, expected %s", c.WheelName(), want)
 	}
 	wheel := tiny.Must(c.Wheel())(t)
-	names, entries := readZip(t, wheel)
+	entries := readZip(t, wheel)
 	if entries["dpsgd/bin/train"] != (entry{"-rwxr-xr-x", "a program"}) {
 		t.Errorf("found the program %v", entries["dpsgd/bin/train"])
 	}
 	if _, ok := entries["dpsgd/py.typed"]; !ok {
-		t.Errorf("found no dpsgd/py.typed among %q", names)
+		t.Errorf("found no dpsgd/py.typed among %q", slices.Sorted(maps.Keys(entries)))
 	}
 	rows, err := csv.NewReader(strings.NewReader(entries["dpsgd-0.2.0.dist-info/RECORD"].content)).ReadAll()
-	if err != nil || len(rows) != len(names) {
-		t.Fatalf("found %d rows for %d files, %v", len(rows), len(names), err)
+	if err != nil || len(rows) != len(entries) {
+		t.Fatalf("found %d rows for %d files, %v", len(rows), len(entries), err)
 	}
 	for _, row := range rows {
 		e, ok := entries[row[0]]
@@ -178,13 +178,13 @@ func TestDebian(t *testing.T) {
 	if string(members["debian-binary"]) != "2.0\n" {
 		t.Errorf("found the format %q", members["debian-binary"])
 	}
-	_, control := readTar(t, members["control.tar.gz"])
+	control := readTar(t, members["control.tar.gz"])
 	for _, want := range []string{"Package: dpsgd\n", "Version: 0.2.0\n", "Architecture: amd64\n"} {
 		if !strings.Contains(control["control"].content, want) {
 			t.Errorf("found no %q in\n%s", want, control["control"].content)
 		}
 	}
-	_, data := readTar(t, members["data.tar.gz"])
+	data := readTar(t, members["data.tar.gz"])
 	for name, want := range map[string]entry{
 		"usr/bin/":                                {"drwxr-xr-x", ""},
 		"usr/bin/train":                           {"-rwxr-xr-x", "a program"},

@@ -91,20 +91,19 @@ func examples(t testing.TB, m *trained.Model, n int) (set data.Set, input []floa
 		}
 		set, err = data.NewImages(s, m.Data.Names, labels, pixels)
 		shape = []int{n, s.Channels, s.Height, s.Width}
-	case trained.Rows:
-		input = make([]float32, n*s.Channels)
-		for i := range input {
-			input[i] = float32(100 * src.Float64())
-		}
-		set, err = data.NewRows(s.Channels, m.Data.Names, labels, input)
-		shape = []int{n, s.Channels}
 	default:
+		shape = []int{n, s.Channels}
 		input = make([]float32, n*s.Channels)
 		for i := range input {
-			input[i] = float32(src.Float64() - 0.5)
+			if input[i] = float32(src.Float64() - 0.5); m.Sees() == trained.Rows {
+				input[i] *= 100
+			}
 		}
-		set, err = unitRows(m, labels, input)
-		shape = []int{n, s.Channels}
+		if m.Sees() == trained.Rows {
+			set, err = data.NewRows(s.Channels, m.Data.Names, labels, input)
+		} else {
+			set, err = unitRows(m, labels, input)
+		}
 	}
 	tiny.Check(t, err)
 	return set, input, shape
