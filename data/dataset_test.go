@@ -55,11 +55,7 @@ func TestEveryDatasetIsDeclaredWhole(t *testing.T) {
 
 // A set that holds something else than it declares is refused.
 func TestLoadedSetsAreHeldAgainstTheirDeclaration(t *testing.T) {
-	set, contents := tiny()
-	dir := t.TempDir()
-	for i, f := range set.idxFiles {
-		write(t, contents[i], dir, "tiny", f.Name)
-	}
+	set, _, dir := tinyFolder(t)
 	if _, err := set.Dataset.load(dir, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +70,7 @@ func TestLoadedSetsAreHeldAgainstTheirDeclaration(t *testing.T) {
 // An identity stands for the examples without a look at them, so it is theirs alone: it changes with
 // every file, and a split of which somebody exchanged a set has none.
 func TestIdentityIsThatOfTheExamples(t *testing.T) {
-	set, contents := tiny()
-	dir := t.TempDir()
-	for i, f := range set.idxFiles {
-		write(t, contents[i], dir, "tiny", f.Name)
-	}
+	set, _, dir := tinyFolder(t)
 	unverified, err := set.Dataset.load(dir, 0)
 	if err != nil || unverified.Identity() != "" {
 		t.Fatalf("without checksums: found the identity %q (%v), expected none", unverified.Identity(), err)

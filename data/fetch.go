@@ -3,7 +3,12 @@ package data
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,4 +72,233 @@ func (d *Dataset) fetch(ctx context.Context, dir string, progress func(file stri
 	}
 	_, err = d.load(dir, 0)
 	return err
+}
+
+// downloader brings single files into a folder, from the first of some mirrors that has them.
+type downloader struct {
+	root     *os.Root
+	mirrors  []string
+	progress func(file string, done, total int64)
+	silence  time.Duration // how long a server may say nothing; a whole download may take as long as it does
+	client   *http.Client
+
+	// check, where it is not nil, replaces the checksum and the final rename for an archive whose own
+	// checksum is unknown: it unpacks and verifies what is inside.
+	check func(part string) error
+}
+
+func newDownloader(root *os.Root, mirrors []string, silence time.Duration, progress func(file string, done, total int64)) *downloader {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSHandshakeTimeout, transport.ResponseHeaderTimeout = 30*time.Second, silence
+	return &downloader{root: root, mirrors: mirrors, progress: progress, silence: silence, client: &http.Client{Transport: transport}}
+}
+
+// fetch tries the mirrors in order. What one mirror sent of a file is continued
+// by the next: the checksum of the whole decides.
+func (d *downloader) fetch(ctx context.Context, f File) error {
+	var failed error
+	for _, base := range d.mirrors {
+		err := d.fetchFrom(ctx, strings.TrimSuffix(base, "/")+"/"+f.Name, f)
+		if err == nil {
+			return nil
+		}
+		if failed == nil {
+			failed = err
+		} else {
+			failed = fmt.Errorf("%w; then %w", failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
+}
+
+var (
+	// errStalled marks a server that did not answer for as long as it may.
+	errStalled = errors.New("the server fell silent")
+
+	errTooLong = fmt.Errorf("%w: the server sent more than expected", ErrInvalid)
+)
+
+func (d *downloader) fetchFrom(ctx context.Context, address string, f File) error {
+	part := f.Name + ".part"
+	err := d.transfer(ctx, address, part, f)
+	if err != nil && !errors.Is(err, errTooLong) {
+		return fmt.Errorf("data: %s: %w", address, err)
+	}
+	if err == nil {
+		err = d.accept(part, f)
+	}
+	if !errors.Is(err, ErrInvalid) { // a full disk does not make the download wrong
+		return err
+	}
+	if removed := d.root.Remove(part); removed != nil {
+		return fmt.Errorf("data: %s: %w, and it cannot be deleted: %w", address, err, removed)
+	}
+	return fmt.Errorf("data: %s: the download was deleted: %w", address, err)
+}
+
+// here says whether a file is in the folder already, from somebody who put it there.
+func (d *downloader) here(f File) bool {
+	if d.check != nil {
+		return d.check(f.Name) == nil
+	}
+	return d.verified(f.Name, f) == nil
+}
+
+// accept verifies a complete part file and puts it in its place.
+func (d *downloader) accept(part string, f File) error {
+	if d.check != nil {
+		if err := d.check(part); err != nil {
+			return err
+		}
+		return d.root.Remove(part)
+	}
+	if err := d.verified(part, f); err != nil {
+		return err
+	}
+	if err := d.root.Chmod(part, 0o644); err != nil {
+		return err
+	}
+	return d.root.Rename(part, f.Name)
+}
+
+// verified compares size and SHA-256 of a file of the folder with f.
+func (d *downloader) verified(name string, f File) error {
+	r, err := d.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(r, f.Size+1))
+	if err != nil {
+		return err
+	}
+	if n != f.Size {
+		return fmt.Errorf("%w: %d bytes, expected %d", ErrInvalid, n, f.Size)
+	}
+	if got := fmt.Sprintf("%x", sum.Sum(nil)); got != f.SHA256 {
+		return fmt.Errorf("%w: SHA-256 %.16s…, expected %.16s…", ErrInvalid, got, f.SHA256)
+	}
+	return nil
+}
+
+// transfer completes the part file. When it fails, other than by errTooLong, the
+// part file holds what can be continued.
+func (d *downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
+	out, have, err := d.openPart(part, f.Size)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, out.Close()) }()
+	if have == f.Size {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, have, err := d.request(ctx, address, have, f.Size)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := out.Truncate(have); err != nil {
+		return err
+	}
+	if _, err := out.Seek(have, io.SeekStart); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(d.silence, func() { cancel(errStalled) })
+	defer timer.Stop()
+	heard := counter(func(n int) {
+		timer.Reset(d.silence)
+		have += int64(n)
+		d.progress(f.Name, min(have, f.Size), f.Size)
+	})
+	_, err = io.Copy(io.MultiWriter(out, heard), io.LimitReader(body, f.Size-have+1))
+	switch {
+	case have > f.Size:
+		return fmt.Errorf("%w: over %d bytes", errTooLong, f.Size)
+	case errors.Is(context.Cause(ctx), errStalled):
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have, f.Size, errStalled)
+	case err != nil:
+		return fmt.Errorf("interrupted after %d of %d bytes: %w", have, f.Size, err)
+	case have < f.Size:
+		return fmt.Errorf("ended after %d of %d bytes: %w", have, f.Size, io.ErrUnexpectedEOF)
+	}
+	return out.Sync()
+}
+
+// counter is told how many bytes are written to it.
+type counter func(n int)
+
+func (c counter) Write(p []byte) (int, error) {
+	c(len(p))
+	return len(p), nil
+}
+
+// openPart opens the part file for its owner alone and returns how much of it can
+// be continued. Anything but a regular file in its place is removed.
+func (d *downloader) openPart(part string, size int64) (out *os.File, have int64, err error) {
+	info, err := d.root.Lstat(part)
+	if err == nil && info.Mode().IsRegular() && info.Size() <= size {
+		out, err = d.root.OpenFile(part, os.O_RDWR, 0)
+		return out, info.Size(), err
+	}
+	if err == nil {
+		if err := d.root.Remove(part); err != nil {
+			return nil, 0, err
+		}
+	}
+	out, err = d.root.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return out, 0, err
+}
+
+// request asks for the bytes from have on and returns the body and where it
+// starts: 0 from a server that does not know ranges.
+func (d *downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	// The files are packed; a transport that unpacks them would break their sizes.
+	request.Header.Set("Accept-Encoding", "identity")
+	if have > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	response, err := d.client.Do(request)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err // the address is told already
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	start, err := checkResponse(response, have, size)
+	if err != nil {
+		response.Body.Close()
+		if response.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0 {
+			return d.request(ctx, address, 0, size)
+		}
+		return nil, 0, err
+	}
+	return response.Body, start, nil
+}
+
+func checkResponse(response *http.Response, have, size int64) (start int64, err error) {
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusPartialContent:
+		want := fmt.Sprintf("bytes %d-%d/%d", have, size-1, size)
+		if got := response.Header.Get("Content-Range"); got != want {
+			return 0, fmt.Errorf("%w: the server offers %q, expected %q", ErrInvalid, got, want)
+		}
+		start = have
+	default:
+		return 0, fmt.Errorf("the server answers %q, expected the file", response.Status)
+	}
+	if n := response.ContentLength; n >= 0 && n != size-start {
+		return 0, fmt.Errorf("%w: the server announces %d bytes, expected %d", ErrInvalid, n, size-start)
+	}
+	return start, nil
 }

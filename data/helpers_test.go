@@ -100,6 +100,17 @@ func tiny() (idxFixture, [][]byte) {
 	return newIDXFixture(contents), contents
 }
 
+// tinyFolder has the files of [tiny] in a folder.
+func tinyFolder(t *testing.T) (set idxFixture, contents [][]byte, dir string) {
+	t.Helper()
+	set, contents = tiny()
+	dir = t.TempDir()
+	for i, f := range set.idxFiles {
+		write(t, contents[i], dir, "tiny", f.Name)
+	}
+	return set, contents, dir
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

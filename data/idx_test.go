@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,10 +54,7 @@ func TestBrokenIDXFiles(t *testing.T) {
 		"one label":         {"train-labels", changed(labels, 8, 0), []string{"train-labels has the SHA-256"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			for i, f := range set.idxFiles {
-				write(t, contents[i], dir, "tiny", f.Name)
-			}
+			set, _, dir := tinyFolder(t)
 			write(t, c.content, dir, "tiny", c.file)
 			_, err := set.Dataset.load(dir, 0)
 			wantError(t, err, ErrInvalid, c.says...)
@@ -75,12 +73,9 @@ func TestDirComesFromTheEnvironment(t *testing.T) {
 }
 
 func TestFolderInPlaceOfAFile(t *testing.T) {
-	set, contents := tiny()
-	dir := t.TempDir()
-	for i, f := range set.idxFiles[:3] {
-		write(t, contents[i], dir, "tiny", f.Name)
-	}
-	check(t, os.MkdirAll(filepath.Join(dir, "tiny", set.idxFiles[3].Name), 0o755))
+	set, _, dir := tinyFolder(t)
+	name := filepath.Join(dir, "tiny", set.idxFiles[3].Name)
+	check(t, errors.Join(os.Remove(name), os.Mkdir(name, 0o755)))
 	_, err := set.Dataset.load(dir, 0)
 	wantError(t, err, ErrInvalid, "test-labels is a folder, expected a regular file")
 }

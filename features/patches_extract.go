@@ -1,6 +1,12 @@
 package features
 
-import "dpsgd/internal/kernel"
+import (
+	"math"
+	"slices"
+
+	"dpsgd/data"
+	"dpsgd/internal/kernel"
+)
 
 // Extractor returns a function that writes the features of a picture, (channel, row, column) with
 // values from 0 to 1, to dst. They are in the order (side of the threshold, filter, row of the
@@ -106,4 +112,158 @@ func (e *extractor) store(dst []float32) {
 			below[k*cells+i] = s.Below[k] * scale
 		}
 	}
+}
+
+// A deviation finds the standard deviations of all patches of a picture.
+type deviation struct {
+	shape         data.Shape
+	size          int
+	sums, squares []float64 // of a row of pixels over channels and the columns of a patch
+	inverse       []float32 // of the standard deviation, with the floor of contrast, by position
+}
+
+func newDeviation(shape data.Shape, size int) deviation {
+	columns := shape.Width - size + 1
+	return deviation{
+		shape: shape, size: size,
+		sums: make([]float64, shape.Height*columns), squares: make([]float64, shape.Height*columns),
+		inverse: make([]float32, (shape.Height-size+1)*columns),
+	}
+}
+
+// invert sets inverse for a picture.
+func (d deviation) invert(pixels []float32) {
+	d.sumRows(pixels)
+	columns := d.shape.Width - d.size + 1
+	n := float64(d.shape.Channels * d.size * d.size)
+	for i := range d.inverse {
+		var sum, squares float64
+		for at := i; at < i+d.size*columns; at += columns {
+			sum += d.sums[at]
+			squares += d.squares[at]
+		}
+		variance := max(squares-sum*sum/n, 0) / (n - 1)
+		d.inverse[i] = float32(1 / math.Sqrt(variance+contrastFloor))
+	}
+}
+
+// sumRows sums, for each position along each row of pixels, what a patch there has in that row.
+func (d deviation) sumRows(pixels []float32) {
+	columns, area := d.shape.Width-d.size+1, d.shape.Height*d.shape.Width
+	clear(d.sums)
+	clear(d.squares)
+	for c := range d.shape.Channels {
+		for y := range d.shape.Height {
+			row := pixels[c*area+y*d.shape.Width:][:d.shape.Width]
+			sums, squares := d.sums[y*columns:][:columns], d.squares[y*columns:][:columns]
+			for x := range columns {
+				for _, v := range row[x : x+d.size] {
+					sums[x] += float64(v)
+					squares[x] += float64(v) * float64(v)
+				}
+			}
+		}
+	}
+}
+
+// A grid is the cells into which positions are pooled, numbered row by row.
+type grid struct {
+	rowEdges, columnEdges []int // cell i lies between edges i and i+1
+	runs                  []gridRun
+}
+
+// A run is a range of positions of a row that lie in one cell of the grid, and in one cell of the grid
+// of the mirror image.
+type gridRun struct{ from, to, column, mirrored int }
+
+func newGrid(rows, columns, cells int) grid {
+	g := grid{rowEdges: gridEdges(rows, cells), columnEdges: gridEdges(columns, cells)}
+	mirrored := make([]int, cells+1)
+	for i, e := range g.columnEdges {
+		mirrored[cells-i] = columns - e
+	}
+	cuts := slices.Sorted(slices.Values(slices.Concat(g.columnEdges, mirrored)))
+	cuts = slices.Compact(cuts)
+	for i, to := range cuts[1:] {
+		from := cuts[i]
+		g.runs = append(g.runs, gridRun{from, to, gridCell(g.columnEdges, from), cells - 1 - gridCell(mirrored, from)})
+	}
+	return g
+}
+
+// gridEdges cuts n positions into cells of about the same size.
+func gridEdges(n, cells int) []int {
+	e := make([]int, cells+1)
+	for i := range e {
+		e[i] = int(math.RoundToEven(float64(i*n) / float64(cells)))
+	}
+	return e
+}
+
+// gridCell returns the number of the cell that a position is in.
+func gridCell(edges []int, position int) int {
+	i, found := slices.BinarySearch(edges, position)
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// area returns the number of positions in a cell.
+func (g grid) area(row, column int) int {
+	return (g.rowEdges[row+1] - g.rowEdges[row]) * (g.columnEdges[column+1] - g.columnEdges[column])
+}
+
+// halfBorder is the number of pixels by which the half of a picture is extended on each side, by
+// reflection, so that its patches also show the picture's edge in their middle.
+const halfBorder = 2
+
+// halve writes to dst the means of the 2×2 blocks of one plane of height×width, which leaves out a
+// last row or column that has no partner. Rows of dst are pitch apart.
+func halve(dst []float32, pitch int, src []float32, height, width int) {
+	for y := range height / 2 {
+		above, below := src[2*y*width:][:width], src[(2*y+1)*width:][:width]
+		row := dst[y*pitch:][:width/2]
+		for x := range row {
+			row[x] = (above[2*x] + above[2*x+1] + below[2*x] + below[2*x+1]) / 4
+		}
+	}
+}
+
+// halveWithBorder writes the half of a picture of a shape, with its border, to dst.
+func halveWithBorder(dst, picture []float32, shape data.Shape) {
+	height, width := shape.Height/2+2*halfBorder, shape.Width/2+2*halfBorder
+	for c := range shape.Channels {
+		plane := dst[c*height*width : (c+1)*height*width]
+		source := picture[c*shape.Height*shape.Width:]
+		halve(plane[halfBorder*width+halfBorder:], width, source, shape.Height, shape.Width)
+		reflectBorder(plane, height, width)
+	}
+}
+
+// reflectBorder fills the border of a plane of height×width from what is inside; the outermost row and
+// column of that are not repeated.
+func reflectBorder(plane []float32, height, width int) {
+	for y := halfBorder; y < height-halfBorder; y++ {
+		row := plane[y*width : (y+1)*width]
+		for i := 1; i <= halfBorder; i++ {
+			row[halfBorder-i], row[width-1-halfBorder+i] = row[halfBorder+i], row[width-1-halfBorder-i]
+		}
+	}
+	for i := 1; i <= halfBorder; i++ {
+		top, bottom := halfBorder, height-1-halfBorder
+		copy(plane[(top-i)*width:(top-i+1)*width], plane[(top+i)*width:])
+		copy(plane[(bottom+i)*width:(bottom+i+1)*width], plane[(bottom-i)*width:])
+	}
+}
+
+// halves returns the halves of drawn pictures, without a border.
+func halves(p *Drawings) *Drawings {
+	shape := data.Shape{Height: p.Height / 2, Width: p.Width / 2, Channels: p.Channels}
+	h := &Drawings{Shape: shape, Count: p.Count, Values: make([]float32, p.Count*shape.Values())}
+	from, to := p.Height*p.Width, shape.Height*shape.Width
+	for i := range p.Count * p.Channels {
+		halve(h.Values[i*to:], shape.Width, p.Values[i*from:], p.Height, p.Width)
+	}
+	return h
 }
