@@ -146,13 +146,19 @@ func newSumFor(t testing.TB, room int, policy Policy, dim int, pool *kernel.Pool
 func integers(t testing.TB, s *Sum, e examples, physical int) []int64 {
 	t.Helper()
 	s.Reset()
+	addAll(t, s, e, physical)
+	return released(t, s)
+}
+
+// addAll adds examples in physical batches.
+func addAll(t testing.TB, s *Sum, e examples, physical int) {
+	t.Helper()
 	for lo := 0; lo < e.n; lo += physical {
 		part := e.part(lo, min(lo+physical, e.n))
 		if err := s.Add(part.batch(), part.n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return released(t, s)
 }
 
 func released(t testing.TB, s *Sum) []int64 {
@@ -318,12 +324,7 @@ func TestSumIsReadInAnyPieces(t *testing.T) {
 		sum := newSum(t, 1, s.dim(), nil)
 		want := integers(t, sum, e, physical)
 		sum.Reset()
-		for lo := 0; lo < e.n; lo += physical {
-			part := e.part(lo, min(lo+physical, e.n))
-			if err := sum.Add(part.batch(), part.n); err != nil {
-				t.Fatal(err)
-			}
-		}
+		addAll(t, sum, e, physical)
 		sum.Release(func(integers Integers, _ Lattice) {
 			for _, size := range []int{1, 7, 512, strip, 5000, s.dim()} {
 				for from := (s.dim() - 1) / size * size; from >= 0; from -= size {
@@ -397,8 +398,8 @@ func TestMergedSumIsThatOfAll(t *testing.T) {
 	want := integers(t, newSum(t, 1, s.dim(), pool), e, 8)
 	for _, cut := range []int{0, 1, 8, 17, 30} {
 		mine, other := newSum(t, 1, s.dim(), pool), newSum(t, 1, s.dim(), nil)
-		addAll(t, mine, e.part(0, cut))
-		addAll(t, other, e.part(cut, e.n))
+		addAll(t, mine, e.part(0, cut), 8)
+		addAll(t, other, e.part(cut, e.n), 8)
 		err := mine.Merge(func(total []int64) error {
 			return other.Merge(func(part []int64) error {
 				for i, v := range part {
@@ -412,17 +413,6 @@ func TestMergedSumIsThatOfAll(t *testing.T) {
 		}
 		if !slices.Equal(released(t, mine), want) {
 			t.Errorf("cut at %d: the merged sum is not that of all examples", cut)
-		}
-	}
-}
-
-// addAll adds examples in physical batches of 8.
-func addAll(t *testing.T, s *Sum, e examples) {
-	t.Helper()
-	for lo := 0; lo < e.n; lo += 8 {
-		part := e.part(lo, min(lo+8, e.n))
-		if err := s.Add(part.batch(), part.n); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

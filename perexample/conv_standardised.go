@@ -2,6 +2,7 @@ package perexample
 
 import (
 	"fmt"
+	"math"
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
@@ -56,5 +57,67 @@ func (r StandardisedConvWeight) weightedSum(pool *kernel.Pool, batch int) func(g
 	return func(out graph.Array, in []graph.Array) {
 		sum(out, in)
 		r.Standardisation.Pull(out.Float32)
+	}
+}
+
+// Standardisation gives each filter of a convolution mean 0 and a norm of at most 1, which weights
+// of the usual size come close to (Brock et al., arXiv:2101.08692, "scaled weight
+// standardization"; De et al., arXiv:2204.13650, use it in private training). With n taps, v the
+// variance and µ the mean of a filter w,
+//
+//	ŵ = (w - µ)·s,    s = 1/sqrt(n·v + ε),    ε = 1e-4.
+//
+// It is a function of the weights alone, which are public, so that it mixes no examples. The
+// gradient with respect to w is a linear function of the one with respect to ŵ:
+//
+//	g = s·(ĝ - mean(ĝ) - ŵ·⟨ŵ, ĝ⟩).
+type Standardisation struct {
+	taps     int
+	filters  []float32 // ŵ
+	inverses []float64 // s
+}
+
+const standardiseEpsilon = 1e-4
+
+// NewStandardisation standardises so many filters of so many taps each.
+func NewStandardisation(out, taps int) *Standardisation {
+	return &Standardisation{taps: taps, inverses: make([]float64, out)}
+}
+
+// Set writes ŵ of the weights w (out, taps) to dst, and remembers them for the gradients.
+func (s *Standardisation) Set(dst, w []float32) {
+	if s.filters == nil {
+		s.filters = make([]float32, len(s.inverses)*s.taps)
+	}
+	for o := range s.inverses {
+		filter, raw := s.filters[o*s.taps:(o+1)*s.taps], w[o*s.taps:(o+1)*s.taps]
+		mean, squares := 0.0, 0.0
+		for _, v := range raw {
+			mean += float64(v) / float64(s.taps)
+		}
+		for _, v := range raw {
+			squares += (float64(v) - mean) * (float64(v) - mean)
+		}
+		s.inverses[o] = 1 / math.Sqrt(squares+standardiseEpsilon)
+		for i, v := range raw {
+			filter[i] = float32((float64(v) - mean) * s.inverses[o])
+		}
+	}
+	copy(dst, s.filters)
+}
+
+// Pull makes a gradient with respect to ŵ the one with respect to w, in place.
+func (s *Standardisation) Pull(g []float32) {
+	for o, inverse := range s.inverses {
+		filter, g := s.filters[o*s.taps:(o+1)*s.taps], g[o*s.taps:(o+1)*s.taps]
+		mean, along := 0.0, 0.0
+		for i, v := range g {
+			mean += float64(v)
+			along += float64(v) * float64(filter[i])
+		}
+		mean /= float64(s.taps)
+		for i, v := range g {
+			g[i] = float32(inverse * (float64(v) - mean - along*float64(filter[i])))
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package setting
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -262,3 +264,27 @@ func (f Choice) Schema() Object { return Object{"enum", []string(f)} }
 
 // Names lists what can be chosen.
 func (f Choice) Names() []string { return f }
+
+// Object is a JSON object that keeps the order of its members: keys and values in turn.
+type Object []any
+
+// MarshalJSON writes the members in their order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for i, v := range o {
+		switch {
+		case i%2 == 1:
+			b.WriteByte(':')
+		case i > 0:
+			b.WriteByte(',')
+		}
+		if err := e.Encode(v); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
