@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // added are the rows of "How to add" in CONTRIBUTING.md, carried out: a new file of testdata/adding, and
@@ -43,9 +44,7 @@ training: {sampling: truncated_poisson, batch_size: 50, max_batch_size: 60, step
 func TestAddedByAFileAndARow(t *testing.T) {
 	slow.Evidence(t)
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	dir, replace := t.TempDir(), map[string]string{}
 	for _, a := range added {
 		table := filepath.Join(root, a.table)
@@ -54,22 +53,16 @@ func TestAddedByAFileAndARow(t *testing.T) {
 			t.Fatalf("%s: %s does not have %q once (%v)", a.what, a.table, a.row, err)
 		}
 		longer := filepath.Join(dir, strings.ReplaceAll(a.table, "/", "_"))
-		if err := os.WriteFile(longer, []byte(strings.Replace(string(content), a.row, a.longer, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(longer, []byte(strings.Replace(string(content), a.row, a.longer, 1)), 0o600))
 		replace[table] = longer
 		if a.file != "" {
 			replace[filepath.Join(root, a.file)] = filepath.Join(root, "cmd/train/testdata/adding", filepath.Base(a.file))
 		}
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	write("overlay.json", string(overlay))
 	write("new.yaml", addedRun)

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +11,7 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
-
-	"github.com/spf13/cobra"
+	"dpsgd/internal/tiny"
 )
 
 // Shared flags of questions: 60,000 examples in batches of 512, 40 epochs.
@@ -26,33 +25,18 @@ const (
 	askedSteps       = 4688 // 40 · 60000/512 = 4687.5
 )
 
-// concat joins lists of arguments.
-func concat(lists ...[]string) []string {
-	var all []string
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
-
 // golden asks the accountant of the package.
 func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigma float64, steps int, delta float64) accountant.Guarantee {
 	t.Helper()
 	a, err := accountants.New(name, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	l, err := new(accountant.Ledger).With(accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if l, err = accountant.Group(l, group); err != nil {
 		t.Fatal(err)
 	}
 	g, err := a.Guarantee(l, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return g
 }
 
@@ -74,13 +58,13 @@ func TestEpsilonAndDelta(t *testing.T) {
 	}
 	for _, test := range tests {
 		want := golden(t, test.name, test.r, test.group, askedProbability, 2, askedSteps, 1e-5)
-		flags := concat(sampling, epochs, []string{"--noise-multiplier", "2"}, test.flags)
-		o := lastLine(t, succeed(t, concat([]string{"epsilon", "--delta", "1e-5", "--json"}, flags)...))
+		flags := slices.Concat(sampling, epochs, []string{"--noise-multiplier", "2"}, test.flags)
+		o := lastLine(t, succeed(t, slices.Concat([]string{"epsilon", "--delta", "1e-5", "--json"}, flags)...))
 		if o["epsilon"] != want.Epsilon || o["upper"] != want.Epsilon || o["accountant"] != test.name || o["relation"] != test.r.String() || o["method"] != want.Method || o["steps"] != float64(askedSteps) {
 			t.Errorf("%v: found %v, expected %+v", test.flags, o, want)
 		}
 		epsilon := fmt.Sprint(want.Epsilon)
-		o = lastLine(t, succeed(t, concat([]string{"delta", "--epsilon", epsilon, "--json"}, flags)...))
+		o = lastLine(t, succeed(t, slices.Concat([]string{"delta", "--epsilon", epsilon, "--json"}, flags)...))
 		// At the upper end of ε, δ is at most the one that was asked about; 1e-6 and the conversion
 		// of rdp are the slack.
 		if delta := o["delta"].(float64); !(delta <= 1e-5*(1+1e-6)) || delta < 0.9e-5 {
@@ -96,8 +80,8 @@ func TestEpsilonAndDelta(t *testing.T) {
 // relation.
 func TestAnswersForPeople(t *testing.T) {
 	rdp := golden(t, "rdp", accountant.ZeroOut, 1, askedProbability, 1.1255, askedSteps, 1e-5)
-	flags := concat(sampling, epochs, []string{"--noise-multiplier", "1.1255"})
-	out := succeed(t, concat([]string{"epsilon", "--delta", "1e-5", "--accountant", "rdp"}, flags)...)
+	flags := slices.Concat(sampling, epochs, []string{"--noise-multiplier", "1.1255"})
+	out := succeed(t, slices.Concat([]string{"epsilon", "--delta", "1e-5", "--accountant", "rdp"}, flags)...)
 	want := "ε = " + accountant.RoundUp(rdp.Epsilon, 4) + " at δ = 1e-05, 4,688 steps with noise multiplier 1.1255, sampling probability 0.008533333333333334\n" +
 		rdp.Method + "; datasets that differ by zero-out\n"
 	if out != want {
@@ -107,12 +91,12 @@ func TestAnswersForPeople(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{concat([]string{"delta", "--epsilon", "3"}, flags), []string{"δ = ", " at ε = 3, 4,688 steps with noise multiplier 1.1255"}},
-		{concat([]string{"calibrate", "--epsilon", "3", "--delta", "1e-5"}, sampling, epochs), []string{"noise multiplier 1.0", " is the least within ε ≤ 3 at δ = 1e-05\nε = 3.0000 at δ = 1e-05, 4,688 steps"}},
+		{slices.Concat([]string{"delta", "--epsilon", "3"}, flags), []string{"δ = ", " at ε = 3, 4,688 steps with noise multiplier 1.1255"}},
+		{slices.Concat([]string{"calibrate", "--epsilon", "3", "--delta", "1e-5"}, sampling, epochs), []string{"noise multiplier 1.0", " is the least within ε ≤ 3 at δ = 1e-05\nε = 3.0000 at δ = 1e-05, 4,688 steps"}},
 		{[]string{"calibrate", "--solve", "sampling-probability", "--noise-multiplier", "1.1", "--steps", "5000", "--epsilon", "3", "--delta", "1e-5"},
 			[]string{"sampling probability 0.00", " is the largest within ε ≤ 3 at δ = 1e-05\nε = 3.0000 at δ = 1e-05, 5,000 steps"}},
-		{concat([]string{"steps", "--epsilon", "3", "--delta", "1e-5", "--noise-multiplier", "1.1"}, sampling), []string{" steps are the most within ε ≤ 3 at δ = 1e-05\nε = "}},
-		{concat([]string{"epsilon", "--delta", "1e-5", "--group-size", "2"}, flags), []string{"; datasets that differ by zero-out in groups of 2 records\n"}},
+		{slices.Concat([]string{"steps", "--epsilon", "3", "--delta", "1e-5", "--noise-multiplier", "1.1"}, sampling), []string{" steps are the most within ε ≤ 3 at δ = 1e-05\nε = "}},
+		{slices.Concat([]string{"epsilon", "--delta", "1e-5", "--group-size", "2"}, flags), []string{"; datasets that differ by zero-out in groups of 2 records\n"}},
 	}
 	for _, test := range tests {
 		out := succeed(t, test.args...)
@@ -132,23 +116,21 @@ func TestAnswersForPeople(t *testing.T) {
 // Each solver undoes epsilon, on the private side, whichever accountant is asked.
 func TestSolversInvertEpsilon(t *testing.T) {
 	for _, name := range []string{"rdp", account.DefaultAccountant()} {
-		asked := concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
+		asked := slices.Concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
 		number := func(o map[string]any, key string) string {
 			text, err := json.Marshal(o[key])
-			if err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, err)
 			return string(text)
 		}
-		calibrated := lastLine(t, succeed(t, concat([]string{"calibrate", "--epsilon", "3"}, epochs, asked)...))
+		calibrated := lastLine(t, succeed(t, slices.Concat([]string{"calibrate", "--epsilon", "3"}, epochs, asked)...))
 		if calibrated["steps"] != 4688. || calibrated["epsilon"].(float64) > 3 || calibrated["epsilon"].(float64) < 2.9999 || calibrated["target_epsilon"] != 3. {
 			t.Errorf("%s: found %v", name, calibrated)
 		}
-		cost := lastLine(t, succeed(t, concat([]string{"epsilon", "--noise-multiplier", number(calibrated, "noise_multiplier")}, epochs, asked)...))
+		cost := lastLine(t, succeed(t, slices.Concat([]string{"epsilon", "--noise-multiplier", number(calibrated, "noise_multiplier")}, epochs, asked)...))
 		if cost["epsilon"] != calibrated["epsilon"] {
 			t.Errorf("%s: found ε %v by epsilon and %v by calibrate", name, cost["epsilon"], calibrated["epsilon"])
 		}
-		most := lastLine(t, succeed(t, concat([]string{"steps", "--epsilon", "3", "--noise-multiplier", number(calibrated, "noise_multiplier")}, asked)...))
+		most := lastLine(t, succeed(t, slices.Concat([]string{"steps", "--epsilon", "3", "--noise-multiplier", number(calibrated, "noise_multiplier")}, asked)...))
 		// The least noise multiplier has a tolerance, in which a step or two may fit.
 		if n := most["steps"].(float64); n < askedSteps || n > askedSteps+2 || most["epsilon"].(float64) > 3 {
 			t.Errorf("%s: found %v", name, most)
@@ -163,8 +145,7 @@ func TestSolversInvertEpsilon(t *testing.T) {
 
 // A run is asked about with its own accountant, δ and budget, or others.
 func TestQuestionsAboutARun(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "run", ownConfig(t, pictures(t), 40))
+	succeed(t, "run", own(t, 40))
 	run := "runs/own-1"
 	spent := lastLine(t, succeed(t, "epsilon", run, "--json"))
 	if spent["releases"] != 40. || spent["run"] != run || spent["target_epsilon"] != 5. || spent["delta"] != 1e-3 {
@@ -178,16 +159,12 @@ func TestQuestionsAboutARun(t *testing.T) {
 	if !(d["delta"].(float64) <= 1e-3*(1+1e-6)) || d["accountant"] != spent["accountant"] {
 		t.Errorf("delta: found %v", d)
 	}
-	if out := succeed(t, "delta", run); !strings.Contains(out, " at ε = 5, 40 releases\n") {
-		t.Errorf("delta without --epsilon says\n%s", out)
-	}
+	says(t, succeed(t, "delta", run), " at ε = 5, 40 releases\n")
 	more := lastLine(t, succeed(t, "steps", run, "--epsilon", "10", "--json"))
 	if more["steps"].(float64) < 40 || more["releases"] != 40. || more["epsilon"].(float64) > 10 {
 		t.Errorf("steps: found %v", more)
 	}
-	if out := succeed(t, "steps", run, "--epsilon", "10"); !strings.Contains(out, "40 releases and ") {
-		t.Errorf("steps say\n%s", out)
-	}
+	says(t, succeed(t, "steps", run, "--epsilon", "10"), "40 releases and ")
 	less := lastLine(t, succeed(t, "calibrate", run, "--epsilon", "2.5", "--json"))
 	if less["noise_multiplier"].(float64) <= spent["noise_multiplier"].(float64) || less["epsilon"].(float64) > 2.5 {
 		t.Errorf("calibrate: found %v", less)
@@ -218,28 +195,14 @@ func TestSignificant(t *testing.T) {
 	}
 }
 
-// commandOn runs a command line with a standard input.
-func commandOn(t testing.TB, in string, args ...string) commandOutcome {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code := shell.New(&out, &errs).ExecuteContext(t.Context(), func(a *shell.App) *cobra.Command {
-		c := root(a)
-		c.SetIn(strings.NewReader(in))
-		return c
-	}, args)
-	return commandOutcome{code, out.String(), errs.String()}
-}
-
 // A theorem is asked by its flag as by its key in a line, says what it assumes, and stands alone.
 func TestEpsilonByTheorem(t *testing.T) {
 	asked := []string{"epsilon", "--iteration", "noise_multiplier=4,passes=20,batches=100,learning_rate=0.1,smoothness=1", "--delta", "1e-6"}
 	var byLine map[string]any
 	lines := account.Lines{Unknown: account.Epsilon}
 	line := lines.Answer([]byte(`{"iteration":{"noise_multiplier":4,"passes":20,"batches":100,"learning_rate":0.1,"smoothness":1},"delta":1e-6}`))
-	if err := json.Unmarshal(line, &byLine); err != nil {
-		t.Fatal(err)
-	}
-	if byFlag := lastLine(t, succeed(t, concat(asked, []string{"--json"})...)); byFlag["epsilon"] != byLine["epsilon"] || byFlag["relation"] != "zero-out" {
+	tiny.Check(t, json.Unmarshal(line, &byLine))
+	if byFlag := lastLine(t, succeed(t, slices.Concat(asked, []string{"--json"})...)); byFlag["epsilon"] != byLine["epsilon"] || byFlag["relation"] != "zero-out" {
 		t.Errorf("found %v, expected ε %v", byFlag, byLine["epsilon"])
 	}
 	if said := succeed(t, asked...); !strings.Contains(said, "the last iterate of 20 passes of 100 batches") || !strings.Contains(said, "no gradient is clipped") {
@@ -252,7 +215,7 @@ func TestEpsilonByTheorem(t *testing.T) {
 		"found --iteration 2 times":                                {"--iteration", "passes=1"},
 		`expected zero-out or replace-one: where records move up,`: {"--relation", "add-or-remove-one"},
 	} {
-		if o := command(concat(asked, args)...); o.code != shell.ExitUsage || !strings.Contains(o.err, want) {
+		if o := command(slices.Concat(asked, args)...); o.code != shell.ExitUsage || !strings.Contains(o.err, want) {
 			t.Errorf("%v: found %+v, expected %q", args, o, want)
 		}
 	}

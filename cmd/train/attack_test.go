@@ -11,8 +11,7 @@ import (
 // What is computed of training examples says so, stays out of the folder of the run, and needs a name
 // that says so for its picture, which is for its owner alone. The result of the run has every class.
 func TestMembershipIsMarked(t *testing.T) {
-	t.Chdir(t.TempDir())
-	result := lastLine(t, succeed(t, "run", ownConfig(t, pictures(t), 5), "--json"))
+	result := lastLine(t, succeed(t, "run", own(t, 5), "--json"))
 	if classes, _ := result["accuracy_by_class"].([]any); len(classes) != 2 || classes[0].(map[string]any)["low"] == nil {
 		t.Errorf("found the classes %v, expected two with intervals", result["accuracy_by_class"])
 	}
@@ -35,16 +34,13 @@ func TestMembershipIsMarked(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"seen.svg", "private/seen.svg", "seen.private.pdf"} {
-		if r := command("attack", "membership", "runs/own-1", "--out", name); r.code != 2 || !strings.Contains(r.err, name) {
-			t.Errorf("--out %s: found exit code %d and %q", name, r.code, r.err)
-		}
+		refused(t, 2, name, "attack", "membership", "runs/own-1", "--out", name)
 	}
 }
 
 // The curve of a run is about everything in its ledger, at the δ of its configuration.
 func TestTradeoffOfARun(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "run", ownConfig(t, pictures(t), 5))
+	succeed(t, "run", own(t, 5))
 	spent, curve := lastLine(t, succeed(t, "epsilon", "runs/own-1", "--json")), lastLine(t, succeed(t, "tradeoff", "runs/own-1", "--json"))
 	for _, key := range []string{"epsilon", "delta", "releases", "relation", "accountant"} {
 		if curve[key] != spent[key] {

@@ -91,7 +91,7 @@ all others.`,
 					if g.Epsilon > 0 {
 						epsilon = fmt.Sprintf("%g", g.Epsilon)
 					}
-					table = append(table, []string{epsilon, attackPercent(g.Difference.Accuracy), attackPercent(g.Informed.Accuracy), interval(g.Informed), attackPercent(g.Allowed), attackPercent(g.Bound)})
+					table = append(table, []string{epsilon, shell.Percent(g.Difference.Accuracy), shell.Percent(g.Informed.Accuracy), interval(g.Informed), shell.Percent(g.Allowed), shell.Percent(g.Bound)})
 				}
 				shell.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, shell.Count(d.Trials))
@@ -130,7 +130,7 @@ together says so ahead.`,
 					if row.Epsilon > 0 {
 						epsilon = accountant.RoundUp(row.Epsilon, 2)
 					}
-					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, attackPercent(row.Recovered.Accuracy), interval(row.Recovered), attackPercent(row.Allowed)})
+					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, shell.Percent(row.Recovered.Accuracy), interval(row.Recovered), shell.Percent(row.Allowed)})
 				}
 				shell.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, shell.Count(r.Queries), shell.Count(r.People), r.Repeated)
@@ -184,8 +184,8 @@ func printMembership(w io.Writer, m *attack.Membership) {
 	table := [][]string{{"errors %", "training noticed %", "test noticed %", "allowed %"}}
 	for _, o := range m.Operating {
 		table = append(table, []string{
-			fmt.Sprintf("%g", 100*o.Rate), attackPercent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
-			attackPercent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", attackPercent(o.Allowed),
+			fmt.Sprintf("%g", 100*o.Rate), shell.Percent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
+			shell.Percent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", shell.Percent(o.Allowed),
 		})
 	}
 	shell.PrintTable(w, table)
@@ -210,6 +210,4 @@ func attackNumber(x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-func attackPercent(share float64) string { return shell.Decimals(100*share, 2) }
-
-func interval(s score.Share) string { return attackPercent(s.Low) + " to " + attackPercent(s.High) }
+func interval(s score.Share) string { return shell.Percent(s.Low) + " to " + shell.Percent(s.High) }

@@ -17,6 +17,11 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 )
 
+// epsilonOn answers lines until their end, or that of the context.
+func epsilonOn(ctx context.Context, in io.Reader, out, errs io.Writer) int {
+	return executeOn(ctx, in, out, errs, "epsilon", "--batch")
+}
+
 // Every line gets one answer, in order, whether it is right or wrong, and the exit code is 0.
 func TestBatchAnswersInOrder(t *testing.T) {
 	const lines = 60
@@ -78,12 +83,8 @@ func TestBatchOfEachCommand(t *testing.T) {
 func TestBatchAnswersLineByLine(t *testing.T) {
 	ask, in := io.Pipe()
 	answers, out := io.Pipe()
-	a := &shell.App{Out: out, Err: io.Discard}
-	root := root(a)
-	root.SetIn(ask)
-	root.SetArgs([]string{"epsilon", "--batch"})
 	done := make(chan int)
-	go func() { done <- a.Fail(root.ExecuteContext(t.Context())) }()
+	go func() { done <- epsilonOn(t.Context(), ask, out, io.Discard) }()
 	lines := bufio.NewScanner(answers)
 	for i := range 3 {
 		fmt.Fprintf(in, `{"accountant":"rdp","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":%d}],"delta":1e-5}`+"\n", i+1)
@@ -102,14 +103,8 @@ func TestBatchStops(t *testing.T) {
 	ask, in := io.Pipe()
 	defer in.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &shell.App{Out: io.Discard, Err: io.Discard}
-	root := root(a)
-	root.SetIn(ask)
-	root.SetArgs([]string{"epsilon", "--batch"})
-	done := make(chan int)
-	go func() { done <- a.Fail(root.ExecuteContext(ctx)) }()
 	cancel(shell.Interrupted{Signal: os.Interrupt})
-	if code := <-done; code != shell.ExitSignal+2 {
+	if code := epsilonOn(ctx, ask, io.Discard, io.Discard); code != shell.ExitSignal+2 {
 		t.Errorf("found exit code %d, expected %d", code, shell.ExitSignal+2)
 	}
 }
@@ -118,11 +113,8 @@ func TestBatchStops(t *testing.T) {
 func TestBatchOfUnreadableInput(t *testing.T) {
 	line := `{"accountant":"rdp","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":9}],"delta":1e-5}` + "\n"
 	var out, errs bytes.Buffer
-	a := &shell.App{Out: &out, Err: &errs}
-	root := root(a)
-	root.SetIn(io.MultiReader(strings.NewReader(line), iotest.ErrReader(errors.New("the disk is gone"))))
-	root.SetArgs([]string{"epsilon", "--batch"})
-	code := a.Fail(root.ExecuteContext(t.Context()))
+	in := io.MultiReader(strings.NewReader(line), iotest.ErrReader(errors.New("the disk is gone")))
+	code := epsilonOn(t.Context(), in, &out, &errs)
 	if code != shell.ExitFailed || strings.Count(out.String(), "\n") != 1 || errs.String() != "train: cannot read standard input: the disk is gone\n" {
 		t.Errorf("found exit code %d, %q and %q", code, out.String(), errs.String())
 	}

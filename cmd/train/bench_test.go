@@ -66,11 +66,7 @@ func TestBenchText(t *testing.T) {
 				t.Errorf("bench does not say %q:\n%s", want, out)
 			}
 		}
-		for _, line := range strings.Split(out, "\n") {
-			if len([]rune(line)) > 80 {
-				t.Errorf("a line is wider than 80 columns: %s", line)
-			}
-		}
+		fits(t, out)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 )
@@ -42,9 +43,7 @@ var runsOfEveryKind = [][]string{
 func folderOf(t *testing.T, runs [][]string) {
 	t.Helper()
 	for _, dir := range []string{"people", "runs"} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.Mkdir(dir, 0o700))
 	}
 	for part, n := range map[string]int{"train": 60, "test": 24} {
 		var b strings.Builder
@@ -52,9 +51,9 @@ func folderOf(t *testing.T, runs [][]string) {
 		for i := range n {
 			fmt.Fprintf(&b, "%d,%d,p%d,%s\n", 20+30*(i%2)+i%10, 20000+i, i/3, []string{"no", "yes"}[i%2])
 		}
-		write(t, filepath.Join("people", part+".csv"), b.String())
+		tiny.Write(t, filepath.Join("people", part+".csv"), b.String())
 	}
-	write(t, "own.yaml", `
+	tiny.Write(t, "own.yaml", `
 data: {table: people, columns: [age, pay], label: sick, classes: ["no", "yes"], mean: [40, 20000], std: [15, 100]}
 model: {name: logistic}
 privacy: {noise_multiplier: 2, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
@@ -63,33 +62,27 @@ training: {batch_size: 10, physical_batch_size: 16, steps: 4}
 performance: {threads: 1}
 run: {checkpoint_every: 2}
 `)
-	write(t, "stats.yaml", `
+	tiny.Write(t, "stats.yaml", `
 data: {table: people, columns: [age, pay], label: sick, classes: ["no", "yes"]}
 privacy: {epsilon: 1, delta: 1e-3}
 statistics:
   - {statistic: mean, column: age, bounds: [0, 100]}
   - {statistic: histogram, column: sick}
 `)
-	write(t, "sweep.yaml", "name: sweep\nbase: own.yaml\ngrid: {privacy.clip_norm: [0.25, 0.5]}\n")
+	tiny.Write(t, "sweep.yaml", "name: sweep\nbase: own.yaml\ngrid: {privacy.clip_norm: [0.25, 0.5]}\n")
 	for _, args := range runs {
 		succeed(t, args...)
 	}
-	if err := os.CopyFS("pristine", os.DirFS("runs")); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.CopyFS("pristine", os.DirFS("runs")))
 }
 
 // restore makes the folder what it was before a change.
 func restore(t *testing.T) {
 	t.Helper()
 	for _, left := range []string{"runs", "moved", "aside"} {
-		if err := os.RemoveAll(left); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.RemoveAll(left))
 	}
-	if err := os.CopyFS("runs", os.DirFS("pristine")); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.CopyFS("runs", os.DirFS("pristine")))
 }
 
 // asks are the commands that print an ε, or write one, of a folder of runs. Those that write say so.
@@ -197,32 +190,13 @@ var changes = map[string]func(path, other string, at float64) error{
 	},
 }
 
-// snapshot is every file below a folder with its content.
-func snapshot(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			files[path] = "folder"
-			return err
-		}
-		content, err := os.ReadFile(path)
-		files[path] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 // Whatever is done to a file or a folder of a run of any kind: no command prints a smaller ε than before,
 // unless it fails, and one that fails writes no byte.
 func TestNoChangeLowersEpsilon(t *testing.T) {
 	t.Chdir(t.TempDir())
 	folderOf(t, runsOfEveryKind)
 	var paths, runs []string
-	for path, content := range snapshot(t, "runs") {
+	for path, content := range tiny.Snapshot(t, "runs") {
 		if path != "runs" {
 			paths = append(paths, path)
 		}
@@ -289,14 +263,14 @@ func TestNoChangeLowersEpsilon(t *testing.T) {
 // checkAnswer asks one question of a folder that was changed.
 func checkAnswer(t *testing.T, what string, args []string, before map[string]float64) {
 	t.Helper()
-	files := snapshot(t, ".")
+	files := tiny.Snapshot(t, ".")
 	r := command(args...)
 	line := strings.Join(args, " ")
 	if r.code != 0 {
 		if strings.Contains(r.err, "\nresumed ") {
 			return // not refused: it went on, and failed while working
 		}
-		if after := snapshot(t, "."); !maps.Equal(files, after) {
+		if after := tiny.Snapshot(t, "."); !maps.Equal(files, after) {
 			t.Errorf("%s: %s failed (%d, %s) and wrote %v", what, line, r.code, strings.TrimSpace(r.err), written(files, after))
 		}
 		return
@@ -399,13 +373,9 @@ func TestNoChangeAtWorkLowersEpsilon(t *testing.T) {
 			}
 		})
 		c, err := configs.Load("own.yaml", []string{"run.name=work"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		r, err := train.Create(c, train.Options{Options: run.Options{RunsDir: "runs"}, Watcher: changed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		_, err = r.Fit(t.Context())
 		r.Close()
 		if what += fmt.Sprintf(", and the run has ended: %v", err); err != nil && strings.Contains(err.Error(), "\n") {

@@ -33,8 +33,6 @@ func TestDataCheck(t *testing.T) {
 	check(3, broken, "own.yaml")
 	check(3, broken, "runs/own-1")
 	check(2, "expected it with a configuration", append([]string{"runs/own-1"}, small...)...)
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(broken))
 	check(0, `"status":"readable"`, "own.yaml", "--json")
 }

@@ -57,7 +57,7 @@ func others(a *shell.App) []section {
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
 		{"What privacy costs", append(askCommands(a), ledgerCommand(a), attackCommand(a, dataFlags(a)))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
-		{"Use models", commands(a)},
+		{"Use models", []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},
 		{"The program", []*cobra.Command{benchCommand(a), examplesCommand(a), manCommand(a), versionCommand(a)}},
 	}

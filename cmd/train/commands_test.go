@@ -7,21 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/internal/tiny"
 )
 
 // The life of a run on the command line: describe, run, epsilon, eval, resume.
 func TestRunOfOwnPictures(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 40)
+	config := own(t, 40)
 
 	described := succeed(t, "describe", config)
-	for _, want := range []string{"120 training examples of 8x8x1, 2 classes", "linear", "total", "130", "calibrated to the budget", "40 steps planned", "spends    ε = 5.000 of 5", "memory"} {
-		if !strings.Contains(described, want) {
-			t.Errorf("describe does not say %q:\n%s", want, described)
-		}
-	}
+	says(t, described, "120 training examples of 8x8x1, 2 classes", "linear", "total", "130", "calibrated to the budget", "40 steps planned", "spends    ε = 5.000 of 5", "memory")
 
 	described = succeed(t, "describe", config, "--set", "training.augmentation.views=2", "--set", "training.augmentation.shift=1")
 	if want := "\ntraining  2 views of each example, whose gradients are averaged before they are\n          clipped, moved by 0 to 1 pixels up or down and left or right\n"; !strings.Contains(described, want) {
@@ -41,16 +36,13 @@ func TestRunOfOwnPictures(t *testing.T) {
 	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nclass `).MatchString(out) {
 		t.Errorf("eval says:\n%s", out)
 	}
-	if out := succeed(t, "resume", "runs/own-1"); !strings.Contains(out, "resumed   at step 40; the ledger holds 40 releases") {
-		t.Errorf("resume says:\n%s", out)
-	}
+	says(t, succeed(t, "resume", "runs/own-1"), "resumed   at step 40; the ledger holds 40 releases")
 }
 
 // With the exact accountant RDP stands beside it, and the noise or the steps are those of the
 // tighter account.
 func TestRunByExact(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 40)
+	config := own(t, 40)
 	by := func(args ...string) []string {
 		return append(args, "--set", "privacy.accountant=exact", "--set", "privacy.noise_multiplier=1.2", "--set", "training.evaluate_every=10")
 	}
@@ -72,11 +64,7 @@ func TestRunByExact(t *testing.T) {
 	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`).MatchString(out) {
 		t.Errorf("eval says:\n%s", out)
 	}
-	for _, line := range strings.Split(out, "\n") {
-		if len([]rune(line)) > 80 {
-			t.Errorf("a line is wider than 80 columns: %s", line)
-		}
-	}
+	fits(t, out)
 	r := lastLine(t, succeed(t, by("run", config, "--json")...))
 	if r["accountant"] != "exact" || r["epsilon"].(float64) > 5 || r["epsilon_rdp"].(float64) <= 5 {
 		t.Errorf("found %v", r)
@@ -93,7 +81,7 @@ func TestJSON(t *testing.T) {
 	folder := pictures(t)
 	config := ownConfig(t, folder, 15)
 	sweep := filepath.Join(t.TempDir(), "sweep.yaml")
-	write(t, sweep, "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1, 1]}\n")
+	tiny.Write(t, sweep, "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1, 1]}\n")
 	asked := []string{"--sampling-probability", "0.01", "--steps", "100", "--delta", "1e-5"}
 	tests := []struct {
 		args []string
@@ -175,30 +163,10 @@ cifar-10         50,000  10,000  32x32x3        10
 	}
 }
 
-// The help documents the exit codes and every command.
-func TestHelp(t *testing.T) {
-	out := succeed(t, "help")
-	if !strings.Contains(out, shell.Flow(shell.ExitHelp)) {
-		t.Error("the help does not document the exit codes")
-	}
-	for _, c := range root(&shell.App{}).Commands() {
-		if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
-			continue
-		}
-		if !strings.Contains(out, c.Short) || c.Example == "" && c.Runnable() && c.Name() != "version" && c.Name() != "data" {
-			t.Errorf("%s is not documented", c.Name())
-		}
-		if page := succeed(t, "help", c.Name()); !strings.Contains(page, "Usage:") {
-			t.Errorf("help %s says:\n%s", c.Name(), page)
-		}
-	}
-}
-
 // The table on the screen, and what it means.
 func TestSweepTable(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 10)
-	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n  training.steps: [10]\nseeds: [1, 2]\n")
+	config := own(t, 10)
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n  training.steps: [10]\nseeds: [1, 2]\n")
 	out := filepath.ToSlash(succeed(t, "sweep", "grid.yaml"))
 	table := regexp.MustCompile(`(?m)^clip_norm  test % +± +ε of one  seeds
 ( +[\d.]+ +[\d.]+ +[\d.]+ +(best|≈ best|) +5\.000  2/2\n){2}
@@ -206,16 +174,8 @@ Best is by the mean over the seeds`)
 	if !table.MatchString(out) || !strings.Contains(out, "Each row's ε covers that trial alone") {
 		t.Errorf("found no table of two points:\n%s", out)
 	}
-	for _, want := range []string{"sweep     runs/grid\ntrials    4, of which 0 have a result\n", "trial 3/4  clip_norm=1,steps=10,seed=1  10 steps\n", "(rdp over 40 releases)", "in runs/grid: results.csv"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("sweep does not say %q:\n%s", want, out)
-		}
-	}
-	for _, line := range strings.Split(out, "\n") {
-		if len([]rune(line)) > 80 {
-			t.Errorf("a line is wider than 80 columns: %s", line)
-		}
-	}
+	says(t, out, "sweep     runs/grid\ntrials    4, of which 0 have a result\n", "trial 3/4  clip_norm=1,steps=10,seed=1  10 steps\n", "(rdp over 40 releases)", "in runs/grid: results.csv")
+	fits(t, out)
 	again := succeed(t, "sweep", "grid.yaml")
 	if !strings.Contains(again, "of which 4 have a result") || strings.Contains(again, "trial 1/4") {
 		t.Errorf("a finished sweep was repeated:\n%s", again)

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // The table lists every accountant within 80 columns, refusals with their reason, and says what an
@@ -30,11 +30,7 @@ func TestCompareTable(t *testing.T) {
 				t.Errorf("%s: found no %s in\n%s", name, accountant, out)
 			}
 		}
-		for _, line := range strings.Split(out, "\n") {
-			if utf8.RuneCountInString(line) > 80 {
-				t.Errorf("%s: a line is wider than 80 columns: %s", name, line)
-			}
-		}
+		fits(t, out)
 		if estimated := strings.Contains(out, "\ngdp *"); estimated != strings.Contains(out, "* an estimate, not a bound") {
 			t.Errorf("%s: found\n%s", name, out)
 		}
@@ -66,9 +62,7 @@ func TestComparePlots(t *testing.T) {
 			t.Errorf("found\n%s", out)
 		}
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		defer f.Close()
 		if filepath.Ext(name) == ".PNG" {
 			if _, err := png.Decode(f); err != nil {

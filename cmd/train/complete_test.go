@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/tiny"
 )
 
 // offered is what shells are told to complete a command line to.
@@ -25,15 +27,12 @@ func offered(t *testing.T, args ...string) string {
 // Shells complete the names of runs, presets, sweeps, data sets, keys and accountants where a command
 // takes one.
 func TestCompletion(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 2)
+	config := own(t, 2)
 	succeed(t, "run", config)
 	succeed(t, "run", config)
-	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1]\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1]\n")
 	succeed(t, "sweep", "grid.yaml")
-	if err := os.Mkdir("runs/no-run", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Mkdir("runs/no-run", 0o700))
 	all := "runs/own-1 runs/own-2 runs/grid/clip_norm=0.1"
 	for _, tt := range []struct{ line, want string }{
 		{"resume ", all}, {"extend runs/own", "runs/own-1 runs/own-2"}, {"eval runs/grid/", "runs/grid/clip_norm=0.1"}, {"resume runs/own-1 ", ""},
@@ -60,7 +59,7 @@ func TestCompletionScripts(t *testing.T) {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "script")
-		write(t, file, script)
+		tiny.Write(t, file, script)
 		if out, err := exec.Command(path, append(check, file)...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}

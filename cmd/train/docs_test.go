@@ -14,8 +14,9 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 )
 
 // pages are README.md and everything in docs, by their path.
@@ -29,9 +30,7 @@ func pages(t *testing.T) map[string]string {
 	}
 	for _, name := range append(files, "README.md") {
 		text, err := fs.ReadFile(root, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		texts[name] = string(text)
 	}
 	return texts
@@ -65,21 +64,15 @@ var elsewhere = []string{"go ", "CGO_ENABLED=0 go ", "python3 ", "peers/", "benc
 func placeOfThePages(t *testing.T) {
 	t.Helper()
 	folder, err := filepath.Abs("../../configs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	t.Chdir(t.TempDir())
-	if err := os.Symlink(folder, "configs"); err != nil {
-		t.Fatal(err)
-	}
-	write(t, "votes.csv", "241,1,1,1,1,1,1,1,1,1\n") // of 250 teachers
+	tiny.Check(t, os.Symlink(folder, "configs"))
+	tiny.Write(t, "votes.csv", "241,1,1,1,1,1,1,1,1,1\n") // of 250 teachers
 	for _, folder := range []string{"pictures", "my-pictures"} {
 		drawPictures(t, folder)
 		for _, part := range []string{"train", "test"} { // the classes are cats and dogs here
 			for from, to := range map[string]string{"up": "cat", "down": "dog"} {
-				if err := os.Rename(filepath.Join(folder, part, from), filepath.Join(folder, part, to)); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, os.Rename(filepath.Join(folder, part, from), filepath.Join(folder, part, to)))
 			}
 		}
 	}
@@ -89,11 +82,16 @@ func placeOfThePages(t *testing.T) {
 func standIn(t *testing.T, script string) {
 	t.Helper()
 	bin := t.TempDir()
-	write(t, filepath.Join(bin, "train"), "#!/bin/sh\n"+script+"\n")
-	if err := os.Chmod(filepath.Join(bin, "train"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Write(t, filepath.Join(bin, "train"), "#!/bin/sh\n"+script+"\n")
+	tiny.Check(t, os.Chmod(filepath.Join(bin, "train"), 0o755))
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// programLine is a line of a script that goes on as this program.
+func programLine(t *testing.T) string {
+	self, err := os.Executable()
+	tiny.Check(t, err)
+	return mainVariable + `=1 exec "` + self + `" "$@"`
 }
 
 // linesToTry are the commands of a page that nothing else tries.
@@ -115,9 +113,7 @@ func TestCommandsOfTheDocumentationAreTaken(t *testing.T) {
 	tried := 0
 	for name, page := range texts {
 		for _, line := range linesToTry(page) {
-			if err := os.RemoveAll(said); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.RemoveAll(said))
 			_ = exec.Command("sh", "-c", line).Run()
 			content, err := os.ReadFile(said)
 			if err != nil {
@@ -142,13 +138,7 @@ func taken(words []string) error {
 	if err := parses(words); err != nil {
 		return err
 	}
-	c, rest, err := root(&shell.App{}).Find(words)
-	if err == nil {
-		err = c.ParseFlags(rest)
-	}
-	if err == nil {
-		err = c.ValidateArgs(c.Flags().Args())
-	}
+	c, err := parsed(words)
 	if err != nil {
 		return err
 	}
@@ -164,6 +154,18 @@ func taken(words []string) error {
 	return err
 }
 
+// parsed is the command of a command line, with its flags and arguments.
+func parsed(words []string) (*cobra.Command, error) {
+	c, rest, err := root(&shell.App{}).Find(words)
+	if err == nil {
+		err = c.ParseFlags(rest)
+	}
+	if err == nil {
+		err = c.ValidateArgs(c.Flags().Args())
+	}
+	return c, err
+}
+
 // trainsBy are commands that train by a configuration, with the one that each takes where none is named.
 var trainsBy = map[string]string{"run": configs.DefaultPreset, "describe": configs.DefaultPreset, "federated": "federated-digits", "pate": "pate-digits"}
 
@@ -174,11 +176,7 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)
 	hearSignals(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	standIn(t, mainVariable+`=1 exec "`+self+`" "$@"`)
+	standIn(t, programLine(t))
 	t.Setenv("DPSGD_DATA", filepath.Join(t.TempDir(), "no-datasets"))
 	for name, page := range pages(t) {
 		t.Run(name, func(t *testing.T) {
@@ -265,18 +263,11 @@ func parses(words []string) error {
 	for _, word := range rest {
 		flag, isFlag := strings.CutPrefix(word, "--")
 		flag, _, _ = strings.Cut(flag, "=")
-		if isFlag && lookup(c.Flags(), c.InheritedFlags(), flag) == nil {
+		if isFlag && c.Flags().Lookup(flag) == nil && c.InheritedFlags().Lookup(flag) == nil {
 			return fmt.Errorf("found --%s, expected a flag of %s", flag, c.CommandPath())
 		}
 	}
 	return nil
-}
-
-func lookup(own, inherited *pflag.FlagSet, name string) *pflag.Flag {
-	if f := own.Lookup(name); f != nil {
-		return f
-	}
-	return inherited.Lookup(name)
 }
 
 // Links between pages lead to files that are there.

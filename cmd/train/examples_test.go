@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 
 	"github.com/goccy/go-yaml"
 )
@@ -24,7 +24,7 @@ func scripts(t *testing.T) map[string]string {
 	}
 	texts := map[string]string{}
 	for _, path := range files {
-		texts[filepath.Base(path)] = readFile(t, path)
+		texts[filepath.Base(path)] = tiny.Read(t, path)
 	}
 	return texts
 }
@@ -58,14 +58,7 @@ func TestExamplesAreReadable(t *testing.T) {
 		}
 		for _, line := range lines {
 			words := fieldsOfIt.Split(strings.Trim(line[1], " "), -1)
-			c, rest, err := root(&shell.App{}).Find(words)
-			if err == nil {
-				err = c.ParseFlags(rest)
-			}
-			if err == nil {
-				err = c.ValidateArgs(c.Flags().Args())
-			}
-			if err != nil {
+			if _, err := parsed(words); err != nil {
 				t.Errorf("%s: train %q: %v", name, words, err)
 			}
 		}
@@ -78,26 +71,14 @@ func TestExamplesAreReadable(t *testing.T) {
 func TestExamplesTrainASweep(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	write(t, "train", "#!/bin/sh\n"+mainVariable+`=1 exec "`+self+`" "$@"`+"\n")
-	if err := os.Chmod("train", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
+	standIn(t, programLine(t))
+	base := own(t, 3)
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", here+string(os.PathListSeparator)+os.Getenv("PATH"))
-	write(t, "a.yaml", "name: a\nbase: "+ownConfig(t, pictures(t), 3)+"\nseeds: 2\n")
-	write(t, "b b.yaml", "name: b\nbase: "+ownConfig(t, pictures(t), 3)+"\nseeds: 2\n")
+	tiny.Check(t, err)
+	tiny.Write(t, "a.yaml", "name: a\nbase: "+base+"\nseeds: 2\n")
+	tiny.Write(t, "b b.yaml", "name: b\nbase: "+base+"\nseeds: 2\n")
 	bash := func(environment, script, sweep string) {
 		c := exec.Command("bash", filepath.Join(examples, script), sweep)
 		c.Env = append(os.Environ(), environment)
@@ -115,7 +96,7 @@ func TestExamplesTrainASweep(t *testing.T) {
 		swept = append(swept, "b")
 	}
 	for _, name := range swept {
-		if rows := strings.Count(readFile(t, filepath.Join("runs", name, "results.jsonl")), "\n"); rows != 2 {
+		if rows := strings.Count(tiny.Read(t, filepath.Join("runs", name, "results.jsonl")), "\n"); rows != 2 {
 			t.Errorf("sweep %s has %d rows, expected 2", name, rows)
 		}
 	}

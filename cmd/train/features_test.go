@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // The sheet is a PNG of as many pictures as were asked for, the same for the same seed.
@@ -19,17 +20,12 @@ func TestFeaturesShow(t *testing.T) {
 			t.Errorf("found %q", out)
 		}
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		defer f.Close()
 		if shown, err := png.Decode(f); err != nil || shown.Bounds().Dx() != 3*32+2*2 {
 			t.Errorf("found a picture of %v (%v), expected 3 by 3 of 32 pixels", shown.Bounds(), err)
 		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := []byte(tiny.Read(t, path))
 		return string(content)
 	}
 	first := sheet("a.png")

@@ -19,12 +19,10 @@ func federatedCommand(a *shell.App) *cobra.Command {
 		Short: "Train in rounds of clients, each protected with all it has",
 		Long: `Train a model in rounds of clients, each protected with all its examples.
 
-The examples are spread over simulated clients. In a round, those who are drawn
-train the model on their own examples; their changes of it are clipped, added
-up, and given noise. docs/federated.md says what that protects.
+The examples are spread over simulated clients. In a round, those who are drawn train the model on their own examples; their
+changes of it are clipped, added up, and given noise. docs/federated.md says what that protects.
 
-A configuration with federated.clients; train run takes it too, and train resume
-goes on with the run.`,
+A configuration with federated.clients; train run takes it too, and train resume goes on with the run.`,
 		Example: `  train federated
   train federated federated-mnist --set privacy.epsilon=1 --json
   train federated --set federated.noise=clients --set federated.split=dirichlet`,

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // A federated run ends with one object of these keys; the commands for runs take it like every other,
 // and run takes its configuration.
 func TestFederated(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 4)
+	config := own(t, 4)
 	clients := []string{"--set", "federated.clients=20", "--set", "training.batch_size=10"}
 	out := succeed(t, append([]string{"federated", config, "--json"}, clients...)...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -56,9 +56,7 @@ func TestPersonsOfPictures(t *testing.T) {
 	drawPictures(t, folder)
 	config := ownConfig(t, folder, 4)
 	persons := []string{"run", config, "--set", "privacy.unit=person", "--set", "data.group=prefix", "--set", "training.batch_size=10"}
-	if r := command(persons...); r.code != shell.ExitData || !strings.Contains(r.err, "does not say whose it is") {
-		t.Errorf("exit code %d and %q", r.code, r.err)
-	}
+	refused(t, shell.ExitData, "does not say whose it is", persons...)
 	for _, class := range []string{"up", "down"} {
 		found, err := filepath.Glob(filepath.Join(folder, "train", class, "*.png"))
 		if err != nil || len(found) != 60 {
@@ -66,9 +64,7 @@ func TestPersonsOfPictures(t *testing.T) {
 		}
 		for i, path := range found { // 30 persons, each with one of each class and the last ones with more
 			who := string(rune('a'+min(i, 29))) + "_" + filepath.Base(path)
-			if err := os.Rename(path, filepath.Join(filepath.Dir(path), who)); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.Rename(path, filepath.Join(filepath.Dir(path), who)))
 		}
 	}
 	out := succeed(t, persons...)

@@ -27,11 +27,19 @@ func everyCommand(f func(*cobra.Command)) {
 	walk(r)
 }
 
-// Every line of every help can be read whole on a terminal of 80 columns.
+// The help documents the exit codes and every command. Every line of it can be read whole on a terminal of 80
+// columns.
 func TestHelpFitsATerminal(t *testing.T) {
-	n := 0
+	n, all := 0, succeed(t, "help")
+	says(t, all, shell.Flow(shell.ExitHelp))
 	everyCommand(func(c *cobra.Command) {
 		n++
+		if c.Parent() != nil && c.Parent().Parent() == nil && c.Name() != "completion" && c.Name() != "help" {
+			says(t, all, c.Short)
+			if c.Example == "" && c.Runnable() && c.Name() != "version" && c.Name() != "data" {
+				t.Errorf("%s has no example", c.Name())
+			}
+		}
 		for _, line := range strings.Split(shell.Help(c), "\n") {
 			if found := utf8.RuneCountInString(line); found > shell.Width || strings.TrimRight(line, " ") != line {
 				t.Errorf("%s: a line of %d columns, expected at most %d and no space at its end:\n%s", c.CommandPath(), found, shell.Width, line)

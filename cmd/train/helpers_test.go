@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -13,14 +14,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/tiny"
+
+	"github.com/spf13/cobra"
 )
 
 // mainVariable turns the test binary into the program, so that tests can kill it.
@@ -54,14 +59,21 @@ var (
 // execute runs one command line and returns its exit code.
 func execute(args []string, out, err io.Writer) int { return shell.New(out, err).Execute(root, args) }
 
+// executeOn runs one command line on a standard input, until a context ends.
+func executeOn(ctx context.Context, in io.Reader, out, errs io.Writer, args ...string) int {
+	return shell.New(out, errs).ExecuteContext(ctx, func(a *shell.App) *cobra.Command {
+		c := root(a)
+		c.SetIn(in)
+		return c
+	}, args)
+}
+
 // program is the command as a process of its own, with standard output and error together in the
 // returned buffer.
 func program(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	c := exec.Command(self, args...)
 	c.Env = append(os.Environ(), mainVariable+"=1", "GOGC=400")
 	var out bytes.Buffer
@@ -82,6 +94,14 @@ func command(args ...string) commandOutcome {
 	return commandOutcome{code, out.String(), err.String()}
 }
 
+// commandOn runs a command line with a standard input.
+func commandOn(t testing.TB, in string, args ...string) commandOutcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := executeOn(t.Context(), strings.NewReader(in), &out, &errs, args...)
+	return commandOutcome{code, out.String(), errs.String()}
+}
+
 // succeed runs a command line that must end well and returns its standard output.
 func succeed(t testing.TB, args ...string) string {
 	t.Helper()
@@ -90,6 +110,34 @@ func succeed(t testing.TB, args ...string) string {
 		t.Fatalf("train %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
 	}
 	return r.out
+}
+
+// refused runs a command line that must end with a code and one line of error that says something.
+func refused(t testing.TB, code int, want string, args ...string) {
+	t.Helper()
+	if r := command(args...); r.code != code || !strings.Contains(r.err, want) || !strings.HasPrefix(r.err, "train: ") || strings.Count(r.err, "\n") != 1 || r.out != "" && !slices.Contains(args, "--json") {
+		t.Errorf("train %s: found exit code %d and %q, expected %d and one line with %q", strings.Join(args, " "), r.code, r.err+r.out, code, want)
+	}
+}
+
+// says checks that an output says something.
+func says(t testing.TB, out string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(out, want) {
+			t.Errorf("found no %q in\n%s", want, out)
+		}
+	}
+}
+
+// fits checks that a terminal of 80 columns shows an output whole.
+func fits(t testing.TB, out string) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > shell.Width {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+	}
 }
 
 // lastLine parses the last line of an output as a JSON object.
@@ -115,18 +163,14 @@ func pictures(t testing.TB) string {
 			w := tar.NewWriter(&shard)
 			for _, class := range []string{"up", "down"} {
 				found, err := filepath.Glob(filepath.Join(files, part, class, "*"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, err)
 				for i, path := range found {
-					tiny.Member(t, w, fmt.Sprintf("%s-%03d.png", class, i), []byte(readFile(t, path)))
+					tiny.Member(t, w, fmt.Sprintf("%s-%03d.png", class, i), []byte(tiny.Read(t, path)))
 					tiny.Member(t, w, fmt.Sprintf("%s-%03d.cls", class, i), []byte(class))
 				}
 			}
-			if err := cmp.Or(w.Close(), os.MkdirAll(folder, 0o700)); err != nil {
-				t.Fatal(err)
-			}
-			write(t, filepath.Join(folder, part+".tar"), shard.String())
+			tiny.Check(t, cmp.Or(w.Close(), os.MkdirAll(folder, 0o700)))
+			tiny.Write(t, filepath.Join(folder, part+".tar"), shard.String())
 		}
 	})
 	return folder
@@ -146,9 +190,7 @@ func drawPictures(t testing.TB, folder string) {
 	for part, n := range map[string]int{"train": 60, "test": 10} {
 		for label, class := range []string{"up", "down"} {
 			dir := filepath.Join(folder, part, class)
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.MkdirAll(dir, 0o700))
 			for i := range n {
 				writePNG(t, filepath.Join(dir, fmt.Sprintf("%03d.png", i)), label, i)
 			}
@@ -169,14 +211,21 @@ func writePNG(t testing.TB, path string, label, i int) {
 			m.SetGray(x, y, color.Gray{Y: v})
 		}
 	}
-	write(t, path, string(tiny.Encode(t, m)))
+	tiny.Write(t, path, string(tiny.Encode(t, m)))
+}
+
+// own goes to a new folder and returns a configuration for [pictures] of so many steps.
+func own(t testing.TB, steps int) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	return ownConfig(t, pictures(t), steps)
 }
 
 // ownConfig writes a configuration for a folder of pictures.
 func ownConfig(t testing.TB, folder string, steps int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.yaml")
-	write(t, path, fmt.Sprintf(`
+	tiny.Write(t, path, fmt.Sprintf(`
 data: {folder: %q, classes: [up, down], size: 8, channels: 1}
 model: {name: logistic}
 privacy: {epsilon: 5, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
@@ -185,13 +234,6 @@ training: {batch_size: 30, physical_batch_size: 16, steps: %d}
 run: {checkpoint_every: 20}
 `, folder, steps))
 	return path
-}
-
-func write(t testing.TB, path, content string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // entries counts the releases of a run that may be going on; 0 while there is no ledger.

@@ -79,18 +79,17 @@ func answer(a *shell.App, c *cobra.Command, answers *configs.Answers) error {
 	}
 	var err error
 	if !c.Flags().Changed("data") {
-		if answers.Data, err = ask("data", "Data: "+strings.Join(data.Names(), ", ")+", or a folder of your own", "digits"); err != nil {
-			return err
-		}
+		answers.Data, err = ask("data", "Data: "+strings.Join(data.Names(), ", ")+", or a folder of your own", "digits")
 	}
-	if !c.Flags().Changed("epsilon") {
-		text, err := ask("epsilon", "Privacy budget ε; 1 to 8 is common, smaller protects more", "3")
-		if err != nil {
-			return err
-		}
-		if answers.Epsilon, err = strconv.ParseFloat(text, 64); err != nil {
-			return shell.Usagef("found epsilon %q, expected a number such as 3", text)
-		}
+	if err != nil || c.Flags().Changed("epsilon") {
+		return err
+	}
+	text, err := ask("epsilon", "Privacy budget ε; 1 to 8 is common, smaller protects more", "3")
+	if err != nil {
+		return err
+	}
+	if answers.Epsilon, err = strconv.ParseFloat(text, 64); err != nil {
+		return shell.Usagef("found epsilon %q, expected a number such as 3", text)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // signalled starts a command line as a process, sends it a signal when something holds, and returns
@@ -27,9 +27,7 @@ func signalled(t *testing.T, s os.Signal, when func() bool, args ...string) (int
 	t.Helper()
 	hearSignals(t)
 	c, out := program(t, args...)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = c.Wait() // the exit code says it
@@ -76,8 +74,7 @@ func TestSignalSavesTheRun(t *testing.T) {
 		code   int
 	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}, {syscall.SIGQUIT, 131}, {syscall.SIGHUP, 129}} {
 		t.Run(test.signal.String(), func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			config := ownConfig(t, pictures(t), steps)
+			config := own(t, steps)
 			code, out := signalled(t, test.signal, func() bool { return entries("runs/own-1") >= 30 }, "run", config)
 			if code != test.code || !strings.Contains(out, "go on with `train resume runs"+string(filepath.Separator)+"own-1`") {
 				t.Fatalf("found exit code %d, expected %d and how to go on\n%s", code, test.code, out)
@@ -105,17 +102,12 @@ func TestSignalSavesTheRun(t *testing.T) {
 func TestReaderThatIsGone(t *testing.T) {
 	skipWithoutSignals(t)
 	const steps = 40
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), steps)
+	config := own(t, steps)
 	c, out := program(t, "run", config, "--set", "training.evaluate_every=1")
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	c.Stdout = write
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Start())
 	write.Close()
 	if _, err := bufio.NewReaderSize(read, 16).ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -142,12 +134,8 @@ func TestSignalEndsAQuestion(t *testing.T) {
 	hearSignals(t)
 	c, out := program(t, "epsilon", "--batch")
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
+	tiny.Check(t, c.Start())
 	if _, err := in.Write([]byte(question.String())); err != nil { // longer than a pipe holds: the program is reading
 		t.Fatal(err)
 	}
@@ -168,16 +156,11 @@ func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	if err != nil {
 		t.Skip("this system has no nohup")
 	}
-	t.Chdir(t.TempDir())
-	c, out := program(t, "run", ownConfig(t, pictures(t), 100))
+	c, out := program(t, "run", own(t, 100))
 	c.Args, c.Path = append([]string{nohup, c.Path}, c.Args[1:]...), nohup
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Start())
 	waitFor(t, func() bool { return entries("runs/own-1") >= 5 })
-	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Process.Signal(syscall.SIGHUP))
 	if err := c.Wait(); err != nil || entries("runs/own-1") != 100 {
 		t.Errorf("found %v and %d of 100 steps\n%s", err, entries("runs/own-1"), out)
 	}
@@ -228,15 +211,13 @@ func TestKillCostsOneStep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const run, steps, kills = "runs/own-1", 400, 12
 	config := ownConfig(t, pictures(t), steps)
-	write(t, config, strings.Replace(readFile(t, config), "run: {checkpoint_every: 20}\n", "", 1))
+	tiny.Write(t, config, strings.Replace(tiny.Read(t, config), "run: {checkpoint_every: 20}\n", "", 1))
 	args, lost := []string{"run", config}, 0
 	for kill := range kills {
 		moment := entries(run) + 1 + rand.IntN(10)
 		signalled(t, syscall.SIGKILL, func() bool { return entries(run) >= moment }, args...)
 		saved, _, err := checkpoints.Latest(filepath.Join(run, "checkpoints"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		if now := entries(run) - saved.Step; now < lost || now > lost+1 {
 			t.Fatalf("kill %d: the ledger holds %d releases beside step %d, expected %d or %d more", kill+1, entries(run), saved.Step, lost, lost+1)
 		} else {
@@ -258,12 +239,9 @@ func TestKillCostsOneStep(t *testing.T) {
 // data, and both are in it, whole.
 func TestRunsAtTheSameTime(t *testing.T) {
 	skipWithoutSignals(t)
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 150)
+	config := own(t, 150)
 	first, out := program(t, "run", config)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, first.Start())
 	waitFor(t, func() bool { return entries("runs/own-1") > 0 })
 	r := lastLine(t, succeed(t, "run", config, "--json"))
 	if err := first.Wait(); err != nil {
@@ -275,9 +253,7 @@ func TestRunsAtTheSameTime(t *testing.T) {
 			Epsilon  float64
 		}
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json")), &total); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json")), &total))
 	if len(total.Datasets) != 1 || total.Datasets[0].Releases != 300 || r["dataset_runs"] != 2. || r["dataset_epsilon"].(float64) > total.Datasets[0].Epsilon {
 		t.Errorf("found %+v after %v, expected 300 releases of two runs", total, r)
 	}
@@ -301,142 +277,10 @@ func TestInUse(t *testing.T) {
 	}, "run", ownConfig(t, pictures(t), 2000))
 }
 
-// A sweep that is killed with kill -9 goes on with what is missing: no finished trial is repeated,
-// and the half-done one keeps its spend. TestKilledSweepGoesOn of internal/sweep holds this without a process.
-func TestKilledSweepResumes(t *testing.T) {
-	skipWithoutSignals(t)
-	slow.Evidence(t)
-	t.Chdir(t.TempDir())
-	const steps, trials = 60, 6
-	config := ownConfig(t, pictures(t), steps)
-	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\nseeds: [1, 2, 3]\n")
-	trial := func(i int) string {
-		return filepath.Join("runs", "grid", "clip_norm="+[]string{"0.1", "1"}[i/3]+",seed="+strconv.Itoa(i%3+1))
-	}
-
-	// In the third trial, behind its first checkpoint.
-	signalled(t, syscall.SIGKILL, func() bool { return entries(trial(2)) >= 25 }, "sweep", "grid.yaml")
-	killed := entries(trial(2))
-	saved, _, err := checkpoints.Latest(filepath.Join(trial(2), "checkpoints"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	finished := map[string]string{}
-	for i := range 2 {
-		for _, name := range []string{"ledger.jsonl", "model.safetensors", "privacy.json", "metrics.jsonl"} {
-			path := filepath.Join(trial(i), name)
-			finished[path] = readFile(t, path)
-		}
-	}
-	if rows := strings.Count(readFile(t, "runs/grid/results.jsonl"), "\n"); rows != 2 || killed >= steps {
-		t.Fatalf("killed with %d rows and %d releases in the third trial, expected two rows and a half-done trial", rows, killed)
-	}
-
-	out := succeed(t, "sweep", "grid.yaml", "--json")
-	var result struct {
-		Status   string
-		Finished int
-		Rows     []struct {
-			Trial   string
-			Steps   int
-			Epsilon float64
-		}
-		Composed struct{ Releases int }
-	}
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		t.Fatal(err)
-	}
-	if result.Status != "done" || result.Finished != trials || len(result.Rows) != trials {
-		t.Errorf("found %+v", result)
-	}
-	for path, content := range finished {
-		if readFile(t, path) != content {
-			t.Errorf("%s of a finished trial was written again", path)
-		}
-	}
-	total := 0
-	for i := range trials {
-		// All noise is calibrated for 60 releases. The third trial repeats steps, so it stops
-		// before its last.
-		if n := entries(trial(i)); n != steps {
-			t.Errorf("trial %d has %d releases, expected %d", i+1, n, steps)
-		} else {
-			total += n
-		}
-		if e := result.Rows[i].Epsilon; e > 5 || e < 4.9 {
-			t.Errorf("trial %d has ε = %v of 5", i+1, e)
-		}
-	}
-	if want := steps - (killed - saved.Step); result.Rows[2].Steps != want {
-		t.Errorf("the killed trial ended at step %d, expected %d", result.Rows[2].Steps, want)
-	}
-	if result.Composed.Releases != total {
-		t.Errorf("found %d releases in all, expected %d", result.Composed.Releases, total)
-	}
-}
-
-// A sweep of drawn points, three at a time, that is killed twice with kill -9 ends with the points
-// that it drew, each once: what had a result keeps it to the byte, and every release is counted.
-// TestKilledDrawnSweepGoesOnWithItsDraw of internal/sweep holds this without a process.
-func TestSweepKilledTwiceKeepsItsDraw(t *testing.T) {
-	skipWithoutSignals(t)
-	slow.Evidence(t)
-	t.Chdir(t.TempDir())
-	const steps, trials = 60, 6
-	config := ownConfig(t, pictures(t), steps)
-	write(t, "search.yaml", "name: search\nbase: "+config+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
-		"random:\n  privacy.clip_norm: {log_uniform: [0.1, 1]}\ntrials: 3\nseeds: 2\nparallel: 3\n")
-	all := func() (total int) {
-		ledgers, err := filepath.Glob("runs/search/*/ledger.jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, l := range ledgers {
-			total += entries(filepath.Dir(l))
-		}
-		return total
-	}
-	var drawn string
-	var finished []string
-	for _, releases := range []int{90, 250} {
-		signalled(t, syscall.SIGKILL, func() bool { return all() >= releases }, "sweep", "search.yaml")
-		if now := readFile(t, "runs/search/sweep.json"); drawn != "" && now != drawn {
-			t.Error("the sweep drew again")
-		} else {
-			drawn = now
-		}
-		if rows, err := os.ReadFile("runs/search/results.jsonl"); err == nil {
-			finished = strings.Split(strings.TrimSpace(string(rows)), "\n")
-		}
-	}
-	var result struct {
-		Finished int
-		Composed struct{ Releases int }
-	}
-	if err := json.Unmarshal([]byte(succeed(t, "sweep", "search.yaml", "--json")), &result); err != nil {
-		t.Fatal(err)
-	}
-	// Two kills, three trials under way, and at most 20 steps and the one at work since a
-	// checkpoint.
-	if total := all(); result.Finished != trials || result.Composed.Releases != total || total < trials*steps || total > trials*steps+2*3*(20+1) {
-		t.Errorf("found %+v with %d releases in the ledgers, expected %d trials of %d steps", result, total, trials, steps)
-	}
-	rows := readFile(t, "runs/search/results.jsonl")
-	for _, row := range finished {
-		if !strings.Contains(rows, row+"\n") {
-			t.Errorf("the result was made again: %s", row)
-		}
-	}
-	if len(finished) == 0 || readFile(t, "runs/search/sweep.json") != drawn {
-		t.Errorf("found %d results before the last part, or another draw", len(finished))
-	}
-}
-
 // SIGINT ends a sweep after the step at work, saved, and says how to go on.
 func TestInterruptedSweepSaysHowToGoOn(t *testing.T) {
 	skipWithoutSignals(t)
-	t.Chdir(t.TempDir())
-	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 300)+"\nseeds: [1, 2]\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 300)+"\nseeds: [1, 2]\n")
 	code, out := signalled(t, os.Interrupt, func() bool { return entries("runs/grid/seed=1") >= 10 }, "sweep", "grid.yaml")
 	if code != 130 || !strings.Contains(out, "stopped and saved with 0 of 2 trials finished; go on with `train sweep grid.yaml`") {
 		t.Errorf("found exit code %d\n%s", code, out)

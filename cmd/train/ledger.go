@@ -61,14 +61,17 @@ func printTotals(w io.Writer, totals books.Totals) {
 	} else {
 		fmt.Fprintf(w, "head of %s: %s\n", totals.Ledger, totals.Head)
 	}
-	printUncollected(w, totals.Uncollected)
-	printGone(w, totals.Gone)
+	printBeside(w, totals.Uncollected, totals.Gone)
 }
 
-// printGone names runs that count and cannot be looked into.
-func printGone(w io.Writer, runs []string) {
-	if len(runs) > 0 {
-		shell.Prosef(w, "WARNING: found no folder of %s; what was released there counts", strings.Join(runs, ", "))
+// printBeside says what a head, kept elsewhere, would not show to be missing, and names runs that count and
+// cannot be looked into.
+func printBeside(w io.Writer, uncollected, gone []string) {
+	if len(uncollected) > 0 {
+		shell.Prosef(w, "not in the head: %s runs, until `train sweep FILE --collect`", shell.Count(len(uncollected)))
+	}
+	if len(gone) > 0 {
+		shell.Prosef(w, "WARNING: found no folder of %s; what was released there counts", strings.Join(gone, ", "))
 	}
 }
 
@@ -110,13 +113,6 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 	return c
 }
 
-// printUncollected says what a head, kept elsewhere, would not show to be missing.
-func printUncollected(w io.Writer, runs []string) {
-	if len(runs) > 0 {
-		shell.Prosef(w, "not in the head: %s runs, until `train sweep FILE --collect`", shell.Count(len(runs)))
-	}
-}
-
 func ledgerVerifyCommand(a *shell.App) *cobra.Command {
 	var runsDir, head string
 	c := &cobra.Command{
@@ -144,8 +140,7 @@ is wrong is damage.`,
 			return a.Print(check, func(w io.Writer) {
 				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
 					shell.Count(check.Runs), shell.Count(check.Sweeps), check.Ledger, shell.Count(check.Releases), check.Head)
-				printUncollected(w, check.Uncollected)
-				printGone(w, check.Gone)
+				printBeside(w, check.Uncollected, check.Gone)
 			})
 		},
 	}

@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // The commands that look at all ledgers of a folder: what they say when all is well, and when
 // something is missing.
 func TestLedgerCommands(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 20)
-	if r := command("ledger", "show"); r.code != shell.ExitDamaged || !strings.Contains(r.err, "runs holds no datasets.jsonl and no run") {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
+	config := own(t, 20)
+	refused(t, shell.ExitDamaged, "runs holds no datasets.jsonl and no run", "ledger", "show")
 	first := succeed(t, "run", config)
 	if strings.Contains(first, "on this data") {
 		t.Errorf("the first run tells about others:\n%s", first)
@@ -47,15 +45,9 @@ func TestLedgerCommands(t *testing.T) {
 	if r := command("ledger", "verify", "--head", strings.Repeat("a", 32)); r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 1 {
 		t.Errorf("found exit code %d and %q", r.code, r.err)
 	}
-	if err := os.Truncate("runs/own-2/checkpoints/checkpoint-20.ckpt", 10); err != nil {
-		t.Fatal(err)
-	}
-	if r := command("ledger", "verify"); r.code != shell.ExitDamaged || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "checkpoint-20.ckpt") {
-		t.Errorf("a damaged checkpoint: found exit code %d and %q", r.code, r.err)
-	}
-	if err := os.Remove("runs/own-1/ledger.jsonl"); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Truncate("runs/own-2/checkpoints/checkpoint-20.ckpt", 10))
+	refused(t, shell.ExitDamaged, "checkpoint-20.ckpt", "ledger", "verify")
+	tiny.Check(t, os.Remove("runs/own-1/ledger.jsonl"))
 	r := command("ledger", "verify", "--json")
 	if r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 2 || len(lastLine(t, r.out)["problems"].([]any)) != 2 {
 		t.Errorf("a lost ledger: found exit code %d and %q\n%s", r.code, r.err, r.out)
@@ -68,7 +60,7 @@ func TestLedgerCommands(t *testing.T) {
 // readFolder is the folder of pictures that a configuration names.
 func readFolder(t *testing.T, config string) string {
 	t.Helper()
-	match := regexp.MustCompile(`folder: "(.*?)"`).FindStringSubmatch(readFile(t, config))
+	match := regexp.MustCompile(`folder: "(.*?)"`).FindStringSubmatch(tiny.Read(t, config))
 	if match == nil {
 		t.Fatal("the configuration names no folder")
 	}
@@ -78,12 +70,9 @@ func readFolder(t *testing.T, config string) string {
 // Where the ledger of the data is lost, commands that read answer with one line of warning on
 // standard error, and those that release are refused with a way out.
 func TestLostDatasets(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 5)
+	config := own(t, 5)
 	succeed(t, "run", config)
-	if err := os.Remove("runs/datasets.jsonl"); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove("runs/datasets.jsonl"))
 	for _, args := range [][]string{{"eval"}, {"epsilon"}, {"delta", "--epsilon", "1"}, {"steps", "--epsilon", "9"}, {"compare"}} {
 		r := command(append(args[:1:1], append([]string{"runs/own-1", "--json"}, args[1:]...)...)...)
 		if r.code != 0 || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "train: WARNING: ") || !strings.Contains(r.err, "found no datasets.jsonl") || strings.Count(r.out, "\n") != 1 {
@@ -100,10 +89,9 @@ func TestLostDatasets(t *testing.T) {
 
 // A finished run whose ledger was cut down to its header is not free of charge.
 func TestShortenedLedger(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "run", ownConfig(t, pictures(t), 5))
-	header, _, _ := strings.Cut(readFile(t, "runs/own-1/ledger.jsonl"), "\n")
-	write(t, "runs/own-1/ledger.jsonl", header+"\n")
+	succeed(t, "run", own(t, 5))
+	header, _, _ := strings.Cut(tiny.Read(t, "runs/own-1/ledger.jsonl"), "\n")
+	tiny.Write(t, "runs/own-1/ledger.jsonl", header+"\n")
 	for _, args := range [][]string{{"eval", "runs/own-1"}, {"epsilon", "runs/own-1"}, {"compare", "runs/own-1"}, {"resume", "runs/own-1"}, {"ledger", "show"}, {"ledger", "verify"}} {
 		r := command(args...)
 		if r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "found 0 ledger entries, expected at least the 5 of") || r.out != "" {
@@ -130,15 +118,10 @@ func TestCalibratedNoiseIsRoundedUp(t *testing.T) {
 
 // A limit is set, shown, asked and refused in one line, with the exit code of what a person can change.
 func TestLedgerLimitCommand(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 20)
+	config := own(t, 20)
 	name := filepath.Base(readFolder(t, config))
-	if r := command("ledger", "limit", name); r.code != shell.ExitUsage || !strings.Contains(r.err, "give --epsilon and --delta") {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
-	if r := command("ledger", "limit", name, "--epsilon", "8"); r.code != shell.ExitUsage || !strings.Contains(r.err, "expected both") {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
+	refused(t, shell.ExitUsage, "give --epsilon and --delta", "ledger", "limit", name)
+	refused(t, shell.ExitUsage, "expected both", "ledger", "limit", name, "--epsilon", "8")
 	if out := succeed(t, "ledger", "limit", name, "--epsilon", "8", "--delta", "0.001"); out != "limit of "+name+": ε = 8 at δ = 0.001, of which 0.000 is spent\n" {
 		t.Errorf("found %q", out)
 	}
@@ -148,20 +131,10 @@ func TestLedgerLimitCommand(t *testing.T) {
 	}
 	line := "limit of " + name + ": ε = 8 at δ = 0.001, of which " + spent[1] + " is spent\n"
 	for _, args := range [][]string{{"show"}, {"limit", name}} {
-		if out := succeed(t, append([]string{"ledger"}, args...)...); !strings.Contains(out, line) {
-			t.Errorf("ledger %v says %q, expected %q", args, out, line)
-		}
+		says(t, succeed(t, append([]string{"ledger"}, args...)...), line)
 	}
-	if out := succeed(t, "runs"); !strings.Contains(out, line) {
-		t.Errorf("runs says %q, expected %q", out, line)
-	}
-	if r := command("run", config); r.code != shell.ExitUsage || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "after "+spent[1]+" that is spent or reserved, expected at most 8") {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
-	if r := command("ledger", "limit", name, "--epsilon", "9", "--delta", "0.001"); r.code != shell.ExitUsage || !strings.Contains(r.err, "never raised") {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
-	if r := command("run", config, "--set", "privacy.none=true", "--set", "privacy.epsilon=none"); r.code != shell.ExitUsage || !strings.Contains(r.err, "found privacy.none") {
-		t.Errorf("a baseline: found exit code %d and %q", r.code, r.err)
-	}
+	says(t, succeed(t, "runs"), line)
+	refused(t, shell.ExitUsage, "after "+spent[1]+" that is spent or reserved, expected at most 8", "run", config)
+	refused(t, shell.ExitUsage, "never raised", "ledger", "limit", name, "--epsilon", "9", "--delta", "0.001")
+	refused(t, shell.ExitUsage, "found privacy.none", "run", config, "--set", "privacy.none=true", "--set", "privacy.epsilon=none")
 }

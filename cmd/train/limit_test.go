@@ -16,9 +16,7 @@ func limitsOf(t *testing.T, dir string) []books.LimitState {
 	var shown struct {
 		Limits []books.LimitState `json:"limits"`
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--runs-dir", dir, "--json")), &shown); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--runs-dir", dir, "--json")), &shown))
 	return shown.Limits
 }
 
@@ -87,9 +85,7 @@ func TestExtensionsKeepTheLimit(t *testing.T) {
 	succeed(t, "run", "own.yaml", "--set", "run.name=short", "--set", "data.limit.epsilon=6", "--set", "data.limit.delta=1e-3")
 	spent := limitsOf(t, "runs")[0].Spent
 	before := tiny.Snapshot(t, "runs")
-	if r := command("extend", "runs/short", "--steps", "400"); r.code != 2 || !strings.Contains(r.err, "the limit of") {
-		t.Fatalf("exit code %d, %q, expected the limit", r.code, r.err)
-	}
+	refused(t, 2, "the limit of", "extend", "runs/short", "--steps", "400")
 	if after := tiny.Snapshot(t, "runs"); !maps.Equal(before, after) {
 		t.Error("what was refused changed the folder")
 	}

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"dpsgd/internal/tiny"
 )
 
 // example is a command with everything that a page shows.
@@ -29,10 +30,7 @@ func TestPages(t *testing.T) {
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%q (%v), expected two pages", files, err)
 	}
-	content, err := os.ReadFile(filepath.Join(dir, "top-low.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := []byte(tiny.Read(t, filepath.Join(dir, "top-low.1")))
 	want := `.TH "TOP-LOW" 1 "" "" "top manual"
 .SH NAME
 top\-low \- Do one thing \e at ε
@@ -77,9 +75,7 @@ func TestPagesAreClean(t *testing.T) {
 		t.Skip("no groff on this machine")
 	}
 	files, err := writeManual(example(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	out, err := exec.Command(groff, append([]string{"-man", "-Tutf8", "-Kutf8", "-ww", "-z"}, files...)...).CombinedOutput()
 	if err != nil && strings.Contains(string(out), "preconv") {
 		t.Skip("groff is not whole on this machine")

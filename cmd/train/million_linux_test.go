@@ -3,15 +3,12 @@ package main
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"fmt"
 	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,9 +43,7 @@ func TestMillionPictures(t *testing.T) {
 		"training: {steps: 200, batch_size: 2048}\nperformance: {data_memory: 256MiB, max_memory: 1GB}\n")
 	start := time.Now()
 	c, out := program(t, "run", config, "--runs-dir", filepath.Join(t.TempDir(), "runs"))
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Start())
 	peak, ended := 0, make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	for running := true; running; {
@@ -60,9 +55,7 @@ func TestMillionPictures(t *testing.T) {
 		}
 	}
 	t.Logf("ended after %v with a peak of %d MB resident (VmHWM)\n%s", time.Since(start).Round(time.Second), peak/1e6, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		peak = max(peak, int(usage.Maxrss)<<10)
 	}
@@ -85,21 +78,17 @@ func highWater(pid int) int {
 func drawShards(t *testing.T, dir string, n int) {
 	t.Helper()
 	const inShard = 10_000
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.MkdirAll(dir, 0o700))
 	for name, part := range map[string]int{"train": 0, "test": 1} {
 		n := map[string]int{"train": n, "test": n / 100}[name]
 		err := kernel.Each((n+inShard-1)/inShard, func(shard int) error {
-			return drawShard(filepath.Join(dir, fmt.Sprintf("%s-%06d.tar", name, shard)), part, shard*inShard, min(n, (shard+1)*inShard))
+			return drawShard(t, filepath.Join(dir, fmt.Sprintf("%s-%06d.tar", name, shard)), part, shard*inShard, min(n, (shard+1)*inShard))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 	}
 }
 
-func drawShard(path string, part, from, to int) error {
+func drawShard(t *testing.T, path string, part, from, to int) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -108,33 +97,14 @@ func drawShard(path string, part, from, to int) error {
 	buffered := bufio.NewWriterSize(f, 1<<20)
 	w := tar.NewWriter(buffered)
 	var drawer data.DigitDrawer
-	var b bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: new(onePool)}
 	picture := image.NewGray(image.Rect(0, 0, data.DigitSide, data.DigitSide))
 	for i := from; i < to; i++ {
 		label := drawer.Draw(picture.Pix, 1, part, i)
-		b.Reset()
-		if err := encoder.Encode(&b, picture); err != nil {
-			return err
-		}
-		for _, member := range []struct{ ending, content string }{{"png", b.String()}, {"cls", strconv.Itoa(int(label))}} {
-			name := fmt.Sprintf("%08d.%s", i, member.ending)
-			if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(member.content)), Format: tar.FormatUSTAR}); err != nil {
-				return err
-			}
-			if _, err := strings.NewReader(member.content).WriteTo(w); err != nil {
-				return err
-			}
-		}
+		tiny.Member(t, w, fmt.Sprintf("%08d.png", i), tiny.Encode(t, picture))
+		tiny.Member(t, w, fmt.Sprintf("%08d.cls", i), []byte(strconv.Itoa(int(label))))
 	}
 	if err := w.Close(); err != nil {
 		return err
 	}
 	return buffered.Flush()
 }
-
-// onePool lets an encoder use its buffer again.
-type onePool struct{ buffer *png.EncoderBuffer }
-
-func (p *onePool) Get() *png.EncoderBuffer  { return p.buffer }
-func (p *onePool) Put(b *png.EncoderBuffer) { p.buffer = b }

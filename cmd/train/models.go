@@ -7,14 +7,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
-
-	"github.com/spf13/cobra"
 )
-
-// commands lists the commands that use models.
-func commands(a *shell.App) []*cobra.Command {
-	return []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}
-}
 
 // What commands take, in words.
 const (

@@ -10,11 +10,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // trainedRun trains on own pictures and returns their folder; the run is runs/own-1.
@@ -66,9 +66,7 @@ func TestPredict(t *testing.T) {
 func TestExportCardImport(t *testing.T) {
 	trainedRun(t)
 	for format, file := range map[string]string{"onnx": "own-1.onnx", "safetensors": "own-1.safetensors", "pytorch-script": "own-1.py"} {
-		if out := succeed(t, "export", "runs/own-1", "--format", format); !strings.Contains(out, file) {
-			t.Errorf("%s: found %q, expected the name of the file", format, out)
-		}
+		says(t, succeed(t, "export", "runs/own-1", "--format", format), file)
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
@@ -79,18 +77,11 @@ func TestExportCardImport(t *testing.T) {
 	succeed(t, "card", "runs/own-1", "-o", "README.md")
 	config := ownConfig(t, pictures(t), 5)
 	out := succeed(t, "import", "own-1.safetensors", config)
-	for _, want := range []string{"1.weight   2 64   1.weight", "The names are those of the network.", "privacy.epsilon: 5.000", "  init: \"own-1.safetensors\"\n", "init_trained_on: private"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("found no %q in %s", want, out)
-		}
-	}
+	says(t, out, "1.weight   2 64   1.weight", "The names are those of the network.", "privacy.epsilon: 5.000", "  init: \"own-1.safetensors\"\n", "init_trained_on: private")
 	// The lines that are printed begin a run.
-	content, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := []byte(tiny.Read(t, config))
 	_, lines, _ := strings.Cut(out, "In the configuration:\n\nmodel:\n")
-	write(t, "again.yaml", strings.Replace(string(content), "model: {name: logistic}", "model:\n  name: logistic\n"+lines, 1))
+	tiny.Write(t, "again.yaml", strings.Replace(string(content), "model: {name: logistic}", "model:\n  name: logistic\n"+lines, 1))
 	succeed(t, "run", "again.yaml")
 	if statement, err := os.ReadFile("runs/again-1/privacy.md"); err != nil || !strings.Contains(string(statement), "Initial weights | own-1.safetensors") {
 		t.Errorf("found no initial weights in the statement (%v)", err)
@@ -104,42 +95,27 @@ func TestServe(t *testing.T) {
 	c, _ := program(t, "serve", "runs/own-1", "--address", "127.0.0.1:0", "--json")
 	c.Stdout = nil
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
+	tiny.Check(t, c.Start())
 	defer c.Process.Kill()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	var at struct{ URL string }
 	if err != nil || json.Unmarshal([]byte(line), &at) != nil {
 		t.Fatalf("found %q (%v), expected the URL", line, err)
 	}
-	picture, err := os.ReadFile(filepath.Join(folder, "test", "down", "001.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := []byte(tiny.Read(t, filepath.Join(folder, "test", "down", "001.png")))
 	answer, err := http.Post(at.URL+"predict", "image/png", bytes.NewReader(picture))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer answer.Body.Close()
 	if body, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(body), `"class":"down"`) {
 		t.Errorf("found %s (%v), expected down", body, err)
 	}
 	address := strings.TrimSuffix(strings.TrimPrefix(at.URL, "http://"), "/")
-	if r := command("serve", "runs/own-1", "--address", address); r.code != shell.ExitUsage || !strings.Contains(r.err, "another program listens on "+address) {
-		t.Errorf("found exit code %d and %q, expected that the port is taken", r.code, r.err)
-	}
+	refused(t, shell.ExitUsage, "another program listens on "+address, "serve", "runs/own-1", "--address", address)
 	silent, err := net.Dial("tcp", address) // a browser does so ahead of asking
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer silent.Close()
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Process.Signal(os.Interrupt))
 	if err := c.Wait(); err != nil {
 		t.Errorf("found %v, expected a good end", err)
 	}
@@ -148,9 +124,9 @@ func TestServe(t *testing.T) {
 func TestWrongInputsOfModels(t *testing.T) {
 	folder := trainedRun(t)
 	test := filepath.Join(folder, "test")
-	write(t, "notes.safetensors", "no tensors")
-	write(t, "empty.png", "")
-	write(t, "table.csv", "a,b\n1,2\n")
+	tiny.Write(t, "notes.safetensors", "no tensors")
+	tiny.Write(t, "empty.png", "")
+	tiny.Write(t, "table.csv", "a,b\n1,2\n")
 	for _, w := range []wrongInput{
 		{"predict nothing", []string{"predict", "runs/own-1"}, shell.ExitUsage, "expected at least two: the folder of a run, and pictures"},
 		{"predict what is not there", []string{"predict", "runs/own-1", "no.png"}, shell.ExitData, "no.png"},
@@ -169,9 +145,6 @@ func TestWrongInputsOfModels(t *testing.T) {
 		{"serve at no address", []string{"serve", "runs/own-1", "--address", "8080"}, shell.ExitUsage, `found the address "8080"`},
 		{"serve of nothing", []string{"serve", folder, "--address", "127.0.0.1:0"}, shell.ExitDamaged, "holds no config.yaml"},
 	} {
-		r := command(w.args...)
-		if r.code != w.code || !strings.Contains(r.err, w.want) || strings.Count(r.err, "\n") != 1 || r.out != "" && !slices.Contains(w.args, "--json") {
-			t.Errorf("%s: found exit code %d and %q, expected %d and one line with %q", w.name, r.code, r.err+r.out, w.code, w.want)
-		}
+		t.Run(w.name, func(t *testing.T) { refused(t, w.code, w.want, w.args...) })
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/tiny"
 )
 
 // newcomersPlace makes what the commands of testdata/newcomers.md are about, in the current folder.
@@ -17,31 +19,25 @@ func newcomersPlace(t *testing.T) {
 		drawPictures(t, name)
 	}
 	for i := range 40 {
-		write(t, fmt.Sprintf("with-heic/train/up/%d.heic", i), "x")
+		tiny.Write(t, fmt.Sprintf("with-heic/train/up/%d.heic", i), "x")
 	}
 	for link, to := range map[string]string{"with-link/test/up/a.png": "nowhere", "dead-link": "nowhere"} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Skip("this system allows no links")
 		}
 	}
-	write(t, "my.yaml", "data: {folder: pictures, classes: [up, down], size: 8, channels: 1}\nmodel: {name: logistic}\nprivacy: {epsilon: 5, delta: 1.0e-3, clip_norm: 0.5, accountant: rdp}\ntraining: {batch_size: 30, steps: 4}\n")
-	write(t, "wrong-layer.yaml", "data: {folder: pictures, classes: [up, down], size: 8, channels: 1}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3, delta: 1.0e-3}\ntraining: {steps: 1, batch_size: 10}\n")
-	write(t, "no-base.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")
-	write(t, "lines.jsonl", "nonsense\n"+`{"id":7,"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":10}],"delta":1e-5}`+"\n")
+	tiny.Write(t, "my.yaml", "data: {folder: pictures, classes: [up, down], size: 8, channels: 1}\nmodel: {name: logistic}\nprivacy: {epsilon: 5, delta: 1.0e-3, clip_norm: 0.5, accountant: rdp}\ntraining: {batch_size: 30, steps: 4}\n")
+	tiny.Write(t, "wrong-layer.yaml", "data: {folder: pictures, classes: [up, down], size: 8, channels: 1}\nmodel:\n  layers:\n    - flatten\n    - conv2d: {out_channels: 3, kernel_size: 3}\nprivacy: {epsilon: 3, delta: 1.0e-3}\ntraining: {steps: 1, batch_size: 10}\n")
+	tiny.Write(t, "no-base.yaml", "name: x\nbase: ./none.yaml\ngrid: {privacy.clip_norm: [1]}\n")
+	tiny.Write(t, "lines.jsonl", "nonsense\n"+`{"id":7,"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":10}],"delta":1e-5}`+"\n")
 	for _, name := range []string{"flipped", "edited"} {
 		succeed(t, "run", "my.yaml", "--runs-dir", ".", "--set", "run.name="+name)
 	}
-	model, err := os.ReadFile("flipped/model.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := []byte(tiny.Read(t, "flipped/model.safetensors"))
 	model[len(model)-5] ^= 0x40
-	write(t, "flipped/model.safetensors", string(model))
-	config, err := os.ReadFile("edited/config.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, "edited/config.yaml", strings.Replace(string(config), "clip_norm: 0.5", "clip_norm: 0.2", 1))
+	tiny.Write(t, "flipped/model.safetensors", string(model))
+	config := []byte(tiny.Read(t, "edited/config.yaml"))
+	tiny.Write(t, "edited/config.yaml", strings.Replace(string(config), "clip_norm: 0.5", "clip_norm: 0.2", 1))
 }
 
 // testsOfTheModule are the names of all tests.
@@ -59,9 +55,7 @@ func testsOfTheModule(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return names
 }
 
@@ -71,10 +65,7 @@ var word = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 // Every row of testdata/newcomers.md is so: the command ends with that code and says that, or the test is
 // there.
 func TestNewcomersList(t *testing.T) {
-	page, err := os.ReadFile("testdata/newcomers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := []byte(tiny.Read(t, "testdata/newcomers.md"))
 	known := testsOfTheModule(t)
 	t.Chdir(t.TempDir())
 	newcomersPlace(t)
@@ -98,7 +89,7 @@ func TestNewcomersList(t *testing.T) {
 		typed, in, _ := strings.Cut(strings.TrimSuffix(command, "`"), " < ")
 		var input string
 		if in != "" {
-			input = readFile(t, in)
+			input = tiny.Read(t, in)
 		}
 		var args []string
 		for _, word := range word.FindAllString(typed, -1) {

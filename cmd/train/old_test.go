@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -24,22 +23,16 @@ func oldRuns(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	f, err := os.Open(filepath.Join(packageFolder, "testdata", "runs-of-1ae6581.tar.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if err == io.EOF {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		if h.FileInfo().IsDir() {
 			err = os.MkdirAll(h.Name, 0o700)
 		} else {
@@ -48,9 +41,7 @@ func oldRuns(t *testing.T) {
 				err = os.WriteFile(h.Name, content, 0o600)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 	}
 }
 
@@ -78,6 +69,9 @@ var oldKinds = []struct {
 // Runs that an earlier version wrote are accounted, evaluated and reported as that version did.
 func TestOldRunsReadAlike(t *testing.T) {
 	oldRuns(t)
+	if found, err := filepath.Glob("runs/*/config.yaml"); err != nil || len(found) != len(oldKinds) {
+		t.Errorf("found %q (%v), expected the %d runs of the table", found, err, len(oldKinds))
+	}
 	for _, k := range oldKinds {
 		run := filepath.Join("runs", k.name)
 		checkOldEpsilon(t, run, k.epsilon)
@@ -90,12 +84,8 @@ func TestOldRunsReadAlike(t *testing.T) {
 		}
 	}
 	// 7.762 were all runs on the table together, 4.037 the trials of the sweep.
-	if out := succeed(t, "ledger", "show"); !strings.Contains(out, "7.76") || !strings.Contains(out, "digits-statistics-1") {
-		t.Errorf("found\n%s\nexpected ε = 7.76 of all runs on people, and the run that is gone", out)
-	}
-	if out := succeed(t, "runs"); !strings.Contains(out, "4.037") {
-		t.Errorf("found\n%s\nexpected ε = 4.037 of the sweep", out)
-	}
+	says(t, succeed(t, "ledger", "show"), "7.76", "digits-statistics-1")
+	says(t, succeed(t, "runs"), "4.037")
 	reported := []string{"report", "-o", "report.html", "runs/labels-1", "runs/grid"}
 	if slow.Asked() { // trials are planned anew, and all accountants are asked for the curves of each run
 		succeed(t, "sweep", "grid.yaml")
@@ -149,24 +139,6 @@ func TestOldRunsResume(t *testing.T) {
 	succeed(t, "ledger", "verify", "--runs-dir", "stopped")
 }
 
-// Every run of the archive has a row.
-func TestOldRunsHaveARowEach(t *testing.T) {
-	oldRuns(t)
-	rows := map[string]bool{"runs/grid": true}
-	for _, k := range oldKinds {
-		rows["runs/"+k.name] = true
-	}
-	folders, err := fs.Glob(os.DirFS("."), "runs/*/config.yaml")
-	if err != nil || len(folders) == 0 {
-		t.Fatal("found no runs", err)
-	}
-	for _, f := range folders {
-		if run := strings.TrimSuffix(f, "/config.yaml"); !rows[run] {
-			t.Errorf("%s has no row", run)
-		}
-	}
-}
-
 // The command run carries out any configuration, whatever its kind.
 func TestRunOfEveryKind(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -176,14 +148,10 @@ func TestRunOfEveryKind(t *testing.T) {
 			continue
 		}
 		run := append([]string{"run"}, args[1:]...)
-		if out := succeed(t, append(run, "--runs-dir", "new")...); !strings.Contains(out, "in new/") {
-			t.Errorf("%q: found\n%s\nexpected the folder of a run", run, out)
-		}
+		says(t, succeed(t, append(run, "--runs-dir", "new")...), "in new/")
 		if args[0] != "pate" && args[0] != "stats" {
 			continue
 		}
-		if r := command(append(run, "--serve")...); r.code != 2 || !strings.Contains(r.err, "found --serve, expected none") {
-			t.Errorf("%q: found exit code %d and %q, expected that there is no page", run, r.code, r.err)
-		}
+		refused(t, 2, "found --serve, expected none", append(run, "--serve")...)
 	}
 }

@@ -62,7 +62,6 @@ func (p *ordinaryWatcher) Stepped(s ordinary.Progress) {
 		return
 	}
 	if p.Due(s.Evaluated) {
-		p.Told()
 		fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s examples/s\n", s.Step, s.Steps, mark, test, shell.Count(int(s.ExamplesPerSecond)))
 	}
 }

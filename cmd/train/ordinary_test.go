@@ -10,8 +10,7 @@ import (
 
 // The ε of private labels is never shown as one of examples, whose pictures are not protected.
 func TestEpsilonOfLabelsSaysSo(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "run", ownConfig(t, pictures(t), 5), "--set", "privacy.unit=label", "--set", "privacy.label_stages=2")
+	succeed(t, "run", own(t, 5), "--set", "privacy.unit=label", "--set", "privacy.label_stages=2")
 	const unit = "the label of one training example"
 	for _, args := range [][]string{{"epsilon"}, {"delta", "--epsilon", "1"}, {"tradeoff"}, {"compare"}, {"eval"}} {
 		args = append([]string{args[0], "runs/own-1"}, args[1:]...)
@@ -22,9 +21,7 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 			t.Errorf("%q: found the unit %v and the relation %v", args, o["unit"], o["relation"])
 		}
 	}
-	if r := command("epsilon", "runs/own-1", "--relation", "zero-out"); r.code != 2 || !strings.Contains(r.err, unit) {
-		t.Errorf("found exit code %d and %q, expected a refusal of a relation of examples", r.code, r.err)
-	}
+	refused(t, 2, unit, "epsilon", "runs/own-1", "--relation", "zero-out")
 	if text := succeed(t, "steps", "runs/own-1"); !strings.Contains(text, "0 steps are the most") {
 		t.Errorf("found %q, expected that no label can be asked again", text)
 	}
@@ -36,8 +33,7 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 
 // No one file that is edited makes the model of a baseline private, or private labels private examples.
 func TestForgedUnitsAreRefused(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 5)
+	config := own(t, 5)
 	succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none")
 	succeed(t, "run", config, "--set", "privacy.unit=label", "--set", "run.name=labels")
 	for _, forged := range []struct{ run, file, from, to, command string }{
@@ -53,10 +49,10 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 		if !strings.Contains(content, forged.from) {
 			t.Fatalf("found no %q in %s", forged.from, path)
 		}
-		write(t, path, strings.Replace(content, forged.from, forged.to, 1))
+		tiny.Write(t, path, strings.Replace(content, forged.from, forged.to, 1))
 		if r := command(forged.command, forged.run); r.code == 0 || !strings.Contains(r.err, forged.run) {
 			t.Errorf("%s with %q in %s: found exit code %d and %q, expected a refusal", forged.command, forged.to, path, r.code, r.err)
 		}
-		write(t, path, content)
+		tiny.Write(t, path, content)
 	}
 }

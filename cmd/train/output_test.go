@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 
 	"github.com/spf13/cobra"
 )
@@ -23,7 +24,7 @@ func TestLostOutput(t *testing.T) {
 	own := pictureFiles(t)
 	config := ownConfig(t, own, 5)
 	succeed(t, "run", config)
-	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1]}\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid: {privacy.clip_norm: [0.1]}\n")
 	asked := "--sampling-probability 0.01 --delta 1e-5 "
 	const needsNetwork = "?"
 	teachers := config + " --set pate.teachers=4 --set pate.pool=5 --set pate.aggregation=gnmax --set pate.noise=20 --set privacy.epsilon=10"

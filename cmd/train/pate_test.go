@@ -5,10 +5,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // teachersOf are the overrides that make a configuration of pictures one of teachers.
@@ -22,8 +21,7 @@ func teachersOf(teachers string) []string {
 
 // The result has exactly the promised keys, and what reads runs reads this one.
 func TestPate(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 5)
+	config := own(t, 5)
 	result := lastLine(t, succeed(t, append([]string{"pate", config, "--json"}, teachersOf("4")...)...))
 	want := strings.Fields("answered delta epsilon epsilon_data_dependent queries run seconds status student_accuracy teacher_accuracy")
 	if got := slices.Sorted(maps.Keys(result)); !slices.Equal(got, want) {
@@ -38,28 +36,11 @@ func TestPate(t *testing.T) {
 	}
 }
 
-// Killed while teachers learn, a run goes on to its end. TestGoesOnAfterEveryStep of internal/run
-// holds this without a process.
-func TestPateGoesOnAfterAKill(t *testing.T) {
-	skipWithoutSignals(t)
-	slow.Evidence(t)
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 3000)
-	begun := func() bool {
-		content, err := os.ReadFile("runs/own-1/votes.private.jsonl")
-		return err == nil && strings.Count(string(content), "\n") >= 2
-	}
-	signalled(t, syscall.SIGKILL, begun, append([]string{"pate", config}, teachersOf("12")...)...)
-	if result := lastLine(t, succeed(t, "resume", "runs/own-1", "--json")); result["answered"].(float64) < 1 || result["epsilon"].(float64) > 10 {
-		t.Errorf("found %v", result)
-	}
-}
-
 // Votes of a file are analysed by the section of a configuration, what depends on them is marked, and
 // nothing is written.
 func TestPateOfVotes(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, "votes.csv", strings.Repeat("90,5,5\n", 40))
+	tiny.Write(t, "votes.csv", strings.Repeat("90,5,5\n", 40))
 	said := succeed(t, "pate", "pate-digits", "--votes", "votes.csv")
 	if !strings.Contains(said, "100 teachers, 40 questions, 3 classes") || !strings.Contains(said, "NOT PRIVATE") {
 		t.Errorf("found %q", said)
@@ -67,9 +48,7 @@ func TestPateOfVotes(t *testing.T) {
 	if result := lastLine(t, succeed(t, "pate", "pate-digits", "--votes", "votes.csv", "--json")); result["answers"] != 40. || result["epsilon"].(float64) > 3 {
 		t.Errorf("found %v", result)
 	}
-	if r := command("pate", "pate-digits", "--votes", "none.csv"); r.code != 2 || !strings.Contains(r.err, "none.csv") {
-		t.Errorf("found %+v", r)
-	}
+	refused(t, 2, "none.csv", "pate", "pate-digits", "--votes", "none.csv")
 	if files, err := os.ReadDir("."); err != nil || len(files) != 1 {
 		t.Errorf("found %v, %v", files, err)
 	}

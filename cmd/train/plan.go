@@ -143,7 +143,7 @@ func printStep(w io.Writer, p *speed.Plan) {
 	table = append(table, []string{"total", shell.Decimals(row.StepMS, 3), "100.0"})
 	fmt.Fprintln(w)
 	shell.PrintTable(w, table)
-	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, sharePercent(row.Efficiency),
+	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, shell.Decimals(100*row.Efficiency, 1),
 		shell.Count(p.Steps), shell.Duration(float64(p.Steps)*row.StepMS/1e3))
 }
 
@@ -166,7 +166,7 @@ func printBatches(w io.Writer, p *speed.Plan) {
 func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.Row) string) {
 	table := [][]string{{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
 	for _, r := range rows {
-		table = append(table, []string{number(r), shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), sharePercent(r.Efficiency),
+		table = append(table, []string{number(r), shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), shell.Decimals(100*r.Efficiency, 1),
 			fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))})
 	}
 	fmt.Fprintln(w)
@@ -180,7 +180,5 @@ func planLimit(ranks int, l speed.Limits) string {
 	}
 	return fmt.Sprintf("at %s ranks", shell.Count(ranks))
 }
-
-func sharePercent(share float64) string { return shell.Decimals(100*share, 1) }
 
 func batchCount(batch float64) string { return shell.Count(int(math.Round(batch))) }

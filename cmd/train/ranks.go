@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -60,7 +61,7 @@ func together(a *shell.App, o train.Options, lead func(train.Options) error) err
 	a.IsRank(g.Rank())
 	if g.Rank() > 0 {
 		err = train.Follow(o)
-	} else if o.Patience, err = patienceOf(os.Getenv(patienceVariable)); err == nil {
+	} else if o.Patience, err = patience(); err == nil {
 		err = lead(o)
 	}
 	if err == nil || errors.As(err, new(shell.Interrupted)) {
@@ -70,13 +71,11 @@ func together(a *shell.App, o train.Options, lead func(train.Options) error) err
 	return err
 }
 
-// patienceOf reads a time; 0 for none.
-func patienceOf(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
+// patience reads the time of that variable; 0 for none.
+func patience() (time.Duration, error) {
+	text := os.Getenv(patienceVariable)
+	d, err := time.ParseDuration(cmp.Or(text, "0"))
+	if err != nil || d < 0 || d == 0 && text != "" {
 		return 0, shell.Usagef("%s is %q, expected a time such as 5m", patienceVariable, text)
 	}
 	return d, nil

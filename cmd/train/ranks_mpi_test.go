@@ -20,10 +20,11 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/mpi/mpitest"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
-// job is a run of several ranks under a launcher.
-type job struct {
+// rankJob is a run of several ranks under a launcher.
+type rankJob struct {
 	t        *testing.T
 	program  string
 	runs     string // folder of runs
@@ -36,13 +37,13 @@ type job struct {
 const jobSteps = 150
 
 // newJob makes a job of the test binary, which is train-mpi here.
-func newJob(t *testing.T, runs string) *job {
+func newJob(t *testing.T, runs string) *rankJob {
 	t.Setenv(mainVariable, "1")
-	return &job{t: t, program: os.Args[0], runs: runs, ended: make(chan struct{})}
+	return &rankJob{t: t, program: os.Args[0], runs: runs, ended: make(chan struct{})}
 }
 
-// start starts a job of three ranks.
-func start(t *testing.T, l mpitest.Launcher, parts ...mpitest.Part) *job {
+// startRanks starts a job of three ranks.
+func startRanks(t *testing.T, l mpitest.Launcher, parts ...mpitest.Part) *rankJob {
 	t.Helper()
 	j := newJob(t, t.TempDir())
 	if len(parts) == 0 {
@@ -52,7 +53,7 @@ func start(t *testing.T, l mpitest.Launcher, parts ...mpitest.Part) *job {
 	return j
 }
 
-func (j *job) launch(l mpitest.Launcher, parts ...mpitest.Part) {
+func (j *rankJob) launch(l mpitest.Launcher, parts ...mpitest.Part) {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	j.t.Cleanup(cancel)
@@ -69,15 +70,15 @@ func (j *job) launch(l mpitest.Launcher, parts ...mpitest.Part) {
 }
 
 // command trains a small network on few threads, with a checkpoint of every step.
-func (j *job) command() []string {
+func (j *rankJob) command() []string {
 	return []string{j.program, "run", "digits", "--runs-dir", j.runs, "--set", "performance.threads=1", "--set", "training.batch_size=64",
 		"--set", fmt.Sprintf("training.steps=%d", jobSteps), "--set", "run.checkpoint_every=1"}
 }
 
-func (j *job) run() string { return filepath.Join(j.runs, "digits-1") }
+func (j *rankJob) run() string { return filepath.Join(j.runs, "digits-1") }
 
 // events is how many releases the ledger holds; 0 while there is none.
-func (j *job) events() int {
+func (j *rankJob) events() int {
 	l, _, err := checkpoints.ReadJournal(filepath.Join(j.run(), folder.Ledger))
 	if err != nil {
 		return 0
@@ -86,7 +87,7 @@ func (j *job) events() int {
 }
 
 // saved is the step of the newest checkpoint.
-func (j *job) saved() int {
+func (j *rankJob) saved() int {
 	state, _, err := checkpoints.Latest(filepath.Join(j.run(), folder.Checkpoints))
 	if err != nil {
 		return 0
@@ -94,7 +95,7 @@ func (j *job) saved() int {
 	return state.Step
 }
 
-func (j *job) await(what string, done func() bool) {
+func (j *rankJob) await(what string, done func() bool) {
 	j.t.Helper()
 	for range 600 {
 		if done() {
@@ -106,7 +107,7 @@ func (j *job) await(what string, done func() bool) {
 }
 
 // alive are the processes of the ranks by their numbers, as the system has them.
-func (j *job) alive() map[int]int {
+func (j *rankJob) alive() map[int]int {
 	found := map[int]int{}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
@@ -129,7 +130,7 @@ func (j *job) alive() map[int]int {
 
 // over waits for the end of the job: no process is left, at most one event has no step in a checkpoint, and what
 // was said holds the words.
-func (j *job) over(words ...string) {
+func (j *rankJob) over(words ...string) {
 	j.t.Helper()
 	j.await("the launcher to end", func() bool {
 		select {
@@ -151,7 +152,7 @@ func (j *job) over(words ...string) {
 }
 
 // resumed goes on with the run in one process, and returns what it counted more than its steps.
-func (j *job) resumed() int {
+func (j *rankJob) resumed() int {
 	j.t.Helper()
 	text, err := exec.Command(j.program, "resume", j.run(), "--json").Output()
 	if err != nil {
@@ -188,7 +189,7 @@ func each(t *testing.T, test func(t *testing.T, l mpitest.Launcher)) {
 func TestKilledRankEndsTheJob(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
 		for _, rank := range []int{0, 2} {
-			j := start(t, l)
+			j := startRanks(t, l)
 			j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 			killed := j.alive()[rank]
 			syscall.Kill(killed, syscall.SIGKILL)
@@ -204,7 +205,7 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 // Without its launcher no rank stays.
 func TestKilledLauncherLeavesNoRank(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		j := start(t, l)
+		j := startRanks(t, l)
 		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 		j.launched.Process.Kill()
 		j.over()
@@ -217,7 +218,7 @@ func TestKilledLauncherLeavesNoRank(t *testing.T) {
 // A rank that hangs is named by rank 0 when its patience is over, and all end.
 func TestHangingRankIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		j := start(t, l)
+		j := startRanks(t, l)
 		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 		syscall.Kill(j.alive()[1], syscall.SIGSTOP)
 		j.over("from rank 1 of 3 for 3s")
@@ -230,7 +231,7 @@ func TestHangingRankIsNamed(t *testing.T) {
 // A signal ends the job after the step, saved; nothing is lost, with any number of ranks.
 func TestSignalSavesTheJob(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		j := start(t, l)
+		j := startRanks(t, l)
 		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
 		syscall.Kill(j.alive()[0], syscall.SIGTERM)
 		j.over("go on with")
@@ -250,22 +251,17 @@ func TestSignalSavesTheJob(t *testing.T) {
 func TestOtherRankIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
 		file := os.Args[0]
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := []byte(tiny.Read(t, file))
 		other := filepath.Join(t.TempDir(), "other")
-		if err := os.WriteFile(other, append(text, 0), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(other, append(text, 0), 0o700))
 		runs := t.TempDir()
 		command := func(program string) []string { return []string{program, "run", "--runs-dir", runs} }
-		j := start(t, l, mpitest.Part{Ranks: 1, Command: command(file)}, mpitest.Part{Ranks: 1, Command: command(other)})
+		j := startRanks(t, l, mpitest.Part{Ranks: 1, Command: command(file)}, mpitest.Part{Ranks: 1, Command: command(other)})
 		j.over("rank 1 of 2: ranks: found a program")
 
 		here, there := numbersTable(t, 1), numbersTable(t, 2)
 		command = func(string) []string { return []string{file, "run", "table.yaml", "--runs-dir", runs} }
-		j = start(t, l, mpitest.Part{Ranks: 1, Folder: here, Command: command("")}, mpitest.Part{Ranks: 1, Folder: there, Command: command("")})
+		j = startRanks(t, l, mpitest.Part{Ranks: 1, Folder: here, Command: command("")}, mpitest.Part{Ranks: 1, Folder: there, Command: command("")})
 		j.over("rank 1 of 2: ranks: found other training examples")
 		if found, _ := os.ReadDir(runs); len(found) > 0 {
 			t.Errorf("found %v in the folder of runs, expected nothing", found)
@@ -283,12 +279,8 @@ func numbersTable(t *testing.T, seed int) string {
 		for i := range rows {
 			fmt.Fprintf(&lines, "%d,%d,%s\n", i*seed%7, i%5, []string{"x", "y"}[i%2])
 		}
-		if err := os.MkdirAll(filepath.Join(dir, "rows"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "rows", name), []byte(lines.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.MkdirAll(filepath.Join(dir, "rows"), 0o700))
+		tiny.Check(t, os.WriteFile(filepath.Join(dir, "rows", name), []byte(lines.String()), 0o600))
 	}
 	const config = `
 data: {table: rows, columns: [a, b], label: label, classes: [x, y], mean: [3, 2], std: [2, 1]}
@@ -297,9 +289,7 @@ privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 0.5}
 optimizer: {name: sgd, learning_rate: 0.5}
 training: {batch_size: 20, steps: 5}
 `
-	if err := os.WriteFile(filepath.Join(dir, "table.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(filepath.Join(dir, "table.yaml"), []byte(config), 0o600))
 	return dir
 }
 

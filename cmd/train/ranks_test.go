@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // A program without an interpreter is loaded by the kernel alone, on every Linux and in an empty image.
@@ -27,9 +28,7 @@ func TestOnlyTheProgramWithMPIIsDynamic(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		file, err := elf.Open(program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		dynamic := false
 		for _, p := range file.Progs {
 			dynamic = dynamic || p.Type == elf.PT_INTERP
@@ -43,17 +42,12 @@ func TestOnlyTheProgramWithMPIIsDynamic(t *testing.T) {
 
 // The static program becomes the other one, with its arguments, or says that there is none.
 func TestBecome(t *testing.T) {
-	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := []byte(tiny.Read(t, os.Args[0]))
 	dir := t.TempDir()
 	static, other := filepath.Join(dir, "train"), filepath.Join(dir, mpiProgram)
-	write(t, static, string(self))
+	tiny.Write(t, static, string(self))
 	become := func(file string) string {
-		if err := os.Chmod(file, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.Chmod(file, 0o700))
 		c, out := program(t, "run", "digits")
 		c.Path = file
 		c.Env = append(c.Env, "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=0", "PATH=/bin:/usr/bin")
@@ -64,17 +58,13 @@ func TestBecome(t *testing.T) {
 	if out := become(static); !strings.HasSuffix(out, none) {
 		t.Errorf("found %q, expected %q", out, none)
 	}
-	write(t, other, "#!/bin/sh\necho \"became $@\"\n")
-	if err := os.Chmod(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Write(t, other, "#!/bin/sh\necho \"became $@\"\n")
+	tiny.Check(t, os.Chmod(other, 0o700))
 	if out := become(static); out != "became run digits\n" {
 		t.Errorf("found %q", out)
 	}
 	// It does not become itself again and again, when somebody gives it the other one's name.
-	if err := os.Rename(static, other); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(static, other))
 	if out := become(other); !strings.HasSuffix(out, none) {
 		t.Errorf("found %q, expected %q", out, none)
 	}

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 )
 
 // A report is one file, and its plots are files beside it.
 func TestReport(t *testing.T) {
-	t.Chdir(t.TempDir())
-	config := ownConfig(t, pictures(t), 2)
+	config := own(t, 2)
 	for range 2 {
 		succeed(t, "run", config, "--set", "run.private_diagnostics=true")
 	}
@@ -36,8 +36,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestReportRefuses(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "run", ownConfig(t, pictures(t), 2))
+	succeed(t, "run", own(t, 2))
 	for _, test := range []struct {
 		args []string
 		code int
@@ -49,22 +48,15 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"report", "runs"}, shell.ExitDamaged, "holds no config.yaml"},
 		{[]string{"report", "runs/own-1", "-o", filepath.Join("none", "x.html")}, shell.ExitFailed, "cannot write the report"},
 	} {
-		if r := command(test.args...); r.code != test.code || !strings.Contains(r.err, test.want) || strings.Count(r.err, "\n") != 1 {
-			t.Errorf("%v: found exit code %d and %q, expected %d and %q", test.args, r.code, r.err, test.code, test.want)
-		}
+		refused(t, test.code, test.want, test.args...)
 	}
 }
 
 // Measuring a model says which classes it confuses, to people and to programs.
 func TestEvalByClass(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "run", ownConfig(t, pictures(t), 2))
+	succeed(t, "run", own(t, 2))
 	out := succeed(t, "eval", "runs/own-1")
-	for _, want := range []string{"95 % interval", "class, taken for →"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("found no %q in\n%s", want, out)
-		}
-	}
+	says(t, out, "95 % interval", "class, taken for →")
 	result := lastLine(t, succeed(t, "eval", "runs/own-1", "--json"))
 	classes, _ := result["classes"].([]any)
 	matrix, _ := result["confusion"].([]any)
@@ -82,12 +74,8 @@ func TestServeWhileTraining(t *testing.T) {
 	c, _ := program(t, "run", "--serve=127.0.0.1:0")
 	c.Stdout, c.Stderr = nil, nil
 	pipe, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
+	tiny.Check(t, c.Start())
 	defer c.Process.Kill()
 	line, err := bufio.NewReader(pipe).ReadString('\n')
 	url := address.FindString(line)
@@ -100,15 +88,11 @@ func TestServeWhileTraining(t *testing.T) {
 	}
 	answer.Body.Close()
 	taken := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
-	if r := command("run", "--runs-dir", "other", "--serve="+taken); r.code != shell.ExitUsage || !strings.Contains(r.err, "another program listens on "+taken) {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
+	refused(t, shell.ExitUsage, "another program listens on "+taken, "run", "--runs-dir", "other", "--serve="+taken)
 	if _, err := os.Stat("other"); err == nil {
 		t.Error("found a folder of runs although the address was taken")
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, c.Process.Kill())
 	_ = c.Wait()
 	if _, err := http.Get(url); err == nil {
 		t.Error("found a page of a trainer that was killed")

@@ -62,7 +62,7 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 		table = append(table, []string{
 			shell.Cut(name, runWidth), shell.Cut(cmp.Or(r.Data, "–"), dataWidth),
 			orDash(r.Epsilon, func(x float64) string { return accountant.RoundUp(x, 3) }), orDash(r.Left, func(x float64) string { return shell.Left(x, 0) }),
-			orDash(r.Accuracy, func(x float64) string { return shell.Decimals(100*x, 2) }), r.Status,
+			orDash(r.Accuracy, shell.Percent), r.Status,
 		})
 		if r.Problem != "" {
 			problems = append(problems, name+": "+r.Problem)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/tiny"
 )
 
 // A run is extended, goes on, and counts everything; the list of runs shows what is spent, left and
@@ -18,7 +20,7 @@ func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
 	config := ownConfig(t, pictures(t), 10)
 	succeed(t, "run", config)
 	succeed(t, "run", config, "--set", "run.name=a-name-that-is-longer-than-anybody-wants")
-	write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n")
 	succeed(t, "sweep", "grid.yaml")
 	out := succeed(t, "extend", "runs/own-1", "--epsilon", "8")
 	for _, want := range []string{`^steps     \d+ in all, 10 of them made; before, 10 were planned\n`, `spent     ε = 5\.000 so far\n`, `will be   ε = [67]\.\d{3} of 8 at δ = 0\.001 \(rdp\)`, "go on with `train resume runs/own-1`\n$"} {
@@ -40,19 +42,13 @@ func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
 	if !regexp.MustCompile(`120 examples of 8x8x1, 2 classes\ntogether  ε = \d+\.\d{3} at δ = 0\.001 \(any choice\) over \d+ releases\n +ε = \d+\.\d{3} at δ = 0\.001 \(rdp\), if chosen before any result\n`).MatchString(total) {
 		t.Errorf("epsilon of two says:\n%s", total)
 	}
-	if err := os.WriteFile("runs/own-1/config.yaml", []byte("no: yes"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile("runs/own-1/config.yaml", []byte("no: yes"), 0o600))
 	list = succeed(t, "runs")
 	if !strings.Contains(list, "damaged") || !strings.Contains(list, "\nown-1: ") {
 		t.Errorf("a damaged run is listed as\n%s", list)
 	}
 	for _, text := range []string{out, list, resumed, total} {
-		for _, line := range strings.Split(text, "\n") {
-			if len([]rune(line)) > 80 {
-				t.Errorf("a line is wider than 80 columns: %s", line)
-			}
-		}
+		fits(t, text)
 	}
 	for _, wrong := range [][]string{
 		{"extend", "runs/grid/clip_norm=1", "--epsilon", "9"}, {"extend", "runs/own-1"}, {"extend", "runs/own-1", "--epsilon", "-1"}, {"extend", "runs/own-1", "--steps", "0"},
@@ -70,9 +66,7 @@ func TestResumeWithMovedData(t *testing.T) {
 	folder := t.TempDir()
 	drawPictures(t, folder)
 	succeed(t, "run", ownConfig(t, folder, 10))
-	if err := os.Rename(folder, "now here"); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(folder, "now here"))
 	if r := command("resume", "runs/own-1"); r.code != 3 {
 		t.Errorf("without its data: exit code %d, %s", r.code, r.err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/sweep"
+	"dpsgd/internal/tiny"
 
 	"github.com/spf13/cobra"
 )
@@ -53,9 +54,7 @@ func TestShare(t *testing.T) {
 		var f taskFlags
 		c := &cobra.Command{}
 		f.Add(c)
-		if err := c.ParseFlags(strings.Fields(test.args)); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, c.ParseFlags(strings.Fields(test.args)))
 		got, why, err := f.Share(func(name string) string {
 			for _, v := range strings.Fields(test.environment) {
 				if value, is := strings.CutPrefix(v, name+"="); is {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,13 +9,12 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
-	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // With --json there is one object for each statistic, with exactly these keys.
 func TestStatisticsAsJSON(t *testing.T) {
-	t.Chdir(t.TempDir())
-	lines := strings.Split(strings.TrimSuffix(succeed(t, "stats", ownConfig(t, pictures(t), 5), "--set", "privacy.epsilon=1", "--json"), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(succeed(t, "stats", own(t, 5), "--set", "privacy.epsilon=1", "--json"), "\n"), "\n")
 	var kinds []string
 	for _, line := range lines {
 		var object map[string]any
@@ -42,7 +40,7 @@ func TestStatisticsAsJSON(t *testing.T) {
 func TestStatisticsAreARun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const run = "runs/own-statistics-1"
-	write(t, "own.yaml", "data: {folder: "+pictures(t)+", classes: [up, down], size: 8, channels: 1}\nprivacy: {epsilon: 1, delta: 1e-3}\nstatistics:\n"+
+	tiny.Write(t, "own.yaml", "data: {folder: "+pictures(t)+", classes: [up, down], size: 8, channels: 1}\nprivacy: {epsilon: 1, delta: 1e-3}\nstatistics:\n"+
 		"  - {statistic: histogram, column: label, trust: shuffler}\n  - {statistic: quantiles, column: brightness, quantiles: [0.25, 0.5, 0.75]}\n")
 	out := succeed(t, "stats", "own.yaml")
 	if !strings.Contains(out, " of 1 at δ = 0.001") || !strings.Contains(out, "randomized response, mixed") {
@@ -67,9 +65,7 @@ func TestStatisticsAreARun(t *testing.T) {
 	if after := readLines(t, run); !slices.Equal(before, after) {
 		t.Errorf("found %q after a resume, expected %q", after, before)
 	}
-	if r := command("extend", run, "--epsilon", "2"); r.code != shell.ExitUsage || !strings.Contains(r.err, "found a run of statistics, expected one that trains") {
-		t.Errorf("found %+v, expected that there is nothing to extend", r)
-	}
+	refused(t, shell.ExitUsage, "found a run of statistics, expected one that trains", "extend", run, "--epsilon", "2")
 	if r := command("eval", run); r.code == 0 || !strings.Contains(r.err, "holds statistics, expected a run that trains") {
 		t.Errorf("found %+v, expected that there is nothing to evaluate", r)
 	}
@@ -84,61 +80,11 @@ func readLines(t *testing.T, run string) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// After kill -9 at any moment statistics go on, no result changes, and the budget is not passed.
-// TestKilledBetweenEventAndResult of internal/stats holds this without a process.
-func TestKilledStatisticsResume(t *testing.T) {
-	skipWithoutSignals(t)
-	slow.Evidence(t)
-	t.Chdir(t.TempDir())
-	var pixels, list []string
-	for i := range 50 {
-		pixels = append(pixels, fmt.Sprintf("pixel %d %d", 8+i/10, 8+i%10))
-	}
-	for range 6 {
-		list = append(list, "  - {statistic: covariance, columns: ["+strings.Join(pixels, ", ")+"]}\n  - {statistic: histogram, column: label}\n")
-	}
-	write(t, "many.yaml", "data: {name: digits}\nprivacy: {epsilon: 1}\nstatistics:\n"+strings.Join(list, ""))
-	const run = "runs/many-statistics-1"
-	var before []string
-	for answered := range 4 {
-		args := []string{"resume", run}
-		if answered == 0 {
-			args = []string{"stats", "many.yaml"}
-		}
-		c, out := program(t, args...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		waitFor(t, func() bool { return entries(run) > 2*answered })
-		if err := c.Process.Kill(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		_ = c.Wait() // killed
-		after := readLines(t, run)
-		for i := range before {
-			if before[i] != "" && before[i] != after[i] {
-				t.Fatalf("result %d has changed", i)
-			}
-		}
-		before = after
-	}
-	succeed(t, "resume", run)
-	if after := readLines(t, run); len(after) != 12 {
-		t.Errorf("found %d results, expected 12", len(after))
-	}
-	succeed(t, "ledger", "verify")
-	if r := lastLine(t, succeed(t, "epsilon", run, "--json")); r["epsilon"].(float64) > 1 {
-		t.Errorf("found %v, expected at most ε 1", r)
-	}
-}
-
 // Every mistake is one line that says what was found and what was expected.
 func TestWrongStatistics(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("empty", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, "wrong.yaml", "data: {name: digits}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mode, column: label}]\n")
+	tiny.Check(t, os.Mkdir("empty", 0o700))
+	tiny.Write(t, "wrong.yaml", "data: {name: digits}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mode, column: label}]\n")
 	for _, tt := range []struct {
 		args, want string
 		code       int
@@ -156,10 +102,7 @@ func TestWrongStatistics(t *testing.T) {
 		{"stats mnist-statistics --data-dir here", "train data fetch mnist --data-dir here", 3},
 		{"resume runs/nosuch", "runs/nosuch", 4},
 	} {
-		r := command(strings.Fields(tt.args)...)
-		if r.code != tt.code || !strings.Contains(r.err, tt.want) || strings.Count(r.err, "\n") != 1 || r.out != "" {
-			t.Errorf("train %s: found exit code %d, %q and %q, expected %d and %q", tt.args, r.code, r.err, r.out, tt.code, tt.want)
-		}
+		refused(t, tt.code, tt.want, strings.Fields(tt.args)...)
 	}
 	if _, err := os.Stat("runs"); err == nil {
 		t.Error("a folder of runs was made")

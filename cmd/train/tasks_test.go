@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // sweepTotals are what a collected or serial sweep and its ledger say.
@@ -31,12 +32,8 @@ type sweepTotals struct {
 
 func sweepTotalsOf(t *testing.T, line ...string) (s sweepTotals) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(succeed(t, append([]string{"sweep", "--json"}, line...)...)), &s); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json", line[len(line)-2], line[len(line)-1])), &s.show); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(succeed(t, append([]string{"sweep", "--json"}, line...)...)), &s))
+	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json", line[len(line)-2], line[len(line)-1])), &s.show))
 	return s
 }
 
@@ -49,7 +46,7 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 	slow.Evidence(t)
 	t.Chdir(t.TempDir())
 	const steps = 40
-	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), steps)+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), steps)+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
 		"grid: {privacy.clip_norm: [0.1, 1]}\nseeds: 4\n")
 	all := func(runs string) (total int) {
 		trials, _ := filepath.Glob(filepath.Join(runs, "grid", "*", "ledger.jsonl"))
@@ -67,9 +64,7 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 				t.Logf("task %d:\n%s", id, out)
 			}
 		})
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, c.Start())
 		return c
 	}
 
@@ -79,9 +74,7 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 	}
 	for id := 2; id <= 3; id++ {
 		waitFor(t, func() bool { return entries(trial(id)) >= 25 })
-		if err := tasks[id].Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, tasks[id].Process.Kill())
 		_ = tasks[id].Wait()
 		tasks[id] = start(id, "runs")
 	}
@@ -101,9 +94,7 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 		t.Errorf("found %d releases of the sweep and %d in the ledger of the data, expected the %d of the trials", n, found.show.Datasets[0].Releases, all("runs"))
 	}
 	for id := 1; id <= 4; id++ {
-		if err := start(id, "unkilled").Wait(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, start(id, "unkilled").Wait())
 	}
 	unkilled := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "unkilled")
 	if unkilled.Composed != serial.Composed || fmt.Sprint(unkilled.show) != fmt.Sprint(serial.show) {
@@ -115,8 +106,7 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 // The head of the ledger does not stand for what tasks released until that is collected, and who prints a
 // head says so.
 func TestHeadIsNotOfTasks(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 2)+"\nseeds: 2\n")
 	succeed(t, "sweep", "grid.yaml", "--trial", "1")
 	for _, collected := range []bool{false, true} {
 		for _, line := range []string{"show", "verify"} {
@@ -130,8 +120,7 @@ func TestHeadIsNotOfTasks(t *testing.T) {
 
 // A report does not repeat a total that tasks have outgrown since the sweep was collected.
 func TestReportOfASweepThatGoesOn(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 2)+"\nseeds: 2\n")
 	succeed(t, "sweep", "grid.yaml", "--trial", "1")
 	succeed(t, "sweep", "grid.yaml", "--collect")
 	for _, test := range []struct {
@@ -139,28 +128,21 @@ func TestReportOfASweepThatGoesOn(t *testing.T) {
 	}{{"1", "over all 4 planned releases", "by now there are"}, {"2", "results.md counts 2 releases, by now there are 4", "over all 4 planned"}} {
 		succeed(t, "sweep", "grid.yaml", "--trial", test.trial)
 		succeed(t, "report", "runs/grid", "--output", "report.html")
-		if page := readFile(t, "report.html"); !strings.Contains(page, test.says) || strings.Contains(page, test.not) {
+		if page := tiny.Read(t, "report.html"); !strings.Contains(page, test.says) || strings.Contains(page, test.not) {
 			t.Errorf("after trial %s: expected %q and not %q in the report", test.trial, test.says, test.not)
 		}
-		if err := os.Remove("report.html"); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.Remove("report.html"))
 	}
 }
 
 // The commands that a task names go on in the same folders: in others they would begin another sweep.
 func TestTaskNamesItsFolders(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 2)+"\nseeds: 2\n")
 	found := succeed(t, "sweep", "grid.yaml", "--trial", "1", "--runs-dir", "the runs")
 	if want := "`train sweep grid.yaml --collect --runs-dir 'the runs'`"; !strings.Contains(found, want) {
 		t.Errorf("found %q, expected %s", found, want)
 	}
-	for _, line := range strings.Split(found, "\n") {
-		if len(line) > 80 {
-			t.Errorf("found a line of %d columns: %q", len(line), line)
-		}
-	}
+	fits(t, found)
 	if found := succeed(t, "sweep", "grid.yaml", "--shard", "3/3", "--runs-dir", "the runs"); !strings.Contains(found, "none of 2, of which 0 have a result") {
 		t.Errorf("found %q, expected that the task has no trial", found)
 	}
@@ -170,14 +152,12 @@ func TestTaskNamesItsFolders(t *testing.T) {
 func TestTasksRefuse(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SLURM_ARRAY_TASK_ID", "0")
-	write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), 2)+"\nseeds: 2\n")
 	for line, want := range map[string]string{
 		"--trial auto": "begins at 0", "--trial 3": "expected one from 1 to 2", "--shard 3/2": "expected one from 1 to 2",
 		"--trial 1 --collect": "expected one",
 	} {
-		if r := command(append([]string{"sweep", "grid.yaml"}, strings.Fields(line)...)...); r.code != shell.ExitUsage || !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 {
-			t.Errorf("%s: found exit code %d and %q, expected %d and %q", line, r.code, r.err, shell.ExitUsage, want)
-		}
+		refused(t, shell.ExitUsage, want, append([]string{"sweep", "grid.yaml"}, strings.Fields(line)...)...)
 	}
 	if _, err := os.Stat("runs/datasets.jsonl"); err == nil {
 		t.Error("a refused task left something behind")

@@ -63,11 +63,9 @@ func (p *runWatcher) Stepped(s train.Progress) {
 		p.ShowFitting(int64(s.Step), func(width int) string { return liveText(s, width) })
 		return
 	}
-	if !p.Due(s.Evaluated) {
-		return
+	if p.Due(s.Evaluated) {
+		fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), shell.Count(int(s.ExamplesPerSecond)), left(s))
 	}
-	p.Told()
-	fmt.Fprintf(p.W, "step %d/%d  %s  %s  %s%s examples/s  %s left\n", s.Step, s.Steps, spend(s, 2), accuracy(s), clipNorm(s), shell.Count(int(s.ExamplesPerSecond)), left(s))
 }
 
 func (p *runWatcher) Finished(r train.Result) {

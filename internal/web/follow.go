@@ -29,7 +29,7 @@ const (
 
 // Page is the live view of one job.
 type Page struct {
-	server  *Server
+	*Server
 	version string       // of the program
 	end     func() error // once
 
@@ -60,7 +60,7 @@ func Follow(address, version string) (*Page, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Page{server: server, version: version, patience: patience, changed: make(chan struct{})}
+	p := &Page{Server: server, version: version, patience: patience, changed: make(chan struct{})}
 	p.latest.Store(&moment{})
 	p.stale.Store(true)
 	mux := http.NewServeMux()
@@ -77,9 +77,6 @@ func Follow(address, version string) (*Page, error) {
 	})
 	return p, nil
 }
-
-// URL is what to open in a browser.
-func (p *Page) URL() string { return p.server.URL() }
 
 // Close tells every page the end of the job, and stops serving.
 func (p *Page) Close() error { return p.end() }
@@ -231,7 +228,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.streams.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
-	write := p.server.Stream(w)
+	write := p.Stream(w)
 	p.publish(false)
 	var sent told
 	for {

@@ -30,9 +30,7 @@ import (
 func listen(t testing.TB) *Page {
 	t.Helper()
 	p, err := Follow("127.0.0.1:0", "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -41,9 +39,7 @@ func listen(t testing.TB) *Page {
 func get(t testing.TB, url string) string {
 	t.Helper()
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -67,9 +63,7 @@ func follow(t testing.TB, p *Page) *reader {
 	t.Helper()
 	p.patience = time.Hour
 	answer, err := http.Get(p.URL() + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	r := &reader{}
 	r.heard = sync.NewCond(&r.mu)
 	go func() {
@@ -156,9 +150,7 @@ func TestFollowARun(t *testing.T) {
 		}
 	}))
 	result := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=4"), o))
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, p.Close())
 	for _, r := range readers {
 		states, html := r.all()
 		if states[0].State != "Preparing: reading data and making a plan." {
@@ -184,15 +176,11 @@ func TestFollowASweep(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, base, tiny.Config)
 	file, err := configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if _, err := sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing{p, r})}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, p.Close())
 	all, html := r.all()
 	last := all[len(all)-1]
 	if !last.Ended || last.State != "Done: every trial has a result." || last.Numbers != "4 of 4 trials have a result" || last.Done != 1 {
@@ -253,9 +241,7 @@ func TestNothingPrivate(t *testing.T) {
 	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
 	r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "run.private_diagnostics=true"), o))
 	with := get(t, p.URL())
-	if err := os.Remove(filepath.Join(r.Run, folder.Diagnostics)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(r.Run, folder.Diagnostics)))
 	p.stale.Store(true)
 	p.drawn.next = time.Time{}
 	if without := get(t, p.URL()); with != without {
@@ -273,9 +259,7 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 	u, _ := url.Parse(p.URL())
 	for range mostStreams + 5 {
 		c, err := net.Dial("tcp", u.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		defer c.Close()
 		fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") // and no word of the answer is read
 	}
@@ -283,9 +267,7 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	answer, err := http.Get(p.URL() + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
 		t.Errorf("found status %s, expected to be told to come again", answer.Status)

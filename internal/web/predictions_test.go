@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/trained"
 	"dpsgd/internal/web"
@@ -34,9 +35,7 @@ func opened(t testing.TB) (http.Handler, *trained.Predictor, *trained.Model) {
 	t.Helper()
 	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	m, err := trained.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	pool := kernel.NewPool(1)
 	t.Cleanup(pool.Close)
 	var both [2]*trained.Predictor
@@ -46,9 +45,7 @@ func opened(t testing.TB) (http.Handler, *trained.Predictor, *trained.Model) {
 		}
 	}
 	h, err := web.Predictions(m, both[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return h, both[1], m
 }
 
@@ -67,9 +64,7 @@ func TestPredict(t *testing.T) {
 	h, p := open(t)
 	png := tinyrun.Picture(t, 2, 30, random.Seeded(5))
 	answer, err := p.One("", bytes.NewReader(png), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	want, _ := json.Marshal(answer)
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)

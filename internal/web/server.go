@@ -30,7 +30,6 @@ type Server struct {
 	listener net.Listener
 	host     string   // as the address named it; "" for all addresses
 	hosts    []string // names, beside IP addresses, that a request may give
-	local    bool     // whether only this machine reaches it
 	token    string   // what every path begins with; "" on localhost
 	limits   Limits
 }
@@ -50,13 +49,12 @@ func Listen(address string, limits Limits) (*Server, error) {
 		return nil, fmt.Errorf("%w: cannot listen on %s: %v", ErrAddress, address, err)
 	}
 	s := &Server{listener: &bounded{Listener: l, free: limits.Connections}, host: host, limits: limits}
-	s.local = l.Addr().(*net.TCPAddr).IP.IsLoopback()
 	s.hosts = []string{"localhost", strings.ToLower(host)}
-	if name, err := os.Hostname(); err == nil && !s.local {
-		s.hosts = append(s.hosts, strings.ToLower(name))
-	}
-	if !s.local {
+	if !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
 		s.token = rand.Text()
+		if name, err := os.Hostname(); err == nil {
+			s.hosts = append(s.hosts, strings.ToLower(name))
+		}
 	}
 	return s, nil
 }
@@ -78,7 +76,7 @@ func (s *Server) URL() string {
 }
 
 // Local reports whether only this machine reaches the server.
-func (s *Server) Local() bool { return s.local }
+func (s *Server) Local() bool { return s.token == "" }
 
 // Serve answers requests by h until the context ends, then lets those at work finish for a moment.
 // The contexts of requests end with it, so that streams of events do.

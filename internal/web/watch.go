@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
@@ -39,8 +38,7 @@ const (
 // trials is how far a sweep has come.
 type trials struct {
 	finished, all int
-	names         []string // of those at work
-	done          float64  // of these, as so many finished ones
+	atWork        []trialAtWork // in the order in which they began
 }
 
 // Run is a watcher of a run that shows it on the page, if there is one, and tells the next watcher.
@@ -90,11 +88,9 @@ func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher {
 
 type sweepWatcher struct {
 	sweep.Watcher
-	page     *Page
-	dir      string
-	finished int
-	all      int
-	atWork   []trialAtWork  // in the order in which they began
+	page *Page
+	dir  string
+	trials
 	progress train.Progress // of the newest step
 }
 
@@ -151,12 +147,7 @@ func (w *sweepWatcher) index(trial string) int {
 
 // show leaves the moment behind.
 func (w *sweepWatcher) show(p phase, ending string, news bool) {
-	t := trials{finished: w.finished, all: w.all}
-	m := moment{dir: w.dir, phase: p, ending: ending, trials: &t}
-	for _, trial := range w.atWork {
-		t.names = append(t.names, trial.name)
-		t.done += share(trial.step, trial.steps)
-	}
+	m := moment{dir: w.dir, phase: p, ending: ending, trials: &trials{w.finished, w.all, slices.Clone(w.atWork)}}
 	if len(w.atWork) == 1 {
 		m.step, m.steps, m.progress = w.atWork[0].step, w.atWork[0].steps, w.progress
 	}
@@ -214,7 +205,11 @@ func (m moment) done() float64 {
 	if m.trials == nil {
 		return share(m.step, m.steps)
 	}
-	return min(1, (float64(m.trials.finished)+m.trials.done)/float64(max(1, m.trials.all)))
+	done := float64(m.trials.finished)
+	for _, t := range m.trials.atWork {
+		done += share(t.step, t.steps)
+	}
+	return min(1, done/float64(max(1, m.trials.all)))
 }
 
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
@@ -230,14 +225,13 @@ func (m moment) numbers() string {
 		return m.stepNumbers()
 	}
 	text := fmt.Sprintf("%d of %d trials have a result", m.trials.finished, m.trials.all)
-	switch names := m.trials.names; len(names) {
-	case 0:
-		return text
-	case 1:
-		return text + " · at work on " + names[0] + ": " + m.stepNumbers()
-	default:
-		return text + " · at work on " + strings.Join(names, " and ")
+	for i, t := range m.trials.atWork {
+		text += []string{" · at work on ", " and "}[min(i, 1)] + t.name
 	}
+	if len(m.trials.atWork) == 1 {
+		text += ": " + m.stepNumbers()
+	}
+	return text
 }
 
 func (m moment) stepNumbers() string {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/web"
 )
 
@@ -34,9 +35,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 func serve(t *testing.T, address string, l web.Limits, h http.Handler) *web.Server {
 	t.Helper()
 	s, err := web.Listen(address, l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Serve(ctx, h) }()
@@ -53,21 +52,15 @@ func serve(t *testing.T, address string, l web.Limits, h http.Handler) *web.Serv
 func ask(t *testing.T, method, url, body string, change func(*http.Request)) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if change != nil {
 		change(r)
 	}
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer answer.Body.Close()
 	found, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return answer.StatusCode, answer.Header, strings.TrimSpace(string(found))
 }
 
@@ -170,9 +163,7 @@ func TestConnections(t *testing.T) {
 	var open []net.Conn
 	for i := range 3 {
 		c, err := net.Dial("tcp", u.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		defer c.Close()
 		if found := answered(c); found != (i < 2) {
 			t.Errorf("connection %d: answered %t, expected %t", i, found, i < 2)
@@ -182,9 +173,7 @@ func TestConnections(t *testing.T) {
 	open[0].Close()
 	for { // to the limit of go test, where it makes no room
 		c, err := net.Dial("tcp", u.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		defer c.Close()
 		if answered(c) {
 			return
@@ -219,9 +208,7 @@ func TestTime(t *testing.T) {
 	}))
 	u, _ := url.Parse(s.URL())
 	c, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer c.Close()
 	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
 	_, _ = io.ReadAll(c) // to the limit of go test, where the server goes on waiting
@@ -233,9 +220,7 @@ func TestTime(t *testing.T) {
 // A stream without an end does not keep a server from ending.
 func TestEndWithStream(t *testing.T) {
 	s, err := web.Listen("127.0.0.1:0", limits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -272,9 +257,7 @@ func TestRateIsOfThoseWithTheToken(t *testing.T) {
 	l.Rate, l.Burst = 1e-3, 1
 	s := serve(t, ":0", l, http.HandlerFunc(echo))
 	u, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	here := "http://127.0.0.1:" + u.Port()
 	for _, test := range []struct {
 		path   string

@@ -136,11 +136,5 @@ func keys() []string {
 
 // beginning are those of a list that begin with a text.
 func beginning(with string, list []string) []string {
-	var found []string
-	for _, s := range list {
-		if strings.HasPrefix(s, with) {
-			found = append(found, s)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return !strings.HasPrefix(s, with) })
 }

@@ -57,5 +57,8 @@ func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) strin
 	return fmt.Sprintf("ε = %s at δ = %g (%s)%s", accountant.RoundUp(epsilon, 3), delta, accountedBy, beside)
 }
 
+// Percent writes a share in percent, with two decimals.
+func Percent(share float64) string { return Decimals(100*share, 2) }
+
 // Decimals writes a number with so many decimals.
 func Decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }
