@@ -52,7 +52,5 @@ func TestTradeoffOfARun(t *testing.T) {
 			t.Errorf("%s: found %v", key, curve[key])
 		}
 	}
-	if r := command("tradeoff", "runs/own-1", "--out", "curve.pdf"); r.code != 2 {
-		t.Errorf("found exit code %d for a picture of another format", r.code)
-	}
+	refused(t, 2, "curve.pdf", "tradeoff", "runs/own-1", "--out", "curve.pdf")
 }

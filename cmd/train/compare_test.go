@@ -78,9 +78,7 @@ func TestComparePlots(t *testing.T) {
 			}
 		}
 	}
-	if r := command(append(asked, filepath.Join(dir, "none", "plot.svg"))...); r.code != shell.ExitFailed || strings.Count(r.err, "\n") != 1 || r.out != "" {
-		t.Errorf("a folder that is not there: found exit code %d, %q and %q", r.code, r.out, r.err)
-	}
+	refused(t, shell.ExitFailed, "", append(asked, filepath.Join(dir, "none", "plot.svg"))...)
 }
 
 func TestWrap(t *testing.T) {

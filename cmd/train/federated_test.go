@@ -43,10 +43,7 @@ func TestFederated(t *testing.T) {
 	if shown := succeed(t, "ledger", "show"); !strings.Contains(shown, "20 clients (iid, seed 1) of") {
 		t.Errorf("the ledger shows\n%s\nexpected the clients of the data", shown)
 	}
-	r := command("federated", config)
-	if r.code != shell.ExitUsage || !strings.Contains(r.err, "without federated.clients, expected clients") {
-		t.Errorf("without clients: exit code %d and %q", r.code, r.err)
-	}
+	refused(t, shell.ExitUsage, "without federated.clients, expected clients", "federated", config)
 }
 
 // Pictures that do not say whose they are stop a run that protects persons, by name.

@@ -30,9 +30,7 @@ func TestInit(t *testing.T) {
 		{"init", "--data", "digits", "--epsilon", "2"}, {"init", "link.yaml", "--data", "digits", "--epsilon", "2"},
 		{"init", "new.yaml"}, {"init", "new.yaml", "--data", "digits"}, {"init", "new.yaml", "--data", "no-such", "--epsilon", "1"}, {"init", "new.yaml", "--data", "digits", "--epsilon", "0"},
 	} {
-		if r := command(wrong...); r.code != 2 || strings.Count(r.err, "\n") != 1 {
-			t.Errorf("train %s: exit code %d, %s", strings.Join(wrong, " "), r.code, r.err)
-		}
+		refused(t, 2, "", wrong...)
 	}
 	if after, _ := os.ReadFile("my.yaml"); string(after) != string(before) {
 		t.Error("the file was overwritten")

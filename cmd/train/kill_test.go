@@ -269,10 +269,7 @@ func TestInUse(t *testing.T) {
 		if entries(run) < 5 {
 			return false
 		}
-		r := command("resume", run)
-		if r.code != shell.ExitInUse || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "in use by another process") {
-			t.Errorf("found exit code %d and %q", r.code, r.err)
-		}
+		refused(t, shell.ExitInUse, "in use by another process", "resume", run)
 		return true
 	}, "run", ownConfig(t, pictures(t), 2000))
 }

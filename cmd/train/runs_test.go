@@ -54,9 +54,7 @@ func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
 		{"extend", "runs/grid/clip_norm=1", "--epsilon", "9"}, {"extend", "runs/own-1"}, {"extend", "runs/own-1", "--epsilon", "-1"}, {"extend", "runs/own-1", "--steps", "0"},
 		{"epsilon", "runs/grid/clip_norm=1", "runs/grid/clip_norm=1"}, {"epsilon", "runs/own-1", "runs/own-2", "--delta", "1e-5"},
 	} {
-		if r := command(wrong...); r.code != 2 || strings.Count(r.err, "\n") != 1 {
-			t.Errorf("train %s: exit code %d, %s", strings.Join(wrong, " "), r.code, r.err)
-		}
+		refused(t, 2, "", wrong...)
 	}
 }
 
@@ -67,9 +65,7 @@ func TestResumeWithMovedData(t *testing.T) {
 	drawPictures(t, folder)
 	succeed(t, "run", ownConfig(t, folder, 10))
 	tiny.Check(t, os.Rename(folder, "now here"))
-	if r := command("resume", "runs/own-1"); r.code != 3 {
-		t.Errorf("without its data: exit code %d, %s", r.code, r.err)
-	}
+	refused(t, 3, "", "resume", "runs/own-1")
 	out := succeed(t, "extend", "runs/own-1", "--epsilon", "9", "--data-folder", "now here")
 	if !strings.Contains(out, "train resume runs/own-1 --data-folder 'now here'`") {
 		t.Errorf("extend says:\n%s", out)

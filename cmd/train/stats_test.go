@@ -60,24 +60,13 @@ func TestStatisticsAreARun(t *testing.T) {
 			t.Errorf("found no %q in the report (%v)", want, err)
 		}
 	}
-	before := readLines(t, run)
+	before := tiny.Read(t, filepath.Join(run, "statistics.jsonl"))
 	succeed(t, "resume", run)
-	if after := readLines(t, run); !slices.Equal(before, after) {
+	if after := tiny.Read(t, filepath.Join(run, "statistics.jsonl")); before != after {
 		t.Errorf("found %q after a resume, expected %q", after, before)
 	}
 	refused(t, shell.ExitUsage, "found a run of statistics, expected one that trains", "extend", run, "--epsilon", "2")
-	if r := command("eval", run); r.code == 0 || !strings.Contains(r.err, "holds statistics, expected a run that trains") {
-		t.Errorf("found %+v, expected that there is nothing to evaluate", r)
-	}
-}
-
-func readLines(t *testing.T, run string) []string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(run, "statistics.jsonl"))
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+	refused(t, command("eval", run).code, "holds statistics, expected a run that trains", "eval", run)
 }
 
 // Every mistake is one line that says what was found and what was expected.

@@ -37,9 +37,6 @@ func TestOwnTable(t *testing.T) {
 	says(t, succeed(t, "eval", "runs/own-table-1"), "% of 40 rows\n")
 	says(t, succeed(t, "ledger", "show"), "my-table  200 examples of 2 columns, 2 classes\n")
 	tiny.Write(t, filepath.Join("my-table", "test.csv"), "age,pay,sick\n40,x,no\n")
-	r := command(append([]string{"run"}, set...)...)
 	want := "data: invalid data: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"
-	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
-		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)
-	}
+	refused(t, shell.ExitData, want, append([]string{"run"}, set...)...)
 }

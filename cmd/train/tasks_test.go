@@ -6,35 +6,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/books"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
 )
 
-// sweepTotals are what a collected or serial sweep and its ledger say.
-type sweepTotals struct {
-	Status   string
-	Rows     []struct{ Trial string }
-	Composed struct {
-		Epsilon  float64
-		Releases int
-	}
-	show struct {
-		Datasets []struct {
-			Releases int
-			Epsilon  float64
-		}
-	}
-}
-
-func sweepTotalsOf(t *testing.T, line ...string) (s sweepTotals) {
+// sweepTotalsOf carries out a command line of sweeps and returns what it and the ledger say.
+func sweepTotalsOf(t *testing.T, line ...string) (s sweep.Result, shown books.Totals) {
 	t.Helper()
 	tiny.Check(t, json.Unmarshal([]byte(succeed(t, append([]string{"sweep", "--json"}, line...)...)), &s))
-	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json", line[len(line)-2], line[len(line)-1])), &s.show))
-	return s
+	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json", line[len(line)-2], line[len(line)-1])), &shown))
+	return s, shown
 }
 
 // A sweep of 8 trials by an array of 4 tasks, of which two are killed with kill -9 and started again:
@@ -83,21 +71,26 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 			t.Fatalf("task %d: %v", id, err)
 		}
 	}
-	found := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "runs")
-	serial := sweepTotalsOf(t, "grid.yaml", "--runs-dir", "serial")
-	names := func(s sweepTotals) string { return fmt.Sprint(s.Rows) }
-	if found.Status != "done" || len(found.Rows) != 8 || names(found) != names(serial) {
+	found, shown := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "runs")
+	serial, want := sweepTotalsOf(t, "grid.yaml", "--runs-dir", "serial")
+	names := func(s sweep.Result) (list []string) {
+		for _, r := range s.Rows {
+			list = append(list, r.Trial)
+		}
+		return list
+	}
+	if found.Status != "done" || len(found.Rows) != 8 || !slices.Equal(names(found), names(serial)) {
 		t.Errorf("found %s and %v, expected done and %v", found.Status, found.Rows, serial.Rows)
 	}
 	// Two kills, at most the 20 steps since a checkpoint and the one at work.
-	if n := found.Composed.Releases; n != all("runs") || n != found.show.Datasets[0].Releases || n < 8*steps || n > 8*steps+2*(20+1) {
-		t.Errorf("found %d releases of the sweep and %d in the ledger of the data, expected the %d of the trials", n, found.show.Datasets[0].Releases, all("runs"))
+	if n := found.Composed.Releases; n != all("runs") || n != shown.Datasets[0].Releases || n < 8*steps || n > 8*steps+2*(20+1) {
+		t.Errorf("found %d releases of the sweep and %d in the ledger of the data, expected the %d of the trials", n, shown.Datasets[0].Releases, all("runs"))
 	}
 	for id := 1; id <= 4; id++ {
 		tiny.Check(t, start(id, "unkilled").Wait())
 	}
-	unkilled := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "unkilled")
-	if unkilled.Composed != serial.Composed || fmt.Sprint(unkilled.show) != fmt.Sprint(serial.show) {
+	unkilled, shown := sweepTotalsOf(t, "grid.yaml", "--collect", "--runs-dir", "unkilled")
+	if *unkilled.Composed != *serial.Composed || shown.Datasets[0].Releases != want.Datasets[0].Releases || shown.Datasets[0].Epsilon != want.Datasets[0].Epsilon {
 		t.Errorf("found %+v by tasks, expected %+v as of one process", unkilled, serial)
 	}
 	succeed(t, "ledger", "verify", "--runs-dir", "runs")

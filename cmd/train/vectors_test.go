@@ -42,11 +42,8 @@ func TestOwnVectors(t *testing.T) {
 	says(t, succeed(t, "eval", "runs/own-vectors-1"), "100.00 % of 40 rows\n")
 	statement := tiny.Read(t, "runs/own-vectors-1/privacy.md")
 	says(t, statement, "my-vectors, 400 examples of 8 columns in 2 classes", "the names of the classes, the width of the vectors,", "- what computed the vectors")
-	r := command(append([]string{"run"}, slices.Replace(slices.Clone(set), 2, 3, "data.width=9")...)...)
 	want := "data: invalid data: " + filepath.Join("my-vectors", "train.npy") + " has vectors of width 8, expected the declared 9\n"
-	if r.code != shell.ExitData || !strings.HasSuffix(r.err, want) {
-		t.Errorf("found exit code %d and %q, expected %d and %q", r.code, r.err, shell.ExitData, want)
-	}
+	refused(t, shell.ExitData, want, append([]string{"run"}, slices.Replace(slices.Clone(set), 2, 3, "data.width=9")...)...)
 	if benched := succeed(t, "bench", "--config", "own-vectors", "--seconds", "0.05"); !strings.Contains(benched, "network layers\n") {
 		t.Errorf("bench says:\n%s", benched)
 	}

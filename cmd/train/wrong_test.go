@@ -206,10 +206,7 @@ func TestWrongInputs(t *testing.T) {
 func TestTakenName(t *testing.T) {
 	config := own(t, 5)
 	succeed(t, "run", config, "--set", "run.name=mine")
-	r := command("run", config, "--set", "run.name=mine")
-	if r.code != shell.ExitUsage || !strings.Contains(r.err, "expected a name that is free") {
-		t.Errorf("found exit code %d and %q", r.code, r.err)
-	}
+	refused(t, shell.ExitUsage, "expected a name that is free", "run", config, "--set", "run.name=mine")
 	if entries("runs/mine") != 5 {
 		t.Errorf("the run has %d releases, expected 5", entries("runs/mine"))
 	}
@@ -228,9 +225,7 @@ func TestRefusedResume(t *testing.T) {
 			tiny.Write(t, "runs/own-1/ledger.jsonl", strings.Join(lines[:2], ""))
 		}, shell.ExitRefused},
 		{"ledger changed", func(t *testing.T) { replace(t, "runs/own-1/ledger.jsonl", `"step":2`, `"step":3`) }, shell.ExitDamaged},
-		{"no checkpoint", func(t *testing.T) {
-			tiny.Check(t, os.RemoveAll("runs/own-1/checkpoints"))
-		}, shell.ExitDamaged},
+		{"no checkpoint", func(t *testing.T) { tiny.Check(t, os.RemoveAll("runs/own-1/checkpoints")) }, shell.ExitDamaged},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

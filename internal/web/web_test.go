@@ -48,6 +48,15 @@ func serve(t *testing.T, address string, l web.Limits, h http.Handler) *web.Serv
 	return s
 }
 
+// echoes serves what it is sent.
+func echoes(t *testing.T, address string, l web.Limits) (*web.Server, *url.URL) {
+	t.Helper()
+	s := serve(t, address, l, http.HandlerFunc(echo))
+	u, err := url.Parse(s.URL())
+	tiny.Check(t, err)
+	return s, u
+}
+
 // ask sends a request and returns the status, the headers and the body of its answer.
 func ask(t *testing.T, method, url, body string, change func(*http.Request)) (int, http.Header, string) {
 	t.Helper()
@@ -65,8 +74,7 @@ func ask(t *testing.T, method, url, body string, change func(*http.Request)) (in
 }
 
 func TestOnlyItsOwnPagesAreAnswered(t *testing.T) {
-	s := serve(t, "127.0.0.1:0", limits(), http.HandlerFunc(echo))
-	u, _ := url.Parse(s.URL())
+	s, u := echoes(t, "127.0.0.1:0", limits())
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
@@ -96,7 +104,7 @@ func TestOnlyItsOwnPagesAreAnswered(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	l := limits()
 	l.Scripts = []string{"alert(1)"}
-	s := serve(t, "127.0.0.1:0", l, http.HandlerFunc(echo))
+	s, _ := echoes(t, "127.0.0.1:0", l)
 	_, h, _ := ask(t, "GET", s.URL(), "", nil)
 	policy := h.Get("Content-Security-Policy")
 	// The hash by: printf 'alert(1)' | openssl dgst -sha256 -binary | base64
@@ -115,10 +123,9 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestTokenBeyondLocalhost(t *testing.T) {
-	s := serve(t, ":0", limits(), http.HandlerFunc(echo))
-	u, err := url.Parse(s.URL())
-	if err != nil || len(u.Path) < 26 || s.Local() {
-		t.Fatalf("found %s (%v), expected a token of at least 128 bits in it", s.URL(), err)
+	s, u := echoes(t, ":0", limits())
+	if len(u.Path) < 26 || s.Local() {
+		t.Fatalf("found %s, expected a token of at least 128 bits in it", s.URL())
 	}
 	here := "http://127.0.0.1:" + u.Port()
 	for path, want := range map[string]int{
@@ -137,7 +144,7 @@ func TestTokenBeyondLocalhost(t *testing.T) {
 func TestRate(t *testing.T) {
 	l := limits()
 	l.Rate, l.Burst = 1e-3, 2
-	s := serve(t, "127.0.0.1:0", l, http.HandlerFunc(echo))
+	s, _ := echoes(t, "127.0.0.1:0", l)
 	for i, want := range []int{200, 200, 429, 429} {
 		status, h, _ := ask(t, "GET", s.URL(), "", nil)
 		if status != want || (want == 429) != (h.Get("Retry-After") != "") {
@@ -150,8 +157,7 @@ func TestRate(t *testing.T) {
 func TestConnections(t *testing.T) {
 	l := limits()
 	l.Connections = 2
-	s := serve(t, "127.0.0.1:0", l, http.HandlerFunc(echo))
-	u, _ := url.Parse(s.URL())
+	_, u := echoes(t, "127.0.0.1:0", l)
 	answered := func(c net.Conn) bool {
 		fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		line, err := bufio.NewReader(c).ReadString('\n')
@@ -237,8 +243,7 @@ func TestEndWithStream(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	taken := serve(t, "127.0.0.1:0", limits(), http.HandlerFunc(echo))
-	u, _ := url.Parse(taken.URL())
+	_, u := echoes(t, "127.0.0.1:0", limits())
 	for address, want := range map[string]string{
 		u.Host:            "another program listens on " + u.Host,
 		"8080":            `found the address "8080", expected a host and a port such as 127.0.0.1:8080`,
@@ -255,9 +260,7 @@ func TestAddresses(t *testing.T) {
 func TestRateIsOfThoseWithTheToken(t *testing.T) {
 	l := limits()
 	l.Rate, l.Burst = 1e-3, 1
-	s := serve(t, ":0", l, http.HandlerFunc(echo))
-	u, err := url.Parse(s.URL())
-	tiny.Check(t, err)
+	_, u := echoes(t, ":0", l)
 	here := "http://127.0.0.1:" + u.Port()
 	for _, test := range []struct {
 		path   string
