@@ -5,9 +5,13 @@ import (
 	"math"
 	"testing"
 
+	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/ordinary"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 )
@@ -83,3 +87,37 @@ func TestSumOfRuns(t *testing.T) {
 		t.Errorf("%+v (%v), expected two data sets", elsewhere, err)
 	}
 }
+
+// A data set that is called "labels of pets" and the private labels of "pets" have the same name, and are told apart by
+// their unit: neither adds to the total of the other, nor says that it protects something of the same examples.
+func TestLabelsAndExamplesOfOneName(t *testing.T) {
+	o := tinyrun.Options(t)
+	o.Given.Name = "pets"
+	told := must(ordinary.Create(tiny.Parse(t, "privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=4"), ordinary.Options{Options: o.Options, Watcher: unwatched{}}))
+	labels := must(told.Fit(t.Context()))
+	must(0, told.Close())
+	o.Given.Name = "labels of pets"
+	trained := tinyrun.Train(t, o)
+	shown := must(books.Show(o.RunsDir))
+	if len(shown.Datasets) != 2 {
+		t.Fatalf("found %+v, expected two totals", shown.Datasets)
+	}
+	for i, want := range []checkpoints.Unit{{Kind: checkpoints.Label}, {Kind: checkpoints.Example}} {
+		if d := shown.Datasets[i]; d.Data.Name != "labels of pets" || d.Data.Unit != want || len(d.Runs) != 1 {
+			t.Errorf("found %+v, expected one run that protects the %s", d, want.Kind)
+		}
+	}
+	for _, dir := range []string{labels.Run, trained.Run} {
+		if s := must(statement.Read(dir)); s.DatasetRuns != 0 || s.DatasetOthers != "" {
+			t.Errorf("%s: found %+v, expected no others", dir, s.Together)
+		}
+	}
+}
+
+// unwatched is a run that nobody watches.
+type unwatched struct{}
+
+func (unwatched) Started(ordinary.Overview) {}
+func (unwatched) Stepped(ordinary.Progress) {}
+func (unwatched) Warned(string)             {}
+func (unwatched) Finished(ordinary.Result)  {}
