@@ -1,8 +1,6 @@
 package optimizer
 
 import (
-	"fmt"
-
 	"dpsgd/internal/setting"
 	"dpsgd/release"
 )
@@ -34,18 +32,6 @@ type Slot struct {
 // format, one meaning and one default in all rules.
 func UpdateRules() setting.Kinds[UpdateRule] {
 	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW, adamBC}
-}
-
-// checkRule returns an error that wraps [ErrRule] when the rule holds a value that it does not
-// allow.
-func checkRule(r UpdateRule) error {
-	if r == nil {
-		return fmt.Errorf("optimizer: update rule is nil, expected one of %v: %w", UpdateRules().Names(), ErrRule)
-	}
-	if err := setting.Check(r.Name(), r); err != nil {
-		return fmt.Errorf("optimizer: %w: %w", err, ErrRule)
-	}
-	return nil
 }
 
 // What several rules have.

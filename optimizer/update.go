@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"dpsgd/internal/setting"
 	"dpsgd/release"
 )
 
@@ -55,8 +56,11 @@ func NewUpdate(r UpdateRule, dim, threads int) (*Update, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("optimizer: update rule for %d parameters, must be at least 1: %w", dim, ErrRule)
 	}
-	if err := checkRule(r); err != nil {
-		return nil, err
+	if r == nil {
+		return nil, fmt.Errorf("optimizer: update rule is nil, expected one of %v: %w", UpdateRules().Names(), ErrRule)
+	}
+	if err := setting.Check(r.Name(), r); err != nil {
+		return nil, fmt.Errorf("optimizer: %w: %w", err, ErrRule)
 	}
 	u := &Update{dim: dim, rule: r, threads: make([][][]float32, threads)}
 	for range r.Slots() {

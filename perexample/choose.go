@@ -19,6 +19,9 @@ type Timing struct{ Ghost, Materialise time.Duration }
 // storing returns the time with stored gradients divided by the time without.
 func (t Timing) storing() float64 { return float64(t.Materialise) / float64(t.Ghost) }
 
+// isClear reports whether one engine has so many times the work of the other that nobody has to measure.
+func (t Timing) isClear() bool { return max(t.storing(), 1/t.storing()) > clearRatio }
+
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients
 // take at most budget bytes together, given out in the order of the rules; a rule that does not fit
 // uses the ghost engine, and so does one that would gain less than a quarter by storing. Where the
@@ -63,8 +66,7 @@ const (
 func Measure(rules []Rule, batch int) ([]Timing, error) {
 	timings := make([]Timing, len(rules))
 	for i, r := range rules {
-		timings[i] = estimate(r, batch)
-		if s := timings[i].storing(); s > clearRatio || s < 1/clearRatio {
+		if timings[i] = estimate(r, batch); timings[i].isClear() {
 			continue
 		}
 		var rounds [2]Timing
@@ -174,7 +176,7 @@ func Estimate(rules []Rule, batch int) []Timing {
 func MeasuredBytes(rules []Rule, batch int) float64 {
 	most := 0.0
 	for _, r := range rules {
-		if s := estimate(r, batch).storing(); s > clearRatio || s < 1/clearRatio {
+		if estimate(r, batch).isClear() {
 			continue
 		}
 		x, dz := r.Values()

@@ -74,31 +74,6 @@ func checkClipped(t *testing.T, want [][]float64, got results) {
 	}
 }
 
-// Examples are the same alone as in a batch.
-func TestBatchOfOneEqualsRow(t *testing.T) {
-	const batch = 7
-	forEachRule(t, func(t *testing.T, c ruleCase) {
-		in := c.draw(batch, 1)
-		together, alone := newRig(t, c, batch, 1).run(t, in), newRig(t, c, 1, 1)
-		for i := range batch {
-			one := alone.run(t, inputs{in.x[i*c.x : (i+1)*c.x], in.dz[i*c.dz : (i+1)*c.dz], []float32{1}})
-			norm := math.Sqrt(one.norms[perexample.Materialise][0])
-			row := make([]float64, c.rule.Size())
-			for j, v := range together.row(i) {
-				row[j] = float64(v)
-			}
-			if d := distance(one.sum, row); d > 1e-6*norm {
-				t.Errorf("the sum over example %d alone is off its gradient in the batch by %.2g of the norm", i, d/norm)
-			}
-			for _, engine := range engines {
-				if a, b := one.norms[engine][0], together.norms[engine][i]; math.Abs(a-b) > 1e-6*a {
-					t.Errorf("%v: the squared norm of example %d is %v alone and %v in a batch", engine, i, a, b)
-				}
-			}
-		}
-	})
-}
-
 // odd values that an example may bring along.
 var odd = []struct {
 	name  string

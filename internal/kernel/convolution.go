@@ -11,8 +11,8 @@ package kernel
 // to about 1e-6 of their norm, where the definition loses no digits by cancellation.
 //
 // Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on
-// one without a pool, must not overlap, but for [Convolution.FilterGradient],
-// [Convolution.FilterGradients] and [Convolution.GramProduct] on different workers.
+// one without a pool, must not overlap, but for those that take a worker, on different ones: they run
+// on that worker of the pool, which calls them, inside [Pool.Run].
 type Convolution struct {
 	Conv
 	pool *Pool
@@ -143,8 +143,7 @@ func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
 	}
 }
 
-// FilterGradient writes the gradient of one image, on the calling worker of a pool, for use inside
-// [Pool.Run].
+// FilterGradient writes the gradient of one image.
 func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	if c.gradient == nil {
 		c.addGradient(worker, g, x, dz, 1, 0)
@@ -156,7 +155,7 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 }
 
 // FilterGradients writes the sum of the gradients of so many images, one after the other in x and
-// dz, on the calling worker of a pool, for use inside [Pool.Run].
+// dz.
 func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int) {
 	if s := c.gradientSum; s != nil && images*s.tilesDown*s.tilesAcross >= smallestTiles {
 		sum := s.newSum(worker)
@@ -176,8 +175,7 @@ func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int
 const pieceValues = 1 << 14
 
 // FilterGradientPieces calls emit with the gradient of one image in pieces, one after the other,
-// each of which lasts until emit returns. It runs on the calling worker of a pool, for use inside
-// [Pool.Run].
+// each of which lasts until emit returns.
 func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
 	rows, out := active.tileRows, c.groupOut()
 	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, out)

@@ -194,34 +194,3 @@ func TestShortArguments(t *testing.T) {
 		}()
 	}
 }
-
-// TestThreadsShareNothing computes images on several workers at once, each with its own output; the
-// race detector watches, and the results must equal those of one thread.
-func TestThreadsShareNothing(t *testing.T) {
-	conv := Conv{Height: 9, Width: 9, In: 4, Out: 8, KernelH: 3, KernelW: 3, StrideH: 2, StrideW: 1, PadH: 1, PadW: 1}
-	const images = 24
-	size, out := 9*9*4, conv.Positions()*8
-	x, filters := randoms(1, images*size), randoms(2, 8*conv.Taps())
-	forward := func(p *Pool) []float32 {
-		z := make([]float32, images*out)
-		cols := make([][]float32, p.Threads())
-		for i := range cols {
-			cols[i] = make([]float32, conv.Positions()*conv.Taps())
-		}
-		p.Run(images, 1, func(worker, lo, hi int) {
-			for i := lo; i < hi; i++ {
-				conv.Lower(cols[worker], x[i*size:(i+1)*size], 0)
-				p.Gemm(false, true, conv.Positions(), 8, conv.Taps(), 1, cols[worker], conv.Taps(), filters, conv.Taps(), 0, z[i*out:], 8)
-			}
-		})
-		return z
-	}
-	onEachKernelSet(t, func(t *testing.T) {
-		want := forward(nil)
-		p := NewPool(4)
-		defer p.Close()
-		if got := forward(p); !slices.Equal(got, want) {
-			t.Error("four threads give other values than one")
-		}
-	})
-}
