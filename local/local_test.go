@@ -12,29 +12,25 @@ import (
 	"dpsgd/local"
 )
 
-// protocols are all of them, small enough to look at every report.
-func protocols(t testing.TB, values int, epsilon float64) map[string]local.Protocol {
-	t.Helper()
-	all := map[string]local.Protocol{}
-	add := func(name string, p local.Protocol, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = p
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
 	}
-	small := local.Filter{Bits: 8, Hashes: 2, Cohorts: 4}
-	response, err := local.NewResponse(values, epsilon)
-	add("response", response, err)
-	unary, err := local.NewUnary(values, epsilon)
-	add("unary", unary, err)
-	symmetric, err := local.NewSymmetricUnary(values, epsilon)
-	add("symmetric unary", symmetric, err)
-	hashing, err := local.NewHashing(values, epsilon)
-	add("hashing", hashing, err)
-	once, err := local.NewRappor(values, small, epsilon)
-	add("rappor", once, err)
-	return all
+	return v
+}
+
+// small has so few bits that every report can be looked at.
+var small = local.Filter{Bits: 8, Hashes: 2, Cohorts: 4}
+
+// protocols are all of them.
+func protocols(values int, epsilon float64) map[string]local.Protocol {
+	return map[string]local.Protocol{
+		"response":        must(local.NewResponse(values, epsilon)),
+		"unary":           must(local.NewUnary(values, epsilon)),
+		"symmetric unary": must(local.NewSymmetricUnary(values, epsilon)),
+		"hashing":         must(local.NewHashing(values, epsilon)),
+		"rappor":          must(local.NewRappor(values, small, epsilon)),
+	}
 }
 
 // reports are all that a protocol can send, but for hash functions, of which there are some.
@@ -70,7 +66,10 @@ func reports(p local.Protocol) (all []local.Report) {
 // reports, by their exact likelihoods, up to the rounding of a product.
 func TestRatioOfLikelihoods(t *testing.T) {
 	for _, epsilon := range []float64{0.01, 0.5, 1, 3} {
-		for name, p := range protocols(t, 6, epsilon) {
+		for name, p := range protocols(6, epsilon) {
+			if p.String() == "" {
+				t.Errorf("%s says nothing of its reports", name)
+			}
 			worst := 0.0
 			for _, r := range reports(p) {
 				low, high := math.Inf(1), 0.0
@@ -98,7 +97,7 @@ func TestRatioOfLikelihoods(t *testing.T) {
 // Hilferty 1931), 4.3 deviations out.
 func TestReportsHaveTheirLikelihood(t *testing.T) {
 	src := random.ForTest(3)
-	for name, p := range protocols(t, 6, 1) {
+	for name, p := range protocols(6, 1) {
 		if p.Name() == "local_hashing" {
 			continue // too many reports to count; see the next test
 		}
@@ -142,7 +141,7 @@ func TestReportsHaveTheirLikelihood(t *testing.T) {
 // not.
 func TestEstimatesAreUnbiased(t *testing.T) {
 	truth := []float64{1500, 900, 400, 150, 50, 0}
-	for name, p := range protocols(t, len(truth), 1) {
+	for name, p := range protocols(len(truth), 1) {
 		const draws = 600
 		src := random.ForTest(7)
 		sums, squares := make([]float64, len(truth)), make([]float64, len(truth))
@@ -173,7 +172,7 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 // counts independent, one end would be passed in one of 1,500 draws; the seed is one that passes.
 func TestIntervalsHold(t *testing.T) {
 	truth := []int{500, 300, 100, 60, 40, 0}
-	for name, p := range protocols(t, len(truth), 2) {
+	for name, p := range protocols(len(truth), 2) {
 		src, held, all := random.ForTest(11), 0, 0
 		for range 400 {
 			tally := local.NewTally(p)
@@ -202,27 +201,23 @@ func TestVarianceOfThePaper(t *testing.T) {
 	e := math.Exp(epsilon)
 	counts := make([]float64, values)
 	counts[1] = n
-	want := map[string]float64{
-		"response":        (values - 2 + e) / ((e - 1) * (e - 1)),
-		"unary":           4 * e / ((e - 1) * (e - 1)),
-		"symmetric unary": math.Sqrt(e) / ((math.Sqrt(e) - 1) * (math.Sqrt(e) - 1)),
-	}
-	response, _ := local.NewResponse(values, epsilon)
-	unary, _ := local.NewUnary(values, epsilon)
-	symmetric, _ := local.NewSymmetricUnary(values, epsilon)
-	for name, p := range map[string]local.Protocol{"response": response, "unary": unary, "symmetric unary": symmetric} {
-		if found := p.Variance(counts)[0] / n; math.Abs(found/want[name]-1) > 1e-9 {
-			t.Errorf("%s: found the variance %g, expected %g", name, found, want[name])
+	for _, c := range []struct {
+		protocol local.Protocol
+		want     float64
+	}{
+		{must(local.NewResponse(values, epsilon)), (values - 2 + e) / ((e - 1) * (e - 1))},
+		{must(local.NewUnary(values, epsilon)), 4 * e / ((e - 1) * (e - 1))},
+		{must(local.NewSymmetricUnary(values, epsilon)), math.Sqrt(e) / ((math.Sqrt(e) - 1) * (math.Sqrt(e) - 1))},
+	} {
+		if found := c.protocol.Variance(counts)[0] / n; math.Abs(found/c.want-1) > 1e-9 {
+			t.Errorf("%s: found the variance %g, expected %g", c.protocol.Name(), found, c.want)
 		}
 	}
 }
 
 // The accountant's event of randomized response has the same ε.
 func TestResponseIsTheEventOfTheAccountant(t *testing.T) {
-	p, err := local.NewResponse(10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(local.NewResponse(10, 1))
 	noise := 10 * p.Likelihood(0, local.Report{1, 0})
 	if found := (accountant.RandomizedResponse{NoiseProbability: noise, Buckets: 10}).Epsilon(); math.Abs(found-1) > 1e-12 {
 		t.Errorf("found ε %v, expected 1", found)
@@ -230,12 +225,12 @@ func TestResponseIsTheEventOfTheAccountant(t *testing.T) {
 }
 
 func TestWrongParameters(t *testing.T) {
-	small := local.Filter{Bits: 8, Hashes: 2, Cohorts: 4}
 	for want, make := range map[string]func() error{
 		"local: invalid parameter: found 1 values, expected 2 to 65536":                          func() error { _, err := local.NewResponse(1, 1); return err },
 		"local: invalid parameter: found an epsilon of 0, expected more than 0 and at most 20":   func() error { _, err := local.NewUnary(3, 0); return err },
 		"local: invalid parameter: found an epsilon of NaN, expected more than 0 and at most 20": func() error { _, err := local.NewHashing(3, math.NaN()); return err },
 		"local: invalid parameter: found an epsilon of 21, expected more than 0 and at most 20":  func() error { _, err := local.NewSymmetricUnary(3, 21); return err },
+		"local: invalid parameter: found 0 values, expected 2 to 65536":                          func() error { _, err := local.NewRappor(0, small, 1); return err },
 		"local: invalid parameter: found 513 values, expected at most 512 in filters":            func() error { _, err := local.NewRappor(513, small, 1); return err },
 		"local: invalid parameter: found a filter of 8 bits, 0 hashes and 4 cohorts, expected 1 to 1024 bits, at least 1 hash, no more of them than bits, and 1 to 1024 cohorts": func() error {
 			_, err := local.NewRappor(3, local.Filter{Bits: 8, Cohorts: 4}, 1)
@@ -253,10 +248,7 @@ func TestWrongParameters(t *testing.T) {
 }
 
 func ExampleTally() {
-	p, err := local.NewResponse(2, math.Log(3)) // two coins: three answers in four are true
-	if err != nil {
-		panic(err)
-	}
+	p := must(local.NewResponse(2, math.Log(3)))       // two coins: three answers in four are true
 	src, tally := random.ForTest(1), local.NewTally(p) // random.New() outside of tests
 	for person := range 10000 {
 		value := 0
