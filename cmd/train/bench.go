@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -52,7 +51,9 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 			if err != nil {
 				return err
 			}
-			return configs.Placed(measure(a, c.Context(), config, f), f.config, nil)
+			result, err := speed.Measure(c.Context(), config, f.mode, time.Duration(f.seconds*float64(time.Second)))
+			show := shell.Show(a, func(w io.Writer, b *speed.Result) { printBench(w, b, f) })
+			return show(result, configs.Placed(shell.Ended(c.Context(), err), f.config, nil))
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", "mnist-cnn", "a ready network: "+strings.Join(configs.Networks(), ", "))
@@ -81,9 +82,12 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 	case !(f.seconds > 0 && f.seconds <= mostSeconds):
 		return nil, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
 	}
-	config, err := f.configuration(changed("batch"))
+	config, err := f.configuration()
 	if err != nil {
 		return nil, shell.AsUsage(err)
+	}
+	if f.config != "" && changed("batch") {
+		config.Training.BatchSize = f.batch
 	}
 	if changed("threads") {
 		config.Performance.Threads = f.threads
@@ -91,20 +95,11 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 	return config, nil
 }
 
-func (f *benchFlags) configuration(batchAsked bool) (*configs.Config, error) {
+func (f *benchFlags) configuration() (*configs.Config, error) {
 	if f.config == "" {
 		return speed.Configuration(f.model, f.batch)
 	}
-	config, err := configs.Load(f.config, nil)
-	if err == nil && batchAsked {
-		config.Training.BatchSize = f.batch
-	}
-	return config, err
-}
-
-func measure(a *shell.App, ctx context.Context, config *configs.Config, f benchFlags) error {
-	result, err := speed.Measure(ctx, config, f.mode, time.Duration(f.seconds*float64(time.Second)))
-	return shell.Show(a, func(w io.Writer, b *speed.Result) { printBench(w, b, f) })(result, shell.Ended(ctx, err))
+	return configs.Load(f.config, nil)
 }
 
 // printBench writes a result for people.

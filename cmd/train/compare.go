@@ -43,25 +43,21 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 }
 
 func askAll(a *shell.App, c *cobra.Command, asked account.Question, plot string) error {
-	points := 0
+	points, drawn := 0, ""
 	if plot != "" {
-		points = comparedPoints
+		points, drawn = comparedPoints, fmt.Sprintf("\nin %s: ε over steps\n", plot)
 	}
 	result, err := account.Compare(c.Context(), asked, points)
 	if err := shell.Ended(c.Context(), err); err != nil {
 		return unanswered(err)
 	}
 	if plot != "" {
-		if err := result.WritePlot(plot); err != nil {
-			return err
-		}
+		err = result.WritePlot(plot)
 	}
-	return a.Print(result, func(w io.Writer) {
+	return shell.Show(a, func(w io.Writer, result *account.Comparison) {
 		printComparison(w, result)
-		if plot != "" {
-			fmt.Fprintf(w, "\nin %s: ε over steps\n", plot)
-		}
-	})
+		io.WriteString(w, drawn)
+	})(result, err)
 }
 
 // printComparison writes a table of the answers and, below it, the refusals.

@@ -59,10 +59,10 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 				return err
 			}
 			var encoded bytes.Buffer
-			if err := png.Encode(&encoded, shown.Sheet(pictures)); err != nil {
-				return err
+			if err = png.Encode(&encoded, shown.Sheet(pictures)); err == nil {
+				err = checkpoints.WriteFileAtomic(out, encoded.Bytes(), 0o644)
 			}
-			if err := checkpoints.WriteFileAtomic(out, encoded.Bytes(), 0o644); err != nil {
+			if err != nil {
 				return err
 			}
 			return a.Print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": features.DrawnVersion}, func(w io.Writer) {

@@ -34,19 +34,15 @@ func (f *taskFlags) Add(c *cobra.Command) {
 // whole sweep. Variables of the environment are asked of getenv.
 func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why string, err error) {
 	trial, shard := f.given("trial"), f.given("shard")
-	given := 0
-	for _, is := range []bool{trial, shard, f.Collect} {
-		if is {
-			given++
-		}
-	}
 	switch {
-	case given > 1:
+	case trial && shard, trial && f.Collect, shard && f.Collect:
 		return nil, "", shell.Usagef("found several of --trial, --shard and --collect, expected one")
 	case f.Jobs < 0:
 		return nil, "", shell.Usagef("--jobs is %d, expected a whole number of trials", f.Jobs)
-	case f.Jobs > 1 && (trial || f.Collect):
-		return nil, "", shell.Usagef("--jobs is given with %s, expected a whole sweep or a --shard", f.alone())
+	case f.Jobs > 1 && trial:
+		return nil, "", shell.Usagef("--jobs is given with --trial, expected a whole sweep or a --shard")
+	case f.Jobs > 1 && f.Collect:
+		return nil, "", shell.Usagef("--jobs is given with --collect, expected a whole sweep or a --shard")
 	case trial:
 		number, why, err := numberOf("--trial", f.trial, getenv)
 		return &sweep.Share{First: number}, why, err
@@ -54,13 +50,6 @@ func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why s
 		return f.shardOf(getenv)
 	}
 	return nil, "", nil
-}
-
-func (f *taskFlags) alone() string {
-	if f.Collect {
-		return "--collect"
-	}
-	return "--trial"
 }
 
 func (f *taskFlags) shardOf(getenv func(string) string) (*sweep.Share, string, error) {
@@ -71,16 +60,13 @@ func (f *taskFlags) shardOf(getenv func(string) string) (*sweep.Share, string, e
 	}
 	first, why, err := numberOf("--shard", i, getenv)
 	if err == nil && first > of {
-		err = shell.Usagef("--shard is part %d of %d%s, expected one from 1 to %d", first, of, inBrackets(why), of)
+		said := ""
+		if why != "" {
+			said = " (" + why + ")"
+		}
+		err = shell.Usagef("--shard is part %d of %d%s, expected one from 1 to %d", first, of, said, of)
 	}
 	return &sweep.Share{First: first, Every: of}, why, err
-}
-
-func inBrackets(why string) string {
-	if why == "" {
-		return ""
-	}
-	return " (" + why + ")"
 }
 
 // numberOf is a number from 1 as it was given, or that of the task.

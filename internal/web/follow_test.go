@@ -196,6 +196,14 @@ func TestFollowASweep(t *testing.T) {
 	}
 }
 
+// Without a page the next watcher is told alone.
+func TestNoPage(t *testing.T) {
+	var none *Page
+	if _, shown := none.Run(tinyrun.Stepped(func(train.Progress) {})).(*runWatcher); shown || none.Sweep(publishing{}) != (publishing{}) {
+		t.Error("found other watchers")
+	}
+}
+
 // Several trials at a time count with the share of their steps that is made.
 func TestTrialsSideBySide(t *testing.T) {
 	p := listen(t)

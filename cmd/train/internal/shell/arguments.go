@@ -46,13 +46,10 @@ func wrongValue(err *pflag.InvalidValueError) error {
 	return Usagef("found --%s %s, expected %s", f.Name, folder.Argument(err.GetValue()), expected)
 }
 
-// describes is the flag of other programs for what `train describe` does.
-const describes = "dry-run"
-
 // commandMeant says which command has a flag that was given ahead of it, or does what the flag stands for
 // elsewhere.
 func commandMeant(c *cobra.Command, flag string) string {
-	if flag == describes {
+	if flag == "dry-run" { // of other programs
 		return " (`" + c.Root().Name() + " describe` says what a run would do)"
 	}
 	if c.HasParent() {
