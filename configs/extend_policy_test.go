@@ -44,10 +44,7 @@ func TestANewClippingPolicy(t *testing.T) {
 		"privacy.clipping=sofd":          "--set privacy.clipping: found sofd, expected one of {privacy.clipping} (did you mean soft?)",
 		"privacy.stability_constant=0.1": "--set privacy.stability_constant: found without effect, expected it only with privacy.clipping automatic",
 	} {
-		_, err := configs.Parse("new.yaml", []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"), []string{override})
-		if want = configs.Filled(want); err == nil || err.Error() != want {
-			t.Errorf("%s says\n%v\nexpected\n%s", override, err, want)
-		}
+		refused(t, "", want, override)
 	}
 
 	c := extended(t, "privacy.clipping=soft", "privacy.hardness=4", "privacy.clip_norm=0.25")

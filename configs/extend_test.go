@@ -50,10 +50,10 @@ func documented(t *testing.T, texts ...string) {
 	}
 }
 
-// refused expects one message for a file with this line.
-func refused(t *testing.T, line, want string) {
+// refused expects one message for a file with this line, and for overrides.
+func refused(t *testing.T, line, want string, overrides ...string) {
 	t.Helper()
-	_, err := configs.Parse("new.yaml", []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"+line), nil)
+	_, err := configs.Parse("new.yaml", []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"+line), overrides)
 	if want = configs.Filled(want); err == nil || err.Error() != want {
 		t.Errorf("%s says\n%v\nexpected\n%s", line, err, want)
 	}

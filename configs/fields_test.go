@@ -93,13 +93,6 @@ func TestArgumentsAreStoredInTheirKind(t *testing.T) {
 	}
 }
 
-func TestTopLevelKeys(t *testing.T) {
-	want := "data features model privacy optimizer training pate federated performance run"
-	if got := strings.Join(children(""), " "); got != want {
-		t.Errorf("top-level keys are %s, want %s", got, want)
-	}
-}
-
 func TestDefaultsAreValidAndDocumented(t *testing.T) {
 	defaults := DefaultConfig()
 	for _, f := range fields {

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -295,21 +294,6 @@ test.yaml:1:1: data.channels: found nothing, expected 1 or 3, because data.folde
 	wrong(t, "two of a pair", err, "--set training.steps: found together with training.epochs, expected one of the two")
 }
 
-func TestProblemsOfFileAndOverridesComeTogether(t *testing.T) {
-	_, err := Parse("test.yaml", []byte("data: {name: digits}\nprivacy: {epsilon: -1}\n"), []string{"training.epochs=0", "run.nam=x"})
-	var problems Problems
-	if !errors.As(err, &problems) || len(problems) != 3 {
-		t.Fatalf("%v\nwant 3 problems", err)
-	}
-	var where []string
-	for _, p := range problems {
-		where = append(where, fmt.Sprintf("%s%d%s", p.File, p.Line, p.Override))
-	}
-	if got := strings.Join(where, " "); got != "test.yaml2 0run.nam 0training.epochs" {
-		t.Errorf("problems at %s", got)
-	}
-}
-
 func TestYAMLReadsBackEqual(t *testing.T) {
 	sources := []string{smallest, folderBase,
 		folderBase + "run: {name: x}",
@@ -338,23 +322,6 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 		written := c.YAML()
 		if again := mustParse(t, string(written)); !reflect.DeepEqual(c, again) {
 			t.Errorf("%s\nis written as\n%s\nand read back as %+v", src, written, again)
-		}
-	}
-}
-
-func TestYAMLHoldsEveryKeyThatCounts(t *testing.T) {
-	c := mustParse(t, smallest)
-	got := string(c.YAML())
-	for _, k := range Keys() {
-		f := fieldAt(k.Path)
-		_, key := f.split()
-		if f.written(c) && !strings.Contains(got, key+": "+encode(f.format, f.at(c))) {
-			t.Errorf("%s is missing in\n%s", k.Path, got)
-		}
-	}
-	for _, absent := range []string{"clipping", "clip_schedule", "noise_schedule", "average", "folder", "steps: 0\n  eval", "beta1", "momentum", "step_every"} {
-		if strings.Contains(got, absent) {
-			t.Errorf("%s is written without meaning in\n%s", absent, got)
 		}
 	}
 }

@@ -62,16 +62,6 @@ func TestPresetsOfResults(t *testing.T) {
 	}
 }
 
-func TestOwnPicturesByOverridesAlone(t *testing.T) {
-	c, err := Load("own-pictures", []string{"data.folder=/tmp/clothes", "data.classes=[shirt, trouser, bag]", "data.size=28", "data.channels=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Data.Folder != "/tmp/clothes" || !reflect.DeepEqual(c.Data.Classes, []string{"shirt", "trouser", "bag"}) {
-		t.Errorf("data is %+v", c.Data)
-	}
-}
-
 // shipped returns the YAML files that come with the program, by path.
 func shipped(t *testing.T) map[string]string {
 	t.Helper()

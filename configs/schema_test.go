@@ -111,25 +111,6 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 	}
 }
 
-func TestSchemaDescribesEveryKey(t *testing.T) {
-	root := schemaOf(t, Schema())
-	for _, k := range Keys() {
-		at := root
-		for part := range strings.SplitSeq(k.Path, ".") {
-			at, _ = at["properties"].(map[string]any)[part].(map[string]any)
-			if at == nil {
-				t.Fatalf("%s is not in the schema", k.Path)
-			}
-		}
-		if at["description"] != k.Doc {
-			t.Errorf("%s is described as %v", k.Path, at["description"])
-		}
-		if _, has := at["default"]; has != (k.Default != "") {
-			t.Errorf("%s: the schema has a default: %t, the reference %q", k.Path, has, k.Default)
-		}
-	}
-}
-
 // conforms checks a value by the keywords of JSON schema that are in use, and fails on any other.
 func conforms(root, schema map[string]any, v any, at string) error {
 	for keyword, want := range schema {
