@@ -40,13 +40,11 @@ const (
 	Dots                // each point is a dot
 )
 
-// Write implements [Figure].
 func (c Chart) Write(path string) error { return writeFile(path, width, height, c.draw) }
 
 // inlineName is the number of characters that fit beside an inline figure as the name of a line.
 const inlineName = 13
 
-// Inline implements [Figure].
 func (c Chart) Inline(label string) ([]byte, error) {
 	c.Title, c.Subtitle = "", ""
 	c.Lines = slices.Clone(c.Lines)

@@ -23,12 +23,10 @@ type Cell struct {
 	Text  string // how it is written
 }
 
-// Write implements [Figure].
 func (h Heat) Write(path string) error {
 	return writeFile(path, width, h.height(headOf(h.Title, h.Subtitle)), h.draw)
 }
 
-// Inline implements [Figure].
 func (h Heat) Inline(label string) ([]byte, error) {
 	h.Title, h.Subtitle = "", ""
 	return inline(label, inlineWidth, h.height(bareHead), h.draw)

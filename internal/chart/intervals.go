@@ -25,10 +25,8 @@ type Interval struct {
 	Series           int // whose value it is, of the series
 }
 
-// Write implements [Figure].
 func (i Intervals) Write(path string) error { return writeFile(path, width, i.height(head), i.draw) }
 
-// Inline implements [Figure].
 func (i Intervals) Inline(label string) ([]byte, error) {
 	i.Title, i.Subtitle = "", ""
 	return inline(label, inlineWidth, i.height(bareHead), i.draw)
