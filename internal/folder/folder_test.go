@@ -1,6 +1,7 @@
 package folder_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,5 +44,25 @@ func TestCheckWhileAFolderIsMade(t *testing.T) {
 		if err := <-made; err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A run has the name that it is given, if that is free, or the first number that is.
+func TestNew(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "runs")
+	for _, test := range []struct{ name, want string }{{"", "digits-1"}, {"", "digits-2"}, {"mine", "mine"}, {"digits-3", "digits-3"}, {"", "digits-4"}} {
+		if dir, err := folder.New(parent, test.name, "digits"); err != nil || dir != filepath.Join(parent, test.want) {
+			t.Errorf("found %q (%v), expected %s", dir, err, test.want)
+		}
+	}
+	if _, err := folder.New(parent, "mine", "digits"); !errors.Is(err, folder.ErrRunExists) {
+		t.Errorf("found %v for a name that is taken, expected ErrRunExists", err)
+	}
+	file := filepath.Join(parent, "file")
+	if err := os.WriteFile(file, nil, folder.FilePerm); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.New(file, "", "digits"); !errors.Is(err, folder.ErrNoRun) {
+		t.Errorf("found %v below a file, expected ErrNoRun", err)
 	}
 }

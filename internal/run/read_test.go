@@ -52,6 +52,13 @@ func TestReadMetricsAfterACrash(t *testing.T) {
 	if _, err := run.ReadMetrics(dir); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), "metrics.jsonl:2:") {
 		t.Errorf("found error %v, expected one about line 2", err)
 	}
+	if _, err := run.ReadMetrics(path); err == nil || run.EndLine(dir) == nil || run.AppendLine(dir, nil) == nil {
+		t.Errorf("found %v below a file, expected an error, and none of a folder is a line", err)
+	}
+	tiny.Write(t, path, "null\n")
+	if _, err := run.OpenCopies(run.Files{Lines: path, Events: filepath.Join(dir, "events")}, 1); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found error %v for the copies of what is no line, expected one about it", err)
+	}
 }
 
 func TestQuantiles(t *testing.T) {
