@@ -35,7 +35,7 @@ func (c *checker) refuse(path, format string, args ...any) {
 	}
 }
 
-// anyBad reports whether one of the keys was reported already, so that nothing follows from its value.
+// anyBad reports whether one of the keys was reported already: nothing follows from its value.
 func (c *checker) anyBad(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return c.bad[path] })
 }
@@ -65,8 +65,8 @@ func (c *checker) check() {
 // has reports whether a key was given at all.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
-// required are the keys without a default, for each key that says where the examples are, of which one
-// is given. Nothing about the examples is inferred from them.
+// required lists the keys without a default, for each key that says where the examples are. One of
+// these is given. Nothing about the examples is inferred from them.
 var required = map[string][]string{
 	"data.name":    nil,
 	"data.folder":  {"data.classes", "data.size", "data.channels"},
@@ -97,7 +97,7 @@ func (c *checker) checkData() {
 	}
 }
 
-// checkConstants compares normalisation constants with the channels or columns, where these are known.
+// checkConstants compares normalisation constants with the channels or columns, where known.
 func (c *checker) checkConstants(path string, values []float64) {
 	want, of := c.Data.constants()
 	if n := len(values); want > 0 && n != 1 && n != want && !c.anyBad("data.channels", "data.columns") {
