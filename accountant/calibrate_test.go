@@ -230,3 +230,149 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// Random searches: the guarantee that a fresh accountant computes for the result is within
+// target, and a little more sampling would exceed it.
+func TestMaxSamplingProbabilityIsPrivateAndTight(t *testing.T) {
+	searches := 150
+	if !slow.Asked() {
+		searches = 15
+	}
+	rng := rand.New(rand.NewPCG(6, 1))
+	a := newNamed(t, "rdp")
+	for range searches {
+		sigma := math.Exp(4*rng.Float64() - 0.5)
+		steps := 1 + int(math.Exp(12*rng.Float64()))
+		target := randomTarget(rng)
+		event := func(q float64) accountant.Event { return accountant.PoissonSampled{q, accountant.Gaussian{sigma}} }
+		q, err := accountant.MaxSamplingProbability(a, event, steps, target)
+		if err != nil {
+			t.Fatalf("σ=%v T=%d %v: %v", sigma, steps, target, err)
+		}
+		worse := accountant.Event(accountant.NonPrivate{}) // where all records may be in the sample
+		if more := max(q*(1+2e-9), accountant.MinSampled); more < 1 {
+			worse = event(more)
+		}
+		isTight(t, event(q), worse, steps, target)
+	}
+}
+
+func TestMaxSamplingProbabilityAtTheEnds(t *testing.T) {
+	a := newNamed(t, "rdp")
+	target := accountant.Guarantee{Epsilon: 1, Delta: 1e-5}
+	poisson := func(e accountant.Event) func(float64) accountant.Event {
+		return func(q float64) accountant.Event { return accountant.PoissonSampled{q, e} }
+	}
+	for _, tt := range []struct {
+		name   string
+		event  func(float64) accountant.Event
+		target accountant.Guarantee
+		want   float64
+	}{
+		{"no need to sample", poisson(accountant.Gaussian{100}), target, 1},
+		{"no noise", poisson(accountant.Gaussian{0}), target, 0},
+		{"below what orders show", poisson(accountant.Gaussian{1}), accountant.Guarantee{Epsilon: 1e-6, Delta: 1e-12}, 0},
+	} {
+		if q, err := accountant.MaxSamplingProbability(a, tt.event, 10, tt.target); err != nil || q != tt.want {
+			t.Errorf("%s: %v, %v, want %v", tt.name, q, err, tt.want)
+		}
+	}
+}
+
+// train spends like the training loop: the question includes the next step, and the
+// first refusal ends the run.
+func train(t *testing.T, a accountant.Accountant, event accountant.Event, target accountant.Guarantee, limit int) *accountant.Ledger {
+	t.Helper()
+	ledger := &accountant.Ledger{}
+	for ledger.Count() < limit {
+		next, err := ledger.With(event, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := a.Guarantee(next, target.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !g.Within(target) {
+			return ledger
+		}
+		ledger = next
+	}
+	t.Fatalf("%v lasts longer than %d steps of %v", target, limit, event)
+	return nil
+}
+
+// 200 random runs end with ε ≤ target, one step more would exceed it, and MaxSteps
+// knew.
+func TestNoRunPassesItsBudget(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	a := newNamed(t, "rdp")
+	runs := 200
+	if !slow.Asked() {
+		runs = 20
+	}
+	for range runs {
+		event := accountant.PoissonSampled{math.Exp(-7 * rng.Float64()), accountant.Gaussian{math.Exp(3*rng.Float64() - 1)}}
+		delta := math.Exp(-20*rng.Float64() - 5)
+		// A target that some step between 0 and 600 reaches, anywhere in it.
+		cost := func(steps int) float64 {
+			return accounttest.Epsilon(t, a, accounttest.Ledger(t, accountant.Entry{event, steps}), delta)
+		}
+		reached := rng.IntN(600)
+		target := accountant.Guarantee{Epsilon: cost(reached) + rng.Float64()*(cost(reached+1)-cost(reached)), Delta: delta}
+		if target.Epsilon == 0 {
+			continue
+		}
+		ledger := train(t, a, event, target, 1000)
+		steps := ledger.Count()
+		fresh := newNamed(t, "rdp")
+		if e := accounttest.Epsilon(t, fresh, ledger, delta); e > target.Epsilon {
+			t.Errorf("%v stopped after %d steps at ε=%v, target %v", event, steps, e, target)
+		}
+		if e := cost(steps + 1); e <= target.Epsilon {
+			t.Errorf("%v stopped after %d steps, but one more gives ε=%v, target %v", event, steps, e, target)
+		}
+		if n, err := accountant.MaxSteps(a, event, target, math.MaxInt); err != nil || n != steps {
+			t.Errorf("%v: MaxSteps %d, %v, the run took %d", event, n, err, steps)
+		}
+	}
+}
+
+func TestMaxSteps(t *testing.T) {
+	a := newNamed(t, "rdp")
+	for _, tt := range []struct {
+		name        string
+		event       accountant.Event
+		limit, want int
+	}{
+		{"not one", accountant.Gaussian{0.1}, 1000, 0},
+		{"no noise", accountant.Gaussian{0}, 1000, 0},
+		{"non-private", accountant.NonPrivate{}, 1000, 0},
+		{"limit 0", accountant.Gaussian{100}, 0, 0},
+		{"up to the limit", accountant.Gaussian{100}, 10, 10},
+		{"up to a large limit", accountant.Gaussian{1e12}, math.MaxInt / 2, math.MaxInt / 2},
+		{"free", accountant.PoissonSampled{0, accountant.Gaussian{1}}, math.MaxInt, math.MaxInt},
+	} {
+		got, err := accountant.MaxSteps(a, tt.event, accountant.Guarantee{Epsilon: 1, Delta: 1e-5}, tt.limit)
+		if err != nil || got != tt.want {
+			t.Errorf("%s: %d, %v, want %d", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// The pure epsilon of Laplace releases adds up, so that the edge is known, near and far.
+func TestMaxStepsFindsTheEdge(t *testing.T) {
+	basic, err := theorems.NewBasic(accountant.AddOrRemoveOne)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{0, 1, 2, 3, 7, 15, 16, 17, 100, 1023, 1024, 1025, 54321, 1 << 20, 987654321, 1 << 40} {
+		target := accountant.Guarantee{Epsilon: float64(want) + 0.5, Delta: 1e-5}
+		if got, err := accountant.MaxSteps(basic, accountant.Laplace{1}, target, math.MaxInt); err != nil || got != want {
+			t.Errorf("ε=%v: %d steps, %v, want %d", target.Epsilon, got, err, want)
+		}
+		if got, err := accountant.MaxSteps(basic, accountant.Laplace{1}, target, want+1); err != nil || got != want {
+			t.Errorf("ε=%v up to %d: %d steps, %v, want %d", target.Epsilon, want+1, got, err, want)
+		}
+	}
+}

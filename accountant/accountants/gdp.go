@@ -8,18 +8,13 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// Estimate takes a ledger for one Gaussian release of noise multiplier 1/Mu: the limit of the
-// composition of many sampled releases by a central limit theorem (Dong, Roth, Su 2019,
-// arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
+// GaussianEstimate returns an estimate of ε at delta of a ledger under r, which takes it for one Gaussian
+// release of noise multiplier 1/μ: the limit of the composition of many sampled releases by a central
+// limit theorem (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
 //
 // It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most of the
 // time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why
-// Estimate is no accountant.Accountant and none of its methods return a Guarantee.
-type Estimate struct {
-	Mu float64 // at least 0; +Inf is no privacy
-}
-
-// GaussianEstimate returns the estimate of a ledger under r. Phases add up by their squares:
+// there is no accountant.Accountant of it. Phases add up by their squares:
 //
 //	Gaussian                         μ² = T s²/σ²                             (exact)
 //	PoissonSampled of Gaussian       μ² = T q² (exp(s²/σ²) - 1)
@@ -28,23 +23,32 @@ type Estimate struct {
 // where T is the count, γ = m/n, and s the sensitivity: 1, or 2 under ReplaceOne. Poisson samples are
 // estimated under AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other events and
 // pairs are an error that matches ErrUnsupported.
-func GaussianEstimate(l *accountant.Ledger, r accountant.Relation) (Estimate, error) {
+func GaussianEstimate(l *accountant.Ledger, r accountant.Relation, delta float64) (epsilon float64, err error) {
+	mu, err := muOfAll(l, r)
+	if err != nil {
+		return 0, err
+	}
+	return epsilonOf(mu, delta)
+}
+
+// muOfAll returns μ of a ledger: +Inf without privacy.
+func muOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
-		return Estimate{}, err
+		return 0, err
 	}
 	if released.NonPrivate {
-		return Estimate{Mu: math.Inf(1)}, nil
+		return math.Inf(1), nil
 	}
 	sum := 0.0
 	for _, entry := range released.Entries {
 		mu, err := muOf(entry.Event, r)
 		if err != nil {
-			return Estimate{}, err
+			return 0, err
 		}
 		sum = math.Hypot(sum, math.Sqrt(float64(entry.Count))*mu)
 	}
-	return Estimate{Mu: sum}, nil
+	return sum, nil
 }
 
 // muOf is the μ of one release as accountant.Simplify leaves it.
@@ -72,20 +76,16 @@ func muOfUniform(gamma, sigma float64) float64 {
 	return gamma * math.Sqrt2 * math.Sqrt(math.Expm1(1/sigma/sigma)*(far+0.5)+far-3*near)
 }
 
-// Epsilon returns the ε of the estimate at delta: +Inf for an infinite Mu, 0 for Mu = 0.
-// The error matches ErrInvalid if Mu is negative or NaN or delta not in (0, 1).
-func (g Estimate) Epsilon(delta float64) (float64, error) {
-	if !(g.Mu >= 0) {
-		return 0, fmt.Errorf("%w: mu is %v, must be at least 0", accountant.ErrInvalid, g.Mu)
-	}
+// epsilonOf returns the ε at delta of one Gaussian release of noise multiplier 1/mu.
+func epsilonOf(mu, delta float64) (float64, error) {
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return 0, err
 	}
 	switch {
-	case g.Mu < 1e-300: // GaussianEpsilon answers for noise up to 1e300 and from 1e-140
+	case mu < 1e-300: // GaussianEpsilon answers for noise up to 1e300 and from 1e-140
 		return 0, nil
-	case g.Mu > 1e140:
+	case mu > 1e140:
 		return math.Inf(1), nil
 	}
-	return theorems.GaussianEpsilon(1/g.Mu, delta)
+	return theorems.GaussianEpsilon(1/mu, delta)
 }

@@ -3,10 +3,12 @@ package rdp
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/pld"
 )
 
@@ -112,4 +114,142 @@ func newExact(t testing.TB) *pld.Accountant {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// ordersOf returns the named lists of orders.
+func ordersOf(t *testing.T) map[string][]float64 {
+	t.Helper()
+	lists := map[string][]float64{}
+	for name, a := range referenceRDP(t) {
+		lists[name] = a.orders
+	}
+	return lists
+}
+
+// The divergences of one release are those of the reference rows, which have 1e-9 at least.
+func TestReferenceDivergencesOfOtherKinds(t *testing.T) {
+	check := func(row accounttest.Row, r accountant.Relation, e accountant.Event) {
+		t.Helper()
+		got, err := rdpUnder(t, r, DefaultOrders()).Divergence(e, row.Alpha)
+		if err != nil || !(accounttest.Relative(got, row.Value) < 5e-12) || got < row.Value*(1-1e-15) {
+			t.Errorf("%s: %v of order %v: %v, %v, want %v", row.ID, e, row.Alpha, got, err, row.Value)
+		}
+	}
+	for kind, of := range map[string]func(row accounttest.Row){
+		"laplace": func(row accounttest.Row) {
+			check(row, accountant.AddOrRemoveOne, accountant.Laplace{Scale: row.Scale})
+			check(row, accountant.ReplaceOne, accountant.Laplace{Scale: 2 * row.Scale})
+		},
+		"randomized_response": func(row accounttest.Row) {
+			check(row, accountant.ReplaceOne, accountant.RandomizedResponse{NoiseProbability: row.Noise, Buckets: row.Buckets})
+		},
+		"rdp_tree": func(row accounttest.Row) {
+			var steps int
+			if err := json.Unmarshal(row.StepCounts, &steps); err != nil {
+				// Several trees, each record in one of them: the longest costs the most.
+				var counts []int
+				if err := json.Unmarshal(row.StepCounts, &counts); err != nil {
+					t.Fatal(err)
+				}
+				steps = slices.Max(counts)
+			}
+			check(row, accountant.ZeroOut, accountant.TreeAggregation{NoiseMultiplier: row.Sigma, Steps: steps})
+		},
+		// Sigma is over the sensitivity of a replacement, which is twice the bound of a contribution.
+		"rdp_sample_wor": func(row accounttest.Row) {
+			check(row, accountant.ReplaceOne, accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}})
+		},
+	} {
+		for _, row := range accounttest.Rows[accounttest.Row](t, kind) {
+			if row.Alpha != 0 {
+				of(row)
+			}
+		}
+	}
+}
+
+func TestReferenceFixedSizeEpsilons(t *testing.T) {
+	orders := ordersOf(t)
+	for _, row := range accounttest.Rows[accounttest.Row](t, "eps_sample_wor") {
+		var name string
+		if err := json.Unmarshal(row.Orders, &name); err != nil {
+			t.Fatal(err)
+		}
+		event := accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}}
+		got := accounttest.Epsilon(t, rdpUnder(t, accountant.ReplaceOne, orders[name]), accounttest.Ledger(t, accountant.Entry{Event: event, Count: row.Steps}), row.Delta)
+		if !(accounttest.Relative(got, row.Value) < 1e-10) {
+			t.Errorf("%s: epsilon %v, want %v", row.ID, got, row.Value)
+		}
+	}
+}
+
+func TestReferenceRepeatAndSelect(t *testing.T) {
+	orders := ordersOf(t)
+	for _, row := range accounttest.Rows[accounttest.Row](t, "rdp_repeat_select") {
+		shape := math.Inf(1)
+		if err := json.Unmarshal(row.Shape, &shape); err != nil && string(row.Shape) != `"poisson"` {
+			t.Fatal(err)
+		}
+		one := accountant.SelfComposed{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps}
+		event := accountant.RepeatAndSelect{Event: one, Mean: row.Mean, Shape: shape}
+		got := accounttest.Epsilon(t, newRDP(t, orders["dp_accounting"]), accounttest.Ledger(t, accountant.Entry{Event: event, Count: 1}), row.Delta)
+		if !(accounttest.Relative(got, row.Value) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v (relative error %.1e)", row.ID, got, row.Value, accounttest.Relative(got, row.Value))
+		}
+		if best := accounttest.Epsilon(t, newRDP(t, DefaultOrders()), accounttest.Ledger(t, accountant.Entry{Event: event, Count: 1}), row.Delta); best > row.Value {
+			t.Errorf("%s: epsilon %v with the default orders, more than %v", row.ID, best, row.Value)
+		}
+	}
+}
+
+// What papers and other tools have printed, by the better conversion at the orders they used.
+func TestReferencePublished(t *testing.T) {
+	accountants := referenceRDP(t)
+	checked := 0
+	for _, row := range accounttest.Rows[accounttest.Row](t, "published") {
+		if row.CheckImproved == 0 {
+			continue
+		}
+		name := "opacus"
+		if row.Orders != nil {
+			if err := json.Unmarshal(row.Orders, &name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
+		if got := accounttest.Epsilon(t, accountants[name], l, row.Delta); !(accounttest.Relative(got, row.CheckImproved) < 1e-9) {
+			t.Errorf("%s: epsilon %v, want %v", row.ID, got, row.CheckImproved)
+		}
+		checked++
+	}
+	if checked < 12 {
+		t.Errorf("%d rows have checks, want at least 12", checked)
+	}
+}
+
+// Upper bounds are never below the exact epsilon of the pairs, nor far above.
+func TestReferenceExactOfOtherPairs(t *testing.T) {
+	check := func(row accounttest.Row, r accountant.Relation, e accountant.Event) {
+		t.Helper()
+		got := accounttest.Epsilon(t, rdpUnder(t, r, DefaultOrders()), accounttest.Ledger(t, accountant.Entry{Event: e, Count: row.Steps}), row.Delta)
+		if got < row.Value-row.ValueErr || got > 1.4*row.Value {
+			t.Errorf("%s: epsilon %v, the exact one is %v", row.ID, got, row.Value)
+		}
+	}
+	for _, row := range accounttest.Rows[accounttest.Row](t, "replace_one_poisson") {
+		check(row, accountant.ReplaceOne, accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
+	}
+	for _, row := range accounttest.Rows[accounttest.Row](t, "group_dpsgd") {
+		check(row, accountant.AddOrRemoveOne, accountant.PoissonSampledGroup{SamplingProbability: row.Q, GroupSize: row.K, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}})
+	}
+	for _, row := range accounttest.Rows[accounttest.Row](t, "truncated_poisson") {
+		event := accountant.TruncatedPoissonSampled{DatasetSize: row.N, SamplingProbability: row.Q, MaxBatchSize: row.MaxBatch, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}
+		check(row, accountant.AddOrRemoveOne, event)
+		check(row, accountant.ZeroOut, event)
+		full, stays := pair.Truncation(event.DatasetSize, event.SamplingProbability, event.MaxBatchSize)
+		if accounttest.Relative(full, row.TruncationChance) > 1e-11 || accounttest.Relative(stays, row.ConditionalChance) > 1e-11 {
+			t.Errorf("%s: truncated with %v and sampled then with %v, want %v and %v",
+				row.ID, full, stays, row.TruncationChance, row.ConditionalChance)
+		}
+	}
 }

@@ -2,26 +2,12 @@ package rdp
 
 import (
 	"math"
+	"sort"
 	"sync"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 )
-
-// selection is the cost of choosing the best of a random number of runs (Papernot,
-// Steinke 2022, arXiv:2110.03620v2). What it adds to the divergence of one run at an order
-// depends on the best of all orders, so it needs the whole curve of a run; that is
-// computed once, when an order is first asked for.
-type selection struct {
-	run         divergence
-	orders      []float64
-	mean, shape float64
-
-	once  sync.Once
-	curve []float64                   // of one run, rounded up, at the orders
-	extra func(alpha float64) float64 // what comes on top of a run at an order
-	least []float64                   // least[i] is the least cost at orders[i] and later
-}
 
 // selectionDivergence returns the cost of e, or nil if a run costs nothing.
 func selectionDivergence(e accountant.RepeatAndSelect, r accountant.Relation, orders []float64) (divergence, error) {
@@ -32,38 +18,40 @@ func selectionDivergence(e accountant.RepeatAndSelect, r accountant.Relation, or
 	if e.Mean == 1 && !math.IsInf(e.Shape, 1) {
 		return run, nil // exactly one run
 	}
-	s := &selection{run: run, orders: orders, mean: e.Mean, shape: e.Shape}
-	return s.divergence, nil
+	return selected(run, orders, e.Mean, e.Shape), nil
 }
 
-// divergence is the least cost at alpha and at the orders above it: the Rényi
-// divergence does not fall with the order, but the bounds do where alpha is close to 1.
-func (s *selection) divergence(alpha float64) float64 {
-	s.once.Do(s.prepare)
-	cost := s.run.above(alpha) + s.extra(alpha)
-	for i, order := range s.orders {
-		if order >= alpha {
-			return lesser(cost, s.least[i])
+// selected is the cost of choosing the best of a random number of runs (Papernot, Steinke 2022,
+// arXiv:2110.03620v2). What it adds to the divergence of one run at an order depends on the best of all
+// orders, so it needs the whole curve of a run, which is computed once, when an order is first asked
+// for. It is the least cost at alpha and at the orders above it: the Rényi divergence does not fall
+// with the order, but the bounds do where alpha is close to 1.
+func selected(run divergence, orders []float64, mean, shape float64) divergence {
+	prepared := sync.OnceValues(func() (extra func(alpha float64) float64, least []float64) {
+		curve := make([]float64, len(orders)) // of one run, rounded up
+		for i, alpha := range orders {
+			curve[i] = run.above(alpha)
 		}
-	}
-	return cost
-}
-
-func (s *selection) prepare() {
-	s.curve = make([]float64, len(s.orders))
-	for i, alpha := range s.orders {
-		s.curve[i] = s.run.above(alpha)
-	}
-	if math.IsInf(s.shape, 1) {
-		s.extra = s.extraOfPoisson()
-	} else {
-		s.extra = s.extraOfNegativeBinomial()
-	}
-	s.least = make([]float64, len(s.orders))
-	least := math.NaN()
-	for i := len(s.orders) - 1; i >= 0; i-- {
-		least = lesser(least, s.curve[i]+s.extra(s.orders[i]))
-		s.least[i] = least
+		if math.IsInf(shape, 1) {
+			extra = extraOfPoisson(orders, curve, mean)
+		} else {
+			extra = extraOfNegativeBinomial(orders, curve, mean, shape)
+		}
+		least = make([]float64, len(orders)) // least[i] is the least cost at orders[i] and later
+		best := math.NaN()
+		for i := len(orders) - 1; i >= 0; i-- {
+			best = lesser(best, curve[i]+extra(orders[i]))
+			least[i] = best
+		}
+		return extra, least
+	})
+	return func(alpha float64) float64 {
+		extra, least := prepared()
+		cost := run.above(alpha) + extra(alpha)
+		if i := sort.SearchFloat64s(orders, alpha); i < len(orders) {
+			return lesser(cost, least[i])
+		}
+		return cost
 	}
 }
 
@@ -81,13 +69,13 @@ func lesser(a, b float64) float64 {
 // extraOfNegativeBinomial is Theorem 2: with a mean of E runs, shape η and parameter γ,
 //
 //	(1+η) (1 - 1/λ) D_λ + (1+η) log(1/γ)/λ + log(E)/(α-1),   at the best order λ.
-func (s *selection) extraOfNegativeBinomial() func(alpha float64) float64 {
-	logOne := logOneOverGamma(s.mean, s.shape)
+func extraOfNegativeBinomial(orders, curve []float64, mean, shape float64) func(alpha float64) float64 {
+	logOne := logOneOverGamma(mean, shape)
 	best := math.Inf(1)
-	for i, order := range s.orders {
-		best = lesser(best, (1-1/order)*s.curve[i]+logOne/order)
+	for i, order := range orders {
+		best = lesser(best, (1-1/order)*curve[i]+logOne/order)
 	}
-	return func(alpha float64) float64 { return (1+s.shape)*best + math.Log(s.mean)/(alpha-1) }
+	return func(alpha float64) float64 { return (1+shape)*best + math.Log(mean)/(alpha-1) }
 }
 
 // extraOfPoisson is Theorem 6: with a mean of E runs and a δ such that one run is (log(1 +
@@ -95,10 +83,10 @@ func (s *selection) extraOfNegativeBinomial() func(alpha float64) float64 {
 // order shows, or that its divergence shows for every epsilon at once: δ(0) is the total variation,
 // at most √(1 - e^-D) for the Kullback-Leibler divergence D, which is not above the divergence of
 // any order (Bretagnolle, Huber 1979).
-func (s *selection) extraOfPoisson() func(alpha float64) float64 {
-	c := newConversion(s.orders)
+func extraOfPoisson(orders, curve []float64, mean float64) func(alpha float64) float64 {
+	c := newConversion(orders)
 	variation := 0.0
-	for _, d := range s.curve {
+	for _, d := range curve {
 		if d >= 0 {
 			variation = min(variation, math.Log(-math.Expm1(-d))/2)
 		}
@@ -106,12 +94,12 @@ func (s *selection) extraOfPoisson() func(alpha float64) float64 {
 	return func(alpha float64) float64 {
 		epsilon := math.Log1p(1 / (alpha - 1))
 		logDelta := variation
-		for i, d := range s.curve {
+		for i, d := range curve {
 			if d >= 0 {
-				logDelta = min(logDelta, (s.orders[i]-1)*(d-epsilon)+c.fixed[i])
+				logDelta = min(logDelta, (orders[i]-1)*(d-epsilon)+c.fixed[i])
 			}
 		}
-		return s.mean*math.Exp(logDelta) + math.Log(s.mean)/(alpha-1)
+		return mean*math.Exp(logDelta) + math.Log(mean)/(alpha-1)
 	}
 }
 
@@ -164,7 +152,7 @@ func (r *Accountant) Selection(kinds []accountant.Event, mean, shape, delta floa
 		return answer, nil
 	}
 	s := r.conversion.epsilonSearch(delta)
-	cost := divergence((&selection{run: costliest(runs), orders: r.orders, mean: mean, shape: shape}).divergence)
+	cost := selected(costliest(runs), r.orders, mean, shape)
 	s.divergence = func(i int) float64 { return cost.above(r.orders[i]) }
 	s.run(0, len(r.orders), 0)
 	answer.Epsilon = math.Inf(1)

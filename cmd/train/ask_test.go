@@ -43,7 +43,7 @@ func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigm
 // ε and δ of the commands are those of the package, for each accountant, relation and group size
 // that is asked for.
 func TestEpsilonAndDelta(t *testing.T) {
-	usual := account.DefaultAccountant()
+	usual := account.DefaultAccountant
 	tests := []struct {
 		flags []string
 		name  string
@@ -105,7 +105,7 @@ func TestAnswersForPeople(t *testing.T) {
 				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
 			}
 		}
-		if a, err := accountants.New(account.DefaultAccountant(), accountant.ZeroOut); err != nil {
+		if a, err := accountants.New(account.DefaultAccountant, accountant.ZeroOut); err != nil {
 			t.Error(err)
 		} else if _, ok := a.(accountant.IntervalAccountant); ok != strings.Contains(out, " lies in [") {
 			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)
@@ -115,7 +115,7 @@ func TestAnswersForPeople(t *testing.T) {
 
 // Each solver undoes epsilon, on the private side, whichever accountant is asked.
 func TestSolversInvertEpsilon(t *testing.T) {
-	for _, name := range []string{"rdp", account.DefaultAccountant()} {
+	for _, name := range []string{"rdp", account.DefaultAccountant} {
 		asked := slices.Concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
 		number := func(o map[string]any, key string) string {
 			text, err := json.Marshal(o[key])
@@ -151,8 +151,8 @@ func TestQuestionsAboutARun(t *testing.T) {
 	if spent["releases"] != 40. || spent["run"] != run || spent["target_epsilon"] != 5. || spent["delta"] != 1e-3 {
 		t.Errorf("epsilon: found %v", spent)
 	}
-	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", account.DefaultAccountant(), "--delta", "1e-4", "--json"))
-	if other["accountant"] != account.DefaultAccountant() || other["delta"] != 1e-4 {
+	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", account.DefaultAccountant, "--delta", "1e-4", "--json"))
+	if other["accountant"] != account.DefaultAccountant || other["delta"] != 1e-4 {
 		t.Errorf("epsilon by another accountant: found %v", other)
 	}
 	d := lastLine(t, succeed(t, "delta", run, "--epsilon", fmt.Sprint(spent["epsilon"]), "--json"))

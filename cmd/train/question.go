@@ -58,7 +58,7 @@ func (q *question) addFlags(c *cobra.Command) {
 
 func (q *question) accountantFlag(c *cobra.Command) {
 	c.Flags().StringVar(&q.accountant, "accountant", "", "how releases are accounted for: "+strings.Join(accountants.Names(), ", ")+
-		" (default: "+account.DefaultAccountant()+", or that of the run)")
+		" (default: "+account.DefaultAccountant+", or that of the run)")
 }
 
 // read puts together the question of the flags or, with an argument, about a run.
@@ -68,7 +68,7 @@ func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.
 	}
 	given := c.Flags().Changed
 	if q.accountant == "" && !given("accountant") {
-		q.accountant = account.DefaultAccountant()
+		q.accountant = account.DefaultAccountant
 	}
 	asked := account.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
 	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))

@@ -101,7 +101,7 @@ func TestSolvedParametersAreTightAndSafe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{RDP, DefaultAccountant()} {
+	for _, name := range []string{RDP, DefaultAccountant} {
 		for _, l := range []*accountant.Ledger{releasesOf(t, 512./60000, 1, 4688), phases} {
 			for _, size := range []int{1, 2} {
 				q := Question{View: View{Accountant: name, GroupSize: size}, Ledger: l, Epsilon: 3, Delta: 1e-5}
@@ -141,7 +141,7 @@ func TestMostSteps(t *testing.T) {
 	step := DPSGD(0.01, 0.9)
 	for _, before := range []int{0, 1000} {
 		spent := releasesOf(t, 0.02, 1, before)
-		q := Question{View: View{Accountant: DefaultAccountant()}, Unknown: Steps, Ledger: spent, Step: step, Epsilon: 5, Delta: 1e-5}
+		q := Question{View: View{Accountant: DefaultAccountant}, Unknown: Steps, Ledger: spent, Step: step, Epsilon: 5, Delta: 1e-5}
 		n := *answer(t, q).Steps
 		if n < 1 {
 			t.Fatalf("after %d, %d steps fit", before, n)
@@ -156,7 +156,7 @@ func TestMostSteps(t *testing.T) {
 			}
 		}
 	}
-	q := Question{View: View{Accountant: DefaultAccountant()}, Unknown: Steps, Ledger: releasesOf(t, 0.02, 1, 1000), Step: step, Epsilon: 1e-3, Delta: 1e-5}
+	q := Question{View: View{Accountant: DefaultAccountant}, Unknown: Steps, Ledger: releasesOf(t, 0.02, 1, 1000), Step: step, Epsilon: 1e-3, Delta: 1e-5}
 	if n := *answer(t, q).Steps; n != 0 {
 		t.Errorf("%d steps fit in ε = 0.001, expected none", n)
 	}

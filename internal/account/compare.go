@@ -121,11 +121,8 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	if l, err = (viewer{groupSize: q.GroupSize}).seen(l); err != nil {
 		return c, err
 	}
-	g, err := accountants.GaussianEstimate(l, q.Relation)
-	if err != nil {
-		return c, err
-	}
-	if c.Upper, err = g.Epsilon(q.Delta / max(1, q.Divisor)); err == nil && math.IsInf(c.Upper, 1) {
+	c.Upper, err = accountants.GaussianEstimate(l, q.Relation, q.Delta/max(1, q.Divisor))
+	if err == nil && math.IsInf(c.Upper, 1) {
 		err = ErrInfinite
 	}
 	return c, err

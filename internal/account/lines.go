@@ -162,7 +162,7 @@ func (b *Lines) question(o object) (Question, error) {
 
 // view reads who is asked.
 func (f *fields) view(v *View) {
-	v.Accountant = f.text(keyAccountant, DefaultAccountant())
+	v.Accountant = f.text(keyAccountant, DefaultAccountant)
 	if !slices.Contains(accountants.Names(), v.Accountant) {
 		f.failf("found %q: %.40q, expected one of %s", keyAccountant, v.Accountant, strings.Join(accountants.Names(), ", "))
 	}

@@ -51,10 +51,10 @@ func TestBatchAsksWhomTheLineNames(t *testing.T) {
 	}
 	const phases = `"phases":[{"sampling_probability":0.1,"noise_multiplier":4,"steps":1000}]`
 	for head, v := range map[string]View{
-		phases:                             {Accountant: DefaultAccountant(), Relation: accountant.ZeroOut},
+		phases:                             {Accountant: DefaultAccountant, Relation: accountant.ZeroOut},
 		phases + `,"accountant":"optimal"`: {Accountant: "optimal", Relation: accountant.ZeroOut},
 		phases + `,"accountant":"rdp","relation":"replace_one"`:                       {Accountant: RDP, Relation: accountant.ReplaceOne},
-		`"ledger":` + string(text) + `,"relation":"add-or-remove-one","group_size":2`: {DefaultAccountant(), accountant.AddOrRemoveOne, 2},
+		`"ledger":` + string(text) + `,"relation":"add-or-remove-one","group_size":2`: {DefaultAccountant, accountant.AddOrRemoveOne, 2},
 	} {
 		for unknown, given := range map[Unknown]string{Epsilon: `,"delta":1e-6}`, Delta: `,"epsilon":2}`} {
 			want := answer(t, Question{View: v, Unknown: unknown, Ledger: l, Epsilon: 2, Delta: 1e-6})
@@ -68,7 +68,7 @@ func TestBatchAsksWhomTheLineNames(t *testing.T) {
 
 // What a phase leaves open is solved for, with the answers of the package.
 func TestBatchSolves(t *testing.T) {
-	v := View{Accountant: DefaultAccountant(), GroupSize: 1}
+	v := View{Accountant: DefaultAccountant, GroupSize: 1}
 	tests := []struct {
 		unknown  Unknown
 		line     string
@@ -222,7 +222,7 @@ func TestBatchReadsLedgersStrictly(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &Lines{Unknown: Epsilon}
-	want := answer(t, Question{View: View{Accountant: DefaultAccountant()}, Ledger: &l, Delta: 1e-5})
+	want := answer(t, Question{View: View{Accountant: DefaultAccountant}, Ledger: &l, Delta: 1e-5})
 	if o := answered(t, b, fmt.Sprintf(`{"ledger":%s,"delta":1e-5}`, text)); o["epsilon"] != want.Epsilon {
 		t.Errorf("found %v, expected %v", o, want.Epsilon)
 	}

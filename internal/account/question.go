@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/accountants"
 	"dpsgd/data"
 )
 
@@ -61,13 +59,8 @@ type Made struct {
 	Divisor float64
 }
 
-// DefaultAccountant answers questions that name none: the exact one where there is one.
-func DefaultAccountant() string {
-	if slices.Contains(accountants.Names(), Exact) {
-		return Exact
-	}
-	return RDP
-}
+// DefaultAccountant answers questions that name none.
+const DefaultAccountant = Exact
 
 // DPSGD is the event of one step: noise on the sum over a Poisson sample.
 func DPSGD(samplingProbability, noiseMultiplier float64) accountant.Event {
