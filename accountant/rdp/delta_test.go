@@ -102,6 +102,15 @@ func TestDeltaAtTheEnds(t *testing.T) {
 			t.Errorf("%s: delta %v, %v, want %v", tt.name, g.Delta, err, tt.want)
 		}
 	}
+	if _, err := r.Delta(&accountant.Ledger{}, -1); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("epsilon -1: %v, want ErrInvalid", err)
+	}
+	if _, err := r.Delta(nil, 1); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("nil ledger: %v, want ErrInvalid", err)
+	}
+	if _, err := r.Guarantee(nil, 1); !errors.Is(err, accountant.ErrInvalid) {
+		t.Errorf("delta 1: %v, want ErrInvalid", err)
+	}
 	bad := newRDP(t, []float64{2, 4})
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1}, Count: 1})
 	c, _, err := bad.curves.get(accountant.Gaussian{NoiseMultiplier: 1})

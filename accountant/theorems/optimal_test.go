@@ -167,6 +167,25 @@ func TestHeterogeneousWays(t *testing.T) {
 	}
 }
 
+// Sixty epsilons without structure are beyond the exact ways; their answer lies between the answers
+// for multiples of a unit just below and just above.
+func TestHeterogeneousLarge(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	gs := randomGuarantees(r, 60)
+	below, above := slices.Clone(gs), slices.Clone(gs)
+	for i, g := range gs {
+		below[i].Epsilon = math.Floor(g.Epsilon*1e4) / 1e4
+		above[i].Epsilon = math.Ceil(g.Epsilon*1e4) / 1e4
+	}
+	got, lower, upper := questionAbout(gs, 1e-6).optimal(), questionAbout(below, 1e-6).optimal(), questionAbout(above, 1e-6).optimal()
+	if !(lower <= got && got <= upper) {
+		t.Errorf("epsilon %v, want from %v to %v", got, lower, upper)
+	}
+	if closed := questionAbout(gs, 1e-6).closedForm(); closed <= got {
+		t.Errorf("closed form %v, want above %v", closed, got)
+	}
+}
+
 // The edges of the theorem for equal guarantees and of the one for different ones.
 func TestOptimalEdges(t *testing.T) {
 	inf := math.Inf(1)
