@@ -41,7 +41,7 @@ const (
 var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
 
 // TradeoffOf returns the trade-off curve of all releases of a ledger. Values of ε at which the accountant
-// has no certified answer are left out; where it has none at all, the error is that of its first answer.
+// has no certified answer are left out; where it has none at all, the error is that of the first question.
 func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
 	g, delta, err := lastPoint(a, l)
 	if err != nil {
@@ -68,7 +68,7 @@ func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
 	return NewTradeoff(points)
 }
 
-// lastPoint is the last point of a profile.
+// lastPoint returns the last point of a profile.
 func lastPoint(a Accountant, l *Ledger) (g Guarantee, delta float64, err error) {
 	for _, delta = range leastDeltas {
 		if g, err = a.Guarantee(l, delta); !errors.Is(err, ErrUncertified) {
@@ -78,7 +78,7 @@ func lastPoint(a Accountant, l *Ledger) (g Guarantee, delta float64, err error) 
 	return g, delta, err
 }
 
-// NewTradeoff is the curve of some points of a profile. Its error matches [ErrInvalid].
+// NewTradeoff returns the curve of some points of a profile. Its error matches [ErrInvalid].
 func NewTradeoff(points []ProfilePoint) (Tradeoff, error) {
 	for _, p := range points {
 		if !(p.Epsilon >= 0 && p.Delta >= 0) {

@@ -11,11 +11,12 @@ import (
 
 func TestReferenceGDP(t *testing.T) {
 	for _, row := range accounttest.Rows[accounttest.Row](t, "gdp") {
-		mu, err := muOfAll(accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps}), accountant.AddOrRemoveOne)
+		l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
+		mu, err := muOfAll(l, accountant.AddOrRemoveOne)
 		if err != nil || !(accounttest.Relative(mu, row.Mu) < 1e-12) {
 			t.Errorf("%s: μ = %v, %v, want %v", row.ID, mu, err, row.Mu)
 		}
-		got, err := epsilonOf(mu, row.Delta)
+		got, err := GaussianEstimate(l, accountant.AddOrRemoveOne, row.Delta)
 		if err != nil || !(accounttest.Relative(got, row.Value) < 1e-11) {
 			t.Errorf("%s: epsilon %v, %v, want %v", row.ID, got, err, row.Value)
 		}

@@ -164,7 +164,7 @@ func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta fl
 	return c, err
 }
 
-// Claim is [Accountants.Claimed] with what it costs. Refusal is that of [Accountants.Spent].
+// Claim asks for the cost of [Accountants.Claimed]. Refusal is as [Accountants.Spent] returns it.
 func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (c Claim, refusal, err error) {
 	claimed, err := a.Claimed(l, p, delta)
 	if err != nil {

@@ -117,10 +117,10 @@ func (l *Ladder) Steps(yield func(loss, p float64) bool) {
 	}
 }
 
-// upward is the part of outcomes with a loss in [low, high] that goes to high when they are told
-// apart as low and high, so that both sides keep their chances: 1/ratio is that of the two on
-// average. Whoever sees the two and draws anew within sees the outcomes again, so that the two are
-// the easier to tell apart ("connect the dots", Doroshenko et al. 2022, arXiv:2207.04380).
+// upward returns the part of outcomes with a loss in [low, high] that goes to high when each of them
+// becomes low or high, so that P and Q of all stay as they are. Whoever sees the two and draws anew
+// within sees the outcomes again, so that the two are the easier to tell apart ("connect the dots",
+// Doroshenko et al. 2022, arXiv:2207.04380).
 func upward(loss, low, high float64) float64 {
 	return math.Expm1(low-loss) / math.Expm1(low-high)
 }
