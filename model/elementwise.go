@@ -68,9 +68,6 @@ func (p *Pass) inPlace(name string, shape tensor.Shape, run func(out, a, b []flo
 }
 
 func (p *Pass) rangewise(inPlace bool, name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
 	batch := shape[0]
 	return p.Apply(graph.Operation{
 		Name: name, Type: tensor.Float32, Shape: shape, InPlace: inPlace, Gradient: gradient,
@@ -116,9 +113,6 @@ func (p *Pass) affine(x *gorgonia.Node, l affine) *gorgonia.Node {
 	inputs := []*gorgonia.Node{x, l.filters}
 	if !l.noBias {
 		inputs = append(inputs, p.Parameter("bias", uniform(l.fanIn), []int{l.bias.Channels}, nil))
-	}
-	if p.Err() != nil {
-		return nil
 	}
 	l.forward.Type, l.backward.Type, l.backward.Shape = tensor.Float32, tensor.Float32, x.Shape()
 	l.forward.Gradient = p.towardInput(func(inputs []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node {

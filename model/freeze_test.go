@@ -95,6 +95,9 @@ func TestFreezeByName(t *testing.T) {
 	if want := []string{"1.weight", "3.weight", "3.bias"}; !slices.Equal(left, want) || m.FrozenValues() != 5+30 {
 		t.Errorf("%q are trained and %d values frozen, expected %q and 35", left, m.FrozenValues(), want)
 	}
+	if trained, frozen := m.Sizes(); trained != len(m.Values) || frozen != m.FrozenValues() {
+		t.Errorf("found the sizes %d and %d, expected %d and %d", trained, frozen, len(m.Values), m.FrozenValues())
+	}
 	for i, tensor := range m.Export() {
 		if tensor.Name != before[i].Name || !slices.Equal(tensor.Data, before[i].Data) {
 			t.Errorf("tensor %d is %s, with other values than %s had before", i, tensor.Name, before[i].Name)

@@ -95,9 +95,6 @@ func (p *Pass) scaleShift(x *gorgonia.Node, positions int, shape, order []int) *
 	}
 	gain := p.Parameter("weight", constant(1), shape, order)
 	shift := p.Parameter("bias", constant(0), shape, order)
-	if p.Err() != nil {
-		return nil
-	}
 	gains, shifts := p.Values(gain).Float32, p.Values(shift).Float32
 	back := func(dx, dz, _ []float32) { kernel.ScaleChannels(dx, dz, gains) }
 	z := p.inPlace("scale-shift", x.Shape(), func(z, x, _ []float32) { kernel.ScaleShift(z, x, gains, shifts) },

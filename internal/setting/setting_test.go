@@ -27,7 +27,9 @@ func (b *brush) Arguments() []setting.Argument {
 	}
 }
 
-var brushes = setting.Kinds[*brush]{{Name: "brush", New: func() *brush { return &brush{width: 1, hairs: 100, shape: "flat"} }}}
+func (*brush) Name() string { return "brush" }
+
+var brushes = setting.Kinds[*brush]{setting.KindOf(func() *brush { return &brush{width: 1, hairs: 100, shape: "flat"} })}
 
 // Every text that a format accepts is stored, and is written again in one way.
 func TestFormatsReadWhatTheyWrite(t *testing.T) {
