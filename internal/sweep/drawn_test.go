@@ -35,6 +35,9 @@ trials: {distribution: poisson, mean: 3}
 seeds: 2
 `
 
+// inAll is a base whose steps are on all examples, which costs less to compute.
+var inAll = strings.Replace(tiny.Config, "batch_size: 40", "sampling: full", 1)
+
 // startWith makes the folder of a sweep that has drawn these points and was killed at once.
 func startWith(t *testing.T, s *configs.Sweep, o Options, points ...[]string) {
 	t.Helper()
@@ -68,7 +71,7 @@ func identityOf(t *testing.T, dir string) (id sweepIdentity) {
 // Number and points are drawn once: they are on disk before the first trial begins, and a sweep
 // that is killed, as early or late as may be, goes on with them, repeats nothing and loses nothing.
 func TestKilledDrawnSweepGoesOnWithItsDraw(t *testing.T) {
-	s, o := sweepOf(t, tiny.Config, strings.Replace(drawnSweep, "poisson", "geometric", 1)), sweepOptions(t)
+	s, o := sweepOf(t, inAll, strings.Replace(drawnSweep, "poisson", "geometric", 1)), sweepOptions(t)
 	dir := filepath.Join(o.RunsDir, "sweep")
 	killSweep(t, s, o, 1, 0)
 	drawn := tiny.Read(t, filepath.Join(dir, folder.Sweep))
@@ -143,7 +146,7 @@ func TestDamagedDrawIsRefused(t *testing.T) {
 		{"fewer seeds in the sweep file", nil, [2]string{"seeds: 2", "seeds: 1"}, ErrOtherSweep},
 		{"a grid in the sweep file", nil, [2]string{drawnSweep, smallSweep}, ErrOtherSweep},
 	}
-	s, whole := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	s, whole := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, whole, points...)
 	runSweep(t, s, whole)
 	for _, tt := range tests {
@@ -156,7 +159,7 @@ func TestDamagedDrawIsRefused(t *testing.T) {
 			}
 			changed := s
 			if tt.file[0] != "" {
-				changed = sweepOf(t, tiny.Config, strings.Replace(drawnSweep, tt.file[0], tt.file[1], 1))
+				changed = sweepOf(t, inAll, strings.Replace(drawnSweep, tt.file[0], tt.file[1], 1))
 			}
 			refuses(t, o.RunsDir, tt.match, "", func() error {
 				_, err := Run(context.Background(), changed, o)
@@ -242,7 +245,7 @@ func TestNoPoints(t *testing.T) {
 // A sweep that is not finished has no cost of its best, nor one whose number is fixed; both
 // compose.
 func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
-	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -251,7 +254,7 @@ func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 	if err != nil || r.Status != run.Interrupted || r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
 		t.Errorf("found %+v (%v)", r, err)
 	}
-	fixed := runSweep(t, sweepOf(t, tiny.Config, strings.Replace(drawnSweep, "{distribution: poisson, mean: 3}", "3", 1)), sweepOptions(t))
+	fixed := runSweep(t, sweepOf(t, inAll, strings.Replace(drawnSweep, "{distribution: poisson, mean: 3}", "3", 1)), sweepOptions(t))
 	if fixed.Selected != nil || fixed.Trials != 6 || fixed.Composed.Releases != 72 || strings.Contains(strings.Join(fixed.Note(), " "), "repeat-and-select") {
 		t.Errorf("found %+v", fixed)
 	}
@@ -260,7 +263,7 @@ func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 // The cost of the best alone is of trials whose number of steps nobody chose on the way. If one was
 // extended elsewhere, only the cost of all of them together is left.
 func TestExtendedTrialHasNoSelection(t *testing.T) {
-	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})
 	first := runSweep(t, s, o)
 	trial, at := filepath.Join(first.Sweep, first.Rows[0].Trial), filepath.Join(first.Sweep, folder.Sweep)

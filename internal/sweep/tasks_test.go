@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -223,8 +224,8 @@ func TestCollectedTwice(t *testing.T) {
 // Tasks that begin a sweep at the same time train the points of one draw.
 func TestTasksDrawOnce(t *testing.T) {
 	const search = "name: sweep\nbase: base.yaml\nrandom: {privacy.clip_norm: {log_uniform: [0.1, 1]}}\ntrials: {distribution: geometric, mean: 3}\n"
-	for range 5 {
-		s, o := sweepOf(t, tiny.Config, search), sweepOptions(t)
+	for range slow.Number(t, "DPSGD_TEST_DRAWS", 2, 5) {
+		s, o := sweepOf(t, inAll, search), sweepOptions(t)
 		var all sync.WaitGroup
 		for i := range 6 {
 			all.Go(func() { task(t, s, Share{i + 1, 6}, o) })

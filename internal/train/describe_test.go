@@ -61,12 +61,12 @@ func TestDescribePrivacy(t *testing.T) {
 		overrides []string
 		steps     int // -1: fewer than planned
 	}{
-		{[]string{"privacy.epsilon=3"}, 100},
-		{[]string{"privacy.epsilon=none", "privacy.noise_multiplier=2"}, 100},
-		{[]string{"privacy.epsilon=1", "privacy.noise_multiplier=1"}, -1},
+		{[]string{"privacy.epsilon=3"}, 40},
+		{[]string{"privacy.epsilon=none", "privacy.noise_multiplier=2"}, 40},
+		{[]string{"privacy.epsilon=1.3", "privacy.noise_multiplier=1"}, -1},
 		{[]string{"privacy.epsilon=3", "training.steps=4"}, 4},
 	} {
-		c := loadPreset(t, "digits", append([]string{"model.name=logistic", "training.steps=100"}, test.overrides...)...)
+		c := loadPreset(t, "digits", append(append([]string{"model.name=logistic", "training.steps=40"}, quick...), test.overrides...)...)
 		d, err := Describe(c, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestOutlineOfAFolder(t *testing.T) {
 // What the network sees in training is described, and takes memory; of the data nothing changes.
 func TestDescribeViews(t *testing.T) {
 	describe := func(overrides ...string) *Description {
-		d, err := Describe(loadPreset(t, "digits", append([]string{"privacy.accountant=rdp", "training.steps=10"}, overrides...)...), 0)
+		d, err := Describe(loadPreset(t, "digits", append(append([]string{"training.steps=10"}, quick...), overrides...)...), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func likely(t *testing.T, what string, squares float64, n int) {
 // the mean of the clipped rows, is normal with deviation σ·C/n. False failure 1e-6 a run; without
 // noise, or with half or twice of it, the test fails.
 func TestMeanHasItsNoise(t *testing.T) {
-	r := create(t, tiny.Parse(t, append(tiny.Features, "features.directions=59", "features.mean_noise=10", "privacy.epsilon=8")...), featureOptions(t))
+	r := create(t, tiny.Parse(t, append(tiny.Features, "features.pictures=60", "features.directions=59", "features.mean_noise=10", "privacy.epsilon=8")...), featureOptions(t))
 	defer r.Close()
 	rows := r.Examples.Train.(*data.Features)
 	width := rows.Shape().Values()

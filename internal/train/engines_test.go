@@ -49,7 +49,7 @@ func reconfigure(t *testing.T, dir, from, to string) {
 // A run goes on with the engines that it began with, whatever a new measurement would say.
 func TestResumedRunKeepsItsEngines(t *testing.T) {
 	o := options(t)
-	r := create(t, tiny.Parse(t, tiny.Convolutional), o)
+	r := create(t, tiny.Parse(t, tiny.Convolutional, "performance.engine=auto"), o)
 	if found := gradients.ReadChoice(r.Dir); len(found.Parameters) != len(r.records.Gradients.Engines()) {
 		t.Fatalf("found %+v, expected an engine for each of %d parameters", found, len(r.records.Gradients.Engines()))
 	}
@@ -74,7 +74,7 @@ func TestOtherSettingsChooseAgain(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := options(t)
-			r := create(t, tiny.Parse(t, tiny.Convolutional), o)
+			r := create(t, tiny.Parse(t, tiny.Convolutional, "performance.engine=auto"), o)
 			r.Close()
 			before := tiny.Read(t, r.Path(folder.Engines))
 			reconfigure(t, r.Dir, test.from, test.to)

@@ -186,7 +186,7 @@ func TestStatementTellsOfFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := tiny.Read(t, filepath.Join(result.Run, folder.Statement))
-	for _, want := range []string{"60 leaves drawn from seed 1", "once: one example adds at most C = 1; Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 40", "12x12x1"} {
+	for _, want := range []string{"24 strokes drawn from seed 1", "once: one example adds at most C = 1; Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 40", "12x12x1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the statement does not say %q:\n%s", want, text)
 		}

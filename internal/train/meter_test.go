@@ -61,12 +61,12 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 func TestRecordsHoldRDPBesideExact(t *testing.T) {
 	for _, name := range []string{"exact", "rdp"} {
 		o := options(t)
-		r := train(t, o, "privacy.accountant="+name, "privacy.epsilon=2", "training.evaluate_every=5")
+		r := train(t, o, "privacy.accountant="+name, "privacy.epsilon=2", "training.steps=4", "training.evaluate_every=3")
 		score, err := Evaluate(r.Run, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2")
+		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2", "training.steps=4")
 		exact, rdp := guarantee(t, p.Accountant, tiny.Ledger(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.RDP(), tiny.Ledger(t, p.Event(0), r.Steps), 1e-4)
 		lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Metrics))), "\n")
 		for what, record := range map[string]string{
@@ -94,7 +94,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 		}
 		for _, want := range []string{
 			fmt.Sprintf("| Accountant | %s: %s |", name, exact.Method), "| Neighbouring data sets | zero-out: see above. Where one record is replaced by another, (", "| Sampler | Poisson: ",
-			fmt.Sprintf("| Steps that the budget allows | %d of the 12 planned, fixed before the first |", p.MaxSteps),
+			fmt.Sprintf("| Steps that the budget allows | %d of the 4 planned, fixed before the first |", p.MaxSteps),
 			fmt.Sprintf("**(%s, 0.0001)-differentially private**", accountant.RoundUp(exact.Epsilon, 3)),
 		} {
 			if !strings.Contains(text, want) {

@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 )
 
@@ -62,7 +63,7 @@ func TestPlanRefuses(t *testing.T) {
 // 200 plans: the plan allows exactly the steps that keep the ledger within the budget (RELIABILITY
 // R8).
 func TestPlanAllowsUpToTheBudget(t *testing.T) {
-	for i := range 200 {
+	for i := range slow.Number(t, "DPSGD_TEST_BUDGETS", 20, 200) {
 		sigma := 0.6 + float64(i%20)/5
 		epsilon := 0.2 * math.Pow(1.4, float64(i%11))
 		batch := 1 + (i*37)%tiny.Examples
@@ -117,7 +118,7 @@ func TestPlanHash(t *testing.T) {
 	if hash(299) == base {
 		t.Error("another number of examples does not change the hash")
 	}
-	for _, override := range []string{"performance.threads=1", "performance.engine=ghost", "training.physical_batch_size=5", "training.evaluate_every=3", "run.name=x", "run.checkpoint_every=1"} {
+	for _, override := range []string{"performance.threads=1", "performance.engine=auto", "training.physical_batch_size=5", "training.evaluate_every=3", "run.name=x", "run.checkpoint_every=1"} {
 		if hash(300, override) != base {
 			t.Errorf("%s changes the hash", override)
 		}

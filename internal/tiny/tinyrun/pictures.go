@@ -63,7 +63,7 @@ model: {name: logistic}
 privacy: {noise_multiplier: 0.3, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
 optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
 training: {batch_size: 30, physical_batch_size: 16, steps: 20}
-performance: {threads: 2}
+performance: {threads: 2, engine: ghost}
 `, dir), overrides)
 	tiny.Check(t, err)
 	o = Options(t)
