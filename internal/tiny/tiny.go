@@ -50,7 +50,7 @@ func Parse(t testing.TB, overrides ...string) *configs.Config {
 // Features are overrides for features of the pictures of [Large], full batches, a private mean and a
 // budget that the noise is calibrated to.
 var Features = []string{
-	"features.name=patches", "features.filters=8", "features.patch_size=4", "features.pooling=2", "features.drawn=strokes", "features.pictures=24", "features.directions=20",
+	"features.name=scattering", "features.drawn=strokes", "features.pictures=24", "features.directions=20",
 	"model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "training.sampling=full", "training.physical_batch_size=64",
 	"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "optimizer.learning_rate=1", "optimizer.schedule.name=linear",
 }

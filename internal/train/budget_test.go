@@ -39,15 +39,12 @@ func TestTighterAccountantsAllowMore(t *testing.T) {
 	}
 }
 
-// 200 random plans, or 50 where slow evidence is not asked for, each carried out as a ledger alone: the steps that are allowed are those that
-// were fixed in advance, none of which passes the budget by the exact accountant, and no question
-// is put to it on the way.
+// Random plans, each carried out as a ledger alone: the steps that are allowed are those that were
+// fixed in advance, none of which passes the budget by the exact accountant, and no question is put to
+// it on the way.
 func TestBudgetHoldsByExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	plans, limited := 50, 0
-	if slow.Asked() {
-		plans = 200
-	}
+	plans, limited := slow.Number(t, "DPSGD_TEST_PLANS", 20, 200), 0
 	for range plans {
 		overrides := []string{
 			fmt.Sprintf("privacy.epsilon=%g", 0.5*math.Pow(16, random.Float64())), fmt.Sprintf("privacy.delta=%g", math.Pow(10, -3-6*random.Float64())),
@@ -214,7 +211,7 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 // Killed again and again, a run with the exact accountant counts what it repeats and stays within
 // its budget.
 func TestKilledRunByExact(t *testing.T) {
-	for _, name := range []string{"exact", "pld"} {
+	for _, name := range []string{"exact", "pld"}[:slow.Number(t, "DPSGD_TEST_ACCOUNTANTS", 1, 2)] {
 		o := options(t)
 		o.Folder = name
 		overrides := []string{"privacy.accountant=" + name, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=30"}

@@ -89,7 +89,7 @@ func TestDescribePrivacy(t *testing.T) {
 
 // A budget below one step is refused, as a run would be.
 func TestDescribeBudgetForNothing(t *testing.T) {
-	d, err := Describe(loadPreset(t, "digits", "privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"), 0)
+	d, err := Describe(loadPreset(t, "digits", append([]string{"privacy.epsilon=0.001", "privacy.noise_multiplier=0.5"}, quick...)...), 0)
 	if !errors.Is(err, setup.ErrPlan) || !strings.Contains(fmt.Sprint(err), "0.001") {
 		t.Errorf("found %+v, %v, expected an error about the budget", d, err)
 	}

@@ -219,7 +219,7 @@ func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
 		t.Errorf("found %v (%v), expected %v", score.TestAccuracy, err, result.TestAccuracy)
 	}
 	path := filepath.Join(result.Run, folder.Config)
-	config := strings.Replace(tiny.Read(t, path), "pooling: 2", "pooling: 1", 1)
+	config := strings.Replace(tiny.Read(t, path), "groups: 27", "groups: 9", 1)
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
