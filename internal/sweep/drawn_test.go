@@ -170,11 +170,11 @@ func TestDamagedDrawIsRefused(t *testing.T) {
 }
 
 // kinds are the points of drawnSweep by what they cost.
-func kinds(t *testing.T, releases ...int) []accountant.Event {
+func kinds(t *testing.T, sampling string, releases ...int) []accountant.Event {
 	t.Helper()
 	var events []accountant.Event
 	for i, sigma := range []string{"1", "4"} {
-		event := tinyrun.Plan(t, "privacy.noise_multiplier="+sigma).Event(0)
+		event := tinyrun.Plan(t, "privacy.noise_multiplier="+sigma, "training.sampling="+sampling).Event(0)
 		events = append(events, accountant.SelfComposed{Event: event, Count: releases[i]})
 	}
 	return events
@@ -196,9 +196,13 @@ func costOfBest(t *testing.T, kinds []accountant.Event, mean, shape float64) flo
 // The best point costs what the costliest point that can be drawn makes it cost, both seeds of it,
 // whatever was drawn, and also if nothing was.
 func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
-	want := costOfBest(t, kinds(t, 24, 24), 3, math.Inf(1))
-	for _, points := range [][][]string{{{"0.5", "4"}}, {{"0.5", "1"}, {"0.25", "4"}}, {}} {
-		s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	for i, points := range [][][]string{{{"0.5", "1"}, {"0.25", "4"}}, {{"0.5", "4"}}, {}} {
+		base, sampling := tiny.Config, "poisson"
+		if i > 0 {
+			base, sampling = inAll, "full"
+		}
+		want := costOfBest(t, kinds(t, sampling, 24, 24), 3, math.Inf(1))
+		s, o := sweepOf(t, base, drawnSweep), sweepOptions(t)
 		startWith(t, s, o, points...)
 		r := runSweep(t, s, o)
 		if r.Selected == nil || math.Abs(r.Selected.Epsilon/want-1) > 1e-11 || r.Selected.Delta != 1e-4 || r.Selected.Accountant != "rdp" || r.Selected.Number != "poisson with mean 3" {
@@ -210,7 +214,7 @@ func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
 // It rises with the mean, with seeds, and with steps that a killed trial released twice.
 func TestCostOfTheBestIsMonotonic(t *testing.T) {
 	cost := func(file string) float64 {
-		s, o := sweepOf(t, tiny.Config, file), sweepOptions(t)
+		s, o := sweepOf(t, inAll, file), sweepOptions(t)
 		startWith(t, s, o, []string{"0.5", "1"})
 		return runSweep(t, s, o).Selected.Epsilon
 	}
@@ -219,10 +223,10 @@ func TestCostOfTheBestIsMonotonic(t *testing.T) {
 	if !(one < two && two < wider) {
 		t.Errorf("found %v of one seed, %v of two, %v with a larger mean, expected them to rise", one, two, wider)
 	}
-	s, o := sweepOf(t, tiny.Config, drawnSweep), sweepOptions(t)
+	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"})
 	killSweep(t, s, o, 1, 9)
-	want := costOfBest(t, kinds(t, 24+4, 24), 3, math.Inf(1))
+	want := costOfBest(t, kinds(t, "full", 24+4, 24), 3, math.Inf(1))
 	if again := runSweep(t, s, o).Selected.Epsilon; again <= two || math.Abs(again/want-1) > 1e-11 {
 		t.Errorf("found %v of a trial that released 4 steps twice, expected %v, more than %v", again, want, two)
 	}

@@ -313,18 +313,25 @@ func TestShares(t *testing.T) {
 // total of one process.
 func TestCollectWhileTasksWork(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, taskSweep), sweepOptions(t)
-	ctx, done := context.WithCancel(t.Context())
+	halfway := make(chan struct{}, 1)
+	watched := o
+	watched.Watcher = sweepHooks{stepped: func(p train.Progress) {
+		select {
+		case halfway <- struct{}{}:
+		default: // a collection is about to begin
+		}
+	}}
 	var tasks sync.WaitGroup
 	for i := range 3 {
-		tasks.Go(func() { task(t, s, Share{i + 1, 3}, o) })
+		tasks.Go(func() { task(t, s, Share{i + 1, 3}, watched) })
 	}
-	go func() { tasks.Wait(); done() }()
-	least := 0.
-	for ctx.Err() == nil {
-		r, err := Collect(t.Context(), s, o)
-		if errors.Is(err, ErrOtherSweep) {
-			continue // a task began the sweep just now
+	go func() { tasks.Wait(); close(halfway) }()
+	least, n := 0., 0
+	for range halfway {
+		if n++; n%8 != 1 {
+			continue
 		}
+		r, err := Collect(t.Context(), s, o)
 		if err != nil {
 			t.Error(err)
 			break
