@@ -100,11 +100,7 @@ func TestAnswersForPeople(t *testing.T) {
 	}
 	for _, test := range tests {
 		out := succeed(t, test.args...)
-		for _, want := range test.want {
-			if !strings.Contains(out, want) {
-				t.Errorf("train %s: found no %q in\n%s", strings.Join(test.args, " "), want, out)
-			}
-		}
+		says(t, out, test.want...)
 		if a, err := accountants.New(account.DefaultAccountant, accountant.ZeroOut); err != nil {
 			t.Error(err)
 		} else if _, ok := a.(accountant.IntervalAccountant); ok != strings.Contains(out, " lies in [") {

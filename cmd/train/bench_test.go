@@ -61,11 +61,7 @@ func TestBenchDefaults(t *testing.T) {
 func TestBenchText(t *testing.T) {
 	for _, args := range [][]string{{"--model", "mlp128", "--batch", "1025"}, {"--config", ownConfig(t, "pictures", 10), "--mode", "materialise"}} {
 		out := succeed(t, append([]string{"bench", "--seconds", "0.01"}, args...)...)
-		for _, want := range append(speed.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms") {
-			if !strings.Contains(out, want) {
-				t.Errorf("bench does not say %q:\n%s", want, out)
-			}
-		}
+		says(t, out, append(speed.Parts(), " step, batch ", "examples/s", "% of the FMA limit of ", "MiB at its peak", "% of the step", "per-example norms")...)
 		fits(t, out)
 	}
 }

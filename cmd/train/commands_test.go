@@ -24,18 +24,12 @@ func TestRunOfOwnPictures(t *testing.T) {
 	}
 
 	out := succeed(t, "run", config)
-	for _, want := range []string{"run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
-		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n"} {
-		if !strings.Contains(filepath.ToSlash(out), want) {
-			t.Errorf("run does not say %q:\n%s", want, out)
-		}
-	}
+	says(t, filepath.ToSlash(out), "run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
+		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n")
 	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5, left 0.000\n") {
 		t.Errorf("epsilon says:\n%s", out)
 	}
-	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nclass `).MatchString(out) {
-		t.Errorf("eval says:\n%s", out)
-	}
+	matches(t, succeed(t, "eval", "runs/own-1"), `^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nclass `)
 	says(t, succeed(t, "resume", "runs/own-1"), "resumed   at step 40; the ledger holds 40 releases")
 }
 
@@ -47,23 +41,13 @@ func TestRunByExact(t *testing.T) {
 		return append(args, "--set", "privacy.accountant=exact", "--set", "privacy.noise_multiplier=1.2", "--set", "training.evaluate_every=10")
 	}
 	described := succeed(t, by("describe", config)...)
-	for _, want := range []string{`budget    allows \d+ of them\n`, `spends    ε = 4\.\d{3} of 5 at δ = 0\.001 \(exact, zero-out\); by rdp it is ε = 5\.\d{3}\n\nsteps      ε  ε \(rdp\)\n`} {
-		if !regexp.MustCompile(want).MatchString(described) {
-			t.Errorf("describe does not say %s:\n%s", want, described)
-		}
-	}
+	matches(t, described, `budget    allows \d+ of them\n`, `spends    ε = 4\.\d{3} of 5 at δ = 0\.001 \(exact, zero-out\); by rdp it is ε = 5\.\d{3}\n\nsteps      ε  ε \(rdp\)\n`)
 	out := succeed(t, by("run", config)...)
-	for _, want := range []string{
+	matches(t, out,
 		`budget    ε ≤ 5 at δ = 0\.001 by exact, 40 steps planned, of which \d+ fit\n`, `step 10/40  ε \d\.\d\d \(rdp \d\.\d\d\) of 5  test `,
 		`budget_exhausted after \d+ steps`, `privacy         ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`,
-	} {
-		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("run does not say %s:\n%s", want, out)
-		}
-	}
-	if out := succeed(t, "eval", "runs/own-1"); !regexp.MustCompile(`ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`).MatchString(out) {
-		t.Errorf("eval says:\n%s", out)
-	}
+	)
+	matches(t, succeed(t, "eval", "runs/own-1"), `ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`)
 	fits(t, out)
 	r := lastLine(t, succeed(t, by("run", config, "--json")...))
 	if r["accountant"] != "exact" || r["epsilon"].(float64) > 5 || r["epsilon_rdp"].(float64) <= 5 {

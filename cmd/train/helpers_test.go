@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -126,6 +127,16 @@ func says(t testing.TB, out string, wants ...string) {
 	for _, want := range wants {
 		if !strings.Contains(out, want) {
 			t.Errorf("found no %q in\n%s", want, out)
+		}
+	}
+}
+
+// matches checks that an output says what patterns describe.
+func matches(t testing.TB, out string, patterns ...string) {
+	t.Helper()
+	for _, p := range patterns {
+		if !regexp.MustCompile(p).MatchString(filepath.ToSlash(out)) {
+			t.Errorf("found no match of %s in\n%s", p, out)
 		}
 	}
 }

@@ -156,13 +156,13 @@ func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	if err != nil {
 		t.Skip("this system has no nohup")
 	}
-	c, out := program(t, "run", own(t, 100))
+	c, out := program(t, "run", own(t, 40))
 	c.Args, c.Path = append([]string{nohup, c.Path}, c.Args[1:]...), nohup
 	tiny.Check(t, c.Start())
 	waitFor(t, func() bool { return entries("runs/own-1") >= 5 })
 	tiny.Check(t, c.Process.Signal(syscall.SIGHUP))
-	if err := c.Wait(); err != nil || entries("runs/own-1") != 100 {
-		t.Errorf("found %v and %d of 100 steps\n%s", err, entries("runs/own-1"), out)
+	if err := c.Wait(); err != nil || entries("runs/own-1") != 40 {
+		t.Errorf("found %v and %d of 40 steps\n%s", err, entries("runs/own-1"), out)
 	}
 }
 
@@ -170,9 +170,8 @@ func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 // passed.
 func TestKilledRunResumes(t *testing.T) {
 	skipWithoutSignals(t)
-	t.Chdir(t.TempDir())
 	const run, steps = "runs/own-1", 250
-	args := []string{"run", ownConfig(t, pictures(t), steps)}
+	args := []string{"run", own(t, steps)}
 	spent, epsilon := 0, 0.
 	for range 3 {
 		before := entries(run)
@@ -208,9 +207,8 @@ func TestKilledRunResumes(t *testing.T) {
 func TestKillCostsOneStep(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)
-	t.Chdir(t.TempDir())
 	const run, steps, kills = "runs/own-1", 400, 12
-	config := ownConfig(t, pictures(t), steps)
+	config := own(t, steps)
 	tiny.Write(t, config, strings.Replace(tiny.Read(t, config), "run: {checkpoint_every: 20}\n", "", 1))
 	args, lost := []string{"run", config}, 0
 	for kill := range kills {
@@ -239,7 +237,7 @@ func TestKillCostsOneStep(t *testing.T) {
 // data, and both are in it, whole.
 func TestRunsAtTheSameTime(t *testing.T) {
 	skipWithoutSignals(t)
-	config := own(t, 150)
+	config := own(t, 80)
 	first, out := program(t, "run", config)
 	tiny.Check(t, first.Start())
 	waitFor(t, func() bool { return entries("runs/own-1") > 0 })
@@ -254,8 +252,8 @@ func TestRunsAtTheSameTime(t *testing.T) {
 		}
 	}
 	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--json")), &total))
-	if len(total.Datasets) != 1 || total.Datasets[0].Releases != 300 || r["dataset_runs"] != 2. || r["dataset_epsilon"].(float64) > total.Datasets[0].Epsilon {
-		t.Errorf("found %+v after %v, expected 300 releases of two runs", total, r)
+	if len(total.Datasets) != 1 || total.Datasets[0].Releases != 160 || r["dataset_runs"] != 2. || r["dataset_epsilon"].(float64) > total.Datasets[0].Epsilon {
+		t.Errorf("found %+v after %v, expected 160 releases of two runs", total, r)
 	}
 	succeed(t, "ledger", "verify")
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -23,25 +21,15 @@ func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
 	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n")
 	succeed(t, "sweep", "grid.yaml")
 	out := succeed(t, "extend", "runs/own-1", "--epsilon", "8")
-	for _, want := range []string{`^steps     \d+ in all, 10 of them made; before, 10 were planned\n`, `spent     ε = 5\.000 so far\n`, `will be   ε = [67]\.\d{3} of 8 at δ = 0\.001 \(rdp\)`, "go on with `train resume runs/own-1`\n$"} {
-		if !regexp.MustCompile(want).MatchString(filepath.ToSlash(out)) {
-			t.Errorf("extend does not say %s:\n%s", want, out)
-		}
-	}
+	matches(t, out, `^steps     \d+ in all, 10 of them made; before, 10 were planned\n`, `spent     ε = 5\.000 so far\n`, `will be   ε = [67]\.\d{3} of 8 at δ = 0\.001 \(rdp\)`, "go on with `train resume runs/own-1`\n$")
 	list := succeed(t, "runs")
 	for _, want := range []string{`(?m)^run  +data +ε +left  test %  status$`, `(?m)^own-1 +folder +7\.\d{3}  0\.\d{3} +\d+\.\d\d  stopped$`, `(?m)^grid \(2 trials\) +folder +\d+\.\d{3} +– +\d+\.\d\d  done$`, `(?m)^a-name-that-is-longer-than-…  `} {
-		if !regexp.MustCompile(strings.ReplaceAll(want, "folder", `\S+`)).MatchString(list) {
-			t.Errorf("runs does not say %s:\n%s", want, list)
-		}
+		matches(t, list, strings.ReplaceAll(want, "folder", `\S+`))
 	}
 	resumed := succeed(t, "resume", "runs/own-1")
-	if !regexp.MustCompile(`budget          ε ≤ 8, left [012]\.\d{3}\n`).MatchString(resumed) {
-		t.Errorf("resume says:\n%s", resumed)
-	}
+	matches(t, resumed, `budget          ε ≤ 8, left [012]\.\d{3}\n`)
 	total := succeed(t, "epsilon", "runs/own-1", "runs/grid/clip_norm=1")
-	if !regexp.MustCompile(`120 examples of 8x8x1, 2 classes\ntogether  ε = \d+\.\d{3} at δ = 0\.001 \(any choice\) over \d+ releases\n +ε = \d+\.\d{3} at δ = 0\.001 \(rdp\), if chosen before any result\n`).MatchString(total) {
-		t.Errorf("epsilon of two says:\n%s", total)
-	}
+	matches(t, total, `120 examples of 8x8x1, 2 classes\ntogether  ε = \d+\.\d{3} at δ = 0\.001 \(any choice\) over \d+ releases\n +ε = \d+\.\d{3} at δ = 0\.001 \(rdp\), if chosen before any result\n`)
 	tiny.Check(t, os.WriteFile("runs/own-1/config.yaml", []byte("no: yes"), 0o600))
 	list = succeed(t, "runs")
 	if !strings.Contains(list, "damaged") || !strings.Contains(list, "\nown-1: ") {

@@ -32,9 +32,8 @@ func sweepTotalsOf(t *testing.T, line ...string) (s sweep.Result, shown books.To
 func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)
-	t.Chdir(t.TempDir())
 	const steps = 40
-	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+ownConfig(t, pictures(t), steps)+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, steps)+"\nset: {privacy.epsilon: none, privacy.noise_multiplier: 1}\n"+
 		"grid: {privacy.clip_norm: [0.1, 1]}\nseeds: 4\n")
 	all := func(runs string) (total int) {
 		trials, _ := filepath.Glob(filepath.Join(runs, "grid", "*", "ledger.jsonl"))
