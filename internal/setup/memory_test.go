@@ -84,8 +84,8 @@ func TestCheckKnowsTheLimit(t *testing.T) {
 // /usr/bin/time measured on Linux with 2 cores (in MiB).
 func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
 	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190} {
-		c, o := config(t, preset, "performance.threads=2")
-		o = Declared(c)
+		c, _ := config(t, preset, "performance.threads=2")
+		o := Declared(c)
 		e, err := MemoryOf(c, o)
 		if err != nil {
 			t.Fatal(err)
