@@ -59,7 +59,7 @@ var gaussianReleases = []profileGolden{
 }
 
 // Compositions. Of samples of Gaussian releases and of mixed ones: the contour integral of
-// package contour with numpy 1.24.2, quadrature and trapezoid sums of its own, the same to 1e-11
+// package pld with numpy 1.24.2, quadrature and trapezoid sums of its own, the same to 1e-11
 // with half the step and on a second contour. Of (ε, δ) and of randomized response: the sum over
 // all outcomes (Kairouz, Oh, Viswanath 2015, Theorem 3.3), with mpmath 1.4.1. Of sampled Laplace
 // releases, where the added record costs more than the removed one (1.30089): the mean

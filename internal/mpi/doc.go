@@ -1,4 +1,4 @@
-// Package group makes one group of the processes that carry out a run together: the ranks of an MPI job.
+// Package mpi makes one group of the processes that carry out a run together: the ranks of an MPI job.
 //
 // Rank 0 decides; the others follow. So there are two ways to talk: what rank 0 says, all hear
 // ([Group.Broadcast]), and what all count, rank 0 adds up ([Group.Reduce]). What is added up are

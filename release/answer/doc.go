@@ -48,7 +48,7 @@
 //
 //  1. a record's part of a sum, a score or a vote is within the bound that the event is made with,
 //     whatever the caller computed of the record;
-//  2. noise and choices have exactly the laws of their events (packages discrete and noise), are
+//  2. noise and choices have exactly the laws of their events (package noise), are
 //     drawn anew for every answer from bits that nothing else uses, and never pass through a float
 //     that has seen private data;
 //  3. the event is on stable storage before noise is drawn, and a question whose event the budget
