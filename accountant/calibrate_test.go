@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/theorems"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // randomTarget draws a budget with ε from 0.01 to 150 and δ from 1e-12 to 0.01.
@@ -285,14 +286,8 @@ func train(t *testing.T, a accountant.Accountant, event accountant.Event, target
 	t.Helper()
 	ledger := &accountant.Ledger{}
 	for ledger.Count() < limit {
-		next, err := ledger.With(event, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := a.Guarantee(next, target.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := tiny.Must(ledger.With(event, 1))(t)
+		g := tiny.Must(a.Guarantee(next, target.Delta))(t)
 		if !g.Within(target) {
 			return ledger
 		}
@@ -362,10 +357,7 @@ func TestMaxSteps(t *testing.T) {
 
 // The pure epsilon of Laplace releases adds up, so that the edge is known, near and far.
 func TestMaxStepsFindsTheEdge(t *testing.T) {
-	basic, err := theorems.NewBasic(accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
+	basic := tiny.Must(theorems.NewBasic(accountant.AddOrRemoveOne))(t)
 	for _, want := range []int{0, 1, 2, 3, 7, 15, 16, 17, 100, 1023, 1024, 1025, 54321, 1 << 20, 987654321, 1 << 40} {
 		target := accountant.Guarantee{Epsilon: float64(want) + 0.5, Delta: 1e-5}
 		if got, err := accountant.MaxSteps(basic, accountant.Laplace{1}, target, math.MaxInt); err != nil || got != want {

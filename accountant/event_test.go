@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
@@ -193,10 +194,7 @@ func TestEventJSONKeepsEveryBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 10000 {
 		e := anyEvent(t, rng, 3)
-		data, err := accountant.MarshalEvent(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := tiny.Must(accountant.MarshalEvent(e))(t)
 		back, err := accountant.UnmarshalEvent(data)
 		if err != nil || back != e {
 			t.Fatalf("%v came back from %s as %v, %v", e, data, back, err)
@@ -249,10 +247,7 @@ func TestDeepCompositionsAreReadOnce(t *testing.T) {
 	for range accountant.MaxNesting - 1 {
 		e = accounttest.Composed(t, e)
 	}
-	data, err := accountant.MarshalEvent(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := tiny.Must(accountant.MarshalEvent(e))(t)
 	if back, err := accountant.UnmarshalEvent(data); err != nil || back != e {
 		t.Fatalf("%s came back as %v, %v", data, back, err)
 	}

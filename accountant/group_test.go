@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/tiny"
 )
 
 func TestGroup(t *testing.T) {
@@ -113,19 +114,10 @@ func TestGroupRefuses(t *testing.T) {
 // Two records on two leaves of a tree of two sums are no worse off than on one leaf: the
 // nodes move by (1, 1, 2) at most then, and by (2, 0, 2) with both on one.
 func TestGroupOfATree(t *testing.T) {
-	l, err := accountant.Group(accounttest.Ledger(t, accountant.Entry{accountant.TreeAggregation{1, 2}, 1}), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tiny.Must(accountant.Group(accounttest.Ledger(t, accountant.Entry{accountant.TreeAggregation{1, 2}, 1}), 2))(t)
 	sigma := l.Entries()[0].Event.(accountant.TreeAggregation).NoiseMultiplier / math.Sqrt2 // 2 nodes for each record
-	together, err := theorems.GaussianEpsilon(1/math.Sqrt(4+0+4), 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	apart, err := theorems.GaussianEpsilon(1/math.Sqrt(1+1+4), 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	together := tiny.Must(theorems.GaussianEpsilon(1/math.Sqrt(4+0+4), 1e-5))(t)
+	apart := tiny.Must(theorems.GaussianEpsilon(1/math.Sqrt(1+1+4), 1e-5))(t)
 	seen, err := theorems.GaussianEpsilon(sigma, 1e-5)
 	if err != nil || apart > together || accounttest.Relative(seen, together) > 1e-12 {
 		t.Errorf("ε=%v, %v, together %v, apart %v", seen, err, together, apart)

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 func TestLedgerCountsEqualNeighboursTogether(t *testing.T) {
@@ -57,15 +58,10 @@ func TestLedgerRefusesAndStaysAsItWas(t *testing.T) {
 func TestCopiesAreIndependent(t *testing.T) {
 	e := accountant.Gaussian{1}
 	l := accounttest.Ledger(t, accountant.Entry{e, 3})
-	next, err := l.With(e, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := tiny.Must(l.With(e, 1))(t)
 	l.Entries()[0].Count = 99
 	clone := l.Clone()
-	if err := clone.Add(e, 5); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, clone.Add(e, 5))
 	if l.Count() != 3 || l.Entries()[0].Count != 3 || next.Count() != 4 || clone.Count() != 8 {
 		t.Errorf("ledger %v, next %v, clone %v", l.Entries(), next.Entries(), clone.Entries())
 	}

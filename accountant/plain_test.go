@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/tiny"
 )
 
 // The plain formula is an upper bound: never below exact and RDP, and seldom far above.
@@ -20,18 +21,10 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 		{0.001, 0.8, 20000, 1e-7}, {0.02, 5, 1, 1e-5}, {0.3, 8, 100, 1e-4}, {0.0085, 1.1, 4700, 1e-5},
 	} {
 		var l accountant.Ledger
-		if err := l.Add(accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps); err != nil {
-			t.Fatal(err)
-		}
-		plain, err := accountant.PlainEpsilon(&l, c.delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps))
+		plain := tiny.Must(accountant.PlainEpsilon(&l, c.delta))(t)
 		for _, a := range []accountant.Accountant{rdp, exact} {
-			g, err := a.Guarantee(&l, c.delta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := tiny.Must(a.Guarantee(&l, c.delta))(t)
 			if plain < g.Epsilon {
 				t.Errorf("%+v: plain says %v, %s says %v", c, plain, a.Name(), g.Epsilon)
 			}
@@ -47,9 +40,7 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 // single Gaussian of σ = 1 has D_n = n/2.
 func TestPlainEpsilonGolden(t *testing.T) {
 	var l accountant.Ledger
-	if err := l.Add(accountant.PoissonSampled{0.04, accountant.Gaussian{1.5}}, 2250); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, l.Add(accountant.PoissonSampled{0.04, accountant.Gaussian{1.5}}, 2250))
 	if e, err := accountant.PlainEpsilon(&l, 1e-5); err != nil || e < 7.32911117143 || e > 1.01*7.32911117143 {
 		t.Errorf("found %v, %v", e, err)
 	}
@@ -108,9 +99,7 @@ func TestPlainEpsilonIsRoundedUp(t *testing.T) {
 		{1 - 0x1p-53, 0.7, 1000, 1e-05, 2050.9429576344626484},
 	} {
 		var l accountant.Ledger
-		if err := l.Add(accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps))
 		got, err := accountant.PlainEpsilon(&l, c.delta)
 		if err != nil || got < c.want || got > c.want*(1+1e-11)+1e-11 {
 			t.Errorf("%+v: found %.17g, %v, %.3g of it too much", c, got, err, got/c.want-1)
@@ -128,10 +117,7 @@ func TestPlainDivergenceIsThatOfRDP(t *testing.T) {
 		for _, sigma := range []float64{0.3, 0.7, 1, 5, 100} {
 			for _, n := range []int{2, 3, 7, 31, 100, 990} {
 				e := accountant.PoissonSampled{q, accountant.Gaussian{sigma}}
-				plain, err := accountant.PlainDivergence(e, n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				plain := tiny.Must(accountant.PlainDivergence(e, n))(t)
 				rdp, err := a.Divergence(e, float64(n))
 				if err != nil || math.Abs(plain/rdp-1) > 1e-10 {
 					t.Errorf("q %g, σ %g, order %d: plain says %v, rdp %v, %v: %.2g", q, sigma, n, plain, rdp, err, plain/rdp-1)
@@ -154,9 +140,7 @@ func TestPlainEpsilonOfEdges(t *testing.T) {
 		{accountant.Laplace{1}, 0, accountant.ErrUnsupported}, {accountant.PoissonSampled{0.5, accountant.Laplace{1}}, 0, accountant.ErrUnsupported}, {accountant.NonPrivate{}, 0, accountant.ErrUnsupported},
 	} {
 		var l accountant.Ledger
-		if err := l.Add(test.event, 3); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(test.event, 3))
 		e, err := accountant.PlainEpsilon(&l, 0.9)
 		if !errors.Is(err, test.err) || test.err == nil && e != test.want {
 			t.Errorf("%v: found %v, %v, expected %v, %v", test.event, e, err, test.want, test.err)

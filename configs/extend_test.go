@@ -10,6 +10,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 	"dpsgd/model"
 )
@@ -21,16 +22,13 @@ import (
 // extended is a configuration that trains in milliseconds, with some keys replaced.
 func extended(t *testing.T, overrides ...string) *configs.Config {
 	t.Helper()
-	c, err := configs.Parse("new.yaml", []byte(`
+	c := tiny.Must(configs.Parse("new.yaml", []byte(`
 data: {name: digits}
 model: {layers: [flatten, linear: {out_features: classes}]}
 privacy: {noise_multiplier: 1, delta: 1e-4, accountant: rdp}
 training: {batch_size: 10, steps: 4}
 run: {name: new}
-`), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+`), overrides))(t)
 	again, err := configs.Parse("again.yaml", c.YAML(), nil)
 	if err != nil || !bytes.Equal(again.YAML(), c.YAML()) {
 		t.Fatalf("\n%s\nis read back as\n%s\n%v", c.YAML(), again.YAML(), err)
@@ -72,18 +70,12 @@ func (rates) Finished(train.Result)      {}
 func trained(t *testing.T, c *configs.Config) (before, after []float32, learningRates []float64) {
 	t.Helper()
 	const n, side = 50, 4
-	pictures, err := data.NewImages(data.Shape{Height: side, Width: side, Channels: 1}, []string{"a", "b", "c"},
-		make([]uint8, n), bytes.Repeat([]byte{100}, n*side*side))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pictures := tiny.Must(data.NewImages(data.Shape{Height: side, Width: side, Channels: 1}, []string{"a", "b", "c"},
+		make([]uint8, n), bytes.Repeat([]byte{100}, n*side*side)))(t)
 	runs := t.TempDir()
 	o := train.Options{Watcher: rates{&learningRates}}
 	o.RunsDir, o.Given = runs, &data.Split{Name: "grey", Train: pictures, Test: pictures}
-	r, err := train.Create(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(train.Create(c, o))(t)
 	defer r.Close()
 	if _, err := r.Fit(context.Background()); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/random"
 	"dpsgd/internal/setting"
+	"dpsgd/internal/tiny"
 )
 
 // picture has pixel values 1 to 12 in reading order.
@@ -19,10 +20,7 @@ var (
 
 func views(t *testing.T, r data.Augmentation, s data.Shape, seed uint64) *data.Views {
 	t.Helper()
-	v, err := data.NewViews(r, s, random.ForTest(seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := tiny.Must(data.NewViews(r, s, random.ForTest(seed)))(t)
 	return v
 }
 
@@ -230,10 +228,7 @@ func TestDescription(t *testing.T) {
 
 func BenchmarkView(b *testing.B) {
 	colour := data.Shape{Height: 32, Width: 32, Channels: 3}
-	v, err := data.NewViews(data.Augmentation{Views: 16, Flip: true, Shift: 4}, colour, random.ForTest(1))
-	if err != nil {
-		b.Fatal(err)
-	}
+	v := tiny.Must(data.NewViews(data.Augmentation{Views: 16, Flip: true, Shift: 4}, colour, random.ForTest(1)))(b)
 	dst, picture := make([]float32, colour.Values()), make([]float32, colour.Values())
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/graph"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/perexample"
 )
@@ -14,14 +15,8 @@ import (
 func predict(t *testing.T, m *model.Model, in batch) []float32 {
 	t.Helper()
 	b := graph.NewBuilder(nil)
-	n, err := m.Prediction(b, in.size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := b.Compile(n.Logits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := tiny.Must(m.Prediction(b, in.size()))(t)
+	e := tiny.Must(b.Compile(n.Logits))(t)
 	copy(b.Values(n.Images).Float32, in.images)
 	copy(b.Values(n.Mask).Float32, in.mask)
 	e.RunAll()

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/perexample"
 
@@ -107,14 +108,8 @@ func TestUsesAreInTheOrderOfParameters(t *testing.T) {
 		p.Use(gains[1], rule, x, z)
 		p.Use(gains[0], rule, x, z)
 	}}
-	m, err := model.New(around(backwards), input, classes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := m.Training(graph.NewBuilder(nil), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(model.New(around(backwards), input, classes, 1))(t)
+	n := tiny.Must(m.Training(graph.NewBuilder(nil), 2))(t)
 	offset := 0
 	for i, p := range m.Parameters() {
 		if n.Uses[i].Parameter != p.Name || n.Uses[i].Rule.Size() != p.Size() {

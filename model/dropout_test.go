@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/graph"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 
 	"gorgonia.org/gorgonia"
@@ -30,10 +31,7 @@ func TestDropoutIsForTraining(t *testing.T) {
 	}
 	without := slices.Concat(dropping[:2], dropping[3:])
 	// The names of the layers behind move by one; the order of the parameters stays.
-	plain, err := model.New(without, input, classes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := tiny.Must(model.New(without, input, classes, 1))(t)
 	copy(plain.Values, m.Values)
 	if !sameBits(predicted, predict(t, plain, in)) {
 		t.Error("prediction is not that of the network without dropout")
@@ -48,16 +46,10 @@ func TestDropoutMask(t *testing.T) {
 	layers[2] = model.Dropout{P: p}
 	m := newModel(t, layers)
 	b := graph.NewBuilder(nil)
-	net, err := m.Training(b, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net := tiny.Must(m.Training(b, n))(t)
 	before, after := net.Uses[0].Output, net.Uses[1].Input
 	gradients := b.Backpropagate(net.Losses, net.Valid, []*gorgonia.Node{before, net.Uses[1].Output})
-	e, err := b.Compile(append(gradients, before, after)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := tiny.Must(b.Compile(append(gradients, before, after)...))(t)
 	in := draw(m, n, 3)
 	copy(b.Values(net.Images).Float32, in.images)
 	copy(b.Values(net.Labels).Int32, in.labels)

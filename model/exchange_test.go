@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
 
@@ -14,10 +15,7 @@ func TestInitialWeights(t *testing.T) {
 	layers := model.Sequential{
 		conv(4, 3, 1, 0), model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}
 	values := func(seed uint64) []float32 {
-		m, err := model.New(layers, input, classes, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := tiny.Must(model.New(layers, input, classes, seed))(t)
 		return m.Values
 	}
 	if !slices.Equal(values(7), values(7)) {
@@ -52,10 +50,7 @@ func TestLayoutIsPyTorchs(t *testing.T) {
 	layers := model.Sequential{
 		conv(2, 2, 1, 0), // on 3×2×3: 2×1×2
 		model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 2, NoBias: true}}
-	m, err := model.New(layers, model.Input{Height: 3, Width: 2, Channels: 3}, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(model.New(layers, model.Input{Height: 3, Width: 2, Channels: 3}, 2, 1))(t)
 	for i := range m.Values {
 		m.Values[i] = float32(i)
 	}
@@ -92,9 +87,7 @@ func TestFlattenOrderIsPyTorchs(t *testing.T) {
 	for i := range 12 {
 		identity[13*i] = 1
 	}
-	if err := m.Import([]model.Tensor{{Name: "1.weight", Shape: []int{12, 12}, Data: identity}}); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, m.Import([]model.Tensor{{Name: "1.weight", Shape: []int{12, 12}, Data: identity}}))
 	// The pixel at height h, width w of channel c is 100c + 10h + w.
 	in := draw(m, 1, 1)
 	copy(in.images, []float32{0, 100, 1, 101, 2, 102, 10, 110, 11, 111, 12, 112})
@@ -107,15 +100,10 @@ func TestFlattenOrderIsPyTorchs(t *testing.T) {
 func TestExportImportRoundTrip(t *testing.T) {
 	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
 		from := newModel(t, layers)
-		to, err := model.New(layers, input, classes, 99)
-		if err != nil {
-			t.Fatal(err)
-		}
+		to := tiny.Must(model.New(layers, input, classes, 99))(t)
 		tensors := from.Export()
 		slices.Reverse(tensors)
-		if err := to.Import(tensors); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, to.Import(tensors))
 		if !slices.Equal(to.Values, from.Values) {
 			t.Error("values changed on the way")
 		}
@@ -137,9 +125,7 @@ func TestImportReachesDeclaredGraphs(t *testing.T) {
 	for i := range tensors[0].Data {
 		tensors[0].Data[i] += 0.5
 	}
-	if err := m.Import(tensors); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, m.Import(tensors))
 	after := s.run(t, in)
 	if sameBits(before.logits, after.logits) {
 		t.Error("logits did not change")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
 
@@ -36,9 +37,7 @@ func TestFrozenParametersHaveNoGradient(t *testing.T) {
 				if len(trained) == 0 {
 					t.Skip("a single parameter")
 				}
-				if err := m.Freeze(names); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, m.Freeze(names))
 				if len(m.Values)+m.FrozenValues() != len(whole.Values) || len(m.Parameters()) != len(trained) {
 					t.Fatalf("%d values are trained and %d frozen, expected %d together", len(m.Values), m.FrozenValues(), len(whole.Values))
 				}
@@ -82,12 +81,8 @@ func TestFreezeByName(t *testing.T) {
 		model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: classes}}
 	m := newModel(t, net)
 	before := m.Export()
-	if err := m.Freeze([]string{"2", "1.bias"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Freeze(nil); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, m.Freeze([]string{"2", "1.bias"}))
+	tiny.Check(t, m.Freeze(nil))
 	var left []string
 	for _, p := range m.Parameters() {
 		left = append(left, p.Name)
@@ -106,9 +101,7 @@ func TestFreezeByName(t *testing.T) {
 	for i := range before {
 		before[i].Data[0]++
 	}
-	if err := m.Import(before); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, m.Import(before))
 	for i, tensor := range m.Export() {
 		if !slices.Equal(tensor.Data, before[i].Data) {
 			t.Errorf("%s was not taken in", tensor.Name)
@@ -142,12 +135,8 @@ func TestStart(t *testing.T) {
 	random, tensors := m.Export(), from.Export()
 	tensors = append(tensors, model.Tensor{Name: "9.weight", Shape: []int{1}, Data: []float32{1}}) // more than the network has
 	tensors[2] = model.Tensor{Name: "3.weight", Shape: []int{10, 120}}                             // another number of classes
-	if err := m.Freeze([]string{"0"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Start(tensors, []string{"3"}); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, m.Freeze([]string{"0"}))
+	tiny.Check(t, m.Start(tensors, []string{"3"}))
 	for i, tensor := range m.Export() {
 		want := tensors[i].Data
 		if i >= 2 {

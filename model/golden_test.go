@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
 
@@ -52,31 +53,21 @@ type golden struct {
 
 // PyTorch computes the same logits, losses and per-example gradients from the same tensors.
 func TestEqualsPyTorch(t *testing.T) {
-	file, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := tiny.Must(os.ReadFile("testdata/golden.json"))(t)
 	var g golden
-	if err := json.Unmarshal(file, &g); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal(file, &g))
 	if len(g.Networks) != len(goldenNetworks) {
 		t.Fatalf("found %d networks, expected %d", len(g.Networks), len(goldenNetworks))
 	}
 	in := model.Input{Height: 9, Width: 8, Channels: 2}
 	for _, want := range g.Networks {
 		t.Run(want.Name, func(t *testing.T) {
-			m, err := model.New(goldenNetworks[want.Name], in, 3, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := tiny.Must(model.New(goldenNetworks[want.Name], in, 3, 1))(t)
 			var tensors []model.Tensor
 			for _, p := range want.Parameters {
 				tensors = append(tensors, model.Tensor{Name: p.Name, Shape: p.Shape, Data: p.Data})
 			}
-			if err := m.Import(tensors); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, m.Import(tensors))
 			n := len(want.Labels)
 			examples := draw(m, n, 1)
 			copy(examples.labels, want.Labels)

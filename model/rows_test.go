@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/graph"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
 
@@ -18,19 +19,10 @@ func TestRowsAreVectors(t *testing.T) {
 	tail := model.Sequential{model.Linear{Out: 5}, model.LayerNorm{}, model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.ReLU}}, model.Linear{Out: classes}}
 	flat := append(model.Sequential{model.Flatten{}}, tail...)
 	logits := func(network model.Sequential, in model.Input) []float32 {
-		m, err := model.New(network, in, classes, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := tiny.Must(model.New(network, in, classes, 1))(t)
 		b := graph.NewBuilder(nil)
-		n, err := m.Training(b, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := b.Compile(n.Logits, n.Valid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := tiny.Must(m.Training(b, 3))(t)
+		e := tiny.Must(b.Compile(n.Logits, n.Valid))(t)
 		values := normals(3*7, 4)
 		values[20] = float32(math.Inf(1)) // the last example is dropped
 		copy(e.Values(n.Images).Float32, values)

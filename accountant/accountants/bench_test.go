@@ -6,6 +6,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/rdp"
+	"dpsgd/internal/tiny"
 )
 
 // The questions of docs/accounting.md. Run them on one core, several times:
@@ -19,18 +20,10 @@ func BenchmarkQuestion(b *testing.B) {
 	var phases accountant.Ledger // a thousand different ones, of ten steps each
 	for i := range 1000 {
 		x := float64(i) / 1000
-		if err := phases.Add(step(0.001+0.01*x, 1+x), 10); err != nil {
-			b.Fatal(err)
-		}
+		tiny.Check(b, phases.Add(step(0.001+0.01*x, 1+x), 10))
 	}
-	exact, err := New("exact", accountant.AddOrRemoveOne)
-	if err != nil {
-		b.Fatal(err)
-	}
-	cached, err := New("rdp", accountant.AddOrRemoveOne)
-	if err != nil {
-		b.Fatal(err)
-	}
+	exact := tiny.Must(New("exact", accountant.AddOrRemoveOne))(b)
+	cached := tiny.Must(New("rdp", accountant.AddOrRemoveOne))(b)
 	for name, ask := range map[string]func() error{
 		"exact":        func() error { _, err := exact.Guarantee(dpsgd, 1e-5); return err },
 		"exact/phases": func() error { _, err := exact.Guarantee(&phases, 1e-5); return err },
@@ -50,9 +43,7 @@ func BenchmarkQuestion(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if err := ask(); err != nil {
-					b.Fatal(err)
-				}
+				tiny.Check(b, ask())
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // randomQuestions counts the random questions on which the accountants are compared; all 1,000 of
@@ -34,9 +35,7 @@ func randomQuestion(t *testing.T, rng *rand.Rand) question {
 		if rng.IntN(4) > 0 {
 			e = accountant.PoissonSampled{SamplingProbability: math.Pow(10, -4*rng.Float64()), Event: accountant.Gaussian{NoiseMultiplier: math.Exp(3*rng.Float64() - 0.5)}}
 		}
-		if err := q.ledger.Add(e, 1+int(math.Pow(10, 4.5*rng.Float64()))); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, q.ledger.Add(e, 1+int(math.Pow(10, 4.5*rng.Float64()))))
 	}
 	return q
 }
@@ -133,10 +132,7 @@ func TestExtremes(t *testing.T) {
 
 func newAccountant(t *testing.T, name string) accountant.Accountant {
 	t.Helper()
-	a, err := New(name, accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(New(name, accountant.AddOrRemoveOne))(t)
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 // Every accountant must give the answers of this file, with or without the shared reference values:
@@ -92,10 +93,7 @@ func TestProfileGolden(t *testing.T) {
 		for _, row := range rows {
 			l := accounttest.Ledger(t, row.ledger...)
 			for _, name := range []string{"exact", "pld"} {
-				a, err := New(name, row.relation)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := tiny.Must(New(name, row.relation))(t)
 				ask := func() (accountant.Interval, error) {
 					return a.(accountant.IntervalAccountant).EpsilonInterval(l, row.delta)
 				}
@@ -125,10 +123,7 @@ func TestProfileGolden(t *testing.T) {
 func TestEpsilonNextToTheGreatestLoss(t *testing.T) {
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}, Count: 3})
 	for _, name := range []string{"exact", "pld"} {
-		a, err := New(name, accountant.ReplaceOne)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := tiny.Must(New(name, accountant.ReplaceOne))(t)
 		for _, delta := range []float64{1e-6, 1e-11, 1e-14} {
 			want := 3*math.Log(3) + math.Log1p(-delta*64/27)
 			if e := accounttest.Epsilon(t, a, l, delta); !(e >= want*(1-1e-15) && e <= want*(1+1e-6)) {

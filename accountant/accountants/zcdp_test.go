@@ -9,14 +9,12 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/rdp"
+	"dpsgd/internal/tiny"
 )
 
 func newZCDP(t testing.TB, r accountant.Relation) *Concentrated {
 	t.Helper()
-	a, err := NewConcentrated(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(NewConcentrated(r))(t)
 	return a
 }
 
@@ -179,19 +177,13 @@ func TestConcentratedGolden(t *testing.T) {
 
 func newRenyi(t testing.TB) *rdp.Accountant {
 	t.Helper()
-	a, err := rdp.New(accountant.AddOrRemoveOne, rdp.DefaultOrders())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(rdp.New(accountant.AddOrRemoveOne, rdp.DefaultOrders()))(t)
 	return a
 }
 
 // pureRenyi is the largest Rényi divergence of an ε-differentially private release.
 func pureRenyi(t *testing.T, epsilon, alpha float64) float64 {
 	t.Helper()
-	d, err := newRenyi(t).Divergence(accountant.ApproxDP{Epsilon: epsilon}, alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := tiny.Must(newRenyi(t).Divergence(accountant.ApproxDP{Epsilon: epsilon}, alpha))(t)
 	return d
 }

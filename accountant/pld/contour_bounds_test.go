@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/tiny"
 )
 
 // gaussianDelta is δ(ε) of one Gaussian release, for any real ε (Balle, Wang 2018, Theorem 8).
@@ -83,10 +84,7 @@ func (o off) Line(c, step float64, count int) pair.Line {
 // The intervals include the errors that the transforms state, in either direction.
 func TestErrorsOfTransformsAreIncluded(t *testing.T) {
 	const count, sigma, epsilon = 100, 10.0, 2.0
-	want, err := theorems.GaussianDelta(sigma/10, epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := tiny.Must(theorems.GaussianDelta(sigma/10, epsilon))(t)
 	for _, by := range []float64{1e-5, -1e-5, 1e-9, -1e-9} {
 		parts := []pair.Part{{Pair: off{pair.Gaussian(sigma), by}, Count: count}}
 		got, err := contourDelta(parts, epsilon)
@@ -108,19 +106,10 @@ func TestErrorsOfTransformsAreIncluded(t *testing.T) {
 // saddle point it is δ at smaller ε that a large step lets in, to the right of it δ at larger ones.
 func TestAliasesAndTailsAreIncluded(t *testing.T) {
 	const epsilon = 2.0
-	p, err := newProblem([]pair.Part{{Pair: pair.Gaussian(10), Count: 100}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	delta, err := theorems.GaussianDelta(1, epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(newProblem([]pair.Part{{Pair: pair.Gaussian(10), Count: 100}}))(t)
+	delta := tiny.Must(theorems.GaussianDelta(1, epsilon))(t)
 	want := math.Log(delta)
-	saddle, err := p.saddleAtEpsilon(epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	saddle := tiny.Must(p.saddleAtEpsilon(epsilon))(t)
 	for _, tt := range []struct {
 		name           string
 		c, step, reach float64 // c in units of the saddle point
@@ -142,9 +131,7 @@ func TestAliasesAndTailsAreIncluded(t *testing.T) {
 		}
 		count := int(math.Ceil(tt.reach / l.h))
 		l.tail = p.tail(l.c, float64(count)*l.h, l.top, l.h)
-		if err := l.fill(p.parts, count); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.fill(p.parts, count))
 		got, relative := l.delta(epsilon)
 		off := math.Abs(math.Expm1(want - got))
 		t.Logf("%s: off by %.2g, bound %.2g", tt.name, off, relative)
@@ -170,18 +157,9 @@ func (e exactly) Line(c, step float64, count int) pair.Line {
 // least one unit of each. A δ that is the target up to its error is on neither side of it.
 func TestRoundingIsIncluded(t *testing.T) {
 	const epsilon, unit = 2.0, 1.0 / (1 << 53)
-	p, err := newProblem([]pair.Part{{Pair: exactly{pair.Gaussian(10)}, Count: 100}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	saddle, err := p.saddleAtEpsilon(epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := p.line(saddle, epsilon, cancellations[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(newProblem([]pair.Part{{Pair: exactly{pair.Gaussian(10)}, Count: 100}}))(t)
+	saddle := tiny.Must(p.saddleAtEpsilon(epsilon))(t)
+	l := tiny.Must(p.line(saddle, epsilon, cancellations[0]))(t)
 	total, stated := 0.0, 0.0
 	for j, e := range l.errors {
 		size := math.Hypot(real(l.terms[j]), imag(l.terms[j]))

@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/tiny"
 )
 
 // A composition of Gaussian releases is one Gaussian release, whose δ has a closed form
@@ -25,10 +26,7 @@ func TestGaussianCompositions(t *testing.T) {
 		}
 		sigma := 1 / math.Sqrt(precision)
 		epsilon := (0.5/sigma + 8*rng.Float64()) / sigma
-		delta, err := theorems.GaussianDelta(sigma, epsilon)
-		if err != nil {
-			t.Fatal(err)
-		}
+		delta := tiny.Must(theorems.GaussianDelta(sigma, epsilon))(t)
 		got, err := contourDelta(parts, epsilon)
 		if err != nil || !(got.Lower <= delta && delta*(1-2e-12) <= got.Upper) || !(got.Upper-got.Lower < 1e-9*(1-math.Log(delta))*delta) {
 			t.Errorf("σ=%v: δ(%v) in %v, %v, want %v", sigma, epsilon, got, err, delta)
@@ -83,10 +81,7 @@ func randomParts(rng *rand.Rand) []pair.Part {
 func TestSecondContour(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 2))
 	for range 60 {
-		p, err := newProblem(randomParts(rng))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := tiny.Must(newProblem(randomParts(rng)))(t)
 		c, epsilon, err := p.saddleAtDelta(math.Log(math.Pow(10, -2-8*rng.Float64())))
 		if err != nil {
 			t.Fatal(err)

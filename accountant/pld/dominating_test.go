@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 // Both directions of a sampled release are known, the record leaving and the record coming: the
@@ -20,13 +21,9 @@ func TestSampledReleasesHaveBothDirections(t *testing.T) {
 		"truncated": accountant.TruncatedPoissonSampled{SamplingProbability: 0.1, DatasetSize: 1000, MaxBatchSize: 200, Event: accountant.Gaussian{NoiseMultiplier: 1}},
 	} {
 		var l accountant.Ledger
-		if err := l.Add(e, 5); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(e, 5))
 		// A Gaussian release, which is the same in both, stands beside it.
-		if err := l.Add(accountant.Gaussian{NoiseMultiplier: 4}, 1); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(accountant.Gaussian{NoiseMultiplier: 4}, 1))
 		pairs, err := dominatingPairs(&l, accountant.AddOrRemoveOne)
 		if err != nil || len(pairs.removed) != 2 || len(pairs.added) != 2 {
 			t.Errorf("%s: found %d releases in one direction and %d in the other, %v, expected 2 in both", name, len(pairs.removed), len(pairs.added), err)
@@ -54,10 +51,7 @@ func TestSampledReleasesHaveBothDirections(t *testing.T) {
 
 func newExactUnder(t *testing.T, r accountant.Relation) *Accountant {
 	t.Helper()
-	a, err := NewExact(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(NewExact(r))(t)
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // holds fails unless the interval holds the value and its ends are within the parts below
@@ -25,19 +26,13 @@ func holds(t *testing.T, id string, got accountant.Interval, value, slack, below
 
 func epsilonOf(t *testing.T, parts []pair.Part, delta float64) accountant.Interval {
 	t.Helper()
-	got, err := gridEpsilon(parts, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := tiny.Must(gridEpsilon(parts, delta))(t)
 	return got
 }
 
 func deltaOf(t *testing.T, parts []pair.Part, epsilon float64) accountant.Interval {
 	t.Helper()
-	got, err := gridDelta(parts, epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := tiny.Must(gridDelta(parts, epsilon))(t)
 	return got
 }
 
@@ -118,10 +113,7 @@ func TestInterval(t *testing.T) {
 	for _, h := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-4} {
 		p := newSketch(parts, 1e-5).planEpsilon(1e-5)
 		p.space(h)
-		got, err := p.epsilon(1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := tiny.Must(p.epsilon(1e-5))(t)
 		if !(got.Lower <= best.Upper && best.Lower <= got.Upper) {
 			t.Errorf("interval %v: %v and %v exclude each other", h, got, best)
 		}

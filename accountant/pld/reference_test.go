@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // profileQuestion is a question to "exact" and "pld": the ε at Delta, or the δ at Epsilon if that
@@ -59,9 +60,7 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 		case "composition_heterogeneous":
 			q.ledger, q.lattice, q.err = accounttest.Ledger(t), true, 1e-9
 			for i, epsilon := range row.EpsList {
-				if err := q.ledger.Add(accountant.ApproxDP{Epsilon: epsilon, Delta: row.DeltaList[i]}, 1); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, q.ledger.Add(accountant.ApproxDP{Epsilon: epsilon, Delta: row.DeltaList[i]}, 1))
 			}
 		case "published":
 			if row.CheckExact == 0 {
@@ -79,10 +78,7 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 
 func group(t *testing.T, l *accountant.Ledger, size int) *accountant.Ledger {
 	t.Helper()
-	seen, err := accountant.Group(l, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := tiny.Must(accountant.Group(l, size))(t)
 	return seen
 }
 
@@ -93,9 +89,7 @@ func mixed(t *testing.T, row accounttest.Row) *accountant.Ledger {
 	var l accountant.Ledger
 	for _, term := range row.Terms {
 		var parts []any
-		if err := json.Unmarshal(term, &parts); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal(term, &parts))
 		number := func(i int) float64 { return parts[i].(float64) }
 		var e accountant.Event
 		switch parts[0] {
@@ -108,9 +102,7 @@ func mixed(t *testing.T, row accounttest.Row) *accountant.Ledger {
 		default:
 			t.Fatalf("%s: unknown term %s", row.ID, term)
 		}
-		if err := l.Add(e, int(number(len(parts)-1))); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(e, int(number(len(parts)-1))))
 	}
 	return &l
 }
@@ -137,14 +129,8 @@ func TestReferenceProfiles(t *testing.T) {
 	for _, kind := range profileKinds {
 		t.Run(kind, func(t *testing.T) {
 			for number, q := range profileQuestions(t, kind) {
-				exact, err := NewExact(q.relation)
-				if err != nil {
-					t.Fatal(err)
-				}
-				pld, err := New(q.relation)
-				if err != nil {
-					t.Fatal(err)
-				}
+				exact := tiny.Must(NewExact(q.relation))(t)
+				pld := tiny.Must(New(q.relation))(t)
 				above := map[accountant.IntervalAccountant]float64{exact: 1e-8}
 				if number%4 == 0 || slow.Asked() {
 					above[pld] = 1e-3
@@ -174,10 +160,7 @@ func TestReferenceProfiles(t *testing.T) {
 // contours of its own, to 1e-9, or to the error that it states.
 func TestReferenceDirections(t *testing.T) {
 	for number, row := range accounttest.Rows[accounttest.Row](t, "eps_pld") {
-		p, err := dominatingPairs(row.Ledger(t), accountant.AddOrRemoveOne)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := tiny.Must(dominatingPairs(row.Ledger(t), accountant.AddOrRemoveOne))(t)
 		check := func(id string, parts []pair.Part, want float64) {
 			if number%3 == 0 || slow.Asked() {
 				holds(t, id+" by pld", epsilonOf(t, parts, row.Delta), want, row.ValueErr, 1e-3, 1e-3)

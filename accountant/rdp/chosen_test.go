@@ -8,28 +8,20 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/rdp"
+	"dpsgd/internal/tiny"
 )
 
 func chosen(t testing.TB, l *accountant.Ledger, delta float64) float64 {
 	t.Helper()
-	c, err := rdp.NewChosen(accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := c.Guarantee(l, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(rdp.NewChosen(accountant.AddOrRemoveOne))(t)
+	g := tiny.Must(c.Guarantee(l, delta))(t)
 	return g.Epsilon
 }
 
 // What chosen releases cost is above what fixed ones cost, and by less than 35 %: below what adding up the ε of
 // two equal halves costs.
 func TestPriceOfChoice(t *testing.T) {
-	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := tiny.Must(accountants.New("exact", accountant.AddOrRemoveOne))(t)
 	for _, c := range []struct {
 		q, sigma float64
 		steps    int
@@ -38,10 +30,7 @@ func TestPriceOfChoice(t *testing.T) {
 		if c.q < 1 {
 			e = accountant.PoissonSampled{SamplingProbability: c.q, Event: e}
 		}
-		whole, err := exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := tiny.Must(exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5))(t)
 		half, err := exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps / 2}), 1e-5)
 		if err != nil {
 			t.Fatal(err)
@@ -60,10 +49,7 @@ func TestPriceOfChoice(t *testing.T) {
 // the ε of chosen ones. The grid is fine enough for two digits; the broken claim is above δ by half.
 func TestStoppingAtTheWorstMoment(t *testing.T) {
 	const delta, steps, sigma = 1e-3, 32, 6.
-	exact, err := accountants.New("exact", accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := tiny.Must(accountants.New("exact", accountant.AddOrRemoveOne))(t)
 	e := accountant.Gaussian{NoiseMultiplier: sigma}
 	worst := func(claim func(l *accountant.Ledger) float64) float64 {
 		var claims []float64
@@ -73,10 +59,7 @@ func TestStoppingAtTheWorstMoment(t *testing.T) {
 		return worstStop(claims, sigma)
 	}
 	fixed := worst(func(l *accountant.Ledger) float64 {
-		g, err := exact.Guarantee(l, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := tiny.Must(exact.Guarantee(l, delta))(t)
 		return g.Epsilon
 	})
 	free := worst(func(l *accountant.Ledger) float64 { return chosen(t, l, delta) })

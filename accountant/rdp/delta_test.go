@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 // Also below 2.2e-308, where the logarithm of the standard library is wrong on some machines.
@@ -26,9 +27,7 @@ func randomLedger(t *testing.T, rng *rand.Rand, r accountant.Relation) *accounta
 	t.Helper()
 	var l accountant.Ledger
 	add := func(e accountant.Event, count int) {
-		if err := l.Add(e, count); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(e, count))
 	}
 	q, sigma := math.Exp(-8*rng.Float64()), math.Exp(4*rng.Float64()-0.7)
 	if rng.IntN(3) > 0 {
@@ -66,10 +65,7 @@ func TestDeltaIsTheInverseOfGuarantee(t *testing.T) {
 		if err != nil || !(g.Delta > 0 && g.Delta <= 1) {
 			t.Fatalf("%v at ε=%v: %v, %v", l.Entries(), e, g, err)
 		}
-		total, err := r.total(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		total := tiny.Must(r.total(l))(t)
 		least := 0.0
 		for i, alpha := range r.orders {
 			least = min(least, (alpha-1)*(total.curves.at(i)-e+math.Log1p(-1/alpha))-math.Log(alpha))

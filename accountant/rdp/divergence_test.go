@@ -12,6 +12,7 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // Computed with mpmath 1.3.0 at 40 to 50 digits: trapezoid sums, and Gauss-Legendre
@@ -73,10 +74,7 @@ func TestSampledDivergencesAreMonotoneAndBounded(t *testing.T) {
 		larger, smaller := alpha*(1+rng.Float64()), sigma*(1-0.2*rng.Float64())
 		less := sampleOf(q, smaller)
 		for e, r := range sampleOf(q, sigma) {
-			d, err := divergenceOf(e, r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := tiny.Must(divergenceOf(e, r, nil))(t)
 			x := d(alpha)
 			top := 16 * alpha / (2 * sigma * sigma)
 			if p, ok := e.(accountant.PoissonSampled); ok {
@@ -113,10 +111,7 @@ func sameKind(a, b accountant.Event) bool {
 func TestDivergencesThatAgree(t *testing.T) {
 	divergenceAt := func(r accountant.Relation, e accountant.Event, alpha float64) float64 {
 		t.Helper()
-		d, err := rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tiny.Must(rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha))(t)
 		return d
 	}
 	const never = 100000 // of 100000 records: no batch is cut
@@ -166,10 +161,7 @@ func TestDivergenceOfLittleNoiseIsTheUnsampledOne(t *testing.T) {
 		{accountant.ReplaceOne, accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, 4 * alpha / sigma / (2 * sigma)},
 		{accountant.AddOrRemoveOne, accountant.PoissonSampledGroup{SamplingProbability: 0.5, GroupSize: 3, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, 9 * alpha / sigma / (2 * sigma)},
 	} {
-		d, err := divergenceOf(tt.event, tt.relation, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tiny.Must(divergenceOf(tt.event, tt.relation, nil))(t)
 		if got := d(alpha); !(accounttest.Relative(got, tt.want) < 1e-12) {
 			t.Errorf("%v under %v: %v, want %v", tt.event, tt.relation, got, tt.want)
 		}
@@ -360,10 +352,7 @@ func TestReplacedRecordsCostTwice(t *testing.T) {
 		accountant.BoundedRange{Range: 0.3}, accountant.AddOrRemoveDP{Epsilon: 0.3},
 	} {
 		l := accounttest.Ledger(t, accountant.Entry{Event: e, Count: 3})
-		pairs, err := accountant.Group(l, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pairs := tiny.Must(accountant.Group(l, 2))(t)
 		if got, want := accounttest.Epsilon(t, replaced, l, 1e-6), accounttest.Epsilon(t, one, pairs, 1e-6); !(accounttest.Relative(got, want) < 1e-9) {
 			t.Errorf("%v: epsilon %v for a replaced record, %v for two", e, got, want)
 		}
@@ -380,13 +369,8 @@ func TestSelectionOfOneKindIsTheEvent(t *testing.T) {
 	for _, shape := range shapes {
 		run := steps(t, 0.004266666666666667, 1.3, 3516)
 		whole := new(accountant.Ledger)
-		if err := whole.Add(accountant.RepeatAndSelect{Event: run, Mean: 10, Shape: shape}, 1); err != nil {
-			t.Fatal(err)
-		}
-		want, err := a.Guarantee(whole, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, whole.Add(accountant.RepeatAndSelect{Event: run, Mean: 10, Shape: shape}, 1))
+		want := tiny.Must(a.Guarantee(whole, 1e-5))(t)
 		got, err := a.Selection([]accountant.Event{run, run}, 10, shape, 1e-5)
 		if err != nil || math.Abs(got.Epsilon/want.Epsilon-1) > 1e-11 {
 			t.Errorf("shape %v: found %v (%v), expected %v", shape, got.Epsilon, err, want.Epsilon)
@@ -400,16 +384,10 @@ func TestSelectionAmongKinds(t *testing.T) {
 	a := newRDP(t, DefaultOrders())
 	few, many := steps(t, 0.2, 1, 4), steps(t, 0.01, 0.9, 2000)
 	cost := func(kinds ...accountant.Event) float64 {
-		g, err := a.Selection(kinds, 10, 1, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := tiny.Must(a.Selection(kinds, 10, 1, 1e-5))(t)
 		return g.Epsilon
 	}
-	both, err := accountant.Compose(few, many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := tiny.Must(accountant.Compose(few, many))(t)
 	if mixed := cost(few, many); mixed < cost(few) || mixed < cost(many) || mixed > cost(both) || mixed != cost(many, few) {
 		t.Errorf("found %v among both kinds, %v and %v of one, %v of both at once", mixed, cost(few), cost(many), cost(both))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 func newRDP(t testing.TB, orders []float64) *Accountant {
@@ -20,10 +21,7 @@ func newRDP(t testing.TB, orders []float64) *Accountant {
 
 func rdpUnder(t testing.TB, r accountant.Relation, orders []float64) *Accountant {
 	t.Helper()
-	a, err := New(r, orders)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(New(r, orders))(t)
 	return a
 }
 
@@ -123,14 +121,8 @@ func TestOrderSearchIsExact(t *testing.T) {
 			accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: 1 + rng.IntN(1000)},
 			accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma * 20}, Count: 1 + rng.IntN(10)})
 		delta := math.Exp(-20 * rng.Float64())
-		g, err := r.Guarantee(l, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total, err := r.total(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := tiny.Must(r.Guarantee(l, delta))(t)
+		total := tiny.Must(r.total(l))(t)
 		want := math.Inf(1)
 		for i, term := range r.conversion.terms(delta) {
 			want = min(want, total.curves.at(i)+term)
@@ -155,10 +147,7 @@ func TestBadOrdersAreNotUsed(t *testing.T) {
 		return r.Guarantee(l, 1e-5)
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	alone, err := with(nan, nan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := tiny.Must(with(nan, nan, 1))(t)
 	for _, values := range [][]float64{{nan, -1, 1}, {-inf, -1e-300, 1}, {inf, inf, 1}, {nan, inf, 1}} {
 		if g, err := with(values...); err != nil || g.Epsilon != alone.Epsilon {
 			t.Errorf("divergences %v: epsilon %v, %v, want %v from the last alone", values, g.Epsilon, err, alone.Epsilon)
@@ -181,10 +170,7 @@ func TestCacheIsBoundedAndConcurrent(t *testing.T) {
 	}
 	want := make([]float64, 2*maxCurves)
 	for i := range want {
-		g, err := newRDP(t, r.orders).Guarantee(ledger(i), 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := tiny.Must(newRDP(t, r.orders).Guarantee(ledger(i), 1e-5))(t)
 		want[i] = g.Epsilon
 	}
 	var wg sync.WaitGroup

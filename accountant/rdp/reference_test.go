@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/accountant/pld"
+	"dpsgd/internal/tiny"
 )
 
 // covered says where the rows of a kind are tested.
@@ -47,9 +48,7 @@ func referenceRDP(t *testing.T) map[string]*Accountant {
 	accountants := map[string]*Accountant{}
 	for _, row := range accounttest.Rows[accounttest.Row](t, "orders") {
 		var orders []float64
-		if err := json.Unmarshal(row.Orders, &orders); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal(row.Orders, &orders))
 		accountants[row.Name] = newRDP(t, orders)
 	}
 	return accountants
@@ -75,9 +74,7 @@ func TestReferenceEpsilons(t *testing.T) {
 	accountants := referenceRDP(t)
 	for _, row := range accounttest.Rows[accounttest.Row](t, "eps_rdp") {
 		var name string
-		if err := json.Unmarshal(row.Orders, &name); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal(row.Orders, &name))
 		got := accounttest.Epsilon(t, accountants[name], row.Ledger(t), row.Delta)
 		if e := math.Abs(got - row.Value); !(e <= 1e-10*row.Value) { // the project asks for 1e-6
 			t.Errorf("%s: epsilon %v, want %v (difference %.1e)", row.ID, got, row.Value, e)
@@ -109,10 +106,7 @@ func TestReferenceCalibrations(t *testing.T) {
 
 func newExact(t testing.TB) *pld.Accountant {
 	t.Helper()
-	a, err := pld.NewExact(accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(pld.NewExact(accountant.AddOrRemoveOne))(t)
 	return a
 }
 
@@ -148,9 +142,7 @@ func TestReferenceDivergencesOfOtherKinds(t *testing.T) {
 			if err := json.Unmarshal(row.StepCounts, &steps); err != nil {
 				// Several trees, each record in one of them: the longest costs the most.
 				var counts []int
-				if err := json.Unmarshal(row.StepCounts, &counts); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, json.Unmarshal(row.StepCounts, &counts))
 				steps = slices.Max(counts)
 			}
 			check(row, accountant.ZeroOut, accountant.TreeAggregation{NoiseMultiplier: row.Sigma, Steps: steps})
@@ -172,9 +164,7 @@ func TestReferenceFixedSizeEpsilons(t *testing.T) {
 	orders := ordersOf(t)
 	for _, row := range accounttest.Rows[accounttest.Row](t, "eps_sample_wor") {
 		var name string
-		if err := json.Unmarshal(row.Orders, &name); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal(row.Orders, &name))
 		event := accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}}
 		got := accounttest.Epsilon(t, rdpUnder(t, accountant.ReplaceOne, orders[name]), accounttest.Ledger(t, accountant.Entry{Event: event, Count: row.Steps}), row.Delta)
 		if !(accounttest.Relative(got, row.Value) < 1e-10) {
@@ -212,9 +202,7 @@ func TestReferencePublished(t *testing.T) {
 		}
 		name := "opacus"
 		if row.Orders != nil {
-			if err := json.Unmarshal(row.Orders, &name); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, json.Unmarshal(row.Orders, &name))
 		}
 		l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
 		if got := accounttest.Epsilon(t, accountants[name], l, row.Delta); !(accounttest.Relative(got, row.CheckImproved) < 1e-9) {

@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 func newCompositions(t testing.TB, r accountant.Relation) (basic, advanced, optimal *Accountant) {
@@ -61,10 +62,7 @@ func TestCompositionOfGuarantees(t *testing.T) {
 func TestCompositionOfOneRelease(t *testing.T) {
 	const delta = 1e-6
 	gaussian := func(sigma, delta float64) float64 {
-		e, err := GaussianEpsilon(sigma, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := tiny.Must(GaussianEpsilon(sigma, delta))(t)
 		return e
 	}
 	amplified := func(q, e float64) float64 { return math.Log1p(q * math.Expm1(e)) }
@@ -175,10 +173,7 @@ func TestCompositionOfOneSampledGaussianIsExact(t *testing.T) {
 	const q, sigma = 0.02, 0.8
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: 1})
 	for _, e := range []float64{0.01, 0.1, 1, 3} {
-		inside, err := GaussianDelta(sigma, math.Log1p(math.Expm1(e)/q))
-		if err != nil {
-			t.Fatal(err)
-		}
+		inside := tiny.Must(GaussianDelta(sigma, math.Log1p(math.Expm1(e)/q)))(t)
 		if got := accounttest.Epsilon(t, basic, l, q*inside); accounttest.Relative(got, e) > 1e-9 {
 			t.Errorf("ε=%v at δ=%v, want %v", got, q*inside, e)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
+	"dpsgd/internal/tiny"
 )
 
 // histograms calls visit with all counts of so many votes in so many classes.
@@ -172,10 +173,7 @@ func TestThresholdSensitivityLooksBothWays(t *testing.T) {
 				cost = append(cost, a.Check.Divergence([]int{count, 0}, alpha))
 			}
 			for count := range teachers + 1 {
-				local, err := a.LocalSensitivity([]votes.Question{{Votes: []int{count, 0}}}, teachers, alpha)
-				if err != nil {
-					t.Fatal(err)
-				}
+				local := tiny.Must(a.LocalSensitivity([]votes.Question{{Votes: []int{count, 0}}}, teachers, alpha))(t)
 				most := 0.0
 				for d := range teachers + 1 {
 					for c := max(0, count-d); c <= min(teachers, count+d); c++ {
@@ -207,10 +205,7 @@ func TestLocalSensitivityOfTheAuthors(t *testing.T) {
 		{[]int{1000, 500, 300, 200, 0}, 250, 10, 297, []float64{0, 2.77693450548e-7, 2.10853979548e-6, 2.73113623988e-6, 2.73113623988e-6}},
 	} {
 		a := votes.Aggregation{Max: votes.GaussianMax{Sigma: tt.sigma}}
-		got, err := a.LocalSensitivity([]votes.Question{{Votes: tt.votes}}, 2000, tt.alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := tiny.Must(a.LocalSensitivity([]votes.Question{{Votes: tt.votes}}, 2000, tt.alpha))(t)
 		for i, want := range tt.want {
 			if g := got[tt.from+i]; math.Abs(g-want) > 1e-6*want+1e-15 {
 				t.Errorf("%v at distance %d: %v, want %v", tt.votes, tt.from+i, g, want)
@@ -287,10 +282,7 @@ func TestSmoothSensitivityIsNotBelowBruteForce(t *testing.T) {
 func TestSensitivityOfSeveralQuestionsRises(t *testing.T) {
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}, Check: &votes.Threshold{At: 200, Sigma: 20}}
 	questions := []votes.Question{{Votes: []int{240, 5, 5, 0}, Answered: true}, {Votes: []int{130, 100, 20, 0}}, {Votes: []int{180, 60, 10, 0}, Answered: true}}
-	local, err := a.LocalSensitivity(questions, 250, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := tiny.Must(a.LocalSensitivity(questions, 250, 10))(t)
 	if !slices.IsSorted(local) || local[0] == 0 || len(local) != 251 {
 		t.Errorf("found %v …, expected 251 rising numbers", local[:5])
 	}
@@ -333,9 +325,7 @@ func TestSmoothGaussianAgainstIntegration(t *testing.T) {
 // within 5 deviations (false failures: 1 in 10^6).
 func TestReleasedIsAboveAsOftenAsItSays(t *testing.T) {
 	s := votes.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, s.Validate())
 	const f = 0.2
 	private := s.Of(f, []float64{0.001, 0.002, 0.0021})
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -365,9 +355,7 @@ func TestReleasedIsAboveAsOftenAsItSays(t *testing.T) {
 func TestReleasedOfNeighbours(t *testing.T) {
 	const teachers, classes = 9, 3
 	smooth := votes.Smooth{Order: 2, Beta: 0.12, Sigma: 4, Z: 1}
-	if err := smooth.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, smooth.Validate())
 	event := smooth.Event().(accountant.SmoothGaussian)
 	const rounding = 1 + 1e-9
 	for name, a := range map[string]votes.Aggregation{
@@ -377,10 +365,7 @@ func TestReleasedOfNeighbours(t *testing.T) {
 		all, released, value := [][]int(nil), map[[3]int]votes.Private{}, map[[3]int]float64{}
 		histograms(teachers, classes, func(c []int) {
 			questions := []votes.Question{{Votes: c, Answered: true}}
-			local, err := a.LocalSensitivity(questions, teachers, smooth.Order)
-			if err != nil {
-				t.Fatal(err)
-			}
+			local := tiny.Must(a.LocalSensitivity(questions, teachers, smooth.Order))(t)
 			f := a.Divergence(questions, smooth.Order)
 			all, released[[3]int(c)], value[[3]int(c)] = append(all, c), smooth.Of(f, local), f
 		})

@@ -9,24 +9,19 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // releasesOf is a ledger of DP-SGD.
 func releasesOf(t testing.TB, q, sigma float64, steps int) *accountant.Ledger {
 	t.Helper()
-	l, err := OneEntry(DPSGD(q, sigma), steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tiny.Must(OneEntry(DPSGD(q, sigma), steps))(t)
 	return l
 }
 
 func answer(t testing.TB, q Question) Cost {
 	t.Helper()
-	c, err := new(Answerer).Answer(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(new(Answerer).Answer(q))(t)
 	return c
 }
 
@@ -57,10 +52,7 @@ func TestAnswersAreThoseOfTheAccountant(t *testing.T) {
 	for _, a := range views(t) {
 		for name, l := range ledgers {
 			for _, size := range []int{0, 2} {
-				seen, err := accountant.Group(l, max(1, size))
-				if err != nil {
-					t.Fatal(err)
-				}
+				seen := tiny.Must(accountant.Group(l, max(1, size)))(t)
 				v := View{a.Name(), a.Relation(), size}
 				g, err := a.Guarantee(seen, 1e-6)
 				c, ourErr := new(Answerer).Answer(Question{View: v, Ledger: l, Delta: 1e-6})
@@ -97,9 +89,7 @@ func TestAnswersAreThoseOfTheAccountant(t *testing.T) {
 func TestSolvedParametersAreTightAndSafe(t *testing.T) {
 	phases := releasesOf(t, 0.01, 1.2, 300)
 	for _, e := range []accountant.Event{DPSGD(0.02, 1.2), DPSGD(1, 40)} {
-		if err := phases.Add(e, 7); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, phases.Add(e, 7))
 	}
 	for _, name := range []string{RDP, DefaultAccountant} {
 		for _, l := range []*accountant.Ledger{releasesOf(t, 512./60000, 1, 4688), phases} {
@@ -118,14 +108,8 @@ func TestSolvedParametersAreTightAndSafe(t *testing.T) {
 					if c.Epsilon > 3 || c.Epsilon < 2.9999 || c.TargetEpsilon != 3 || c.Method == "" {
 						t.Errorf("%s, groups of %d: found ε = %v of %v by %q", name, size, c.Epsilon, c.TargetEpsilon, c.Method)
 					}
-					v, err := vary(l, change.with)
-					if err != nil {
-						t.Fatal(err)
-					}
-					past, err := v.ledger(change.found(c) * change.beyond)
-					if err != nil {
-						t.Fatal(err)
-					}
+					v := tiny.Must(vary(l, change.with))(t)
+					past := tiny.Must(v.ledger(change.found(c) * change.beyond))(t)
 					if more := answer(t, Question{View: q.View, Ledger: past, Delta: 1e-5}); more.Epsilon <= 3 {
 						t.Errorf("%s, groups of %d: a little beyond %v, ε is %v, expected more than 3", name, size, change.found(c), more.Epsilon)
 					}
@@ -147,10 +131,7 @@ func TestMostSteps(t *testing.T) {
 			t.Fatalf("after %d, %d steps fit", before, n)
 		}
 		for more, within := range map[int]bool{n: true, n + 1: false} {
-			all, err := spent.With(step, more)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := tiny.Must(spent.With(step, more))(t)
 			if c := answer(t, Question{View: q.View, Ledger: all, Delta: 1e-5}); (c.Epsilon <= 5) != within {
 				t.Errorf("after %d, %d steps cost %v of 5", before, more, c.Epsilon)
 			}
@@ -165,10 +146,7 @@ func TestMostSteps(t *testing.T) {
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	l := releasesOf(t, 0.1, 1, 10)
 	good := Question{View: View{Accountant: RDP}, Ledger: l, Delta: 1e-5, Epsilon: 1, Step: DPSGD(0.1, 1)}
-	laplace, err := OneEntry(accountant.Laplace{Scale: 1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	laplace := tiny.Must(OneEntry(accountant.Laplace{Scale: 1}, 1))(t)
 	for name, test := range map[string]struct {
 		unknown Unknown
 		spoil   func(*Question)
@@ -201,10 +179,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 
 // A refusal names an accountant that has an answer, and that is true.
 func TestRefusalsNameAnother(t *testing.T) {
-	response, err := OneEntry(accountant.RandomizedResponse{NoiseProbability: 0.9, Buckets: 3}, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := tiny.Must(OneEntry(accountant.RandomizedResponse{NoiseProbability: 0.9, Buckets: 3}, 100))(t)
 	questions := []Question{
 		{View: View{Relation: accountant.ReplaceOne}, Ledger: releasesOf(t, 0.1, 4, 1000), Delta: 1e-5},
 		{View: View{Relation: accountant.ZeroOut}, Ledger: releasesOf(t, 0.1, 4, 1000), Delta: 1e-5},
@@ -236,15 +211,9 @@ func TestRefusalsNameAnother(t *testing.T) {
 // What the exact accountant says from below is never above what another one says from above.
 func TestLowerBoundsAreTrue(t *testing.T) {
 	for _, e := range []accountant.Event{accountant.BoundedRange{Range: 1}, accountant.DiscreteLaplace{Scale: 1, Sensitivity: 1}} {
-		l, err := OneEntry(e, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := tiny.Must(OneEntry(e, 2))(t)
 		by := func(name string) Cost {
-			c, err := new(Answerer).Answer(Question{View: View{Accountant: name}, Ledger: l, Delta: 1e-5})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := tiny.Must(new(Answerer).Answer(Question{View: View{Accountant: name}, Ledger: l, Delta: 1e-5}))(t)
 			return c
 		}
 		if exact, rdp := by("exact"), by("rdp"); exact.Lower > rdp.Epsilon {

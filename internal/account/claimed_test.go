@@ -8,6 +8,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/tiny"
 )
 
 // A ledger that holds a release without noise has no ε to report, whoever is asked.
@@ -15,9 +16,7 @@ func TestNoGuaranteeIsNoNumber(t *testing.T) {
 	for _, name := range []string{Exact, PLD, RDP} {
 		l := new(accountant.Ledger)
 		for _, e := range []accountant.Event{accountant.Gaussian{NoiseMultiplier: 1}, accountant.NonPrivate{}} {
-			if err := l.Add(e, 1); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, l.Add(e, 1))
 		}
 		if spent, err := SpentBy(name, l, 1e-5); !errors.Is(err, ErrNoGuarantee) {
 			t.Errorf("by %s it is %v (%v), expected an error that matches %v", name, spent.Epsilon, err, ErrNoGuarantee)
@@ -56,10 +55,7 @@ func excess(n, first int, claim func(k int) float64) float64 {
 
 func coins(t *testing.T, n int) *accountant.Ledger {
 	t.Helper()
-	l, err := new(accountant.Ledger).With(coin(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tiny.Must(new(accountant.Ledger).With(coin(), n))(t)
 	return l
 }
 
@@ -67,14 +63,8 @@ func coins(t *testing.T, n int) *accountant.Ledger {
 // what it released by then does not: the best rule passes its δ by a multiple.
 func TestClaimsHoldForWhoeverStops(t *testing.T) {
 	const planned, killed, delta = 24, 64, 0.01
-	pld, err := accountants.New(PLD, accountant.ReplaceOne)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := WithRDP(pld)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pld := tiny.Must(accountants.New(PLD, accountant.ReplaceOne))(t)
+	a := tiny.Must(WithRDP(pld))(t)
 	epsilon := func(l *accountant.Ledger) float64 {
 		cost, _, err := a.Spent(l, delta)
 		if err != nil {
@@ -85,10 +75,7 @@ func TestClaimsHoldForWhoeverStops(t *testing.T) {
 	var now, claims []float64
 	for k := range killed + 1 {
 		l := coins(t, k)
-		claimed, err := a.Claimed(l, &checkpoints.Planned{Releases: coins(t, planned)}, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		claimed := tiny.Must(a.Claimed(l, &checkpoints.Planned{Releases: coins(t, planned)}, delta))(t)
 		now, claims = append(now, epsilon(l)), append(claims, epsilon(claimed))
 		if claims[k] < now[k] {
 			t.Errorf("after %d releases the claim is %v, expected no less than %v of these", k, claims[k], now[k])
@@ -114,10 +101,7 @@ func TestClaimsHoldForWhoeverStops(t *testing.T) {
 // that of one whose plan another accountant finds dearer. An extended run is claimed to the end of its
 // extension.
 func TestClaimsStayWithinTheBudget(t *testing.T) {
-	a, err := New(RDP, accountant.ZeroOut)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(New(RDP, accountant.ZeroOut))(t)
 	step := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
 	of := func(n, choices int) *accountant.Ledger {
 		l, err := new(accountant.Ledger).With(step, n)

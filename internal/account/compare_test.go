@@ -15,6 +15,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/internal/chart"
+	"dpsgd/internal/tiny"
 )
 
 // Every accountant is in the comparison once, with the answer or the error that it has in the
@@ -22,10 +23,7 @@ import (
 func TestCompare(t *testing.T) {
 	l := releasesOf(t, 0.05, 1.4, 90)
 	for _, r := range []accountant.Relation{accountant.AddOrRemoveOne, accountant.ReplaceOne} {
-		c, err := Compare(t.Context(), Question{View: View{Relation: r}, Ledger: l, Delta: 1e-5}, 9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := tiny.Must(Compare(t.Context(), Question{View: View{Relation: r}, Ledger: l, Delta: 1e-5}, 9))(t)
 		if c.Releases != 90 || c.NoiseMultiplier != 1.4 || c.SamplingProbability != 0.05 || c.Relation != r.String() {
 			t.Errorf("found %+v", c)
 		}
@@ -87,15 +85,10 @@ func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
 	l := new(accountant.Ledger)
 	for i := range 8 {
 		for _, e := range releasesOf(t, 0.01*float64(i+1), 3, 10).Entries() {
-			if err := l.Add(e.Event, e.Count); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, l.Add(e.Event, e.Count))
 		}
 	}
-	c, err := Compare(t.Context(), Question{Ledger: l, Delta: 1e-5}, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(Compare(t.Context(), Question{Ledger: l, Delta: 1e-5}, 9))(t)
 	for _, one := range c.Accountants {
 		want := 6
 		if one.Accountant == PLD {
@@ -109,10 +102,7 @@ func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
 
 // No guarantee at all is a refusal of everyone, a wrong δ an error, and a context that ends stops.
 func TestCompareWithoutAnswers(t *testing.T) {
-	c, err := Compare(t.Context(), Question{Ledger: releasesOf(t, 0.1, 0, 1), Delta: 1e-5}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(Compare(t.Context(), Question{Ledger: releasesOf(t, 0.1, 0, 1), Delta: 1e-5}, 5))(t)
 	for _, one := range c.Accountants {
 		if one.Error == "" {
 			t.Errorf("without noise found %+v", one)
@@ -130,14 +120,9 @@ func TestCompareWithoutAnswers(t *testing.T) {
 
 func TestBeginning(t *testing.T) {
 	l := releasesOf(t, 0.1, 1, 3)
-	if err := l.Add(DPSGD(0.1, 2), 4); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, l.Add(DPSGD(0.1, 2), 4))
 	for n, want := range []string{"", "3:1", "3:2", "3:3", "3:3 4:1", "3:3 4:2", "3:3 4:3", "3:3 4:4", "3:3 4:4"} {
-		first, err := beginning(l, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := tiny.Must(beginning(l, n))(t)
 		var found []string
 		for i, e := range first.Entries() {
 			found = append(found, fmt.Sprintf("%d:%d", 3+i, e.Count))
@@ -203,9 +188,7 @@ func TestWritePlot(t *testing.T) {
 	for name, c := range plots() {
 		for _, format := range chart.Formats() {
 			path := filepath.Join(t.TempDir(), "plot"+strings.ToUpper(format))
-			if err := c.WritePlot(path); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, c.WritePlot(path))
 			if info, err := os.Stat(path); err != nil || info.Size() < 500 {
 				t.Errorf("%s: found %v, error %v", name, info, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/tiny"
 )
 
 // answered parses one answer.
@@ -27,14 +28,9 @@ func TestBatchKeepsTheQuery(t *testing.T) {
 	b := &Lines{Unknown: Epsilon}
 	query := `{"delta":1.0e-05,"phases":[{"steps":1e2,"sampling_probability":0.0100,"noise_multiplier":1},{"sampling_probability":0.02,"noise_multiplier":2.50,"steps":7}],"relation":"add_or_remove_one","accountant":"rdp","group_size":1}`
 	l := releasesOf(t, 0.01, 1, 100)
-	if err := l.Add(DPSGD(0.02, 2.5), 7); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, l.Add(DPSGD(0.02, 2.5), 7))
 	want := answer(t, Question{View: View{Accountant: "rdp"}, Ledger: l, Delta: 1e-5})
-	number, err := json.Marshal(want.Epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := tiny.Must(json.Marshal(want.Epsilon))(t)
 	head := strings.TrimSuffix(query, "}") + `,"epsilon":` + string(number) + `,"lower":0,"upper":` + string(number) + `,"seconds":`
 	if text := string(b.Answer([]byte(query))); !strings.HasPrefix(text, head) {
 		t.Errorf("found    %s\nexpected %s…}", text, head)
@@ -45,10 +41,7 @@ func TestBatchKeepsTheQuery(t *testing.T) {
 // spellings of it; without names by the default ones.
 func TestBatchAsksWhomTheLineNames(t *testing.T) {
 	l := releasesOf(t, 0.1, 4, 1000)
-	text, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := tiny.Must(json.Marshal(l))(t)
 	const phases = `"phases":[{"sampling_probability":0.1,"noise_multiplier":4,"steps":1000}]`
 	for head, v := range map[string]View{
 		phases:                             {Accountant: DefaultAccountant, Relation: accountant.ZeroOut},
@@ -213,14 +206,9 @@ func TestBatchMemoryIsBounded(t *testing.T) {
 func TestBatchReadsLedgersStrictly(t *testing.T) {
 	var l accountant.Ledger
 	for _, e := range []accountant.Event{accountant.Gaussian{NoiseMultiplier: 3}, accountant.Laplace{Scale: 4}} {
-		if err := l.Add(e, 2); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, l.Add(e, 2))
 	}
-	text, err := json.Marshal(&l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := tiny.Must(json.Marshal(&l))(t)
 	b := &Lines{Unknown: Epsilon}
 	want := answer(t, Question{View: View{Accountant: DefaultAccountant}, Ledger: &l, Delta: 1e-5})
 	if o := answered(t, b, fmt.Sprintf(`{"ledger":%s,"delta":1e-5}`, text)); o["epsilon"] != want.Epsilon {
@@ -235,14 +223,8 @@ func TestBatchReadsLedgersStrictly(t *testing.T) {
 // The ledger of a run that was extended costs the same by its entries as by its folder.
 func TestBatchCountsChoices(t *testing.T) {
 	releases := releasesOf(t, 0.1, 4, 100)
-	l, err := releases.With(Choice, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tiny.Must(releases.With(Choice, 3))(t)
+	text := tiny.Must(json.Marshal(l))(t)
 	want := answer(t, Question{View: View{Accountant: "rdp"}, Ledger: releases, Delta: 1e-5 / 8})
 	if o := answered(t, &Lines{Unknown: Epsilon}, fmt.Sprintf(`{"accountant":"rdp","ledger":%s,"delta":1e-5}`, text)); o["epsilon"] != want.Epsilon {
 		t.Errorf("found %v, expected ε = %v of the same releases at δ/8", o, want.Epsilon)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/tiny"
 )
 
 // A theorem's answer is that of the formula by hand, or of the package that has it, and each kind is
@@ -13,14 +14,8 @@ import (
 func TestTheorems(t *testing.T) {
 	b := &Lines{Unknown: Epsilon}
 	alone := func(line string) float64 { return answered(t, b, line)["epsilon"].(float64) }
-	shuffled, err := theorems.Shuffle(2, 10000, 1e-6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := theorems.ShuffleResponse(2, 16, 10000, 1e-6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shuffled := tiny.Must(theorems.Shuffle(2, 10000, 1e-6))(t)
+	response := tiny.Must(theorems.ShuffleResponse(2, 16, 10000, 1e-6))(t)
 	// 20 passes of 100 batches at σ = 4 are ρ = (1 + 19/100)/32; replacing a record counts four times. A
 	// run of 20 full batches in a set of diameter D with s = 0.1/10 has D/s = 100 and does not reach its
 	// plateau; one of 2,000 costs 4·100.

@@ -5,20 +5,15 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/tiny"
 )
 
 // The answer agrees with itself: ε at many δ with the accountant, the curve with its own best guess, and
 // a choice of the number of releases makes nothing look safer.
 func TestTradeoffAgreesWithItself(t *testing.T) {
-	ledger, err := OneEntry(DPSGD(0.01, 1), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := tiny.Must(OneEntry(DPSGD(0.01, 1), 1000))(t)
 	q := Question{View: View{Accountant: "exact"}, Ledger: ledger, Delta: 1e-5}
-	plain, err := AskTradeoff(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := tiny.Must(AskTradeoff(q))(t)
 	for _, p := range plain.Epsilons {
 		at := q
 		at.Delta = p.Delta
@@ -33,10 +28,7 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 		"chosen": {View: q.View, Ledger: ledger, Delta: q.Delta, Divisor: 4},
 		"group":  {View: View{Accountant: "exact", GroupSize: 2}, Ledger: ledger, Delta: q.Delta},
 	} {
-		shown, err := AskTradeoff(other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shown := tiny.Must(AskTradeoff(other))(t)
 		for i, e := range shown.Curve {
 			if want := plain.Curve[i]; e.FalsePositive != want.FalsePositive || e.FalseNegative > want.FalseNegative+1e-6 {
 				t.Errorf("%s: found %v, expected no more than %v", name, e, want)
@@ -54,10 +46,7 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 
 // What has no guarantee is refused, as by train epsilon.
 func TestTradeoffOfNothingPrivate(t *testing.T) {
-	ledger, err := OneEntry(accountant.NonPrivate{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ledger := tiny.Must(OneEntry(accountant.NonPrivate{}, 1))(t)
 	if _, err := AskTradeoff(Question{View: View{Accountant: "exact"}, Ledger: ledger, Delta: 1e-5}); err == nil {
 		t.Error("found an answer for a release without noise")
 	}

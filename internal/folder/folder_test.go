@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 )
 
 // What is copied from a message into a shell is one argument there.
@@ -35,9 +36,7 @@ func TestCheckWhileAFolderIsMade(t *testing.T) {
 		made := make(chan error)
 		go func() { made <- os.Mkdir(dir, folder.Perm) }()
 		for checked := false; !checked; {
-			if err := folder.Check(dir, "a folder of runs"); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, folder.Check(dir, "a folder of runs"))
 			_, err := os.Stat(dir)
 			checked = err == nil
 		}
@@ -59,9 +58,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("found %v for a name that is taken, expected ErrRunExists", err)
 	}
 	file := filepath.Join(parent, "file")
-	if err := os.WriteFile(file, nil, folder.FilePerm); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(file, nil, folder.FilePerm))
 	if _, err := folder.New(file, "", "digits"); !errors.Is(err, folder.ErrNoRun) {
 		t.Errorf("found %v below a file, expected ErrNoRun", err)
 	}

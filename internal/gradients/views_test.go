@@ -50,10 +50,7 @@ func newRig(t *testing.T, layers string, threads int) rig {
 
 func newRigFor(t *testing.T, set data.Set, layers string, threads int) rig {
 	t.Helper()
-	m, err := networkOf(tiny.Parse(t, layers), set.Shape(), len(set.Classes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(networkOf(tiny.Parse(t, layers), set.Shape(), len(set.Classes())))(t)
 	pool := kernel.NewPool(threads)
 	t.Cleanup(pool.Close)
 	return rig{t, m, pool}
@@ -88,10 +85,7 @@ func each(t *testing.T, g *Gradients, indices []int) (gradients [][]float64, squ
 	t.Helper()
 	for len(indices) > 0 {
 		n := min(len(indices), g.Capacity())
-		b, err := g.Contributions(indices[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := tiny.Must(g.Contributions(indices[:n]))(t)
 		for i := range n {
 			gradients = append(gradients, gradientOf(b, i))
 		}
@@ -197,10 +191,7 @@ func TestGradientIsTheMeanOverViews(t *testing.T) {
 // viewsOf is the set of all views of a set at a step, those of one example after each other.
 func viewsOf(t *testing.T, set *data.Images, recipe data.Augmentation, step int) *data.Images {
 	t.Helper()
-	views, err := data.NewViews(recipe, set.Shape(), random.ForTest(7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	views := tiny.Must(data.NewViews(recipe, set.Shape(), random.ForTest(7)))(t)
 	var labels, pixels []uint8
 	picture, view := make([]float32, set.Shape().Values()), make([]float32, set.Shape().Values())
 	for i := range set.Len() {
@@ -215,10 +206,7 @@ func viewsOf(t *testing.T, set *data.Images, recipe data.Augmentation, step int)
 			}
 		}
 	}
-	all, err := data.NewImages(set.Shape(), set.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := tiny.Must(data.NewImages(set.Shape(), set.Classes(), labels, pixels))(t)
 	return all
 }
 
@@ -285,10 +273,7 @@ func TestNeighboursWithViewsDifferByOneExample(t *testing.T) {
 		}
 		labels, pixels = append(labels, label), append(pixels, picture...)
 	}
-	neighbour, err := data.NewImages(set.Shape(), set.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	neighbour := tiny.Must(data.NewImages(set.Shape(), set.Classes(), labels, pixels))(t)
 	recipe := data.Augmentation{Views: 4, Flip: true, Shift: 2}
 	forEveryRule(t, func(t *testing.T, layers, engine string) {
 		r := newRig(t, layers, 2)
@@ -360,10 +345,7 @@ func rows(t *testing.T, n int) *data.Rows {
 			}
 		}
 	}
-	r, err := data.NewRows(columns, []string{"a", "b", "c"}, labels, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(data.NewRows(columns, []string{"a", "b", "c"}, labels, values))(t)
 	return r
 }
 
@@ -371,10 +353,7 @@ func rows(t *testing.T, n int) *data.Rows {
 func integers(t *testing.T, g *Gradients, batches ...[]int) []int64 {
 	t.Helper()
 	dim := g.Coordinates()
-	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, dim, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, dim, nil))(t)
 	sum.Refine(1000)
 	for _, indices := range batches {
 		b, err := g.Contributions(indices)
@@ -386,9 +365,7 @@ func integers(t *testing.T, g *Gradients, batches ...[]int) []int64 {
 		}
 	}
 	found := make([]int64, dim)
-	if err := sum.Release(func(read clip.Integers, _ clip.Lattice) { read(found, 0) }); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, sum.Release(func(read clip.Integers, _ clip.Lattice) { read(found, 0) }))
 	return found
 }
 
@@ -414,14 +391,8 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 							g.ClipBy(policy)
 							return g
 						}
-						evaluator, err := NewEvaluator(r.model, set, normalisation(set), r.pool)
-						if err != nil {
-							t.Fatal(err)
-						}
-						before, err := evaluator.Run()
-						if err != nil {
-							t.Fatal(err)
-						}
+						evaluator := tiny.Must(NewEvaluator(r.model, set, normalisation(set), r.pool))(t)
+						before := tiny.Must(evaluator.Run())(t)
 						used := fresh()
 						for i, indices := range [][]int{{0, 7, 14, 21, 28, 35, 42, 49}, {1}, {2, 3, 7}, {}, {5, 4, 3, 2, 1, 0, 8, 9}, {9}, {1}, {1, 1}} {
 							found, want := integers(t, used, indices), integers(t, fresh(), indices)

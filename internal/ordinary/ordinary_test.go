@@ -53,15 +53,9 @@ func fit(t *testing.T, o Options, after int, overrides ...string) (Result, Optio
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	o.Watcher = stopping{after, stop}
-	r, err := Create(tiny.Parse(t, overrides...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Create(tiny.Parse(t, overrides...), o))(t)
 	defer r.Close()
-	result, err := r.Fit(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := tiny.Must(r.Fit(ctx))(t)
 	return result, o
 }
 
@@ -159,9 +153,7 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 	r, o := fit(t, options(t, nil), 3, ofLabels...)
 	other := filepath.Join(filepath.Dir(r.Run), "..", "copy", filepath.Base(r.Run))
-	if err := os.CopyFS(filepath.Dir(other), os.DirFS(filepath.Dir(r.Run))); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.CopyFS(filepath.Dir(other), os.DirFS(filepath.Dir(r.Run))))
 	if _, err := resume(t, r.Run, o); err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +171,7 @@ func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 // Answers that are gone, or older than the ledger says, are not asked for again.
 func TestLostAnswersAreNotAskedAgain(t *testing.T) {
 	r, o := fit(t, options(t, nil), 5, ofLabels...)
-	if err := os.Remove(filepath.Join(r.Run, folder.Labels)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(r.Run, folder.Labels)))
 	if _, err := resume(t, r.Run, o); !errors.Is(err, release.ErrBudget) || folder.HoldsAny(r.Run, folder.Labels) {
 		t.Errorf("found %v, expected that asking again passes the budget", err)
 	}
@@ -194,9 +184,7 @@ func TestLostAnswersAreNotAskedAgain(t *testing.T) {
 	if _, err := resume(t, first.Run, o); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(first.Run, folder.Labels), []byte(older), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(filepath.Join(first.Run, folder.Labels), []byte(older), 0o600))
 	if _, err := resume(t, first.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("an older copy of the answers: found %v, expected a refusal", err)
 	}
@@ -231,15 +219,10 @@ func (s shifted) Label(i int) int { return (s.Set.Label(i) + 1) % 3 }
 func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
 	told, o := fit(t, options(t, nil), 5, ofLabels...)
 	o.Watcher = stopping{}
-	killed, err := Create(tiny.Parse(t, ofLabels...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	killed := tiny.Must(Create(tiny.Parse(t, ofLabels...), o))(t)
 	killed.Close()
 	answers := tiny.Read(t, filepath.Join(told.Run, folder.Labels))
-	if err := os.WriteFile(filepath.Join(killed.Dir, folder.Labels), []byte(answers), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(filepath.Join(killed.Dir, folder.Labels), []byte(answers), 0o600))
 	if r, err := resume(t, killed.Dir, o); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("found %+v, %v, expected a refusal", r, err)
 	}
@@ -250,9 +233,7 @@ func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
 func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
 	r, o := fit(t, options(t, nil), 5, stages...)
 	config := strings.Replace(tiny.Read(t, filepath.Join(r.Run, folder.Config)), "epsilon: 2", "epsilon: 20", 1)
-	if err := os.WriteFile(filepath.Join(r.Run, folder.Config), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(filepath.Join(r.Run, folder.Config), []byte(config), 0o600))
 	if r, err := resume(t, r.Run, o); !errors.Is(err, books.ErrOtherPlan) {
 		t.Errorf("found %+v, %v, expected a refusal", r, err)
 	}
@@ -278,9 +259,7 @@ func TestAnswersOfAnotherRunAreRefused(t *testing.T) {
 		loud, o := fit(t, options(t, nil), 0, append(slices.Clone(plan), "privacy.epsilon=20")...)
 		stopped, _ := fit(t, o, 5, plan...)
 		answers := tiny.Read(t, filepath.Join(loud.Run, folder.Labels))
-		if err := os.WriteFile(filepath.Join(stopped.Run, folder.Labels), []byte(answers), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(filepath.Join(stopped.Run, folder.Labels), []byte(answers), 0o600))
 		if r, err := resume(t, stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) {
 			t.Errorf("found %+v, %v, expected a refusal", r, err)
 		}

@@ -35,10 +35,7 @@ func labelled(t *testing.T, m *data.Images, label func(i int) int) *data.Images 
 			}
 		}
 	}
-	sorted, err := data.NewImages(m.Shape(), m.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sorted := tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
 	return sorted
 }
 
@@ -58,9 +55,7 @@ func init() {
 // rows writes both parts of a split as numbers: what header returns, then a line or a row for each example.
 func rows(t *testing.T, dir string, split *data.Split, write func(part string, set *data.Images)) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.MkdirAll(dir, 0o700))
 	write("train", split.Train.(*data.Images))
 	write("test", split.Test.(*data.Images))
 }
@@ -144,9 +139,7 @@ func columns() (names []string) {
 // labels: they are the candidates in turn.
 func published(t *testing.T, source, dir string, split *data.Split) map[string]string {
 	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(dir))
 	s, o := sources[source], Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: stopping{}}
 	s.write(t, dir, split)
 	if s.overrides == nil {
@@ -156,10 +149,7 @@ func published(t *testing.T, source, dir string, split *data.Split) map[string]s
 	for _, set := range s.overrides {
 		overrides = append(overrides, strings.Replace(set, "DIR", dir, 1))
 	}
-	r, err := Create(tiny.Parse(t, overrides...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Create(tiny.Parse(t, overrides...), o))(t)
 	asked := 0
 	r.ask = func(candidates []int, _ int) int {
 		asked++
@@ -198,10 +188,7 @@ func publicFiles(t *testing.T, runs, run string) map[string]string {
 		}
 		files[name] = words.Replace(tiny.Unsummed(tiny.Read(t, path)))
 		if filepath.Ext(path) == ".ckpt" {
-			state, err := checkpoints.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := tiny.Must(checkpoints.Load(path))(t)
 			state.LedgerHash = ""
 			files[name] = fmt.Sprint(*state)
 		}
@@ -331,10 +318,7 @@ func TestAnswersAreDrawnAnew(t *testing.T) {
 // by then.
 func TestEventsStandBeforeTheirAnswers(t *testing.T) {
 	o := options(t, stopping{})
-	r, err := Create(tiny.Parse(t, flat...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Create(tiny.Parse(t, flat...), o))(t)
 	defer r.Close()
 	calls, ask := 0, r.ask
 	r.ask = func(candidates []int, place int) int {
@@ -360,13 +344,8 @@ func TestEventsStandBeforeTheirAnswers(t *testing.T) {
 		t.Errorf("%d labels were asked (%v), expected %d", calls, err, len(r.whole))
 	}
 
-	failed, err := Create(tiny.Parse(t, flat...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := failed.Books.Close(); err != nil {
-		t.Fatal(err)
-	}
+	failed := tiny.Must(Create(tiny.Parse(t, flat...), o))(t)
+	tiny.Check(t, failed.Books.Close())
 	failed.ask = func([]int, int) int {
 		t.Fatal("a label is asked without an event")
 		return 0
@@ -394,10 +373,7 @@ func TestEqualPicturesAreAskedOnce(t *testing.T) {
 	for i := range tiny.Examples {
 		labels, pixels = append(labels, uint8(i%3)), append(pixels, all.Pixels(i/3%3)...)
 	}
-	equal, err := data.NewImages(all.Shape(), all.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	equal := tiny.Must(data.NewImages(all.Shape(), all.Classes(), labels, pixels))(t)
 	o.Given = &data.Split{Name: "equal", Train: counted{equal, make([]int, tiny.Examples)}, Test: o.Given.Test}
 	stopped, o := fit(t, o, 5, stages...)
 	if _, err := resume(t, stopped.Run, o); err != nil {
@@ -432,16 +408,12 @@ func TestRunsInFoundOrderAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.PlanHash = run.HashOf(r.foundIdentity()) // what that version wrote
-	if err := r.Save(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.Save())
 	state, _, err := checkpoints.Latest(r.Path(folder.Checkpoints))
 	if err != nil || state.PlanHash != r.fingerprint(r.PlanHash, 1) {
 		t.Fatalf("the checkpoint is not that of the earlier version: %v", err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.Close())
 	before := tiny.Snapshot(t, o.RunsDir)
 	if _, err := resume(t, stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "earlier version") {
 		t.Errorf("found %v, expected a refusal that names the earlier version", err)

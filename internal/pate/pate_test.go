@@ -56,19 +56,14 @@ func options(t *testing.T) Options {
 
 func create(t *testing.T, c *configs.Config, o Options) *Run {
 	t.Helper()
-	r, err := Create(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Create(c, o))(t)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
 
 func fit(t *testing.T, r *Run) Result {
 	t.Helper()
-	if err := r.CarryOut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.CarryOut(t.Context()))
 	return r.Result
 }
 
@@ -119,9 +114,7 @@ func TestOneExampleChangesOneVote(t *testing.T) {
 			}
 		}
 		r := create(t, config(t, "pate.teachers=100", "optimizer.learning_rate=5"), o)
-		if err := r.teach(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.teach(t.Context()))
 		var found [][]uint8
 		for _, b := range r.ballots {
 			found = append(found, b.Votes)
@@ -200,9 +193,7 @@ func (*refusing) Ledger() *accountant.Ledger { return new(accountant.Ledger) }
 // Where an event is not durable nothing is answered or written.
 func TestNoAnswerWithoutADurableEvent(t *testing.T) {
 	r := create(t, config(t), options(t))
-	if err := r.teach(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.teach(t.Context()))
 	journal := &refusing{}
 	r.desk = answer.NewDesk(journal, nil)
 	if err := r.askNext(); err == nil || journal.began != 1 {
@@ -253,10 +244,7 @@ func TestGoesOnAfterAKill(t *testing.T) {
 					trainedNow++
 				}
 			}
-			again, err := Open(r.Dir, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := tiny.Must(Open(r.Dir, o))(t)
 			defer again.Close()
 			result := fit(t, again)
 			if kept+trainedNow != 10 {
@@ -283,17 +271,13 @@ func TestGoesOnAfterAKill(t *testing.T) {
 func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 	for threshold, answered := range map[int]int{0: 5, 1000: 0} {
 		r := create(t, config(t), options(t))
-		if err := r.teach(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.teach(t.Context()))
 		r.dependent = r.plan.Aggregation.NewAccount()
 		r.plan.config.Pate.Threshold = threshold
 		journal := new(memory)
 		r.desk = answer.NewDesk(journal, nil)
 		for range 5 {
-			if err := r.askNext(); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, r.askNext())
 		}
 		want := slices.Repeat([]accountant.Event{r.plan.check, r.plan.answer}, 5)
 		if answered == 0 {
@@ -315,15 +299,10 @@ func TestChecksLostInKillsCost(t *testing.T) {
 	r := create(t, config(t), o)
 	const lost = 40
 	for range lost {
-		if err := r.Books.Append(r.Books.Len()+1, r.plan.check); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.plan.check))
 	}
 	r.Close()
-	again, err := Open(r.Dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := tiny.Must(Open(r.Dir, o))(t)
 	defer again.Close()
 	if again.plan.lost != (tally{Checks: lost}) || again.plan.Answers >= r.plan.Answers {
 		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.plan.lost, again.plan.Answers, lost, r.plan.Answers)
@@ -348,14 +327,9 @@ func TestChecksLostInKillsCost(t *testing.T) {
 func TestStatementOfWhatWasReleased(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t, "privacy.epsilon=200"), o)
-	if err := r.Books.Append(1, r.plan.check); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.Books.Append(1, r.plan.check))
 	r.Close()
-	again, err := Open(r.Dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := tiny.Must(Open(r.Dir, o))(t)
 	defer again.Close()
 	result := fit(t, again)
 	s, err := statement.Read(r.Dir)
@@ -374,25 +348,14 @@ func TestStatementOfWhatWasReleased(t *testing.T) {
 func TestPaysTheRestAfterAKill(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t), o)
-	if err := r.teach(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.teach(t.Context()))
 	for range 5 {
-		if err := r.askNext(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.askNext())
 	}
-	if err := r.keepRecord(record{Ended: &tally{Checks: r.plan.Queries, Answers: r.plan.Answers}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Books.Append(r.Books.Len()+1, r.plan.check); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.keepRecord(record{Ended: &tally{Checks: r.plan.Queries, Answers: r.plan.Answers}}))
+	tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.plan.check))
 	r.Close()
-	again, err := Open(r.Dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := tiny.Must(Open(r.Dir, o))(t)
 	defer again.Close()
 	result := fit(t, again)
 	if in := again.plan.count(again.Books.Ledger()); in.Checks != r.plan.Queries || in.Answers != r.plan.Answers || result.Queries != 5 {
@@ -445,14 +408,8 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 // without noise answers it always, one that counts votes twice with Φ(4/(2√2)).
 func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
 	r := create(t, config(t, "pate.aggregation=gnmax"), options(t))
-	v, err := answer.NewVotes([]int{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := r.plan.question(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := tiny.Must(answer.NewVotes([]int{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, 2))(t)
+	q := tiny.Must(r.plan.question(v))(t)
 	if want := r.plan.answer; q.Event() != want || math.Abs(want.(accountant.Gaussian).NoiseMultiplier-math.Sqrt2) > 1e-9 {
 		t.Errorf("event %v, expected %v: σ/√2", q.Event(), want)
 	}
@@ -460,10 +417,7 @@ func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
 	within := func(p float64) bool {
 		desk, first := answer.NewDesk(new(memory), nil), 0
 		for range n {
-			class, err := answer.Ask(desk, q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			class := tiny.Must(answer.Ask(desk, q))(t)
 			if class == 0 {
 				first++
 			}
@@ -496,9 +450,7 @@ func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 // Every question has one vote of each teacher.
 func TestOneVoteOfEachTeacher(t *testing.T) {
 	r := create(t, config(t), options(t))
-	if err := r.teach(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.teach(t.Context()))
 	for question := range r.plan.Pool {
 		sum := 0
 		for _, n := range r.counts(question) {

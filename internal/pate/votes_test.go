@@ -10,15 +10,14 @@ import (
 
 	"dpsgd/accountant/votes"
 	"dpsgd/configs"
+	"dpsgd/internal/tiny"
 )
 
 // votesFrom writes counts of 200 questions in which 245 of 250 teachers agree, and reads them.
 func votesFrom(t *testing.T, head string) [][]int {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "votes.csv")
-	if err := os.WriteFile(path, []byte(head+strings.Repeat("245,5,0,0,0,0,0,0,0,0\n", 200)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(path, []byte(head+strings.Repeat("245,5,0,0,0,0,0,0,0,0\n", 200)), 0o600))
 	table, err := ReadVotes(path)
 	if err != nil || len(table) != 200 {
 		t.Fatalf("found %d rows, %v", len(table), err)
@@ -88,9 +87,7 @@ func TestWrongVotes(t *testing.T) {
 		"7,3\n77,2,1\n":          "found 3 fields",
 	} {
 		path := filepath.Join(t.TempDir(), "votes.csv")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err := ReadVotes(path)
 		if !errors.Is(err, ErrVotes) || !strings.Contains(err.Error(), want) || strings.Contains(strings.ReplaceAll(err.Error(), path, ""), "77") {
 			t.Errorf("%q: found %v, expected %q", content, err, want)

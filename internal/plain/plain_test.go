@@ -20,14 +20,8 @@ import (
 func network(t *testing.T) (*model.Model, *data.Images, *data.Batcher) {
 	t.Helper()
 	c, images := tiny.Parse(t), tiny.Pictures(t, tiny.Examples, 1)
-	m, err := setup.Model(c, images.Shape(), len(images.Classes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	batcher, err := data.NewBatcher(images, setup.Normalisation(c, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(setup.Model(c, images.Shape(), len(images.Classes())))(t)
+	batcher := tiny.Must(data.NewBatcher(images, setup.Normalisation(c, 1)))(t)
 	return m, images, batcher
 }
 
@@ -41,14 +35,8 @@ func all(n int) []int {
 
 func accuracy(t *testing.T, m *model.Model, images *data.Images) float64 {
 	t.Helper()
-	e, err := gradients.NewEvaluator(m, images, setup.Normalisation(tiny.Parse(t), 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := e.Run()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := tiny.Must(gradients.NewEvaluator(m, images, setup.Normalisation(tiny.Parse(t), 1), nil))(t)
+	found := tiny.Must(e.Run())(t)
 	return found.Accuracy
 }
 
@@ -67,13 +55,8 @@ func TestTrainLearns(t *testing.T) {
 		for _, o := range []plain.Options{{Physical: 40}, {Physical: 7, Pool: pool}} {
 			m, images, batcher := network(t)
 			o.Rule = test.rule
-			trainer, err := plain.New(m, batcher, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := trainer.Train(context.Background(), all(images.Len()), 40, 60, constant(test.rate), 1); err != nil {
-				t.Fatal(err)
-			}
+			trainer := tiny.Must(plain.New(m, batcher, o))(t)
+			tiny.Check(t, trainer.Train(context.Background(), all(images.Len()), 40, 60, constant(test.rate), 1))
 			if got := accuracy(t, m, tiny.Pictures(t, 300, 9)); got < 0.98 {
 				t.Errorf("%s: accuracy %.3f on new pictures, expected at least 0.98", test.rule.Name(), got)
 			}
@@ -95,13 +78,8 @@ func TestLabelsInPlaceOfTheirOwn(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32((images.Label(i) + 1) % 3)
 	}
-	trainer, err := plain.New(m, batcher, plain.Options{Rule: &optimizer.SGD{}, Physical: 16, Labels: labels})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := trainer.Train(context.Background(), all(images.Len()), 40, 60, constant(0.5), 1); err != nil {
-		t.Fatal(err)
-	}
+	trainer := tiny.Must(plain.New(m, batcher, plain.Options{Rule: &optimizer.SGD{}, Physical: 16, Labels: labels}))(t)
+	tiny.Check(t, trainer.Train(context.Background(), all(images.Len()), 40, 60, constant(0.5), 1))
 	if got := accuracy(t, m, images); got > 0.02 {
 		t.Errorf("accuracy %.3f under the true labels, expected none where others were learnt", got)
 	}

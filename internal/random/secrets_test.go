@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // root is the module's folder.
@@ -157,10 +158,7 @@ func TestSecretsOfASeedAreNoticed(t *testing.T) {
 	places := 0
 	for path, content := range sources(t) {
 		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, path, content, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := tiny.Must(parser.ParseFile(fset, path, content, parser.SkipObjectResolution))(t)
 		for _, s := range calls(f, "New") {
 			from, to := fset.Position(s.Pos()).Offset, fset.Position(s.End()).Offset+len("()")
 			replaced := func(by string) []byte { return slices.Concat(content[:from], []byte(by), content[to:]) }
@@ -186,18 +184,10 @@ func builds(t *testing.T, path string, content []byte) (output string, built boo
 	t.Helper()
 	dir := t.TempDir()
 	other, overlay := filepath.Join(dir, "other.go"), filepath.Join(dir, "overlay.json")
-	absolute, err := filepath.Abs(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{absolute: other}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	absolute := tiny.Must(filepath.Abs(filepath.Join(root, path)))(t)
+	replace := tiny.Must(json.Marshal(map[string]any{"Replace": map[string]string{absolute: other}}))(t)
 	for name, b := range map[string][]byte{other: content, overlay: replace} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(name, b, 0o600))
 	}
 	build := exec.Command("go", "build", "-overlay", overlay, "./"+filepath.ToSlash(filepath.Dir(path)))
 	build.Dir = root

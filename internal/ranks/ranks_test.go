@@ -33,16 +33,11 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 	same := func([]uint8, []uint8) {}
 	mine := &setup.Source{Own: [][]int{{0, 1}, {2}}}
 	var o Orders
-	if err := o.sign(mine, set(same), nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, o.sign(mine, set(same), nil, nil))
 	if err := o.sameData(mine, set(same), nil); err != nil {
 		t.Errorf("the same data are refused: %v", err)
 	}
-	mineToo, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mineToo := tiny.Must(program())(t)
 	if err := (call{Program: mineToo}).sameProgram(); err != nil {
 		t.Errorf("the same program is refused: %v", err)
 	}
@@ -84,9 +79,7 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 	noticed := 0
 	for range starts {
 		var o Orders
-		if err := o.sign(&alone, set(0), nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, o.sign(&alone, set(0), nil, nil))
 		if o.sameData(&alone, set(0), nil) != nil || o.sameData(&alone, set(count), nil) == nil {
 			t.Fatal("the same examples are refused, or others pass")
 		}

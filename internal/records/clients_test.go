@@ -20,26 +20,17 @@ func tinyClients(t *testing.T, threads int, overrides ...string) (*configs.Confi
 	t.Helper()
 	c := tiny.Parse(t, append([]string{"federated.clients=20"}, overrides...)...)
 	images := tiny.Pictures(t, tiny.Examples, 1)
-	m, err := setup.Model(c, images.Shape(), len(images.Classes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(setup.Model(c, images.Shape(), len(images.Classes())))(t)
 	pool := kernel.NewPool(threads)
 	t.Cleanup(pool.Close)
-	clients, err := NewClients(c, m, images, images.Shape(), pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	clients := tiny.Must(NewClients(c, m, images, images.Shape(), pool))(t)
 	return c, m, images, clients
 }
 
 // changes is what each of these clients contributes, computed together.
 func changes(t *testing.T, c *Clients, indices ...int) [][]float32 {
 	t.Helper()
-	batch, err := c.Contributions(indices)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := tiny.Must(c.Contributions(indices))(t)
 	out := make([][]float32, len(indices))
 	for i := range indices {
 		for _, p := range batch.Parts {
@@ -157,17 +148,9 @@ func TestClientsStayWithinTheBound(t *testing.T) {
 		for _, spoiled := range []float32{0, float32(math.NaN()), float32(math.Inf(1)), 1e30} {
 			m.Values[5] = spoiled
 			for client := range 6 {
-				sum, err := clip.NewSum(clip.Flat{ClipNorm: bound}, c.Coordinates(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				batch, err := c.Contributions([]int{client})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := sum.Add(batch, 1); err != nil {
-					t.Fatal(err)
-				}
+				sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: bound}, c.Coordinates(), nil))(t)
+				batch := tiny.Must(c.Contributions([]int{client}))(t)
+				tiny.Check(t, sum.Add(batch, 1))
 				square := 0.0
 				sum.Release(func(integers clip.Integers, l clip.Lattice) {
 					values := make([]int64, sum.Dim())
@@ -193,17 +176,9 @@ func TestClientsAreCounted(t *testing.T) {
 	if c.Coordinates() != len(m.Values)+1 {
 		t.Fatalf("a client contributes %d values, expected one more than the %d parameters", c.Coordinates(), len(m.Values))
 	}
-	sum, err := clip.NewSum(policy, c.Coordinates(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := c.Contributions([]int{1, 2, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sum.Add(batch, 3); err != nil {
-		t.Fatal(err)
-	}
+	sum := tiny.Must(clip.NewSum(policy, c.Coordinates(), nil))(t)
+	batch := tiny.Must(c.Contributions([]int{1, 2, 3}))(t)
+	tiny.Check(t, sum.Add(batch, 3))
 	for _, count := range c.counts[:3] {
 		if count == 0 {
 			t.Errorf("a client counts 0")
@@ -215,19 +190,10 @@ func TestClientsAreCounted(t *testing.T) {
 func TestMeansOfClients(t *testing.T) {
 	halves := make([]uint16, 12)
 	kernel.ToHalves(halves, []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, -1, 0, 0})
-	rows, err := data.NewFeatures(3, []string{"a", "b"}, make([]uint8, 4), halves)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewMeans(rows, [][]int{{0, 1}, {}, {2}, {0, 3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := tiny.Must(data.NewFeatures(3, []string{"a", "b"}, make([]uint8, 4), halves))(t)
+	m := tiny.Must(NewMeans(rows, [][]int{{0, 1}, {}, {2}, {0, 3}}))(t)
 	for client, want := range [][]float32{{0.5, 0.5, 0}, {0, 0, 0}, {0, 0, 1}, {0, 0, 0}} {
-		batch, err := m.Contributions([]int{client})
-		if err != nil {
-			t.Fatal(err)
-		}
+		batch := tiny.Must(m.Contributions([]int{client}))(t)
 		batch.Parts[0].(clip.Rows).Form(0, 0, func(got []float32) {
 			if !slices.Equal(got, want) {
 				t.Errorf("client %d contributes %v, expected %v", client, got, want)

@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 )
 
 // rows contributes a row of its own for every example, of norm 3.
@@ -28,13 +29,8 @@ func sumOf(t *testing.T, batch clip.Batch, err error) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, 4, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sum.Add(batch, len(batch.SquaredNorms)); err != nil {
-		t.Fatal(err)
-	}
+	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, 4, nil))(t)
+	tiny.Check(t, sum.Add(batch, len(batch.SquaredNorms)))
 	values := make([]float64, 4)
 	sum.Release(func(integers clip.Integers, l clip.Lattice) {
 		sums := make([]int64, 4)

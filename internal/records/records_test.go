@@ -8,6 +8,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 	"dpsgd/release"
 )
 
@@ -21,27 +22,16 @@ func TestAPersonAddsOneRow(t *testing.T) {
 	}
 	halves := make([]uint16, len(values))
 	kernel.ToHalves(halves, values)
-	rows, err := data.NewFeatures(examples, []string{"a", "b"}, labels, halves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := tiny.Must(data.NewFeatures(examples, []string{"a", "b"}, labels, halves))(t)
 	own := make([][]int, persons) // no person has the example with their own number
 	for i := range examples {
 		own[(i+1)%persons] = append(own[(i+1)%persons], i)
 	}
 	r := &Records{people: newPeople(own, random.New())}
-	contributor, err := r.Rows(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	contributor := tiny.Must(r.Rows(rows))(t)
 	for person := range persons {
-		sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, examples, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := release.AddUp(sum, []int{person}, contributor); err != nil {
-			t.Fatal(err)
-		}
+		sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, examples, nil))(t)
+		tiny.Check(t, release.AddUp(sum, []int{person}, contributor))
 		added := make([]int64, examples)
 		sum.Release(func(integers clip.Integers, _ clip.Lattice) { integers(added, 0) })
 		var axes []int

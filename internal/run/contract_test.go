@@ -368,9 +368,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(r.Dir, folder.Checkpoints, ".*")); len(left) > 0 {
 			t.Errorf("found %q beside the checkpoints", left)
 		}
-		if err := os.Rename(kept[0], filepath.Join(r.Dir, folder.Checkpoints, filepath.Base(kept[0]))); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.Rename(kept[0], filepath.Join(r.Dir, folder.Checkpoints, filepath.Base(kept[0]))))
 		again, err := start(r.Dir, nothing)
 		if err == nil && again.ResumedAt != r.Step {
 			t.Errorf("the run goes on after step %d, expected %d", again.ResumedAt, r.Step)
@@ -386,10 +384,7 @@ func TestStopEndsWaiting(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		waits = func(string) { cancel() }
 		defer func() { waits = nil }()
-		r, err := start("", nothing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := tiny.Must(start("", nothing))(t)
 		defer r.Close()
 		fullDisk(t, r.Dir, 100*time.Hour)
 		if _, err := r.fit(ctx); !errors.Is(err, run.ErrNotSaved) {
@@ -411,10 +406,7 @@ func TestMemoryIsRefused(t *testing.T) {
 func stopped(t *testing.T, start starting) carried {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := start("", cancel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(start("", cancel))(t)
 	if _, err := r.fit(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -432,9 +424,7 @@ func TestChangedPlanIsRefused(t *testing.T) {
 		r.Close()
 		path := r.Path(folder.Config)
 		changed := strings.Replace(tiny.Read(t, path), k.plan, k.plan+"1", 1)
-		if err := os.WriteFile(path, []byte(changed), folder.FilePerm); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(path, []byte(changed), folder.FilePerm))
 		before := tiny.Snapshot(t, o.RunsDir)
 		if _, err := start(r.Dir, nothing); !errors.Is(err, books.ErrOtherPlan) {
 			t.Errorf("found %v, expected another plan", err)
@@ -459,9 +449,7 @@ func TestForeignFilesAreRefused(t *testing.T) {
 			path := r.Path(name)
 			kept, _ := os.ReadFile(path)
 			os.Remove(path)
-			if err := put(path); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, put(path))
 			before := tiny.Snapshot(t, o.RunsDir)
 			if _, err := start(r.Dir, nothing); !errors.Is(err, checkpoints.ErrNotRegular) {
 				t.Errorf("%s: found %v, expected that it is refused", name, err)
@@ -471,9 +459,7 @@ func TestForeignFilesAreRefused(t *testing.T) {
 			}
 			os.Remove(path)
 			if kept != nil {
-				if err := os.WriteFile(path, kept, folder.FilePerm); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, os.WriteFile(path, kept, folder.FilePerm))
 			}
 		}
 		r, err := start(r.Dir, nothing)

@@ -10,19 +10,14 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/tiny"
 )
 
 // config is a preset with keys overridden.
 func config(t *testing.T, preset string, set ...string) (*configs.Config, Outline) {
 	t.Helper()
-	c, err := configs.Load(preset, set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := OutlineOf(c, 60_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Load(preset, set))(t)
+	o := tiny.Must(OutlineOf(c, 60_000))(t)
 	return c, o
 }
 
@@ -86,10 +81,7 @@ func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
 	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190} {
 		c, _ := config(t, preset, "performance.threads=2")
 		o := Declared(c)
-		e, err := MemoryOf(c, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := tiny.Must(MemoryOf(c, o))(t)
 		found := e.Total() / (1 << 20)
 		t.Logf("%s: estimated %.0f MiB, peak %.0f MiB: graph %.0f, parameters %.0f, examples %.0f", preset, found, peak, e.Graph/(1<<20), e.Parameters/(1<<20), e.Examples/(1<<20))
 		if found > 2*peak || found < peak/2 {
@@ -154,10 +146,7 @@ func TestPicturesThatStayInMemory(t *testing.T) {
 			if name == "not in a folder" {
 				overrides = nil
 			}
-			c, err := configs.Load("mnist-cnn", append(overrides, "training.physical_batch_size=16"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := tiny.Must(configs.Load("mnist-cnn", append(overrides, "training.physical_batch_size=16")))(t)
 			if held := PicturesHeld(c, o); held < test.low || held > test.high {
 				t.Errorf("found %d bytes, expected %d to %d", held, test.low, test.high)
 			}

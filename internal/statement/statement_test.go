@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
 )
 
 // The table of beliefs follows from ε and δ, is rounded away from what would flatter, and never says
@@ -51,9 +52,7 @@ func TestOneNameOfTheRelation(t *testing.T) {
 		want           string
 	}{{3, 1e-5, "(6.000, 0.00022)"}, {1, 0, "(2.000, 0)"}, {0.5, 1e-5, "(1.000, 2.7e-05)"}, {12, 1e-5, "nothing"}} {
 		old := statement.Statement{Relation: "add-or-remove-one", Answer: account.Answer{Epsilon: test.epsilon, Delta: test.delta}}
-		if err := old.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, old.Write(dir))
 		s, err := statement.Read(dir)
 		if err != nil || s.Relation != "zero-out" || s.Replaced() != test.want {
 			t.Errorf("found the relation %q and %q (%v), expected zero-out and %q", s.Relation, s.Replaced(), err, test.want)
@@ -71,13 +70,9 @@ func TestOneNameOfTheRelation(t *testing.T) {
 // Both files of a statement are written, or none: where words cannot be, the data stays as it was.
 func TestNoHalfOfAStatement(t *testing.T) {
 	dir := t.TempDir()
-	if err := (statement.Statement{}).Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, (statement.Statement{}).Write(dir))
 	words := filepath.Join(dir, folder.Statement)
-	if err := errors.Join(os.Remove(words), os.Mkdir(words, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, errors.Join(os.Remove(words), os.Mkdir(words, 0o700)))
 	before, _ := os.ReadFile(filepath.Join(dir, folder.StatementData))
 	err := statement.Statement{Answer: account.Answer{Epsilon: 7}}.Write(dir)
 	after, _ := os.ReadFile(filepath.Join(dir, folder.StatementData))
@@ -91,10 +86,7 @@ func TestNoHalfOfAStatement(t *testing.T) {
 func TestTotalThatIsNotKnown(t *testing.T) {
 	s := statement.Statement{Unit: "one training example", Answer: account.Answer{Epsilon: 1, Delta: 1e-5}, Together: statement.Together{
 		DatasetEpsilon: statement.NoGuarantee, DatasetDelta: 1e-5, DatasetRuns: 3, DatasetReleases: 40, DatasetFixed: 2.5}}
-	text, err := s.Markdown()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := tiny.Must(s.Markdown())(t)
 	for _, found := range []string{string(text), s.DatasetTotal()} {
 		if strings.Contains(found, "Inf") || strings.Contains(found, "NOT PRIVATE") || !strings.Contains(found, "whatever ") || !strings.Contains(found, "2.500") {
 			t.Errorf("found %s, expected that no ε is known, and the one of releases that were decided before", found)

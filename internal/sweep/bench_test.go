@@ -8,30 +8,25 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 )
 
 // BenchmarkSideBySide trains three small trials one after the other, each on all cores, and three
 // at a time, in turn, and reports the examples per second of both and their ratio, which `parallel`
 // should make 1 or more.
 func BenchmarkSideBySide(b *testing.B) {
-	source, err := data.Load(data.Spec{Name: "digits", Seed: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	source := tiny.Must(data.Load(data.Spec{Name: "digits", Seed: 1}))(b)
 	const steps, batch = 150, 512
 	seconds := map[int]float64{}
 	for b.Loop() {
 		for _, parallel := range []int{1, 3} {
-			s, err := configs.ParseSweep("bench.yaml", fmt.Appendf(nil, `
+			s := tiny.Must(configs.ParseSweep("bench.yaml", fmt.Appendf(nil, `
 name: bench
 base: digits
 set: {model.name: mnist-cnn, privacy.epsilon: none, privacy.noise_multiplier: 1, training.steps: %d, training.batch_size: %d}
 seeds: 3
 parallel: %d
-`, steps, batch, parallel))
-			if err != nil {
-				b.Fatal(err)
-			}
+`, steps, batch, parallel)))(b)
 			var start time.Time
 			watcher := sweepHooks{started: func(TrialOverview) {
 				if start.IsZero() {

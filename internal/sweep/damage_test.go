@@ -77,10 +77,7 @@ func byTasks(ctx context.Context, file *configs.Sweep, o Options) (Result, error
 // newScene is a scene of which run trains the sweep.
 func newScene(t *testing.T, run func(context.Context, *configs.Sweep, Options) (Result, error)) *scene {
 	t.Helper()
-	dir, err := os.MkdirTemp(scenes, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := tiny.Must(os.MkdirTemp(scenes, ""))(t)
 	s := &scene{now: filepath.Join(dir, "runs"), older: filepath.Join(dir, "older"), sweep: sweepOf(t, tiny.Config, smallSweep)}
 	s.source = tinyrun.Options(t)
 	s.source.RunsDir, s.source.Name, s.source.Folder = s.now, "", "one"
@@ -220,9 +217,7 @@ func changed(before, after map[string]string) (paths []string) {
 
 func copyFolder(t testing.TB, to, from string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 func (s *scene) copy(t testing.TB) string {
@@ -282,9 +277,7 @@ func (s *scene) damageFiles(t *testing.T, but string) {
 				dir := s.copy(t)
 				path := filepath.Join(dir, name)
 				if d.left == nil {
-					if err := os.Remove(path); err != nil {
-						t.Fatal(err)
-					}
+					tiny.Check(t, os.Remove(path))
 				} else {
 					tiny.Write(t, path, string(d.left))
 				}
@@ -316,9 +309,7 @@ func TestGoneTrialCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := s.copy(t)
-			if err := move(dir); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, move(dir))
 			for _, question := range []string{"show", "runs"} {
 				if epsilon, err := s.questions()[question](dir); err != nil || epsilon != s.truth[question] {
 					t.Errorf("%s says ε = %v (%v), expected %v as before", question, epsilon, err, s.truth[question])

@@ -47,24 +47,17 @@ func startWith(t *testing.T, s *configs.Sweep, o Options, points ...[]string) {
 			d.Names = append(d.Names, fmt.Sprintf("%012x", 0x5eed<<24+0xb0b*(i*i+7)))
 		}
 	}
-	trials, err := s.Trials(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := tiny.Must(s.Trials(d))(t)
 	begun := &sweep{file: s, draw: d, trials: trials}
 	dir := filepath.Join(o.RunsDir, s.Name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.MkdirAll(dir, 0o700))
 	tiny.Write(t, filepath.Join(dir, folder.Sweep), tiny.JSON(t, begun.identity()))
 }
 
 // identityOf reads what a sweep drew.
 func identityOf(t *testing.T, dir string) (id sweepIdentity) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(dir, folder.Sweep))), &id); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(dir, folder.Sweep))), &id))
 	return id
 }
 
@@ -182,14 +175,8 @@ func kinds(t *testing.T, sampling string, releases ...int) []accountant.Event {
 
 func costOfBest(t *testing.T, kinds []accountant.Event, mean, shape float64) float64 {
 	t.Helper()
-	a, err := rdp.New(accountant.ZeroOut, rdp.DefaultOrders())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := a.Selection(kinds, mean, shape, 1e-4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(rdp.New(accountant.ZeroOut, rdp.DefaultOrders()))(t)
+	g := tiny.Must(a.Selection(kinds, mean, shape, 1e-4))(t)
 	return g.Epsilon
 }
 
@@ -276,19 +263,13 @@ func TestExtendedTrialHasNoSelection(t *testing.T) {
 		if _, err := train.Extend(link, 0, 24, train.Options{Options: run.Options{Request: o.Request}}); !errors.Is(err, train.ErrExtension) {
 			t.Errorf("by a link: found %v, expected an error that matches %v", err, train.ErrExtension)
 		}
-		if err := os.Remove(link); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.Remove(link))
 	}
-	if err := os.Rename(at, at+".away"); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(at, at+".away"))
 	if _, err := train.Extend(trial, 0, 24, train.Options{Options: run.Options{Request: o.Request}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(at+".away", at); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(at+".away", at))
 	if r, err := Run(t.Context(), s, o); !errors.Is(err, ErrOtherSweep) {
 		t.Errorf("found %+v (%v), expected an error that matches %v", r.Selected, err, ErrOtherSweep)
 	}
@@ -314,14 +295,8 @@ func TestBestIsPublishedWithoutTheNumber(t *testing.T) {
 		if !strings.Contains(own, "**Not to be published.**") || strings.Contains(own, "runs on this data") {
 			t.Errorf("%s: the statement of a trial is not marked, or counts the others:\n%s", trial.Trial, own)
 		}
-		m, err := trained.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		card, err := exchange.Card(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := tiny.Must(trained.Open(dir))(t)
+		card := tiny.Must(exchange.Card(m))(t)
 		if trial.Trial != r.Best && !strings.HasPrefix(trial.Trial, r.Best+",") {
 			if !m.Statement.Hidden || !strings.Contains(string(card), "**Not to be published**") || !strings.Contains(tiny.JSON(t, m.Provenance()), "not_to_be_published") {
 				t.Errorf("%s: the card of another point is not marked", trial.Trial)
@@ -331,10 +306,7 @@ func TestBestIsPublishedWithoutTheNumber(t *testing.T) {
 		best++
 		published[trial.Trial+"/card"] = string(card)
 		published[trial.Trial+"/"+folder.Model] = tiny.Read(t, filepath.Join(dir, folder.Model))
-		files, err := exchange.Export(m, "onnx", filepath.Join(t.TempDir(), "best.onnx"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := tiny.Must(exchange.Export(m, "onnx", filepath.Join(t.TempDir(), "best.onnx")))(t)
 		for _, file := range files {
 			published[trial.Trial+"/"+filepath.Base(file)] = tiny.Read(t, file)
 		}

@@ -51,10 +51,7 @@ var drawn = sync.OnceValues(func() (*data.Split, error) { return data.Load(data.
 // firstRuns copies the runs of the first version and returns options with which they go on.
 func firstRuns(t *testing.T) train.Options {
 	t.Helper()
-	source, err := drawn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := tiny.Must(drawn())(t)
 	runs := filepath.Join(t.TempDir(), "runs")
 	copyFolder(t, runs, filepath.Join(firstVersion, "runs"))
 	return train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: runs}}
@@ -89,9 +86,7 @@ func TestFirstVersionEvaluates(t *testing.T) {
 		var reported struct {
 			TestAccuracy float64 `json:"test_accuracy"`
 		}
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &reported); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal([]byte(lines[len(lines)-1]), &reported))
 		score, err := train.Evaluate(filepath.Join(o.RunsDir, run), o)
 		if err != nil {
 			t.Error(err)
@@ -141,10 +136,7 @@ func TestFirstVersionAnswers(t *testing.T) {
 // last checkpoint are made and counted again. A ledger that is shortened after that is found out.
 func TestFirstVersionIsAdopted(t *testing.T) {
 	o := firstRuns(t)
-	file, err := configs.LoadSweep(filepath.Join(firstVersion, "sweep.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := tiny.Must(configs.LoadSweep(filepath.Join(firstVersion, "sweep.yaml")))(t)
 	again := runSweep(t, file, Options{Request: o.Request, RunsDir: o.RunsDir})
 	report := tiny.Read(t, filepath.Join(firstVersion, "runs", "sweep", folder.Report))
 	if again.Composed.Releases != 12 || !strings.Contains(report, "(ε = "+accountant.RoundUp(again.Composed.Epsilon, 3)+", δ = 1e-05)") {
@@ -154,10 +146,7 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	want["interrupted"], want["killed"] = 24, 9+16
 	for _, name := range []string{"finished", "interrupted", "killed"} {
 		dir := filepath.Join(o.RunsDir, name)
-		before, err := costOf(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := tiny.Must(costOf(dir))(t)
 		r := tinyrun.Fit(t, tinyrun.Open(t, dir, o))
 		if r.Status != run.Done || tiny.Releases(t, dir) != want[name] || r.Epsilon < before.Epsilon || r.Epsilon > 3 {
 			t.Errorf("%s: found %+v with %d releases, expected %d for ε from %v to 3", name, r, tiny.Releases(t, dir), want[name], before.Epsilon)
@@ -179,9 +168,7 @@ func TestFirstVersionIsAdopted(t *testing.T) {
 	lines := strings.SplitAfter(tiny.Read(t, path), "\n")
 	tiny.Write(t, path, strings.Join(lines[:3], ""))
 	for _, witness := range []string{folder.Checkpoints, folder.StatementData} { // datasets.jsonl alone is left
-		if err := os.RemoveAll(filepath.Join(o.RunsDir, "interrupted", witness)); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.RemoveAll(filepath.Join(o.RunsDir, "interrupted", witness)))
 	}
 	refuses(t, o.RunsDir, checkpoints.ErrRollback, "found 2 ledger entries, expected at least the 24 of", func() error {
 		_, err := costOf(filepath.Join(o.RunsDir, "interrupted"))

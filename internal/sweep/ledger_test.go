@@ -26,29 +26,20 @@ import (
 
 func datasets(t testing.TB, runs string) checkpoints.DatasetsInfo {
 	t.Helper()
-	info, err := checkpoints.ReadDatasets(filepath.Join(runs, folder.Datasets))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := tiny.Must(checkpoints.ReadDatasets(filepath.Join(runs, folder.Datasets)))(t)
 	return info
 }
 
 func mustShow(t testing.TB, runs string) books.Totals {
 	t.Helper()
-	l, err := books.Show(runs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := tiny.Must(books.Show(runs))(t)
 	return l
 }
 
 // cost is ε of steps of the tiny configuration, by RDP as it says.
 func cost(t testing.TB, releases int, overrides ...string) float64 {
 	t.Helper()
-	g, err := tinyrun.Plan(t, overrides...).After(releases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := tiny.Must(tinyrun.Plan(t, overrides...).After(releases))(t)
 	return g.Epsilon
 }
 
@@ -76,10 +67,7 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 	}
 	second := tinyrun.Train(t, o, "privacy.delta=1e-5", "training.steps=8")
 	all := tiny.Ledger(t, tinyrun.Plan(t).Event(0), 20)
-	want, err := account.SpentBy("rdp", all, 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := tiny.Must(account.SpentBy("rdp", all, 1e-5))(t)
 	if second.Together != (statement.Together{DatasetEpsilon: second.DatasetEpsilon, DatasetFixed: want.Epsilon, DatasetDelta: 1e-5, DatasetRuns: 2, DatasetReleases: 20}) || second.DatasetEpsilon < want.Epsilon {
 		t.Errorf("found %+v, expected ε = %v of 20 releases of 2 runs at δ = 1e-5", second.Together, want.Epsilon)
 	}
@@ -95,9 +83,7 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 	runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{Request: o.Request, RunsDir: o.RunsDir})
 	o.Given = tiny.Source(t, tiny.Examples-30)
 	tinyrun.Train(t, o, "training.steps=5")
-	if err := os.RemoveAll(first.Run); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(first.Run))
 	shown := mustShow(t, o.RunsDir)
 	if len(shown.Datasets) != 2 {
 		t.Fatalf("found %d data sets, expected 2", len(shown.Datasets))
@@ -209,9 +195,7 @@ func TestEachWitnessIsEnough(t *testing.T) {
 			for other, files := range witnesses {
 				for _, file := range files {
 					if other != name {
-						if err := os.RemoveAll(filepath.Join(dir, file)); err != nil {
-							t.Fatal(err)
-						}
+						tiny.Check(t, os.RemoveAll(filepath.Join(dir, file)))
 					}
 				}
 			}
@@ -245,12 +229,8 @@ func TestMissingDatasets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content := tiny.Read(t, path)
 			t.Cleanup(func() { tiny.Write(t, path, content) })
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(os.WriteFile(path, nil, 0o600), spoil()); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.Remove(path))
+			tiny.Check(t, errors.Join(os.WriteFile(path, nil, 0o600), spoil()))
 			refuses(t, o.RunsDir, checkpoints.ErrRollback, "put it back from a copy", func() error {
 				_, err := train.Open(r.Run, o)
 				return err
@@ -373,10 +353,7 @@ func TestRegistryBehindARunCatchesUp(t *testing.T) {
 
 func datasetsMember(t testing.TB, run string) string {
 	t.Helper()
-	info, err := checkpoints.ReadHeader(filepath.Join(run, folder.Ledger))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := tiny.Must(checkpoints.ReadHeader(filepath.Join(run, folder.Ledger)))(t)
 	return info.Run
 }
 
@@ -394,15 +371,11 @@ func TestVerifyLedger(t *testing.T) {
 	if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no line with the hash 000") {
 		t.Errorf("an unknown head: found error %v", err)
 	}
-	if err := os.Truncate(filepath.Join(r.Run, folder.Checkpoints, "checkpoint-10.ckpt"), 50); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Truncate(filepath.Join(r.Run, folder.Checkpoints, "checkpoint-10.ckpt"), 50))
 	if _, err := books.Verify(o.RunsDir, ""); !errors.Is(err, checkpoints.ErrCorrupt) || errors.Is(err, checkpoints.ErrRollback) {
 		t.Errorf("a damaged checkpoint: found error %v", err)
 	}
-	if err := os.RemoveAll(filepath.Join(sweep.Sweep, sweep.Rows[1].Trial)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(filepath.Join(sweep.Sweep, sweep.Rows[1].Trial)))
 	lines := strings.SplitAfter(tiny.Read(t, filepath.Join(r.Run, folder.Ledger)), "\n")
 	tiny.Write(t, filepath.Join(r.Run, folder.Ledger), strings.Join(lines[:5], ""))
 	before := tiny.Snapshot(t, o.RunsDir)
@@ -433,9 +406,7 @@ func TestVerifyMissesTrials(t *testing.T) {
 	if c, err := books.Verify(o.RunsDir, ""); err != nil || c.Releases != 24 {
 		t.Fatalf("found %+v (%v), expected that the ledgers of the trials make up for what is lost", c, err)
 	}
-	if err := os.RemoveAll(gone); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(gone))
 	c, err := books.Verify(o.RunsDir, "")
 	if !errors.Is(err, checkpoints.ErrRollback) || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], gone) {
 		t.Errorf("found the problems %q (%v), expected one about %s", c.Problems, err, gone)

@@ -74,9 +74,7 @@ func TestLimitOfADataSet(t *testing.T) {
 	if l := shown.Limits[0]; l.Spent != l.Reserved || l.Spent <= first.DatasetSpent || l.Spent > 9 || l.Spent != shown.Datasets[0].Epsilon {
 		t.Errorf("found %+v, expected all of it spent", l)
 	}
-	if err := os.RemoveAll(stopped.Run); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(stopped.Run))
 	if l := mustShow(t, o.RunsDir).Limits[0]; l != shown.Limits[0] {
 		t.Errorf("found %+v, expected that a deleted run counts", l)
 	}
@@ -89,9 +87,7 @@ func TestLimitOfADataSet(t *testing.T) {
 // reads a run that was begun under it.
 func TestLimitDoesNotVanish(t *testing.T) {
 	o := tinyrun.Options(t)
-	if err := os.MkdirAll(o.RunsDir, folder.Perm); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.MkdirAll(o.RunsDir, folder.Perm))
 	if _, err := books.EnsureDatasets(o.RunsDir); err != nil {
 		t.Fatal(err)
 	}

@@ -42,10 +42,7 @@ func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
 	t.Helper()
 	dir := t.TempDir()
 	tiny.Write(t, filepath.Join(dir, "base.yaml"), base)
-	s, err := configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep)))(t)
 	return s
 }
 
@@ -55,10 +52,7 @@ func sweepOptions(t testing.TB) Options {
 
 func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 	t.Helper()
-	r, err := Run(context.Background(), s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Run(context.Background(), s, o))(t)
 	return r
 }
 
@@ -156,9 +150,7 @@ func TestSweepTables(t *testing.T) {
 		t.Errorf("found heading %s\nexpected %s", strings.Join(table[0], ","), want)
 	}
 	var first map[string]any
-	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(lines[0]), &first))
 	if first["privacy.clip_norm"] != 0.1 || first["training.seed"] != 1. || first["status"] != "done" || first["steps"] != 12. {
 		t.Errorf("found first row %v", first)
 	}
@@ -188,14 +180,9 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	all := new(accountant.Ledger)
 	for _, sigma := range []float64{1, 4} {
 		// Half of the eight trials with each noise multiplier, 12 steps each.
-		if err := all.Add(tinyrun.Plan(t, "privacy.noise_multiplier="+jsonNumber(sigma)).Event(0), 4*12); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, all.Add(tinyrun.Plan(t, "privacy.noise_multiplier="+jsonNumber(sigma)).Event(0), 4*12))
 	}
-	want, err := tinyrun.Plan(t).Spent(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := tiny.Must(tinyrun.Plan(t).Spent(all))(t)
 	// The order of the sum over the ledgers is another one.
 	if r.Composed == nil || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 || r.Composed.Releases != 96 || r.Composed.Delta != 1e-4 {
 		t.Fatalf("found %+v, expected ε = %v of 96 releases", r.Composed, want.Epsilon)
@@ -230,9 +217,7 @@ func TestSweepMeasuresAResumedTrialAgain(t *testing.T) {
 	s := sweepOf(t, tiny.Config, smallSweep)
 	first := runSweep(t, s, o)
 	dir := filepath.Join(first.Sweep, first.Rows[0].Trial)
-	if err := os.Remove(filepath.Join(dir, folder.Checkpoints, "checkpoint-12.ckpt")); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(filepath.Join(dir, folder.Checkpoints, "checkpoint-12.ckpt")))
 	resumed := tinyrun.Fit(t, tinyrun.Open(t, dir, train.Options{Options: run.Options{Request: o.Request}}))
 	again := runSweep(t, s, o)
 	if row := again.Rows[0]; row.Epsilon != resumed.Epsilon || row.Epsilon <= first.Rows[0].Epsilon || row.LedgerEntries != 14 || again.Composed.Releases != 26 {
@@ -268,9 +253,7 @@ func TestSweepMissesItsTrials(t *testing.T) {
 			s := sweepOf(t, tiny.Config, smallSweep)
 			r := runSweep(t, s, o)
 			dir := filepath.Join(r.Sweep, "clip_norm=0.1")
-			if err := spoil(dir, r.Sweep); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, spoil(dir, r.Sweep))
 			refuses(t, o.RunsDir, checkpoints.ErrRollback, dir, func() error {
 				_, err := Run(context.Background(), s, o)
 				return err
@@ -299,10 +282,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	killSweep(t, s, o, 3, 8)
 	dir := filepath.Join(o.RunsDir, "sweep")
-	trials, err := s.Trials(configs.Draw{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := tiny.Must(s.Trials(configs.Draw{}))(t)
 	finished := tiny.Snapshot(t, filepath.Join(dir, trials[0].Name))
 	maps.Copy(finished, tiny.Snapshot(t, filepath.Join(dir, trials[1].Name)))
 
@@ -365,9 +345,7 @@ func TestSweepKilledBeforeALedger(t *testing.T) {
 			s, o := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
 			killSweep(t, s, o, 2, 0)
 			second := filepath.Join(o.RunsDir, "sweep", "clip_norm=1")
-			if err := test.left(second); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, test.left(second))
 			if r := runSweep(t, s, o); r.Finished != 2 || tiny.Releases(t, second) != 12 || r.Composed.Releases != 24 {
 				t.Errorf("found %d results, %d releases of the second trial and %d in all", r.Finished, tiny.Releases(t, second), r.Composed.Releases)
 			}
@@ -391,9 +369,7 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 		{"before results.csv", func(t *testing.T) { tiny.Write(t, filepath.Join(whole.Sweep, folder.Table), "old") }, 12},
 		{"before the second checkpoint", func(t *testing.T) {
 			tiny.Write(t, rows, oneRow+"\n")
-			if err := os.Remove(filepath.Join(second, folder.Checkpoints, "checkpoint-12.ckpt")); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.Remove(filepath.Join(second, folder.Checkpoints, "checkpoint-12.ckpt")))
 		}, 14},
 	}
 	for _, test := range tests {
@@ -459,10 +435,7 @@ func TestSweepRefuses(t *testing.T) {
 			tiny.Write(t, filepath.Join(dir, folder.Rows), tiny.Read(t, filepath.Join(dir, folder.Rows))+"{}\n")
 		}, nil, "results.jsonl:3: found no result of a trial"},
 		{"in use", tiny.Config, small, func(t *testing.T, dir string) {
-			lock, err := checkpoints.TakeLock(filepath.Join(dir, folder.SweepLock))
-			if err != nil {
-				t.Fatal(err)
-			}
+			lock := tiny.Must(checkpoints.TakeLock(filepath.Join(dir, folder.SweepLock)))(t)
 			t.Cleanup(func() { lock.Close() })
 		}, checkpoints.ErrLocked, folder.SweepLock},
 	}

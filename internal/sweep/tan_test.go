@@ -45,9 +45,7 @@ func TestSimulationOfABudget(t *testing.T) {
 	c := tiny.Parse(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated")
 	plan := tinyrun.Plan(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated")
 	small := &configs.Trial{Config: c}
-	if err := shrink(small, plan, 2); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, shrink(small, plan, 2))
 	p := small.Config.Privacy
 	if p.HasBudget() || p.NoiseMultiplier != plan.NoiseMultiplier()/2 || small.Config.Training.BatchSize != 20 || small.Config.Training.Steps != plan.MaxSteps || len(small.Overrides) != 4 {
 		t.Errorf("found\n%s", small.Config.YAML())
@@ -69,10 +67,7 @@ func TestRefusedScales(t *testing.T) {
 // The drawn digits are nobody's: their sweep says so.
 func TestPublicData(t *testing.T) {
 	const file = "name: sweep\nbase: digits\nset: {training.steps: 1, model.name: logistic, privacy.epsilon: none, privacy.noise_multiplier: 1}\ngrid: {privacy.clip_norm: [1]}\n"
-	s, err := configs.ParseSweep("sweep.yaml", []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(configs.ParseSweep("sweep.yaml", []byte(file)))(t)
 	r := runSweep(t, s, Options{RunsDir: t.TempDir()})
 	if !r.Public || !strings.Contains(strings.Join(r.Note(), " "), "nobody's privacy was spent") {
 		t.Errorf("found %+v: %q", r, r.Note())

@@ -43,10 +43,7 @@ func task(t testing.TB, s *configs.Sweep, share Share, o Options) TaskResult {
 
 func collected(t testing.TB, s *configs.Sweep, o Options) Result {
 	t.Helper()
-	r, err := Collect(t.Context(), s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Collect(t.Context(), s, o))(t)
 	return r
 }
 
@@ -202,9 +199,7 @@ func TestCollectedTwice(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "kept")
 	copyFolder(t, kept, apart)
 	collected(t, s, o)
-	if err := os.RemoveAll(apart); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(apart))
 	copyFolder(t, apart, kept)
 	for range 2 {
 		if r := collected(t, s, o); r.Composed.Releases != 12+8 || shown(t, o.RunsDir).Releases != 12+8 {
@@ -269,9 +264,7 @@ func TestLostTrialOfATask(t *testing.T) {
 	for _, lost := range []string{"sweep/clip_norm=0.1", "sweep"} {
 		s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 		killTask(t, s, Share{First: 1}, o, 1, 8)
-		if err := os.RemoveAll(filepath.Join(o.RunsDir, lost)); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.RemoveAll(filepath.Join(o.RunsDir, lost)))
 		before := tiny.Snapshot(t, o.RunsDir)
 		_, again := RunTask(t.Context(), s, Share{First: 1}, o)
 		_, collect := Collect(t.Context(), s, o)
@@ -385,10 +378,7 @@ func TestTrialsOfOthersAreNotRepeated(t *testing.T) {
 func TestTrialAtWorkIsNotCollected(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	task(t, s, Share{1, 1}, o)
-	lock, err := checkpoints.TakeLock(filepath.Join(o.RunsDir, "sweep", "clip_norm=1"+lockEnd))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := tiny.Must(checkpoints.TakeLock(filepath.Join(o.RunsDir, "sweep", "clip_norm=1"+lockEnd)))(t)
 	for _, want := range []bool{true, false} {
 		r := collected(t, s, o)
 		apart := folder.HoldsAny(filepath.Join(o.RunsDir, folder.Uncollected, "sweep"), "clip_norm=1.jsonl")
@@ -408,9 +398,7 @@ func TestTrialsOfTasksWithoutSweepFile(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	task(t, s, Share{First: 1}, o)
 	for i, lost := range []string{"sweep/" + folder.Sweep, folder.Uncollected} {
-		if err := os.RemoveAll(filepath.Join(o.RunsDir, lost)); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.RemoveAll(filepath.Join(o.RunsDir, lost)))
 		if check, err := books.Verify(o.RunsDir, ""); err != nil || check.Runs != 1 || check.Sweeps != 1 || check.Releases != 12 {
 			t.Errorf("%d: found %+v (%v), expected 12 releases of a trial", i, check, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/run"
+	"dpsgd/internal/tiny"
 )
 
 // BenchmarkClippedSum measures the clipped sum of one physical batch, the bulk of a private step:
@@ -22,10 +23,7 @@ func BenchmarkClippedSum(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := prepare(c, Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				r := tiny.Must(prepare(c, Options{}))(b)
 				defer r.Pool.Close()
 				indices := make([]int, 256)
 				for i := range indices {
@@ -67,13 +65,9 @@ func BenchmarkCheckpoints(b *testing.B) {
 				return func() time.Duration {
 					start := time.Now()
 					for range test.steps {
-						if err := r.Next(context.Background()); err != nil {
-							b.Fatal(err)
-						}
+						tiny.Check(b, r.Next(context.Background()))
 					}
-					if err := r.Order.Wait(); err != nil {
-						b.Fatal(err)
-					}
+					tiny.Check(b, r.Order.Wait())
 					return time.Since(start) / time.Duration(test.steps)
 				}
 			}

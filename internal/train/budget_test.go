@@ -62,10 +62,7 @@ func TestBudgetHoldsByExact(t *testing.T) {
 			if s.asked != before {
 				t.Fatalf("%q: the accountant was asked during the steps that were fixed in advance", overrides)
 			}
-			allowed, err := p.Allows(l, p.Event(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			allowed := tiny.Must(p.Allows(l, p.Event(0)))(t)
 			if !allowed {
 				limited++
 				break
@@ -274,9 +271,7 @@ func TestCertificateCoversTheFirstReleases(t *testing.T) {
 	} {
 		l := new(accountant.Ledger)
 		for _, e := range test.made {
-			if err := l.Add(e, 1); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, l.Add(e, 1))
 		}
 		if c.covers(l) != test.want {
 			t.Errorf("%v: covered is %v, expected %v", test.made, !test.want, test.want)

@@ -24,14 +24,8 @@ func TestStoppedRunClaimsItsPlan(t *testing.T) {
 	} {
 		o := options(t)
 		plan := mustPlan(t, overrides...)
-		planned, err := plan.After(plan.MaxSteps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		now, err := plan.After(2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		planned := tiny.Must(plan.After(plan.MaxSteps))(t)
+		now := tiny.Must(plan.After(2))(t)
 		stopped := interruptAfter(t, 2, func(w Watcher) *Run {
 			o := o
 			o.Watcher = w
@@ -50,17 +44,9 @@ func TestStoppedRunClaimsItsPlan(t *testing.T) {
 		for _, file := range []string{filepath.Join("..", folder.Datasets), folder.Plan, folder.StatementData, folder.Statement, folder.Metrics} {
 			path := filepath.Join(stopped.Run, file)
 			content := tiny.Read(t, path)
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			i, err := books.Inspect(stopped.Run)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := folder.ReadConfig(stopped.Run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.Remove(path))
+			i := tiny.Must(books.Inspect(stopped.Run))(t)
+			c := tiny.Must(folder.ReadConfig(stopped.Run))(t)
 			if claim, err := i.Claim(c); err != nil || claim.Epsilon < planned.Epsilon*(1-1e-9) {
 				t.Errorf("%s: without %s the claim is %v (%v), expected at least %v", what, file, claim.Epsilon, err, planned.Epsilon)
 			}
@@ -77,10 +63,7 @@ func TestStoppedRunClaimsItsPlan(t *testing.T) {
 func TestStoppedExtensionIsClaimedToItsEnd(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
-	extended, err := Extend(first.Run, 0, 20, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	extended := tiny.Must(Extend(first.Run, 0, 20, o))(t)
 	stopped := interruptAfter(t, 14, func(w Watcher) *Run {
 		o := o
 		o.Watcher = w

@@ -20,19 +20,13 @@ import (
 
 func loadPreset(t testing.TB, name string, overrides ...string) *configs.Config {
 	t.Helper()
-	c, err := configs.Load(name, overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Load(name, overrides))(t)
 	return c
 }
 
 // The CNN of Papernot et al., arXiv:2007.14191, table 1: layers and 26,010 parameters.
 func TestDescribeMNISTCNN(t *testing.T) {
-	d, err := Describe(loadPreset(t, "mnist-cnn"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := tiny.Must(Describe(loadPreset(t, "mnist-cnn"), 0))(t)
 	var kinds []string
 	for _, l := range d.Layers {
 		kinds = append(kinds, l.Kind)
@@ -67,10 +61,7 @@ func TestDescribePrivacy(t *testing.T) {
 		{[]string{"privacy.epsilon=3", "training.steps=4"}, 4},
 	} {
 		c := loadPreset(t, "digits", append(append([]string{"model.name=logistic", "training.steps=40"}, quick...), test.overrides...)...)
-		d, err := Describe(c, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tiny.Must(Describe(c, 0))(t)
 		p, last := d.Privacy, d.Curve[len(d.Curve)-1]
 		if test.steps >= 0 && p.Steps != test.steps || test.steps < 0 && (p.Steps == 0 || p.Steps >= p.PlannedSteps) {
 			t.Errorf("%q: found %d of %d steps", test.overrides, p.Steps, p.PlannedSteps)
@@ -160,9 +151,7 @@ func TestOutlineOfAFolder(t *testing.T) {
 	folder := t.TempDir()
 	for path, n := range map[string]int{"train/cat": 5, "train/dog": 3, "test/cat": 2, "test/dog": 1} {
 		dir := filepath.Join(folder, path)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.MkdirAll(dir, 0o700))
 		for i := range n {
 			tiny.Write(t, filepath.Join(dir, string(rune('a'+i))+[]string{".png", ".JPG", ".jpeg"}[i%3]), "never read")
 		}

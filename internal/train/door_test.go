@@ -32,23 +32,16 @@ func TestMeanHasItsNoise(t *testing.T) {
 	defer r.Close()
 	rows := r.Examples.Train.(*data.Features)
 	width := rows.Shape().Values()
-	batcher, err := data.NewBatcher(rows, data.Normalisation{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	batcher := tiny.Must(data.NewBatcher(rows, data.Normalisation{}))(t)
 	sum, row, label := make([]float64, width), make([]float32, width), make([]int32, 1)
 	for i := range tiny.Examples {
-		if err := batcher.Fill(row, label, []int{i}); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, batcher.Fill(row, label, []int{i}))
 		factor := min(1, 1/math.Sqrt(kernel.SumSquares(row)))
 		for j, v := range row {
 			sum[j] += factor * float64(v)
 		}
 	}
-	if err := r.releaseMean(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.releaseMean())
 	const sigma = 10
 	squares := 0.0
 	for j, v := range r.features.mean {

@@ -131,9 +131,7 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 		func() error { return os.Remove(r.Path(folder.Engines)) },
 		func() error { return os.Mkdir(r.Path(folder.Engines), 0o700) },
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, step())
 	}
 	var warnings []string
 	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
@@ -141,9 +139,7 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "the choice of engines is not kept") {
 		t.Errorf("found the warnings %q, expected one about engines that are not kept", warnings)
 	}
-	if err := os.Remove(r.Path(folder.Engines)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(r.Path(folder.Engines)))
 	open(t, r.Dir, o).Close()
 	if found := gradients.ReadChoice(r.Dir); len(found.Parameters) != 2 {
 		t.Errorf("found %+v after the file was missing, expected two parameters", found)

@@ -24,10 +24,7 @@ func TestEvaluateAgreesWithTheRun(t *testing.T) {
 	o := options(t)
 	r := train(t, o, tiny.Convolutional)
 	before := tiny.Snapshot(t, r.Run)
-	s, err := Evaluate(r.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(Evaluate(r.Run, o))(t)
 	if s.TestAccuracy != r.TestAccuracy || s.Epsilon != r.Epsilon || s.Delta != r.Delta || s.TestExamples != 90 || s.Run != r.Run || !(s.TestLoss > 0) {
 		t.Errorf("found %+v, expected what the run reported: %+v", s, r)
 	}
@@ -41,14 +38,8 @@ func TestEvaluateAgreesWithTheRun(t *testing.T) {
 func TestExamineAgreesWithTheScore(t *testing.T) {
 	o := options(t)
 	r := train(t, o)
-	s, err := Evaluate(r.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := Examine(r.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(Evaluate(r.Run, o))(t)
+	e := tiny.Must(Examine(r.Run, o))(t)
 	if !reflect.DeepEqual(e.Score, s) {
 		t.Errorf("found the score %+v, expected %+v", e.Score, s)
 	}
@@ -85,15 +76,11 @@ func TestEvaluateRefuses(t *testing.T) {
 	if _, err := Evaluate(r.Run, o); err == nil {
 		t.Error("weights of another network were taken")
 	}
-	if err := os.Truncate(path, 100); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Truncate(path, 100))
 	if _, err := Evaluate(r.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("found error %v, expected a damaged file", err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(path))
 	if _, err := Evaluate(r.Run, o); !errors.Is(err, folder.ErrNoRun) {
 		t.Errorf("found error %v, expected a run without a model", err)
 	}
@@ -136,10 +123,7 @@ func TestEvaluationUsesTheTestPictures(t *testing.T) {
 	o := options(t)
 	o.Given.Test = shifted(t, o.Given.Test)
 	r := train(t, o, "training.steps=60")
-	score, err := Evaluate(r.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := tiny.Must(Evaluate(r.Run, o))(t)
 	if r.TestAccuracy > 0.2 || score.TestAccuracy != r.TestAccuracy || score.TestExamples != 90 {
 		t.Errorf("found accuracy %v at the end and %v of %d pictures later, expected at most 0.2 of 90 where every label is another", r.TestAccuracy, score.TestAccuracy, score.TestExamples)
 	}
@@ -149,9 +133,7 @@ func TestEvaluationUsesTheTestPictures(t *testing.T) {
 func TestRunsAround(t *testing.T) {
 	runs := t.TempDir()
 	sweep := filepath.Join(runs, "s")
-	if err := os.Mkdir(sweep, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Mkdir(sweep, 0o700))
 	if found := runsAround(filepath.Join(sweep, "a") + "/"); found != sweep {
 		t.Errorf("found %s, expected %s", found, sweep)
 	}

@@ -22,33 +22,21 @@ import (
 // ledgerOf is the ledger of a run, held against everything that speaks of it.
 func ledgerOf(t *testing.T, dir string) *accountant.Ledger {
 	t.Helper()
-	i, err := books.Inspect(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := tiny.Must(books.Inspect(dir))(t)
 	return i.Ledger
 }
 
 func extend(t *testing.T, dir string, epsilon float64, steps int, o Options) Extended {
 	t.Helper()
-	e, err := Extend(dir, epsilon, steps, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := tiny.Must(Extend(dir, epsilon, steps, o))(t)
 	return e
 }
 
 // plainly is the ε of so many steps of the tiny configuration whose number was fixed in advance.
 func plainly(t *testing.T, c string, l *accountant.Ledger, steps int, delta float64) float64 {
 	t.Helper()
-	all, err := new(accountant.Ledger).With(l.Entries()[0].Event, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := account.SpentBy(c, all, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := tiny.Must(new(accountant.Ledger).With(l.Entries()[0].Event, steps))(t)
+	s := tiny.Must(account.SpentBy(c, all, delta))(t)
 	return s.Epsilon
 }
 
@@ -135,9 +123,7 @@ func TestExtensionCannotBeTakenBack(t *testing.T) {
 	extend(t, first.Run, 0, 24, o)
 	done := fit(t, open(t, first.Run, o))
 	path := filepath.Join(first.Run, folder.Extended)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(path))
 	if _, err := Open(first.Run, o); !errors.Is(err, books.ErrOtherPlan) {
 		t.Errorf("going on without %s is %v, expected an error that matches %v", folder.Extended, err, books.ErrOtherPlan)
 	}
@@ -148,9 +134,7 @@ func TestExtensionCannotBeTakenBack(t *testing.T) {
 	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Fixed.Epsilon != done.Epsilon || totals.Datasets[0].Runs[0].Epsilon != done.Epsilon {
 		t.Errorf("the ledger of the data says %+v (%v), expected ε %v", totals, err, done.Epsilon)
 	}
-	if err := os.WriteFile(path, []byte("[{]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(path, []byte("[{]"), 0o600))
 	if _, err := Open(first.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("a damaged %s is %v", folder.Extended, err)
 	}
@@ -163,9 +147,7 @@ func TestExtensionStoppedInBetweenIsPaidOnce(t *testing.T) {
 	first := train(t, o)
 	one := extend(t, first.Run, 0, 24, o)
 	path := filepath.Join(first.Run, folder.Extended)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Remove(path))
 	if r := fit(t, open(t, first.Run, o)); r.Steps != 12 || r.Epsilon <= first.Epsilon {
 		t.Errorf("%+v, expected 12 steps and an ε above %v", r, first.Epsilon)
 	}
@@ -185,10 +167,7 @@ func TestExtendedRunsAddUp(t *testing.T) {
 		extend(t, r.Run, 0, 24, o)
 		fit(t, open(t, r.Run, o))
 	}
-	totals, err := books.Show(o.RunsDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	totals := tiny.Must(books.Show(o.RunsDir))(t)
 	l := ledgerOf(t, filepath.Join(o.RunsDir, "tiny-1"))
 	if want := plainly(t, "rdp", l, 48, 1e-4/256); totals.Datasets[0].Fixed.Epsilon != want {
 		t.Errorf("together ε %v, expected %v of 48 steps at δ/2^8", totals.Datasets[0].Fixed.Epsilon, want)
@@ -215,9 +194,7 @@ func TestExtensionIsRefused(t *testing.T) {
 		o := options(t)
 		r := train(t, o, tt.overrides...)
 		for _, name := range []string{folder.Engines, folder.MetricsTable, folder.MetricsEvents} {
-			if err := os.Remove(filepath.Join(r.Run, name)); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.Remove(filepath.Join(r.Run, name)))
 		}
 		before := tiny.Snapshot(t, o.RunsDir)
 		if _, err := Extend(r.Run, tt.epsilon, tt.steps, o); !errors.Is(err, ErrExtension) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {

@@ -46,10 +46,7 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	}
 	// Gaussians compose: one with σ, where 1/σ² is the sum of the steps' (Dong, Roth, Su,
 	// arXiv:1905.02383, Corollary 3.3).
-	alone, err := NewPlan(tiny.Parse(t, append(tiny.Features, "features.mean_noise=none")...), tiny.Examples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := tiny.Must(NewPlan(tiny.Parse(t, append(tiny.Features, "features.mean_noise=none")...), tiny.Examples))(t)
 	whole, split := 12/math.Pow(alone.NoiseMultiplier(), 2), 12/math.Pow(noise.NoiseMultiplier, 2)+1./1600
 	if math.Abs(whole-split) > 1e-6*whole {
 		t.Errorf("the steps and the mean spend µ² = %v, expected the budget's %v", split, whole)
@@ -91,9 +88,7 @@ func TestResumedRunKeepsItsMean(t *testing.T) {
 func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 	o := featureOptions(t)
 	r := create(t, tiny.Parse(t, tiny.Features...), o)
-	if err := r.releaseMean(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.releaseMean())
 	r.Close()
 	result := fit(t, open(t, r.Dir, o))
 	entries := events(t, r.Dir)
@@ -148,9 +143,7 @@ func TestFeaturesAreCached(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has mode %v (%v)", f.Name(), info.Mode(), err)
 		}
-		if err := os.Truncate(path, 100); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.Truncate(path, 100))
 	}
 	create(t, tiny.Parse(t, tiny.Features...), o)
 	if computed != tiny.Examples+90 {
@@ -181,10 +174,7 @@ func TestRowsAreIsolated(t *testing.T) {
 
 // The statement says what was computed and what else was released.
 func TestStatementTellsOfFeatures(t *testing.T) {
-	result, err := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := tiny.Must(create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(context.Background()))(t)
 	text := tiny.Read(t, filepath.Join(result.Run, folder.Statement))
 	for _, want := range []string{"24 strokes drawn from seed 1", "once: one example adds at most C = 1; Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 40", "12x12x1"} {
 		if !strings.Contains(text, want) {
@@ -220,9 +210,7 @@ func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
 	}
 	path := filepath.Join(result.Run, folder.Config)
 	config := strings.Replace(tiny.Read(t, path), "groups: 27", "groups: 9", 1)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.WriteFile(path, []byte(config), 0o600))
 	if _, err := Evaluate(result.Run, o); err == nil || !strings.Contains(err.Error(), "was trained on features") {
 		t.Errorf("found error %v", err)
 	}

@@ -89,10 +89,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 		if c.Features.Any() {
 			o.Given = tiny.Large(t)
 		}
-		alone, err := prepare(c, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := tiny.Must(prepare(c, o))(t)
 		defer alone.Pool.Close()
 		setMean(t, alone)
 		start := slices.Clone(alone.Model.Values)
@@ -104,10 +101,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 			errs := together(t, size, o.Given, func(g mpi.Group) {
 				o := o
 				o.Group = g
-				r, err := prepare(c, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := tiny.Must(prepare(c, o))(t)
 				defer r.Pool.Close()
 				setMean(t, r)
 				for step, sample := range samplesOf(r.plan.Records) {
@@ -117,9 +111,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 					}
 					if counting := r.counting(); counting != nil {
 						norm := 0.2 + 0.7*float64(step) // among the norms of the gradients, where it decides what is added
-						if err := errors.Join(counting.Restore(norm), alone.counting().Restore(norm)); err != nil {
-							t.Fatal(err)
-						}
+						tiny.Check(t, errors.Join(counting.Restore(norm), alone.counting().Restore(norm)))
 					}
 					if !slices.Equal(sumOf(t, r, step, sample), sumOf(t, alone, step, sample)) {
 						t.Errorf("%q: %d ranks add up another sum of %d records than one", overrides, size, len(sample))
@@ -144,10 +136,7 @@ func divided(t *testing.T, source *data.Split, parts ...int) (own []*data.Split)
 	t.Helper()
 	from := 0
 	for _, n := range parts {
-		train, err := data.Part(source.Train, from, from+n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		train := tiny.Must(data.Part(source.Train, from, from+n))(t)
 		own = append(own, &data.Split{Name: source.Name, Train: train, Test: source.Test})
 		from += n
 	}
@@ -160,10 +149,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	o := options(t)
 	c := tiny.Parse(t, append(ownData, "performance.engine=ghost")...)
 	parts := divided(t, o.Given, 100, 3, tiny.Examples-103)
-	alone, err := prepare(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := tiny.Must(prepare(c, o))(t)
 	defer alone.Pool.Close()
 	errs := apart(t, parts, func(g mpi.Group) {
 		r, err := prepare(c, Options{Options: run.Options{Request: setup.Request{Given: parts[0]}, RunsDir: o.RunsDir}, Group: g})
@@ -184,9 +170,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, errors.Join(errs...))
 	whole := train(t, o)
 	var result Result
 	errs = apart(t, parts, func(g mpi.Group) {
@@ -199,9 +183,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, errors.Join(errs...))
 	if found, expected := ledgerOf(t, result.Run).Entries(), ledgerOf(t, whole.Run).Entries(); !slices.Equal(found, expected) || result.Epsilon != whole.Epsilon {
 		t.Errorf("found the ledger %v and ε = %v, expected %v and %v", found, result.Epsilon, expected, whole.Epsilon)
 	}
@@ -296,9 +278,7 @@ func ofGroup(t *testing.T, size int, o Options, start func(Options) (*Run, error
 			t.Fatal(err)
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, errors.Join(errs...))
 	return result
 }
 
@@ -373,9 +353,7 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 			}
 		})
 		cancel()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, errors.Join(errs...))
 	}
 	if result.Status != run.Done || result.Steps != alone.Steps || result.Epsilon != alone.Epsilon {
 		t.Errorf("found %s after %d steps with ε = %v, expected done after %d with %v", result.Status, result.Steps, result.Epsilon, alone.Steps, alone.Epsilon)
@@ -410,10 +388,7 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 	together(t, 2, o.Given, func(g mpi.Group) {
 		o := o
 		o.Group, o.Watcher = g, hooks{stepped: func(Progress) { g.Abort(1) }}
-		r, err := Open(stopped.Run, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := tiny.Must(Open(stopped.Run, o))(t)
 		defer r.Close()
 		if _, err := r.Fit(context.Background()); !errors.Is(err, mpi.ErrLost) {
 			t.Errorf("found %v, expected the error of a group that has ended", err)

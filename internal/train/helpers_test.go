@@ -37,20 +37,14 @@ func options(t testing.TB) Options {
 
 func create(t testing.TB, c *configs.Config, o Options) *Run {
 	t.Helper()
-	r, err := Create(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Create(c, o))(t)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
 
 func open(t testing.TB, dir string, o Options) *Run {
 	t.Helper()
-	r, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Open(dir, o))(t)
 	t.Cleanup(func() { r.Close() })
 	return r
 }

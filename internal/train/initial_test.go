@@ -30,9 +30,7 @@ func weights(t testing.TB, path string) []checkpoints.Tensor {
 		}
 		tensors = append(tensors, checkpoints.Tensor(tensor))
 	}
-	if err := checkpoints.WriteModel(path, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, checkpoints.WriteModel(path, tensors, nil))
 	return tensors
 }
 
@@ -82,9 +80,7 @@ func TestTrainingFromWeights(t *testing.T) {
 		t.Errorf("measured as %v (%v), expected what the run reported, %v", score.TestAccuracy, err, result.TestAccuracy)
 	}
 	var s statement.Statement
-	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(result.Run, folder.StatementData))), &s); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(result.Run, folder.StatementData))), &s))
 	sum := r.Initial
 	if s.NoiseValues != 12*trained || s.FrozenValues != 36+4+4+4+144+144 || !strings.Contains(s.InitialWeights, "weights.safetensors; all weights at the start have the SHA-256 `"+sum+"`, declared as trained on public data") {
 		t.Errorf("the statement has %d noise values, %d frozen ones and the weights %q", s.NoiseValues, s.FrozenValues, s.InitialWeights)
@@ -99,9 +95,7 @@ func TestHashOfWeightsIsOfThoseInUse(t *testing.T) {
 	begin := func() string { return prepared(t, from(path, "private")...).Initial }
 	before := begin()
 	write := func(tensors []checkpoints.Tensor) {
-		if err := checkpoints.WriteModel(path, tensors, map[string]string{"about": "more"}); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, checkpoints.WriteModel(path, tensors, map[string]string{"about": "more"}))
 	}
 	write(append(slices.Clone(given), checkpoints.Tensor{Name: "7.weight", Shape: []int{3, 8}, Data: make([]float32, 24)}, checkpoints.Tensor{Name: "head", Shape: []int{1}, Data: []float32{7}}))
 	if begin() != before {
@@ -141,9 +135,7 @@ func TestResumeFromWeights(t *testing.T) {
 	})
 	o.Watcher = nil
 	given[0].Data[0]++
-	if err := checkpoints.WriteModel(path, given, nil); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, checkpoints.WriteModel(path, given, nil))
 	if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "was made with initial weights ") {
 		t.Errorf("found error %v, expected one that speaks of other initial weights", err)
 	}

@@ -62,10 +62,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 	for _, name := range []string{"exact", "rdp"} {
 		o := options(t)
 		r := train(t, o, "privacy.accountant="+name, "privacy.epsilon=2", "training.steps=4", "training.evaluate_every=3")
-		score, err := Evaluate(r.Run, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		score := tiny.Must(Evaluate(r.Run, o))(t)
 		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2", "training.steps=4")
 		exact, rdp := guarantee(t, p.Accountant, tiny.Ledger(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.RDP(), tiny.Ledger(t, p.Event(0), r.Steps), 1e-4)
 		lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Metrics))), "\n")
@@ -77,9 +74,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 				EpsilonRDP *float64 `json:"epsilon_rdp"`
 				Accountant string   `json:"accountant"`
 			}
-			if err := json.Unmarshal([]byte(record), &found); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, json.Unmarshal([]byte(record), &found))
 			if found.Epsilon != exact.Epsilon || what != "metrics" && found.Accountant != name {
 				t.Errorf("%s, %s: found %+v, expected ε = %v", name, what, found, exact.Epsilon)
 			}

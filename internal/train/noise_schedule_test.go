@@ -34,14 +34,9 @@ func TestScheduledNoiseIsCalibrated(t *testing.T) {
 				t.Errorf("%s: the noise of step %d is %v, expected %v", name, step, noise.NoiseMultiplier, want)
 			}
 			noise.NoiseMultiplier *= 1 - 1e-3
-			if err := less.Add(p.Sampler.Sampled(noise), 1); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, less.Add(p.Sampler.Sampled(noise), 1))
 		}
-		a, err := accountants.New(name, accountant.ZeroOut)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := tiny.Must(accountants.New(name, accountant.ZeroOut))(t)
 		if g, err := a.Guarantee(less, p.Delta); err != nil || g.Epsilon <= 4 {
 			t.Errorf("%s: with less noise ε is %v, %v, expected more than 4", name, g.Epsilon, err)
 		}
@@ -64,10 +59,7 @@ func TestLedgerHoldsTheScheduleOfTheNoise(t *testing.T) {
 	}}
 	r := open(t, stopped.Run, o)
 	journal := r.Books
-	want, err := r.plan.Plan.Schedule(32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := tiny.Must(r.plan.Plan.Schedule(32))(t)
 	result := fit(t, r)
 	if result.Status != run.Done || result.Steps != 32 || result.Epsilon > 4 {
 		t.Errorf("found %+v", result)

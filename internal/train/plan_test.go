@@ -68,15 +68,9 @@ func TestPlanAllowsUpToTheBudget(t *testing.T) {
 		epsilon := 0.2 * math.Pow(1.4, float64(i%11))
 		batch := 1 + (i*37)%tiny.Examples
 		p := mustPlan(t, fmt.Sprintf("privacy.epsilon=%g", epsilon), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), fmt.Sprintf("training.batch_size=%d", batch))
-		limit, err := accountant.MaxSteps(p.Accountant, p.Event(0), *p.Budget, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		limit := tiny.Must(accountant.MaxSteps(p.Accountant, p.Event(0), *p.Budget, 1<<20))(t)
 		for steps := max(0, limit-1); steps <= limit; steps++ {
-			l, err := new(accountant.Ledger).With(p.Event(0), steps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := tiny.Must(new(accountant.Ledger).With(p.Event(0), steps))(t)
 			allowed, err := p.Allows(l, p.Event(0))
 			if err != nil || allowed != (steps < limit) {
 				t.Errorf("σ %v, ε %v, batch %d: after %d of %d steps another one is allowed: %v (%v)", sigma, epsilon, batch, steps, limit, allowed, err)
@@ -90,10 +84,7 @@ func TestPlanAllowsUpToTheBudget(t *testing.T) {
 func TestPlanHash(t *testing.T) {
 	hash := func(n int, overrides ...string) string {
 		c := tiny.Parse(t, overrides...)
-		p, err := NewPlan(c, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := tiny.Must(NewPlan(c, n))(t)
 		return p.Hash(c, setup.OutlineOfSource(tiny.Source(t, n)), "")
 	}
 	for _, change := range [][]string{

@@ -101,13 +101,8 @@ func damage(t *testing.T, dir string) {
 		t.Fatalf("found %v (%v), expected two files", files, err)
 	}
 	for _, f := range files {
-		content, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := tiny.Must(os.ReadFile(f))(t)
 		content[len(content)-1] ^= 1
-		if err := os.WriteFile(f, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(f, content, 0o600))
 	}
 }

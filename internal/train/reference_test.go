@@ -15,10 +15,7 @@ func TestReferenceOfAccountants(t *testing.T) {
 	reference := tiny.Read(t, "../../configs/reference.md")
 	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
 		plan := func(accountant string, overrides ...string) *RunPlan {
-			p, err := NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := tiny.Must(NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
 			return p
 		}
 		rdp, exact := plan("rdp"), plan("exact")
@@ -40,9 +37,6 @@ func TestReferenceOfAccountants(t *testing.T) {
 
 func load(t testing.TB, name string, overrides ...string) *configs.Config {
 	t.Helper()
-	c, err := configs.Load(name, overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Load(name, overrides))(t)
 	return c
 }

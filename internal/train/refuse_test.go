@@ -36,9 +36,7 @@ func TestReportIsFixedAtTheBeginning(t *testing.T) {
 			}
 			tiny.Write(t, path, edited)
 			if alone {
-				if err := os.Remove(filepath.Join(o.RunsDir, folder.Datasets)); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, os.Remove(filepath.Join(o.RunsDir, folder.Datasets)))
 			}
 			_, inspected := books.Inspect(r.Run)
 			_, measured := Evaluate(r.Run, o)
@@ -67,9 +65,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	remove := func(name string) func(t *testing.T, dir string, o *Options) {
 		return func(t *testing.T, dir string, _ *Options) {
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.RemoveAll(filepath.Join(dir, name)))
 		}
 	}
 	tests := []struct {
@@ -121,9 +117,7 @@ func TestResumeRefuses(t *testing.T) {
 				t.Fatalf("found checkpoints %q (%v), expected two", found, err)
 			}
 			for _, path := range found {
-				if err := os.Truncate(path, 100); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, os.Truncate(path, 100))
 			}
 		}, checkpoints.ErrNoCheckpoint, ""},
 		{"in use", func(t *testing.T, dir string, o *Options) {
@@ -156,10 +150,7 @@ func shifted(t testing.TB, s data.Set) *data.Images {
 	for i := range m.Len() {
 		labels, pixels = append(labels, uint8((m.Label(i)+1)%len(m.Classes()))), append(pixels, m.Pixels(i)...)
 	}
-	out, err := data.NewImages(m.Shape(), m.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
 	return out
 }
 
@@ -172,10 +163,7 @@ func renamed(t testing.TB, s *data.Split, classes ...string) *data.Split {
 		for i := range m.Len() {
 			labels, pixels = append(labels, uint8(m.Label(i))), append(pixels, m.Pixels(i)...)
 		}
-		out, err := data.NewImages(m.Shape(), classes, labels, pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := tiny.Must(data.NewImages(m.Shape(), classes, labels, pixels))(t)
 		return out
 	}
 	return &data.Split{Name: s.Name, Train: again(s.Train), Test: again(s.Test)}
@@ -230,9 +218,7 @@ func TestCreateRefuses(t *testing.T) {
 func TestNoUpdateAfterAFailedLedger(t *testing.T) {
 	r := create(t, tiny.Parse(t), options(t))
 	before := slices.Clone(r.Model.Values)
-	if err := r.Books.Close(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.Books.Close())
 	if _, err := r.Fit(t.Context()); err == nil {
 		t.Error("the run went on without a ledger")
 	}

@@ -7,6 +7,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setting"
+	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 )
 
@@ -42,18 +43,12 @@ func TestRegisteredDatasetIsKnownEverywhere(t *testing.T) {
 	if want := "quads.yaml:1:14: data.name: found quads, expected " + setting.Choice(data.Names()).Expected() + " (did you mean quadrants?)"; err == nil || err.Error() != want {
 		t.Errorf("found error %v, expected %s", err, want)
 	}
-	c, err := configs.Parse("quadrants.yaml", []byte("data: {name: quadrants, mean: [-1, 0], std: [5]}\nmodel: {name: mlp}\n"+
-		"privacy: {epsilon: 3, delta: 1e-3, accountant: rdp}\ntraining: {batch_size: 50, steps: 5}"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Parse("quadrants.yaml", []byte("data: {name: quadrants, mean: [-1, 0], std: [5]}\nmodel: {name: mlp}\n"+
+		"privacy: {epsilon: 3, delta: 1e-3, accountant: rdp}\ntraining: {batch_size: 50, steps: 5}"), nil))(t)
 	if d, err := train.Describe(c, 0); err != nil || d.Data.Examples != 400 || d.Data.Shape != data.Row(2) {
 		t.Errorf("described as %+v, %v", d, err)
 	}
-	r, err := train.Create(c, train.Options{Options: run.Options{RunsDir: t.TempDir(), Name: "quadrants"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(train.Create(c, train.Options{Options: run.Options{RunsDir: t.TempDir(), Name: "quadrants"}}))(t)
 	defer r.Close()
 	if result, err := r.Fit(t.Context()); err != nil || result.Steps != 5 {
 		t.Errorf("found %+v, %v", result, err)

@@ -60,9 +60,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 			fit(t, r)
 
 			var claim statement.Statement
-			if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Dir, folder.StatementData))), &claim); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Dir, folder.StatementData))), &claim))
 			// The noise of each step in claimed standard deviations, with the memory of the rule
 			// taken out.
 			deviation := claim.NoiseMultiplier * claim.ClipNorm / claim.ExpectedBatchSize * rate
@@ -162,9 +160,7 @@ func TestNoiseIsNeverRepeated(t *testing.T) {
 		return create(t, tiny.Parse(t, overrides...), o)
 	})
 	elsewhere := filepath.Join(t.TempDir(), "runs")
-	if err := os.CopyFS(elsewhere, os.DirFS(o.RunsDir)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.CopyFS(elsewhere, os.DirFS(o.RunsDir)))
 	for _, dir := range []string{stopped.Run, filepath.Join(elsewhere, filepath.Base(stopped.Run))} {
 		all = append(all, moves(t, open(t, dir, o))...)
 	}

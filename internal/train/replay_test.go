@@ -82,10 +82,7 @@ func neighbour(t *testing.T, s *data.Split, place int) *data.Split {
 		}
 		labels, pixels = append(labels, label), append(pixels, picture...)
 	}
-	other, err := data.NewImages(m.Shape(), m.Classes(), labels, pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
 	return &data.Split{Name: s.Name, Train: other, Test: s.Test}
 }
 
@@ -120,9 +117,7 @@ func checkPublicFiles(t *testing.T, choices []string) {
 		m := &tape{Mechanism: r.plan.Mechanism, play: play}
 		sampler, _ := r.plan.Sampler.(data.Poisson)
 		r.plan.Mechanism, r.plan.Sampler = m, seededSampler{sampler, random.ForTest(7)}
-		if err := r.openDoor(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.openDoor())
 		return m, fit(t, r).Run
 	}
 	first, dir := record(source, nil)
@@ -160,15 +155,9 @@ func checkPublicFiles(t *testing.T, choices []string) {
 func publicBytes(t *testing.T, path string) []byte {
 	t.Helper()
 	if strings.HasSuffix(path, ".ckpt") {
-		s, err := checkpoints.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := tiny.Must(checkpoints.Load(path))(t)
 		s.LedgerHash = ""
-		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := tiny.Must(json.Marshal(s))(t)
 		return b
 	}
 	content := []byte(tiny.Read(t, path))

@@ -208,10 +208,7 @@ func TestKilledRunWithoutBudget(t *testing.T) {
 		return create(t, tiny.Parse(t), o)
 	})
 	r := fit(t, open(t, dir, o))
-	want, err := mustPlan(t).After(16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := tiny.Must(mustPlan(t).After(16))(t)
 	if r.Status != run.Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Released == nil || r.Released.Epsilon != want.Epsilon || r.Epsilon != killedCost(t) {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v, expected 12, 16 and %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon, want.Epsilon)
 	}
@@ -228,10 +225,7 @@ func killedCost(t *testing.T) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spent, err := p.Spent(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spent := tiny.Must(p.Spent(l))(t)
 	return spent.Epsilon
 }
 
@@ -239,9 +233,7 @@ func killedCost(t *testing.T) float64 {
 func TestRecordedReleaseCounts(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t), o)
-	if err := r.Books.Append(1, r.plan.Event(0)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.Books.Append(1, r.plan.Event(0)))
 	r.Close()
 	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || tiny.Releases(t, r.Dir) != 13 {
 		t.Errorf("found %d steps and %d releases, expected 12 and 13", result.Steps, tiny.Releases(t, r.Dir))
@@ -254,9 +246,7 @@ func TestRunKilledAtBirth(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t), o)
 	r.Close()
-	if err := os.RemoveAll(r.Path(folder.Checkpoints)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.RemoveAll(r.Path(folder.Checkpoints)))
 	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || tiny.Releases(t, r.Dir) != 12 {
 		t.Errorf("found %d steps and %d releases, expected 12 and 12", result.Steps, tiny.Releases(t, r.Dir))
 	}
@@ -298,10 +288,7 @@ func TestResumeOfAFinishedRun(t *testing.T) {
 // cost is ε of steps of the tiny configuration, by RDP as it says.
 func cost(t testing.TB, releases int, overrides ...string) float64 {
 	t.Helper()
-	g, err := mustPlan(t, overrides...).After(releases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := tiny.Must(mustPlan(t, overrides...).After(releases))(t)
 	return g.Epsilon
 }
 
@@ -327,9 +314,7 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	seen := map[int]float64{}
 	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {
 		var m run.Metrics
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal([]byte(line), &m))
 		seen[m.Step] = m.Epsilon // the later line of a step that ran twice
 	}
 	for _, step := range []int{6, 8, 10, 12} {

@@ -59,10 +59,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 func TestRunReportsItsResult(t *testing.T) {
 	o := options(t)
 	r := train(t, o, "run.name=mine", "training.steps=60")
-	g, err := mustPlan(t, "training.steps=60").After(60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := tiny.Must(mustPlan(t, "training.steps=60").After(60))(t)
 	want := Result{
 		Status: run.Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
 		TestAccuracy: r.TestAccuracy, ByClass: r.ByClass, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
@@ -72,10 +69,7 @@ func TestRunReportsItsResult(t *testing.T) {
 		t.Errorf("found %+v\nexpected %+v", r, want)
 	}
 	// Whatever is right in some class is right at all, and an evaluation of the model says the same.
-	again, err := Evaluate(r.Run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := tiny.Must(Evaluate(r.Run, o))(t)
 	correct, examples := 0, 0
 	for _, c := range r.ByClass {
 		correct, examples = correct+c.Correct, examples+c.Examples
@@ -109,10 +103,7 @@ func TestBudgetStop(t *testing.T) {
 		overrides = append(overrides, "training.steps=100000", "privacy.clip_norm=0.1")
 		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
 			plan := mustPlan(t, overrides...)
-			limit, err := accountant.MaxSteps(plan.Accountant, plan.Event(0), *plan.Budget, plan.Steps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			limit := tiny.Must(accountant.MaxSteps(plan.Accountant, plan.Event(0), *plan.Budget, plan.Steps))(t)
 			r := train(t, options(t), overrides...)
 			if r.Status != run.BudgetExhausted || r.Steps != limit || r.Epsilon > plan.Budget.Epsilon {
 				t.Errorf("found %s after %d steps with ε = %v, expected budget_exhausted after %d with at most %v", r.Status, r.Steps, r.Epsilon, limit, plan.Budget.Epsilon)
@@ -120,10 +111,7 @@ func TestBudgetStop(t *testing.T) {
 			if tiny.Releases(t, r.Run) != r.Steps {
 				t.Errorf("the ledger holds %d releases, expected %d", tiny.Releases(t, r.Run), r.Steps)
 			}
-			more, err := plan.After(r.Steps + 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			more := tiny.Must(plan.After(r.Steps + 1))(t)
 			if more.Epsilon <= plan.Budget.Epsilon {
 				t.Errorf("one more step would cost ε = %v, expected more than the budget %v", more.Epsilon, plan.Budget.Epsilon)
 			}
@@ -237,9 +225,7 @@ func TestMetricsArePublic(t *testing.T) {
 	var steps []float64
 	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Metrics))), "\n") {
 		var found map[string]float64
-		if err := json.Unmarshal([]byte(line), &found); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal([]byte(line), &found))
 		steps = append(steps, found["step"])
 		for key, value := range found {
 			if !slices.Contains(public, key) || math.IsNaN(value) {
@@ -261,9 +247,7 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 	}
 	for i, line := range lines {
 		var d run.Diagnostics
-		if err := json.Unmarshal([]byte(line), &d); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal([]byte(line), &d))
 		// Every gradient is longer than 1e-6. A batch of 40 expected examples is empty with
 		// probability 1e-19.
 		if d.Step != i+1 || d.BatchSize < 1 || d.ClippedFraction != 1 || d.NotFinite != 0 || !(d.MeanNorm > 1e-6) || !(d.TrainingLoss > 0) {
@@ -279,9 +263,6 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 // mustPlan may also be a plan that allows no step.
 func mustPlan(t testing.TB, overrides ...string) *RunPlan {
 	t.Helper()
-	p, err := newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{}, nil, nil))(t)
 	return p
 }

@@ -47,10 +47,7 @@ func clippedSum(t testing.TB, r *Run, indices []int) (values []float64) {
 
 func newSum(t testing.TB, r *Run) *clip.Sum {
 	t.Helper()
-	sum, err := clip.NewSum(r.plan.Policy, r.records.Gradients.Coordinates(), r.Pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := tiny.Must(clip.NewSum(r.plan.Policy, r.records.Gradients.Coordinates(), r.Pool))(t)
 	sum.Refine(r.plan.Room())
 	return sum
 }
@@ -216,9 +213,7 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 	}
 	sum := clippedSum(t, r, indices)
 	before := slices.Clone(r.Model.Values)
-	if err := r.takeStep(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.takeStep())
 	for i, v := range r.Model.Values {
 		want := float64(before[i]) - sum[i]/expected
 		// Noise of standard deviation 1e-6·0.5/40 and one float32 rounding.
@@ -231,18 +226,13 @@ func TestUpdateDividesByTheExpectedBatchSize(t *testing.T) {
 // seedRun makes sample and noise of the steps to come a function of a seed. Tests alone do this.
 func seedRun(t testing.TB, r *Run, seed uint64, noiseMultiplier float64) {
 	t.Helper()
-	noise, err := release.NewGaussian(noiseMultiplier, r.Pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noise := tiny.Must(release.NewGaussian(noiseMultiplier, r.Pool))(t)
 	sampler, _ := r.plan.Sampler.(data.Poisson)
 	if seeded, ok := r.plan.Sampler.(seededSampler); ok {
 		sampler = seeded.Poisson
 	}
 	r.plan.Mechanism, r.plan.Sampler = seededNoise{noise, random.ForTest(1000 + seed)}, seededSampler{sampler, random.ForTest(seed)}
-	if err := r.openDoor(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.openDoor())
 }
 
 // seededSampler draws from a source of its own.
@@ -273,9 +263,7 @@ func TestRunsAreNotSeeded(t *testing.T) {
 		t.Fatal("the seed does not fix the initial weights")
 	}
 	for _, r := range []*Run{a, b} {
-		if err := r.takeStep(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.takeStep())
 	}
 	if slices.Equal(a.Model.Values, b.Model.Values) {
 		t.Error("two runs made the same step")

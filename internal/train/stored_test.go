@@ -156,15 +156,11 @@ func TestStoredPictureVanishes(t *testing.T) {
 				t.Errorf("%s: found %v, expected one line that says how to find the picture and not which one it is", name, err)
 			}
 			said[strings.ReplaceAll(err.Error(), r.Dir, "RUN")] = true
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, r.Close())
 			if n := tiny.Releases(t, r.Dir); n != 3 {
 				t.Errorf("%s: found %d events, expected those of 2 steps and of the one that failed", name, n)
 			}
-			if err := os.Rename(folder+"-away", folder); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.Rename(folder+"-away", folder))
 			if name != "examples" {
 				continue
 			}

@@ -18,10 +18,7 @@ type stub struct {
 
 func newStub(t testing.TB, refuses func(*accountant.Ledger) bool) *stub {
 	t.Helper()
-	exact, err := accountants.New("exact", accountant.ZeroOut)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := tiny.Must(accountants.New("exact", accountant.ZeroOut))(t)
 	return &stub{Accountant: exact, refuses: refuses}
 }
 
@@ -38,18 +35,12 @@ func always(*accountant.Ledger) bool { return true }
 // stubPlan is a plan that a stub accounts for.
 func stubPlan(t testing.TB, s *stub, overrides ...string) *RunPlan {
 	t.Helper()
-	p, err := newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{account: s}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{account: s}, nil, nil))(t)
 	return p
 }
 
 func guarantee(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) accountant.Guarantee {
 	t.Helper()
-	g, err := a.Guarantee(l, delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := tiny.Must(a.Guarantee(l, delta))(t)
 	return g
 }

@@ -28,9 +28,7 @@ import (
 func people(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "people")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Mkdir(folder, 0o700))
 	src := random.Seeded(1)
 	for part, n := range map[string]int{"train": 400, "test": 100} {
 		var b strings.Builder
@@ -50,17 +48,14 @@ func people(t testing.TB) string {
 // tableConfig is a small MLP on that table.
 func tableConfig(t testing.TB, folder string, overrides ...string) *configs.Config {
 	t.Helper()
-	c, err := configs.Parse("people.yaml", fmt.Appendf(nil, `
+	c := tiny.Must(configs.Parse("people.yaml", fmt.Appendf(nil, `
 data: {table: %q, columns: [age, pay], label: sick, classes: ["no", "yes"], mean: [48, 45000], std: [10, 10000]}
 model: {layers: [flatten, linear: {out_features: 8}, tanh, linear: {out_features: classes}]}
 privacy: {epsilon: 5, delta: 1e-3, clip_norm: 0.5, accountant: rdp}
 optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
 training: {batch_size: 50, physical_batch_size: 16, steps: 40}
 performance: {threads: 2}
-`, folder), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+`, folder), overrides))(t)
 	return c
 }
 
@@ -69,10 +64,7 @@ performance: {threads: 2}
 func TestPrivateTrainingOnATable(t *testing.T) {
 	table := people(t)
 	c := tableConfig(t, table)
-	d, err := train.Describe(c, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := tiny.Must(train.Describe(c, 0))(t)
 	const parameters = 2*8 + 8 + 8*2 + 2
 	if d.Data.Name != "people" || d.Data.Examples != 400 || d.Data.Tests != 100 || d.Data.Shape.String() != "2 columns" || d.Parameters != parameters {
 		t.Errorf("described as %+v with %d parameters", d.Data, d.Parameters)
@@ -160,9 +152,7 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, table), o))
 	moved := filepath.Join(t.TempDir(), "elsewhere")
-	if err := os.Rename(table, moved); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(table, moved))
 	if _, err := train.Open(r.Run, o); !errors.Is(err, data.ErrMissing) {
 		t.Errorf("without its data a run is opened with error %v, expected one that matches %v", err, data.ErrMissing)
 	}
@@ -201,9 +191,7 @@ func TestEvaluateMovedData(t *testing.T) {
 	o := tinyrun.Options(t)
 	o.Given = nil
 	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, before), o))
-	if err := os.Rename(before, after); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(before, after))
 	if _, err := train.Evaluate(r.Run, o); !errors.Is(err, data.ErrMissing) {
 		t.Errorf("found error %v, expected that the data is not there", err)
 	}

@@ -47,10 +47,7 @@ func TestFederatedRun(t *testing.T) {
 			if r.Steps != 20 || r.Epsilon > 8 || r.TestAccuracy < 0.6 || tiny.Releases(t, r.Run) != 20 {
 				t.Errorf("found %+v with %d releases, expected 20 of each, ε at most 8, and an accuracy of 0.6 where chance is 0.33", r, tiny.Releases(t, r.Run))
 			}
-			i, err := books.Inspect(r.Run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := tiny.Must(books.Inspect(r.Run))(t)
 			for _, e := range i.Ledger.Entries() {
 				if sampled, ok := e.Event.(accountant.PoissonSampled); !ok || sampled.SamplingProbability != 0.5 {
 					t.Errorf("the ledger holds %v, expected rounds of half of the clients", e.Event)
@@ -162,10 +159,7 @@ func TestPersons(t *testing.T) {
 func TestPersonsMayHaveManyExamples(t *testing.T) {
 	table := crowd(t)
 	path := filepath.Join(table, "train.csv")
-	before, err := train.NewPlan(personsConfig(t, table, "training.batch_size=40"), count(t, table))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := tiny.Must(train.NewPlan(personsConfig(t, table, "training.batch_size=40"), count(t, table)))(t)
 	tiny.Write(t, path, tiny.Read(t, path)+strings.Repeat("7,33,50000,\"A, B\",no,person 3\n", 95))
 	after, err := train.NewPlan(personsConfig(t, table, "training.batch_size=40"), count(t, table))
 	if err != nil || before.NoiseMultiplier() != after.NoiseMultiplier() || before.Records != 80 || after.Records != 80 || before.Steps != after.Steps {
@@ -176,9 +170,6 @@ func TestPersonsMayHaveManyExamples(t *testing.T) {
 func count(t *testing.T, table string) int {
 	t.Helper()
 	c := personsConfig(t, table)
-	o, err := setup.OutlineOf(c, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := tiny.Must(setup.OutlineOf(c, 0))(t)
 	return setup.Records(c, o)
 }

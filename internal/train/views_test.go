@@ -43,9 +43,7 @@ func TestStepsOfARunSeeOtherViews(t *testing.T) {
 		r := create(t, tiny.Parse(t, overrides...), options(t))
 		m := &tape{Mechanism: r.plan.Mechanism}
 		r.plan.Mechanism = m
-		if err := r.openDoor(); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, r.openDoor())
 		fit(t, r)
 		for step, sum := range m.sums[1:] {
 			if slices.Equal(sum, m.sums[step]) == flip {
@@ -58,10 +56,7 @@ func TestStepsOfARunSeeOtherViews(t *testing.T) {
 // Pictures are predicted as they are, whatever the network sees in training.
 func TestEvaluationSeesPicturesAsTheyAre(t *testing.T) {
 	with, without := prepared(t, views...), prepared(t, tiny.Convolutional)
-	found, err := with.Evaluator.Run()
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := tiny.Must(with.Evaluator.Run())(t)
 	want, err := without.Evaluator.Run()
 	if err != nil || math.Float64bits(found.Loss) != math.Float64bits(want.Loss) {
 		t.Errorf("found %+v (%v), expected %+v", found, err, want)

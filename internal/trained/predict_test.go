@@ -26,16 +26,10 @@ import (
 // open makes a predictor of a run.
 func open(t testing.TB, run string) *trained.Predictor {
 	t.Helper()
-	m, err := trained.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(trained.Open(run))(t)
 	pool := kernel.NewPool(2)
 	t.Cleanup(pool.Close)
-	p, err := trained.New(m, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := tiny.Must(trained.New(m, pool))(t)
 	return p
 }
 
@@ -77,13 +71,8 @@ func TestPredictEqualsEval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := tinyrun.PictureFolder(t)
 			run, o := tinyrun.OnPictures(t, dir, append(overrides, "privacy.epsilon=none", "privacy.noise_multiplier=0.1")...) // hardly any noise: it learns each time
-			score, err := train.Evaluate(run, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.RemoveAll(filepath.Join(dir, "train")); err != nil {
-				t.Fatal(err)
-			}
+			score := tiny.Must(train.Evaluate(run, o))(t)
+			tiny.Check(t, os.RemoveAll(filepath.Join(dir, "train")))
 			accuracy, loss := correct(t, open(t, run), dir)
 			if accuracy != score.TestAccuracy || math.Abs(loss-score.TestLoss) > 1e-6 {
 				t.Errorf("found accuracy %v and loss %v, expected %v and %v as evaluated", accuracy, loss, score.TestAccuracy, score.TestLoss)
@@ -99,10 +88,7 @@ func TestAnswers(t *testing.T) {
 	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	p := open(t, run)
 	p.Top = 2
-	a, err := p.One("mine", bytes.NewReader(tinyrun.Picture(t, 1, 40, random.Seeded(2))), 10000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := tiny.Must(p.One("mine", bytes.NewReader(tinyrun.Picture(t, 1, 40, random.Seeded(2))), 10000))(t)
 	if a.File != "mine" || a.Class != "middle" || len(a.Classes) != 2 || a.Classes[0] != (trained.Share{Class: a.Class, Probability: a.Probability}) ||
 		a.Classes[1].Probability > a.Probability || a.Probability <= 1./3 || a.Probability+a.Classes[1].Probability > 1 {
 		t.Errorf("found %+v, expected the middle, and the two most probable classes in order", a)
@@ -118,9 +104,7 @@ func TestBrokenPictures(t *testing.T) {
 	for name, content := range map[string]string{"a.png": good, "b.png": "", "c.png": good[:len(good)/2], "d.png": "no picture", "e.png": huge, "f.jpg": good} {
 		tiny.Write(t, filepath.Join(dir, name), content)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "g.png"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Mkdir(filepath.Join(dir, "g.png"), 0o700))
 	tiny.Write(t, filepath.Join(dir, "notes.txt"), "x")
 	tiny.Write(t, filepath.Join(dir, ".hidden.png"), "x")
 	files, others, err := trained.List([]string{dir})

@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/internal/random"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // How the tests of privacy work: answers are drawn for two neighbouring data sets. From the first
@@ -86,24 +87,16 @@ type claim struct{ epsilon, delta float64 }
 func claims(t *testing.T, e accountant.Event) []claim {
 	t.Helper()
 	l := new(accountant.Ledger)
-	if err := l.Add(e, 1); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, l.Add(e, 1))
 	var answers []claim
 	for _, name := range []string{"exact", "rdp"} {
-		a, err := accountants.New(name, accountant.AddOrRemoveOne)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := tiny.Must(accountants.New(name, accountant.AddOrRemoveOne))(t)
 		most, err := a.Guarantee(l, 0.011) // above that of the event of the median
 		if err != nil {
 			continue
 		}
 		for _, part := range []float64{0, 0.25, 0.5, 0.75, 1, 1.0021} {
-			g, err := a.Delta(l, part*most.Epsilon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := tiny.Must(a.Delta(l, part*most.Epsilon))(t)
 			answers = append(answers, claim{part * most.Epsilon, g.Delta})
 		}
 		break

@@ -6,21 +6,16 @@ import (
 
 	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/tiny"
 )
 
 func TestLeastDelta(t *testing.T) {
 	gaussian := func(delta float64) float64 {
-		e, err := theorems.GaussianEpsilon(1, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := tiny.Must(theorems.GaussianEpsilon(1, delta))(t)
 		return e
 	}
 	for _, e := range []float64{0, 1e-3, 0.1, 1, 5, 20, 30} {
-		want, err := theorems.GaussianDelta(1, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := tiny.Must(theorems.GaussianDelta(1, e))(t)
 		got := numeric.LeastDelta(gaussian, e)
 		if !(got >= want*(1-1e-13) && got <= want*(1+1e-9)) {
 			t.Errorf("ε=%v: δ=%v, want %v or up to 1e-9 more", e, got, want)
