@@ -19,10 +19,10 @@ type Hashing struct {
 
 var _ Protocol = (*Hashing)(nil)
 
-// maxBuckets is the most buckets of a hash function; the best number is e^ε + 1.
+// maxBuckets bounds the number of buckets of a hash function; the best number is e^ε + 1.
 const maxBuckets = 1 << 12
 
-// NewHashing returns local hashing into the best number of buckets, e^ε + 1, which is rounded.
+// NewHashing returns local hashing into e^ε + 1 buckets, rounded, and at most maxBuckets.
 func NewHashing(values int, epsilon float64) (*Hashing, error) {
 	c, err := newClaim("local_hashing", values, epsilon)
 	if err != nil {
@@ -45,12 +45,12 @@ func (p *Hashing) Randomize(value int, src *random.Source) Report {
 	return binary.LittleEndian.AppendUint16(r, uint16(p.response.respond(h.bucket(value, p.response.values), src)))
 }
 
-// split is the hash function and the bucket of a report.
+// split returns the hash function and the bucket of a report.
 func (p *Hashing) split(r Report) (hash, int) {
 	return hash{binary.LittleEndian.Uint64(r), binary.LittleEndian.Uint64(r[8:])}, int(binary.LittleEndian.Uint16(r[16:]))
 }
 
-// Likelihood implements [Protocol]: the hash function is drawn the same way for all values.
+// Likelihood implements [Protocol]. It leaves out the hash function's chance, equal for all values.
 func (p *Hashing) Likelihood(value int, r Report) float64 {
 	h, bucket := p.split(r)
 	if h.bucket(value, p.response.values) == bucket {
@@ -59,7 +59,7 @@ func (p *Hashing) Likelihood(value int, r Report) float64 {
 	return p.response.pure().lie
 }
 
-// pure has the chance 1/g that another value's bucket among g is the reported one.
+// pure returns the estimator. Its lie is 1/g, the chance that another value is in the bucket of g.
 func (p *Hashing) pure() pure { return pure{p.response.pure().truth, 1 / float64(p.response.values)} }
 
 func (p *Hashing) Add(scores []float64, r Report) {

@@ -41,16 +41,16 @@ func NewPlanar(epsilon float64) (*Planar, error) {
 	return &Planar{scale}, nil
 }
 
-// Epsilon is that of a step.
+// Epsilon returns the ε of a step, after the rounding of 1/ε.
 func (p *Planar) Epsilon() float64 { return 1 / p.scale.Float64() }
 
-// LogLikelihood is the logarithm of P[r | at] up to a constant that is the same for all points.
+// LogLikelihood returns the logarithm of P[r | at] up to a constant that is equal for all points.
 func (p *Planar) LogLikelihood(at, r Point) float64 {
 	return -p.Epsilon() * math.Hypot(float64(r.X-at.X), float64(r.Y-at.Y))
 }
 
-// Randomize returns a report of a point whose coordinates are at most 2^53. Of the source holds what
-// [Protocol] says.
+// Randomize returns a report of a point whose coordinates are at most 2^53 in size. The source must
+// be as [Protocol] says.
 //
 // It is drawn by rejection: two discrete Laplace integers propose exp(-0.7ε(|x|+|y|)), and a coin of
 // chance exp(-ε(√(x²+y²) - 0.7(|x|+|y|))) accepts, three times in four; 0.7 ≤ 1/√2, so its exponent is
@@ -70,7 +70,7 @@ func moved(at, by int64) int64 {
 	return min(max(at+by, -maxPlanar), maxPlanar)
 }
 
-// exponent is (√square - sum·7/10)·Den/Num, an irrational number as a rule, at least 0.
+// exponent is the number (√square - sum·7/10)/scale, which is at least 0 and irrational as a rule.
 type exponent struct {
 	square, sum *big.Int
 	scale       noise.Ratio
@@ -89,7 +89,7 @@ func (p *Planar) exponent(x, y int64) exponent {
 	return e
 }
 
-// coin is true with the chance e^-exponent: one for each part, all of them.
+// coin returns true with probability e^-exponent: when the coins of all its equal parts are true.
 func (e exponent) coin(src *random.Source) bool {
 	for range e.parts {
 		if !e.part(src) {
@@ -99,8 +99,8 @@ func (e exponent) coin(src *random.Source) bool {
 	return true
 }
 
-// part is true with the chance e^-γ of a part γ, as noise.ExpCoin draws it (Canonne, Kamath, Steinke
-// 2020, arXiv:2004.00010v4, Algorithm 1).
+// part returns true with probability e^-γ, where γ is one part of the exponent, as noise.ExpCoin
+// draws it (Canonne, Kamath, Steinke 2020, arXiv:2004.00010v4, Algorithm 1).
 func (e exponent) part(src *random.Source) bool {
 	for k := uint64(1); ; k++ {
 		if !e.below(src) || k > 1 && !noise.Coin(1, k, src) {
@@ -109,8 +109,8 @@ func (e exponent) part(src *random.Source) bool {
 	}
 }
 
-// below is true with the chance γ: a uniform number U, word by word, until it is known whether it lies
-// below γ. U < γ is U·parts·Num/Den + sum·7/10 < √square, which is decided by squares of integers.
+// below returns true with probability γ: it draws a uniform U, word by word, until U < γ or not is
+// known. U < γ is U·parts·Num/Den + sum·7/10 < √square, which is decided by squares of integers.
 func (e exponent) below(src *random.Source) bool {
 	left := new(big.Int).SetUint64(10 * e.scale.Num)
 	left.Mul(left, new(big.Int).SetUint64(e.parts))

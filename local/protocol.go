@@ -11,13 +11,13 @@ import (
 // ErrInvalid is wrapped by errors about parameters out of range.
 var ErrInvalid = errors.New("local: invalid parameter")
 
-// Report leaves the holder of a record. Each protocol has its own bytes, always as many of them.
+// Report is what leaves the holder of a record: bytes, of which every protocol has a fixed number.
 type Report []byte
 
 // Protocol is a randomizer of values 0 … Values()-1 with the estimator that belongs to it. Its
 // parameters are public and fixed; it may be used by several goroutines, each with a source.
 type Protocol interface {
-	// Name is its name in configurations.
+	// Name returns the protocol's name in configurations.
 	Name() string
 	// String says in a few words what a report is, with its numbers.
 	String() string
@@ -25,26 +25,26 @@ type Protocol interface {
 	Values() int
 	// Epsilon bounds the logarithm of P[r | v] / P[r | w] for all reports r and values v, w.
 	Epsilon() float64
-	// Randomize returns a report of a value. Whoever can repeat the words of the source can take
-	// the randomness out again: it comes from random.New and serves nothing else.
+	// Randomize returns a report of a value. The source must come from random.New and serve nothing
+	// else: whoever can repeat its words can undo the randomness of the report.
 	Randomize(value int, src *random.Source) Report
-	// Likelihood is P[r | value] up to a factor that is the same for all values.
+	// Likelihood returns P[r | value] up to a factor that is the same for all values.
 	Likelihood(value int, r Report) float64
 	// Add adds to scores[v], for every v, a number whose mean over the randomness of r is 1 where r
 	// is of the value v, and 0 where it is of another.
 	Add(scores []float64, r Report)
-	// Variance returns the variance of every sum of scores where counts[v] records have the value
-	// v.
+	// Variance returns, for every value, the variance of the sum of its scores over all reports,
+	// where counts[v] records have the value v.
 	Variance(counts []float64) []float64
 }
 
-// maxEpsilon bounds the ε of a report: beyond, it is as good as the value.
+// maxEpsilon bounds the ε of a report: above it, a report says as much as the value itself.
 const maxEpsilon = 20
 
 // maxValues bounds the number of values that can be told apart.
 const maxValues = 1 << 16
 
-// claim is what a protocol promises for how many values.
+// claim holds a protocol's name, its number of values, and the ε that it promises for a report.
 type claim struct {
 	name    string
 	values  int
@@ -72,8 +72,8 @@ type chance uint64
 
 const certain chance = 1 << 63
 
-// atLeast is the least chance that is not below x, nor below x in spite of the rounding errors with
-// which x was computed.
+// atLeast returns x as a chance, rounded up by more than the rounding errors with which x was
+// computed, so that it is not below the exact x.
 func atLeast(x float64) chance {
 	x *= 1 + 0x1p-48
 	if x >= 1 {
@@ -86,5 +86,5 @@ func (c chance) draw(src *random.Source) bool { return src.Uint64()>>1 < uint64(
 
 func (c chance) value() float64 { return float64(c) * 0x1p-63 }
 
-// complement is 1 minus the chance, without the rounding of a subtraction.
+// complement returns 1 - c. The subtraction is exact.
 func (c chance) complement() float64 { return float64(certain-c) * 0x1p-63 }

@@ -37,10 +37,9 @@ type Filter struct {
 // DefaultFilter has filters of 32 bits, of which a value sets up to 2, in 8 cohorts.
 var DefaultFilter = Filter{Bits: 32, Hashes: 2, Cohorts: 8}
 
-// NewRappor returns one-time RAPPOR: a record reports once. A bit is
-// flipped with probability 1/(e^(ε/2h)+1), rounded up, h being the number of hash functions:
-// filters of two values differ in at most 2h bits (Theorem 1 of the paper, with f/2 in the place of
-// that probability).
+// NewRappor returns one-time RAPPOR: a record reports once. A bit is flipped with probability
+// 1/(e^(ε/2h)+1), rounded up, where h is the number of hash functions of a cohort: the filters of
+// two values differ in at most 2h bits (Theorem 1 of the paper, which calls that probability f/2).
 func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	c, err := newClaim("rappor", values, epsilon)
 	if err != nil {
@@ -58,11 +57,11 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	return p, p.solve()
 }
 
-// maxFiltered bounds the number of values that may be told apart by their filters: least squares
-// take time with the square of their number.
+// maxFiltered bounds the number of values that RAPPOR tells apart: its matrices have a row and a
+// column for each value.
 const maxFiltered = 512
 
-// hash sets the bits of every filter. The hash functions are public and the same on every machine.
+// hash sets the bits of every filter. The hash functions are public and equal on every machine.
 func (p *Rappor) hash() {
 	public := random.Seeded(rapporSeed)
 	p.bits = make([][][]int, p.filter.Cohorts)
@@ -84,15 +83,15 @@ func (p *Rappor) hash() {
 	}
 }
 
-// rapporSeed draws the hash functions.
+// rapporSeed is the seed from which the hash functions are drawn.
 const rapporSeed = 2014
 
-// chances are the probabilities of a reported 1 where the filter has a 1, and where it has a 0: q*
-// and p* of the paper.
+// chances returns the probability of a reported 1 where the filter has a 1, and where it has a 0:
+// q* and p* of the paper.
 func (p *Rappor) chances() (set, unset float64) { return p.flip.complement(), p.flip.value() }
 
-// solve makes the weights of least squares. With X the filters of all cohorts, one row for each
-// cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at
+// solve computes the weights of least squares. With X the filters of all m cohorts, one row for
+// each cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at
 // these rows is X/m times the counts, and (XᵀX/m)⁻¹Xᵀ gives the counts back.
 func (p *Rappor) solve() error {
 	x := mat.NewDense(p.filter.Cohorts*p.filter.Bits, p.values, nil)
@@ -123,8 +122,8 @@ func (p *Rappor) solve() error {
 	return nil
 }
 
-// spread computes the variance of every score: the mean over cohorts of what the bits, which are
-// independent within one, add to it, and how the mean of the score differs between cohorts.
+// spread computes square, the variance of every score: the mean over cohorts of the variance within
+// a cohort, whose bits are independent, plus the variance of the score's mean between cohorts.
 func (p *Rappor) spread(set, unset float64) {
 	p.square = mat.NewDense(p.values, p.values, nil)
 	share := 1 / float64(p.filter.Cohorts)
@@ -155,8 +154,8 @@ func (p *Rappor) String() string {
 		p.filter.Bits, p.filter.Hashes, p.filter.Hashes*p.filter.Cohorts, set, unset)
 }
 
-// Randomize implements [Protocol]: the report of a new holder in a cohort that is drawn. Its first two
-// bytes are the cohort, the rest bits.
+// Randomize implements [Protocol]. It draws a cohort for each report. The first two bytes of a
+// report are the cohort, the others are the bits of the filter.
 func (p *Rappor) Randomize(value int, src *random.Source) Report {
 	cohort := int(noise.Below(uint64(p.filter.Cohorts), src))
 	r := make(Report, 2+(p.filter.Bits+7)/8)
@@ -172,7 +171,7 @@ func (p *Rappor) Randomize(value int, src *random.Source) Report {
 	return r
 }
 
-// Likelihood implements [Protocol]: the cohort is drawn the same way for all values.
+// Likelihood implements [Protocol]. It leaves out the chance of the cohort, equal for all values.
 func (p *Rappor) Likelihood(value int, r Report) float64 {
 	set, unset := p.chances()
 	bits := make([]float64, p.filter.Bits)

@@ -9,7 +9,7 @@ type Tally struct {
 	reports  int
 }
 
-// NewTally returns an empty tally.
+// NewTally returns a tally of the protocol p without reports.
 func NewTally(p Protocol) *Tally { return &Tally{protocol: p, scores: make([]float64, p.Values())} }
 
 // Add counts a report.
@@ -28,8 +28,8 @@ type Count struct {
 // The normal distribution has 2.5 % above quantile.
 const quantile = 1.959963984540054
 
-// Counts estimates the count of every value. The deviation follows from the estimated counts, since
-// the true ones are not known; of a rare value it hardly depends on them.
+// Counts estimates the count of every value. Deviations are computed from the estimated counts,
+// since the true ones are not known; the deviation of a rare value hardly depends on them.
 func (t *Tally) Counts() []Count {
 	plausible := make([]float64, len(t.scores))
 	for v, s := range t.scores {
@@ -50,7 +50,7 @@ type pure struct {
 	truth, lie float64
 }
 
-// score is the number that a report adds to a value, by equation (1) of the paper.
+// score returns what a report adds to the score of a value, by equation (1) of the paper.
 func (p pure) score(supported bool) float64 {
 	if supported {
 		return (1 - p.lie) / (p.truth - p.lie)
@@ -58,7 +58,7 @@ func (p pure) score(supported bool) float64 {
 	return -p.lie / (p.truth - p.lie)
 }
 
-// add adds the scores of a report that supports some of the values.
+// add adds to scores what a report adds that supports the values for which supports is true.
 func (p pure) add(scores []float64, supports func(v int) bool) {
 	zero, one := p.score(false), p.score(true)
 	for v := range scores {
@@ -70,8 +70,8 @@ func (p pure) add(scores []float64, supports func(v int) bool) {
 	}
 }
 
-// variance returns the variance of every count: the part of records with the value, and of those
-// without it, by Theorem 2.
+// variance returns the variance of every count: the sum of what the records with the value add to
+// it and what those without the value add, by Theorem 2.
 func (p pure) variance(counts []float64) []float64 {
 	all := 0.0
 	for _, c := range counts {

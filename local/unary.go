@@ -28,8 +28,8 @@ func NewUnary(values int, epsilon float64) (*Unary, error) {
 	return &Unary{c, certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
 }
 
-// NewSymmetricUnary flips every bit with probability 1/(e^(ε/2)+1), rounded up: what is called
-// basic one-time RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981, section 2.1).
+// NewSymmetricUnary returns the protocol that flips bits with probability 1/(e^(ε/2)+1), rounded
+// up: basic one-time RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981, section 2.1).
 func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
 	c, err := newClaim("symmetric_unary", values, epsilon)
 	if err != nil {
@@ -43,8 +43,8 @@ func (p *Unary) String() string {
 	return fmt.Sprintf("%d bits, of which that of the value is 1 with a chance of %.4g and every other one with %.4g", p.values, p.keep.value(), p.lie.value())
 }
 
-// Randomize implements [Protocol]. A report is a bit for each value, the first one the lowest of
-// the first byte.
+// Randomize implements [Protocol]. A report has a bit for each value: that of value 0 is the lowest
+// bit of the first byte.
 func (p *Unary) Randomize(value int, src *random.Source) Report {
 	r := make(Report, (p.values+7)/8)
 	for v := range p.values {
@@ -70,7 +70,7 @@ func (p *Unary) Likelihood(value int, r Report) float64 {
 	return product
 }
 
-// likelihood returns the probability of a bit that is 1 with a chance.
+// likelihood returns the probability of bit, if one is that of a 1.
 func likelihood(one chance, bit bool) float64 {
 	if bit {
 		return one.value()

@@ -42,7 +42,7 @@ const (
 
 func (c Chart) Write(path string) error { return writeFile(path, width, height, c.draw) }
 
-// inlineName is the number of characters that fit beside an inline figure as the name of a line.
+// inlineName is the most characters of a line's name that fit beside an inline figure.
 const inlineName = 13
 
 func (c Chart) Inline(label string) ([]byte, error) {

@@ -29,7 +29,7 @@ var (
 	paper = color.White
 	ink   = color.NRGBA{0x22, 0x26, 0x2e, 0xff}
 	grey  = color.NRGBA{0x6b, 0x72, 0x7d, 0xff}
-	// The grid comes after the axes, so it lets them through.
+	// The grid is drawn after the axes, so it is translucent.
 	grid = draw.LineStyle{Color: color.NRGBA{0x22, 0x26, 0x2e, 0x20}, Width: 0.75}
 	sans = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, textSize)
 
@@ -44,7 +44,7 @@ var (
 	}
 )
 
-// stroke returns colour, width and dashes of line i.
+// stroke returns colour, width and dashes of l, which is line i of its chart.
 func (l Line) stroke(i int) draw.LineStyle {
 	if l.Style == Dashed {
 		return draw.LineStyle{Color: grey, Width: 1.1, Dashes: []vg.Length{1.1, 2.6}}
@@ -54,7 +54,7 @@ func (l Line) stroke(i int) draw.LineStyle {
 	return s
 }
 
-// in is text in a colour, from a place to the right.
+// in returns the style of text in a colour that begins at its place and runs to the right.
 func in(c color.Color) text.Style {
 	return text.Style{Color: c, Font: sans, XAlign: text.XLeft, YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
 }
@@ -68,7 +68,7 @@ func (c Chart) draw(on draw.Canvas) {
 	drawTitle(on, left, c.Title, c.Subtitle)
 }
 
-// drawTitle writes what a figure is about above it, from a place to the right.
+// drawTitle writes title and subtitle above a figure. They begin at left.
 func drawTitle(on draw.Canvas, left vg.Length, title, subtitle string) {
 	fill(on, in(ink), vg.Point{X: left, Y: on.Max.Y - margin}, title, 1)
 	fill(on, in(grey), vg.Point{X: left, Y: on.Max.Y - margin - 16}, subtitle, 2)
@@ -81,7 +81,7 @@ func headOf(title, subtitle string) vg.Length {
 	return head
 }
 
-// properties are the colours of a page that the reader may want otherwise, by their names there.
+// properties returns the colours that a page may replace, by the names of their CSS properties.
 func properties() map[string]color.NRGBA {
 	names := map[string]color.NRGBA{"ink": ink, "grey": grey}
 	for i, c := range palette[:len(palette)-1] { // the last one is ink
@@ -111,7 +111,7 @@ func (c Chart) drawPlot(on draw.Canvas) vg.Point {
 	return area.Min
 }
 
-// drawable are the lines without the points that have no place in the figure.
+// drawable returns the lines without the points that cannot be drawn, and no line without points.
 func (c Chart) drawable() []Line {
 	var lines []Line
 	for _, l := range c.Lines {
@@ -129,8 +129,8 @@ func (c Chart) drawable() []Line {
 // does not begin at zero: chance shall not look like a cliff.
 const leastSpan = 2
 
-// plot is everything within the axes. These begin at zero where they can and should, and have a
-// little room above.
+// plot returns the axes and the lines. The x axis includes zero; so does the y axis, unless it is
+// logarithmic or tight. There is a little room above the lines.
 func (c Chart) plot() *plot.Plot {
 	p := newPlot(c.X)
 	p.Add(&plotter.Grid{Horizontal: grid})
@@ -158,7 +158,7 @@ func (c Chart) plot() *plot.Plot {
 	return p
 }
 
-// newPlot is an empty plot in our hand.
+// newPlot returns an empty plot in this package's style, with x as the name of the x axis.
 func newPlot(x string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -170,7 +170,7 @@ func newPlot(x string) *plot.Plot {
 	return p
 }
 
-// drawNames writes the name of each line where it ends, unless there are more than there is room for.
+// drawNames writes the name of each line where it ends, or no name if there is no room for all.
 func (c Chart) drawNames(area draw.Canvas, p *plot.Plot) {
 	if textHeight*vg.Length(len(c.Lines)) > area.Max.Y-area.Min.Y+textHeight {
 		return
@@ -189,7 +189,7 @@ func (c Chart) drawNames(area draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// apart are heights of names that do not overlap, near the ends of their lines.
+// apart returns the heights of names near the ends of their lines, so that names do not overlap.
 func apart(ends []vg.Point, bottom, top vg.Length) []vg.Length {
 	order, heights := make([]int, len(ends)), make([]vg.Length, len(ends))
 	for i, end := range ends {
@@ -207,7 +207,7 @@ func apart(ends []vg.Point, bottom, top vg.Length) []vg.Length {
 	return heights
 }
 
-// linearTicks are the library's, with shorter labels: 25, not 25.00.
+// linearTicks are the library's default ticks, with shorter labels: 25, not 25.00.
 type linearTicks struct{}
 
 func (linearTicks) Ticks(low, high float64) []plot.Tick {
@@ -245,7 +245,7 @@ func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {
 
 func label(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
 
-// fill writes a text from a place to the right, in at most so many lines that end within the figure.
+// fill writes a text that begins at a place, in at most so many lines, each within the figure.
 func fill(on draw.Canvas, style text.Style, at vg.Point, text string, lines int) {
 	for i, line := range broken(style, text, on.Max.X-margin/2-at.X, lines) {
 		on.FillText(style, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*textHeight}, line)

@@ -29,10 +29,10 @@ type Figure interface {
 
 var _, _, _ Figure = Chart{}, Heat{}, Intervals{}
 
-// Formats are the endings of the files that Write knows.
+// Formats returns the endings of the files that [Figure.Write] can write.
 func Formats() []string { return []string{".svg", ".png"} }
 
-// writeFile draws on a canvas of that size and writes what came out.
+// writeFile writes what fill draws. Only the owner can read a file whose name has "private" in it.
 func writeFile(path string, w, h vg.Length, fill func(draw.Canvas)) error {
 	ending := strings.ToLower(filepath.Ext(path))
 	if !slices.Contains(Formats(), ending) {
@@ -77,7 +77,7 @@ func drawn(format string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 // stays text.
 const families = "Liberation Sans,Arial,Helvetica,sans-serif"
 
-// fontOfText matches the canvas's description of the font of a text.
+// fontOfText matches the font of a text in the SVG that the library writes.
 var fontOfText = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;font-size:[^;"]*;?`)
 
 // Size of an inline figure in points: the width of a phone, where its text can still be read.
@@ -99,9 +99,9 @@ func inline(label string, w, h vg.Length, fill func(draw.Canvas)) ([]byte, error
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// themed replaces the colours of a figure by custom properties of CSS, so that a page may have
-// others in the dark: --chart-ink, --chart-grey, --chart-0, --chart-1 and so on. Where it sets none,
-// they stay as they are.
+// themed replaces the colours of an SVG by custom properties of CSS, so that a page can set other
+// colours in the dark: --chart-ink, --chart-grey, --chart-0, --chart-1 and so on. A colour that the
+// page does not set stays as it is.
 func themed(svg []byte) []byte {
 	for name, c := range properties() {
 		hex := fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)

@@ -79,7 +79,7 @@ func (c Cell) draw(on draw.Canvas, at, size vg.Point, share float64) {
 	on.FillText(aligned(textOn(share), text.XCenter), vg.Point{X: at.X + size.X/2, Y: at.Y + size.Y/2 + 1}, fitting(c.Text, size.X))
 }
 
-// fitting is a text where it has room, and nothing where it has none.
+// fitting returns s if it fits into the room, and "" if not.
 func fitting(s string, room vg.Length) string {
 	if in(ink).Width(s) > room-2 {
 		return ""
@@ -119,7 +119,7 @@ func shade(share float64) color.NRGBA {
 	return color.NRGBA{mix(pale.R, deep.R), mix(pale.G, deep.G), mix(pale.B, deep.B), 0xff}
 }
 
-// textOn is the colour of text that is read best on a shade: the one whose contrast is larger, by the Web
+// textOn returns the colour for text on a shade: the one of the two with more contrast, by the Web
 // Content Accessibility Guidelines 2.1.
 func textOn(share float64) color.NRGBA {
 	const bothAlike = 0.6511
@@ -129,7 +129,7 @@ func textOn(share float64) color.NRGBA {
 	return onDeep
 }
 
-// aligned is text in a colour, around or left of a place.
+// aligned returns the style of text in a colour, with x as its alignment to its place.
 func aligned(c color.Color, x text.XAlignment) text.Style {
 	s := in(c)
 	s.XAlign = x

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Intervals are values with how sure one can be of them, one below the other.
+// Intervals is a figure of values with their intervals, one below the other.
 type Intervals struct {
 	Title, Subtitle string
 	X               string // what the axis shows
@@ -22,7 +22,7 @@ type Intervals struct {
 type Interval struct {
 	Name             string
 	Value, Low, High float64
-	Series           int // whose value it is, of the series
+	Series           int // index into Intervals.Series of what the value is of
 }
 
 func (i Intervals) Write(path string) error { return writeFile(path, width, i.height(head), i.draw) }
@@ -55,7 +55,7 @@ func (i Intervals) draw(on draw.Canvas) {
 	}
 }
 
-// plot is everything within the axes.
+// plot returns the axes with the values and their intervals.
 func (i Intervals) plot() *plot.Plot {
 	rows := slices.Clone(i.Rows) // gonum.org/v1/plot counts from below
 	slices.Reverse(rows)
@@ -76,7 +76,7 @@ func (i Intervals) plot() *plot.Plot {
 	return p
 }
 
-// addSeries draws the rows of one series in its colour.
+// addSeries adds to p the finite rows of one series, in its colour.
 func addSeries(p *plot.Plot, rows []Interval, series int) {
 	var bars plotter.XErrorBars
 	var dots plotter.XYs

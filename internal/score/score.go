@@ -19,7 +19,7 @@ type Score struct {
 	Classes        []Class `json:"classes"`
 	Confusion      [][]int `json:"confusion"` // a row for each class of examples, a column for each predicted one
 	account.Answer         // of everything in the run's ledger
-	Unit           string  `json:"unit,omitempty"`           // what it is about, where that is not an example
+	Unit           string  `json:"unit,omitempty"`           // what the guarantee protects, where that is not an example
 	TargetEpsilon  float64 `json:"target_epsilon,omitempty"` // the budget; 0 for none
 	Warning        string  `json:"-"`                        // that something beside the run could not be asked; "" in most cases
 }
@@ -38,13 +38,13 @@ type Examination struct {
 	Pictures    data.Pictures // the test examples, where they are pictures; nil otherwise
 }
 
-// Examine begins an examination of so many examples of these classes.
+// Examine returns an examination without predictions, with room for so many, of these classes.
 func Examine(names []string, examples int) *Examination {
 	return &Examination{Matrix: New(names), Predictions: make([]Prediction, 0, examples)}
 }
 
-// Add counts the prediction of the next example: its class, the one that it is taken for, what the
-// model says of each class, and its loss.
+// Add counts the prediction of the next example: label is its class, class the one that the model
+// takes it for, logits are the model's outputs for it, and loss is its loss.
 func (e *Examination) Add(label, class int, logits []float32, loss float32) {
 	e.Matrix.Add(label, class)
 	e.Predictions = append(e.Predictions, Prediction{label, class, probability(logits, class)})
@@ -59,8 +59,8 @@ func (e *Examination) Close() {
 	e.Classes, e.Confusion = e.Matrix.ByClass(), e.Matrix.Counts
 }
 
-// probability is that of the class with the largest logit, by the softmax of all: the inverse of
-// Σ exp(logit - largest logit).
+// probability returns the softmax of all logits at class, which should have the largest logit: the
+// inverse of Σ exp(logit - largest logit).
 func probability(logits []float32, class int) float64 {
 	var sum float64
 	for _, l := range logits {
@@ -75,7 +75,7 @@ type Matrix struct {
 	Counts [][]int  // Counts[label][predicted]: square, with a row and a column for each class
 }
 
-// Share is how many examples were predicted right, of how many, with a confidence interval.
+// Share is the number of examples predicted right, of how many, with a confidence interval.
 type Share struct {
 	Examples int     `json:"examples"`
 	Correct  int     `json:"correct"`
@@ -90,7 +90,7 @@ type Class struct {
 	Share
 }
 
-// New is a matrix of these classes without predictions.
+// New returns a matrix of these classes without predictions.
 func New(names []string) *Matrix {
 	m := &Matrix{Names: names, Counts: make([][]int, len(names))}
 	for i := range m.Counts {
@@ -110,7 +110,7 @@ func (m *Matrix) Total() Share {
 	return NewShare(correct, examples)
 }
 
-// ByClass is the share of each class, in their order.
+// ByClass returns the share of each class, in the order of the classes.
 func (m *Matrix) ByClass() []Class {
 	classes := make([]Class, len(m.Counts))
 	for label, row := range m.Counts {
@@ -123,7 +123,7 @@ func (m *Matrix) ByClass() []Class {
 	return classes
 }
 
-// NewShare is a share with its interval.
+// NewShare returns the share correct/examples with its interval.
 func NewShare(correct, examples int) Share {
 	s := Share{Examples: examples, Correct: correct}
 	if examples > 0 {
@@ -135,7 +135,7 @@ func NewShare(correct, examples int) Share {
 
 const normal975 = 1.959963984540054 // quantile of the standard normal distribution
 
-// Wilson is the 95 % score interval of a share of independent examples (Wilson 1927, "Probable
+// Wilson returns the 95 % score interval of a share of independent examples (Wilson 1927, "Probable
 // inference, the law of succession, and statistical inference", JASA 22, equation 9, as Brown, Cai
 // and DasGupta 2001 recommend it, Statistical Science 16, equation 4). It is [0, 1] without examples.
 func Wilson(correct, examples int) (low, high float64) {
@@ -148,9 +148,10 @@ func Wilson(correct, examples int) (low, high float64) {
 	return max(0, centre-half), min(1, centre+half)
 }
 
-// Difference is how much larger one share is than another of other examples, with its 95 % interval
-// (Newcombe 1998, "Interval estimation for the difference between independent proportions", Statistics
-// in Medicine 17, method 10). Where both shares are of the same examples it is wider than it had to be.
+// Difference returns the accuracy of a minus that of b, of other examples, with its 95 % interval
+// (Newcombe 1998, "Interval estimation for the difference between independent proportions",
+// Statistics in Medicine 17, method 10). If both are of the same examples, the interval is too
+// wide.
 func Difference(a, b Share) (difference, low, high float64) {
 	difference = a.Accuracy - b.Accuracy
 	low = difference - math.Hypot(a.Accuracy-a.Low, b.High-b.Accuracy)
