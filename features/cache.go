@@ -17,8 +17,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// errStale says of a file that is damaged, cut, of another version or of another fingerprint that its rows
-// are of no use.
+// errStale is the error for a file that is damaged, cut, of another version or of another
+// fingerprint, so that its rows cannot be used.
 var errStale = errors.New("features: found no whole file of the same fingerprint, expected to compute the rows again")
 
 // fingerprint identifies what rows follow from, by a SHA-256: how they are computed, and of which
@@ -38,7 +38,7 @@ type header struct {
 
 const (
 	sumSize    = 4       // bytes of a checksum, and of the length of the header
-	pieceBytes = 1 << 20 // values of a piece at most, if it has more than one row
+	pieceBytes = 1 << 20 // most bytes of values in a piece, if it has more than one row
 	maxHeader  = 1 << 20 // bytes; far more than 256 class names need
 )
 
@@ -46,8 +46,8 @@ func (h *header) pieceRows() int { return max(1, pieceBytes/(2*h.Columns)) }
 
 func (h *header) pieces() int { return (h.Rows + h.pieceRows() - 1) / h.pieceRows() }
 
-// piece returns the first row of piece i, the one after its last, and how far behind the checksum of the
-// header the piece begins. Piece pieces() would begin where the file ends.
+// piece returns the first row of piece i, the row after its last, and how many bytes after the
+// checksum of the header the piece begins. Piece pieces() would begin where the file ends.
 func (h *header) piece(i int) (first, end int, at int64) {
 	first = min(i*h.pieceRows(), h.Rows)
 	return first, min(first+h.pieceRows(), h.Rows), 2*int64(first)*int64(h.Columns) + sumSize*int64(i)
@@ -57,17 +57,17 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// pieceChecksum is that of piece i in the file whose header has the checksum start.
+// pieceChecksum returns the checksum of piece i in the file whose head has the checksum start.
 func pieceChecksum(start uint32, i int, values []byte) uint32 {
 	place := binary.LittleEndian.AppendUint32(nil, start)
 	place = binary.LittleEndian.AppendUint64(place, uint64(i))
 	return crc32.Update(checksum(place), castagnoli, values)
 }
 
-// saveRows writes the rows of set to a file of the fingerprint. The path holds what it held before or
-// the whole file, also if the process is killed: the rows are written to a temporary file beside it,
-// which then takes its name. What a power loss may leave is found by the checksums, so saveRows does not
-// wait for the disk.
+// saveRows writes the rows of set to a file of the fingerprint. The path holds what it held before
+// or the whole file, also if the process is killed: the rows are written to a temporary file beside
+// it, which then takes its name. saveRows does not wait for the disk, because the checksums show
+// damage that a power loss may cause.
 //
 // The file has permissions 0600. saveRows first removes temporary files that killed processes left for
 // the same path; if another one is writing at the moment, that one gets an error.
@@ -173,8 +173,8 @@ func openRows(path string, f fingerprint) (*data.Features, error) {
 	return data.NewFeatures(h.Columns, h.Classes, labels, values)
 }
 
-// readHead reads and checks what stands before the pieces, and makes sure that the file is as long as it
-// says.
+// readHead reads and checks what stands before the pieces, and refuses a file whose length is not
+// what the header says. It returns the header and all bytes before the pieces.
 func readHead(r *io.SectionReader) (h header, head []byte, err error) {
 	begin := make([]byte, len(magic)+sumSize)
 	if _, err := io.ReadFull(r, begin); err != nil || string(begin[:len(magic)]) != magic {

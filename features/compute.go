@@ -16,17 +16,17 @@ import (
 // Request holds the arguments of [Compute] beside recipe and pictures. None of them changes the
 // rows.
 type Request struct {
-	// Cache is the folder that rows are kept in, which are as private as the pictures and named by a
-	// hash of them; "" keeps nothing.
+	// Cache is the folder in which rows are kept; "" keeps nothing. Rows are as private as the
+	// pictures, and so are the names of the files, which are a hash of recipe and pictures.
 	Cache string
 	Pool  *kernel.Pool
-	// Computed is told how many of all pictures are done; nil tells nobody. It is not called for
-	// rows from a cache.
+	// Computed, if not nil, is called from time to time with how many of all pictures are done. It
+	// is not called for rows from a cache.
 	Computed func(done, total int)
 }
 
-// Cached returns the rows of a published data set from an earlier call of [Compute], without its
-// pictures, or nil: where none are kept, what is kept is damaged, or the set has no identity.
+// Cached returns the rows of a published data set that an earlier [Compute] kept, without its
+// pictures. It returns nil if no rows are kept, if they are damaged or if the set has no identity.
 func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
 	if identity := set.Identity(); identity != "" {
 		return cached(set.Name, cache, r.published(identity), set.Train, set.Test)
@@ -34,8 +34,8 @@ func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
 	return nil
 }
 
-// Compute returns the rows of the pictures, under the same name: from the cache, or new ones. Rows
-// that cannot be kept are computed all the same.
+// Compute returns the rows of the pictures, under the same name: from the cache, or computed and
+// then kept there. That they cannot be kept is no error.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	train, isTrain := pictures.Train.(data.Pictures)
 	test, isTest := pictures.Test.(data.Pictures)
@@ -71,8 +71,8 @@ func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	return &data.Split{Name: pictures.Name, Train: trainRows, Test: testRows}, nil
 }
 
-// kept bounds the number of data sets in a cache, or of recipes of one set; CIFAR-10 takes 830 MB
-// with 384 filters, 1.5 GB with 1,536.
+// kept bounds the pairs of a recipe and a data set whose rows a cache holds; the rows of CIFAR-10
+// take 830 MB with 384 filters, 1.5 GB with 1,536.
 const kept = 4
 
 func paths(cache string, f fingerprint) (train, test string) {
@@ -80,10 +80,10 @@ func paths(cache string, f fingerprint) (train, test string) {
 	return base + ".train", base + ".test"
 }
 
-// cached returns both sets from the cache, if they have so many pictures, or nil. A file that is
-// damaged or of other pictures counts as none. Both sets have one fingerprint, so numbers tell when
-// one file stands in the place of the other: a test on what was trained on would tell of training
-// examples.
+// cached returns both sets from the cache, or nil if a file is missing, damaged, of other pictures
+// or of another number of them. Both files have one fingerprint, and the numbers show if the files
+// were swapped: a test on the training set would tell of training examples. cached sets the time at
+// which the rows were last used.
 func cached(name, cache string, f fingerprint, trainPictures, testPictures int) *data.Split {
 	if cache == "" {
 		return nil
@@ -102,8 +102,8 @@ func cached(name, cache string, f fingerprint, trainPictures, testPictures int) 
 	return &data.Split{Name: name, Train: train, Test: test}
 }
 
-// keep puts both sets into the cache, and removes the sets that were not used for longest. Where
-// there is no room for them, nothing is lost but time.
+// keep puts both sets into the cache, and removes those that were used longest ago, beyond the
+// newest kept. It reports no error: rows that cannot be kept are computed again.
 func keep(cache string, f fingerprint, train, test *data.Features) {
 	if cache == "" {
 		return

@@ -85,9 +85,9 @@ func drawPictures(kind string, n int, shape data.Shape, seed uint64, pool *kerne
 	return p, nil
 }
 
-// canvasMargin is the number of pixels by which the canvas of leaves is larger than the picture on each
-// side: the light blur reads the nearest of them, and noise that is periodic on the canvas does not
-// join up at the edges of the picture.
+// canvasMargin is the number of pixels by which the canvas of leaves is larger than the picture on
+// each side. The light blur reads the nearest of these pixels. They also keep noise, which is
+// periodic on the canvas, from joining up at the edges of the picture.
 const canvasMargin = 2
 
 // A canvas has planes of the same size, one after the other.
@@ -105,7 +105,7 @@ func (c canvas) plane(i int) []float32 {
 	return c.values[i*n : (i+1)*n]
 }
 
-// A painter paints pictures of one shape, one after another. It only keeps its working memory.
+// A painter paints pictures of one shape, one after another. It keeps nothing but working memory.
 type painter struct {
 	shape  data.Shape
 	colour canvas // leaves, with a margin
@@ -123,7 +123,7 @@ func newPainter(s data.Shape) *painter {
 	}
 }
 
-// paint overwrites the picture dst with one of the kind, by draws from dice.
+// paint overwrites dst with a picture of the kind, drawn by dice.
 func (p *painter) paint(dst []float32, kind string, dice *rand.Rand) {
 	to := canvas{p.shape.Channels, p.shape.Height, p.shape.Width, dst}
 	switch kind {
@@ -170,11 +170,11 @@ func clamp(v float64) float32 { return float32(math.Min(math.Max(v, 0), 1)) }
 // sheetGap is the width of the lines between the pictures of a sheet, in pixels.
 const sheetGap = 2
 
-// sheetBackground is the colour between the pictures.
+// sheetBackground is the colour between the pictures of a sheet.
 var sheetBackground = color.RGBA{128, 128, 128, 255}
 
-// Sheet returns one image that shows the first n pictures, or all if there are fewer, row by row
-// on a square or less.
+// Sheet returns one image that shows the first n pictures, or all if there are fewer, row by row,
+// with as many columns as rows or one more.
 func (p *Drawings) Sheet(n int) image.Image {
 	n = min(n, p.Count)
 	columns := int(math.Ceil(math.Sqrt(float64(n))))
@@ -187,7 +187,7 @@ func (p *Drawings) Sheet(n int) image.Image {
 	return sheet
 }
 
-// show copies picture i to the sheet.
+// show copies picture i to the sheet, its corner at (left, top).
 func (p *Drawings) show(sheet *image.RGBA, i, left, top int) {
 	values, area := p.At(i), p.Height*p.Width
 	level := func(at, channel int) uint8 {

@@ -10,8 +10,8 @@ import (
 const (
 	// minRadius is the radius of the smallest leaves, in pixels.
 	minRadius = 1.5
-	// pixelsPerLeaf is the area of the canvas for one leaf. Leaves cover most of it, and the same
-	// part at every size.
+	// pixelsPerLeaf is the area of the canvas for each leaf. Leaves cover most of the canvas, and
+	// the same share of it at every size.
 	pixelsPerLeaf = 32
 )
 
@@ -27,8 +27,8 @@ func (p *painter) leaves(dice *rand.Rand) {
 	}
 }
 
-// ground fills the canvas with a colour and noise around it, from coarse to fine in proportions of
-// which one is drawn for each picture.
+// ground fills the canvas with a colour and noise around it. How coarse the noise is, its slope, is
+// drawn once for each picture.
 func (p *painter) ground(dice *rand.Rand) {
 	slope := 0.8 + 0.8*dice.Float64()
 	for i := range p.colour.planes {
@@ -72,7 +72,7 @@ type leaf struct {
 	hasGrating     bool
 }
 
-// newLeaf draws a leaf for a canvas.
+// newLeaf returns a random leaf for a canvas. It paints nothing.
 func newLeaf(c canvas, dice *rand.Rand) leaf {
 	side := math.Sqrt(float64(c.height * c.width))
 	angle := 2 * math.Pi * dice.Float64()
@@ -108,7 +108,7 @@ func leafRadius(q, largest float64) float64 {
 	return 1 / math.Sqrt(small-q*(small-large))
 }
 
-// paint covers the pixels of the leaf. What grating and shade add may leave the range of colours.
+// paint sets the pixels that the leaf covers. Grating and shade may take them out of [0, 1].
 func (l leaf) paint(c canvas) {
 	reach := l.radius * math.Sqrt2 // of the corners of a square, the longest of all
 	left, right := span(l.x, reach, c.width)
@@ -141,7 +141,7 @@ func (l leaf) covers(u, v float64) bool {
 	}
 }
 
-// pixel paints one pixel of the canvas, u along the leaf.
+// pixel paints pixel at of the canvas, which lies u from the leaf's middle along the leaf.
 func (l leaf) pixel(c canvas, at int, u float64) {
 	var wave float64
 	if l.hasGrating {
@@ -195,7 +195,7 @@ func (n *pinkNoise) fill(slope float64, dice *rand.Rand) {
 	standardise(n.values)
 }
 
-// filterColumn filters what is at frequency x along the rows, of half of them.
+// filterColumn multiplies column x of the spectrum, frequency x along the rows, by f^-slope.
 func (n *pinkNoise) filterColumn(x, half int, slope float64) {
 	for y := range n.column {
 		n.column[y] = n.spectrum[y*half+x]

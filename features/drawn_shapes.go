@@ -21,8 +21,8 @@ func (p *painter) silhouette(to canvas, dice *rand.Rand) {
 	}
 }
 
-// blob paints 1 where a random smooth landscape is above water that is deeper far from the middle,
-// and else 0: most often one lump, of a random outline.
+// blob paints 1 where a random smooth landscape is higher than a level that rises away from the
+// middle, and else 0: most often one lump, of a random outline.
 func blob(c canvas, dice *rand.Rand) {
 	var heights [blobSide][blobSide]float64
 	for i := range heights {
@@ -72,8 +72,8 @@ func newAxis(pixel, side int) axis {
 	return a
 }
 
-// cubic is the weight of a value at distance t in cubic convolution (Keys 1981, "Cubic Convolution
-// Interpolation for Digital Image Processing"), with a slope of -3/4 at t = 1 where he has -1/2.
+// cubic returns a value's weight at distance t in cubic convolution (Keys 1981, "Cubic Convolution
+// Interpolation for Digital Image Processing"), with a slope of -3/4 at t = 1 where Keys has -1/2.
 func cubic(t float64) float64 {
 	const a = -0.75
 	switch {
@@ -96,8 +96,8 @@ const (
 
 type point struct{ x, y float64 }
 
-// paintStrokes paints the first plane of a picture: cubic Bézier curves of one width. Most of them begin
-// where the last one ends.
+// paintStrokes paints the first plane of a picture: cubic Bézier curves of one width. Most curves
+// begin where the one before ends.
 func paintStrokes(to canvas, dice *rand.Rand) {
 	scale := float64(min(to.height, to.width)) / strokeSide
 	width := scale * (0.9 + 1.1*dice.Float64())
@@ -118,7 +118,7 @@ func paintStrokes(to canvas, dice *rand.Rand) {
 	}
 }
 
-// spot draws a place along a side: around its middle, at most 0.3 sides away.
+// spot returns a random place along a side: around its middle, at most 0.3 sides away.
 func spot(side int, dice *rand.Rand) float64 {
 	away := math.Min(math.Max(dice.NormFloat64(), -1.3), 1.3)
 	return float64(side) * (0.5 + 6.5/strokeSide*away)

@@ -8,8 +8,8 @@ import (
 // Patches compares a picture with a dictionary of whitened patches.
 type Patches struct {
 	PatchOptions
-	Coarse int     // filters of the pictures at half their size, as well; 0 for none
-	Power  float64 // of every value
+	Coarse int     // number of filters for the picture at half its size, beside the others; 0 for none
+	Power  float64 // to which every value is raised
 }
 
 var patchesKind = setting.Kind[Transform]{
@@ -31,7 +31,7 @@ func (p *Patches) Arguments() []setting.Argument {
 	}
 }
 
-// Prepare draws the pictures that the patches are taken from.
+// Prepare draws pictures and takes a dictionary of patches from them for each scale.
 func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (*Prepared, error) {
 	pictures, err := draw(patchPictures)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error))
 	}, nil
 }
 
-// scales are the dictionaries, one for each size of the picture.
+// scales returns the options of the dictionaries, one for each scale of the picture.
 func (p *Patches) scales() []PatchOptions {
 	all := []PatchOptions{p.PatchOptions}
 	if p.Coarse > 0 {

@@ -21,14 +21,14 @@ const (
 	regularisation = 0.1
 )
 
-// patchFilters are linear functions of patches that have been given mean 0 and variance 1.
+// patchFilters are linear functions of patches that [normalise] has changed.
 type patchFilters struct {
 	size, channels int
 	weights        *mat.Dense // a filter in each row, as (channel, row, column), its sum being 0
 	bias           []float64  // subtracted from the products
 }
 
-// newFilters chooses filters among the patches of drawn pictures.
+// newFilters returns filters made of patches of drawn pictures, chosen by the seed.
 func newFilters(o PatchOptions, pictures *Drawings, seed uint64) (patchFilters, error) {
 	if least := o.Scale * o.Size; pictures.Height < least || pictures.Width < least {
 		return patchFilters{}, fmt.Errorf("patches: drawn pictures of %d×%d pixels at scale %d, "+
@@ -42,8 +42,8 @@ func newFilters(o PatchOptions, pictures *Drawings, seed uint64) (patchFilters, 
 	return sample.filters(o.Filters, order[:min(len(order), maxSample)])
 }
 
-// filters whitens the patches of the given numbers and makes filters of the first n of them that
-// have contrast.
+// filters whitens the patches of the given numbers and returns filters made of the first n of them
+// that have enough contrast. It fails if fewer have enough.
 func (s sampler) filters(n int, numbers []int) (patchFilters, error) {
 	patches := s.normalised(numbers)
 	chosen := contrasted(patches, n)
@@ -79,7 +79,7 @@ func contrasted(patches *mat.Dense, n int) (chosen []int) {
 	return chosen
 }
 
-// A sampler numbers patches of drawn pictures.
+// A sampler numbers the patches of drawn pictures that are sampleStep pixels apart.
 type sampler struct {
 	pictures             *Drawings
 	size                 int
@@ -92,7 +92,7 @@ func newSampler(pictures *Drawings, size int) sampler {
 
 func (s sampler) count() int { return s.pictures.Count * s.vertical * s.horizontal }
 
-// normalised returns the patches of the given numbers, one in each row.
+// normalised returns the patches of the given numbers, one in each row, each through [normalise].
 func (s sampler) normalised(numbers []int) *mat.Dense {
 	rows := mat.NewDense(len(numbers), s.pictures.Channels*s.size*s.size, nil)
 	for i, number := range numbers {
@@ -102,7 +102,7 @@ func (s sampler) normalised(numbers []int) *mat.Dense {
 	return rows
 }
 
-// copyPatch writes a patch as (channel, row, column).
+// copyPatch writes the patch of the given number to dst, as (channel, row, column).
 func (s sampler) copyPatch(dst []float64, number int) {
 	p := s.pictures
 	picture := p.At(number / (s.vertical * s.horizontal))
@@ -118,7 +118,7 @@ func (s sampler) copyPatch(dst []float64, number int) {
 	}
 }
 
-// normalise subtracts the mean and divides by the standard deviation, above a floor.
+// normalise subtracts the mean and divides by √(variance + contrastFloor).
 func normalise(patch []float64) {
 	n := float64(len(patch))
 	var sum, squares float64

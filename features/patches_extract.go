@@ -21,7 +21,7 @@ func (p *patchFeatures) Extractor() func(dst, picture []float32) {
 // the product to be fast, and few enough for the responses to stay in the second-level cache.
 const stripPositions = 160
 
-// An extractor has what belongs to one picture at a time.
+// An extractor holds the working memory for one picture at a time.
 type extractor struct {
 	*patchFeatures
 	rows, columns int // of positions
@@ -68,7 +68,7 @@ func (e *extractor) extract(dst, picture []float32) {
 	e.store(dst)
 }
 
-// scale sets pixels. Their mean does not change any response but for rounding.
+// scale sets pixels to the scaled picture less its mean, which changes responses by rounding only.
 func (e *extractor) scale(picture []float32) {
 	if e.options.Scale == 1 {
 		copy(e.pixels, picture)
@@ -101,7 +101,7 @@ func (e *extractor) strip(from, to int) {
 	}
 }
 
-// store writes the means over the cells, of the picture and its mirror image.
+// store writes the features to dst: means over each cell, of the picture and its mirror image.
 func (e *extractor) store(dst []float32) {
 	cells := len(e.sums)
 	below := dst[len(dst)/2:]
@@ -114,12 +114,12 @@ func (e *extractor) store(dst []float32) {
 	}
 }
 
-// A deviation finds the standard deviations of all patches of a picture.
+// A deviation computes 1/√(variance + contrastFloor) of every patch of a picture.
 type deviation struct {
 	shape         data.Shape
 	size          int
-	sums, squares []float64 // of a row of pixels over channels and the columns of a patch
-	inverse       []float32 // of the standard deviation, with the floor of contrast, by position
+	sums, squares []float64 // over the channels and the columns of a patch, for each row of pixels and position
+	inverse       []float32 // 1/√(variance + contrastFloor) of the patch at each position
 }
 
 func newDeviation(shape data.Shape, size int) deviation {
@@ -147,7 +147,7 @@ func (d deviation) invert(pixels []float32) {
 	}
 }
 
-// sumRows sums, for each position along each row of pixels, what a patch there has in that row.
+// sumRows sets sums and squares, for each position along each row, over a patch's pixels in that row.
 func (d deviation) sumRows(pixels []float32) {
 	columns, area := d.shape.Width-d.size+1, d.shape.Height*d.shape.Width
 	clear(d.sums)
@@ -172,8 +172,8 @@ type grid struct {
 	runs                  []gridRun
 }
 
-// A run is a range of positions of a row that lie in one cell of the grid, and in one cell of the grid
-// of the mirror image.
+// A gridRun is a range of positions of a row that lie in one column of cells of the grid, and in
+// one column of cells, mirrored, of the grid of the mirror image.
 type gridRun struct{ from, to, column, mirrored int }
 
 func newGrid(rows, columns, cells int) grid {
@@ -191,7 +191,7 @@ func newGrid(rows, columns, cells int) grid {
 	return g
 }
 
-// gridEdges cuts n positions into cells of about the same size.
+// gridEdges returns the edges of cells of about the same size that n positions are cut into.
 func gridEdges(n, cells int) []int {
 	e := make([]int, cells+1)
 	for i := range e {
@@ -218,8 +218,8 @@ func (g grid) area(row, column int) int {
 // reflection, so that its patches also show the picture's edge in their middle.
 const halfBorder = 2
 
-// halve writes to dst the means of the 2×2 blocks of one plane of height×width, which leaves out a
-// last row or column that has no partner. Rows of dst are pitch apart.
+// halve writes to dst the means of the 2×2 blocks of one plane of height×width. A last row or
+// column that has no partner is left out. Rows of dst are pitch apart.
 func halve(dst []float32, pitch int, src []float32, height, width int) {
 	for y := range height / 2 {
 		above, below := src[2*y*width:][:width], src[(2*y+1)*width:][:width]
@@ -241,8 +241,8 @@ func halveWithBorder(dst, picture []float32, shape data.Shape) {
 	}
 }
 
-// reflectBorder fills the border of a plane of height×width from what is inside; the outermost row and
-// column of that are not repeated.
+// reflectBorder fills the border of a plane of height×width with the pixels inside it, mirrored.
+// The outermost row and column inside are not repeated.
 func reflectBorder(plane []float32, height, width int) {
 	for y := halfBorder; y < height-halfBorder; y++ {
 		row := plane[y*width : (y+1)*width]

@@ -19,7 +19,7 @@ type PatchOptions struct {
 // maxPatchSize bounds the side of a patch: whitening takes time with the sixth power of it.
 const maxPatchSize = 12
 
-// validate says why pictures of a shape are too small for the options.
+// validate refuses a size of patches or a pooling that does not fit pictures of a shape.
 func (o PatchOptions) validate(shape data.Shape) error {
 	smaller := min(shape.Height, shape.Width)
 	if o.Scale == 2 && smaller < 2*(halfBorder+1) {
@@ -37,7 +37,7 @@ func (o PatchOptions) validate(shape data.Shape) error {
 	return nil
 }
 
-// scaled returns the shape of a picture of which responses are taken.
+// scaled returns the shape of the scaled picture, whose patches are compared with the filters.
 func (o PatchOptions) scaled(shape data.Shape) data.Shape {
 	if o.Scale == 2 {
 		shape.Height, shape.Width = shape.Height/2+2*halfBorder, shape.Width/2+2*halfBorder
@@ -61,13 +61,13 @@ func (o PatchOptions) scaled(shape data.Shape) data.Shape {
 type patchFeatures struct {
 	options PatchOptions
 	shape   data.Shape // of a picture
-	scaled  data.Shape // of what responses are taken of
+	scaled  data.Shape // of the scaled picture, whose patches the filters are multiplied with
 	filters patchFilters
 	folded  foldedFilters
 }
 
-// newPatchFeatures makes features for pictures of a shape from the patches of drawn pictures. The seed
-// decides which of them are taken.
+// newPatchFeatures makes features for pictures of a shape from the patches of drawn pictures. The
+// seed decides which patches are taken.
 func newPatchFeatures(o PatchOptions, shape data.Shape, pictures *Drawings, seed uint64) (*patchFeatures, error) {
 	if err := o.validate(shape); err != nil {
 		return nil, err
@@ -83,22 +83,22 @@ func withFilters(o PatchOptions, shape data.Shape, f patchFilters) *patchFeature
 	return &patchFeatures{options: o, shape: shape, scaled: o.scaled(shape), filters: f, folded: f.fold()}
 }
 
-// Width returns the number of features of a picture: one above and one below the threshold, for
-// each filter and cell.
+// Width returns the number of features of a picture: for each filter and cell one above the
+// threshold and one below its negative.
 func (p *patchFeatures) Width() int {
 	return 2 * p.options.Filters * p.options.Pooling * p.options.Pooling
 }
 
-// PatchDefinition is everything that the features of a picture follow from, for programs that compute
-// them in another way. With the scaled picture, of which the mean is subtracted, and for every
-// patch p of it of n values, with r = Weights·p/√(variance of p, of n-1 degrees of freedom, +
-// ContrastFloor), a cell's features are the means over the patches in it of max(r - Bias -
-// Threshold, 0), for every filter, and then of max(Bias - Threshold - r, 0). Those of the mirror
-// image of the scaled picture are averaged with them.
+// PatchDefinition is everything that the features of a picture follow from, for programs that
+// compute them in another way. Subtract its mean from the scaled picture. Every patch p of it, of n
+// values, gives r = Weights·p/√(v + ContrastFloor), where v is the variance of p with n-1 degrees
+// of freedom. The features of a cell are the means over its patches of max(r - Bias - Threshold,
+// 0), for every filter, and then of max(Bias - Threshold - r, 0). They are averaged with those of
+// the mirror image of the scaled picture.
 type PatchDefinition struct {
 	PatchOptions
-	Scaled                   data.Shape // of what responses are taken of
-	Border                   int        // by which a half is extended by reflection, in pixels
+	Scaled                   data.Shape // of the scaled picture
+	Border                   int        // at Scale 2, the pixels by which a half is extended on each side, by reflection
 	Weights                  []float32  // (filter, channel, row, column)
 	Bias                     []float32  // of each filter
 	Threshold, ContrastFloor float64

@@ -5,17 +5,17 @@ import "dpsgd/internal/kernel"
 // Only responses whose size is above threshold count.
 const threshold = 0.25
 
-// foldedFilters are filters in two parts, w = even + odd, such that the mirror image of w is
-// even - odd. The response of the mirrored picture to w is that of the picture to the mirror image, so two
-// products of half a patch give both: as many multiplications as one filter takes. The even part has the same weight at columns j and size-1-j of a patch, the odd part
-// opposite ones, so that the left halves say all; a middle column is even.
+// foldedFilters are filters in two parts, w = even + odd, so that even - odd is the mirror image of
+// w. The mirrored picture responds to w as the picture does to the mirror image of w: two products
+// of half a patch give both responses. Columns j and size-1-j of the even part are equal, of the
+// odd part opposite, so the left halves are enough. A middle column is even.
 type foldedFilters struct {
 	count, channels, size int
 	even, odd             filterPart
 	below, above          []float32 // thresholds on the responses, bias included
 }
 
-// A part has the weights for the left columns of a patch, as (channel, column, row, filter).
+// A filterPart has the weights for the left columns of a patch, as (channel, column, row, filter).
 type filterPart struct {
 	columns int
 	weights []float32
@@ -54,9 +54,9 @@ func (f foldedFilters) set(i, c, y int, weights []float64) {
 	}
 }
 
-// foldPlane writes what the parts multiply, for each of the left columns j of a patch, and each row
-// of a plane of the given width: v[j] + v[size-1-j] and v[j] - v[size-1-j], counted from each
-// position along the row; a middle column once. Both even and odd are (column, row, position).
+// foldPlane writes what the even and odd parts are multiplied with: v[j] + v[size-1-j] and v[j] -
+// v[size-1-j] for each left column j of a patch at each position along each row of a plane of the
+// given width; v[j] alone for a middle column. Both even and odd are (column, row, position).
 func (f foldedFilters) foldPlane(even, odd, plane []float32, width int) {
 	positions := width - f.size + 1
 	n := len(plane) / width * positions
@@ -78,8 +78,8 @@ func (f foldedFilters) foldPlane(even, odd, plane []float32, width int) {
 	}
 }
 
-// products multiplies one part of the filters with the patches of a picture, a strip of rows of
-// positions at a time.
+// products multiplies the even or the odd part of the filters with the patches of a picture, a
+// strip of rows of positions at a time.
 type products struct {
 	filterPart
 	count, channels, size int       // of the filters
@@ -101,7 +101,7 @@ func (e *extractor) newProducts(p filterPart) products {
 	}
 }
 
-// of returns where a folded channel goes.
+// of returns the memory in folded of one channel.
 func (p *products) of(channel int) []float32 {
 	n := p.columns * p.height * p.positions
 	return p.folded[channel*n : (channel+1)*n]

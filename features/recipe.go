@@ -15,7 +15,7 @@ type Recipe struct {
 	Drawn      string // one of [DrawnKinds], which the program draws to learn from
 	Pictures   int    // how many of them
 	Seed       uint64 // of the drawing
-	Directions int    // principal directions of the drawn pictures' features that are evened out
+	Directions int    // number of principal directions of the drawn pictures' features that are evened out
 }
 
 // Width returns the number of values in a row.
@@ -27,14 +27,15 @@ func (r Recipe) Width(shape data.Shape) int {
 	return width
 }
 
-// version is part of what rows are recognised by. It changes whenever a recipe gives other rows.
+// version is part of [Recipe.String] and so of fingerprints. It changes if a recipe gives other
+// rows.
 const version = 1
 
-// silent are the values that change nothing of arguments that came later: what runs and models of
-// before say of their features stays true.
+// silent holds, for arguments that were added later, the value that changes nothing. String leaves
+// it out, so that the descriptions in older runs and models stay true.
 var silent = map[string]string{"power": "1", "coarse_filters": "0"}
 
-// Any reports whether the recipe computes anything.
+// Any reports whether the recipe computes features.
 func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}) }
 
 // String describes the recipe completely, in the words of its keys.
@@ -51,14 +52,14 @@ func (r Recipe) String() string {
 	return b.String()
 }
 
-// published identifies the rows of a data set with that [data.Dataset.Identity].
+// published returns the fingerprint of the rows of the data set with that [data.Dataset.Identity].
 func (r Recipe) published(identity string) fingerprint {
 	return sha256.Sum256(fmt.Appendf(nil, "%v\npublished %s\n", r, identity))
 }
 
-// fingerprint identifies the rows of some pictures: it is made of the recipe and of every pixel and
-// label, or of the identity that stands for them. It stays beside the rows, because whoever guesses the pictures
-// could check the guess.
+// fingerprint returns the fingerprint of the rows of some pictures, made of the recipe and of every
+// pixel and label, or of the identity that stands for these. It must stay with the rows, because
+// whoever guesses the pictures could check the guess by it.
 func (r Recipe) fingerprint(identity string, train, test data.Pictures) (f fingerprint, err error) {
 	if identity != "" {
 		return r.published(identity), nil

@@ -12,7 +12,7 @@ import (
 // [dpsgd/features/scattering].
 type Scattering struct {
 	Groups int     // for each channel of the picture; 0 leaves the coefficients as they are
-	Power  float64 // of every coefficient, before that
+	Power  float64 // to which every coefficient is raised, before normalisation
 }
 
 var scatteringKind = setting.Kind[Transform]{
@@ -36,7 +36,7 @@ func (s *Scattering) Blocks(shape data.Shape) []Block {
 	return []Block{{Channels: scattering.Coefficients * shape.Channels, Positions: positions}}
 }
 
-// Prepare learns nothing from what is drawn.
+// Prepare makes the transform. It learns nothing, so it has nothing drawn.
 func (s *Scattering) Prepare(shape data.Shape, _ func(n int) (*Drawings, error)) (*Prepared, error) {
 	if s.Groups > 0 && scattering.Coefficients%s.Groups != 0 {
 		return nil, fmt.Errorf("features: scattering has %d groups, expected a divisor of %d", s.Groups, scattering.Coefficients)

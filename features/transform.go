@@ -7,14 +7,14 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Transform is a function of one picture, before it is known of what size.
+// Transform is a function of one picture, whose shape is not known yet.
 type Transform interface {
-	// Name is its name in configs.
+	// Name returns the transform's name in configurations.
 	Name() string
-	// Blocks says how the values of one picture of that shape are laid out.
+	// Blocks returns how the values of one picture of that shape are laid out.
 	Blocks(shape data.Shape) []Block
-	// Prepare makes the transform of pictures of that shape. What has to be learnt is learnt from
-	// pictures of that shape that draw draws: n of them.
+	// Prepare makes the transform of pictures of that shape. What it has to learn it learns from
+	// pictures of that shape, of which draw draws n.
 	Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (*Prepared, error)
 }
 
@@ -23,7 +23,7 @@ type Prepared struct {
 	// Extractor returns the function that sets dst to the features of a picture: (channel, row,
 	// column), from 0 to 1. It has memory of its own: one goroutine at a time calls it.
 	Extractor func() func(dst, picture []float32)
-	// define says what the features follow from; nil where nobody can compute them in another way.
+	// define writes to d what the features follow from; nil if no other program can compute them.
 	define func(d *Definition)
 }
 
@@ -40,16 +40,16 @@ var none = setting.Kind[Transform]{Name: None{}.Name(), Doc: "the network sees t
 
 func (None) Name() string { return "none" }
 
-// Blocks has nothing to lay out.
+// Blocks returns nil: there are no values.
 func (None) Blocks(data.Shape) []Block { return nil }
 
-// Prepare has nothing to prepare: a [Recipe] without features never asks.
+// Prepare returns nil. Nobody calls it, because a [Recipe] with None computes nothing.
 func (None) Prepare(data.Shape, func(int) (*Drawings, error)) (*Prepared, error) {
 	return nil, nil
 }
 
-// powerArgument is the argument by which a configuration evens out values that are never negative:
-// a root lifts weak responses and dampens strong ones, as Perronnin, Sánchez and Mensink,
+// powerArgument returns the argument by which a configuration evens out values that are not
+// negative: a root lifts weak responses and dampens strong ones, as Perronnin, Sánchez and Mensink,
 // "Improving the Fisher Kernel for Large-Scale Image Classification" (ECCV 2010, section 3.2),
 // found for sums over a picture.
 func powerArgument(power *float64) setting.Argument {

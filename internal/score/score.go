@@ -148,9 +148,9 @@ func Wilson(correct, examples int) (low, high float64) {
 	return max(0, centre-half), min(1, centre+half)
 }
 
-// Difference returns the accuracy of a minus that of b, of other examples, with its 95 % interval
-// (Newcombe 1998, "Interval estimation for the difference between independent proportions",
-// Statistics in Medicine 17, method 10). If both are of the same examples, the interval is too
+// Difference returns the accuracy of a minus that of b, a share of other examples, with its 95 %
+// interval (Newcombe 1998, "Interval estimation for the difference between independent
+// proportions", Statistics in Medicine 17, method 10). For shares of the same examples it is too
 // wide.
 func Difference(a, b Share) (difference, low, high float64) {
 	difference = a.Accuracy - b.Accuracy
