@@ -24,8 +24,8 @@ func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*Drawings, err
 	return drawPictures(r.Drawn, n, shape, r.Seed, pool)
 }
 
-// Prepare draws pictures and learns from them what the recipe has to learn. The pool computes, then
-// and later.
+// Prepare draws pictures and learns from them what the recipe has to learn. The extraction keeps
+// the pool and computes with it.
 func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error) {
 	if shape.IsRow() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
@@ -46,7 +46,7 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	return e, err
 }
 
-// extract sets rows to the transform of n pictures, which picture puts into dst.
+// extract sets rows to the transforms of n pictures. picture writes picture i to dst.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
 	width := e.width
 	type worker struct {
@@ -67,11 +67,11 @@ func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, 
 	})
 }
 
-// block is the number of pictures between two reports of progress.
+// block is the number of pictures that Rows computes between two calls of done.
 const block = 500
 
-// Rows computes the rows of a set of pictures, which are of the extraction's shape. done is told of
-// every few.
+// Rows computes the rows of a set of pictures, which have the extraction's shape. After every block
+// of pictures it calls done with their number.
 func (e *Extraction) Rows(set data.Pictures, done func(pictures int)) (*data.Features, error) {
 	n, width := set.Len(), e.width
 	halves, labels := make([]uint16, n*width), make([]uint8, n)
@@ -100,8 +100,8 @@ func (e *Extraction) Rows(set data.Pictures, done func(pictures int)) (*data.Fea
 	return data.NewFeatures(width, set.Classes(), labels, halves)
 }
 
-// planar sets dst, (channel, row, column), to the pixels of a picture, (row, column, channel), from
-// 0 to 1.
+// planar sets dst, (channel, row, column), to the pixels of a picture, (row, column, channel),
+// divided by 255.
 func planar(dst []float32, pixels []uint8, shape data.Shape) {
 	area := shape.Height * shape.Width
 	for c := range shape.Channels {
@@ -112,8 +112,8 @@ func planar(dst []float32, pixels []uint8, shape data.Shape) {
 	}
 }
 
-// Definition is everything that rows follow from, for programs that compute them in another way:
-// the transform, one of the two; its values raised to a power; and how they are evened out.
+// Definition is everything that rows follow from, for programs that compute them otherwise: one of
+// the two transforms, the power to which its values are raised, and how they are evened out.
 type Definition struct {
 	Patches    []PatchDefinition // one after the other; nil for another transform
 	Scattering *scattering.Definition
@@ -122,7 +122,7 @@ type Definition struct {
 	Flattening *Flattening
 }
 
-// Definition returns the definition of e, and false where its transform has none.
+// Definition returns the definition of e, or false if its transform has none.
 func (e *Extraction) Definition() (Definition, bool) {
 	d := Definition{Flattening: e.flattening}
 	if e.prepared.define == nil {

@@ -8,7 +8,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Block is a part of a row: Channels times Positions columns, those of one channel together.
+// Block is Channels times Positions columns of a row, those of one channel side by side.
 type Block struct{ Channels, Positions int }
 
 // Columns returns the number of columns of a row in a block.
@@ -43,13 +43,13 @@ type Flattening struct {
 	variances  []float64 // eᵢ
 }
 
-// minScale keeps channels that hardly vary on drawn pictures from filling the row.
+// minScale is the least s, so that channels that hardly vary on drawn pictures do not fill the row.
 const minScale = 1e-4
 
-// fitFlattening learns the map with k directions from n drawn rows of blocks, at least two, which lie one
-// after the other. It leaves them as they are, takes memory for as many and for n·n more float32 values,
-// and gives the same map for the same rows and any number of threads. It fails if a value is not finite,
-// and if the rows do not vary along as many directions as are asked for; n rows vary along n−1 at most.
+// fitFlattening learns the flattening with k directions from n drawn rows of blocks, at least two,
+// one after the other. It does not change the rows, takes memory for a copy of them and n·n float32
+// values, and returns the same for any number of threads. It fails if a value is not finite, and if
+// the rows vary along fewer than k directions; n rows vary along n−1 at most.
 func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Pool) (*Flattening, error) {
 	width := 0
 	for _, b := range blocks {
@@ -100,8 +100,8 @@ func (f *Flattening) standardise(rows []float32, width int, pool *kernel.Pool) e
 	return nil
 }
 
-// moments writes the mean and the standard deviation, with n−1 degrees of freedom, of the first
-// columns of rows, of which each begins width values after the one before.
+// moments writes the mean and the standard deviation, with n−1 degrees of freedom, of each of the
+// first len(mean) columns of rows. Each row begins width values after the one before.
 func moments(mean, deviation []float64, rows []float32, width int) {
 	n := 0.0
 	for at := 0; at < len(rows); at += width {
@@ -124,11 +124,11 @@ func moments(mean, deviation []float64, rows []float32, width int) {
 	}
 }
 
-// rounding is the part of the first variance that is lost in a product of float32 matrices: what
-// is smaller is no variance.
+// rounding is the share of the largest variance that is lost in a product of float32 matrices. A
+// smaller variance counts as none.
 const rounding = 1e-6
 
-// findDirections learns the first k principal directions of the n rows of z, which it centres.
+// findDirections learns the first k principal directions of the n rows of z. It centres z in place.
 func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) error {
 	width := len(f.Gain)
 	sum := make([]float32, width)
@@ -159,10 +159,10 @@ func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) er
 // and few enough that they stay close to the processor.
 const flattenBatch = 1024
 
-// apply replaces each of the rows, which lie one after the other, by its image under the map. The
-// image of a row depends on that row alone, bit for bit: not on the others, their number or the
-// threads. It has norm 1, except that the drawn mean has the image zero; a row with a value that is
-// not finite has an image that is not finite.
+// apply replaces each of the rows, which lie one after the other, by its flattened row. That
+// depends on the row alone, bit for bit: not on the others, their number or the threads. It has
+// norm 1, but the mean of the drawn rows becomes zero, and a row with a value that is not finite
+// becomes one that is not finite.
 func (f *Flattening) apply(rows []float32, pool *kernel.Pool) {
 	width := len(f.Gain)
 	k := len(f.Damping)
@@ -182,7 +182,7 @@ func (f *Flattening) apply(rows []float32, pool *kernel.Pool) {
 	}
 }
 
-// scaleRows standardises rows and gives every block of them, and then every row, the norm 1.
+// scaleRows standardises rows, then gives every block of a row the norm 1, and then the row.
 func (f *Flattening) scaleRows(rows []float32, pool *kernel.Pool) {
 	eachRow(rows, len(f.Gain), pool, func(z []float32) {
 		kernel.Axpy(z, 1, f.Shift)
@@ -206,7 +206,7 @@ func eachRow(rows []float32, width int, pool *kernel.Pool, change func(row []flo
 	})
 }
 
-// minNorm is the norm below which a row is taken for zero: it is divided by this instead.
+// minNorm is what a row is divided by if its norm is smaller.
 const minNorm = 1e-8
 
 // toUnit divides z by its norm, or by minNorm if that is larger.

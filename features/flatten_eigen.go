@@ -12,7 +12,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// errDependent tells that vectors have fewer dimensions than there are of them.
+// errDependent says that the vectors of a basis are linearly dependent.
 var errDependent = errors.New("flatten: dependent vectors")
 
 // eigenChunk is the number of eigenpairs that are looked for together: the decompositions on a subspace
@@ -23,9 +23,9 @@ const eigenChunk = 256
 // of the given rank or less, from the largest, and a unit eigenvector of each as the rows of vectors
 // (k, n). They are the same for any number of threads. It overwrites a.
 //
-// A whole decomposition takes a minute where n is some thousands. This is subspace iteration under a
-// filter, see [subspace.leading], a chunk at a time: what is found is subtracted from the matrix
-// (Hotelling's deflation), whose largest eigenvalues then are the next ones.
+// A whole decomposition takes a minute where n is some thousands. This is subspace iteration under
+// a filter, see [subspace.leading], for a chunk of pairs at a time. The pairs found are subtracted
+// from the matrix (Hotelling's deflation), whose largest eigenvalues then are the next ones.
 func topPairs(a []float32, n, rank, k int, pool *kernel.Pool) (values []float64, vectors []float32, err error) {
 	if n < 600 || 3*k >= 2*n {
 		return decompose(a, n, k)
@@ -48,7 +48,7 @@ func topPairs(a []float32, n, rank, k int, pool *kernel.Pool) (values []float64,
 	return values, all.basis, err
 }
 
-// deflate subtracts from a eigenvalues with their eigenvectors, the rows of vectors.
+// deflate subtracts e·vᵀv from a for every eigenvalue e and its eigenvector v, a row of vectors.
 func deflate(a []float32, n int, values []float64, vectors []float32, pool *kernel.Pool) {
 	scaled := make([]float32, len(vectors))
 	for i, e := range values {
@@ -57,7 +57,7 @@ func deflate(a []float32, n int, values []float64, vectors []float32, pool *kern
 	pool.Gemm(true, false, n, n, len(values), -1, scaled, n, vectors, n, 1, a, n)
 }
 
-// decompose is topPairs by the whole decomposition of a.
+// decompose returns what topPairs does, by the whole decomposition of a, which it does not change.
 func decompose(a []float32, n, k int) (values []float64, vectors []float32, err error) {
 	symmetric := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -104,18 +104,18 @@ func newSubspace(a []float32, n, size int, pool *kernel.Pool) *subspace {
 
 const (
 	maxPasses = 40   // several times what was ever needed
-	settled   = 1e-5 // how little an eigenvalue grows at the end, relative to it
+	settled   = 1e-5 // relative growth of an eigenvalue below which it counts as found
 )
 
-// leading returns the wanted number of largest eigenvalues and their eigenvectors, the first vectors
-// of the basis then. It fails with errDependent if the rank of the matrix is below the dimension.
+// leading returns the want largest eigenvalues and their eigenvectors, which share memory with the
+// basis. It fails with errDependent if the rank of the matrix is below the subspace's dimension.
 //
 // It is subspace iteration with a Chebyshev filter (Zhou, Saad, Tiago and Chelikowsky,
 // "Self-consistent-field calculations using Chebyshev-filtered subspace iteration", J. Comput. Phys.
 // 219, 2006, algorithm 4.3): a polynomial of the matrix that is small on [0, edge], the edge being
 // its smallest eigenvalue on the subspace, and grows fast above it. Between filters, the matrix is
-// decomposed on the subspace, by Rayleigh and Ritz. The last wanted eigenvalue, which grows from
-// below, tells the end; the relative error of one is about the square of that of its vector.
+// decomposed on the subspace, by Rayleigh and Ritz. It ends when the last wanted eigenvalue hardly
+// grows; the relative error of an eigenvalue is about the square of that of its eigenvector.
 func (s *subspace) leading(want int) (values []float64, vectors []float32, err error) {
 	for pass, last := 0, 0.0; ; pass++ {
 		if err := s.orthonormalise(); err != nil {
@@ -137,8 +137,8 @@ func (s *subspace) multiply(y, x []float32, alpha, beta float32) {
 	s.pool.Gemm(false, false, s.size, s.n, s.n, alpha, x, s.n, s.a, s.n, beta, y, s.n)
 }
 
-// combine replaces the basis, and the image if it is that, by combinations with coefficients
-// (size, size).
+// combine replaces the vectors of the basis by combinations of them with coefficients (size, size),
+// and, if image is true, those of the image by the same combinations.
 func (s *subspace) combine(coefficients []float32, image bool) {
 	spare := make([]float32, len(s.basis))
 	s.pool.Gemm(false, false, s.size, s.n, s.size, 1, coefficients, s.size, s.basis, s.n, 0, spare, s.n)
@@ -149,9 +149,9 @@ func (s *subspace) combine(coefficients []float32, image bool) {
 	}
 }
 
-// orthonormalise makes the basis orthonormal, in the order of its vectors: with the Cholesky factor
-// L of their products, taken in float64, L⁻¹·basis is; twice, for what float32 loses the first time
-// (Fukaya, Nakatsukasa, Yanagisawa and Yamamoto, "CholeskyQR2", ScalA 2014).
+// orthonormalise replaces the basis by L⁻¹·basis, which is orthonormal, where L is the Cholesky
+// factor of the products of its vectors, taken in float64. It does so twice, for what float32 loses
+// the first time (Fukaya, Nakatsukasa, Yanagisawa and Yamamoto, "CholeskyQR2", ScalA 2014).
 func (s *subspace) orthonormalise() error {
 	for range 2 {
 		products := mat.NewSymDense(s.size, nil)
@@ -185,7 +185,7 @@ func toFloat64(x []float32, rows, cols int) *mat.Dense {
 }
 
 // ritz decomposes the matrix on the subspace, whose basis is orthonormal. It returns the eigenvalues
-// there, from the largest, turns the basis into the eigenvectors, and leaves their images.
+// there, from the largest, and sets basis to the eigenvectors and image to their images.
 func (s *subspace) ritz() (values []float64, err error) {
 	s.multiply(s.image, s.basis, 1, 0)
 	h := make([]float32, s.size*s.size)
@@ -198,16 +198,16 @@ func (s *subspace) ritz() (values []float64, err error) {
 	return values, nil
 }
 
-// maxGrowth bounds how much more a filter may lengthen a vector than the vectors that it damps:
-// float32 keeps seven digits, and the eigenvectors of the basis leave out as many of each other.
+// maxGrowth bounds the factor by which a filter may lengthen a vector against those that it damps:
+// float32 keeps seven digits, and eigenvectors in the basis contain that little of each other.
 const maxGrowth = 1e9
 
 // maxDegree bounds what a filter costs between two decompositions.
 const maxDegree = 12
 
-// filter replaces the basis by T((2/edge)·a − 1) of it, with the Chebyshev polynomial T of as high a
-// degree as is good: T₀ = 1, T₁ = x, T_{i+1} = 2·x·T_i − T_{i−1}, which above 1 is
-// cosh(i·arcosh x). It comes after ritz, and largest is the largest eigenvalue.
+// filter replaces the basis by basis·T((2/edge)·a − 1), where T is the Chebyshev polynomial of the
+// highest degree that maxGrowth and maxDegree allow: T₀ = 1, T₁ = x, T_{i+1} = 2·x·T_i − T_{i−1},
+// above 1 cosh(i·arcosh x). Call it after ritz, with the largest eigenvalue.
 func (s *subspace) filter(largest, edge float64) {
 	degree := math.Log(2*maxGrowth) / math.Acosh(2*largest/edge-1)
 	before, now := s.basis, s.image

@@ -147,7 +147,7 @@ func (d deviation) invert(pixels []float32) {
 	}
 }
 
-// sumRows sets sums and squares, for each position along each row, over a patch's pixels in that row.
+// sumRows sets sums and squares: at each position along a row, over a patch's pixels in that row.
 func (d deviation) sumRows(pixels []float32) {
 	columns, area := d.shape.Width-d.size+1, d.shape.Height*d.shape.Width
 	clear(d.sums)

@@ -22,7 +22,7 @@ var (
 	coarse = scale{size: 20, sigma: 1.6, frequency: 3 * math.Pi / 8}
 )
 
-// slant is the deviation of the envelope along the wave by that across it.
+// slant is the deviation of the envelope along the wave divided by that across it.
 const slant = 4.0 / angles
 
 // morlet returns the real and the imaginary part of the wavelet of an angle, size×size:
@@ -66,11 +66,11 @@ func gaussian(size int, sigma float64) []float64 {
 	return g
 }
 
-// centred is the place of sample i of size, from their middle.
+// centred returns the place of sample i of size samples, counted from their middle.
 func centred(i, size int) float64 { return float64(i) - float64(size-1)/2 }
 
-// reflected is the index below n that continues 0…n-1 to i by reflection about the first and the
-// last one, for i within n-1 of them: PyTorch's padding mode "reflect".
+// reflected returns the index below n that continues 0…n-1 to i by reflection about the first and
+// the last one, for i at most n-1 outside: PyTorch's padding mode "reflect".
 func reflected(i, n int) int {
 	if i < 0 {
 		return -i
@@ -85,8 +85,8 @@ func reflected(i, n int) int {
 // window. The two wavelets that are their own mirror image have a real part that is even; the
 // imaginary part is odd for t = 0, where the wave runs along x, and even for t = 4.
 
-// The rows of the two matrices of filters: real and imaginary part of t = 1, 2, 3 in both, and then
-// what there is of t = 0 and t = 4.
+// The rows of the even and the odd matrix of filters: real and imaginary part of t = 1, 2, 3 in
+// both, and then the parts of t = 0 and t = 4 that are even or odd.
 const (
 	pairs = angles/2 - 1 // of wavelets that mirror each other: t = 1, 2, 3 and 7, 6, 5
 
@@ -104,7 +104,7 @@ type mirrored struct {
 	odd  []float32 // (oddFilters, size, oddTaps)
 }
 
-// evenTaps and oddTaps are the columns of a window that the two parts see.
+// evenTaps and oddTaps return the number of columns that the two parts have.
 func (s scale) evenTaps() int { return (s.size + 1) / 2 }
 func (s scale) oddTaps() int  { return s.size / 2 }
 
@@ -122,8 +122,8 @@ func newMirrored(s scale) mirrored {
 	return m
 }
 
-// evenPart and oddPart return half of the sum and of the difference of a filter and its mirror
-// image: the left columns, (size, evenTaps) and (size, oddTaps).
+// evenPart and oddPart return half of the sum, or of the difference, of a filter and its mirror
+// image, its left columns alone: (size, evenTaps) and (size, oddTaps).
 func (s scale) evenPart(filter []float64) []float32 { return s.part(filter, 1, s.evenTaps()) }
 func (s scale) oddPart(filter []float64) []float32  { return s.part(filter, -1, s.oddTaps()) }
 

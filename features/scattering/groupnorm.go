@@ -2,7 +2,7 @@ package scattering
 
 import "dpsgd/internal/kernel"
 
-// groupNormEpsilon is PyTorch's.
+// groupNormEpsilon is added to variances; PyTorch's default.
 const groupNormEpsilon = 1e-5
 
 // GroupNorm normalises the features of one picture in place, as PyTorch's GroupNorm without gain
@@ -13,8 +13,8 @@ const groupNormEpsilon = 1e-5
 //
 // with the mean and the biased variance of the whole group.
 //
-// A group of neighbouring coefficients does not hold the same ones in the mirror image, so that
-// normalised features have no exact mirror images: mirror first.
+// In the mirror image of a picture, coefficients belong to other groups. So the normalised features
+// of a mirrored picture are no exact mirror image: mirror the picture, not the features.
 func GroupNorm(values []float32, groups int) {
 	var inverse [1]float32
 	for n := len(values) / groups; len(values) > 0; values = values[n:] {

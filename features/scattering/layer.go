@@ -54,7 +54,7 @@ func (l *layer) forward(dst, src []float32) {
 	}
 }
 
-// fold fills sums and differences.
+// fold fills sums and differences from src, with the lines continued by reflection above and below.
 func (l *layer) fold(src []float32) {
 	margin := l.margin()
 	for y := range l.height {
@@ -69,7 +69,7 @@ func (l *layer) fold(src []float32) {
 	}
 }
 
-// foldLine writes the sums and the differences of a line of one plane, from a column on.
+// foldLine writes the sums and the differences of one line of one plane, from column on.
 func (l *layer) foldLine(pixels []float32, line, column int) {
 	margin := l.margin()
 	copy(l.line[margin:], pixels)
@@ -102,8 +102,8 @@ func (l *layer) copyLine(to, from int) {
 	copy(l.differences[to*n:(to+1)*n], l.differences[from*n:])
 }
 
-// convolve computes row y of the outputs, dst (filters, planes, outWidth), of the even or the odd
-// filters.
+// convolve computes row y of the outputs of the even or of the odd filters, dst (filters, planes,
+// outWidth), from the folded lines.
 func (l *layer) convolve(dst []float32, count int, filters, folded []float32, taps, y int) {
 	var pool *kernel.Pool // one thread
 	window, columns := l.size*taps, l.columns()
@@ -111,7 +111,7 @@ func (l *layer) convolve(dst []float32, count int, filters, folded []float32, ta
 		filters, window, folded[y*l.stride*taps*columns:], columns, 0, dst, columns)
 }
 
-// moduli makes the moduli of row y of plane p from the even and the odd parts.
+// moduli writes to dst the moduli of row y of plane p, from the even and the odd parts.
 func (l *layer) moduli(dst []float32, p, y int) {
 	n := l.outWidth()
 	part := func(parts []float32, filter int) []float32 { return parts[filter*l.columns()+p*n:][:n] }
@@ -148,8 +148,8 @@ func magnitude(re, im float32) float32 {
 	return float32(math.Sqrt(float64(re*re + im*im + smallest)))
 }
 
-// lowPass averages planes over a Gaussian window and keeps every stride-th value of every
-// stride-th row. Windows and reflections are in the matrices, one for each direction.
+// lowPass averages planes over a Gaussian window and keeps every stride-th value of every stride-th
+// row. It multiplies by a matrix for each direction, which holds the window and the reflection.
 type lowPass struct {
 	planes, height, width int // of the input
 	outHeight, outWidth   int

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Coefficients counts the values of a channel of a picture at each place.
+	// Coefficients is the number of values of a channel of a picture at each place.
 	Coefficients = 1 + 2*angles + angles*angles
 	// Step is the distance of the places in pixels, in both directions.
 	Step = 4
@@ -57,7 +57,7 @@ func (s *Scattering) Extractor() func(dst, picture []float32) {
 	}
 }
 
-// transform is the transform of one channel at work.
+// transform computes the transform of one channel. It holds the working memory.
 type transform struct {
 	first    *layer // picture -> |x∗ψ₀|
 	second   *layer // picture and |x∗ψ₀| -> |x∗ψ₁| and ||x∗ψ₀|∗ψ₁|
