@@ -7,7 +7,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Augmentation says what the network sees of a training picture. Pictures are predicted as they are.
+// Augmentation says what the network sees of a picture in training. Predictions take it as it is.
 type Augmentation struct {
 	// Views is the number of views of an example in each step, at least 1.
 	Views int
@@ -23,7 +23,7 @@ type Augmentation struct {
 // NoAugmentation leaves every picture as it is.
 func NoAugmentation() Augmentation { return Augmentation{Views: 1} }
 
-// Any reports whether the network sees something else than every picture once, as it is.
+// Any reports whether r is anything but [NoAugmentation].
 func (r Augmentation) Any() bool { return r != NoAugmentation() }
 
 // Arguments lists what a configuration can set.
@@ -38,7 +38,7 @@ func (r *Augmentation) Arguments() []setting.Argument {
 	}
 }
 
-// Check says why views of examples of a shape cannot be made.
+// Check refuses settings out of range, and a shape of whose examples no such views can be made.
 func (r Augmentation) Check(shape Shape) error {
 	if err := setting.Check("training.augmentation", &r); err != nil {
 		return fmt.Errorf("augmentation: %w", err)

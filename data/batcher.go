@@ -29,7 +29,7 @@ type Batcher struct {
 
 // NewBatcher prepares the examples of s for normalisation n. It fails with [ErrInvalid] when n does
 // not have one finite mean and one finite, positive standard deviation for each channel or column.
-// [Features] have none.
+// For [Features], n must be empty.
 func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 	channels, kind := s.Shape().Channels, "channel"
 	if s.Shape().IsRow() {

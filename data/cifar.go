@@ -24,8 +24,8 @@ const (
 	cifarRecord = 1 + 3*cifarPlane
 )
 
-// parseCIFAR writes the labels and pixels of records, turning planes (CHW) into interleaved channels
-// (HWC).
+// parseCIFAR copies the labels and pixels of records to labels and pixels. It turns planes (CHW)
+// into interleaved channels (HWC).
 func parseCIFAR(labels, pixels, records []byte) {
 	for i := range labels {
 		record, picture := records[i*cifarRecord:(i+1)*cifarRecord], pixels[i*3*cifarPlane:(i+1)*3*cifarPlane]
@@ -38,8 +38,8 @@ func parseCIFAR(labels, pixels, records []byte) {
 	}
 }
 
-// cifarFiles is a set in CIFAR-10's "binary version": its members, in a folder inside the archive or
-// beside it.
+// cifarFiles is a set in CIFAR-10's "binary version": its members, in a folder that is inside the
+// archive or, unpacked, beside it.
 type cifarFiles struct {
 	archive string // file name
 	folder  string // of the members
@@ -72,10 +72,10 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error)
 	})
 }
 
-// take receives the verified content of member i, from several goroutines.
+// take is called with the verified content of member i, by several goroutines.
 type take func(i int, content []byte) error
 
-// verified hands the content of a member to put if it is the published one.
+// verified calls put with the content of member i, and fails if that is not the published one.
 func (s *cifarFiles) verified(i int, what string, content []byte, put take) error {
 	if err := verify(content, what, s.members[i].SHA256); err != nil {
 		return err
@@ -100,9 +100,9 @@ func (s *cifarFiles) readMembers(folder string, put take) error {
 	})
 }
 
-// readArchive reads the members from a packed archive. It accepts regular files
-// from the list of known names and passes over the two other entries that the
-// published archive has; anything else is an error.
+// readArchive reads the members from a packed archive. Each must be there once, as a regular file.
+// It passes over their folder and the two other files that the published archive has; anything else
+// in the archive is an error.
 func (s *cifarFiles) readArchive(set, name string, put take) error {
 	f, err := openFile(name)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *cifarFiles) readArchive(set, name string, put take) error {
 	return cmp.Or(failed...)
 }
 
-// member returns which member an archive entry is, −1 for one to pass over.
+// member returns the index of the member that an archive entry is, or −1 to pass it over.
 func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	const small = 1 << 16 // bytes of an entry that is passed over
 	if h.Typeflag == tar.TypeDir && path.Clean(h.Name) == s.folder {

@@ -8,7 +8,7 @@ import (
 
 // ClientSplit says how examples are spread over clients, and what a client does in a round.
 type ClientSplit struct {
-	Clients int    // how many there are; public. 0 is a run that is not federated
+	Clients int    // number of clients; public. 0 is a run that is not federated
 	Split   string // iid or dirichlet
 	Alpha   float64
 	Seed    uint64 // of the split, and of the order in which clients go through their examples; public
@@ -17,12 +17,12 @@ type ClientSplit struct {
 	LocalBatchSize    int
 	LocalLearningRate float64
 
-	Noise       string // server or clients
-	MinClients  int    // whose noise every round has at least; 0 is all of them
+	Noise       string // who adds it: server or clients
+	MinClients  int    // least number of clients whose noise a round has; 0 is all of them
 	ModulusBits int    // the server sees sums modulo 2^ModulusBits
 }
 
-// The words of Recipe.Split and Recipe.Noise.
+// The words of ClientSplit.Split and ClientSplit.Noise.
 const (
 	IID       = "iid"
 	Dirichlet = "dirichlet"
@@ -31,7 +31,7 @@ const (
 	ByClients = "clients"
 )
 
-// NoClients is a run without clients; what it holds besides are the defaults of one with them.
+// NoClients returns the settings of a run without clients. The other fields have their defaults.
 func NoClients() ClientSplit {
 	return ClientSplit{Split: IID, Alpha: 0.5, Seed: 1, LocalSteps: 5, LocalBatchSize: 20, LocalLearningRate: 0.1, Noise: ByServer, ModulusBits: 40}
 }
@@ -39,7 +39,7 @@ func NoClients() ClientSplit {
 // Any reports whether the run is federated.
 func (r ClientSplit) Any() bool { return r.Clients > 0 }
 
-// Noisy is the fewest clients whose noise a round has.
+// Noisy returns the least number of clients whose noise a round has: MinClients, or all if it is 0.
 func (r ClientSplit) Noisy() int {
 	if r.MinClients == 0 {
 		return r.Clients
@@ -73,7 +73,7 @@ func (r *ClientSplit) Arguments() []setting.Argument {
 	}
 }
 
-// Check says what of a recipe does not fit together.
+// Check refuses settings out of range, and more MinClients than Clients.
 func (r ClientSplit) Check() error {
 	if err := setting.Check("federated", &r); err != nil {
 		return fmt.Errorf("clients: %w", err)
@@ -84,7 +84,7 @@ func (r ClientSplit) Check() error {
 	return nil
 }
 
-// Division names the clients in a few words: those of another split are others.
+// Division describes the clients in a few words, which differ for clients of another split.
 func (r ClientSplit) Division() string {
 	split := r.Split
 	if r.Split == Dirichlet {

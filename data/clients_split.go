@@ -9,16 +9,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Labelled is what a split is made of: how many there are, in how many classes, and the class of
-// each. A [Set] is one.
+// Labelled is what a split needs of examples: their number, their classes, and the class of each. A
+// [Set] is Labelled.
 type Labelled interface {
 	Len() int
 	Classes() []string
 	Label(i int) int
 }
 
-// Spread returns the examples of each client, by index: every example belongs to one client, and the
-// numbers of two clients' examples differ by at most one.
+// Spread returns the examples of each client, by index. Every example has one client, and two
+// clients' numbers of examples differ by at most one. It refuses more clients than examples.
 func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -39,15 +39,15 @@ func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	return spread, nil
 }
 
-// share is which of n examples in a row are those of a client.
+// share returns the range of a client's examples among n in order.
 func (r ClientSplit) share(client, n int) (from, to int) {
 	return client * n / r.Clients, (client + 1) * n / r.Clients
 }
 
-// skewed puts examples in another order, in which those of each client follow each other: client
-// after client draws shares of the classes from a symmetric Dirichlet distribution, then its examples
-// one by one, each of a class by these shares among the classes that have examples left (Hsu, Qi,
-// Brown, arXiv:1909.06335, section 3).
+// skewed returns the examples in another order, in which those of each client follow each other.
+// Client after client draws shares of the classes from a symmetric Dirichlet distribution, then its
+// examples one by one: each time a class by these shares, among the classes that have examples
+// left, and the next example of that class (Hsu, Qi, Brown, arXiv:1909.06335, section 3).
 func skewed(order []int, examples Labelled, r ClientSplit, src *rand.Rand) []int {
 	left := make([][]int, len(examples.Classes()))
 	for _, i := range order {
@@ -66,7 +66,7 @@ func skewed(order []int, examples Labelled, r ClientSplit, src *rand.Rand) []int
 	return drawn
 }
 
-// dirichlet draws shares of so many classes: gamma variables divided by their sum, which draw does.
+// dirichlet draws a gamma variable for each class. Divided by their sum they are shares.
 func dirichlet(classes int, alpha float64, src *rand.Rand) []float64 {
 	shares := make([]float64, classes)
 	for i := range shares {
@@ -75,8 +75,8 @@ func dirichlet(classes int, alpha float64, src *rand.Rand) []float64 {
 	return shares
 }
 
-// draw returns a class that has examples left, with a probability proportional to its share; each
-// alike where these have no share, as happens when a client's only class is used up.
+// draw returns a class that has examples left, with probability proportional to its share. If none
+// of these has a share, as when a client's only class is used up, it first sets all shares to 1.
 func draw(shares []float64, left [][]int, src *rand.Rand) int {
 	weight := func(share float64, class int) float64 {
 		if len(left[class]) == 0 {

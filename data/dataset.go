@@ -24,20 +24,19 @@ type Dataset struct {
 	Classes     []string
 	Train, Test int // examples
 
-	// Load reads the set from its own folder. seed is public and means something to
-	// sets that are drawn.
+	// Load reads the set from its own folder. seed is public. Only sets that are drawn use it.
 	Load func(set *Dataset, folder string, seed uint64) (*Split, error)
 
-	// Verified are the unpacked files that Load holds against their checksums, and makes all
-	// examples of; none where it draws them, or verifies nothing.
+	// Verified lists the unpacked files whose checksums Load verifies and from which it makes all
+	// examples. It is empty if Load draws the examples or verifies nothing.
 	Verified []File
 
 	// Files lists the files to download into the folder, from the first of Mirrors that has them;
 	// none when there is nothing to fetch.
 	Files   []File
 	Mirrors []string
-	// Unpack, when not nil, verifies what a downloaded archive holds and unpacks it
-	// into the folder: it stands for the checksum of an archive that has none.
+	// Unpack, when not nil, verifies what a downloaded archive holds and unpacks it into the
+	// folder. It replaces the checksum of an archive that has none in Files.
 	Unpack func(set *Dataset, archive string, folder *os.Root) error
 }
 
@@ -53,8 +52,8 @@ type File struct {
 // datasets is the one list of data sets that have a name; the one that needs no files comes first.
 var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10}
 
-// Register adds a named data set. Configurations, commands and messages know it from then on. Call
-// it at the start of a program: nothing else of this package may run at the same time.
+// Register adds a named data set, which configurations, commands and messages then know. Call
+// Register at the start of a program: nothing else of this package may run at the same time.
 func Register(d Dataset) error {
 	switch {
 	case !filepath.IsLocal(d.Name) || strings.ContainsAny(d.Name, `/\ ,:`) || strings.HasPrefix(d.Name, "."):
@@ -101,8 +100,8 @@ func Find(name string) *Dataset {
 	return nil
 }
 
-// Identity tells the examples of the set from all others, by the checksums of its files: so nothing
-// has to be read for it. It is "" where Load verifies none.
+// Identity returns a text that no set with other examples has. It is made of the checksums in
+// Verified, so no file is read for it. It is "" if Load verifies none.
 func (d *Dataset) Identity() string {
 	if len(d.Verified) == 0 {
 		return ""
@@ -114,7 +113,7 @@ func (d *Dataset) Identity() string {
 	return identity
 }
 
-// load reads the set below dir and holds it against its declaration.
+// load reads the set below dir and refuses one that differs from its declaration.
 func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	s, err := d.Load(d, filepath.Join(dir, d.Name), seed)
 	if err != nil {

@@ -45,8 +45,8 @@ func drawDigits(seed uint64, train, test int) (*Split, error) {
 // DigitSide is the height and the width of a picture in pixels.
 const DigitSide = 28
 
-// A DigitDrawer draws one picture after another. The zero value is ready to use; it only keeps its
-// buffers, so what it draws does not depend on what it drew before.
+// A DigitDrawer draws one picture after another. The zero value is ready to use. It keeps nothing
+// but buffers, so what it draws does not depend on what it drew before.
 type DigitDrawer struct {
 	dice  dice
 	knots []knot
@@ -85,8 +85,8 @@ func (d *dice) around(spread int) int {
 	return (d.between(-spread, spread) + d.between(-spread, spread)) / 2
 }
 
-// scramble is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom
-// number generators"): neighbouring inputs give unrelated outputs.
+// scramble returns the next output of SplitMix64 at state x (Steele, Lea, Flood 2014, "Fast
+// splittable pseudorandom number generators"): neighbouring inputs give unrelated outputs.
 func scramble(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -6,7 +6,7 @@ const pixel = 256
 // knot is a point of the pen's way and half the width of the pen there.
 type knot struct{ x, y, radius int }
 
-// draw fills dst with the given digit.
+// draw fills dst with a picture of the given digit.
 func (d *DigitDrawer) draw(dst []uint8, digit int) {
 	forms := skeletons[digit]
 	form := &forms[d.dice.below(len(forms))]
@@ -22,8 +22,8 @@ func (d *DigitDrawer) draw(dst []uint8, digit int) {
 	d.develop(dst)
 }
 
-// place moves each point of a skeleton at random and maps the box of 100 by 140
-// to pixels: size, proportions, slant, rotation (two shears) and position vary.
+// place sets the knots to the points of a skeleton, moved at random, its box of 100 by 140 mapped
+// to pixels: size, proportions, slant, rotation (two shears), position and pen width vary.
 func (d *DigitDrawer) place(form *skeleton) {
 	r := &d.dice
 	height := r.between(17*pixel, 20*pixel) / 140 // of one unit
@@ -44,8 +44,8 @@ func (d *DigitDrawer) place(form *skeleton) {
 	}
 }
 
-// follow turns a stroke into a fine polygon: a Catmull-Rom spline through its
-// points, each bent by the field. A closed stroke is smooth where it closes.
+// follow sets the pen's way to a fine polygon: a Catmull-Rom spline through a stroke's points, each
+// point of the polygon bent by the field. A closed stroke is smooth where it closes.
 func (d *DigitDrawer) follow(stroke []uint8) {
 	const steps = 6 // of one piece
 	d.way = d.way[:0]
@@ -112,8 +112,8 @@ func (d *DigitDrawer) bend(k knot) knot {
 	return k
 }
 
-// cell returns the grid cell of a coordinate, one step of margin included, and the
-// smoothed position inside it, 0 to 256.
+// cell returns the grid cell of a coordinate and the smoothed position inside the cell, 0 to 256.
+// The grid begins half a step before the picture and ends half a step after it.
 func cell(x int) (index, position int) {
 	x = min(max(x+fieldStep/2, 0), (fieldSide-1)*fieldStep-1)
 	t := x % fieldStep * 256 / fieldStep

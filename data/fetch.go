@@ -20,8 +20,8 @@ import (
 // Fetch downloads the named set into dir ([DefaultDir] when empty), laid out as [Load] expects it,
 // and verifies it. A set that is there and verified is left alone. An interrupted download leaves a
 // ".part" file and is continued by the next call. Mirrors are tried in order; when all fail, the
-// error names each. A file with a wrong size or checksum is deleted, never kept. progress is told from time
-// to time how many bytes of a file are here, of how many, by the goroutine that called.
+// error names each. A download with a wrong size or checksum is deleted. progress is called now and
+// then, by the calling goroutine, with the bytes of a file that are here and those expected.
 //
 // Only the sets of [Fetchable] can be fetched.
 func Fetch(ctx context.Context, name, dir string, progress func(file string, done, total int64)) error {
@@ -35,8 +35,8 @@ func Fetch(ctx context.Context, name, dir string, progress func(file string, don
 	}
 }
 
-// fetch downloads what is not there yet. All files are reached through the root, so that a link planted
-// in the folder cannot lead a download elsewhere.
+// fetch downloads the files that are missing, then loads the set to verify it. It reaches all files
+// through the root, so that a link planted in the folder cannot lead a download elsewhere.
 func (d *Dataset) fetch(ctx context.Context, dir string, progress func(file string, done, total int64)) error {
 	if _, err := d.load(dir, 0); err == nil {
 		return nil
@@ -79,7 +79,7 @@ type downloader struct {
 	root     *os.Root
 	mirrors  []string
 	progress func(file string, done, total int64)
-	silence  time.Duration // how long a server may say nothing; a whole download may take as long as it does
+	silence  time.Duration // how long a server may send nothing; a whole download has no limit
 	client   *http.Client
 
 	// check, where it is not nil, replaces the checksum and the final rename for an archive whose own
@@ -93,8 +93,8 @@ func newDownloader(root *os.Root, mirrors []string, silence time.Duration, progr
 	return &downloader{root: root, mirrors: mirrors, progress: progress, silence: silence, client: &http.Client{Transport: transport}}
 }
 
-// fetch tries the mirrors in order. What one mirror sent of a file is continued
-// by the next: the checksum of the whole decides.
+// fetch downloads a file, from one mirror after the other until one succeeds. What one mirror sent
+// of the file is continued from the next: the checksum of the whole decides.
 func (d *downloader) fetch(ctx context.Context, f File) error {
 	var failed error
 	for _, base := range d.mirrors {
@@ -115,7 +115,7 @@ func (d *downloader) fetch(ctx context.Context, f File) error {
 }
 
 var (
-	// errStalled marks a server that did not answer for as long as it may.
+	// errStalled marks a server that sent nothing for longer than downloader.silence.
 	errStalled = errors.New("the server fell silent")
 
 	errTooLong = fmt.Errorf("%w: the server sent more than expected", ErrInvalid)
@@ -139,7 +139,7 @@ func (d *downloader) fetchFrom(ctx context.Context, address string, f File) erro
 	return fmt.Errorf("data: %s: the download was deleted: %w", address, err)
 }
 
-// here says whether a file is in the folder already, from somebody who put it there.
+// here reports whether the folder already holds a file that verifies. check, if set, unpacks it.
 func (d *downloader) here(f File) bool {
 	if d.check != nil {
 		return d.check(f.Name) == nil
@@ -147,7 +147,7 @@ func (d *downloader) here(f File) bool {
 	return d.verified(f.Name, f) == nil
 }
 
-// accept verifies a complete part file and puts it in its place.
+// accept verifies a complete part file and renames it, or removes it once check has unpacked it.
 func (d *downloader) accept(part string, f File) error {
 	if d.check != nil {
 		if err := d.check(part); err != nil {
@@ -230,7 +230,7 @@ func (d *downloader) transfer(ctx context.Context, address, part string, f File)
 	return out.Sync()
 }
 
-// counter is told how many bytes are written to it.
+// counter is a writer that is called with the number of bytes of each write.
 type counter func(n int)
 
 func (c counter) Write(p []byte) (int, error) {
@@ -238,8 +238,8 @@ func (c counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// openPart opens the part file for its owner alone and returns how much of it can
-// be continued. Anything but a regular file in its place is removed.
+// openPart opens the part file, a new one for its owner alone, and returns how many bytes it holds.
+// Anything in its place but a regular file of at most size bytes is removed.
 func (d *downloader) openPart(part string, size int64) (out *os.File, have int64, err error) {
 	info, err := d.root.Lstat(part)
 	if err == nil && info.Mode().IsRegular() && info.Size() <= size {

@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// loadFolder reads the pictures of a folder, which package pictures lists. They are decoded into memory,
-// unless spec has not enough of it.
+// loadFolder reads the pictures of a folder, which package pictures lists. They are decoded into
+// memory or, if spec.Memory allows less than all of them, whenever they are needed.
 func loadFolder(spec Spec) (*Split, error) {
 	shape := spec.Shape()
 	if err := checkShape(shape); err != nil {

@@ -7,12 +7,12 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Full draws every record every time: what the full batch costs is the mechanism's event itself,
-// without amplification by sampling. Nothing is drawn, and so nothing is hidden: which records a
+// Full puts every record into every batch: a release costs the mechanism's event itself, without
+// amplification by sampling. Nothing is drawn at random, and so nothing is hidden: which records a
 // release is computed from is public.
 type Full struct{}
 
-// Validate reports nothing: there is nothing to get wrong.
+// Validate returns nil: there is no setting that could be wrong.
 func (Full) Validate() error { return nil }
 
 // Excess returns 0, Varies false.
@@ -25,10 +25,10 @@ func (Full) Name() string { return "full" }
 // String says how records take part, for a privacy statement.
 func (Full) String() string { return "full: every example is in every batch" }
 
-// Sampled is the event of what is done to all records, unchanged.
+// Sampled returns e, the event of what is done to all records, unchanged.
 func (Full) Sampled(e accountant.Event) accountant.Event { return e }
 
-// Sample returns 0 … n-1 in the memory of dst. It panics on a negative n.
+// Sample returns 0 … n-1, in the memory of dst if n fits there. It panics on a negative n.
 func (Full) Sample(dst []int, n int, _ *random.Source) []int {
 	dst = slices.Grow(dst[:0], n)
 	for i := range n {

@@ -6,12 +6,12 @@ import (
 )
 
 // skipTable is the distribution of how many records in a row are left out before the next one
-// joins: survival[k−1] is the chance that at least k are, (1−q)^k, in units of 2⁻¹²⁸. A uniform
-// number u leaves out as many records as there are entries above u (inversion).
+// joins: survival[k−1] is the chance (1−q)^k that at least k are left out, rounded as fill says. A
+// uniform number u leaves out as many records as there are entries above u (inversion).
 //
-// The table ends where (1−q)^k falls below 1/16, or at maxSkips entries. A u below the last entry
-// leaves out that many records without one that joins, and the next draw goes on from there: coin
-// flips have no memory.
+// The table ends where (1−q)^k falls below 1/16, or at maxSkips entries. A u below all entries
+// leaves out as many records as the table has entries, and no record joins; the next draw goes on
+// from there: coin flips have no memory.
 type skipTable struct {
 	survival [maxSkips]fixed
 	len      int
@@ -70,7 +70,7 @@ func (u *uniform) below(x fixed, src words) bool {
 	return u.lo < x.lo
 }
 
-// fixed is a multiple of 2⁻¹²⁸ in [0, 1).
+// fixed is a multiple of 2⁻¹²⁸ in [0, 1): hi·2⁻⁶⁴ + lo·2⁻¹²⁸.
 type fixed struct{ hi, lo uint64 }
 
 // minus returns x − y mod 1.

@@ -23,7 +23,7 @@ import (
 // and the accountant's event read the one field.
 type Poisson struct{ SamplingProbability float64 }
 
-// Validate reports a probability outside [0, 1].
+// Validate refuses a probability outside [0, 1].
 func (p Poisson) Validate() error {
 	if q := p.SamplingProbability; !(q >= 0 && q <= 1) {
 		return fmt.Errorf("data: sampling probability is %v, expected a number from 0 to 1", q)
@@ -31,7 +31,7 @@ func (p Poisson) Validate() error {
 	return nil
 }
 
-// Excess returns the n·2⁻¹²⁴ of the guarantee.
+// Excess returns n·2⁻¹²⁴, the total variation distance of the guarantee for n records.
 func (p Poisson) Excess(n int) float64 { return float64(n) * 0x1p-124 }
 
 // Varies returns true: a batch has any number of records.
@@ -45,7 +45,7 @@ func (p Poisson) String() string {
 	return fmt.Sprintf("Poisson: every example joins each batch independently with probability q = %v", p.SamplingProbability)
 }
 
-// Sampled returns the event of a release whose batch this sampler draws and whose event is e.
+// Sampled returns the event of a release that has event e on the batch that this sampler draws.
 func (p Poisson) Sampled(e accountant.Event) accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: p.SamplingProbability, Event: e}
 }

@@ -184,8 +184,8 @@ func toFloat64(x []float32, rows, cols int) *mat.Dense {
 	return mat.NewDense(rows, cols, y)
 }
 
-// ritz decomposes the matrix on the subspace, whose basis is orthonormal. It returns the eigenvalues
-// there, from the largest, and sets basis to the eigenvectors and image to their images.
+// ritz decomposes the matrix on the subspace, whose basis is orthonormal. It returns the
+// eigenvalues there, from the largest, and leaves the eigenvectors in basis, their images in image.
 func (s *subspace) ritz() (values []float64, err error) {
 	s.multiply(s.image, s.basis, 1, 0)
 	h := make([]float32, s.size*s.size)
