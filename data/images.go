@@ -37,7 +37,7 @@ func (m *Images) Pixels(i int) []uint8 {
 	return m.pixels[i*p : (i+1)*p : (i+1)*p]
 }
 
-// checkShape refuses sizes of pictures that are not positive or absurd.
+// checkShape refuses sizes of pictures out of range, and channels other than 1 and 3.
 func checkShape(s Shape) error {
 	const limit = 1 << 14 // pixels along one side
 	if s.Height < 1 || s.Height > limit || s.Width < 1 || s.Width > limit {
@@ -71,8 +71,8 @@ func (m *Images) normalised(n Normalisation) filler {
 	}
 }
 
-// fill has one loop for each number of channels, so that no loop contains a
-// division or a bounds check for the table.
+// fill writes the normalised pixels to x. It has one loop for each number of channels, so that no
+// loop contains a division or a bounds check for the table.
 func (t pixelTable) fill(x []float32, pixels []uint8) {
 	if len(t) == 1 {
 		fillGrey(x[:len(pixels)], pixels, &t[0])
@@ -85,8 +85,8 @@ func (t pixelTable) fill(x []float32, pixels []uint8) {
 	}
 }
 
-// fillGrey takes eight pixels at a time: a loop of one moves by a factor of 1.7 with the address at
-// which the compiler puts it.
+// fillGrey takes eight pixels at a time: a loop over single pixels is up to 1.7 times as slow, by
+// the address at which the compiler puts it.
 func fillGrey(x []float32, pixels []uint8, grey *[256]float32) {
 	for len(pixels) >= 8 && len(x) >= 8 {
 		p, y := (*[8]uint8)(pixels), (*[8]float32)(x)
@@ -99,13 +99,13 @@ func fillGrey(x []float32, pixels []uint8, grey *[256]float32) {
 	}
 }
 
-// Stored is an immutable set of labelled pictures that lie in files: each is decoded whenever it is
-// needed, unless a cache keeps it. It holds what [Images] of the same files hold, byte for byte. It
-// is safe for concurrent reading.
+// Stored is an immutable set of labelled pictures in files. Each is decoded whenever it is needed,
+// unless a cache keeps it. Its bytes are those that [Images] of the same files holds. It is safe
+// for concurrent reading.
 type Stored struct {
 	labelled
 	cache *pictures.Cache
-	from  int // the picture of cache that is the first one here
+	from  int // number in cache of the first picture of this set
 }
 
 // Pictures is a set of pictures, in memory or not.
@@ -120,7 +120,7 @@ var _, _ Pictures = (*Images)(nil), (*Stored)(nil)
 
 func (s *Stored) View(i int, use func(pixels []uint8)) error { return s.cache.View(s.from+i, use) }
 
-// View does not fail.
+// View implements [Pictures]. It does not fail.
 func (m *Images) View(i int, use func(pixels []uint8)) error {
 	use(m.Pixels(i))
 	return nil
@@ -140,9 +140,9 @@ func (s *Split) Stored() bool {
 	return train || test
 }
 
-// Check decodes every picture that is not in memory, so that one that cannot be read is found before
-// training begins and not in the middle of it; the cache is filled by that. done, which is not nil, is
-// told every now and then how many of all pictures have been decoded, by one goroutine at a time.
+// Check decodes every picture of sets that are [Stored], so that one that cannot be read is found
+// before training begins and not in the middle of it. That fills the cache. done must not be nil:
+// the calling goroutine calls it now and then with how many of all pictures have been decoded.
 func (s *Split) Check(done func(n, total int)) error {
 	const block = 1000
 	read, total := 0, s.Train.Len()+s.Test.Len()

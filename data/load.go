@@ -27,18 +27,18 @@ type Spec struct {
 	Channels int          // of the pictures of a folder: 1 is grey, 3 is colour
 	Columns  []string     // of a table: those with the numbers that the network sees, in its order
 	Label    string       // the column with the class: of a table, or of vectors in a .csv or .parquet file, where "" is the last one
-	Group    string       // of a table the column that says whose a record is, for [Owners]; of a folder "prefix"
+	Group    string       // for [Owners]: of a table, the column that says whose a record is; of a folder, "prefix"
 	Width    int          // of vectors: numbers in each
-	Seed     uint64       // draws other pictures of "digits"
+	Seed     uint64       // the seed from which the pictures of "digits" are drawn
 
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
-	// Memory says how many bytes of the pictures of a folder may stay in memory, of so many in both
-	// parts. Pictures that do not fit are decoded whenever they are needed. nil keeps all.
+	// Memory returns how many bytes of a folder's pictures may stay in memory, given their numbers in
+	// both parts. Other pictures are decoded whenever they are needed. nil keeps all in memory.
 	Memory func(train, test int) int64
 }
 
-// Shape is that of the examples, as declared: nothing is read for it.
+// Shape returns the declared shape of the examples. It reads nothing.
 func (s Spec) Shape() Shape {
 	switch known := Find(s.Name); {
 	case known != nil:
@@ -51,7 +51,7 @@ func (s Spec) Shape() Shape {
 	return Shape{s.Size.Height, s.Size.Width, s.Channels}
 }
 
-// Labels are the names of the classes.
+// Labels returns the names of the classes, in label order.
 func (s Spec) Labels() []string {
 	if known := Find(s.Name); known != nil {
 		return known.Classes
@@ -59,11 +59,11 @@ func (s Spec) Labels() []string {
 	return s.Classes
 }
 
-// Own is the folder of a person's own data; "" for a set that has a name.
+// Own returns the folder of a person's own data; "" for a set that has a name.
 func (s Spec) Own() string { return cmp.Or(s.Folder, s.Table, s.Vectors) }
 
-// Count returns how many examples the part "train" or "test" of a person's own data has, after a look at
-// what says so alone: names of files, lines of a table, headers of vectors.
+// Count returns the number of examples in the part "train" or "test" of a person's own data. It
+// reads file names or headers of shards, lines of a table or .csv file, headers of other vectors.
 func Count(s Spec, part string) (int, error) {
 	switch {
 	case s.Table != "":
@@ -85,13 +85,13 @@ func Count(s Spec, part string) (int, error) {
 type Split struct {
 	Name        string
 	Train, Test Set
-	Warning     string // what was passed over beside them; "" in most cases
+	Warning     string // about files passed over, or pictures that memory cannot hold; "" in most cases
 
 	identity string
-	verified [2]Set // which examples it is the identity of
+	verified [2]Set // the sets whose identity that is
 }
 
-// Identity returns the identity of the [Dataset] as which the examples were read and verified; ""
+// Identity returns [Dataset.Identity] of the named set as which the examples were read. It is ""
 // for a split that [Load] did not make, and for one whose training or test set was exchanged since.
 func (s *Split) Identity() string {
 	if s.verified != [2]Set{s.Train, s.Test} {
@@ -103,7 +103,7 @@ func (s *Split) Identity() string {
 // parts are the names of the two sets of a split.
 var parts = [2]string{"train", "test"}
 
-// splitOf makes a split of what read returns for each of parts.
+// splitOf returns a split of the sets that read returns for part 0, training, and part 1, test.
 func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error) {
 	train, err := read(0)
 	if err != nil {
@@ -119,8 +119,8 @@ func splitOf[S Set](name string, read func(part int) (S, error)) (*Split, error)
 // DirVariable is the environment variable that [DefaultDir] reads.
 const DirVariable = "DPSGD_DATA"
 
-// DefaultDir is the folder of named sets when nobody names another: $DPSGD_DATA, else dpsgd below
-// the user's cache folder, else the folder "datasets".
+// DefaultDir returns the folder of named sets when nobody names another: $DPSGD_DATA, else dpsgd
+// below the user's cache folder, else the folder "datasets".
 func DefaultDir() string {
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return dir
@@ -131,8 +131,8 @@ func DefaultDir() string {
 	return "datasets"
 }
 
-// Load reads the examples that spec describes, into memory if not said otherwise. The error is one line. It matches
-// [ErrMissing] when files are not there and [ErrInvalid] when they are not what they should be.
+// Load reads the examples that spec describes, into memory unless spec.Memory allows less. The error
+// is one line. It matches [ErrMissing] if files are not there and [ErrInvalid] if they are wrong.
 func Load(spec Spec) (*Split, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func Load(spec Spec) (*Split, error) {
 	return set.load(cmp.Or(spec.Dir, DefaultDir()), spec.Seed)
 }
 
-// check makes sure that the examples come from one place, and that the classes there are declared.
+// check refuses more than one source of examples, and own data without declared, distinct classes.
 func (s Spec) check() error {
 	var given []string
 	classes := ""
@@ -185,7 +185,7 @@ func checkDistinct(what string, names []string) error {
 	return nil
 }
 
-// missing says where a named set was looked for and the two ways out.
+// missing returns an error that says where a named set was looked for, and two ways to provide it.
 func missing(set, path string) error {
 	given := ""
 	if dir := filepath.Dir(filepath.Dir(path)); dir != filepath.Clean(DefaultDir()) {

@@ -11,9 +11,9 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Owners returns whose each training example of a folder or a table is, in the order of the examples
-// that [Load] returns: of a picture the part of its file's name before the last _, of a record what
-// stands in the column spec.Group. An example that says of nobody whose it is is an error.
+// Owners returns the owner of each training example of a folder or a table, in the order in which
+// [Load] returns the examples: of a picture, the part of its file's name before the last _; of a
+// record, the field in column spec.Group. It fails if an example names no owner.
 func Owners(spec Spec) ([]string, error) {
 	if spec.Table != "" {
 		return ownersOfRecords(spec)
@@ -53,9 +53,9 @@ func ownersOfRecords(spec Spec) ([]string, error) {
 	return owners, err
 }
 
-// ByOwner returns the examples of each owner, by index, at most so many of each; 0 is all. Which ones is
-// drawn by a public seed, from the examples of that owner alone: how many another one has changes
-// nothing about them. Owners are in the order in which they first come.
+// ByOwner returns the examples of each owner, by index, at most so many of each; 0 is all. They are
+// drawn by the public seed and the owner's name from that owner's examples alone: the examples of
+// others do not change which. Owners are in the order in which they first come.
 func ByOwner(owners []string, most int, seed uint64) [][]int {
 	var own [][]int
 	var names []string
@@ -77,7 +77,7 @@ func ByOwner(owners []string, most int, seed uint64) [][]int {
 	return own
 }
 
-// firstOf draws so many of the examples of an owner, in their order.
+// firstOf draws at most so many of an owner's examples, by seed and name, and returns them in order.
 func firstOf(examples []int, most int, name string, seed uint64) []int {
 	if len(examples) <= most {
 		return examples

@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// readExactly reads size bytes from r and makes sure that nothing follows. Memory is
-// taken for the declared size only, whatever r holds. what names r in errors.
+// readExactly reads size bytes from r and fails if there are fewer or more. It takes memory for
+// size bytes only, whatever r holds. what names r in errors.
 func readExactly(r io.Reader, what string, size int64) ([]byte, error) {
 	content := make([]byte, size)
 	n, err := io.ReadFull(r, content)
@@ -51,7 +51,7 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unpacking reads the gzip file f.
+// unpacking returns a reader of what the gzip file f holds.
 func unpacking(f *os.File) (io.Reader, error) {
 	r, err := gzip.NewReader(f)
 	if err != nil {
@@ -88,7 +88,7 @@ func readPacked(folder string, file File) ([]byte, error) {
 	return content, verify(content, what, file.SHA256)
 }
 
-// verify compares the SHA-256 of content with what the published file has.
+// verify refuses content whose SHA-256 is not want, that of the published file.
 func verify(content []byte, what, want string) error {
 	if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != want {
 		return fmt.Errorf("data: %w: %s has the SHA-256 %.16s…, expected %.16s… of the published file", ErrInvalid, what, got, want)

@@ -71,8 +71,8 @@ var _ Set = (*Features)(nil)
 // MaxFeatures bounds the columns of computed rows.
 const MaxFeatures = 1 << 16
 
-// NewFeatures makes a set as [NewRows] does, from halves of shape (len(labels), columns), which
-// [dpsgd/internal/kernel.ToHalves] makes of float32.
+// NewFeatures makes a set as [NewRows] does, from halves of shape (len(labels), columns): numbers
+// in binary16, as [dpsgd/internal/kernel.ToHalves] writes them.
 func NewFeatures(columns int, classes []string, labels []uint8, halves []uint16) (*Features, error) {
 	if columns < 1 || columns > MaxFeatures {
 		return nil, fmt.Errorf("data: %w: computed rows of %d columns, expected 1 to %d", ErrInvalid, columns, MaxFeatures)
@@ -98,7 +98,7 @@ func (f *Features) Halves(i int) []uint16 {
 	return f.halves[i*n : (i+1)*n : (i+1)*n]
 }
 
-// normalised is the rows as they are: what computed them has normalised them.
+// normalised returns a filler of the rows as they are: what computed them has normalised them.
 func (f *Features) normalised(Normalisation) filler { return f.fill }
 
 func (f *Features) fill(x []float32, i int) error {

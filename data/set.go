@@ -28,7 +28,7 @@ type Set interface {
 	// Label returns the class index of example i.
 	Label(i int) int
 
-	// normalised prepares the examples for constants that [NewBatcher] has checked.
+	// normalised returns a filler that normalises by n, which [NewBatcher] has checked.
 	normalised(n Normalisation) filler
 }
 
@@ -40,7 +40,7 @@ type filler func(x []float32, i int) error
 // Channels channels, or, without height and width, a row of Channels numbers.
 type Shape struct{ Height, Width, Channels int }
 
-// Row is the shape of a row of n numbers, one for each column of a table.
+// Row returns the shape of a row of n numbers, one for each column.
 func Row(n int) Shape { return Shape{Channels: n} }
 
 // IsRow reports whether examples are rows of numbers and not pictures.
@@ -55,8 +55,8 @@ func (s Shape) Values() int {
 	return s.Height * s.Width * s.Channels
 }
 
-// Bytes returns the memory that one stored example takes, without its label: a
-// byte for each value of a picture, four for each of a row (of [Features], two).
+// Bytes returns the memory that one example takes, without its label: a byte for each value of a
+// picture, four for each of a row. That is twice what a row of [Features] takes.
 func (s Shape) Bytes() int {
 	if s.IsRow() {
 		return 4 * s.Values()
@@ -91,7 +91,7 @@ func (s Shape) Noun() string {
 	return "pictures"
 }
 
-// labelled holds the parts that pictures and rows share.
+// labelled holds what sets of pictures and of rows have in common.
 type labelled struct {
 	shape   Shape
 	classes []string
@@ -101,7 +101,7 @@ type labelled struct {
 // maxClasses is the number of classes that a label of one byte can tell apart.
 const maxClasses = 256
 
-// newLabelled checks classes, labels, and how many values there are for them.
+// newLabelled refuses a wrong number of classes or of values, and a label that has no class.
 func newLabelled(shape Shape, classes []string, labels []uint8, values int) (labelled, error) {
 	if len(classes) < 1 || len(classes) > maxClasses {
 		return labelled{}, fmt.Errorf("data: %w: %d classes, expected 1 to %d", ErrInvalid, len(classes), maxClasses)
@@ -127,9 +127,9 @@ func (l *labelled) Shape() Shape      { return l.shape }
 func (l *labelled) Classes() []string { return l.classes }
 func (l *labelled) Label(i int) int   { return int(l.labels[i]) }
 
-// Part is the examples from the one with index from up to that with index to, which is not in it. It
-// is a view: nobody may change either set. It fails with [ErrInvalid] for places that are not there,
-// and for sets of other packages.
+// Part returns the examples from index from to index to - 1, as a view: nobody may change either
+// set. It fails with [ErrInvalid] for a range that is empty or not in s, and for sets that are not
+// Images, Stored, Features or Rows.
 func Part(s Set, from, to int) (Set, error) {
 	if from < 0 || to > s.Len() || from >= to {
 		return nil, fmt.Errorf("data: %w: examples %d to %d of %d, expected at least one of them", ErrInvalid, from, to, s.Len())

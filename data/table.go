@@ -29,8 +29,8 @@ func loadTable(spec Spec) (*Split, error) {
 	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
-// eachRecord calls visit with every record of "train" or "test", valid until the next one, and returns
-// how many there are.
+// eachRecord calls visit with every record of part, "train" or "test", and returns their number. A
+// record is valid until the next one.
 func eachRecord(spec Spec, part string, visit func(t *tableReader, record []string) error) (int, error) {
 	path := filepath.Join(spec.Table, part+".csv")
 	file, err := openFile(path)
@@ -59,11 +59,11 @@ func eachRecord(spec Spec, part string, visit func(t *tableReader, record []stri
 // tableReader reads one file of a table.
 type tableReader struct {
 	*vectors.RecordReader
-	columns []int // where the declared columns stand, and the label
+	columns []int // places in a record of the declared columns
 	label   int
 }
 
-// findColumns finds the declared columns and the label.
+// findColumns sets the places of the declared columns and of the label. It fails if one is missing.
 func (t *tableReader) findColumns(spec Spec) (err error) {
 	t.columns = make([]int, len(spec.Columns))
 	for i, name := range spec.Columns {
@@ -75,7 +75,7 @@ func (t *tableReader) findColumns(spec Spec) (err error) {
 	return err
 }
 
-// readTable reads train.csv or test.csv.
+// readTable reads train.csv or test.csv, and fails on a label that is not declared.
 func readTable(spec Spec, part string) (*Rows, error) {
 	var labels []uint8
 	var values []float32

@@ -14,26 +14,26 @@ import (
 
 // Unlabelled is a set whose labels are secret and whose examples are public. Its order follows from the
 // content of the examples alone. So whatever a place decides, such as a minibatch or a byte in a file,
-// tells nothing of a label, also where files, shards or lines were sorted by class. Whoever learns from
-// the set or predicts it sees no label: Label is 0 everywhere, and [Unlabelled.Secret] is the one way to
-// them. It is safe for concurrent reading.
+// tells nothing of a label, also where files, shards or lines were sorted by class. Whoever learns
+// from the set or predicts it sees no label: Label returns 0 everywhere, and only
+// [Unlabelled.Secret] returns the labels. It is safe for concurrent reading.
 type Unlabelled struct {
 	Set
-	order   []int  // the example of the given set at each place
-	twins   []bool // whether a place holds the same as the one before it
+	order   []int  // index in Set of the example at each place
+	twins   []bool // whether the example at a place is equal to the one before it
 	content string
 }
 
-// digest stands for what an example holds. Two that differ in it differ; that two with the same one do
-// is as unlikely as a collision of half of SHA-256, and then they count as equal.
+// digest is a hash of an example's values. Examples with different digests differ. Different
+// examples with one digest are a collision of half of SHA-256; they would count as equal.
 type digest [sha256.Size / 2]byte
 
-// NewUnlabelled orders the examples of a set by a hash of their values. It reads each of them once, and
-// fails where one cannot be read.
+// NewUnlabelled returns the examples of a set in the order of a hash of their values. It reads each
+// example once, and fails if one cannot be read.
 //
-// Equal examples are put in an order that src draws: any rule for them, such as the order in which they
-// were found, may follow from their labels. Their labels are then exchangeable, so that changing one of
-// them changes what stands at one place. The places of all examples of another content are the same at
+// Equal examples are put in an order that src draws: a rule for them, such as the order in which
+// they were found, might follow from their labels. So their labels are exchangeable, and changing
+// one label changes what stands at one place. Each group of equal examples has the same places at
 // every call.
 func NewUnlabelled(s Set, src *random.Source) (*Unlabelled, error) {
 	digests, err := digestsOf(s)
@@ -51,7 +51,7 @@ func NewUnlabelled(s Set, src *random.Source) (*Unlabelled, error) {
 	return u, nil
 }
 
-// permutation is 0 … n-1 in any order, each alike (Fisher and Yates, from the inside).
+// permutation returns 0 … n-1 in a random order, all equally likely (Fisher and Yates, inside-out).
 func permutation(n int, src *random.Source) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -86,17 +86,17 @@ func digestsOf(s Set) ([]digest, error) {
 	return digests, err
 }
 
-// Label is 0: the labels are secret.
+// Label returns 0: the labels are secret.
 func (u *Unlabelled) Label(int) int { return 0 }
 
-// Secret is the label of the example at a place.
+// Secret returns the label of the example at a place.
 func (u *Unlabelled) Secret(place int) int { return u.Set.Label(u.order[place]) }
 
-// Content is a hash of all examples in their order, without their labels.
+// Content returns a hash of all examples in their order, without their labels.
 func (u *Unlabelled) Content() string { return u.content }
 
-// Boundary is the first place from this one on, at least 1, that does not part equal examples: those
-// before it are the same examples at every call of [NewUnlabelled], and so are the others.
+// Boundary returns the first place, from this one on, that does not part equal examples. The
+// examples before it are the same at every call of [NewUnlabelled], and so are the others.
 func (u *Unlabelled) Boundary(place int) int {
 	for place < len(u.twins) && u.twins[place] {
 		place++
@@ -109,7 +109,7 @@ func (u *Unlabelled) normalised(n Normalisation) filler {
 	return func(x []float32, place int) error { return fill(x, u.order[place]) }
 }
 
-// beneath is the set that s orders, or s itself.
+// beneath returns the set whose examples s orders, if s is [Unlabelled], or else s itself.
 func beneath(s Set) Set {
 	if u, ok := s.(*Unlabelled); ok {
 		return u.Set

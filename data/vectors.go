@@ -26,7 +26,7 @@ func loadVectors(spec Spec) (*Split, error) {
 	})
 }
 
-// useVectors opens the part "train" or "test" of spec.Vectors for use.
+// useVectors opens the part "train" or "test" of spec.Vectors, calls use with it and closes it.
 func useVectors(spec Spec, part string, use func(*vectors.Part) error) error {
 	p, err := vectors.Open(spec.Vectors, part, vectors.Declared{Width: spec.Width, Classes: spec.Classes, Label: spec.Label})
 	if err == nil {

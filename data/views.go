@@ -16,8 +16,8 @@ type Views struct {
 	key    [32]byte
 }
 
-// NewViews returns the views of a recipe, with a key drawn from src; nil where the recipe leaves
-// pictures as they are.
+// NewViews returns the views that r describes, with a key drawn from src; nil if r leaves pictures
+// as they are.
 func NewViews(r Augmentation, shape Shape, src *random.Source) (*Views, error) {
 	if err := r.Check(shape); err != nil || !r.Any() {
 		return nil, err
@@ -55,9 +55,9 @@ type change struct {
 	down, across int
 }
 
-// draw is the change of a view, from the SHA-256 of its key and name: uniform and independent for
-// different names as far as SHA-256 behaves as a random function, and the same whenever it is
-// asked.
+// draw returns the change of a view, from the SHA-256 of the key and (step, example, view). It is
+// the same at every call, and uniform and independent for different views as far as SHA-256 behaves
+// as a random function.
 func (v *Views) draw(step, example, view int) change {
 	var message [32 + 3*8]byte
 	copy(message[:], v.key[:])
@@ -73,8 +73,8 @@ func (v *Views) draw(step, example, view int) change {
 	return c
 }
 
-// offset is a whole number between -Shift and Shift by eight random bytes; each is drawn with
-// probability 1/(2·Shift+1), up to 2⁻⁶⁴.
+// offset returns a whole number from -Shift to Shift, drawn by the first eight random bytes: each
+// with probability 1/(2·Shift+1), up to 2⁻⁶⁴.
 func (v *Views) offset(drawn []byte) int {
 	offset, _ := bits.Mul64(binary.LittleEndian.Uint64(drawn), uint64(2*v.recipe.Shift+1))
 	return int(offset) - v.recipe.Shift
@@ -88,7 +88,7 @@ func (c change) apply(dst, picture []float32, s Shape) {
 	}
 }
 
-// applyLine writes one line of pixels.
+// applyLine writes one line of the view to dst, from one line of the picture.
 func (c change) applyLine(dst, line []float32, channels int) {
 	width := len(line) / channels
 	for x := range width {
@@ -100,8 +100,8 @@ func (c change) applyLine(dst, line []float32, channels int) {
 	}
 }
 
-// mirrored is the place in [0, n) of a place up to n-1 outside: mirrored at the first or the last
-// of the n, which is not repeated.
+// mirrored returns the place in [0, n) for a place at most n-1 outside: mirrored at the first or
+// the last of the n, which is not repeated.
 func mirrored(i, n int) int {
 	if i < 0 {
 		return -i
