@@ -112,7 +112,7 @@ type Stored struct {
 type Pictures interface {
 	Set
 	// View calls use with the bytes of picture i in the order row, column, channel, which are valid
-	// until it returns and must not be changed. It fails where the picture cannot be read.
+	// until use returns and must not be changed. View fails if the picture cannot be read.
 	View(i int, use func(pixels []uint8)) error
 }
 

@@ -77,7 +77,7 @@ func ByOwner(owners []string, most int, seed uint64) [][]int {
 	return own
 }
 
-// firstOf draws at most so many of an owner's examples, by seed and name, and returns them in order.
+// firstOf draws at most so many of an owner's examples by seed and name. They stay in order.
 func firstOf(examples []int, most int, name string, seed uint64) []int {
 	if len(examples) <= most {
 		return examples

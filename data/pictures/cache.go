@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Cache reads the pictures of an index and keeps some of them in memory: the first so many, each from
-// when it was first asked for. Nothing is ever evicted: where every picture is as likely to be next as
-// any other, which Poisson sampling and reading one after the other both see to, no rule for evicting
-// finds a larger share of them in memory. It is safe for concurrent use, and what it hands out depends
-// on the files alone.
+// Cache reads the pictures of an index and keeps the first so many of them in memory, each from
+// when it was first asked for. Nothing is ever evicted: with Poisson sampling and with reading one
+// after the other, every picture is as likely to be next as any other, so that no rule for evicting
+// would find a larger share of them in memory. Cache is safe for concurrent use, and the bytes that
+// it hands out depend on the files alone.
 type Cache struct {
 	index   *Index
 	size    Size
@@ -19,14 +19,14 @@ type Cache struct {
 	buffers sync.Pool       // of *[]uint8: pictures that are not kept
 }
 
-// What a place in memory holds.
+// The states of the memory for one picture.
 const (
 	empty = iota
 	filling
 	full
 )
 
-// NewCache reads pictures in this size and keeps as many as fit into so many bytes.
+// NewCache returns a cache of pictures in this size that keeps as many as fit into so many bytes.
 func NewCache(x *Index, size Size, bytes int64) *Cache {
 	values := size.Height * size.Width * size.Channels
 	kept := min(int64(x.Len()), bytes/int64(values))
@@ -36,8 +36,8 @@ func NewCache(x *Index, size Size, bytes int64) *Cache {
 	}
 }
 
-// View calls use with picture i: height·width·channels bytes in that order, which are valid until it
-// returns and must not be changed.
+// View calls use with picture i: height·width·channels bytes in that order, which are valid until
+// use returns and must not be changed. View fails if the picture cannot be read.
 func (c *Cache) View(i int, use func(pixels []uint8)) error {
 	if i < len(c.state) {
 		place := c.pixels[i*c.values : (i+1)*c.values : (i+1)*c.values]

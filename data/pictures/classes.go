@@ -10,9 +10,9 @@ import (
 )
 
 // listClasses lists <folder>/<part>/<class>/. The class folders must be exactly the declared
-// classes. In each, files that package pictures knows by their extension are pictures. Names that
-// start with a dot are passed over, and so are a few other files. They are in the order of the
-// classes, then of the file names.
+// classes. Files in them whose extension is [Known] are pictures. Names that start with a dot are
+// passed over, and so are a few other files, which are added to others. Pictures are in the order
+// of the classes, then of the file names.
 //
 // Links are followed, wherever they lead: a folder may be a choice of the files of another one.
 func (p Part) listClasses(others Others) (*Index, error) {
@@ -45,8 +45,8 @@ func (p Part) listClasses(others Others) (*Index, error) {
 	return x, nil
 }
 
-// files are pictures in a folder for each class. There may be millions: all names stand in one piece
-// of memory.
+// files are pictures in a folder for each class. There may be millions, so all names are in one
+// slice of bytes.
 type files struct {
 	folders []string // of the classes
 	labels  []uint8
@@ -56,7 +56,7 @@ type files struct {
 	changed []int64
 }
 
-// listClass adds the pictures of the last folder; there must be one at least.
+// listClass adds the pictures of the folder of class label, which must hold at least one.
 func (f *files) listClass(label uint8, others Others) error {
 	folder, before := f.folders[label], len(f.ends)
 	entries, err := readDir(folder, "expected one for each declared class")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// formats lists the formats that are read, as image.Decode calls them, by the extension of a file's
-// name. Of a file with several pictures the first is read.
+// formats maps the extension of a file's name to the format, as image.Decode calls it, for all
+// formats that are read. Of a file with several pictures the first is read.
 var formats = map[string]string{
 	".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".bmp": "bmp", ".gif": "gif", ".tif": "tiff", ".tiff": "tiff", ".webp": "webp",
 }
@@ -17,7 +17,7 @@ var formats = map[string]string{
 // Extensions lists the extensions of the files that are read, for messages.
 func Extensions() string { return strings.Join(slices.Sorted(maps.Keys(formats)), ", ") }
 
-// Known reports whether a file's name ends, in any case, like the name of a picture that is read.
+// Known reports whether a file's name has the extension, in any case, of a format that is read.
 func Known(name string) bool { return formats[extension(name)] != "" }
 
 func extension(name string) string { return strings.ToLower(filepath.Ext(name)) }
@@ -35,7 +35,7 @@ func (o Others) Join(more Others) {
 	}
 }
 
-// Len counts the files.
+// Len returns the number of files counted.
 func (o Others) Len() (n int) {
 	for _, of := range o {
 		n += of
@@ -43,8 +43,8 @@ func (o Others) Len() (n int) {
 	return n
 }
 
-// TooMany reports whether so many files beside pictures look like pictures in the wrong format, or
-// like a mistake: more than two, and more than one for every ten pictures.
+// TooMany reports whether there are so many other files that they look like pictures in the wrong
+// format, or like a mistake: more than two, and more than one for every ten pictures.
 func (o Others) TooMany(pictures int) bool { return o.Len() > max(2, pictures/10) }
 
 // String counts the files of each kind, as in "3 files (2 .heic, 1 .txt)".

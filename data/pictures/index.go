@@ -32,23 +32,23 @@ type Index struct {
 
 // places are the files of pictures, by their numbers.
 type places interface {
-	// read appends the file of picture i to buffer, which is empty.
+	// read returns the bytes of the file of picture i, in the memory of buffer if they fit.
 	read(buffer []byte, i int) ([]byte, error)
-	// where names it in messages.
+	// where returns the name of picture i for messages.
 	where(i int) string
 }
 
-// Part asks for the pictures of one part of a data set.
+// Part is one part of a data set, as [List] looks for it.
 type Part struct {
 	Folder  string // of the whole data set
 	Name    string // train or test
 	Classes []string
-	Names   bool // whether the names of the files are wanted
+	Names   bool // whether [Index.Names] shall return the names of the files
 }
 
-// List finds pictures, in an order that does not depend on the machine. Shards are read where there
-// are any in the folder, class folders otherwise. Other files, which it passes over, are added to
-// others.
+// List returns the index of a part's pictures, in an order that does not depend on the machine. It
+// lists shards if there are any in the folder, or else class folders. Files that it passes over are
+// added to others.
 func List(p Part, others Others) (*Index, error) {
 	shards, err := p.shards()
 	if err != nil {
@@ -63,16 +63,16 @@ func List(p Part, others Others) (*Index, error) {
 // Len returns the number of pictures.
 func (x *Index) Len() int { return len(x.labels) }
 
-// Labels are the numbers of their classes. The caller must not change them.
+// Labels returns the class of each picture. The caller must not change it.
 func (x *Index) Labels() []uint8 { return x.labels }
 
-// Names are the names of their files without folders, where List was asked for them.
+// Names returns the names of the pictures' files without folders; nil without [Part].Names.
 func (x *Index) Names() []string { return x.names }
 
-// Where names picture i in messages.
+// Where returns the name of picture i for messages.
 func (x *Index) Where(i int) string { return x.places.where(i) }
 
-// Read decodes picture i into dst, which has exactly its size, as [Decode] does.
+// Read decodes picture i into dst, as [Decode] does. dst has exactly height·width·channels bytes.
 func (x *Index) Read(dst []uint8, i int, size Size) error {
 	buffer, _ := x.buffers.Get().(*[]byte)
 	if buffer == nil {
@@ -90,12 +90,12 @@ func (x *Index) Read(dst []uint8, i int, size Size) error {
 	return nil
 }
 
-// stamp tells a file that was listed from one that has changed since.
+// stamp is the size and the time of change of a file when it was listed.
 type stamp struct{ size, changed int64 }
 
 func stampOf(info fs.FileInfo) stamp { return stamp{info.Size(), info.ModTime().UnixNano()} }
 
-// check refuses an open file that is no longer the one that was listed: what a training example is
+// check refuses an open file whose size or time has changed since it was listed: a training example
 // must not change between two steps.
 func (s stamp) check(f *os.File) error {
 	info, err := f.Stat()
@@ -108,7 +108,7 @@ func (s stamp) check(f *os.File) error {
 	return nil
 }
 
-// readAt appends size bytes of f at an offset to buffer.
+// readAt returns size bytes of f at an offset, in the memory of buffer if they fit.
 func readAt(f *os.File, buffer []byte, offset int64, size int) ([]byte, error) {
 	buffer = slices.Grow(buffer, size)[:size]
 	if n, err := f.ReadAt(buffer, offset); n < size {
@@ -146,8 +146,8 @@ func readDir(folder, expected string) ([]fs.DirEntry, error) {
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }), nil
 }
 
-// follow returns what an entry is, or what the link that it is leads to; a link to nothing stays a
-// link. The text tells of the link in messages.
+// follow returns the mode of an entry or, of a link, of what the link leads to; a link to nothing
+// has its own mode. link is "a link to " for a link that was followed, for messages, and else "".
 func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Type(), ""
@@ -159,7 +159,7 @@ func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
 	return info.Mode(), "a link to "
 }
 
-// Kind names the kind of a file that is no regular one, for messages.
+// Kind returns the kind of a file that is not a regular one, for messages.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -170,7 +170,7 @@ func Kind(mode fs.FileMode) string {
 	return "a special file (" + mode.Type().String() + ")"
 }
 
-// Quoted is a list of names for messages.
+// Quoted returns the names in quotes, separated by commas, for messages.
 func Quoted(names []string) string {
 	q := make([]string, len(names))
 	for i, n := range names {

@@ -44,8 +44,8 @@ func Read(path string, size Size, dst []uint8) error {
 	return Decode(f, MaxPixels, size, dst)
 }
 
-// Decode decodes a picture of at most so many pixels into dst, height·width·channels bytes in that
-// order. The size in its header is checked before memory is taken for its pixels.
+// Decode decodes a picture of at most maxPixels pixels into dst, height·width·channels bytes in
+// that order. It checks the size in the header before it takes memory for the pixels.
 func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	config, format, err := image.DecodeConfig(io.LimitReader(r, MaxBytes))
 	if err != nil {
@@ -80,7 +80,7 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	return nil
 }
 
-// mended undoes what decoders of golang.org/x/image v0.47.0 do wrong.
+// mended returns a picture without the mistakes of the decoders of golang.org/x/image v0.47.0.
 func mended(m image.Image, format string, about tags) (image.Image, error) {
 	if format == "webp" {
 		return ofVideo(m), nil
@@ -99,9 +99,9 @@ func mended(m image.Image, format string, about tags) (image.Image, error) {
 	return m, nil
 }
 
-// ofVideo converts the pixels of a WebP with loss, luma from 16 to 235 and chroma from 16 to 240,
-// as libwebp does (src/dsp/yuv.h). Package image takes them for pixels of a JPEG, from 0 to 255
-// (https://go.dev/issue/40173). A WebP without loss has no such pixels.
+// ofVideo returns a WebP with loss, luma from 16 to 235 and chroma from 16 to 240, converted as
+// libwebp does (src/dsp/yuv.h). Package image takes its pixels for those of a JPEG, from 0 to 255
+// (https://go.dev/issue/40173). A WebP without loss has no such pixels: it is returned as it is.
 func ofVideo(m image.Image) image.Image {
 	var of image.YCbCr
 	alpha := func(x, y int) uint8 { return 255 }
@@ -169,7 +169,7 @@ func store(dst []uint8, src image.Image, size Size, orientation int) {
 	}
 }
 
-// luma is 0.299 red + 0.587 green + 0.114 blue, with the rounding of
+// luma returns 0.299 red + 0.587 green + 0.114 blue, with the rounding of
 // image/color.GrayModel: a grey pixel keeps its value.
 func luma(red, green, blue uint8) uint8 {
 	const spread = 0x101 // from 8 to 16 bits

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// shardList is the content of a shard.
+// shardList lists the pictures of a shard: their classes, and where each is in it.
 type shardList struct {
 	stamp   stamp
 	labels  []uint8
@@ -21,10 +21,10 @@ type shardList struct {
 	others  Others
 }
 
-// listShard reads the headers of a tar file, and its classes. Its members are named as in
-// WebDataset: all files of one example have one key, the name up to the first dot behind the last
-// slash, and stands together. An example has one picture and one file whose name ends in .cls, with
-// the name or the number of its class.
+// listShard reads the headers of a tar file, and its classes. Members are named as in WebDataset:
+// the files of one example are side by side and have one key, the name up to the first dot after
+// the last slash. An example has one picture and one file whose name ends in .cls, with the name or
+// the number of its class.
 func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,7 +58,7 @@ type shardReader struct {
 	example example
 }
 
-// example is the part of the present example that has been read.
+// example is what has been read so far of the example at which the reader is.
 type example struct {
 	key            string
 	picture, class string // names of the members; "" before they were found
@@ -98,7 +98,7 @@ func (s *shardReader) all() error {
 	}
 }
 
-// broken says why the next header cannot be read.
+// broken returns the error that says why the next header cannot be read.
 func (s *shardReader) broken(at int64, err error) error {
 	var magic [4]byte
 	_, _ = s.file.ReadAt(magic[:], 0) // a shorter file is not packed
@@ -112,7 +112,7 @@ func (s *shardReader) broken(at int64, err error) error {
 	return fmt.Errorf("at byte %d: found no header of a member, expected a tar file: %w", at, err)
 }
 
-// member adds one file to its example.
+// member adds one file to its example. A file with another key than the last finishes that example.
 func (s *shardReader) member(h *tar.Header, at int64) error {
 	dir, base := path.Split(h.Name)
 	stem, ending, _ := strings.Cut(base, ".")
@@ -147,7 +147,7 @@ func (s *shardReader) member(h *tar.Header, at int64) error {
 	return nil
 }
 
-// class reads the class of the present example.
+// class reads the class of the present example from a file of size bytes. It must be declared.
 func (s *shardReader) class(size int64) error {
 	const most = 500 // bytes; names of classes are shorter
 	text := make([]byte, min(size, most))
@@ -162,7 +162,7 @@ func (s *shardReader) class(size int64) error {
 	return nil
 }
 
-// finish adds the present example to the list.
+// finish adds the present example to the list. It refuses one without a picture or a class.
 func (s *shardReader) finish() error {
 	e := s.example
 	s.example = example{}
@@ -184,8 +184,8 @@ func (s *shardReader) finish() error {
 
 const blockSize = 512 // of a tar file
 
-// checkEnd makes sure that a tar reader that found no further member found the block of zeros that
-// ends a tar file: without it, the file was cut off between two members.
+// checkEnd refuses a shard whose last block before at, where the tar reader stopped, is not the
+// block of zeros that ends a tar file: such a file was cut off between two members.
 func (s *shardReader) checkEnd(at int64) error {
 	var block [blockSize]byte
 	if at >= blockSize {
@@ -199,8 +199,8 @@ func (s *shardReader) checkEnd(at int64) error {
 	return nil
 }
 
-// readAhead reads a few kilobytes at a time: a tar reader asks for one header after the other, between
-// members that are often smaller.
+// readAhead reads a few kilobytes at a time: a tar reader asks for single headers, and the members
+// between them are often smaller.
 type readAhead struct {
 	io.ReaderAt
 	buffer  [8 << 10]byte

@@ -16,11 +16,11 @@ import (
 // shardName matches the names of tar files with pictures: train.tar, train-000017.tar.
 var shardName = regexp.MustCompile(`^(train|test)([-_.].*)?\.tar$`)
 
-// packed are endings of tar files that would have to be unpacked up to a picture to read it.
+// packed matches names of packed tar files, which have to be unpacked up to a picture to read it.
 var packed = regexp.MustCompile(`(?i)\.(tgz|tbz2?|txz|tzst|tar\.[a-z0-9]+)$`)
 
-// shards are the tar files of a part, in byte order of their names; nil where the folder has none of
-// any part.
+// shards returns the tar files of a part, in byte order of their names. It returns nil if the
+// folder has no tar files, and fails if it has those of the other part alone, or class folders too.
 func (p Part) shards() ([]string, error) {
 	entries, err := readDir(p.Folder, "expected a folder with train and test")
 	if err != nil {
@@ -61,11 +61,11 @@ func (p Part) shards() ([]string, error) {
 	return found, nil
 }
 
-// mostOpen bounds the shards that are held open. A shard beyond it is opened for every picture.
+// mostOpen is the most shards that are held open. Of more, each is opened anew for every picture.
 const mostOpen = 512
 
-// shards are pictures in tar files. There may be tens of millions of them: 13 bytes tell where each is,
-// and which class it has.
+// shards are pictures in tar files. There may be tens of millions of pictures: with the label in
+// [Index], each takes 13 bytes of memory.
 type shards struct {
 	paths   []string
 	stamps  []stamp
@@ -108,7 +108,7 @@ func (p Part) listShards(paths []string, others Others) (*Index, error) {
 	return x, all.openAll()
 }
 
-// openAll opens the shards for reading pictures. They are closed when nobody can ask for one any more.
+// openAll opens the shards, unless there are more than mostOpen. The garbage collector closes them.
 func (s *shards) openAll() error {
 	if len(s.paths) > mostOpen {
 		return nil
@@ -126,10 +126,10 @@ func (s *shards) openAll() error {
 	return nil
 }
 
-// shard is the number of the one that holds picture i.
+// shard returns the number of the shard that holds picture i.
 func (s *shards) shard(i int) int { return sort.SearchInts(s.firsts, i+1) - 1 }
 
-// file opens a shard, or has it open, and checks that it is as it was listed.
+// file returns an open shard and done, to be called after use. It fails if the shard has changed.
 func (s *shards) file(shard int) (f *os.File, done func(), err error) {
 	done = func() {}
 	if s.open != nil {
@@ -152,8 +152,8 @@ func (s *shards) read(buffer []byte, i int) ([]byte, error) {
 	return readAt(f, buffer, s.offsets[i], int(s.sizes[i]))
 }
 
-// where names shard, member and offset. The name is in the header, in the block before the picture;
-// a long one only up to its hundredth byte.
+// where returns member, shard and offset of picture i. The member's name comes from the header, in
+// the block before the picture; of a long name that has the first hundred bytes.
 func (s *shards) where(i int) string {
 	shard, member := s.shard(i), "a picture"
 	if f, done, err := s.file(shard); err == nil {
@@ -165,8 +165,8 @@ func (s *shards) where(i int) string {
 	return fmt.Sprintf("%s in shard %s, at byte %d", member, s.paths[shard], s.offsets[i])
 }
 
-// numbersOf are the classes by what a file .cls may say: name or number. A name that is the number of
-// another class could mean either.
+// numbersOf returns the number of each class by what a .cls file may hold, its name or its number.
+// It refuses a name that is the number of another class.
 func numbersOf(classes []string) (map[string]uint8, error) {
 	numbers := map[string]uint8{}
 	for i := range classes {

@@ -38,8 +38,8 @@ func (t tags) orientation() int {
 	return 1
 }
 
-// refuse is an error where package tiff of golang.org/x/image v0.47.0 passes over a tag without which
-// the pixels are other ones.
+// refuse returns an error if the tags have a value that changes the pixels and that package tiff of
+// golang.org/x/image v0.47.0 ignores.
 func (t tags) refuse() error {
 	fax := t[tagCompression] == group3 || t[tagCompression] == group4
 	switch {
@@ -53,8 +53,8 @@ func (t tags) refuse() error {
 	return nil
 }
 
-// tagsOf reads the tags of a file of a format. A file that has none, or has them damaged, has no tag:
-// decoders do not need them.
+// tagsOf returns the tags of a file of a format. It returns none, and no error, if tags are missing
+// or damaged: decoders do not need them.
 func tagsOf(r io.ReadSeeker, format string) tags {
 	switch format {
 	case "tiff":
@@ -77,8 +77,8 @@ func tagsOf(r io.ReadSeeker, format string) tags {
 	return nil
 }
 
-// exif walks over the parts of a file from a byte on. Part reads the eight bytes that one begins with:
-// after how many its content begins, how long that is, whether it may be Exif, and whether to go on.
+// exif returns the tags in the first Exif part of a file, whose parts begin at byte at. part reads a
+// part's first eight bytes: where its content begins, its size, if it may be Exif, if to go on.
 func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, found, more bool)) tags {
 	for {
 		head := readFrom(r, at, 8)
@@ -104,7 +104,7 @@ func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, f
 	}
 }
 
-// readFrom reads n bytes from a place on; nil where there are fewer.
+// readFrom returns the n bytes from byte at on; nil if there are fewer.
 func readFrom(r io.ReadSeeker, at int64, n int) []byte {
 	b := make([]byte, n)
 	if _, err := r.Seek(at, io.SeekStart); err != nil {
@@ -116,7 +116,7 @@ func readFrom(r io.ReadSeeker, at int64, n int) []byte {
 	return b
 }
 
-// readTags reads the first directory of a TIFF.
+// readTags returns the tags in the first directory of a TIFF; nil if there is none.
 func readTags(r io.ReadSeeker) tags {
 	head := readFrom(r, 0, 8)
 	var order binary.ByteOrder = binary.LittleEndian
