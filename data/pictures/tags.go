@@ -77,7 +77,7 @@ func tagsOf(r io.ReadSeeker, format string) tags {
 	return nil
 }
 
-// exif returns the tags in the first Exif part of a file, whose parts begin at byte at. part reads a
+// exif returns the tags in a file's first part that is Exif; parts begin at byte at. part reads a
 // part's first eight bytes: where its content begins, its size, if it may be Exif, if to go on.
 func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, found, more bool)) tags {
 	for {

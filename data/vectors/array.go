@@ -19,8 +19,8 @@ type array struct {
 	content   io.ReaderAt // the numbers alone
 }
 
-// floats reads len(dst) numbers from index from on, as they lie in the file, rounded to float32;
-// what is too large for it becomes infinite.
+// floats reads len(dst) numbers, in the order of the file from number from on, rounded to float32.
+// A number that is too large for float32 becomes infinite.
 func (a *array) floats(dst []float32, from int) error {
 	b, err := a.bytes(len(dst), from)
 	if err == nil {
@@ -29,7 +29,7 @@ func (a *array) floats(dst []float32, from int) error {
 	return err
 }
 
-// checkVectors makes sure that the array holds vectors of a width, and at least one.
+// checkVectors refuses an array that does not hold vectors of a width, at least one.
 func (a *array) checkVectors(width int) error {
 	switch {
 	case len(a.shape) != 2:
@@ -42,7 +42,7 @@ func (a *array) checkVectors(width int) error {
 	return nil
 }
 
-// checkLabels makes sure that the array holds labels.
+// checkLabels refuses an array that is not one-dimensional or does not hold integers.
 func (a *array) checkLabels() error {
 	switch {
 	case !a.element.Whole:
@@ -53,7 +53,7 @@ func (a *array) checkLabels() error {
 	return nil
 }
 
-// read implements rows: labels are in an array of their own.
+// read implements rows. It passes no labels, because these are in an array of their own.
 func (a *array) read(take func(vectors []float32, labels []uint8) error) error {
 	n, width := a.shape[0], a.shape[1]
 	atOnce := rowsAtOnce(width)
@@ -73,7 +73,7 @@ func (a *array) read(take func(vectors []float32, labels []uint8) error) error {
 	return nil
 }
 
-// rows reads the vectors from one on to dst.
+// rows reads vectors into dst until it is full, from vector first on.
 func (a *array) rows(dst []float32, first int) error {
 	n, width := a.shape[0], a.shape[1]
 	if !a.byColumns {
@@ -104,7 +104,7 @@ func (a *array) integers() ([]int64, error) {
 	return values, nil
 }
 
-// bytes returns the bytes of n numbers, the lowest of each first.
+// bytes returns the bytes of n numbers, from number from on, the lowest byte of each first.
 func (a *array) bytes(n, from int) ([]byte, error) {
 	size := a.element.Size
 	b := make([]byte, n*size)

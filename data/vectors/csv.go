@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// csvRows are the vectors of a file of comma-separated values, a line for each.
+// csvRows reads the vectors of a file of comma-separated values, a line for each.
 type csvRows struct {
 	*RecordReader
 	declared Declared
 	label    int // the column with the labels; -1 is none
 }
 
-// openCSV finds the columns. All but the one with the labels are the vector.
+// openCSV reads the header of f and sets p.rows. All columns but that of the labels are the vector.
 func (p *Part) openCSV(f *os.File) error {
 	reader, err := NewRecordReader(f.Name(), f)
 	if err != nil {
@@ -27,7 +27,7 @@ func (p *Part) openCSV(f *os.File) error {
 	return rows.checkHeader()
 }
 
-// checkHeader makes sure that the first line names as many columns as are declared.
+// checkHeader refuses a first line of another number of columns than declared, or of numbers.
 func (r *csvRows) checkHeader() error {
 	width := len(r.Header)
 	if r.label >= 0 {

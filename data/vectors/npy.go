@@ -21,15 +21,15 @@ const (
 	maxNPYHeader = 10000
 )
 
-// npyTypes are the types that are read, by their descriptions without the order of bytes, which is
-// the first character: "<" for the lowest first, ">" for the highest, "|" for single bytes.
+// npyTypes are the types that are read, by their descriptions without the first character. That is
+// the order of bytes: "<" for the lowest first, ">" for the highest first, "|" for single bytes.
 var npyTypes = map[string]safetensors.Element{
 	"f2": safetensors.Binary16, "f4": safetensors.Binary32, "f8": safetensors.Binary64, "b1": safetensors.Whole(1, false),
 	"i1": safetensors.Whole(1, true), "i2": safetensors.Whole(2, true), "i4": safetensors.Whole(4, true), "i8": safetensors.Whole(8, true),
 	"u1": safetensors.Whole(1, false), "u2": safetensors.Whole(2, false), "u4": safetensors.Whole(4, false), "u8": safetensors.Whole(8, false),
 }
 
-// openNPY finds the array of a file of NumPy's, which ends where the array does.
+// openNPY returns the array of a NumPy file. It refuses a file that does not end with the array.
 func openNPY(f *os.File) (*array, error) {
 	size, err := sizeOf(f)
 	if err != nil {
@@ -84,7 +84,7 @@ func npyHeader(r io.ReaderAt) (text string, begin int64, err error) {
 // npyEntry is one key of the dictionary with its value, and what follows it.
 var npyEntry = regexp.MustCompile(`^\s*['"](\w+)['"]\s*:\s*('[^']*'|"[^"]*"|\w+|\([0-9,\s]*\)|\[[^\]]*\])\s*(,|$)`)
 
-// parseNPY reads the dictionary: exactly the keys descr, fortran_order and shape, in any order.
+// parseNPY sets the array by a dictionary of exactly descr, fortran_order and shape, in any order.
 func (a *array) parseNPY(text string) error {
 	inner, opened := strings.CutPrefix(strings.TrimSpace(text), "{")
 	inner, closed := strings.CutSuffix(inner, "}")
@@ -114,7 +114,7 @@ func (a *array) parseNPY(text string) error {
 	return a.parseShape(found["shape"])
 }
 
-// parseShape reads a tuple of integers.
+// parseShape sets the array's shape to a tuple of integers.
 func (a *array) parseShape(tuple string) error {
 	inner, opened := strings.CutPrefix(tuple, "(")
 	inner, closed := strings.CutSuffix(inner, ")")

@@ -14,20 +14,20 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// parquetRows are the vectors of a Parquet file: a column of numbers for each dimension, or one
-// column with a list of them.
+// parquetRows reads the vectors of a Parquet file: from a column of numbers for each dimension, or
+// from one column with a list of numbers.
 type parquetRows struct {
 	file     *parquet.File
 	name     string // of the file
 	declared Declared
 	columns  []*parquetColumn // all of the file
 
-	row     int       // the next one
+	row     int       // number of rows read
 	vectors []float32 // of the rows that were read last
 	labels  []uint8
 }
 
-// openParquet finds the columns. All but the one with the labels are the vector.
+// openParquet checks f and sets p.rows. All columns but that of the labels are the vector.
 func (p *Part) openParquet(f *os.File) (err error) {
 	defer recovered(f.Name(), &err)
 	size, err := sizeOf(f)
@@ -55,19 +55,19 @@ func (p *Part) openParquet(f *os.File) (err error) {
 	return p.checkNumbers(p.known)
 }
 
-// damaged says in one line what the library found.
+// damaged returns an error that says in one line what the library found.
 func damaged(name string, err error) error {
 	return fmt.Errorf("%s: found a file that cannot be read as Parquet (%s), expected a whole one", name, strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// recovered makes an error of a panic: the library has some for damaged files.
+// recovered, when deferred, turns a panic into *err: the library panics at some damaged files.
 func recovered(name string, err *error) {
 	if r := recover(); r != nil {
 		*err = damaged(name, fmt.Errorf("%.200v", r))
 	}
 }
 
-// findParquet finds the columns by the schema, without a look at what they hold.
+// findParquet returns a reader of the columns, which it finds by the schema. It reads no values.
 func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error) {
 	top := file.Root().Columns()
 	var names []string
@@ -101,7 +101,7 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 	return r, r.checkWidth()
 }
 
-// checkWidth makes sure that the columns are one list, or as many numbers as are declared.
+// checkWidth refuses columns that are neither one of lists nor as many of numbers as declared.
 func (r *parquetRows) checkWidth() error {
 	numbers := len(r.columns)
 	if slices.ContainsFunc(r.columns, func(c *parquetColumn) bool { return c.class != nil }) {
@@ -117,11 +117,11 @@ func (r *parquetRows) checkWidth() error {
 	return nil
 }
 
-// expansion bounds the bytes or numbers that a byte of a file may stand for: more than any vectors
-// that tell something about examples, and about the most that gzip packs.
+// expansion bounds the bytes or numbers that a byte of a file may stand for. Vectors that tell
+// something about examples need less; it is about the most that gzip reaches.
 const expansion = 1024
 
-// checkRows makes sure that there are vectors, and not many more than the file has room for.
+// checkRows refuses a file without vectors, and one that claims more than expansion allows.
 func (r *parquetRows) checkRows(size int64) error {
 	switch rows := r.file.NumRows(); {
 	case rows < 1:
@@ -185,7 +185,7 @@ func (r *parquetRows) add(row parquet.Row) error {
 	return nil
 }
 
-// addColumn appends what a column holds in the next row.
+// addColumn appends a column's values in the next row: a label, a number or a list of numbers.
 func (r *parquetRows) addColumn(c *parquetColumn, values []parquet.Value) error {
 	wrong := func(found, expected string) error {
 		return fmt.Errorf("%s: row %d, column %q: found %s, expected %s", r.name, r.row, c.name, found, expected)
@@ -226,7 +226,7 @@ type parquetColumn struct {
 	expect string                            // what labels look like, for messages
 }
 
-// newParquetColumn looks at the structure of a column: a value for each row, or a list.
+// newParquetColumn returns a column of a value, or of a list, for each row. It refuses others.
 func newParquetColumn(file string, c *parquet.Column) (*parquetColumn, error) {
 	column := &parquetColumn{file: file, name: c.Name(), leaf: c}
 	for !column.leaf.Leaf() {
@@ -241,12 +241,12 @@ func newParquetColumn(file string, c *parquet.Column) (*parquetColumn, error) {
 	return column, nil
 }
 
-// wrong describes a mistake of the whole column.
+// wrong returns an error that describes a mistake of the whole column.
 func (c *parquetColumn) wrong(found, expected string, a ...any) error {
 	return fmt.Errorf("%s: column %q "+found+", expected "+expected, append([]any{c.file, c.name}, a...)...)
 }
 
-// setNumbers makes sure that the column holds numbers.
+// setNumbers sets how the column's numbers are read. It refuses a column of something else.
 func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	switch kind := c.leaf.Type().Kind(); {
 	case kind == parquet.Float:
@@ -275,10 +275,10 @@ func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	return nil
 }
 
-// wholeNumbers returns how an integer of a type is read; one of 64 bits without a sign that needs them
-// all comes out negative. It is nil for other types, among them dates, times and decimals, which are
-// stored as integers, and truth values: of a page of version 2, where they are packed in runs,
-// parquet-go v0.32.0 reads other ones than pyarrow 26.0.1 has written, without an error.
+// wholeNumbers returns how an integer of a type is read, and whether it has a sign. If not, integers
+// from 2^63 on come out negative. It returns nil for other types, also for dates, times and decimals,
+// which are stored as integers, and for truth values: of pages of version 2, which pack them in runs,
+// parquet-go v0.32.0 reads others than pyarrow 26.0.1 has written, without an error.
 func wholeNumbers(t parquet.Type) (whole func(parquet.Value) int64, signed bool) {
 	signed = true
 	if logical := t.LogicalType(); logical != nil {
@@ -308,7 +308,7 @@ func (c *parquetColumn) isHalf(leaves []format.SchemaElement) bool {
 	return half
 }
 
-// setLabels makes sure that the column holds integers or texts, one for each row.
+// setLabels sets how the column's labels are read: integers or texts, one a row. It refuses others.
 func (c *parquetColumn) setLabels(d Declared) error {
 	if c.list {
 		return c.wrong("holds lists", "a label for each row")
@@ -327,7 +327,7 @@ func (c *parquetColumn) setLabels(d Declared) error {
 	return nil
 }
 
-// isText reports whether a type is texts: bytes, but for the ones that stand for something else.
+// isText reports whether values of a type are texts: bytes that are not declared as something else.
 func isText(t parquet.Type) bool {
 	if logical := t.LogicalType(); logical != nil {
 		switch logical.Value.(type) {

@@ -16,7 +16,7 @@ import (
 
 const parquetMagic = "PAR1"
 
-// checkFooter makes sure that the file ends with a footer and has room for it.
+// checkFooter refuses a file that does not end as Parquet does, or has no room for its footer.
 func checkFooter(f io.ReaderAt, size int64) error {
 	const tail = 8 // length of the footer, and the magic text again
 	end := make([]byte, tail)
@@ -37,13 +37,13 @@ func checkFooter(f io.ReaderAt, size int64) error {
 }
 
 // codecs lists the codecs that are read. LZ4_RAW, which pyarrow calls lz4, and the older LZ4 are
-// not: parquet-go v0.32.0 unpacks a page into a new buffer where its own has not three times the
-// bytes of the packed page, and goes on with its own, which holds something else, if the page has
-// the length that it declares (https://github.com/parquet-go/parquet-go/issues/608). Values come
-// out as zeros or as those of other pages, without an error.
+// not: where its buffer is smaller than three times the packed page, parquet-go v0.32.0 unpacks
+// into a new buffer, but goes on with the old one, which holds something else, if the page has the
+// length that it declares (https://github.com/parquet-go/parquet-go/issues/608). Values come out as
+// zeros or as those of other pages, without an error.
 var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd}
 
-// checkPages makes sure that all pages lie in the file and hold no more than it has room for.
+// checkPages refuses unknown codecs, and pages that lie outside the file or claim too much for it.
 func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 	for _, group := range meta.RowGroups {
 		for _, chunk := range group.Columns {
@@ -74,8 +74,8 @@ func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 // maxPageHeader is more than the header of a page takes: its statistics hold two values.
 const maxPageHeader = 1 << 16
 
-// checkPage looks at the header of a page that begins in room bytes, and returns how many bytes header
-// and page take. Most bounds what it may unpack to, in bytes and in values.
+// checkPage checks the header of a page, for which room bytes are left, and returns how many bytes
+// header and page take. most bounds the bytes and the values that the page may unpack to.
 func checkPage(r io.ReaderAt, room, most int64) (size int64, err error) {
 	head := make([]byte, min(room, maxPageHeader))
 	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {

@@ -24,19 +24,19 @@ type Part struct {
 	declared Declared
 	name     string // of the file with the vectors
 	rows     rows
-	known    int    // how many there are, where a header says so and the file is large enough for them
+	known    int    // number of vectors, where a header says it and the file is large enough; else 0
 	labels   *array // (n), integers; nil where the rows have labels of their own
 	files    []*os.File
 }
 
-// rows are the vectors of a file.
+// rows reads the vectors of a file.
 type rows interface {
-	// read calls take with all of them, some at a time, which are valid until the next call, and
-	// with the class of each, or none where labels stand elsewhere. It may be called once.
+	// read calls take with all vectors, some at a time, valid until the next call, and with the
+	// class of each, or no classes where labels are in another file. It may be called once.
 	read(take func(vectors []float32, labels []uint8) error) error
 }
 
-// formats are the names of files after the part, and what opens them.
+// formats lists what follows the part in names of files, and what opens such a file.
 var formats = []struct {
 	suffix string
 	open   func(p *Part, f *os.File) error
@@ -84,19 +84,19 @@ func Open(folder, part string, d Declared) (*Part, error) {
 	return p, nil
 }
 
-// missing says what is not there; it matches [fs.ErrNotExist].
+// missing is an error that says what is not there. It matches [fs.ErrNotExist].
 type missing string
 
 func (m missing) Error() string      { return string(m) }
 func (missing) Is(target error) bool { return target == fs.ErrNotExist }
 
-// exists reports whether something has this name; what it is shows when it is opened.
+// exists reports whether something has this name, be it a file or not.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// openTensors finds the two tensors of a safetensors file. Others are passed over.
+// openTensors keeps the tensors "features" and "labels" of a safetensors file, and no others.
 func (p *Part) openTensors(f *os.File) error {
 	size, err := sizeOf(f)
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *Part) openNumPy(f *os.File) error {
 	return p.hold(features, labels)
 }
 
-// openLabels opens the file with the labels alone.
+// openLabels returns the array of the file that holds the labels alone.
 func (p *Part) openLabels() (*array, error) {
 	f, err := p.open(p.labelsPath())
 	if err != nil {
@@ -146,8 +146,8 @@ func (p *Part) labelsPath() string {
 	return strings.TrimSuffix(p.name, filepath.Ext(p.name)) + labelsSuffix
 }
 
-// labelColumn says which of some columns holds the labels: the place of the declared one, or else of
-// the last. It is none, -1, where there is a file with the labels, which it opens.
+// labelColumn returns the place of the column with the labels: the declared one, or else the last.
+// If a file holds the labels, it opens that and returns -1; a declared column too is an error.
 func (p *Part) labelColumn(columns []string, find func(name string) (int, error)) (column int, err error) {
 	beside := exists(p.labelsPath())
 	switch label := p.declared.Label; {
@@ -183,7 +183,7 @@ func (p *Part) open(path string) (*os.File, error) {
 	return f, err
 }
 
-// hold keeps the features and labels, if their shapes and types are as declared.
+// hold keeps the features and labels. It refuses shapes and types other than the declared.
 func (p *Part) hold(features, labels *array) error {
 	if err := features.checkVectors(p.declared.Width); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (p *Part) hold(features, labels *array) error {
 	return p.checkNumbers(p.known)
 }
 
-// checkNumbers makes sure that there are as many labels as vectors.
+// checkNumbers refuses a file of labels that holds not as many as there are vectors.
 func (p *Part) checkNumbers(vectors int) error {
 	if p.labels != nil && p.labels.shape[0] != vectors {
 		return fmt.Errorf("%s holds %d labels, expected one for each of the %d vectors of %s", p.labels.name, p.labels.shape[0], vectors, p.name)

@@ -15,7 +15,7 @@ const numbersAtOnce = 1 << 16
 // rowsAtOnce returns the number of vectors of a width that are read at once.
 func rowsAtOnce(width int) int { return max(1, numbersAtOnce/width) }
 
-// Count returns the number of vectors. It reads a file of comma-separated values for it.
+// Count returns the number of vectors. To count, it reads a file of comma-separated values whole.
 func (p *Part) Count() (int, error) {
 	if lines, ok := p.rows.(*csvRows); ok {
 		return lines.Each(func([]string) error { return nil })
@@ -26,10 +26,10 @@ func (p *Part) Count() (int, error) {
 // Read reads the vectors, scales each to length 1 and returns them in half precision, shape (n,
 // width), with the class of each.
 //
-// Directions are what public models tell about a picture or a text, a gradient whose length is
-// bounded gains nothing from the length of what it is computed from, and a row of length 1 loses
-// nothing that matters in half precision. A vector of zeros stays one. One that holds a number that
-// is not finite is an error.
+// Lengths are dropped because public models tell about a picture or a text by directions, because a
+// clipped gradient gains nothing from the length of its row, and because a row of length 1 loses
+// nothing that matters in half precision. A vector of zeros stays as it is. A number that is not
+// finite is an error.
 func (p *Part) Read() (labels []uint8, halves []uint16, err error) {
 	width := p.declared.Width
 	labels, halves = make([]uint8, 0, p.known), make([]uint16, 0, p.known*width)
@@ -54,8 +54,8 @@ func (p *Part) Read() (labels []uint8, halves []uint16, err error) {
 	return labels, halves, err
 }
 
-// toUnitNorm scales a row to norm 1, but for a row of zeros. It reports whether all numbers are
-// finite.
+// toUnitNorm scales a row to norm 1; a row of zeros it leaves. It reports whether all numbers are
+// finite, and scales none if not.
 func toUnitNorm(x []float32) bool {
 	squares := 0.0
 	for _, v := range x {
@@ -74,7 +74,7 @@ func toUnitNorm(x []float32) bool {
 	return true
 }
 
-// readLabels reads the array of labels.
+// readLabels returns the labels in the array of labels. It refuses one that has no class.
 func (p *Part) readLabels() ([]uint8, error) {
 	found, err := p.labels.integers()
 	if err != nil {
@@ -90,12 +90,12 @@ func (p *Part) readLabels() ([]uint8, error) {
 	return labels, nil
 }
 
-// indices says which numbers are labels.
+// indices returns which numbers are labels, for messages.
 func (d Declared) indices() string {
 	return fmt.Sprintf("0 to %d for the %d declared classes", len(d.Classes)-1, len(d.Classes))
 }
 
-// names says which texts are labels.
+// names returns which texts are labels, for messages.
 func (d Declared) names() string {
 	expected := fmt.Sprintf("one of the declared classes %q", d.Classes)
 	if !d.numbered() {
@@ -104,8 +104,8 @@ func (d Declared) names() string {
 	return expected
 }
 
-// class finds the class that a text names, or numbers where no class has a number for a name: then
-// no text can be meant in two ways.
+// class returns the class whose name a text is or, if no class has a number for a name, whose
+// number it is. So no text has two meanings.
 func (d Declared) class(text string) (label uint8, known bool) {
 	if i := slices.Index(d.Classes, text); i >= 0 {
 		return uint8(i), true

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// RecordReader reads one file.
+// RecordReader reads the records of one file of comma-separated values.
 type RecordReader struct {
 	Header []string
 
@@ -19,7 +19,7 @@ type RecordReader struct {
 	records *csv.Reader
 }
 
-// NewRecordReader reads the first line. It fails where there is none.
+// NewRecordReader returns a reader of file, whose first line it reads. It fails without one.
 func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 	r := &RecordReader{path: path, records: csv.NewReader(file)}
 	r.records.ReuseRecord, r.records.TrimLeadingSpace = true, true
@@ -38,8 +38,8 @@ func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 	return r, nil
 }
 
-// Next returns the fields of the next record, which are valid until the one after it is read, or
-// io.EOF.
+// Next returns the fields of the next record, which are valid until the next call, or io.EOF after
+// the last record.
 func (r *RecordReader) Next() ([]string, error) {
 	record, err := r.records.Read()
 	var broken *csv.ParseError
@@ -59,8 +59,8 @@ func (r *RecordReader) Next() ([]string, error) {
 	return record, err
 }
 
-// Each calls visit with every record that is left, valid until the next one, and returns how many
-// there are: at least one.
+// Each calls visit with every record that is left, valid until the next one, and returns their
+// number. It fails if there is none.
 func (r *RecordReader) Each(visit func(record []string) error) (int, error) {
 	for n := 0; ; n++ {
 		record, err := r.Next()
@@ -79,23 +79,23 @@ func (r *RecordReader) Each(visit func(record []string) error) (int, error) {
 	}
 }
 
-// wrong describes a mistake at a line and a column, in bytes, of the file.
+// wrong returns an error that describes a mistake at a line and a column, in bytes, of the file.
 func (r *RecordReader) wrong(line, column int, found, expected string) error {
 	return fmt.Errorf("%s:%d:%d: %s, expected %s", r.path, line, column, found, expected)
 }
 
-// WrongHeader describes a mistake in the first line.
+// WrongHeader returns an error that describes a mistake in the first line.
 func (r *RecordReader) WrongHeader(found, expected string) error {
 	return r.wrong(1, 1, found, expected)
 }
 
-// Wrong describes a mistake in a field of the record that was read last.
+// Wrong returns an error that describes a mistake in a field of the record that was read last.
 func (r *RecordReader) Wrong(field int, found, expected string) error {
 	line, column := r.records.FieldPos(field)
 	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
 }
 
-// Find returns the place of a column in the header.
+// Find returns the place of a column in the header. It must be there once.
 func (r *RecordReader) Find(name string) (int, error) {
 	place := slices.Index(r.Header, name)
 	if place < 0 {
@@ -110,7 +110,7 @@ func (r *RecordReader) Find(name string) (int, error) {
 	return place, nil
 }
 
-// separator says what stands between the names in place of commas, "" where commas do or nothing does.
+// separator names what separates the names of columns instead of commas; "" if nothing does.
 func (r *RecordReader) separator() string {
 	if len(r.Header) > 1 {
 		return ""
@@ -123,7 +123,7 @@ func (r *RecordReader) separator() string {
 	return ""
 }
 
-// Number reads a field of the record that was read last: a finite decimal number of 32 bits.
+// Number returns the value of a field of the record read last: a finite decimal number of 32 bits.
 func (r *RecordReader) Number(record []string, field int) (float32, error) {
 	text, found := record[field], ""
 	wide, err := strconv.ParseFloat(text, 32)
