@@ -73,10 +73,10 @@ func (b *Batcher) Decodes() bool {
 
 // Fill writes example indices[i], normalised, to row i of x, which has shape (rows, Height, Width,
 // Channels) or (rows, columns), and its label to labels[i]. Rows and labels past len(indices) are
-// left as they are: padding is the caller's. It allocates nothing for examples in memory. It fails with
-// [ErrInvalid] when an example cannot be read: then nothing may be made of x. The error is the same for
-// all examples and all causes, because who was asked for may be who was drawn; [Split.Check] says which
-// one it is. It panics when x or labels is too short or an index is out of range.
+// left as they are: padding is the caller's. It allocates nothing for examples in memory. It fails
+// with [ErrInvalid] when an example cannot be read: then x must not be used. The error is the same
+// for all examples and all causes, because it may not tell which example was drawn; [Split.Check]
+// names the example. It panics when x or labels is too short or an index is out of range.
 func (b *Batcher) Fill(x []float32, labels []int32, indices []int) error {
 	size := b.set.Shape().Values()
 	if len(labels) < len(indices) || len(x) < len(indices)*size {

@@ -55,9 +55,9 @@ type DigitDrawer struct {
 	ink   [DigitSide * DigitSide]int
 }
 
-// Draw writes picture i of a part, 0 to train on and 1 to test with, into dst, DigitSide rows of DigitSide bytes
-// from 0 (black) to 255 (white), and returns its label, the digit that it shows. Labels are drawn at
-// random, so classes are about equally frequent. No picture is in both parts, but by chance.
+// Draw writes picture i of a part (0 is training, 1 is test) into dst, DigitSide rows of DigitSide
+// bytes from 0 (black) to 255 (white), and returns its label, the digit that it shows. Labels are
+// drawn at random, so classes are about equally frequent. Both parts share pictures only by chance.
 func (d *DigitDrawer) Draw(dst []uint8, seed uint64, part, i int) (label uint8) {
 	stream := scramble(seed ^ scramble(uint64(part+1)))
 	d.dice.pcg.Seed(stream, scramble(stream+uint64(i)))

@@ -27,7 +27,7 @@
 //
 // # What stays public
 //
-// Nothing that leaves this package is computed from the examples: class names, size, channels and
+// No description of the data is computed from the examples: class names, size, channels and
 // columns are declared by the caller or fixed by the named set, [Normalisation] holds constants
 // from the configuration, and a label that was not declared is an error at reading, never a new
 // class. The number of examples and the members of a batch are secrets of the training set: they

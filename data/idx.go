@@ -8,10 +8,10 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// idxFiles are the four files of a set of the MNIST family, as they are unpacked: pictures and labels
-// to train on, pictures and labels to test with. They have the IDX format, after
-// http://yann.lecun.com/exdb/mnist/: a header, then the values, bytes in row-major order. Their checksums
-// say what the header does.
+// idxFiles are the four files of a set of the MNIST family, unpacked: pictures and labels to train
+// on, pictures and labels to test with. They have the IDX format of
+// http://yann.lecun.com/exdb/mnist/: a header, then the values, bytes in row-major order. The
+// header is not parsed, because the checksum of the file covers it.
 type idxFiles [4]File
 
 // Bytes of a header: two zeros, the type of the values, the number of dimensions, and each in four bytes.

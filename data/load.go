@@ -33,8 +33,8 @@ type Spec struct {
 
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
-	// Memory returns how many bytes of a folder's pictures may stay in memory, given their numbers in
-	// both parts. Other pictures are decoded whenever they are needed. nil keeps all in memory.
+	// Memory returns how many bytes of a folder's pictures may stay in memory, given the numbers of
+	// pictures in both parts. Others are decoded whenever they are needed. nil keeps all in memory.
 	Memory func(train, test int) int64
 }
 
@@ -131,8 +131,8 @@ func DefaultDir() string {
 	return "datasets"
 }
 
-// Load reads the examples that spec describes, into memory unless spec.Memory allows less. An error is
-// one line. It matches [ErrMissing] if files are not there and [ErrInvalid] if they are wrong.
+// Load reads the examples that spec describes, into memory unless spec.Memory allows less. The
+// error is one line. It matches [ErrMissing] for files that are not there, else [ErrInvalid].
 func Load(spec Spec) (*Split, error) {
 	if err := spec.check(); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Request holds the arguments of [Compute] beside recipe and pictures. None of them changes the
-// rows.
+// Request holds the other arguments of [Compute], beside recipe and pictures. None of them changes
+// the rows.
 type Request struct {
 	// Cache is the folder in which rows are kept; "" keeps nothing. Rows are as private as the
 	// pictures, and so are the names of the files, which are a hash of recipe and pictures.

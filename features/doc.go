@@ -1,11 +1,11 @@
 // Package features computes public features of pictures: fixed functions of one picture each, which
 // a small network then learns from privately.
 //
-// A [Recipe] names a transform of the table [Transforms] and how its results are evened out. What
-// either of them has to learn it learns from pictures that the program draws itself
-// ([Drawings]), nobody's data: row i of the result is a function of picture i, of the
-// recipe, and of nothing else. So features cost no privacy, and one person's picture changes one
-// row.
+// A [Recipe] names a transform of the table [Transforms] and how its results are evened out
+// (flattened). What transform and flattening have to learn they learn from pictures that the
+// program draws itself ([Drawings]), nobody's data: row i of the result is a function of picture i
+// and the recipe, and of nothing else. So features cost no privacy, and one person's picture
+// changes one row.
 //
 //	pictures ─► transform ─► flattening ─► rows of unit norm, 16 bits a value, kept in a cache
 //
@@ -25,7 +25,7 @@
 //	for every piece of rows: their values, 2 bytes each, and a checksum, 4 bytes
 //
 // Numbers are little-endian, values binary16, and a piece is as many rows as fit a mebibyte, but one
-// at least. A checksum is the CRC-32C; that of a piece goes on from the one before it all and the
-// number of the piece, so that pieces cannot change places or files. They tell of damage, not of
-// forgery: who may write the file could as well write the pictures. A file is made with permissions 0600.
+// at least. Checksums are CRC-32C. That of a piece also covers the checksum before all pieces and
+// the number of the piece, so that pieces cannot change places or files. Checksums show damage, not
+// forgery: who may write the file could as well write the pictures. Files have permissions 0600.
 package features

@@ -10,7 +10,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Extraction is a recipe at work on pictures of one shape.
+// Extraction computes the rows of a recipe from pictures of one shape.
 type Extraction struct {
 	shape      data.Shape
 	prepared   *Prepared

@@ -27,8 +27,7 @@ func (r Recipe) Width(shape data.Shape) int {
 	return width
 }
 
-// version is part of [Recipe.String] and so of fingerprints. It changes if a recipe gives other
-// rows.
+// version is part of [Recipe.String] and so of fingerprints. It changes when rows change.
 const version = 1
 
 // silent holds, for arguments that were added later, the value that changes nothing. String leaves

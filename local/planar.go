@@ -16,11 +16,11 @@ import (
 //
 //	P[r | v] ≤ e^(ε·|v-w|) · P[r | w].
 //
-// A place is told from another one the less the nearer they are: ε is per step. That is no [Protocol],
-// whose ε is for any two values. What is done to a report afterwards, such as moving it into a country,
-// costs nothing (section 5 of the paper, which rounds reports of real numbers; here no real number is
-// drawn, so nothing has to be added for its rounding). Places are rounded to the lattice first, and it
-// is the points that are protected.
+// The nearer two places are, the less a report tells them apart: ε is per step. So Planar is no
+// [Protocol], whose ε is for any two values. What is done to a report afterwards, such as moving it
+// into a country, costs nothing (section 5 of the paper, which rounds reports of real numbers; here
+// no real number is drawn, so no ε is added for rounding). The caller rounds places to the lattice,
+// and its points are protected.
 type Planar struct{ scale noise.Ratio } // 1/ε, in steps
 
 // Point is a point of the lattice. Reports reach beyond any region.
@@ -52,9 +52,9 @@ func (p *Planar) LogLikelihood(at, r Point) float64 {
 // Randomize returns a report of a point whose coordinates are at most 2^53 in size. The source must
 // be as [Protocol] says.
 //
-// It is drawn by rejection: two discrete Laplace integers propose exp(-0.7ε(|x|+|y|)), and a coin of
-// chance exp(-ε(√(x²+y²) - 0.7(|x|+|y|))) accepts, three times in four; 0.7 ≤ 1/√2, so its exponent is
-// not below 0.
+// Noise (x, y) is drawn by rejection: two discrete Laplace integers propose it in proportion to
+// exp(-0.7ε(|x|+|y|)), and a coin of chance exp(-ε(√(x²+y²) - 0.7(|x|+|y|))) accepts, three times
+// in four. As 0.7 ≤ 1/√2, that chance is at most 1.
 func (p *Planar) Randomize(at Point, src *random.Source) Point {
 	wide := noise.Ratio{Num: 10 * p.scale.Num, Den: 7 * p.scale.Den}
 	for {

@@ -12,11 +12,11 @@ import (
 )
 
 // Rappor is RAPPOR (Erlingsson, Pihur, Korolova 2014, arXiv:1407.6981): the Bloom filter of a
-// value, each bit of it flipped by chance. Holders of records are in cohorts, each of which has its own
-// hash functions.
+// value, each of whose bits is flipped with a probability. Holders of records are in cohorts. Each
+// cohort has its own hash functions.
 //
-// Estimates are the least squares of section 4 over all values that there are: scores whose mean is
-// exact, because a filter's bits have a linear mean.
+// Estimates are the least squares of section 4 over all values: scores whose means are exact,
+// because the mean of a filter's reported bits is linear in the counts.
 type Rappor struct {
 	claim
 	filter Filter

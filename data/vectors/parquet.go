@@ -275,10 +275,10 @@ func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	return nil
 }
 
-// wholeNumbers returns how an integer of a type is read, and whether it has a sign. If not, integers
-// from 2^63 on come out negative. It returns nil for other types, also for dates, times and decimals,
-// which are stored as integers, and for truth values: of pages of version 2, which pack them in runs,
-// parquet-go v0.32.0 reads others than pyarrow 26.0.1 has written, without an error.
+// wholeNumbers returns how an integer of a type is read, and whether it has a sign. Without a sign,
+// numbers from 2^63 on come out negative. It returns nil for other types. Among them are dates,
+// times and decimals, which are stored as integers, and truth values: of pages of version 2, which
+// pack them in runs, parquet-go v0.32.0 reads others than pyarrow 26.0.1 wrote, without an error.
 func wholeNumbers(t parquet.Type) (whole func(parquet.Value) int64, signed bool) {
 	signed = true
 	if logical := t.LogicalType(); logical != nil {

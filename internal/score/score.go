@@ -1,5 +1,5 @@
-// Package score says how a model does on its test examples: over all, class by class, and how sure one
-// can be of it.
+// Package score says how a model does on its test examples, over all and class by class, with
+// confidence intervals.
 package score
 
 import (
@@ -150,8 +150,7 @@ func Wilson(correct, examples int) (low, high float64) {
 
 // Difference returns the accuracy of a minus that of b, a share of other examples, with its 95 %
 // interval (Newcombe 1998, "Interval estimation for the difference between independent
-// proportions", Statistics in Medicine 17, method 10). For shares of the same examples it is too
-// wide.
+// proportions", Statistics in Medicine 17, method 10), too wide for shares of the same examples.
 func Difference(a, b Share) (difference, low, high float64) {
 	difference = a.Accuracy - b.Accuracy
 	low = difference - math.Hypot(a.Accuracy-a.Low, b.High-b.Accuracy)
