@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// discreteLaplaceDivergence is the divergence of sums that move by distance, or of pure ε where
-// float64 has no room for the former.
+// discreteLaplaceDivergence returns the divergence of sums of integers with discrete Laplace noise
+// that move by distance: that of pure ε for an ε below 1e-12 or above 600.
 func discreteLaplaceDivergence(epsilon, distance float64) divergence {
 	pure := pureDivergence(epsilon)
 	if !(epsilon >= 1e-12 && epsilon <= 600) {
@@ -18,7 +18,7 @@ func discreteLaplaceDivergence(epsilon, distance float64) divergence {
 	return func(alpha float64) float64 { return min(exact(alpha), pure(alpha)) }
 }
 
-// ladderDivergence is the divergence of a pair of finitely many losses, log(A)/(α-1) with
+// ladderDivergence returns the divergence of a pair with finitely many losses, log(A)/(α-1) with
 //
 //	A - 1 = Σ Q (e^(αL) - 1 - α (e^L - 1)),
 //
@@ -36,8 +36,8 @@ func ladderDivergence(l *pair.Ladder) divergence {
 	}
 }
 
-// rangeDivergence is the largest of any mechanism whose losses lie within an interval of width η,
-// t-η to t. With the loss t at one outcome and t-η at the other,
+// rangeDivergence returns the largest divergence of any mechanism whose losses lie within some
+// interval of width η, t-η to t. With the loss t at one outcome and t-η at the other,
 //
 //	A(t) = (e^((α-1)t) (1 - e^-αη) - e^(αt) (e^-η - e^-αη))/(1 - e^-η),
 //

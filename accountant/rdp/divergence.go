@@ -10,8 +10,8 @@ import (
 )
 
 // divergence is the Rényi divergence D_α in nats of one event as a function of α: the
-// larger one over all pairs of neighbours under one relation, in both directions, or
-// an upper bound of it. NaN means that an order cannot be computed.
+// largest over all pairs of neighbours under one relation, in both directions, or an
+// upper bound of it. NaN means that it cannot be computed at that order.
 type divergence func(alpha float64) float64
 
 // above returns the divergence rounded up by relativeError, and above 0.
@@ -23,10 +23,10 @@ func (d divergence) above(alpha float64) float64 {
 	return x
 }
 
-// orElse returns d where it can be computed, and elsewhere a bound: for a sample, the
+// orElse returns the divergence that is d where d can be computed, else bound: for a sample, the
 // divergence of the release on everything. The Rényi divergence is quasi-convex (van Erven,
-// Harremoës 2014, Theorem 13), so a mixture over samples is not above the worst of them. This
-// matters for tiny σ, where epsilon is in the thousands.
+// Harremoës 2014, Theorem 13), so a mixture over samples is not above the worst of them. The
+// bound is used for tiny σ, where epsilon is in the thousands.
 func (d divergence) orElse(bound divergence) divergence {
 	return func(alpha float64) float64 {
 		if x := d(alpha); x >= 0 {
@@ -36,10 +36,10 @@ func (d divergence) orElse(bound divergence) divergence {
 	}
 }
 
-// newDivergence returns the divergence of an event as accountant.Simplify leaves it, or nil if it
-// costs nothing at any order, and the theorem behind it. Every event is on one line here, with the
-// relations for which there is a theorem; the formulas are in the files beside. The cost of
-// RepeatAndSelect at one order depends on the costs of its event at all of the orders.
+// newDivergence returns the divergence of an event as accountant.Simplify leaves it, and the
+// theorem behind it. d is nil if e costs nothing at any order. Each event has a case here for the
+// relations with a theorem; the formulas are in other files. The divergence of RepeatAndSelect at
+// one order depends on the divergences of its event at all of the orders.
 func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) (d divergence, theorem string, err error) {
 	switch e := e.(type) {
 	case accountant.Gaussian:
@@ -104,8 +104,8 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 	return nil, "", fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameRDP, e, r)
 }
 
-// mostGroup bounds the records of a group in Poisson samples: each order takes a sum over about as
-// many.
+// mostGroup bounds the records of a group in Poisson samples: a mixture has one component more than
+// the group has records, each evaluated at every node.
 const mostGroup = 10_000
 
 // Theorems that serve more than one event.
@@ -114,8 +114,8 @@ const (
 	theoremPure     = "randomized response; Mironov 2017"
 )
 
-// divergenceOf returns the divergence of any valid event, also one that accountant.Simplify takes
-// apart, or nil if it costs nothing at any order.
+// divergenceOf returns the divergence of any valid event, also of one that accountant.Simplify
+// takes apart. It is nil if e costs nothing at any order.
 func divergenceOf(e accountant.Event, r accountant.Relation, orders []float64) (divergence, error) {
 	var l accountant.Ledger
 	if err := l.Add(e, 1); err != nil {
@@ -156,8 +156,8 @@ func divergenceOf(e accountant.Event, r accountant.Relation, orders []float64) (
 	}, nil
 }
 
-// poissonDivergence is the divergence of a Poisson-sampled release, or nil if none is known.
-// Replacing a contribution by zero is the same as leaving it out.
+// poissonDivergence returns the divergence of a Poisson-sampled release, nil if none is known. It
+// is the same under ZeroOut as under AddOrRemoveOne: a zero contribution changes no sum.
 func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d divergence, theorem string) {
 	q := e.SamplingProbability
 	switch inner := e.Event.(type) {
@@ -177,8 +177,8 @@ func poissonDivergence(e accountant.PoissonSampled, r accountant.Relation) (d di
 	return nil, ""
 }
 
-// groupDivergence is the divergence of a Poisson-sampled Gaussian release for size records that
-// belong together: a mixture of Gaussians with binomial weights against N(0, σ²) (Ganesh 2024,
+// groupDivergence returns the divergence of a Poisson-sampled Gaussian release for size records
+// that belong together: a mixture of Gaussians with binomial weights against N(0, σ²) (Ganesh 2024,
 // arXiv:2401.10294), the larger of the two directions.
 func groupDivergence(q float64, size int, sigma float64) divergence {
 	if q == 1 {
@@ -195,8 +195,8 @@ func laplaceDivergence(scale float64) divergence {
 	return func(alpha float64) float64 { return theorems.LaplaceRenyi(scale, alpha) }
 }
 
-// treeDivergence is the divergence of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node that
-// holds a record: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
+// treeDivergence returns the divergence of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node
+// whose sum holds the record: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
 func treeDivergence(e accountant.TreeAggregation) divergence {
 	node := gaussianDivergence(e.NoiseMultiplier)
 	return func(alpha float64) float64 { return float64(e.Depth()) * node(alpha) }
@@ -214,8 +214,8 @@ func responseDivergence(e accountant.RandomizedResponse) divergence {
 	return responseRenyi(e.Epsilon(), 1-e.NoiseProbability+e.NoiseProbability/float64(e.Buckets))
 }
 
-// responseRenyi returns the divergence of randomised response that tells the truth with the chance
-// truth (theorems.ResponseRenyi). It is ε at most; min holds rounding to that.
+// responseRenyi returns the divergence of randomised response that answers truly with probability
+// truth, e^ε times as likely as each other answer: theorems.ResponseRenyi, kept to at most ε.
 func responseRenyi(epsilon, truth float64) divergence {
 	return func(alpha float64) float64 { return min(epsilon, theorems.ResponseRenyi(epsilon, truth, alpha)) }
 }

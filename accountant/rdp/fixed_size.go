@@ -34,8 +34,8 @@ func newFixedSize(e accountant.FixedSizeSampled, sigma float64) *fixedSize {
 	return &fixedSize{gamma: float64(e.BatchSize) / float64(e.DatasetSize), sigma: sigma, logB: []float64{0}}
 }
 
-// divergence is the bound, or the divergence of the release that is not sampled where
-// that is smaller.
+// divergence returns the bound at alpha, or the divergence of the release without sampling
+// where that is smaller.
 func (f *fixedSize) divergence(alpha float64) float64 {
 	unsampled := gaussianDivergence(f.sigma)(alpha)
 	if f.gamma == 1 {
@@ -50,7 +50,7 @@ func (f *fixedSize) divergence(alpha float64) float64 {
 	return min(cumulant/(alpha-1), unsampled)
 }
 
-// cumulant is the bound for log A_n of an integer order n ≥ 1.
+// cumulant returns the bound for log A_n, n the order, an integer of at least 1.
 func (f *fixedSize) cumulant(order float64) float64 {
 	n := int(order)
 	if n < 2 {
@@ -66,7 +66,7 @@ func (f *fixedSize) cumulant(order float64) float64 {
 	return numeric.Log1pExp(sum.Log())
 }
 
-// logCoefficient is log c_j.
+// logCoefficient returns log c_j.
 func (f *fixedSize) logCoefficient(j int) float64 {
 	moment := float64(j) * float64(j-1) / f.sigma / (2 * f.sigma) // (j-1) ε(j)
 	simple := math.Ln2 + moment
@@ -79,7 +79,7 @@ func (f *fixedSize) logCoefficient(j int) float64 {
 	return min(2*math.Ln2+(f.logDifference(j/2)+f.logDifference((j+1)/2))/2, simple)
 }
 
-// logDifference is log B(2i). B(l) is the l-th forward difference at 0 of the moments
+// logDifference returns log B(2i). B(l) is the l-th forward difference at 0 of the moments
 // e^((j-1) ε(j)) = E_Q[(P/Q)^j], and the difference of powers is a power of a difference:
 //
 //	B(l) = Σ_j (-1)^(l-j) C(l,j) E_Q[(P/Q)^j] = E_Q[(P/Q - 1)^l],   P = N(1, σ²), Q = N(0, σ²).

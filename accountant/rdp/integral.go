@@ -24,9 +24,9 @@ const (
 )
 
 // logIntegral returns the logarithm of the integral of exp(f) over the real line, by the
-// trapezoid rule. exp(f) is a smooth function on the scale of 1, such as sums of Gaussians
-// of standard deviation 1 with centres between left and right. The step is halved until
-// two sums agree: for a function that is analytic within b of the real line the error is
+// trapezoid rule. exp(f) has to be smooth on the scale of 1, such as a sum of Gaussians of
+// standard deviation 1 with centres between left and right. The step h is halved until two
+// sums agree: for a function that is analytic within b of the real line the error is
 // about exp(-2πb/h) (Trefethen, Weideman 2014, Theorem 5.1). NaN if that takes more
 // than maxNodes.
 func logIntegral(f func(t float64) float64, left, right float64) float64 {
@@ -42,9 +42,9 @@ func logIntegral(f func(t float64) float64, left, right float64) float64 {
 	})
 }
 
-// refined returns the logarithm of an integral over some width by the trapezoid rule: terms adds
-// the logarithms of the integrand at all steps from an offset on. The step is halved until two sums
-// agree. NaN if that takes too many nodes.
+// refined returns the logarithm of an integral by the trapezoid rule with the step h, halved until
+// two sums agree. terms calls add with the logarithm of the integrand at offset, offset + step, …
+// from the left end on. NaN if that takes too many nodes of the width.
 func refined(h, width float64, terms func(offset, step float64, add func(x float64))) float64 {
 	var sum numeric.LogSum
 	terms(0, h, sum.Add)
@@ -64,8 +64,8 @@ func refined(h, width float64, terms func(offset, step float64, add func(x float
 	return math.NaN()
 }
 
-// window returns the part of the interval in which f comes within 60 of its maximum:
-// e^-60 is 1e-26.
+// window evaluates f, a logarithm, at left, left+1, …, right. It returns the ends of the part where
+// f is within 60 of its maximum, 1 further out on each side: e^-60 is 1e-26.
 func window(f func(t float64) float64, left, right float64) (first, last float64) {
 	const negligible = 60
 	values := make([]float64, 0, int(right-left)+1)
@@ -84,8 +84,8 @@ func window(f func(t float64) float64, left, right float64) (first, last float64
 	return first - 1, last + 1
 }
 
-// agree reports whether two logarithms agree to integralTolerance, or as far as they
-// have digits.
+// agree reports whether two logarithms agree to integralTolerance, or to about the last
+// digits of b.
 func agree(a, b float64) bool {
 	return math.Abs(a-b) <= integralTolerance+1e-14*math.Abs(b) || a == b
 }

@@ -6,7 +6,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// sampledLaplaceDivergence is the divergence of a Poisson-sampled Laplace release of scale b,
+// sampledLaplaceDivergence returns the divergence of a Poisson-sampled Laplace release of scale b,
 //
 //	P = (1-q) Lap(0, b) + q Lap(1, b),   Q = Lap(0, b),
 //
@@ -23,10 +23,10 @@ func sampledLaplaceDivergence(q, scale float64) divergence {
 	}
 }
 
-// logExcessLaplace is the logarithm of E_Q[exp(g(u))], u = (|x| - |x-1|)/b, which
-// P/Q = 1 - q + q e^u depends on (see logExcessMixtures for the
-// functions g that it is used with). Under Q, u is -1/b with probability 1/2, 1/b with
-// e^(-1/b)/2, and between them it has the density e^(-(u + 1/b)/2)/4.
+// logExcessLaplace returns the logarithm of E_Q[exp(g(u))], u = (|x| - |x-1|)/b, of which
+// P/Q = 1 - q + q e^u is a function. exp(g) is a Bernoulli excess as in logExcessMixtures.
+// Under Q, u is -1/b with probability 1/2, 1/b with e^(-1/b)/2, and between them it has the
+// density e^(-(u + 1/b)/2)/4.
 //
 // The integral is cut where P/Q turns from 1-q to q e^u: near the ends of an interval
 // the rule sees every scale.

@@ -8,20 +8,20 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// gaussianDivergence is the divergence of N(1, σ²) from N(0, σ²): α/(2σ²) (Mironov
+// gaussianDivergence returns the divergence of N(1, σ²) from N(0, σ²), α/(2σ²) (Mironov
 // 2017, Proposition 7). It is +Inf for σ = 0.
 func gaussianDivergence(sigma float64) divergence {
 	return func(alpha float64) float64 { return alpha / sigma / (2 * sigma) }
 }
 
-// mixtureDivergence is D_α(P‖Q) of a pair of mixtures of Gaussians, log(A_α)/(α-1). NaN means that
-// this order cannot be computed.
+// mixtureDivergence returns D_α(P‖Q) of a pair of mixtures of Gaussians, log(A_α)/(α-1): NaN at an
+// order at which it cannot be computed.
 func mixtureDivergence(m pair.Mixtures) divergence {
 	return func(alpha float64) float64 { return numeric.Log1pExp(logExcessMixtures(m, alpha)) / (alpha - 1) }
 }
 
-// logExcessMixtures is log(A_α - 1), A_α = E_Q[(P/Q)^α], for any real order α > 1. With A and B the
-// densities of P and Q divided by the density of N(0, σ²), and w = A/B - 1,
+// logExcessMixtures returns log(A_α - 1), A_α = E_Q[(P/Q)^α], for any real order α > 1. With A and
+// B the densities of P and Q divided by the density of N(0, σ²), and w = A/B - 1,
 //
 //	A_α - 1 = E_Q[f(w)] = E_N(0, σ²)[B f(w)],   f(w) = (1+w)^α - 1 - α w,
 //
@@ -47,12 +47,12 @@ func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 	return logIntegral(integrand, leastQ/m.Sigma, (mostP*max(alpha, 2)-leastQ*(alpha-1))/m.Sigma) - math.Log(2*math.Pi)/2
 }
 
-// truncatedDivergence is the divergence of a Gaussian release on a Poisson sample that is cut down
-// to at most MaxBatchSize records. The pair that dominates it begins with a public coin (Ganesh,
-// McKenna, McMahan, Smith, Wu 2025, arXiv:2508.15089; the accountant of dp_accounting 0.6.0 uses
-// the same one): if the sample of the others is full, the record pushes another one out, and the
-// pair is a replaced record at noise σ/2, sampled with the chance that it stays; else it is the
-// Poisson pair. A_α of such a pair is the weighted sum of both.
+// truncatedDivergence returns the divergence of a Gaussian release on a Poisson sample that is cut
+// down to at most MaxBatchSize records. The pair that dominates it begins with a public coin
+// (Ganesh, McKenna, McMahan, Smith, Wu 2025, arXiv:2508.15089, as in dp_accounting 0.6.0). If the
+// sample of the other records is full, the record pushes another one out: the pair is that of a
+// replaced record at noise σ/2, sampled with the probability that it stays. Else it is the Poisson
+// pair. A_α of the whole is the sum of both, weighted by the coin.
 //
 // The noise of σ/2 covers more than the replacement asks for, so this is an upper
 // bound, not the exact divergence of the mechanism.
@@ -84,8 +84,8 @@ func logBernoulli(alpha, q, u float64) float64 {
 	return logBernoulliOf(alpha, w, math.Log1p(w))
 }
 
-// logBernoulliOf is logBernoulli as a function of w ≥ -1 and log(1+w), of which the
-// first may be +Inf and the second -Inf.
+// logBernoulliOf is logBernoulli as a function of w ≥ -1 and logOnePlus, log(1+w). w may
+// be +Inf, logOnePlus -Inf.
 func logBernoulliOf(alpha, w, logOnePlus float64) float64 {
 	if math.Abs(w)*alpha < 0.1 {
 		return bernoulliSeries(alpha, w)
@@ -100,8 +100,8 @@ func logBernoulliOf(alpha, w, logOnePlus float64) float64 {
 	return math.Log(math.Expm1(x) - alpha*w)
 }
 
-// bernoulliSeries is logBernoulli for small α|w|, where the differences would
-// cancel: Σ_{k≥2} C(α,k) w^k. Each term is less than a tenth of the one before.
+// bernoulliSeries is logBernoulli for α|w| < 0.1, where the differences would cancel: the
+// logarithm of Σ_{k≥2} C(α,k) w^k. Each term is less than a tenth of the one before.
 func bernoulliSeries(alpha, w float64) float64 {
 	term := alpha * (alpha - 1) / 2
 	sum := term

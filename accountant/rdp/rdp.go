@@ -123,9 +123,9 @@ func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return answer, nil
 }
 
-// Delta returns delta at epsilon of the whole ledger, by the same conversion as
-// Guarantee: asked for the epsilon at this delta, Guarantee answers epsilon or less. Delta is 1 where
-// no order shows more.
+// Delta returns delta at epsilon of the whole ledger, by the conversion that Guarantee uses: at
+// this delta, Guarantee returns at most this epsilon. Delta is 1 where no order gives a smaller
+// one, and 0 where the ledger costs nothing.
 func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return accountant.Guarantee{}, err
@@ -144,8 +144,8 @@ func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Gu
 	return answer, nil
 }
 
-// delta returns δ at the best order, rounded up by more than what the logarithm of it
-// can have lost to rounding, and above 0.
+// delta returns δ at the best order, above 0. It is rounded up by more than rounding can have taken
+// from log δ.
 func (s *orderSearch) delta(epsilon float64) float64 {
 	const rounding = 4e-15 // of the parts that make up log δ
 	slope := s.slopes[s.best]
@@ -180,7 +180,7 @@ func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, err
 	return x, nil
 }
 
-// search carries out a search over the orders for a ledger.
+// search runs s over the orders for a ledger and returns it, with the text of Method.
 func (r *Accountant) search(l *accountant.Ledger, s *orderSearch) (done *orderSearch, method string, err error) {
 	total, err := r.total(l)
 	if err != nil {
@@ -200,8 +200,8 @@ func (r *Accountant) search(l *accountant.Ledger, s *orderSearch) (done *orderSe
 
 // rdpTotal is the cost of a ledger at each order.
 type rdpTotal struct {
-	curves   sumOfCurves // of what costs something; empty if nothing does
-	infinite bool        // noise is missing
+	curves   sumOfCurves // of the events that cost something
+	infinite bool        // a release has no guarantee at all
 	method   string
 }
 

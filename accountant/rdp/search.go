@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// conversion holds what the conversion from Rényi divergence to (ε, δ) needs of
-// each order. Canonne, Kamath, Steinke 2020, arXiv:2004.00010v4, Proposition 12:
+// conversion holds, for each order, the constants of the conversion from Rényi divergence to
+// (ε, δ) of Canonne, Kamath, Steinke 2020, arXiv:2004.00010v4, Proposition 12:
 //
 //	ε = D_α + log(1 - 1/α) - log(δ α)/(α - 1)
 //	log δ = (α - 1) (D_α - ε + log(1 - 1/α)) - log α
@@ -28,14 +28,14 @@ func newConversion(orders []float64) conversion {
 	return c
 }
 
-// epsilonSearch is the search for the least epsilon at delta.
+// epsilonSearch returns an orderSearch for the least ε at delta, without divergences and not run.
 func (c conversion) epsilonSearch(delta float64) *orderSearch {
 	s := &orderSearch{slopes: slices.Repeat([]float64{1}, len(c.slopes)), terms: c.terms(delta), value: math.Inf(1), best: -1}
 	s.goesLeft = func(mid int, d float64) bool { return d > s.terms[mid] }
 	return s
 }
 
-// terms returns, for each order, what is added to the divergence to get epsilon.
+// terms returns the number to add to the divergence of each order to get ε at delta.
 func (c conversion) terms(delta float64) []float64 {
 	terms := slices.Clone(c.fixed)
 	logDelta := numeric.Log(delta)
@@ -45,8 +45,8 @@ func (c conversion) terms(delta float64) []float64 {
 	return terms
 }
 
-// deltaSearch is the search for the least log δ at epsilon below 0. Its terms are what is added to
-// slope × divergence to get log δ.
+// deltaSearch returns an orderSearch for the least log δ at epsilon, without divergences and not
+// run. Its value begins at 0: an order whose δ is 1 or more is never the best.
 func (c conversion) deltaSearch(epsilon float64) *orderSearch {
 	terms := slices.Clone(c.fixed)
 	for i, slope := range c.slopes {
@@ -66,16 +66,16 @@ type orderSearch struct {
 	slopes     []float64
 	terms      []float64
 
-	// goesLeft says which half is more promising, and goes first to prune more of the other, given the
-	// divergence at mid. At the best order the two parts of epsilon are of similar size; for δ, and a
-	// divergence that is proportional to α, D_α is half of ε there.
+	// goesLeft reports whether to search the orders below mid first, given the divergence d at mid.
+	// The half searched first prunes the other. At the best order the two parts of ε are of similar
+	// size; in a search for δ, with a divergence in proportion to α, D_α is half of ε there.
 	goesLeft func(mid int, d float64) bool
 
 	value    float64 // least so far
-	best     int     // its index, or -1
-	used     bool    // an order came out as a number
-	infinite bool    // an order came out as +Inf
-	free     bool    // nothing is released about anyone
+	best     int     // index of the order that gave value, -1 if none did
+	used     bool    // the divergence of some order was finite and at least 0
+	infinite bool    // the divergence of some order was +Inf
+	free     bool    // the ledger costs nothing: no search was needed
 }
 
 // floorSlack makes the bound hold for computed divergences as well, which follow
@@ -111,7 +111,7 @@ func (s *orderSearch) run(lo, hi int, floor float64) {
 	}
 }
 
-// bound is at most the value of any of the orders lo ≤ i < hi.
+// bound returns a lower bound of the values of the orders lo ≤ i < hi: floor is one of divergence.
 func (s *orderSearch) bound(lo, hi int, floor float64) float64 {
 	least := math.Inf(1)
 	for i := lo; i < hi; i++ {

@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// selectionDivergence returns the cost of e, or nil if a run costs nothing.
+// selectionDivergence returns the divergence of e, nil if a run costs nothing.
 func selectionDivergence(e accountant.RepeatAndSelect, r accountant.Relation, orders []float64) (divergence, error) {
 	run, err := divergenceOf(e.Event, r, orders)
 	if err != nil || run == nil {
@@ -21,11 +21,11 @@ func selectionDivergence(e accountant.RepeatAndSelect, r accountant.Relation, or
 	return selected(run, orders, e.Mean, e.Shape), nil
 }
 
-// selected is the cost of choosing the best of a random number of runs (Papernot, Steinke 2022,
-// arXiv:2110.03620v2). What it adds to the divergence of one run at an order depends on the best of all
-// orders, so it needs the whole curve of a run, which is computed once, when an order is first asked
-// for. It is the least cost at alpha and at the orders above it: the Rényi divergence does not fall
-// with the order, but the bounds do where alpha is close to 1.
+// selected returns a bound of the divergence of choosing the best of a random number of runs
+// (Papernot, Steinke 2022, arXiv:2110.03620v2). The part that is added to the divergence of one run
+// depends on the best of all orders, so the whole curve of a run is computed, once, at the first
+// call. The bound at alpha is the least of those at alpha and at the orders above: the divergence
+// does not fall with the order, but the bounds of the theorem do where alpha is close to 1.
 func selected(run divergence, orders []float64, mean, shape float64) divergence {
 	prepared := sync.OnceValues(func() (extra func(alpha float64) float64, least []float64) {
 		curve := make([]float64, len(orders)) // of one run, rounded up
@@ -55,7 +55,7 @@ func selected(run divergence, orders []float64, mean, shape float64) divergence 
 	}
 }
 
-// lesser is the smaller of two costs, of which one that is NaN or below 0 is not used.
+// lesser returns the smaller of two divergences. One that is NaN or below 0 is not used.
 func lesser(a, b float64) float64 {
 	switch {
 	case !(a >= 0):
@@ -66,7 +66,7 @@ func lesser(a, b float64) float64 {
 	return min(a, b)
 }
 
-// extraOfNegativeBinomial is Theorem 2: with a mean of E runs, shape η and parameter γ,
+// extraOfNegativeBinomial returns what Theorem 2 adds: with a mean of E runs, shape η, parameter γ,
 //
 //	(1+η) (1 - 1/λ) D_λ + (1+η) log(1/γ)/λ + log(E)/(α-1),   at the best order λ.
 func extraOfNegativeBinomial(orders, curve []float64, mean, shape float64) func(alpha float64) float64 {
@@ -78,9 +78,9 @@ func extraOfNegativeBinomial(orders, curve []float64, mean, shape float64) func(
 	return func(alpha float64) float64 { return (1+shape)*best + math.Log(mean)/(alpha-1) }
 }
 
-// extraOfPoisson is Theorem 6: with a mean of E runs and a δ such that one run is (log(1 +
-// 1/(α-1)), δ)-private, it is E δ + log(E)/(α-1). The δ is the least that the conversion of any
-// order shows, or that its divergence shows for every epsilon at once: δ(0) is the total variation,
+// extraOfPoisson returns what Theorem 6 adds: E δ + log(E)/(α-1), with a mean of E runs and a δ
+// such that one run is (log(1 + 1/(α-1)), δ)-private. The δ is the least of two bounds over all
+// orders: that of the conversion, and δ(0), which bounds every δ(ε). δ(0) is the total variation,
 // at most √(1 - e^-D) for the Kullback-Leibler divergence D, which is not above the divergence of
 // any order (Bretagnolle, Huber 1979).
 func extraOfPoisson(orders, curve []float64, mean float64) func(alpha float64) float64 {
@@ -122,9 +122,9 @@ func logOneOverGamma(mean, shape float64) float64 {
 }
 
 // Selection returns epsilon at delta of releasing the best of a random number of runs and nothing
-// else of them, where each run is of one of these kinds, drawn anew and by no data: see
-// [accountant.RepeatAndSelect] for the distribution of the number. What kind the best run is of may
-// be released with it.
+// else of them. Each run is of one of these kinds, drawn anew for each run and independently of the
+// data. See [accountant.RepeatAndSelect] for the distribution of the number. The kind of the best
+// run may be released with it.
 //
 // A run is then a mixture of the kinds, and its divergence at every order at most that of the
 // costliest kind there: the Rényi divergence is quasi-convex (van Erven, Harremoës 2014, Theorem
@@ -162,7 +162,7 @@ func (r *Accountant) Selection(kinds []accountant.Event, mean, shape, delta floa
 	return answer, nil
 }
 
-// costliest is the largest of several divergences at every order, and NaN where one of them is.
+// costliest returns the largest of several divergences at every order: NaN where one is NaN.
 func costliest(all []divergence) divergence {
 	return func(alpha float64) float64 {
 		largest := 0.0

@@ -8,10 +8,10 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// cost is the cost of one release: an epsilon for a share of delta.
+// cost is what one release costs: its (ε, δ) for a share of the δ asked about.
 type cost struct {
-	// at returns a guarantee whose delta is at most the share; only a release that takes
-	// no share has one above 0 at share 0. Epsilon is +Inf where the share is too small.
+	// at returns the guarantee for a share of δ. If takesShare, its δ is at most the share, and its
+	// ε +Inf where the share is too small; else it is the same guarantee for every share.
 	at         func(share float64) guarantee
 	takesShare bool
 }
@@ -27,9 +27,9 @@ type cost struct {
 //	Gaussian             the exact ε of noise σ/s at the share (Balle, Wang 2018)
 //	ZCDP                 (ρ + 2√(ρ log(1/share)), share) (Bun, Steinke 2016, Proposition 1.3)
 //	DiscreteGaussian     likewise, ρ = s²/(2σ²) (Canonne, Kamath, Steinke 2020, Theorem 14)
-//	samples              log(1 + q(e^ε-1)), qδ of what is done to the sample (Balle, Barthe,
-//	                     Gaboardi 2018, arXiv:1807.01647v2, Theorems 8 and 9), whose share is
-//	                     1/q of theirs
+//	samples              (log(1 + q(e^ε-1)), qδ) for the (ε, δ) of the event on the sample (Balle,
+//	                     Barthe, Gaboardi 2018, arXiv:1807.01647v2, Theorems 8 and 9), which gets
+//	                     share/q
 func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 	switch e := e.(type) {
 	case accountant.ApproxDP:
@@ -72,7 +72,7 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 	return cost{}, fmt.Errorf("%w: composition of (ε, δ) cannot analyse %v under %v", accountant.ErrUnsupported, e, r)
 }
 
-// isBasic reports whether e is a release on all records that it gets.
+// isBasic reports whether e is an event that the theorems about samples are applied to here.
 func isBasic(e accountant.Event) bool {
 	switch e.(type) {
 	case accountant.ApproxDP, accountant.Laplace, accountant.RandomizedResponse, accountant.Gaussian, accountant.ZCDP:
@@ -98,7 +98,7 @@ func fixedCost(epsilon, delta float64) cost {
 	return cost{at: func(float64) guarantee { return guarantee{epsilon, delta} }}
 }
 
-// gaussianCost is +Inf where there is no answer.
+// gaussianCost returns the exact ε at the share: +Inf where GaussianEpsilon returns an error.
 func gaussianCost(sigma float64) cost {
 	return cost{takesShare: true, at: func(share float64) guarantee {
 		if share > 0 && sigma > 0 { // 0 by underflow
@@ -123,8 +123,8 @@ func zcdpCost(rho float64) cost {
 	}}
 }
 
-// sampledCost is the cost of a sample into which a record enters with probability q, or up where
-// that is rounded up: log(1 + q(e^ε - 1)) and qδ of the cost inside.
+// sampledCost returns the cost of a release on a sample that holds a record with probability q.
+// With (ε, δ) of inside at share/q, it is (log(1 + up(e^ε - 1)), up·δ). up is q, rounded up.
 func sampledCost(inside cost, q, up float64) cost {
 	return cost{takesShare: inside.takesShare, at: func(share float64) guarantee {
 		g := inside.at(share / q * (1 - 1e-15)) // above 1 where every answer will do
@@ -135,7 +135,7 @@ func sampledCost(inside cost, q, up float64) cost {
 	}}
 }
 
-// sampledEpsilon is log(1 + q(e^ε - 1)), rounded up and at most ε.
+// sampledEpsilon returns log(1 + q(e^ε - 1)), rounded up and at most ε.
 func sampledEpsilon(epsilon, q float64) float64 {
 	switch {
 	case q == 0 || epsilon == 0:

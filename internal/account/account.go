@@ -1,5 +1,5 @@
-// Package account says what releases cost: of a run, by the accountant of its configuration and RDP beside
-// it, and of whatever people ask about, by any accountant or theorem ([Answerer], [Lines]).
+// Package account computes what releases cost: those of a run by the accountant of its
+// configuration and by RDP, those of a question by any accountant or theorem ([Answerer], [Lines]).
 package account
 
 import (
@@ -18,26 +18,26 @@ const (
 	RDP   = "rdp"
 )
 
-// ByChoice is the accountant of totals that hold whatever was chosen on the way.
+// ByChoice names the accountant of totals that hold however the releases were chosen on the way.
 const ByChoice = "any choice"
 
-// ErrNoGuarantee: releases that have no finite ε, or none that could be computed.
+// ErrNoGuarantee is matched where releases have no finite ε, or none that could be computed.
 var ErrNoGuarantee = errors.New("train: no guarantee")
 
-// ErrInfinite is the ErrNoGuarantee of releases whose noise protects nothing.
+// ErrInfinite is returned for releases whose ε is +Inf. It matches ErrNoGuarantee.
 var ErrInfinite = fmt.Errorf("%w: epsilon is infinite, expected enough noise for a guarantee", ErrNoGuarantee)
 
-// Spent says what releases cost.
+// Spent is what releases cost, and which accountant said so.
 type Spent struct {
 	accountant.Guarantee
 	Accountant string // who answered: the accountant of the configuration, or rdp in its place
-	// EpsilonRDP is ε by RDP, beside another accountant. It is nil where the configuration names
-	// RDP itself, and where RDP has no finite answer.
+	// EpsilonRDP is ε by RDP, also where another accountant answered. It is nil where the
+	// configuration names RDP itself, and where RDP has no finite answer.
 	EpsilonRDP *float64
 }
 
-// Fallback is a question that the accountant of the configuration could not answer, so that RDP
-// did. RDP's ε is an upper bound too, and mostly a larger one: the claim holds, the budget is used
+// Fallback is a question that RDP answered because the accountant of the configuration could not.
+// RDP's ε is an upper bound too, and mostly a larger one: the claim holds, the budget is used
 // less well.
 type Fallback struct {
 	Asked      string `json:"asked"`
@@ -46,13 +46,13 @@ type Fallback struct {
 	Answer     string `json:"answer"`     // what RDP said
 }
 
-// String is the fallback as one line.
+// String writes the fallback on one line.
 func (f Fallback) String() string {
 	return fmt.Sprintf("the accountant %s has no answer for %s (%s); RDP stands in: %s", f.Accountant, f.Asked, f.Refusal, f.Answer)
 }
 
-// Accountants is the accountant of a configuration with RDP beside it, which answers where the
-// first one does not. Both bound ε from above, so a solver may meet answers of both.
+// Accountants is the accountant of a configuration, the first one, and RDP, which answers where the
+// first one cannot. Both bound ε from above, so a solver may use answers of both.
 type Accountants struct {
 	accountant.Accountant
 	rdp accountant.Accountant // the same one if the configuration names RDP
@@ -69,7 +69,7 @@ func New(name string, r accountant.Relation) (Accountants, error) {
 	return WithRDP(chosen)
 }
 
-// WithRDP puts RDP beside an accountant that is not RDP.
+// WithRDP returns chosen with RDP as the second accountant; chosen may be RDP itself.
 func WithRDP(chosen accountant.Accountant) (Accountants, error) {
 	a := Accountants{chosen, chosen}
 	var err error
@@ -79,13 +79,13 @@ func WithRDP(chosen accountant.Accountant) (Accountants, error) {
 	return a, err
 }
 
-// RDP returns the one beside the first one, or that one itself if it is RDP.
+// RDP returns the accountant RDP: the first one if that is RDP, else the second one.
 func (a Accountants) RDP() accountant.Accountant { return a.rdp }
 
-// Two says whether RDP stands beside another accountant.
+// Two reports whether RDP is a second accountant: the first one is not RDP itself.
 func (a Accountants) Two() bool { return a.Name() != a.rdp.Name() }
 
-// Guarantee returns the answer of the first accountant, or that of RDP.
+// Guarantee returns the answer of the first accountant, or that of RDP if the first one has none.
 func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	g, err := ask(a.Accountant, l, delta)
 	if err != nil && a.Two() {
@@ -96,7 +96,7 @@ func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return g, err
 }
 
-// ask asks one of them about a ledger that may hold choices.
+// ask returns ε at delta by a of a ledger that may hold choices, which divide δ: see Choice.
 func ask(a accountant.Accountant, l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	releases, divisor, err := Seen(l)
 	if err != nil {
@@ -110,8 +110,8 @@ func ask(a accountant.Accountant, l *accountant.Ledger, delta float64) (accounta
 	return g, err
 }
 
-// Spent asks both. Refusal says why the first one has no answer where RDP has one; err is about
-// neither having one.
+// Spent asks both accountants. If RDP alone answers, refusal is the error of the first one; if
+// neither answers, err is.
 func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusal, err error) {
 	g, err := ask(a.Accountant, l, delta)
 	s = Spent{Guarantee: g, Accountant: a.Name()}
@@ -131,14 +131,14 @@ func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusa
 	return s, err, nil
 }
 
-// SpentBy asks the named accountant what a ledger costs, for those who have a ledger and no plan.
+// SpentBy returns the cost of a ledger by the named accountant, for callers that have no plan.
 func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
 	c, err := ClaimBy(name, l, nil, delta)
 	return c.Spent, err
 }
 
-// Answer holds what records show of the cost of releases: ε by the accountant that answered, and by
-// RDP where that stands beside another one.
+// Answer is the cost of releases as records hold it: ε by the accountant that answered, and ε by
+// RDP where the configuration names another one.
 type Answer struct {
 	Epsilon    float64  `json:"epsilon"`
 	EpsilonRDP *float64 `json:"epsilon_rdp,omitempty"` // nil where the configuration names RDP, or RDP had no finite answer
@@ -146,7 +146,7 @@ type Answer struct {
 	Accountant string   `json:"accountant,omitempty"` // "" in rows of the first version alone
 }
 
-// Answer is s without what stands behind it.
+// Answer returns the numbers of s, without relation and method.
 func (s Spent) Answer() Answer { return Answer{s.Epsilon, s.EpsilonRDP, s.Delta, s.Accountant} }
 
 // Point is one point of a curve of ε over steps.

@@ -8,35 +8,35 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// Tradeoff says what releases let somebody find out who wants to know whether one record was there.
+// Tradeoff bounds what releases tell somebody who wants to know whether one record was there.
 type Tradeoff struct {
 	Accountant string `json:"accountant"`
 	Subject
 
 	Epsilons  []accountant.ProfilePoint `json:"epsilons"` // ε at many δ
 	Curve     []Errors                  `json:"curve"`
-	BestGuess float64                   `json:"best_guess"` // right answers at most, where both are equally likely
+	BestGuess float64                   `json:"best_guess"` // see accountant.Tradeoff.BestGuess
 
-	// At the δ of the question: bounds of what is believed after, but for results that have
-	// together a probability of at most Except.
+	// At the δ of the question: ε, and bounds of beliefs after the release. The bounds fail for
+	// results that have together a probability of at most Except.
 	Epsilon float64             `json:"epsilon"`
 	Delta   float64             `json:"delta"`
 	Beliefs []accountant.Belief `json:"beliefs"`
 	Except  float64             `json:"except"`
 }
 
-// Errors holds the errors of the best test: it takes data without the record for data with it in a share
-// of FalsePositive, and misses the record in a share of at least FalseNegative.
+// Errors holds the error probabilities of the best test: it takes data without the record for data
+// with it with probability FalsePositive, and misses the record with at least FalseNegative.
 type Errors struct {
 	FalsePositive float64 `json:"false_positive"` // type I, α
 	FalseNegative float64 `json:"false_negative"` // type II, β
 }
 
-// deltas lists the δ at which ε is told.
+// deltas lists the δ of Tradeoff.Epsilons.
 var deltas = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
-// falsePositives lists the false alarms at which the curve is told: powers of ten and what lies between them,
-// and even steps from a tenth on.
+// falsePositives returns the false alarm probabilities of the points of Tradeoff.Curve: 0, then 1,
+// 2 and 5 times powers of ten, and steps of 0.05 from 0.1 to 1.
 func falsePositives() []float64 {
 	all := []float64{0}
 	for power := -6; power < -1; power++ {
@@ -50,8 +50,8 @@ func falsePositives() []float64 {
 	return all
 }
 
-// AskTradeoff answers for the accountant of the question, at its δ; what it says Unknown does not
-// matter. A refusal matches accountant.ErrUnsupported or accountant.ErrUncertified.
+// AskTradeoff returns the curve of q's releases, and beliefs at q.Delta, by q.Accountant. q.Unknown
+// is ignored. A refusal matches accountant.ErrUnsupported or accountant.ErrUncertified.
 func AskTradeoff(q Question) (*Tradeoff, error) {
 	q.Unknown = Epsilon
 	var answerer Answerer
@@ -83,7 +83,7 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 	return t, nil
 }
 
-// Chart draws the curve beside that of guessing.
+// Chart returns a chart of the curve, with the line of guessing beside it.
 func (t *Tradeoff) Chart() chart.Chart {
 	line := chart.Line{Name: "best attack", Style: chart.Solid}
 	for _, e := range t.Curve {

@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Ladder is a pair of distributions over many outcomes, told by their losses.
+// Ladder is a pair of distributions over finitely many outcomes, kept by their losses.
 type Ladder struct {
 	atoms    atoms        // in the order in which transforms add them up
 	losses   []float64    // ascending
@@ -26,8 +26,8 @@ type step struct {
 	q float64
 }
 
-// newLadder returns the pair with these losses and their chances under P, in any order, and so much
-// chance of an infinite loss. Q is e^-loss times P.
+// newLadder returns the pair with these finite losses and their chances under P, in any order, and
+// with an infinite loss of chance infinite under P. Q of a finite loss is e^-loss times its P.
 func newLadder(all atoms, infinite float64) *Ladder {
 	slices.SortFunc(all, func(a, b atom) int { return cmp.Compare(a.loss, b.loss) })
 	var steps []step
@@ -45,8 +45,8 @@ func newLadder(all atoms, infinite float64) *Ladder {
 	return ladderOf(steps, infinite, impossible)
 }
 
-// ladderOf returns the pair with these outcomes, a chance under P of outcomes that are impossible
-// under Q, and one under Q of outcomes that are impossible under P.
+// ladderOf returns the pair with these outcomes. infinite is the chance under P of outcomes that
+// are impossible under Q, impossible the chance under Q of those that are impossible under P.
 func ladderOf(steps []step, infinite, impossible float64) *Ladder {
 	n := len(steps)
 	l := &Ladder{make(atoms, n), make([]float64, n), make([][2]float64, n+1), make([][2]float64, n+1), infinite}
@@ -68,7 +68,7 @@ func ladderOf(steps []step, infinite, impossible float64) *Ladder {
 	return l
 }
 
-// after is the number of losses that are at most loss.
+// after returns how many of the losses are at most loss.
 func (l *Ladder) after(loss float64) int {
 	return sort.Search(len(l.losses), func(i int) bool { return l.losses[i] > loss })
 }
@@ -117,16 +117,16 @@ func (l *Ladder) Steps(yield func(loss, p float64) bool) {
 	}
 }
 
-// upward returns the part of outcomes with a loss in [low, high] that goes to high when each of them
-// becomes low or high, so that P and Q of all stay as they are. Whoever sees the two and draws anew
-// within sees the outcomes again, so that the two are the easier to tell apart ("connect the dots",
+// upward returns the share of P's probability of an outcome with this loss that moves to high when
+// the rest moves to low, such that P and Q of the two add up to those of the outcome. The outcome
+// can be drawn from the two, so they tell P and Q apart at least as well ("connect the dots",
 // Doroshenko et al. 2022, arXiv:2207.04380).
 func upward(loss, low, high float64) float64 {
 	return math.Expm1(low-loss) / math.Expm1(low-high)
 }
 
-// Discrete is a pair of distributions over finitely many outcomes, of which the i-th has the
-// probabilities p[i] and q[i]. Each side adds up to 1.
+// Discrete returns the pair of distributions over finitely many outcomes under which outcome i has
+// the probabilities p[i] and q[i]. p adds up to 1, and so does q.
 func Discrete(p, q []float64) *Ladder {
 	var steps []step
 	var infinite, impossible float64
@@ -147,7 +147,7 @@ func Discrete(p, q []float64) *Ladder {
 	return ladderOf(steps, infinite, impossible)
 }
 
-// RandomizedResponse is the pair of k-ary randomized response when one record is
+// RandomizedResponse returns the pair of k-ary randomized response when one record is
 // replaced: with probability noise the answer is uniform among all k, else it is the
 // truth. It serves both directions. The k-2 answers that are equally likely under both
 // datasets are one outcome.
@@ -158,9 +158,9 @@ func RandomizedResponse(k int, noise float64) *Ladder {
 	return Discrete([]float64{truth, other, rest}, []float64{other, truth, rest})
 }
 
-// ApproxDP is the pair that dominates every (ε, δ)-private mechanism (Kairouz, Oh, Viswanath 2015,
-// arXiv:1311.0776, Theorem 3.2): the loss is +Inf with probability δ, and else the loss of binary
-// randomized response with odds e^ε. It serves both directions.
+// ApproxDP returns the pair that dominates every (ε, δ)-private mechanism (Kairouz, Oh, Viswanath
+// 2015, arXiv:1311.0776, Theorem 3.2): the loss is +Inf with probability δ, and else the loss of
+// binary randomized response with odds e^ε. It serves both directions.
 func ApproxDP(epsilon, delta float64) *Ladder {
 	odds := math.Exp(-epsilon)
 	likely := (1 - delta) / (1 + odds)
