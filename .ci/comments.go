@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// link is what stands in the brackets of a link: a name with a capital letter, or with dots.
+// link matches a link in brackets: a name with a capital letter, or with dots.
 var link = regexp.MustCompile(`\[\*?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,2})\](?:[^(\w\[]|$)`)
 
 // sources are the files of a folder and what they declare: T, T.Method, T.Field.
@@ -86,10 +86,10 @@ func main() {
 	}
 }
 
-// isName is a word that begins no sentence: it has a small letter first, or a capital one behind a small one.
+// isName matches a word that begins no sentence: small, or with a capital behind a small letter.
 var isName = regexp.MustCompile(`^([a-z]\w*|\w*[a-z]\w*[A-Z]\w*)$`)
 
-// documented is the name that a declaration's comment is about, and the comment.
+// documented returns the name that a declaration's comment is about, and the comment.
 func documented(d ast.Decl) (string, *ast.CommentGroup) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -144,7 +144,7 @@ func (s *sources) declare(d ast.Decl) {
 	}
 }
 
-// receiver is the name of a method's type, without its pointer and its parameters.
+// receiver returns the name of a method's type, without its pointer and its parameters.
 func receiver(e ast.Expr) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(e), "*"), "[")
 	return name
@@ -155,8 +155,8 @@ func (s *sources) has(name string) bool {
 	return s.declared[name] || s.declared[owner+".*"] && owner != name
 }
 
-// resolves says whether a link leads somewhere. One to a package outside the module does, if that is of
-// the standard library or its file imports it.
+// resolves reports whether a link leads somewhere: to a declaration, or to a package outside the
+// module that is of the standard library or that its file imports.
 func (s *sources) resolves(name string, f *ast.File, folders map[string]*sources) bool {
 	first, rest, dotted := strings.Cut(name, ".")
 	if s.has(name) || !dotted && (!ast.IsExported(name) || len(name) < 2 || strings.Contains(name, "_")) {

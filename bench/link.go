@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command bench is a line between two network interfaces, which it makes: what is sent into one comes out
-// of the other later, no faster than the line. Moved into two network namespaces they are the
-// network of two machines, without modules of the kernel such as netem:
+// Command bench makes two network interfaces and the line between them: what is sent into one comes
+// out of the other after a delay, no faster than the rate. Moved into two network namespaces they
+// are the network of two machines, without modules of the kernel such as netem:
 //
 //	bench -delay 1ms -rate 1Gb wire0 wire1
 package main
@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longest is the largest packet; the interfaces are told.
+// longest is the size of the largest packet, and the MTU that bench/ranks.py gives the interfaces.
 const longest = 9000
 
 func main() {
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// join makes two interfaces and joins them until the process is ended.
+// join makes two interfaces and carries packets between them until that fails.
 func join(names []string, delay time.Duration, rate string) error {
 	bits, err := speed.ParseRate(rate)
 	if err != nil {
@@ -56,7 +56,7 @@ func join(names []string, delay time.Duration, rate string) error {
 	return <-failed
 }
 
-// open makes an interface of packets.
+// open makes a TUN interface, which carries IP packets, and returns its file descriptor.
 func open(name string) (int, error) {
 	f, err := unix.Open("/dev/net/tun", unix.O_RDWR, 0)
 	if err != nil {
@@ -73,14 +73,14 @@ func open(name string) (int, error) {
 	return f, nil
 }
 
-// packet is on its way.
+// packet is one on its way, which comes out when it is due.
 type packet struct {
 	content []byte
 	due     time.Time
 }
 
-// carry moves packets in one direction. One thread does it: to wake another one for every packet takes
-// longer than the packet does on a fast line, and the ranks want the processors.
+// carry moves packets from one interface to the other. One thread does it: to wake another one for
+// a packet takes longer than the packet does on a fast line, and the ranks need the processors.
 func carry(from, to int, delay time.Duration, bits float64) error {
 	runtime.LockOSThread()
 	if err := unix.SetNonblock(from, true); err != nil {

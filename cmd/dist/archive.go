@@ -20,7 +20,7 @@ type Contents struct {
 	Version  version
 
 	Program     []byte
-	MPI         []byte // the program that an MPI launcher starts; none where there is none
+	MPI         []byte // the program that an MPI launcher starts; nil on a platform without one
 	Licence     []byte // of the program
 	Licences    []byte // of what is built into it
 	Readme      []byte
@@ -30,10 +30,10 @@ type Contents struct {
 	PythonGuide []byte // Markdown
 }
 
-// mpiProgram is the name of the file MPI.
+// mpiProgram is the file name of [Contents.MPI].
 const mpiProgram = "train-mpi"
 
-// ArchiveName is that of the platform's archive, without the folder that it lies in.
+// ArchiveName returns the file name of the platform's archive.
 func (c Contents) ArchiveName() string {
 	if c.Platform.OS == "windows" {
 		return c.folder() + ".zip"
@@ -45,7 +45,7 @@ func (c Contents) folder() string {
 	return "dpsgd_" + c.Version.String() + "_" + c.Platform.OS + "_" + c.Platform.Arch
 }
 
-// Archive is a .tar.gz, or a .zip for Windows, with everything in one folder.
+// Archive returns a .tar.gz, or a .zip for Windows, with everything in one folder.
 func (c Contents) Archive() ([]byte, error) {
 	files := []file{
 		{Name: c.Platform.Program(), Content: c.Program, Program: true},
@@ -64,7 +64,7 @@ func (c Contents) Archive() ([]byte, error) {
 	return tarred(files, c.Version.Time)
 }
 
-// tarred is a .tar.gz in which everything belongs to root.
+// tarred returns a .tar.gz of files, in which everything belongs to root.
 func tarred(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -109,7 +109,7 @@ func gzipped(content []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// zipped is a .zip; links have no place in it.
+// zipped returns a .zip of files, none of which may be a link.
 func zipped(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -156,12 +156,12 @@ func below(folder string, files []file) []file {
 	return moved
 }
 
-// sorted puts files in the order of their names, which packages keep.
+// sorted returns files in the order of their names, which packages keep.
 func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// folders are those that sorted files lie in, each after the one that it lies in.
+// folders returns all folders that files lie in, each after the folder that it lies in.
 func folders(files []file) []string {
 	var all []string
 	for _, f := range files {

@@ -13,7 +13,7 @@ const summary = "train neural networks with differential privacy (DP-SGD)"
 // maintainer stands for whoever publishes the packages.
 const maintainer = "The authors of dpsgd <dpsgd@example.org>"
 
-// DebianName is the file name of the platform's Debian package, or "" where there is no Debian.
+// DebianName returns the file name of the platform's Debian package, or "" if there is no Debian.
 func (c Contents) DebianName() string {
 	if c.Platform.debian == "" {
 		return ""
@@ -21,8 +21,8 @@ func (c Contents) DebianName() string {
 	return "dpsgd_" + c.Version.debian() + "_" + c.Platform.debian + ".deb"
 }
 
-// Debian is a binary package in the format of deb(5): an ar archive of a version, what dpkg has to
-// know, and the files.
+// Debian returns a binary package in the format of deb(5): an ar archive of the format's version,
+// the control files, and the files to install.
 func (c Contents) Debian() ([]byte, error) {
 	files, err := c.debianFiles()
 	if err != nil {
@@ -54,7 +54,7 @@ func (c Contents) Debian() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// debianFiles lie where the Filesystem Hierarchy Standard and Debian's policy have them.
+// debianFiles returns the files to install, where the FHS and Debian's policy have them.
 func (c Contents) debianFiles() ([]file, error) {
 	files := []file{
 		{Name: "usr/bin/train", Content: c.Program, Program: true},
@@ -95,21 +95,21 @@ func (c Contents) debianFiles() ([]file, error) {
 	return files, nil
 }
 
-// copyright refers to the licence that every Debian system has.
+// copyright is the file of that name. It names the copy of the licence on every Debian system.
 const copyright = `Copyright 2026 the authors of dpsgd
 
 Licensed under the Apache License, version 2.0: /usr/share/common-licenses/Apache-2.0.
 What the program is built with has the licences in THIRD_PARTY_LICENSES.gz, beside this file.
 `
 
-// debianChangelog is that of the package alone, in the format of Debian's policy, section 4.4.
+// debianChangelog returns a changelog of one entry, in the format of Debian's policy, section 4.4.
 func (c Contents) debianChangelog() []byte {
 	return fmt.Appendf(nil, "dpsgd (%s) unstable; urgency=medium\n\n  * The program at version %s.\n\n -- %s  %s\n",
 		c.Version.debian(), c.Version, maintainer, c.Version.Time.Format(time.RFC1123Z))
 }
 
-// control says what deb-control(5) asks for. The program is static and depends on nothing;
-// certificates are for data sets that it downloads, and train-mpi opens the library of a launcher.
+// control returns the control file of deb-control(5). The program depends on nothing; recommended
+// are certificates, to download data sets, and suggested is MPI, whose library train-mpi opens.
 func (c Contents) control(files []file) []byte {
 	kibibytes := 0
 	for _, f := range files {

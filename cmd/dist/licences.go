@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// licenceFile is what modules call the file with their conditions; most ask that a program which
-// they are built into comes with it.
+// licenceFile matches the names of files with a module's conditions. Most demand that such a file
+// comes with the programs that the module is built into.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|third_party_licenses)`)
 
-// licences are those of Go and of every module that is built into the programs of a platform. The
-// program's own is another file.
+// licences returns the texts of Go's licence and of those of all modules that are built into the
+// programs of a platform. The program's own licence is another file.
 func (c checkout) licences(p platform) ([]byte, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}`
 	tags := ""
@@ -48,7 +48,7 @@ func (c checkout) licences(p platform) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// addLicences appends the files that a module has; one without any may not be passed on.
+// addLicences appends the licence files of a module. It refuses a module without any.
 func addLicences(b *bytes.Buffer, name, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -80,7 +80,7 @@ func addLicences(b *bytes.Buffer, name, dir string) error {
 	return nil
 }
 
-// utf8Text takes text that is not UTF-8 for Latin-1, in which each byte is a character.
+// utf8Text returns text as UTF-8. What is not UTF-8 is taken for Latin-1, a byte a character.
 func utf8Text(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text

@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run writes the packages of the platforms, and what is said about all of them.
+// run writes the packages of the platforms, the Homebrew formula and the checksums into a folder.
 func run(to, names, url string) error {
 	platforms, err := parsePlatforms(names)
 	if err != nil {
@@ -72,7 +72,7 @@ func run(to, names, url string) error {
 	return out.write("checksums.txt", checksums(out.hashes))
 }
 
-// folder is where packages are written, and the hashes of those that were.
+// folder is where packages are written, and the hashes of those that were, by name.
 type folder struct {
 	path   string
 	hashes map[string]string
@@ -133,8 +133,8 @@ type download struct {
 	SHA256   string // in hexadecimal digits
 }
 
-// Formula is that of Homebrew, which installs an archive from below a URL on macOS and Linux. It
-// names the platforms among the downloads that Homebrew knows.
+// Formula returns the Homebrew formula that installs an archive from below url on macOS and Linux.
+// Downloads for other systems are left out.
 func Formula(v version, url string, downloads []download) ([]byte, error) {
 	systems := map[string]map[string]download{"darwin": {}, "linux": {}}
 	for _, d := range downloads {

@@ -13,10 +13,9 @@ type platform struct {
 	debian string   // the architecture of a Debian package, or ""
 }
 
-// platforms lists the systems for which there are packages.
-//
-// The program is static, so that its wheel runs with the C library of any Linux. What macOS it
-// needs is what Go 1.26 needs (go.dev/wiki/MinimumRequirements).
+// platforms lists the systems for which there are packages. The program is static, so that its
+// wheel runs with the C library of any Linux. The macOS in a tag is the oldest one that Go 1.26
+// supports (go.dev/wiki/MinimumRequirements).
 var platforms = []platform{
 	{"linux", "amd64", []string{"manylinux2014_x86_64", "manylinux_2_17_x86_64", "musllinux_1_1_x86_64"}, "amd64"},
 	{"linux", "arm64", []string{"manylinux2014_aarch64", "manylinux_2_17_aarch64", "musllinux_1_1_aarch64"}, "arm64"},
@@ -25,7 +24,7 @@ var platforms = []platform{
 	{"windows", "amd64", []string{"win_amd64"}, ""},
 }
 
-// parsePlatforms reads a list of names such as linux/amd64, which is that of all platforms when it is empty.
+// parsePlatforms reads names such as linux/amd64, with commas between them; "" is all platforms.
 func parsePlatforms(names string) ([]platform, error) {
 	if names == "" {
 		return platforms, nil
@@ -54,5 +53,5 @@ func (p platform) Program() string {
 	return "train"
 }
 
-// MPI says whether the platform has the program that an MPI launcher starts. Its C library is glibc.
+// MPI reports whether the platform has a program for MPI launchers, which runs on glibc.
 func (p platform) MPI() bool { return p.OS == "linux" }

@@ -72,7 +72,7 @@ func (c checkout) common() (Contents, error) {
 	return all, err
 }
 
-// contents adds what differs between platforms.
+// contents returns common with the programs and licences of a platform. It refuses other versions.
 func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	program, err := c.build(p, p.Program())
 	if err != nil {
@@ -102,7 +102,7 @@ func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	return common, err
 }
 
-// build returns the file of a static program that is the same wherever it is built, under a name.
+// build builds the program for a platform, the same bytes on any machine, and returns its file.
 func (c checkout) build(p platform, name string, flags ...string) (string, error) {
 	program := filepath.Join(c.built, p.OS+"_"+p.Arch, name)
 	arguments := append([]string{"build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program}, flags...)
@@ -110,12 +110,12 @@ func (c checkout) build(p platform, name string, flags ...string) (string, error
 	return program, err
 }
 
-// environment sets what Go would take from the machine that builds.
+// environment returns the variables that Go would otherwise take from the machine that builds.
 func environment(p platform) []string {
 	return []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
 }
 
-// version is the one that Go stamped into a program, with the time of the commit.
+// version returns the version that Go stamped into a program, with the time of the commit.
 func (c checkout) version(program string) (version, error) {
 	built, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c checkout) version(program string) (version, error) {
 	return parseVersion(built.Main.Version, commit)
 }
 
-// completions are what shells source, by the names that they look for.
+// completions returns the files that shells source, by the names that shells look for.
 func (c checkout) completions(program string) ([]file, error) {
 	var all []file
 	for shell, name := range map[string]string{"bash": "train.bash", "zsh": "_train", "fish": "train.fish", "powershell": "train.ps1"} {
@@ -145,7 +145,7 @@ func (c checkout) completions(program string) ([]file, error) {
 	return all, nil
 }
 
-// manual is the pages that the program writes, one a command.
+// manual returns the pages that the program writes, one a command.
 func (c checkout) manual(program string) ([]file, error) {
 	dir := filepath.Join(c.built, "man")
 	if _, err := output(c.dir, nil, program, "man", dir); err != nil {

@@ -13,7 +13,7 @@ type version struct {
 	Time   time.Time // of the commit; the time of every file in a package
 }
 
-// A version of a module is that of a tag, or is derived from a commit after one (go.dev/ref/mod,
+// The version of a module is a tag, or is derived from a commit without one (go.dev/ref/mod,
 // "Pseudo-versions").
 var (
 	ofTag    = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(?:alpha|beta|rc)\.\d+)?$`)
@@ -28,10 +28,10 @@ func parseVersion(module string, commit time.Time) (version, error) {
 	return version{module, commit.UTC()}, nil
 }
 
-// String is the version in names of archives: 0.2.0, 0.2.0-rc.1, 0.0.0-20260102030405-0123456789ab.
+// String returns the version for archives: 0.2.0, 0.2.0-rc.1, 0.0.0-20260102030405-0123456789ab.
 func (v version) String() string { return v.module[1:] }
 
-// python is the version by PEP 440: 0.2.0, 0.2.0rc1, 0.0.0.dev20260102030405+g0123456789ab.
+// python returns the version by PEP 440: 0.2.0, 0.2.0rc1, 0.0.0.dev20260102030405+g0123456789ab.
 func (v version) python() string {
 	if ofCommit.MatchString(v.module) {
 		return ofCommit.ReplaceAllString(v.module, "$1.dev$2+g$3")
@@ -39,7 +39,7 @@ func (v version) python() string {
 	return strings.NewReplacer("-alpha.", "a", "-beta.", "b", "-rc.", "rc").Replace(v.String())
 }
 
-// debian is the version by deb-version(7), where ~ sorts before nothing: 0.2.0, 0.2.0~rc.1,
+// debian returns the version by deb-version(7), where ~ sorts before nothing: 0.2.0, 0.2.0~rc.1,
 // 0.0.0~20260102030405.0123456789ab.
 func (v version) debian() string {
 	if ofCommit.MatchString(v.module) {

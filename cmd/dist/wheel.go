@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// WheelName is the file name of the platform's wheel, by which pip knows where it can be installed.
+// WheelName returns the file name of the wheel, which tells pip where it can be installed.
 func (c Contents) WheelName() string {
 	return fmt.Sprintf("dpsgd-%s-py3-none-%s.whl", c.Version.python(), strings.Join(c.Platform.wheel, "."))
 }
 
-// Wheel is the Python package dpsgd with the program in it, in the format of PEP 427.
+// Wheel returns the Python package dpsgd with the program in it, in the format of PEP 427.
 func (c Contents) Wheel() ([]byte, error) {
 	info := "dpsgd-" + c.Version.python() + ".dist-info"
 	files := below("dpsgd", c.Python)
@@ -28,7 +28,7 @@ func (c Contents) Wheel() ([]byte, error) {
 	return zipped(append(files, record(info+"/RECORD", files)), c.Version.Time)
 }
 
-// metadata is the core metadata of version 2.1, with the guide as the long description.
+// metadata returns the core metadata of version 2.1, with the guide as the long description.
 func (c Contents) metadata() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `Metadata-Version: 2.1
@@ -47,7 +47,7 @@ Description-Content-Type: text/markdown
 	return b.Bytes()
 }
 
-// tags say where the wheel can be installed, one combination a line.
+// tags returns the file WHEEL, which says where the wheel can be installed, a combination a line.
 func (c Contents) tags() []byte {
 	var b bytes.Buffer
 	b.WriteString("Wheel-Version: 1.0\nGenerator: dpsgd\nRoot-Is-Purelib: false\n")
@@ -57,7 +57,7 @@ func (c Contents) tags() []byte {
 	return b.Bytes()
 }
 
-// record lists files with their hashes and sizes, and itself with neither.
+// record returns the file RECORD: files with their hashes and sizes, and itself with neither.
 func record(name string, files []file) file {
 	var b bytes.Buffer
 	for _, f := range sorted(files) {

@@ -25,7 +25,7 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 	return c
 }
 
-// ask carries out a command that asks one accountant.
+// ask carries out a command that asks one accountant, or answers the questions of --batch.
 func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	if q.batch {
 		return answerLines(a, c, args, q.unknown)
@@ -44,7 +44,7 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	return a.Print(cost, func(w io.Writer) { printCost(w, cost, q.unknown) })
 }
 
-// unanswered makes the refusal of a question an error of the command line.
+// unanswered turns the refusal of a question into an error of the command line.
 func unanswered(err error) error {
 	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, account.ErrFixed} {
 		if errors.Is(err, known) {
@@ -87,7 +87,7 @@ func printCost(w io.Writer, c account.Cost, unknown account.Unknown) {
 	shell.Prosef(w, "%s; datasets that differ by %s%s", c.Method, neighbours(c.Unit, c.Relation), group)
 }
 
-// neighbours says what data sets differ by: a record, or the unit that a run protects in its place.
+// neighbours returns what data sets differ by: a record, or the unit that a run protects instead.
 func neighbours(unit, relation string) string {
 	if unit == "" {
 		return relation
@@ -95,7 +95,7 @@ func neighbours(unit, relation string) string {
 	return fmt.Sprintf("%s (%s)", unit, relation)
 }
 
-// releasesText says what an answer is about.
+// releasesText returns what an answer is about, to follow it.
 func releasesText(c account.Cost, unknown account.Unknown) string {
 	if c.Of != "" {
 		return ": " + c.Of

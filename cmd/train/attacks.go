@@ -176,7 +176,7 @@ written into the folder of the run. It takes training and test examples to be dr
 	return c
 }
 
-// notPrivate stands ahead of everything that is said of training examples.
+// notPrivate is printed ahead of all that is said of training examples.
 const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"
 
 func printMembership(w io.Writer, m *attack.Membership) {
@@ -202,7 +202,7 @@ func noiseFlag(c *cobra.Command, noise *string) {
 	c.Flags().StringVar(noise, "noise", string(attack.Laplace), "law of the noise: "+strings.Join(attack.Noises(), " or "))
 }
 
-// attackNumber is one with four digits that count, or all of a whole one.
+// attackNumber writes a number with four significant digits, or all digits of a whole number.
 func attackNumber(x float64) string {
 	if x == math.Trunc(x) {
 		return shell.Count(int(x))

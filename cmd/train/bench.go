@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchFlags are what `train bench` is asked for.
+// benchFlags hold the flags of `train bench`.
 type benchFlags struct {
 	model, config, mode string
 	batch, threads      int

@@ -14,7 +14,7 @@ type section struct {
 	commands []*cobra.Command
 }
 
-// waits says of the commands that can take a while before their first line what takes them so long.
+// waits says, of commands that can take a while before their first line, what they do meanwhile.
 var waits = map[string]string{
 	"run": "reads the data and plans the noise", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
 	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data and plans the noise",
@@ -27,7 +27,7 @@ var waits = map[string]string{
 // most are the ten commands that most people need; help shows them first.
 var most = []string{"init", "describe", "run", "resume", "runs", "report", "predict", "export", "ledger", "calibrate"}
 
-// sections lists everything that train can do.
+// sections returns all commands by the parts of the help: the most used first, then the others.
 func sections(a *shell.App) []section {
 	first, rest := section{title: "Most used"}, others(a)
 	for i, s := range rest {
@@ -50,7 +50,7 @@ func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// others are the commands by what they are for.
+// others returns all commands by what they are for.
 func others(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// comparedPoints is how many points the curves of a plot have.
+// comparedPoints is how many points each curve of --plot has.
 const comparedPoints = 40
 
 func compareCommand(a *shell.App) *cobra.Command {

@@ -73,7 +73,7 @@ This reads all of them, whoever was drawn. What it prints is for who holds the d
 	return c
 }
 
-// configOf is the configuration of a run's folder, or that of a file or preset with overrides.
+// configOf returns the configuration in a run's folder, or that of a file or preset with overrides.
 func configOf(name string, set []string) (*configs.Config, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		if len(set) > 0 {
@@ -88,7 +88,7 @@ func configOf(name string, set []string) (*configs.Config, error) {
 	return c, nil
 }
 
-// datasetDocs says what each data set holds.
+// datasetDocs returns a line for each data set that says what it holds.
 func datasetDocs() string {
 	var lines strings.Builder
 	for _, d := range data.Datasets() {
@@ -130,7 +130,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// datasetFolders describes the folder of the data sets that are read from files.
+// datasetFolders returns the help of the flag for the folder of downloaded data sets.
 func datasetFolders() string {
 	names := data.Fetchable()
 	last := len(names) - 1

@@ -63,7 +63,7 @@ have phases or ledger instead.
 	return c
 }
 
-// mostRuns bounds a command line.
+// mostRuns is the most runs that one command line may name.
 const mostRuns = 100_000
 
 // printDatasetTotals writes what each data set has spent, with a table of its runs.

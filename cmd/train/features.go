@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// featuresPreset is what is shown when nothing is asked for.
+// featuresPreset is the preset that `train features show` takes where none is named.
 const featuresPreset = "cifar-best"
 
 func featuresCommand(a *shell.App) *cobra.Command {
@@ -76,7 +76,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// computed shows how the pictures of a data set are checked or their features computed, which takes a while once.
+// computed returns a function that shows how many pictures have been read, to check or use them.
 func computed(a *shell.App) func(done, total int) {
 	d := a.Display()
 	return func(done, total int) {

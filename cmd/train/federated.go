@@ -47,7 +47,7 @@ A configuration with federated.clients; train run takes it too, and train resume
 	return c
 }
 
-// rounds is the result of a federated run for programs.
+// rounds is what --json prints of a federated run.
 type rounds struct {
 	Status       run.Status `json:"status"`
 	Rounds       int        `json:"rounds"`

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// draftFile is where a configuration goes if nobody says where.
+// draftFile is the file that `train init` writes where none is named.
 const draftFile = "my.yaml"
 
 func initCommand(a *shell.App) *cobra.Command {

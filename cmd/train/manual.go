@@ -27,7 +27,7 @@ func manCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-// examplesCommand prints what the helps of all commands show at their ends.
+// examplesCommand prints the examples that are in the helps of the commands.
 func examplesCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "examples",

@@ -39,11 +39,11 @@ func writeManual(c *cobra.Command, dir string) ([]string, error) {
 	return files, walk(c)
 }
 
-// name is that of a page: train-ledger-show.
+// name returns the name of a command's page, such as train-ledger-show.
 func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// page is the page of one command, in the macros of man(7). It has no date, so that a program always
-// writes the same pages.
+// page returns the page of one command, in the macros of man(7). It has no date, so that a program
+// always writes the same pages.
 func page(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 \"\" \"\" \"%s\"\n", strings.ToUpper(name(c)), c.Root().Name()+" manual")
@@ -80,7 +80,7 @@ func page(c *cobra.Command) string {
 	return b.String()
 }
 
-// paragraphs writes text; lines that begin with a space stand by themselves.
+// paragraphs writes text in paragraphs; lines that begin with a space are kept as lines.
 func paragraphs(b *strings.Builder, text string) {
 	for _, p := range strings.Split(text, "\n\n") {
 		first, rest, listed := strings.Cut(p, "\n ")
@@ -96,7 +96,7 @@ func paragraphs(b *strings.Builder, text string) {
 	}
 }
 
-// verbatim writes lines as they are.
+// verbatim writes lines without joining or breaking them.
 func verbatim(b *strings.Builder, text string) {
 	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", manualEscape(text))
 }

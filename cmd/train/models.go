@@ -9,13 +9,13 @@ import (
 	"dpsgd/internal/trained"
 )
 
-// What commands take, in words.
+// What commands say in errors that they take.
 const (
 	oneRun    = "one: the folder of a run, such as runs/digits-1"
 	oneConfig = "at most one: a configuration file or the name of a preset"
 )
 
-// withModel works with the predictor of a run.
+// withModel opens a run and calls work with its model and predictor.
 func withModel(a *shell.App, run string, work func(*trained.Model, *trained.Predictor) error) error {
 	m, err := trained.Open(run)
 	if err != nil {
@@ -31,7 +31,7 @@ func withModel(a *shell.App, run string, work func(*trained.Model, *trained.Pred
 	return work(m, p)
 }
 
-// announce says what takes a while where a network sees features.
+// announce says that pictures are drawn, which takes a while, if the network sees features.
 func announce(a *shell.App, m *trained.Model) {
 	if m.Config.Features.Any() {
 		fmt.Fprintf(a.Err, "train: drawing %d pictures for the features %s, which takes up to a minute\n", m.Config.Features.Pictures, m.Config.Features.Transform.Name())

@@ -23,7 +23,7 @@ func carryOutOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, di
 	return ended(a, c, result.Status, result.Steps, result.Run, result, err)
 }
 
-// ordinaryWatcher shows a run without noise on gradients.
+// ordinaryWatcher prints how a run without noise on gradients goes.
 type ordinaryWatcher struct {
 	shell.Display
 	private bool

@@ -53,7 +53,7 @@ Nothing is drawn, and no ledger is written. So many questions are answered as pr
 	return c
 }
 
-// analyseVotes says what the aggregation of a configuration costs for the votes of a file.
+// analyseVotes prints what the aggregation of a configuration costs for the votes of a file.
 func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 	table, err := pate.ReadVotes(file)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planFlags hold the arguments of `train plan`.
+// planFlags hold the flags of `train plan`.
 type planFlags struct {
 	ranks, threads, examples int
 	network                  string
@@ -24,7 +24,7 @@ type planFlags struct {
 	seconds                  float64
 }
 
-// Limits of the question.
+// Limits of the flags.
 const (
 	mostRanks       = 1_000_000
 	mostPlanSeconds = 3600
@@ -71,7 +71,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 	return c
 }
 
-// request checks the flags.
+// request checks the flags and returns what they ask.
 func (f *planFlags) request(c *cobra.Command) (speed.Request, error) {
 	changed := c.Flags().Changed
 	switch {
@@ -162,7 +162,7 @@ func printBatches(w io.Writer, p *speed.Plan) {
 	}
 }
 
-// printPlanTable writes rows that differ in one number.
+// printPlanTable writes rows that differ in one number, ranks or batch.
 func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.Row) string) {
 	table := [][]string{{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
 	for _, r := range rows {
@@ -173,7 +173,7 @@ func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.
 	shell.PrintTable(w, table)
 }
 
-// planLimit says at which number of ranks something happens.
+// planLimit returns at which number of ranks something happens; 0 is nowhere.
 func planLimit(ranks int, l speed.Limits) string {
 	if ranks == 0 {
 		return fmt.Sprintf("nowhere up to %s ranks", shell.Count(l.Searched))

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// presetItem is a preset or sweep in what `train presets --json` prints.
+// presetItem is what `train presets --json` prints of a preset, a sweep or statistics.
 type presetItem struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -59,7 +59,7 @@ func printItems(w io.Writer, kind string, list []presetItem) {
 	shell.PrintTable(w, table)
 }
 
-// printPreset prints the file of a preset or sweep, to start one's own from.
+// printPreset prints the file of a preset, a sweep or statistics, to start one's own from.
 func printPreset(a *shell.App, name string) error {
 	presets := slices.Concat(configs.Presets(), configs.Sweeps(), configs.Statistics())
 	i := slices.IndexFunc(presets, func(p configs.Preset) bool { return p.Name == name })
@@ -75,8 +75,8 @@ func printPreset(a *shell.App, name string) error {
 	return a.Print(presetItem{p.Name, p.Description, string(text)}, func(w io.Writer) { w.Write(text) })
 }
 
-// withoutSchema leaves out the first line of a preset, which tells editors where its schema lies: beside
-// a copy of the preset there is none.
+// withoutSchema returns a preset without its first line, which tells editors where its schema lies:
+// beside a copy of the preset there is none.
 func withoutSchema(source []byte) []byte {
 	if first, rest, _ := bytes.Cut(source, []byte("\n")); bytes.HasPrefix(first, []byte("# yaml-language-server:")) {
 		return rest

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// question is the flags of the commands that ask accountants: what is released, and what is known
-// about the guarantee. A command has flags for everything but what it asks for.
+// question holds the flags of the commands that ask accountants: what is released, and what is
+// known about the guarantee. A command has flags for everything but what it asks for.
 type question struct {
 	unknown account.Unknown
 
@@ -61,7 +61,7 @@ func (q *question) accountantFlag(c *cobra.Command) {
 		" (default: "+account.DefaultAccountant+", or that of the run)")
 }
 
-// read puts together the question of the flags or, with an argument, about a run.
+// read returns the question of the flags or, with an argument, about a run.
 func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.Question, error) {
 	if len(args) == 1 {
 		return q.readRun(a, c, args[0])
@@ -84,8 +84,8 @@ func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.
 	return asked, nil
 }
 
-// readRun asks about a run's ledger, with the accountant, δ and budget of its configuration unless
-// flags say others.
+// readRun returns a question about a run's ledger, with the accountant, δ and budget of its
+// configuration unless flags say others.
 func (q *question) readRun(a *shell.App, c *cobra.Command, run string) (account.Question, error) {
 	if extra := shell.GivenFlag(c, func(name string) bool { return slices.Contains(releaseFlags, name) }); extra != "" {
 		return account.Question{}, shell.Usagef("found %s beside the run %s, expected none that says what is released: the ledger does", extra, run)
@@ -121,7 +121,7 @@ func (q *question) readRun(a *shell.App, c *cobra.Command, run string) (account.
 	return asked, q.view(&asked.View)
 }
 
-// view checks who is asked.
+// view checks the accountant, relation and group size, and sets v to them.
 func (q *question) view(v *account.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
 		return shell.Usagef("found --accountant %s, expected one of %s%s", q.accountant, strings.Join(accountants.Names(), ", "), spelling.Hint(q.accountant, accountants.Names()))
@@ -137,7 +137,7 @@ func (q *question) view(v *account.View) error {
 	return nil
 }
 
-// goal makes sure that what has to be known about the guarantee is.
+// goal refuses flags that leave out the ε or δ that the question needs, or have a wrong one.
 func (q *question) goal(given func(string) bool) error {
 	switch {
 	case q.unknown >= account.Delta && !given("epsilon"):
@@ -148,7 +148,7 @@ func (q *question) goal(given func(string) bool) error {
 	return q.known(given)
 }
 
-// known checks what is said about the guarantee.
+// known refuses an ε or δ that flags give and that cannot be.
 func (q *question) known(given func(string) bool) error {
 	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == account.Delta
 	switch {
@@ -170,7 +170,7 @@ func (q *question) epsilonRange() string {
 	return "a finite number above 0"
 }
 
-// noise checks the noise multiplier, or puts one in the place of the one that is asked for.
+// noise checks the noise multiplier. One that is asked for gets a stand-in.
 func (q *question) noise(given func(string) bool) error {
 	switch {
 	case q.unknown == account.NoiseMultiplier && given("noise-multiplier"):
@@ -183,8 +183,8 @@ func (q *question) noise(given func(string) bool) error {
 	return nil
 }
 
-// probability checks the sampling probability, or computes it, or puts one in the place of the one
-// that is asked for.
+// probability checks the sampling probability, or computes it from the batch size. One that is
+// asked for gets a stand-in.
 func (q *question) probability(given func(string) bool) error {
 	direct, byBatch := given("sampling-probability"), given("batch-size")
 	switch solved := q.unknown == account.SamplingProbability; {
@@ -210,7 +210,7 @@ func (q *question) probability(given func(string) bool) error {
 	return nil
 }
 
-// updates checks the number of steps, or computes it from the epochs.
+// updates checks the number of steps, or computes it from epochs; 1 where it is asked for.
 func (q *question) updates(given func(string) bool) error {
 	steps := q.epochs / q.samplingProbability
 	switch {

@@ -20,13 +20,13 @@ import (
 // There are two programs. One is static and speaks no MPI; started by a launcher, it becomes the other
 // one, train-mpi, which is built with the tag mpi and opens an MPI library when it runs.
 
-// mpiProgram is the name of the one that speaks MPI.
+// mpiProgram is the name of the program that speaks MPI.
 const mpiProgram = "train-mpi"
 
 // sharedByRanks are the commands that all ranks carry out together, or that say what the program is.
 var sharedByRanks = []string{"train", "train run", "train resume", "train version", "train help", "train completion"}
 
-// refuseRanks is the error of a command that every rank would carry out for itself.
+// refuseRanks refuses a command that every rank would carry out for itself.
 func refuseRanks(c *cobra.Command) error {
 	size, by, ok := mpi.Launched()
 	if !ok {
@@ -42,12 +42,12 @@ func refuseRanks(c *cobra.Command) error {
 	return shell.Usagef("found %d ranks of %s, each of which would carry out `%s`, expected `train run` or `train resume`, which share their work", size, by, c.CommandPath())
 }
 
-// patienceVariable is the variable with the time that rank 0 waits at least for another one, as in 5m.
+// patienceVariable names the variable for how long rank 0 waits at least for another rank: 5m.
 const patienceVariable = "DPSGD_PATIENCE"
 
-// together carries out one run on all ranks that a launcher has started: lead on rank 0, with o for the
-// group, or on a process that is alone. The other ranks do what rank 0 says with the data that o says
-// where to find, and print nothing unless they fail.
+// together carries out one run on all ranks that a launcher has started. lead is called on rank 0,
+// with the group in its options, or in a process that is alone. The other ranks do what rank 0 says
+// with the data that o finds, and print nothing unless they fail.
 func together(a *shell.App, o train.Options, lead func(train.Options) error) error {
 	g, err := joinGroup()
 	if err != nil {
@@ -71,7 +71,7 @@ func together(a *shell.App, o train.Options, lead func(train.Options) error) err
 	return err
 }
 
-// patience reads the time of that variable; 0 for none.
+// patience returns the time in patienceVariable; 0 if that is not set.
 func patience() (time.Duration, error) {
 	text := os.Getenv(patienceVariable)
 	d, err := time.ParseDuration(cmp.Or(text, "0"))
@@ -81,7 +81,7 @@ func patience() (time.Duration, error) {
 	return d, nil
 }
 
-// rankNumbers says which process is which rank, because some launchers name the one, and people the other.
+// rankNumbers returns which process is which rank: some launchers name the one, people the other.
 func rankNumbers(processes []int64) string {
 	const most = 8
 	named := make([]string, min(len(processes), most))

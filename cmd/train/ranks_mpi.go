@@ -8,7 +8,7 @@ import (
 	"dpsgd/internal/mpi"
 )
 
-// joinGroup is the group that this process was started in, or nil where it was started alone.
+// joinGroup returns the group that this process was started in, or nil where it was started alone.
 func joinGroup() (mpi.Group, error) {
 	if _, _, ok := mpi.Launched(); ok || os.Getenv("DPSGD_MPI") != "" {
 		return mpi.Join()

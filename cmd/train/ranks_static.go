@@ -13,9 +13,9 @@ import (
 	"dpsgd/internal/mpi"
 )
 
-// joinGroup is nil where this process was started alone. One of several ranks goes on as the program that
-// speaks MPI, with the same command line, in the same process, which the launcher
-// watches.
+// joinGroup returns nil where this process was started alone. Where it is one of several ranks, it
+// replaces the program by the one that speaks MPI, with the same command line, in the same process,
+// which the launcher watches.
 func joinGroup() (mpi.Group, error) {
 	size, by, ok := mpi.Launched()
 	if !ok {
@@ -29,7 +29,7 @@ func joinGroup() (mpi.Group, error) {
 	return nil, fmt.Errorf("train: %s: %w", program, err)
 }
 
-// sibling is the file of the program that speaks MPI, unless that is this one.
+// sibling returns the file of the program that speaks MPI, unless that is this one.
 func sibling() (file string, found bool) {
 	self, err := os.Executable()
 	if err != nil {

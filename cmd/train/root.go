@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// root is the whole program.
+// root returns the command of the whole program.
 func root(a *shell.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "train",
@@ -49,7 +49,7 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	return root
 }
 
-// helpCommand prints the help of a command, and refuses what is none.
+// helpCommand prints the help of a command, and refuses a name that is no command's.
 func helpCommand() *cobra.Command {
 	help := &cobra.Command{
 		Use:   "help [COMMAND]",

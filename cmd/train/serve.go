@@ -14,8 +14,8 @@ func serveFlag(c *cobra.Command, address *string) {
 	c.Flags().Lookup("serve").NoOptDefVal = web.Default
 }
 
-// followed does the work of a command, with a page about it where an address is given. An address that
-// cannot be had ends the command before anything is done.
+// followed calls work, with a page about it if there is an address. An address that cannot be had
+// ends the command before anything is done.
 func followed(a *shell.App, address string, work func(*web.Page) error) error {
 	if address == "" {
 		return work(nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// askCommands lists the commands that ask accountants.
+// askCommands returns the commands that ask accountants.
 func askCommands(a *shell.App) []*cobra.Command {
 	all := []*cobra.Command{epsilonCommand(a)}
 	for _, s := range solvers {
@@ -16,11 +16,11 @@ func askCommands(a *shell.App) []*cobra.Command {
 	return append(all, compareCommand(a), tradeoffCommand(a))
 }
 
-// solver is a command that asks one accountant for an unknown.
+// solver describes a command that asks one accountant for an unknown.
 type solver struct {
 	unknown                    account.Unknown
 	use, short, about, example string
-	line                       string // what --batch reads in place of "delta", and answers
+	line                       string // how the lines of --batch differ from those of `train epsilon`
 }
 
 var solvers = []solver{
@@ -87,7 +87,7 @@ func (s solver) command(a *shell.App) *cobra.Command {
 	return c
 }
 
-// solveFlag lets `train calibrate` solve for another parameter.
+// solveFlag adds --solve, by which `train calibrate` solves for the sampling probability.
 func solveFlag(c *cobra.Command, q *question) {
 	solve := c.Flags().String("solve", "noise-multiplier", "what is solved for: noise-multiplier or sampling-probability")
 	c.PreRunE = func(*cobra.Command, []string) error {

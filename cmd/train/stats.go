@@ -43,7 +43,7 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
 	return c
 }
 
-// nameOf names runs after their file or their folder of data, statistics as they are.
+// nameOf returns the name of a run of statistics: that of its file or folder, with -statistics.
 func nameOf(path string) string {
 	name := baseName(filepath.Clean(path))
 	if name == "." || name == ".." || name == string(filepath.Separator) {
@@ -69,8 +69,8 @@ func resumeStats(a *shell.App, c *cobra.Command, dir string, o run.Options) erro
 	return answerStats(a, c, r, err)
 }
 
-// answerStats answers what has no answer, and prints all results: with --json one object for each. Err says
-// why there is no run.
+// answerStats answers the statistics that have no answer yet, and prints all: with --json an object
+// each. err says why there is no run.
 func answerStats(a *shell.App, c *cobra.Command, r *stats.Run, err error) error {
 	if err != nil {
 		return err

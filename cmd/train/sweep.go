@@ -88,8 +88,8 @@ func runSweep(a *shell.App, c *cobra.Command, name string, file *configs.Sweep, 
 	return stopped(a, c, result.Status, how, a.PrintJSON(result))
 }
 
-// runTask trains the trials of a share of a sweep, which the command line names so, and prints what came
-// of it. Why says where the share is from.
+// runTask trains the trials of a share of a sweep, and prints how many have a result. name is what
+// the command line calls the sweep, why says where the share is from.
 func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why string, file *configs.Sweep, share sweep.Share, o sweep.Options) error {
 	if why != "" {
 		fmt.Fprintln(shown.W, "task      "+why)
@@ -109,7 +109,7 @@ func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why str
 	return stopped(a, c, result.Status, "and saved, "+said+"; go on with the same command", a.PrintJSON(result))
 }
 
-// shareOf says which trials a sweep or a task is about.
+// shareOf returns which trials a sweep or a task trains, of how many.
 func shareOf(o sweep.Overview) string {
 	if o.Numbers == nil {
 		return fmt.Sprint(o.Trials)
@@ -120,17 +120,17 @@ func shareOf(o sweep.Overview) string {
 	return fmt.Sprintf("%s of %d", sweep.Numbers(o.Numbers), o.Trials)
 }
 
-// sweepWatcher shows a sweep, with one bar over the steps of all trials that are left.
+// sweepWatcher prints how a sweep goes, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
 	shell.Display
-	saves       func()                 // is told that from now on results are saved
+	saves       func()                 // called once results are saved
 	trials      map[string]*trialSteps // those under way, by name
 	total, done int                    // steps of all trials that were left at the start
 	stepsHere   int                    // that this process ran, since
 	started     time.Time
 }
 
-// trialSteps is how far a trial is.
+// trialSteps is a trial with the steps that it has made.
 type trialSteps struct {
 	sweep.TrialOverview
 	step int
@@ -206,7 +206,7 @@ func (p *sweepWatcher) SweepFinished(r sweep.Result) {
 	fmt.Fprintf(p.W, "in %s: results.csv, results.jsonl, results.md, and a run for each trial\n", r.Sweep)
 }
 
-// outcome is a trial's result in a few words.
+// outcome returns a trial's result in a few words.
 func outcome(r sweep.Row) string {
 	test := "no test accuracy"
 	if r.TestAccuracy != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// taskFlags make `train sweep` train a part of the trials, or collect what such tasks made.
+// taskFlags hold the flags by which `train sweep` trains some trials, or collects what tasks made.
 type taskFlags struct {
 	trial, shard string
 	Collect      bool
@@ -30,8 +30,8 @@ func (f *taskFlags) Add(c *cobra.Command) {
 	_ = c.Flags().MarkHidden("parallel") // is a flag
 }
 
-// Share is what the flags ask for, with the reason in words where the environment said it; nil for a
-// whole sweep. Variables of the environment are asked of getenv.
+// Share returns the trials that the flags ask for; nil for a whole sweep. why names the environment
+// variable that gave their number, if one did. Such variables are read by getenv.
 func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why string, err error) {
 	trial, shard := f.given("trial"), f.given("shard")
 	switch {
@@ -69,7 +69,7 @@ func (f *taskFlags) shardOf(getenv func(string) string) (*sweep.Share, string, e
 	return &sweep.Share{First: first, Every: of}, why, err
 }
 
-// numberOf is a number from 1 as it was given, or that of the task.
+// numberOf returns a number from 1: the one that was given or, for auto, that of the task.
 func numberOf(flag, given string, getenv func(string) string) (number int, why string, err error) {
 	if given == "auto" {
 		return numberOfTask(flag, getenv)
@@ -88,9 +88,9 @@ const (
 	kubernetes = "JOB_COMPLETION_INDEX" // from 0, always
 )
 
-// numberOfTask is the number of this task, from 1. People begin Slurm arrays at 0 or at 1, and a task
-// cannot tell what the first one of an array stood for when a part of it is submitted again. So the
-// number counts as it is, and an array that begins at 0 is refused, all of it.
+// numberOfTask returns the number of this task, from 1. People begin Slurm arrays at 0 or at 1, and
+// a task cannot tell at which when only a part of an array is submitted again. So a Slurm number is
+// taken as it is, and an array that begins at 0 is refused, all of it.
 func numberOfTask(flag string, getenv func(string) string) (int, string, error) {
 	id, index := getenv(slurm), getenv(kubernetes)
 	name, value, from := slurm, id, 1

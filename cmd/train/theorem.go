@@ -26,7 +26,7 @@ func theoremFlags(a *shell.App, c *cobra.Command) func(args []string) (asked boo
 	}
 }
 
-// askTheorem answers what a theorem answers.
+// askTheorem prints the ε that a theorem gives for what its flag describes.
 func askTheorem(a *shell.App, c *cobra.Command, t account.Theorem, texts, args []string) error {
 	common := map[string]any{}
 	extra := shell.GivenFlag(c, func(name string) bool {

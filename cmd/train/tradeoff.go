@@ -44,7 +44,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 	return c
 }
 
-// shownErrors are the false alarms that a table has a row for.
+// shownErrors are the rates of false alarms that a table has a row for.
 var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 
 // printTradeoff writes three tables: ε at δ, what a test notices, what is believed.
@@ -72,7 +72,7 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	shell.PrintTable(w, table)
 }
 
-// belief is a probability in percent, rounded up, with more digits where it is nearly certain.
+// belief writes a probability in percent, rounded up, with more digits where it is nearly certain.
 func belief(p float64) string {
 	if p > 0.999 {
 		return accountant.RoundUp(100*p, 6)

@@ -47,7 +47,7 @@ func versionCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-// version is what --version prints behind the name of the program.
+// version returns what --version prints behind the name of the program.
 func version() string {
 	if b, err := thisBuild(); err == nil {
 		return b.Version

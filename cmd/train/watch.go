@@ -15,7 +15,7 @@ import (
 	"dpsgd/internal/train"
 )
 
-// runWatcher shows a run.
+// runWatcher prints how a run goes.
 type runWatcher struct{ shell.Display }
 
 func (p *runWatcher) Started(o train.Overview) {
@@ -90,7 +90,7 @@ func (p *runWatcher) Finished(r train.Result) {
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
-// spend is what was spent so far, with so many decimals for what RDP says.
+// spend writes ε spent so far, that by RDP with so many decimals, and the budget.
 func spend(s train.Progress, decimals int) string {
 	spent := "ε " + accountant.RoundUp(s.Spent.Epsilon, 2)
 	if s.Spent.EpsilonRDP != nil {
@@ -109,7 +109,7 @@ func accuracy(s train.Progress) string {
 	return fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
 }
 
-// clipNorm is that of the next step, where steps differ in it.
+// clipNorm writes the clip norm of the next step; "" where all steps have the same.
 func clipNorm(s train.Progress) string {
 	if s.ClipNorm == 0 {
 		return ""
@@ -117,7 +117,7 @@ func clipNorm(s train.Progress) string {
 	return fmt.Sprintf("clip norm %.3g  ", s.ClipNorm)
 }
 
-// left estimates the time of the remaining steps.
+// left returns the estimated time of the remaining steps.
 func left(s train.Progress) string {
 	if s.Step == 0 || s.SecondsPerStep == 0 {
 		return "–"
@@ -125,8 +125,8 @@ func left(s train.Progress) string {
 	return shell.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
 }
 
-// liveText is what stands beside the bar of a run: steps, spend, accuracy, speed and time left, in as
-// many words as there is room for.
+// liveText returns the text beside the bar of a run: steps, spend, accuracy, speed and time left,
+// as much of them as there is room for.
 func liveText(s train.Progress, width int) string {
 	steps, rate, test := fmt.Sprintf("%d/%d", s.Step, s.Steps), shell.Short(s.ExamplesPerSecond), accuracy(s)
 	short, single := strings.TrimPrefix(test, "test "), s
@@ -156,14 +156,14 @@ func printLeft(w io.Writer, budget, spent float64) {
 	}
 }
 
-// printReleased says what the releases by now cost, beside what is claimed of a run that planned more.
+// printReleased writes the ε of the releases so far, where ε is claimed for all that was planned.
 func printReleased(w io.Writer, now *account.Answer) {
 	if now != nil {
 		fmt.Fprintf(w, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(now.Epsilon, 3))
 	}
 }
 
-// printTogether says what all runs on the data cost, and what limit it has.
+// printTogether writes what all runs on the data cost, and the limit of that data, if it has one.
 func printTogether(w io.Writer, t statement.Together) {
 	if all := t.DatasetTotal(); all != "" {
 		fmt.Fprintf(w, "on this data    %s\n", strings.Join(shell.Wrap(all, 64), "\n                "))

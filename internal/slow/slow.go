@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// variable asks for slow evidence, when it is set to anything.
+// variable is the environment variable that asks for slow evidence, by any text.
 const variable = "DPSGD_SLOW"
 
 // Asked reports whether slow evidence is asked for: a test then takes more cases than it needs to notice
@@ -25,8 +25,8 @@ func Evidence(t testing.TB) {
 	}
 }
 
-// Number is how many draws or cases a test takes: what the environment variable name says, or else
-// all where slow evidence is asked for, and few in every other test.
+// Number returns how many draws or cases a test takes: the value of the environment variable name
+// if it is set; else all if slow evidence is asked for, and few if not.
 func Number(t testing.TB, name string, few, all int) int {
 	t.Helper()
 	text := os.Getenv(name)

@@ -22,9 +22,9 @@ var limits = Limits{Time: 10 * time.Second, Rate: 50, Burst: 200, Connections: 3
 const (
 	mostStreams = 64               // pages that are kept up to date at the same time
 	pace        = time.Second      // between two states that a page is told
-	patience    = time.Second      // with pages that have not heard of the end
-	silence     = 15 * time.Second // after which a page is told that the trainer is there
-	drawing     = 200              // times what it took, before the page is drawn again
+	patience    = time.Second      // that pages have to take the end of the job
+	silence     = 15 * time.Second // after which a page is sent an empty comment
+	drawing     = 200              // times the cost of a drawing pass before the next one
 )
 
 // Page is the live view of one job.
@@ -43,17 +43,17 @@ type Page struct {
 
 	mu      sync.Mutex
 	told    told
-	changed chan struct{} // closed when told is another one
+	changed chan struct{} // closed when told changes
 }
 
-// told is what every page knows or is about to be told.
+// told holds the newest events, which every page has got or is about to get.
 type told struct {
 	state, report []byte // whole events; nil for none yet
 	ended         bool
 }
 
-// Follow takes an address and shows the job that will be told to the watchers. Version is that of the
-// program.
+// Follow listens on an address and serves the page of the job that the watchers of [Page.Run] or
+// [Page.Sweep] tell of. version is the program's.
 func Follow(address, version string) (*Page, error) {
 	server, err := Listen(address, limits)
 	if err != nil {
@@ -81,7 +81,7 @@ func Follow(address, version string) (*Page, error) {
 // Close tells every page the end of the job, and stops serving.
 func (p *Page) Close() error { return p.end() }
 
-// sayFarewell tells the end.
+// sayFarewell tells the open pages the end, and waits for them to close, at most p.patience.
 func (p *Page) sayFarewell() {
 	last := *p.latest.Load()
 	last.phase = closed
@@ -95,7 +95,7 @@ func (p *Page) sayFarewell() {
 	}
 }
 
-// tell tells the pages what is new, at its own pace.
+// tell publishes what is new once a second while a page is open, until ctx ends.
 func (p *Page) tell(ctx context.Context) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
@@ -111,8 +111,8 @@ func (p *Page) tell(ctx context.Context) {
 	}
 }
 
-// publish makes the events of the newest state and wakes up who waits for them. The last time, what
-// the files say is drawn whatever it costs.
+// publish makes the events of the newest state and wakes the streams that wait for them. last tells
+// pages the end, and draws the report whatever that costs.
 func (p *Page) publish(last bool) {
 	next := told{state: event("state", p.latest.Load().state()), ended: last}
 	if content, err := p.draw(last); err == nil {
@@ -128,7 +128,7 @@ func (p *Page) publish(last bool) {
 	p.changed = make(chan struct{})
 }
 
-// event is a server-sent event whose data is JSON, which has no line break in it.
+// event returns a server-sent event named name, with v as JSON, which has no line break in it.
 func event(name string, v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -149,15 +149,15 @@ type drawn struct {
 // usualCost is what drawing costs a page of a few figures.
 const usualCost = 5 * time.Millisecond
 
-// cost is what drawing costs the processor, by what it took before and now. Beside a trainer, most of
-// the time is often spent waiting for a processor, and the first time on what is done once: so the
-// least of late counts, which grows with the page.
+// cost estimates the processor time of a drawing: what it took, but at most 3/2 of the estimate
+// before. Much of what it took may be a wait for a processor that the trainer has, or work that is
+// done once; the estimate grows with the page.
 func cost(before, took time.Duration) time.Duration {
 	return min(took, max(before, usualCost)*3/2)
 }
 
-// draw draws the report anew if there is something new and it is time to. It returns the event that
-// brings it.
+// draw draws the report anew if the files say more and the time has come, or at once if now is set.
+// It returns the event with the newest report.
 func (p *Page) draw(now bool) ([]byte, error) {
 	d := &p.drawn
 	d.mu.Lock()
@@ -189,8 +189,8 @@ func (p *Page) draw(now bool) ([]byte, error) {
 	return d.event, nil
 }
 
-// read reads what the files of the job say so far, and nothing that is private. What was spent the
-// trainer has said: to ask again takes longer than all the rest.
+// read reads the public files of the job. What was spent is what the trainer told last: to ask an
+// accountant takes longer than all the rest.
 func (p *Page) read() (*report.Report, error) {
 	m := p.latest.Load()
 	if m.dir == "" {
@@ -248,7 +248,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// news are the events that a page has not been told: at least a comment, which shows who is there.
+// news returns a comment, which shows that the trainer is there, and the events new to a page.
 func news(sent, next told) []byte {
 	part := []byte(":\n\n")
 	if string(sent.report) != string(next.report) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// guard is h behind everything that the package comment promises.
+// guard returns h behind checks of host, origin and token, with bounds on rate, time and size.
 func (s *Server) guard(h http.Handler) http.Handler {
 	bucket := &bucket{rate: s.limits.Rate, size: float64(s.limits.Burst), tokens: float64(s.limits.Burst), last: time.Now()}
 	h = http.NewCrossOriginProtection().Handler(h)
@@ -50,7 +50,7 @@ func (s *Server) named(host string) bool {
 	return host != "" && slices.Contains(s.hosts, strings.ToLower(host))
 }
 
-// below takes the token off the path of a request; false where it is missing or wrong.
+// below returns a request with the token taken off its path, or false if that is missing or wrong.
 func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	if s.token == "" {
 		return r, true
@@ -64,7 +64,7 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	return r, true
 }
 
-// headers forbid pages everything that they do not need, and other pages everything with them.
+// headers sets headers that forbid pages all that they do not need, and other sites to use them.
 func (s *Server) headers(h http.Header) {
 	scripts := "'self'"
 	for _, text := range s.limits.Scripts {
@@ -81,8 +81,8 @@ func (s *Server) headers(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// Stream begins an answer that goes on, such as server-sent events: it lifts the limit of time and
-// returns what writes one part of it, which a reader has to take within that limit.
+// Stream begins an answer that goes on, such as server-sent events. It lifts the deadlines and
+// returns what writes one part of the answer, which a reader has to take within [Limits.Time].
 func (s *Server) Stream(w http.ResponseWriter) func(part []byte) error {
 	control := http.NewResponseController(w)
 	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})

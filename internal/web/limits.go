@@ -8,11 +8,11 @@ import (
 
 // Limits bound what strangers, and broken programs, can take from the machine.
 type Limits struct {
-	Body        int64         // bytes in the body of a request; a longer one is an *http.MaxBytesError of its reader
+	Body        int64         // bytes in the body of a request; reading more fails with *http.MaxBytesError
 	Time        time.Duration // from the head of a request to the end of its answer; see [Server.Stream]
 	Rate        float64       // requests a second over all clients that know the path ...
 	Burst       int           // ... and so many at once after a rest
-	Connections int           // open at the same time; one more is told so and closed
+	Connections int           // open at the same time; one more gets status 503 and is closed
 	Scripts     []string      // scripts that stand in the served pages, as they are between the tags; no other runs there
 }
 
@@ -25,7 +25,7 @@ type bucket struct {
 	last   time.Time
 }
 
-// take reports whether there was a token at a time that is not before that of the last call.
+// take takes a token and reports whether there was one. now is never before that of the last call.
 func (b *bucket) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,11 +38,11 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// full is what a connection beyond the number of open ones is told.
+// full is the answer to a connection that comes while the most are open.
 const full = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nConnection: close\r\n\r\n" +
 	"too many connections are open, try again in a few seconds\n"
 
-// bounded refuses connections beyond a number of open ones.
+// bounded is a listener that refuses connections while the most are open.
 type bounded struct {
 	net.Listener
 	mu   sync.Mutex
@@ -64,7 +64,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// change adds to the number of free connections unless it would fall below zero.
+// change adds n to the number of free connections, or reports false if the sum were below zero.
 func (b *bounded) change(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

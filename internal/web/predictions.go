@@ -19,7 +19,7 @@ import (
 	"dpsgd/internal/trained"
 )
 
-// PredictionLimits bound a server of predictions.
+// PredictionLimits returns the limits of a server of [Predictions].
 func PredictionLimits() Limits {
 	return Limits{Body: maxBody, Time: 20 * time.Second, Rate: 20, Burst: 40, Connections: 32}
 }
@@ -34,13 +34,13 @@ var predictionFiles embed.FS
 
 var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index.html"))
 
-// predictionServer answers requests.
+// predictionServer predicts the pictures that requests bring, one at a time.
 type predictionServer struct {
 	model *trained.Model
 	turn  chan *trained.Predictor // holds the predictor while nobody uses it
 }
 
-// Predictions returns the handler for a model of pictures; any other is an error.
+// Predictions returns the handler of a page that predicts pictures. Other models are refused.
 func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	if m.Sees() != trained.Pictures {
 		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", trained.ErrInput, m.Dir)
@@ -59,7 +59,7 @@ func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	return mux, nil
 }
 
-// index is the page.
+// index answers with the page.
 func (s *predictionServer) index(w http.ResponseWriter, _ *http.Request) {
 	shape := s.model.Data.Shape
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -98,7 +98,7 @@ var (
 	errNone = errors.New("serve: found no picture, expected the bytes of one, or a form with one as a file")
 )
 
-// picture is the body of a request, or the first file of a form in it.
+// picture returns the body of a request or, of a form, the first file in it.
 func picture(r *http.Request) ([]byte, error) {
 	body := io.Reader(r.Body)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
@@ -127,7 +127,7 @@ func picture(r *http.Request) ([]byte, error) {
 	return content, err
 }
 
-// refuse answers with an error, and with whose it is.
+// refuse answers with an error, and a status that says whether the request is at fault.
 func refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {
@@ -150,9 +150,9 @@ func reply(w http.ResponseWriter, status int, answer any) {
 	_ = json.NewEncoder(w).Encode(answer) // an error is that of a reader who went away
 }
 
-// timed is a picture that ends with an error when its time is over: decoders of some formats can be
-// made to work for hours on a few bytes, and cannot be stopped in another way. They get little at a
-// time, so that they ask often.
+// timed is a reader of a picture that fails once its context has ended: decoders of some formats
+// can be made to work for hours on a few bytes, and cannot be stopped in another way. They get
+// little at a time, so that they read often.
 type timed struct {
 	*bytes.Reader
 	ctx context.Context

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// ErrAddress: an address is none, is taken, or cannot be listened on.
+// ErrAddress: an address is not a host and a port, is taken, or cannot be listened on.
 var ErrAddress = errors.New("web")
 
-// Default is where pages are served without another word.
+// Default is the address of pages where no other is given.
 const Default = "127.0.0.1:8080"
 
-// grace is how long answers at work may take after the end was asked for. It is shorter than a
-// command that saves nothing is waited for: browsers keep connections open on which they ask nothing.
+// grace is how long answers at work may take after the end was asked for, shorter than the shell
+// waits for a command that saves nothing: browsers keep connections open on which they ask nothing.
 const grace = 300 * time.Millisecond
 
 // Server listens on an address.
@@ -34,8 +34,8 @@ type Server struct {
 	limits   Limits
 }
 
-// Listen takes an address such as "127.0.0.1:8080", "localhost:0" (any free port) or ":8080" (all
-// addresses of the machine). The error matches ErrAddress.
+// Listen listens on an address: "127.0.0.1:8080", "localhost:0" (any free port) or ":8080" (all of
+// the machine's). Where others can reach it, it draws a token. The error matches ErrAddress.
 func Listen(address string, limits Limits) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -59,7 +59,7 @@ func Listen(address string, limits Limits) (*Server, error) {
 	return s, nil
 }
 
-// URL is what to open in a browser, token included.
+// URL returns what to open in a browser, token included.
 func (s *Server) URL() string {
 	host := s.host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -78,8 +78,8 @@ func (s *Server) URL() string {
 // Local reports whether only this machine reaches the server.
 func (s *Server) Local() bool { return s.token == "" }
 
-// Serve answers requests by h until the context ends, then lets those at work finish for a moment.
-// The contexts of requests end with it, so that streams of events do.
+// Serve answers requests by h until ctx ends, then lets those at work finish within a moment. Their
+// contexts end with ctx, and so do streams of events.
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	server := &http.Server{
 		Handler:           s.guard(h),
@@ -106,5 +106,5 @@ func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	return fmt.Errorf("web: %w", err)
 }
 
-// Close ends a server that does not serve.
+// Close stops listening, for a server on which Serve was not called.
 func (s *Server) Close() error { return s.listener.Close() }

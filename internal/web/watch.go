@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// moment is how far a job has come, as the trainer leaves it behind: without a word that takes time to
-// write.
+// moment is how far a job has come, as the trainer stores it at each step. To make one takes no
+// time.
 type moment struct {
 	dir      string // of the run or sweep; "" before it has one
 	phase    phase
@@ -31,7 +31,7 @@ type phase int
 const (
 	preparing phase = iota
 	working
-	finished // it said itself that it ended
+	finished // the trainer has said that it ended
 	closed   // nothing comes any more
 )
 
@@ -41,7 +41,7 @@ type trials struct {
 	atWork        []trialAtWork // in the order in which they began
 }
 
-// Run is a watcher of a run that shows it on the page, if there is one, and tells the next watcher.
+// Run returns a watcher that shows a run on p and tells next the same; it is next where p is nil.
 func (p *Page) Run(next train.Watcher) train.Watcher {
 	if p == nil {
 		return next
@@ -78,7 +78,7 @@ var endings = map[run.Status]string{
 	run.Interrupted:     "Stopped from outside and saved.",
 }
 
-// Sweep is a watcher of a sweep that shows it on the page, if there is one, and tells the next watcher.
+// Sweep returns a watcher that shows a sweep on p and tells next the same; next itself if p is nil.
 func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher {
 	if p == nil {
 		return next
@@ -145,7 +145,7 @@ func (w *sweepWatcher) index(trial string) int {
 	return slices.IndexFunc(w.atWork, func(t trialAtWork) bool { return t.name == trial })
 }
 
-// show leaves the moment behind.
+// show stores how far the sweep has come as the newest moment of the page.
 func (w *sweepWatcher) show(p phase, ending string, news bool) {
 	m := moment{dir: w.dir, phase: p, ending: ending, trials: &trials{w.finished, w.all, slices.Clone(w.atWork)}}
 	if len(w.atWork) == 1 {
@@ -154,7 +154,7 @@ func (w *sweepWatcher) show(p phase, ending string, news bool) {
 	w.page.set(m, news)
 }
 
-// set leaves the newest moment behind; the trainer does no more than that. News are in the files, too.
+// set stores the newest moment and does no more. news says that the files hold more than before.
 func (p *Page) set(m moment, news bool) {
 	p.latest.Store(&m)
 	if news {
@@ -162,7 +162,7 @@ func (p *Page) set(m moment, news bool) {
 	}
 }
 
-// spent is what a run has spent by now; nil where it has not said.
+// spent returns what a run has spent by now; nil for a sweep, and before a run has said.
 func (m moment) spent() *account.Answer {
 	switch {
 	case m.result != nil:
@@ -200,7 +200,7 @@ func (m moment) state() state {
 	return s
 }
 
-// done is the share of the work that is done, in which every trial counts the same.
+// done returns the share of the work that is done. Every trial counts the same.
 func (m moment) done() float64 {
 	if m.trials == nil {
 		return share(m.step, m.steps)
@@ -214,7 +214,7 @@ func (m moment) done() float64 {
 
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
 
-// numbers are what can be told beside the report, in one line.
+// numbers returns one line on how far the job has come: steps or trials, ε, test accuracy.
 func (m moment) numbers() string {
 	switch {
 	case m.phase == preparing || m.dir == "":

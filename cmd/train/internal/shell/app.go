@@ -17,17 +17,17 @@ type App struct {
 	JSON     bool   // print the result as one object
 	Progress string // how progress is shown: a word of --progress, or "" for what suits the output
 	Hints    bool   // say so when a command takes longer than a second before it prints anything
-	printed  bool   // one has been printed
+	printed  bool   // an object has been printed, or has to be by another rank
 	hint     *hint
 	stopper
 }
 
-// New returns an app whose commands write there.
+// New returns an app whose commands write to out and err.
 func New(out, err io.Writer) *App {
 	return &App{Out: out, Err: err, stopper: stopper{err: err, exit: os.Exit}}
 }
 
-// IsRank says that this process is one of several that carry out one command. Rank 0 prints its result.
+// IsRank notes the rank of one of several processes. Above 0: no signals, no object on failure.
 func (a *App) IsRank(rank int) {
 	a.isRank(rank)
 	a.printed = a.printed || rank > 0
@@ -40,7 +40,7 @@ func (a *App) Execute(root func(*App) *cobra.Command, args []string) int {
 	return a.ExecuteContext(ctx, root, args)
 }
 
-// ExecuteContext is Execute until a context ends.
+// ExecuteContext does what Execute does, until ctx ends in place of a signal.
 func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command, args []string) int {
 	if err := limits(); err != nil {
 		return a.Fail(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FlagError says which flag was probably meant by one that is not known.
+// FlagError returns the error of a wrong flag, with what was probably meant or what value it takes.
 func FlagError(c *cobra.Command, err error) error {
 	var wrong *pflag.InvalidValueError
 	if errors.As(err, &wrong) {
@@ -36,7 +36,7 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usagef("%w%s", err, cmp.Or(spelling.Hint("--"+unknown.GetSpecifiedName(), names), meant, keyMeant(c, unknown.GetSpecifiedName()), commandMeant(c, unknown.GetSpecifiedName())))
 }
 
-// wrongValue says in words what a flag of its type expects.
+// wrongValue returns an error that says what values the type of a flag allows.
 func wrongValue(err *pflag.InvalidValueError) error {
 	f := err.GetFlag()
 	expected := map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "duration": "a time such as 5m"}[f.Value.Type()]
@@ -46,8 +46,8 @@ func wrongValue(err *pflag.InvalidValueError) error {
 	return Usagef("found --%s %s, expected %s", f.Name, folder.Argument(err.GetValue()), expected)
 }
 
-// commandMeant says which command has a flag that was given ahead of it, or does what the flag stands for
-// elsewhere.
+// commandMeant returns a hint for a flag that is not known: the command that has it, where it stood
+// before a command, or the command that does the same. "" is none.
 func commandMeant(c *cobra.Command, flag string) string {
 	if flag == "dry-run" { // of other programs
 		return " (`" + c.Root().Name() + " describe` says what a run would do)"
@@ -63,7 +63,7 @@ func commandMeant(c *cobra.Command, flag string) string {
 	return ""
 }
 
-// keyMeant says which key of a configuration has the name of a flag that there is not.
+// keyMeant returns a hint: the keys of a configuration named like an unknown flag, or "".
 func keyMeant(c *cobra.Command, flag string) string {
 	if c.Flags().Lookup("set") == nil {
 		return ""
@@ -78,7 +78,7 @@ func keyMeant(c *cobra.Command, flag string) string {
 	return " (did you mean " + strings.Join(found, " or ") + "?)"
 }
 
-// NoArgs refuses the arguments of a command that has others below it.
+// NoArgs refuses the arguments of a command that has others below it, none of which they name.
 func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 // None refuses all arguments.
 var None = Args(0, 0, "none")
 
-// Args takes so many arguments, which what describes.
+// Args returns a check for min to max arguments, none empty. what says in errors what they are.
 func Args(min, max int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, found []string) error {
 		if slices.Contains(found, "") {
@@ -109,7 +109,7 @@ func Args(min, max int, what string) cobra.PositionalArgs {
 	}
 }
 
-// GivenFlag is a flag of the command line that is one of these, or "".
+// GivenFlag returns a flag of the command line whose name oneOf takes, as --name, or "".
 func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if oneOf(f.Name) {
@@ -119,8 +119,8 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	return found
 }
 
-// FolderFlag adds a flag that names a folder: an empty name, which a script makes of a variable that is
-// not set, is refused.
+// FolderFlag adds a flag that names a folder, by default otherwise. An empty name, which a script
+// makes of a variable that is not set, is refused.
 func FolderFlag(c *cobra.Command, dir *string, name, otherwise, usage string) {
 	*dir = otherwise
 	c.Flags().Var(checked{dir, func(given string) error {
@@ -156,10 +156,10 @@ func (f checked) Set(text string) error {
 	return nil
 }
 
-// DataGiven repeats in advice where the data is, if that was given.
+// DataGiven returns the flags of the command line that say where the data is, to repeat in advice.
 func DataGiven(c *cobra.Command) string { return given(c, "data-dir", "data-folder") }
 
-// FoldersGiven repeats where the runs are too, in advice on a command that finds them by that.
+// FoldersGiven returns those flags and the one that says where the runs are.
 func FoldersGiven(c *cobra.Command) string { return given(c, "data-dir", "data-folder", "runs-dir") }
 
 func given(c *cobra.Command, names ...string) (flags string) {
@@ -171,7 +171,7 @@ func given(c *cobra.Command, names ...string) (flags string) {
 	return flags
 }
 
-// First is the first argument, or "".
+// First returns the first argument, or "".
 func First(args []string) string {
 	if len(args) == 0 {
 		return ""

@@ -18,10 +18,10 @@ const (
 	leastCells = 5
 )
 
-// redrawn is how often a bar is drawn at most.
+// redrawn is the least time between two drawings of a bar, but for the last one.
 const redrawn = 100 * time.Millisecond
 
-// bar is one line at the bottom of a terminal: cells that fill, and a text beside them. It is as wide as the terminal, whatever its width is by now.
+// bar is a line at the foot of a terminal, as wide as that: cells that fill, and a text.
 type bar struct {
 	total, done int64
 	cells       int // of the last drawing
@@ -32,7 +32,7 @@ type bar struct {
 	open        bool // the line is drawn and not ended
 }
 
-// line is the whole bar on a terminal of so many columns; the last one stays free, because some
+// line returns the bar for a terminal of so many columns. The last column stays free, because some
 // terminals begin a new line behind it.
 func (b *bar) line(columns int, colour bool) string {
 	if columns != b.columns {
@@ -56,8 +56,8 @@ func (b *bar) line(columns int, colour bool) string {
 	return strings.TrimRight(line, " ")
 }
 
-// newBar is a bar of so many cells that draws when it is asked for its line. ThemeUnicode of the
-// library needs a font with private-use glyphs.
+// newBar returns a bar of so many cells that draws when it is asked for its line. ThemeUnicode of
+// the library needs a font with private-use glyphs.
 func newBar(total int64, cells int, colour bool) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(io.Discard),
@@ -86,7 +86,7 @@ func paint(colour bool, code, text string) string {
 // clear empties the line that the cursor is in.
 const clear = "\r\x1b[K"
 
-// draw shows the bar if it is time to.
+// draw draws the bar if the last drawing is long enough ago, or all is done.
 func (d *Display) draw() {
 	if b := d.bar; time.Since(b.drawn) >= redrawn || b.done >= b.total {
 		b.drawn, b.open = time.Now(), true
@@ -94,7 +94,7 @@ func (d *Display) draw() {
 	}
 }
 
-// columns of the terminal that is written to; of one that everybody has, where that is not known.
+// columns returns the width of the terminal that is written to, or Width where it is not known.
 func (d *Display) columns() int {
 	if d.Columns > 0 {
 		return d.Columns
@@ -105,7 +105,7 @@ func (d *Display) columns() int {
 	return Width
 }
 
-// terminalColumns is the width of the terminal that a writer writes to.
+// terminalColumns returns the width of the terminal that w writes to; ok is false if w is none.
 func terminalColumns(w io.Writer) (n int, ok bool) {
 	f, ok := file(w)
 	if ok {
@@ -114,34 +114,34 @@ func terminalColumns(w io.Writer) (n int, ok bool) {
 	return n, n > 0
 }
 
-// Colours says whether a terminal may be written to in colours: by https://no-color.org.
+// Colours reports whether w is a terminal that gets colours, by https://no-color.org.
 func Colours(w io.Writer) bool {
 	return Terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// StartBar draws a bar at the bottom of a terminal.
+// StartBar begins a bar, which appears with the first Show.
 func (d *Display) StartBar(total int64) {
 	d.bar = &bar{total: total, text: func(int) string { return "" }}
 }
 
-// Show moves the bar.
+// Show moves the bar to done of its total, with a text beside it.
 func (d *Display) Show(done int64, format string, args ...any) {
 	d.ShowText(done, fmt.Sprintf(format, args...))
 }
 
-// ShowText moves the bar. The text is cut where there is no room for it.
+// ShowText does what Show does. The text is cut where there is no room for it.
 func (d *Display) ShowText(done int64, text string) {
 	d.ShowFitting(done, func(width int) string { return Cut(text, max(1, width)) })
 }
 
-// ShowFitting moves the bar. The text is made for the room there is.
+// ShowFitting does what Show does. The text is made for the room there is.
 func (d *Display) ShowFitting(done int64, text func(width int) string) {
 	d.bar.done, d.bar.text = done, text
 	d.draw()
 }
 
-// Step tells how far work is: beside a bar, which is drawn until all is done, or in a line where one is
-// due, or is to be written anyway.
+// Step tells how far work is: by a bar, which is begun and ended here, or else by a line where one
+// is due. anyway makes it due.
 func (d *Display) Step(done, total int, anyway bool, text string) {
 	if !d.Bars {
 		if d.Due(anyway || done == total) {
@@ -158,7 +158,7 @@ func (d *Display) Step(done, total int, anyway bool, text string) {
 	}
 }
 
-// EndBar ends the line of a bar, as it is by then.
+// EndBar draws the bar once more and ends its line, if it has been drawn.
 func (d *Display) EndBar() {
 	if d.bar == nil || !d.bar.open {
 		return

@@ -47,8 +47,8 @@ func Complete(c *cobra.Command) {
 	}
 }
 
-// completion completes what a usage names in words such as [CONFIG|PRESET]. Files are offered too where
-// an argument may be one.
+// completion returns what completes the arguments that a usage names in words such as
+// [CONFIG|PRESET]. Files are offered too where an argument may be one.
 func completion(words []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		word, repeated := "", false
@@ -94,11 +94,11 @@ func completion(words []string) cobra.CompletionFunc {
 	}
 }
 
-// several says whether a word of a usage stands for any number of arguments.
+// several reports whether a word of a usage stands for any number of arguments.
 func several(word string) bool { return strings.Contains(word, "...") || strings.Contains(word, "…") }
 
-// below are the folders that hold a file of this name, as runs, trials and sweeps do, beside what was
-// begun; below "runs" where that names no folder.
+// below returns the folders, of runs, trials or sweeps, that hold a file with this name. It looks
+// in the folder of the path that was begun, or in "runs" if that names none.
 func below(begun, holding string) []string {
 	dir := "runs"
 	if strings.ContainsRune(begun, filepath.Separator) {
@@ -125,7 +125,7 @@ func presetNames(presets []configs.Preset) []string {
 	return names
 }
 
-// keys are those of configurations, with the sign that their value follows.
+// keys returns the keys of configurations, with the sign that their value follows.
 func keys() []string {
 	var list []string
 	for _, k := range configs.Keys() {
@@ -134,7 +134,7 @@ func keys() []string {
 	return list
 }
 
-// beginning are those of a list that begin with a text.
+// beginning returns those of a list that begin with a text.
 func beginning(with string, list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return !strings.HasPrefix(s, with) })
 }

@@ -21,7 +21,7 @@ type Display struct {
 // plainEvery is how often progress is told in lines.
 const plainEvery = 10 * time.Second
 
-// Due says whether it is time for a line, or there is one anyway.
+// Due reports whether a line is to be written now, and takes it as written; anyway, unless Quiet.
 func (d *Display) Due(anyway bool) bool {
 	if d.Quiet || !anyway && time.Since(d.last) < plainEvery {
 		return false
@@ -30,10 +30,10 @@ func (d *Display) Due(anyway bool) bool {
 	return true
 }
 
-// Told says that a line was written just now.
+// Told notes that a line was written just now, for [Display.Due].
 func (d *Display) Told() { d.last = time.Now() }
 
-// Warned writes a line above the bar.
+// Warned writes a warning, in place of the bar, which is drawn again below it.
 func (d *Display) Warned(message string) {
 	if d.bar != nil && d.bar.open {
 		fmt.Fprint(d.W, clear)

@@ -36,7 +36,7 @@ const (
 	ExitSignal  = 128
 )
 
-// ExitHelp documents them for the help.
+// ExitHelp documents the exit codes for the help.
 const ExitHelp = `Exit codes:
   0    done, also when the privacy budget ended the run after some steps
   1    something failed while working
@@ -66,12 +66,11 @@ func (e usageError) Unwrap() error { return e.error }
 
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// AsUsage takes an error about something that the command line names, such as a configuration that
-// is not there.
+// AsUsage marks an error as one of the command line, which names something wrong, such as a
+// configuration that is not there.
 func AsUsage(err error) error { return usageError{err} }
 
-// Interrupted is the error, and the cause of the context, of work that a signal ended and that is
-// saved.
+// Interrupted is the error of work that a signal ended, and the cause by which its context ended.
 type Interrupted struct{ Signal os.Signal }
 
 func (i Interrupted) Error() string { return "stopped by " + i.Signal.String() }
@@ -82,7 +81,7 @@ type failure struct {
 	ExitCode int    `json:"exit_code"`
 }
 
-// Fail prints an error, one line for each problem, and chooses the code.
+// Fail prints an error, one line for each problem, and returns the exit code.
 func (a *App) Fail(err error) int {
 	if err == nil {
 		return ExitDone
@@ -103,7 +102,7 @@ func (a *App) Fail(err error) int {
 	return code
 }
 
-// codeOf is the exit code of an error.
+// codeOf returns the exit code of an error.
 func codeOf(err error) int {
 	var stopped Interrupted
 	if errors.As(err, &stopped) {
@@ -122,7 +121,7 @@ func codeOf(err error) int {
 	return ExitFailed
 }
 
-// number is that of SIGINT, 2, where a system has no numbers.
+// number returns the number of a signal; 2, that of SIGINT, where the system has none.
 func number(s os.Signal) int {
 	if n, ok := s.(syscall.Signal); ok {
 		return int(n)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Help is the help of a command, in lines that a terminal of 80 columns shows whole.
+// Help returns the help of a command, in lines that a terminal of 80 columns shows whole.
 func Help(c *cobra.Command) string {
 	var b strings.Builder
 	about := c.Long
@@ -35,7 +35,7 @@ func Help(c *cobra.Command) string {
 	return b.String()
 }
 
-// Examples are those of a command, broken where a shell goes on behind a backslash.
+// Examples returns the examples of a command. A long line is broken behind a backslash.
 func Examples(c *cobra.Command) string {
 	var lines []string
 	for _, line := range strings.Split(c.Example, "\n") {
@@ -87,8 +87,8 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// Flow breaks paragraphs into lines that fit a terminal. Lines that begin with a space stand by
-// themselves; where they are too long they go on below their last column.
+// Flow breaks paragraphs into lines that fit a terminal. A line that begins with a space is kept;
+// if it is too long, its rest is put below its last column.
 func Flow(text string) string {
 	var lines []string
 	var paragraph []string
@@ -112,7 +112,7 @@ func Flow(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hanging breaks one line of a table or list, to go on below its last column.
+// hanging breaks a line of a table or list. The rest is put below its last column.
 func hanging(line string, width int) []string {
 	if utf8.RuneCountInString(line) <= width {
 		return []string{line}

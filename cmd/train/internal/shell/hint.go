@@ -39,7 +39,7 @@ func (a *App) Hint(c *cobra.Command, what string) {
 	})
 }
 
-// end ends the wait for the first line.
+// end stops the wait after which the hint is printed.
 func (h *hint) end() {
 	if h.timer != nil {
 		h.timer.Stop()

@@ -28,7 +28,7 @@ func Count(n int) string {
 	return fmt.Sprintf("%s,%03d", Count(n/1000), n%1000)
 }
 
-// Short writes a rate in at most four characters or so.
+// Short writes a rate without decimals, from 10000 on in thousands: 12k.
 func Short(rate float64) string {
 	if rate >= 10000 {
 		return fmt.Sprintf("%.0fk", rate/1000)
@@ -39,10 +39,10 @@ func Short(rate float64) string {
 // Megabytes writes a size in MiB.
 func Megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
-// Left is what is left of a budget, rounded down.
+// Left writes what is left of a budget, rounded down to three decimals; at least 0.
 func Left(budget, spent float64) string { return Down(max(0, budget-spent), 3) }
 
-// Guarantee is what was spent and by whose account, with what RDP says beside another accountant.
+// Guarantee writes what was spent and by which accountant, and what RDP says unless byRDP is nil.
 func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
 	beside := ""
 	if byRDP != nil {

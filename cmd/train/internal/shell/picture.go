@@ -24,7 +24,7 @@ func PictureFlag(c *cobra.Command, file *string, name, picture string) {
 	}
 }
 
-// PrintAndDraw prints a result as [App.Print] does, and draws it into a file, "" for none.
+// PrintAndDraw draws a picture into a file, unless out is "", and prints the result as [App.Print].
 func (a *App) PrintAndDraw(result any, picture chart.Figure, out string, text func(w io.Writer)) error {
 	if out != "" {
 		if err := picture.Write(out); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PrintJSON writes a result as one object on one line of standard output, with --json alone.
+// PrintJSON writes a result as an object on a line of standard output; nothing without --json.
 func (a *App) PrintJSON(result any) error {
 	if !a.JSON {
 		return nil
@@ -28,7 +28,7 @@ func (a *App) PrintJSON(result any) error {
 	return err
 }
 
-// Printed says that the command has written objects of its own.
+// Printed notes that the command has written objects of its own: an error is not printed as one.
 func (a *App) Printed() { a.printed = true }
 
 // Print writes a result: as one object with --json, else the text for people.
@@ -49,8 +49,8 @@ type page struct {
 	columns int
 }
 
-// Prosef writes a line as [fmt.Fprintf] does, broken at spaces where the terminal of a page is narrower. It
-// goes on below its last column.
+// Prosef writes a line as [fmt.Fprintf] does. On a terminal it is broken at spaces if it is too
+// long, and the rest is put below its last column.
 func Prosef(w io.Writer, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p, ok := w.(*page); ok && p.columns > 0 {
@@ -59,7 +59,7 @@ func Prosef(w io.Writer, format string, args ...any) {
 	fmt.Fprintln(w, text)
 }
 
-// Show returns what prints a result, by text for people, unless there is an error in its place.
+// Show returns a function that prints a result, with text for people, or returns its error.
 func Show[T any](a *App, text func(w io.Writer, result T)) func(T, error) error {
 	return func(result T, err error) error {
 		if err != nil {
@@ -69,14 +69,14 @@ func Show[T any](a *App, text func(w io.Writer, result T)) func(T, error) error 
 	}
 }
 
-// Warn writes one line about something that did not stop the command; nothing for "".
+// Warn writes one line about something that did not stop the command. For "" it writes nothing.
 func (a *App) Warn(message string) {
 	if message != "" {
 		fmt.Fprintln(a.Err, "train: WARNING:", message)
 	}
 }
 
-// Display goes to standard error with --json, so that standard output is the result alone.
+// Display returns where work is told about: not on standard output with --json, for the result.
 func (a *App) Display() Display {
 	w := a.Out
 	if a.JSON {

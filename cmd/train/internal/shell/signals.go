@@ -61,15 +61,15 @@ func (s *stopper) isRank(rank int) {
 
 func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP) }
 
-// ignorePipes has writes to a reader that is gone fail, where they would end the process: a run saves
-// first.
+// ignorePipes makes a write to a reader that is gone fail, where it would end the process: a run
+// saves first.
 func ignorePipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// Saving says that the work of the command is saved when a signal ends it, until what it returns is called.
+// Saving notes that a signal has to leave the command time to save, until over is called.
 func (s *stopper) Saving() (over func()) { return during(&s.saves) }
 
-// Ending says that a signal is the usual end of the command, which comes by its context, soon and well: a
-// server closes its connections.
+// Ending notes, until over is called, that a signal is the usual end of the command, as of a
+// server: its context ends it soon, and nothing is said.
 func (s *stopper) Ending() (over func()) { return during(&s.ends) }
 
 func during(state *atomic.Bool) (over func()) {
@@ -77,7 +77,7 @@ func during(state *atomic.Bool) (over func()) {
 	return func() { state.Store(false) }
 }
 
-// stop says that the signal was heard, and ends the process where nothing is to be saved.
+// stop says that the signal was heard if work is saved, else ends the process after a moment.
 func (s *stopper) stop(found os.Signal) {
 	if s.ends.Load() {
 		return
@@ -96,7 +96,7 @@ func (s *stopper) stop(found os.Signal) {
 	}
 }
 
-// Ended is the error of work that its context may have ended.
+// Ended returns the error of work: that of [Stopped] if its context has ended.
 func Ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Stopped(ctx)
@@ -104,7 +104,7 @@ func Ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Stopped is the error of a command whose work was ended by its context, after saving.
+// Stopped returns the error of work that its context ended: which signal it was, or an interrupt.
 func Stopped(ctx context.Context) error {
 	if i, ok := context.Cause(ctx).(Interrupted); ok {
 		return i

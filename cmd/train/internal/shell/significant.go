@@ -8,8 +8,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// Epsilon writes ε rounded up: with four decimals, or with four digits that count if it is
-// small.
+// Epsilon writes ε rounded up: with four decimals or, if it is small, with four significant digits.
 func Epsilon(epsilon float64) string {
 	if epsilon >= 0.01 || epsilon == 0 {
 		return accountant.RoundUp(epsilon, 4)
@@ -22,10 +21,10 @@ func Down(x float64, decimals int) string {
 	return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
 }
 
-// SignificantUp writes a number of at least 0 with that many digits that count, rounded up.
+// SignificantUp writes a number of at least 0 with so many significant digits, rounded up.
 func SignificantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
 
-// SignificantDown is SignificantUp, rounded down.
+// SignificantDown does what SignificantUp does, but rounds down.
 func SignificantDown(x float64, digits int) string {
 	return significant(x, digits, Down)
 }

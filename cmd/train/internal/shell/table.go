@@ -25,7 +25,7 @@ func PrintTable(w io.Writer, table [][]string) {
 	}
 }
 
-// TableWidth is how wide a table is.
+// TableWidth returns how many columns of a terminal a table takes.
 func TableWidth(table [][]string) int {
 	widths, _ := columns(table)
 	total := 2 * (len(widths) - 1)
@@ -48,7 +48,7 @@ func columns(table [][]string) (widths []int, numeric []bool) {
 	return widths, numeric
 }
 
-// isNumber also takes a dash, for a number that there is not, and separated thousands.
+// isNumber reports whether a cell is a number: with commas in it too, or a dash, for none.
 func isNumber(cell string) bool {
 	_, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64)
 	return err == nil || cell == "–"

@@ -40,8 +40,8 @@ func filled(words []string, width int) (lines []string) {
 	return lines
 }
 
-// Plain is a text that somebody else has written, such as a name in a file, quoted where it holds what
-// a terminal takes for more than text.
+// Plain returns a text that somebody else has written, such as a name in a file. It is quoted if it
+// holds what a terminal takes for more than text.
 func Plain(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
