@@ -63,8 +63,8 @@ func (s Spec) part(name string) pictures.Part {
 	return pictures.Part{Folder: s.Folder, Name: name, Classes: s.Classes}
 }
 
-// readPictures decodes and resizes pictures into memory on all processors. The error names the first
-// picture, in their order, that cannot be read.
+// readPictures returns the pictures, decoded into memory and resized on all processors. The error
+// names the first picture, in their order, that cannot be read.
 func readPictures(files *pictures.Index, shape Shape, classes []string) (*Images, error) {
 	size := shape.Values()
 	pixels := make([]uint8, files.Len()*size)

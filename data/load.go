@@ -91,8 +91,8 @@ type Split struct {
 	verified [2]Set // the sets whose identity that is
 }
 
-// Identity returns [Dataset.Identity] of the named set as which the examples were read. It is ""
-// for a split that [Load] did not make, and for one whose training or test set was exchanged since.
+// Identity returns [Dataset.Identity] of the named set as which [Load] read the examples. It is ""
+// for other splits, and for one whose training or test set was exchanged since.
 func (s *Split) Identity() string {
 	if s.verified != [2]Set{s.Train, s.Test} {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Unlabelled is a set whose labels are secret and whose examples are public. Its order follows from the
-// content of the examples alone. So whatever a place decides, such as a minibatch or a byte in a file,
-// tells nothing of a label, also where files, shards or lines were sorted by class. Whoever learns
-// from the set or predicts it sees no label: Label returns 0 everywhere, and only
+// Unlabelled is a set whose labels are secret and whose examples are public. Its order follows from
+// the values of the examples alone. So what depends on a place, such as a minibatch or a byte in a
+// file, tells nothing of a label, also where files, shards or lines were sorted by class. Whoever
+// learns from the set or predicts it sees no label: Label returns 0 everywhere, and only
 // [Unlabelled.Secret] returns the labels. It is safe for concurrent reading.
 type Unlabelled struct {
 	Set

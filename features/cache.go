@@ -127,8 +127,8 @@ func writeRows(w io.Writer, f fingerprint, set *data.Features) error {
 	return nil
 }
 
-// openRows reads the rows of a file that [saveRows] wrote with the same fingerprint, on all processors.
-// Whatever the error is, the rows have to be computed again.
+// openRows returns the rows of a file that [saveRows] wrote with the same fingerprint. On any
+// error the rows have to be computed again.
 func openRows(path string, f fingerprint) (*data.Features, error) {
 	info, err := os.Stat(path) // before opening: opening a named pipe would wait for a writer
 	if err != nil {

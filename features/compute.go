@@ -102,8 +102,8 @@ func cached(name, cache string, f fingerprint, trainPictures, testPictures int) 
 	return &data.Split{Name: name, Train: train, Test: test}
 }
 
-// keep puts both sets into the cache, and removes those that were used longest ago, beyond the
-// newest kept. It reports no error: rows that cannot be kept are computed again.
+// keep puts both sets into the cache, and removes the sets used longest ago until kept are left. It
+// reports no error: rows that cannot be kept are computed again.
 func keep(cache string, f fingerprint, train, test *data.Features) {
 	if cache == "" {
 		return

@@ -58,10 +58,10 @@ func (p *Drawings) At(i int) []float32 {
 // principal directions can be learnt from without anybody's data, so that they are public.
 // Silhouettes and strokes are grey: with three channels, these are the same.
 //
-// What is drawn is a function of kind, shape, seed and [DrawnVersion] alone, picture i also of i: the
-// first pictures of a large set are those of a small one. It does not depend on the number of
-// threads. Processors that fuse multiplications with additions may differ from others in the last
-// bits of some pixels.
+// What is drawn is a function of kind, shape, seed and [DrawnVersion] alone, and for picture i also
+// of i: the first pictures of a large set are those of a small one. It does not depend on the
+// number of threads. Processors that fuse multiplications with additions may differ from others in
+// the last bits of some pixels.
 func drawPictures(kind string, n int, shape data.Shape, seed uint64, pool *kernel.Pool) (*Drawings, error) {
 	if !slices.Contains(DrawnKinds(), kind) {
 		return nil, fmt.Errorf("drawn: kind %q, expected one of %q", kind, DrawnKinds())

@@ -155,8 +155,8 @@ func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) er
 	return nil
 }
 
-// flattenBatch is the number of rows that are flattened together: enough for a fast product of matrices,
-// and few enough that they stay close to the processor.
+// flattenBatch is the number of rows that are flattened together: enough for a fast product of
+// matrices, and few enough to stay in the processor's caches.
 const flattenBatch = 1024
 
 // apply replaces each of the rows, which lie one after the other, by its flattened row. That

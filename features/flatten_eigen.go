@@ -15,8 +15,8 @@ import (
 // errDependent says that the vectors of a basis are linearly dependent.
 var errDependent = errors.New("flatten: dependent vectors")
 
-// eigenChunk is the number of eigenpairs that are looked for together: the decompositions on a subspace
-// cost the cube of its dimension, its products with the matrix no more than that.
+// eigenChunk is the number of eigenpairs that are computed together. A decomposition on a subspace
+// takes time with the cube of its dimension.
 const eigenChunk = 256
 
 // topPairs returns the k largest eigenvalues of a, a symmetric, positive semidefinite matrix (n, n)

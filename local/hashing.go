@@ -59,7 +59,7 @@ func (p *Hashing) Likelihood(value int, r Report) float64 {
 	return p.response.pure().lie
 }
 
-// pure returns the estimator. Its lie is 1/g, the chance that another value is in the bucket of g.
+// pure returns the estimator. Its lie is 1/g: one of g buckets is that of another value.
 func (p *Hashing) pure() pure { return pure{p.response.pure().truth, 1 / float64(p.response.values)} }
 
 func (p *Hashing) Add(scores []float64, r Report) {

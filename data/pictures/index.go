@@ -63,7 +63,7 @@ func List(p Part, others Others) (*Index, error) {
 // Len returns the number of pictures.
 func (x *Index) Len() int { return len(x.labels) }
 
-// Labels returns the class of each picture. The caller must not change it.
+// Labels returns the classes of the pictures. The caller must not change them.
 func (x *Index) Labels() []uint8 { return x.labels }
 
 // Names returns the names of the pictures' files without folders; nil without [Part].Names.

@@ -61,7 +61,7 @@ func (p Part) shards() ([]string, error) {
 	return found, nil
 }
 
-// mostOpen is the most shards that are held open. Of more, each is opened anew for every picture.
+// mostOpen is the most shards that are held open. If there are more, each read opens its shard.
 const mostOpen = 512
 
 // shards are pictures in tar files. There may be tens of millions of pictures: with the label in

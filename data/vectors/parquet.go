@@ -101,7 +101,7 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 	return r, r.checkWidth()
 }
 
-// checkWidth refuses columns that are neither one of lists nor as many of numbers as declared.
+// checkWidth refuses all but one column of lists, or the declared number of columns of numbers.
 func (r *parquetRows) checkWidth() error {
 	numbers := len(r.columns)
 	if slices.ContainsFunc(r.columns, func(c *parquetColumn) bool { return c.class != nil }) {

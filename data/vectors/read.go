@@ -54,8 +54,8 @@ func (p *Part) Read() (labels []uint8, halves []uint16, err error) {
 	return labels, halves, err
 }
 
-// toUnitNorm scales a row to norm 1; a row of zeros it leaves. It reports whether all numbers are
-// finite, and scales none if not.
+// toUnitNorm scales a row to norm 1 and leaves a row of zeros. It reports whether all numbers are
+// finite; if not, it scales nothing.
 func toUnitNorm(x []float32) bool {
 	squares := 0.0
 	for _, v := range x {

@@ -6,8 +6,8 @@ import "dpsgd/internal/kernel"
 const groupNormEpsilon = 1e-5
 
 // GroupNorm normalises the features of one picture in place, as PyTorch's GroupNorm without gain
-// and shift does. values is (channels, places); channels, a multiple of groups, are cut into groups of
-// channels/groups neighbours, and each value of a group becomes
+// and shift does. values is (channels, places). The channels, a multiple of groups, are cut into
+// groups of channels/groups neighbours, and each value of a group becomes
 //
 //	(x - mean) / √(variance + 1e-5)
 //
