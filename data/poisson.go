@@ -31,7 +31,7 @@ func (p Poisson) Validate() error {
 	return nil
 }
 
-// Excess returns n·2⁻¹²⁴, the total variation distance of the guarantee for n records.
+// Excess returns n·2⁻¹²⁴, the bound on the total variation distance in the guarantee.
 func (p Poisson) Excess(n int) float64 { return float64(n) * 0x1p-124 }
 
 // Varies returns true: a batch has any number of records.

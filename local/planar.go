@@ -49,8 +49,8 @@ func (p *Planar) LogLikelihood(at, r Point) float64 {
 	return -p.Epsilon() * math.Hypot(float64(r.X-at.X), float64(r.Y-at.Y))
 }
 
-// Randomize returns a report of a point whose coordinates are at most 2^53 in size. The source must
-// be as [Protocol] says.
+// Randomize returns a report of a point whose coordinates are at most 2^53 in size. What [Protocol]
+// asks of a source holds for src.
 //
 // Noise (x, y) is drawn by rejection: two discrete Laplace integers propose it in proportion to
 // exp(-0.7ε(|x|+|y|)), and a coin of chance exp(-ε(√(x²+y²) - 0.7(|x|+|y|))) accepts, three times

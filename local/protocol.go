@@ -38,7 +38,7 @@ type Protocol interface {
 	Variance(counts []float64) []float64
 }
 
-// maxEpsilon bounds the ε of a report: above it, a report says as much as the value itself.
+// maxEpsilon bounds the ε of a report: above it, a report says almost as much as the value itself.
 const maxEpsilon = 20
 
 // maxValues bounds the number of values that can be told apart.
