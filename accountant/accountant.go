@@ -6,7 +6,7 @@ import (
 
 var (
 	// ErrUnsupported is matched when an accountant cannot analyse an event or a
-	// relation. It never answers with a guess.
+	// relation. The accountant never answers with a guess instead.
 	ErrUnsupported = errors.New("accountant: unsupported")
 
 	// ErrInvalid is matched when an argument or a stored value is out of its range.
@@ -31,10 +31,10 @@ var (
 // delta falls; an event it cannot analyse is an error that matches ErrUnsupported,
 // a delta outside (0, 1) or a nil ledger one that matches ErrInvalid.
 type Accountant interface {
-	// Name is the name that New knows, for instance "rdp".
+	// Name returns the name that accountants.New knows, for instance "rdp".
 	Name() string
 
-	// Relation is the relation that the answers hold for.
+	// Relation returns the relation that the answers hold for.
 	Relation() Relation
 
 	// Guarantee returns an upper bound for epsilon at delta of everything in the
@@ -42,9 +42,9 @@ type Accountant interface {
 	Guarantee(l *Ledger, delta float64) (Guarantee, error)
 
 	// Delta returns an upper bound for delta at epsilon of everything in the
-	// ledger together. Epsilon is at least 0 and finite. Delta is 1 where there is
-	// no guarantee, and may be 0 (of nothing released, and of releases that are
-	// epsilon-differentially private).
+	// ledger together, for an epsilon that is finite and at least 0. It is 1 where there
+	// is no guarantee. It may be 0: where nothing was released, or the releases are
+	// epsilon-differentially private.
 	Delta(l *Ledger, epsilon float64) (Guarantee, error)
 }
 

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// budget asks an accountant about releases under a target. Its first error sticks:
-// from then on everything counts as too much, and the solver looks at err in the end.
+// budget compares releases with a target by an accountant. It keeps its first error: from
+// then on excess returns +Inf, and the solver looks at err when it has ended.
 type budget struct {
 	a      Accountant
 	target Guarantee
 	err    error
 }
 
-// excess is log(epsilon/target) of count releases of e: above 0 exactly if they are not
-// within the target. NaN cannot occur, and infinities stand for epsilon 0 and no
-// privacy.
+// excess returns log(epsilon/target) of count releases of e: above 0 exactly if they are
+// not within the target, -Inf for an epsilon of 0, +Inf without a guarantee or after an
+// error. It is never NaN.
 func (b *budget) excess(e Event, count int) float64 {
 	if b.err != nil {
 		return math.Inf(1)
@@ -38,7 +38,7 @@ func (b *budget) excess(e Event, count int) float64 {
 	return min(math.Log(g.Epsilon/b.target.Epsilon), 0)
 }
 
-// sameRelation refuses to compare guarantees under different relations.
+// sameRelation returns an error if the two guarantees are under different relations.
 func sameRelation(g, target Guarantee) error {
 	if g.Relation != target.Relation {
 		return fmt.Errorf("%w: target is under %v, the accountant answers under %v",

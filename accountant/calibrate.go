@@ -7,7 +7,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// The noise multipliers that CalibrateNoiseMultiplier looks at.
+// The least and the largest noise multiplier that CalibrateNoiseMultiplier tries.
 const (
 	minCalibrated = 1e-3
 	maxCalibrated = 1e9
@@ -38,7 +38,7 @@ func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) 
 	return sigma, err
 }
 
-// The sampling probabilities that MaxSamplingProbability looks at, beside 0.
+// The least and the largest sampling probability that MaxSamplingProbability tries.
 const (
 	minSampled = 1e-12
 	maxSampled = 1
@@ -46,8 +46,8 @@ const (
 
 // MaxSamplingProbability returns the largest sampling probability for which steps
 // releases of event(samplingProbability) stay within target by the accountant a, as
-// CalibrateNoiseMultiplier does for the noise. It is 1 if sampling is not needed, and 0 if a
-// probability of 1e-12 is too much still: every target is within reach.
+// CalibrateNoiseMultiplier does for the noise. It is 1 if sampling is not needed, and 0 if even a
+// probability of 1e-12 is too much, so that no target is out of reach.
 func MaxSamplingProbability(a Accountant, event func(samplingProbability float64) Event, steps int, target Guarantee) (float64, error) {
 	probability := func(x float64) float64 { return min(math.Exp(-x), maxSampled) }
 	q, _, err := solve(a, event, probability, steps, target, -math.Log(0.01), 0, -math.Log(minSampled))
@@ -57,9 +57,9 @@ func MaxSamplingProbability(a Accountant, event func(samplingProbability float64
 // solverTolerance is the relative width at which a solver over a real parameter stops.
 const solverTolerance = 1e-9
 
-// solve returns the parameter at the least x within [least, most] for which steps releases of
-// event(parameter(x)) are within the target, or 0 and false where that takes more than most. The
-// parameter is a power of e^x, and epsilon falls with x. The search begins at from.
+// solve returns parameter(x) at the least x in [least, most] for which steps releases of
+// event(parameter(x)) are within the target, or 0 and false if not even most will do. Epsilon must
+// fall with x, and be about a power of e^x. The search begins at from.
 func solve(a Accountant, event func(float64) Event, parameter func(x float64) float64, steps int, target Guarantee,
 	from, least, most float64) (found float64, reached bool, err error) {
 	switch err := ValidateTarget(target); {

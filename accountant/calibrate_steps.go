@@ -13,8 +13,8 @@ import (
 // Epsilon must be finite and above 0, delta in (0, 1), limit at least 0, and
 // target.Relation the one that a accounts for. Epsilon is computed some 10 times.
 //
-// With one more means: as the accountant answers. Where rounding makes its epsilon fall
-// by a hair from one number of steps to the next, the result is one of those at the edge.
+// Where rounding makes the accountant's epsilon fall by a hair from one number of steps to
+// the next, several numbers are the last within target; the result is one of these.
 func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, error) {
 	if err := ValidateTarget(target); err != nil {
 		return 0, err
@@ -53,8 +53,8 @@ func MaxSteps(a Accountant, event Event, target Guarantee, limit int) (int, erro
 	return n, b.err
 }
 
-// edge returns the largest number of releases within the target. So many as fits are within it, so
-// many as exceeds are not; ffits and fexceeds are their excess.
+// edge returns the largest number of releases within the target, between fits, which is within it,
+// and exceeds, which is not. ffits and fexceeds are the excess of these two numbers.
 func (b *budget) edge(event Event, fits int, ffits float64, exceeds int, fexceeds float64) int {
 	// Negated, for a function that falls.
 	around := numeric.Bracket{Lo: -float64(exceeds), AtLo: fexceeds, Hi: -float64(fits), AtHi: ffits}

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Event describes one release of a run. The set of events is closed: the types of this package that
-// say so, used as values (not pointers), so that two events are equal by == exactly when an
-// accountant cannot tell them apart.
+// Event describes one release of a run. The set of events is closed: it is the types of this
+// package that are listed in kinds, used as values (not pointers). Two events are equal by ==
+// exactly when their types and parameters are.
 //
 // Parameters of noise are ratios to the bound on what one record contributes, the same under every
 // relation: whether a neighbour lacks the record or holds another one, which moves a sum twice as
 // far, is the accountant's business.
 type Event interface {
-	// String writes the event like its formula.
+	// String writes the event as its type with the parameters, for people.
 	String() string
 
 	simplest() (Event, error)       // see Simplify

@@ -8,16 +8,16 @@ import (
 )
 
 // AddOrRemoveDP is a release of which only this is known: where one record is added, removed, or
-// its contribution replaced by zero, it is (Epsilon, Delta)-differentially private. (ApproxDP is
-// known to be so under the relation that is asked about, whichever that is.)
+// its contribution replaced by zero, it is (Epsilon, Delta)-differentially private. (Of ApproxDP
+// that is known under the relation that an accountant is asked for, whichever it is.)
 type AddOrRemoveDP struct{ Epsilon, Delta float64 }
 
 func (e AddOrRemoveDP) String() string {
 	return fmt.Sprintf("AddOrRemoveDP(ε=%v, δ=%v)", e.Epsilon, e.Delta)
 }
 
-// Under returns what is known under r: for ReplaceOne, which removes a record and adds another,
-// what a group of two sees. No guarantee at all has δ = 1.
+// Under returns the (ε, δ) that is known under r. ReplaceOne removes a record and adds another, so
+// it gets the (ε, δ) of a group of two: δ = 1 if that ε is infinite.
 func (e AddOrRemoveDP) Under(r Relation) ApproxDP {
 	if r != ReplaceOne {
 		return ApproxDP(e)

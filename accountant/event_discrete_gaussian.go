@@ -20,7 +20,7 @@ func (e DiscreteGaussian) String() string {
 
 func (e DiscreteGaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 
-// seenBy: each record of a group may contribute to another coordinate.
+// seenBy sets Sensitivity to 0: each record of a group may contribute to another coordinate.
 func (e DiscreteGaussian) seenBy(size int) (Event, error) {
 	return DiscreteGaussian{NoiseMultiplier: shareDown(e.NoiseMultiplier, size)}, nil
 }

@@ -6,7 +6,7 @@ import "fmt"
 // Sensitivity, plus an integer of the two-sided geometric distribution in every coordinate:
 // Pr[N = n] ∝ exp(-|n|/b) (Ghosh, Roughgarden, Sundararajan 2009). Scale is b/Sensitivity, finite
 // and at least 0; 0 means no noise. It is a little less private than Laplace noise of the same
-// scale, the coarser the lattice the less: Sensitivity says how coarse it is.
+// Scale: the smaller Sensitivity, the coarser is the lattice, and the less private the release.
 type DiscreteLaplace struct {
 	Scale       float64
 	Sensitivity int // at least 1
@@ -18,7 +18,7 @@ func (e DiscreteLaplace) String() string {
 
 func (e DiscreteLaplace) simplest() (Event, error) { return nonPrivateIf(e.Scale == 0, e) }
 
-// seenBy: together the records move the sums size times as far, on the same lattice.
+// seenBy multiplies Sensitivity by size: together the records move the sums size times as far.
 func (e DiscreteLaplace) seenBy(size int) (Event, error) {
 	sensitivity, err := product(e.Sensitivity, size)
 	return DiscreteLaplace{shareDown(e.Scale, size), sensitivity}, err

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// kinds are the events. Names and keys are part of the format of ledgers on disk: they never change
-// their meaning, and a reader that meets an unknown one refuses the file. The JSON form of an event
-// is an object with one key, the event's name, whose value holds the parameters by their keys:
+// kinds lists the types of events. Names and keys are part of the format of ledgers on disk: they
+// never change their meaning, and a reader refuses a file with an unknown one. The JSON form of an
+// event is an object with one key, the event's name, whose value holds the parameters by their
+// keys:
 //
 //	{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}
 var kinds = []kind{
@@ -50,15 +51,15 @@ type kind struct {
 type parameter struct {
 	key   string
 	at    any                   // a *float64, *int, *Event, or decoder
-	check func(depth int) error // that it is in its range, in an event that lies depth deep in others
+	check func(depth int) error // refuses a value out of its range; the event lies depth deep in others
 }
 
-// within is a number for which valid, given the name of the parameter for people, has no error.
+// within returns the parameter that is the number at and has to pass valid, given key in words.
 func within[N float64 | int](key string, at *N, valid func(name string, x N) error) parameter {
 	return parameter{key, at, func(int) error { return valid(strings.ReplaceAll(key, "_", " "), *at) }}
 }
 
-// inside is the event that happens inside another one.
+// inside returns the parameter that is the event at, which happens inside another one.
 func inside(at *Event) parameter {
 	return parameter{"event", at, func(depth int) error { return validate(*at, depth+1) }}
 }
@@ -81,8 +82,8 @@ func atLeast(least int) func(name string, n int) error {
 	}
 }
 
-// decoder is a parameter with a JSON form of its own: the value under key, in an event that lies
-// depth deep in others.
+// decoder is a parameter with a JSON form of its own. decode reads the value under key, in an event
+// that lies depth deep in others.
 type decoder interface {
 	json.Marshaler
 	decode(o object, key string, depth int) error

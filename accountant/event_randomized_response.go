@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// RandomizedResponse is one record's answer among Buckets possible ones, replaced with
-// NoiseProbability by an answer drawn uniformly from all of them. It is defined for ReplaceOne. A
-// NoiseProbability of 0 is no privacy.
+// RandomizedResponse is the release of one record's answer among Buckets possible ones, replaced
+// with probability NoiseProbability by an answer drawn uniformly from all of them. It is defined
+// for ReplaceOne. A NoiseProbability of 0 gives no privacy.
 type RandomizedResponse struct {
 	NoiseProbability float64
 	Buckets          int
 }
 
-// Epsilon is the logarithm of the odds of the truth against another answer: e is
+// Epsilon returns the logarithm of the odds of the truth against one other answer: e is
 // (Epsilon, 0)-differentially private under ReplaceOne.
 func (e RandomizedResponse) Epsilon() float64 {
 	p := e.NoiseProbability
@@ -31,7 +31,7 @@ func (e RandomizedResponse) simplest() (Event, error) {
 	return nonPrivateIf(e.NoiseProbability == 0, e)
 }
 
-// seenBy: every record gives its own answer.
+// seenBy returns size releases: every record gives its own answer.
 func (e RandomizedResponse) seenBy(size int) (Event, error) { return SelfComposed{e, size}, nil }
 
 func (e *RandomizedResponse) parameters() []parameter {

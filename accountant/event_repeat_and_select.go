@@ -13,7 +13,7 @@ import (
 //
 // The number of runs has a truncated negative binomial distribution of the given Shape
 // (Definition 1; 0 is logarithmic, 1 geometric) or, with Shape = +Inf, a Poisson
-// distribution, and Mean runs on average.
+// distribution. Its mean is Mean.
 type RepeatAndSelect struct {
 	Event Event
 	Mean  float64 // at least 1, finite
@@ -26,7 +26,7 @@ func (e RepeatAndSelect) String() string {
 
 func (e RepeatAndSelect) simplest() (Event, error) { return e, nil }
 
-// seenBy: the theorem is about any two datasets.
+// seenBy takes Event as the group sees it: the theorem is about any two datasets.
 func (e RepeatAndSelect) seenBy(size int) (Event, error) {
 	part, err := e.Event.seenBy(size)
 	return RepeatAndSelect{part, e.Mean, e.Shape}, err
@@ -48,8 +48,8 @@ func runsMean(_ string, mean float64) error {
 	return nil
 }
 
-// runsShape is the shape of a number of runs. JSON has no number for +Inf, which stands for a
-// Poisson distribution.
+// runsShape is the Shape of RepeatAndSelect, with its JSON form: a number, or "poisson" for +Inf,
+// which JSON has no number for.
 type runsShape float64
 
 const shapePoisson = `"poisson"`

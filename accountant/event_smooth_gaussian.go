@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// SmoothGaussian is the release of one number plus normal noise that is scaled to a smooth bound S on
-// its local sensitivity, which changes by a factor of e^Beta at most between neighbours under the
-// relation that is asked about (GNSS of Papernot et al. 2018, arXiv:1802.08908). NoiseMultiplier is the
-// standard deviation over S, and Beta is above 0. What is known of it are Rényi divergences of the
-// lower orders, to about 1 + 1/(2·Beta).
+// SmoothGaussian is the release of one number plus normal noise that is scaled to a smooth bound S
+// on its local sensitivity, which changes by a factor of e^Beta at most between neighbours under
+// the relation that is asked about (GNSS of Papernot et al. 2018, arXiv:1802.08908).
+// NoiseMultiplier is the standard deviation divided by S, and Beta is above 0. Only its Rényi
+// divergences are known, of orders up to about 1 + 1/(2·Beta).
 type SmoothGaussian struct{ Beta, NoiseMultiplier float64 }
 
 func (e SmoothGaussian) String() string {
 	return fmt.Sprintf("SmoothGaussian(β=%v, σ=%v)", e.Beta, e.NoiseMultiplier)
 }
 
-// Divergence is the Rényi divergence of order alpha > 1 of the worst neighbours; +Inf where there is
-// no bound.
+// Divergence bounds the Rényi divergence of order alpha > 1 between any two neighbours: +Inf where
+// there is no bound.
 //
 // The results of neighbours are N(f, (S·σ)²) and N(f', (r·S·σ)²) with |f - f'| ≤ min(1, r)·S and r
 // in [e^-β, e^β]. Their divergence is in Gil, Alajaji, Linder 2013, Table 2, where the two

@@ -14,7 +14,7 @@ type TreeAggregation struct {
 	Steps           int
 }
 
-// Depth is ⌈log₂(Steps+1)⌉, the number of nodes over one leaf that are ever full.
+// Depth returns ⌈log₂(Steps+1)⌉, the most nodes whose sums hold one record.
 func (e TreeAggregation) Depth() int { return bits.Len(uint(e.Steps)) }
 
 func (e TreeAggregation) String() string {

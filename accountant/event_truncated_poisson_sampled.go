@@ -2,8 +2,8 @@ package accountant
 
 import "fmt"
 
-// TruncatedPoissonSampled is PoissonSampled on DatasetSize records, where a subset of more than
-// MaxBatchSize records is cut down to that size uniformly at random.
+// TruncatedPoissonSampled is PoissonSampled on DatasetSize records, except that a subset of more
+// than MaxBatchSize records is replaced by MaxBatchSize of them, drawn uniformly at random.
 type TruncatedPoissonSampled struct {
 	DatasetSize         int
 	SamplingProbability float64

@@ -6,15 +6,15 @@ import (
 )
 
 // ZCDP is a release of which only Rho-zero-concentrated differential privacy is known, under the
-// relation that is asked about (Bun, Steinke 2016, arXiv:1605.02065, Definition 1.1): its Rényi
-// divergence of every order α is at most Rho·α.
+// relation that an accountant is asked for (Bun, Steinke 2016, arXiv:1605.02065, Definition 1.1):
+// its Rényi divergence of every order α is at most Rho·α.
 type ZCDP struct{ Rho float64 }
 
 func (e ZCDP) String() string { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
 
 func (e ZCDP) simplest() (Event, error) { return nilIf(e.Rho == 0, e) }
 
-// seenBy is Proposition 1.9 of Bun, Steinke 2016, rounded up.
+// seenBy returns size²·Rho (Bun, Steinke 2016, Proposition 1.9), rounded up.
 func (e ZCDP) seenBy(size int) (Event, error) {
 	if e.Rho == 0 {
 		return e, nil

@@ -50,12 +50,12 @@ func Group(l *Ledger, size int) (*Ledger, error) {
 	return &seen, nil
 }
 
-// noGroups refuses an event of which it is not known what a group sees.
+// noGroups refuses an event whose cost to a group of records is not known.
 func noGroups(e Event, size int) (Event, error) {
 	return nil, fmt.Errorf("%w: groups of %d records in %v", ErrUnsupported, size, e)
 }
 
-// shareDown is x/n rounded down, so that no noise is overstated.
+// shareDown returns x/n rounded down, so that no noise is overstated.
 func shareDown(x float64, n int) float64 {
 	share := x / float64(n)
 	if math.FMA(share, float64(n), -x) > 0 || n > 1<<53 || share < 0x1p-900 && share > 0 {

@@ -22,8 +22,8 @@ const (
 	ZeroOut                        // one record's contribution is replaced by zero: its place is empty
 )
 
-// Neighbours says in words which datasets are compared, for a unit such as "one training example". How
-// many places there are is the same for both, and public.
+// Neighbours says in words which datasets r compares, for a unit such as "one training example".
+// AddOrRemoveOne reads as ZeroOut: both sets have the same public number of places.
 func (r Relation) Neighbours(unit string) string {
 	if r == ReplaceOne {
 		return "two sets with the same places, one of which holds " + unit + " in one set and any other one in the other set"
@@ -59,7 +59,7 @@ func (r *Relation) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Validate checks that r is one of the relations. Its error matches ErrInvalid.
+// Validate refuses an r that is none of the relations. Its error matches ErrInvalid.
 func (r Relation) Validate() error {
 	_, err := r.MarshalText()
 	return err

@@ -18,8 +18,8 @@ import (
 // (arXiv:2004.00010v4, Proposition 12).
 //
 // It is an upper bound, looser than the accountants' by the orders that it leaves out, and shares
-// no code with them: statements print it beside what they say. It is 0 for an empty ledger and +Inf
-// where noise is missing. Other events are ErrUnsupported.
+// no code with them: statements print it beside the claimed ε. It is 0 for an empty ledger and +Inf
+// where noise is missing. The error for other events matches ErrUnsupported.
 func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	if err := ValidateDelta(delta); err != nil || l.Count() == 0 {
 		return 0, err
@@ -41,7 +41,7 @@ func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	return max(best, 0), nil
 }
 
-// plainDivergence is the Rényi divergence of order n of one release.
+// plainDivergence returns the Rényi divergence of order n of one release.
 func plainDivergence(e Event, n int) (float64, error) {
 	q := 1.0
 	if sampled, ok := e.(PoissonSampled); ok {
@@ -81,12 +81,13 @@ func plainDivergence(e Event, n int) (float64, error) {
 	return (max(excess, 0) + math.Log1p(math.Exp(-math.Abs(excess)))) / float64(n-1) * (1 + ulps), nil
 }
 
-// ulps of what a result was added up from are more than rounding took from it: a logarithm, an
-// exponential or a factorial of package math is off by less than two, a sum or product by half of
-// one, and there are fewer than sixteen in a row. Every bound below is rounded up by so much.
+// ulps, times the sizes of the terms of a result, exceeds its rounding error. A logarithm,
+// exponential or factorial of package math is off by less than two units in the last place, a sum
+// or product by half of one, and there are fewer than sixteen in a row. Every bound here is rounded
+// up by so much.
 const ulps = 0x1p-49
 
-// logExpm1 is log(e^y - 1) for y above 0; nothing is lost where y is small, or e^y no float.
+// logExpm1 returns log(e^y - 1) for y above 0. Nothing is lost where y is small or e^y overflows.
 func logExpm1(y float64) float64 {
 	if y < 1 {
 		return math.Log(math.Expm1(y))
@@ -94,7 +95,7 @@ func logExpm1(y float64) float64 {
 	return y + math.Log1p(-math.Exp(-y))
 }
 
-// logBinomial is the logarithm of n over k, and the size of the numbers that it was made of.
+// logBinomial returns log C(n,k), and the sum of the three logarithms that it was made of.
 func logBinomial(n, k int) (choices, size float64) {
 	logFactorial := func(n int) float64 { l, _ := math.Lgamma(float64(n) + 1); return l }
 	all, chosen, rest := logFactorial(n), logFactorial(k), logFactorial(n-k)

@@ -2,14 +2,14 @@ package accountant
 
 import "fmt"
 
-// sample is an event inside which another one happens, to a part of the records.
+// sample is an event that applies another event to a random sample of the records.
 type sample interface {
 	Event
-	sampled() Event        // what happens to the part
-	holding(e Event) Event // the sample with e in its place
+	sampled() Event        // the event that is applied to the sample
+	holding(e Event) Event // the same sample, with e applied to it instead
 }
 
-// NoiseMultiplier returns the noise multiplier of Gaussian noise, on a sample or not; 0 where e is
+// NoiseMultiplier returns the noise multiplier of a Gaussian release, on a sample or not: 0 if e is
 // another event.
 func NoiseMultiplier(e Event) float64 {
 	switch e := e.(type) {
@@ -21,8 +21,8 @@ func NoiseMultiplier(e Event) float64 {
 	return 0
 }
 
-// WithNoiseMultiplier returns e with another multiplier of its Gaussian noise. The error matches
-// ErrUnsupported where e is another event.
+// WithNoiseMultiplier returns e, a Gaussian release on a sample or not, with noise multiplier
+// sigma. The error for any other event matches ErrUnsupported.
 func WithNoiseMultiplier(e Event, sigma float64) (Event, error) {
 	switch e := e.(type) {
 	case Gaussian:
@@ -34,8 +34,8 @@ func WithNoiseMultiplier(e Event, sigma float64) (Event, error) {
 	return nil, fmt.Errorf("%w: %v has no noise multiplier", ErrUnsupported, e)
 }
 
-// RelationOf returns the relation to account for e under: ReplaceOne where e, or an event inside it,
-// is defined for that one alone, else ZeroOut.
+// RelationOf returns the relation to account for e under: ReplaceOne if e, or an event inside it,
+// is defined for ReplaceOne alone, else ZeroOut.
 func RelationOf(e Event) Relation {
 	switch e := e.(type) {
 	case interface{ relation() Relation }:

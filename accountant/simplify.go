@@ -20,9 +20,9 @@ type Releases struct {
 //	RepeatAndSelect of anything, and
 //	PoissonSampled and PoissonSampledGroup with a probability above 0,
 //
-// their noise above 0; a Poisson sample with probability 1 is taken for the event in it. A nil
-// ledger is an error that matches ErrInvalid, and several releases of one sample that are not
-// Gaussian one that matches ErrUnsupported.
+// each with noise above 0. A Poisson sample with probability 1 becomes the event in it. The error
+// for a nil ledger matches ErrInvalid; that for several releases on one sample, of which one is not
+// Gaussian, matches ErrUnsupported.
 func Simplify(l *Ledger) (Releases, error) {
 	if l == nil {
 		return Releases{}, fmt.Errorf("%w: ledger is nil", ErrInvalid)
@@ -80,7 +80,7 @@ func (s *simplifier) add(e Event, count int) error {
 	return nil
 }
 
-// nonPrivateIf returns NonPrivate in the place of e where its noise protects nothing.
+// nonPrivateIf returns NonPrivate if noNoise, else e.
 func nonPrivateIf(noNoise bool, e Event) (Event, error) {
 	if noNoise {
 		return NonPrivate{}, nil
@@ -88,7 +88,7 @@ func nonPrivateIf(noNoise bool, e Event) (Event, error) {
 	return e, nil
 }
 
-// nilIf returns nil in the place of e where it costs nothing.
+// nilIf returns nil if free, that is if e costs nothing, else e.
 func nilIf(free bool, e Event) (Event, error) {
 	if free {
 		return nil, nil
@@ -96,8 +96,8 @@ func nilIf(free bool, e Event) (Event, error) {
 	return e, nil
 }
 
-// simplestSample returns s around the simplest form of what happens to the sample: nil if that is
-// nothing, or nobody is ever in the sample.
+// simplestSample returns s with the simplest form of the event that it applies: nil if that costs
+// nothing, or never says that nobody is ever in the sample.
 func simplestSample(s sample, never bool) (Event, error) {
 	inside, err := sampledEvent(s.sampled())
 	if err != nil || inside == nil || never {
@@ -109,8 +109,8 @@ func simplestSample(s sample, never bool) (Event, error) {
 	return s.holding(inside), nil
 }
 
-// sampledEvent returns the one event that costs the same as everything that is done to a sample, or
-// nil if that is nothing. Several Gaussian releases of one sample are as one of noise (Σ
+// sampledEvent returns the one event that costs the same as e, all that is applied to one sample,
+// or nil if e costs nothing. Several Gaussian releases of one sample are as one of noise (Σ
 // 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that they say together.
 func sampledEvent(e Event) (Event, error) {
 	var l Ledger

@@ -42,8 +42,8 @@ func readAnyObject(data []byte) (object, error) {
 	return object{o}, nil
 }
 
-// float64 returns the number under key. The decoder has checked the grammar of
-// JSON numbers, so hexadecimal and NaN cannot come this far.
+// float64 returns the number under key. The decoder has checked the grammar of JSON
+// values, so what begins like a number is neither hexadecimal nor NaN.
 func (o object) float64(key string) (float64, error) {
 	raw := string(o.Get(key))
 	if c := raw[0]; c != '-' && (c < '0' || c > '9') {

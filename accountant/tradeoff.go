@@ -36,12 +36,13 @@ const (
 	curvePoints = 128
 )
 
-// leastDeltas are the values of δ at which a profile may end, in the order in which they are tried:
-// leaving out smaller ones moves f by less than δ. The accountant may have no certified answer at the first.
+// leastDeltas are the values of δ at which a profile may end, in the order in which they are tried,
+// as an accountant may have no certified answer at the first. Smaller δ left out move f by less
+// than δ.
 var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
 
-// TradeoffOf returns the trade-off curve of all releases of a ledger. Values of ε at which the accountant
-// has no certified answer are left out; where it has none at all, the error is that of the first question.
+// TradeoffOf returns the trade-off curve of all releases of a ledger. Values of ε at which a has no
+// certified answer are left out; if it has none at any of leastDeltas, that is the error.
 func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
 	g, delta, err := lastPoint(a, l)
 	if err != nil {
@@ -68,7 +69,7 @@ func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
 	return NewTradeoff(points)
 }
 
-// lastPoint returns the last point of a profile.
+// lastPoint returns ε at the first of leastDeltas for which a has a certified answer, and that δ.
 func lastPoint(a Accountant, l *Ledger) (g Guarantee, delta float64, err error) {
 	for _, delta = range leastDeltas {
 		if g, err = a.Guarantee(l, delta); !errors.Is(err, ErrUncertified) {
@@ -88,8 +89,8 @@ func NewTradeoff(points []ProfilePoint) (Tradeoff, error) {
 	return Tradeoff{points}, nil
 }
 
-// TypeII is the least chance of a test to miss the record, if its chance of a false alarm is at
-// most alpha, in [0, 1].
+// TypeII returns f(alpha): a lower bound of the probability that a test misses the record, if its
+// probability of a false alarm is at most alpha, in [0, 1].
 func (c Tradeoff) TypeII(alpha float64) float64 {
 	beta := 0.0
 	for _, p := range c.points {
@@ -99,7 +100,7 @@ func (c Tradeoff) TypeII(alpha float64) float64 {
 	return beta
 }
 
-// timesOrZero is a product in which 0 times infinity is 0.
+// timesOrZero returns x·y, and 0 if y is 0, also for an infinite x.
 func timesOrZero(x, y float64) float64 {
 	if y == 0 {
 		return 0
@@ -107,8 +108,8 @@ func timesOrZero(x, y float64) float64 {
 	return x * y
 }
 
-// BestGuess is the largest chance to be right about whether the record was there, for somebody to
-// whom both are equally likely: half of 1 + δ(0), δ(0) being the distance in total variation.
+// BestGuess bounds from above the probability to be right about whether the record was there, if
+// both are equally likely before: half of 1 + δ(0), δ(0) being the distance in total variation.
 func (c Tradeoff) BestGuess() float64 {
 	// The least α + β of a test lies where the slope of f is -1, the line of ε = 0.
 	least := 0.0

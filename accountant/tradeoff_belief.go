@@ -2,24 +2,24 @@ package accountant
 
 import "math"
 
-// Belief is somebody's probability that one record was there, before he sees what was released and
-// after, whatever else he knows.
+// Belief is somebody's probability that one record was there, before he sees what was released, and
+// the bounds of it afterwards, whatever else he knows.
 type Belief struct {
 	Prior float64 `json:"prior"`
-	Low   float64 `json:"low"` // bounds of what he thinks after
+	Low   float64 `json:"low"` // bounds of the probability afterwards
 	High  float64 `json:"high"`
 }
 
-// Priors are the beliefs that [Beliefs] answers for.
+// Priors are the probabilities before the release that [Beliefs] answers for.
 var Priors = []float64{1e-5, 0.01, 0.1, 0.5}
 
-// exceptions·δ bounds the probability of the results of which [Beliefs] says nothing.
+// exceptions·δ bounds the probability of the results for which a bound of [Beliefs] fails.
 const exceptions = 10
 
-// Beliefs bounds what can be thought after an (epsilon, delta)-private release, for each of
-// [Priors]. Each bound holds except for results that have together a probability of at most except,
-// which is 0 where delta is 0: with a delta above 0 no bound holds for all results. High holds so
-// where the record was there and where it was not, and Low too.
+// Beliefs bounds the probability of a record's presence after an (epsilon, delta)-private release,
+// for each of [Priors]. Each bound may fail for results that have together a probability of at most
+// except, which is 0 if delta is 0: with a delta above 0 no bound holds for all results. That is so
+// for Low and for High, whether the record was there or not.
 //
 // Proof. Results multiply the odds by the ratio of their probabilities with and without the record,
 // P and Q (Bayes). Let B be those with P(o) > e^ε′·Q(o), ε′ = ε + ln(10/9). As P(B) ≤ e^ε·Q(B) + δ

@@ -11,7 +11,7 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// Cost is a guarantee with what it was computed from.
+// Cost is the answer to a Question: a guarantee, and what it was computed from.
 type Cost struct {
 	Epsilon    float64 `json:"epsilon"`
 	Delta      float64 `json:"delta"`
@@ -20,9 +20,9 @@ type Cost struct {
 	Method     string  `json:"method"`
 	GroupSize  int     `json:"group_size,omitempty"`
 
-	// Bounds of the truth: of δ where that was asked for, of ε otherwise. Upper is the number of
-	// the guarantee. Lower is 0 for an accountant that bounds from above only; Bracketed says
-	// whether it does more.
+	// Bounds of the true δ where δ was asked for, else of the true ε. Upper is the number in the
+	// guarantee. Bracketed says whether the accountant bounds from below too; else Lower is 0. A
+	// theorem may give a Lower above 0 without Bracketed.
 	Lower     float64 `json:"lower"`
 	Upper     float64 `json:"upper"`
 	Bracketed bool    `json:"-"`
@@ -35,15 +35,15 @@ type Cost struct {
 	Capped              bool    `json:"capped,omitempty"` // more than these steps fit: no further ones are asked about
 	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
 
-	// Of what a theorem answers for: what that is, for people.
+	// Of says in words what the answer is about, where a theorem gave it.
 	Of string `json:"of,omitempty"`
 
 	// Of a run.
 	Run      string `json:"run,omitempty"`
 	Releases *int   `json:"releases,omitempty"` // that the answer is of
 	Unit     string `json:"unit,omitempty"`     // what data sets differ in, where that is no record
-	// Made is the same of what a run has released by now, where that is less than it planned. It holds
-	// only if the decision to stop looked at no result.
+	// Made is the cost of what the run has released by now, where that is less than it planned. It
+	// holds only if the decision to stop looked at no result.
 	Made *Cost `json:"made,omitempty"`
 }
 
@@ -54,7 +54,7 @@ type Answerer struct {
 	made map[View]accountant.Accountant
 }
 
-// Answer answers a question and says what the answer rests on.
+// Answer answers a question, with Method, and Made where q.Made is given.
 func (a *Answerer) Answer(q Question) (Cost, error) {
 	c, l, err := a.ask(q)
 	if err != nil {
@@ -84,9 +84,9 @@ func (a *Answerer) Answer(q Question) (Cost, error) {
 	return c, err
 }
 
-// ask also returns the ledger that the accountant saw in the end, and leaves out the method. A
-// refusal, which matches accountant.ErrUnsupported or accountant.ErrUncertified, names another
-// accountant that answers, if there is one.
+// ask answers q without Method and Made, and returns the ledger that the accountant was asked
+// about. A refusal, which matches accountant.ErrUnsupported or accountant.ErrUncertified, names
+// another accountant that answers, if there is one.
 func (a *Answerer) ask(q Question) (Cost, *accountant.Ledger, error) {
 	if err := q.validate(); err != nil {
 		return Cost{}, nil, err
@@ -107,12 +107,12 @@ func (a *Answerer) ask(q Question) (Cost, *accountant.Ledger, error) {
 	return Cost{}, nil, err
 }
 
-// refused reports whether another accountant may have an answer.
+// refused reports whether err is a refusal, after which another accountant may have an answer.
 func refused(err error) bool {
 	return errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)
 }
 
-// accountant returns the one for a view, made when first asked for.
+// accountant returns the accountant of a view, made when first asked for.
 func (a *Answerer) accountant(v View) (accountant.Accountant, error) {
 	v.GroupSize = 0
 	if account, ok := a.made[v]; ok {
@@ -129,7 +129,7 @@ func (a *Answerer) accountant(v View) (accountant.Accountant, error) {
 	return account, nil
 }
 
-// answer asks the accountant of the question and no other.
+// answer asks the accountant of the question, and no other one if that refuses. See ask.
 func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	account, err := a.accountant(q.View)
 	if err != nil {
@@ -153,8 +153,8 @@ func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	return c, l, nil
 }
 
-// viewer is an accountant that sees groups of records and what was spent before. It serves the
-// solvers, which know neither.
+// viewer is an accountant that adds spent to each ledger, takes it as a group of records sees it,
+// and divides δ by divisor, for solvers that know of none of these.
 type viewer struct {
 	accountant.Accountant
 	groupSize int
@@ -164,7 +164,7 @@ type viewer struct {
 
 var _ accountant.Accountant = viewer{}
 
-// seen returns what the accountant is asked about.
+// seen returns spent and l together, as groups see them: what the accountant is asked about.
 func (v viewer) seen(l *accountant.Ledger) (*accountant.Ledger, error) {
 	if v.spent != nil {
 		all := v.spent.Clone()
@@ -201,7 +201,7 @@ func (v viewer) ask(of func(*accountant.Ledger, float64) (accountant.Guarantee, 
 	return g, err
 }
 
-// answer also returns what the accountant saw.
+// answer answers q, and returns the ledger that the accountant was asked about.
 func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	target := accountant.Guarantee{Epsilon: q.Epsilon, Delta: q.Delta, Relation: q.Relation}
 	c, l, err := describe(q.Ledger), q.Ledger, error(nil)
@@ -236,8 +236,9 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	return c, l, err
 }
 
-// attained says whether somebody's releases may cost what the pairs of the accountants do. Those of
-// BoundedRange stand for choices of every kind at once: RDP, which takes the worst kind, is below them.
+// attained reports whether a lower bound of the dominating pairs bounds the true cost of l: not
+// with BoundedRange, whose pair is worse than any one mechanism, so that RDP may answer less than
+// it.
 func attained(l *accountant.Ledger) bool {
 	simple, err := accountant.Simplify(l)
 	return err == nil && !slices.ContainsFunc(simple.Entries, func(e accountant.Entry) bool {
@@ -246,8 +247,8 @@ func attained(l *accountant.Ledger) bool {
 	})
 }
 
-// bounds returns bounds of the truth about what the accountant sees: of δ where that was asked for, of
-// ε otherwise. A lower bound that it does not know is 0.
+// bounds returns bounds of δ where that is asked for, else of ε, for the ledger seen. The lower one
+// is 0 if the accountant has none. The error is ErrInfinite where the upper bound of ε is +Inf.
 func (v viewer) bounds(seen *accountant.Ledger, q Question) (i accountant.Interval, err error) {
 	b, bracketing := v.Accountant.(accountant.IntervalAccountant)
 	var g accountant.Guarantee
@@ -271,7 +272,7 @@ func (v viewer) bounds(seen *accountant.Ledger, q Question) (i accountant.Interv
 	return i, err
 }
 
-// describe fills in what DP-SGD with one setting released.
+// describe returns a Cost with the setting and steps of l, if l is DP-SGD with one setting.
 func describe(l *accountant.Ledger) Cost {
 	q, sigma, ok := uniform(l)
 	if !ok {
@@ -284,7 +285,7 @@ func describe(l *accountant.Ledger) Cost {
 // solver finds a parameter of events so that count of them stay within a target.
 type solver func(a accountant.Accountant, event func(x float64) accountant.Event, count int, target accountant.Guarantee) (float64, error)
 
-// solve finds the parameter that all releases share, and the releases with it.
+// solve finds the one value of a parameter of all releases, and returns the ledger with it.
 func (v viewer) solve(l *accountant.Ledger, with func(accountant.Event, float64) (accountant.Event, error), find solver, target accountant.Guarantee) (Cost, *accountant.Ledger, error) {
 	releases, err := vary(l, with)
 	if err != nil {
@@ -303,7 +304,7 @@ func (v viewer) solve(l *accountant.Ledger, with func(accountant.Event, float64)
 	return c, l, nil
 }
 
-// steps finds how many further releases of e the target allows, and returns them.
+// steps finds the most further releases of e within the target, and returns their ledger.
 func (v viewer) steps(e accountant.Event, target accountant.Guarantee) (Cost, *accountant.Ledger, error) {
 	if e == nil {
 		return Cost{}, nil, fmt.Errorf("%w: nothing was released yet, expected at least one release", ErrFixed)

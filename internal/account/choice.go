@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant"
 )
 
-// Choice is an entry that releases nothing: it says that how much is released was chosen once more
-// when the entries before it could be seen. A run that is extended has them.
+// Choice is an event that releases nothing: it says that the number of releases was chosen anew
+// after the entries before it could be seen. The ledger of a run that was extended holds it.
 //
 // An accountant composes releases whose number is fixed in advance. Let somebody who has seen the
 // first N₀ releases of fixed mechanisms stop, or go on to N₁, N₂, … releases in all, numbers that
@@ -53,7 +53,7 @@ func Seen(l *accountant.Ledger) (releases *accountant.Ledger, divisor float64, e
 	return releases, math.Ldexp(1, choices), nil
 }
 
-// mostChoices keeps 2 to that power, and δ over it, within the range of float64.
+// mostChoices keeps 2^choices, and δ/2^choices, within the range of float64.
 const mostChoices = 900
 
 // Choices counts the choices in a ledger.

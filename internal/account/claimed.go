@@ -9,7 +9,7 @@ import (
 	"dpsgd/checkpoints"
 )
 
-// PerDoubling counts the totals that a run can be extended to between a number of steps and twice it.
+// PerDoubling is how many totals of Total there are from a number of steps to twice that number.
 const PerDoubling = 4
 
 // Total is number j of the totals that a run of first steps can be extended to: the least whole number
@@ -19,8 +19,8 @@ func Total(first, j int) int {
 	return int(math.Ceil(float64(first) * math.Exp2(float64(j)/PerDoubling)))
 }
 
-// Claimed is the ledger whose ε at δ a run may state for every set of results. It is l for a run that
-// released all that it planned, and for one of which nobody knows what it planned (p is nil).
+// Claimed returns the ledger whose ε at δ a run may state for every set of results. It is l if the
+// run released all that it planned, and if its plan is not known (p is nil).
 //
 // The ε of k releases holds for a number k that is fixed in advance. Whoever stops a run after k of n
 // may have looked at them, so that k is a function of the results. What such a run shows is a function
@@ -72,8 +72,8 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	return a.upTo(p.Epsilon, l, lastOf(l, planned), delta), nil
 }
 
-// after is a plan after so many choices of more steps. Steps are its last event, and of plans that
-// can be extended all of them are alike.
+// after returns a plan extended by so many choices of more steps. Its last entry holds the steps,
+// all of which are alike in a plan that can be extended.
 func after(planned *accountant.Ledger, choices int) (*accountant.Ledger, error) {
 	entries := planned.Entries()
 	if choices == 0 || len(entries) == 0 {
@@ -87,7 +87,7 @@ func after(planned *accountant.Ledger, choices int) (*accountant.Ledger, error) 
 	return all, err
 }
 
-// beyond is the claim of a run that made more releases than planned.
+// beyond returns the claim of a run that made more releases than planned, by the number more.
 func beyond(l, planned *accountant.Ledger, more int) (*accountant.Ledger, error) {
 	number, total := 1, 1
 	for ; total < more; total *= 2 {
@@ -100,7 +100,7 @@ func beyond(l, planned *accountant.Ledger, more int) (*accountant.Ledger, error)
 	return all, err
 }
 
-// lastOf is the last event of a plan, or else of what was released.
+// lastOf returns the last event of planned, or that of l if planned is empty.
 func lastOf(l, planned *accountant.Ledger) accountant.Event {
 	entries := planned.Entries()
 	if len(entries) == 0 {
@@ -109,14 +109,14 @@ func lastOf(l, planned *accountant.Ledger) accountant.Event {
 	return entries[len(entries)-1].Event
 }
 
-// fits says whether a ledger is within a budget. A newer program may answer in the tenth digit another
-// number than the one that planned.
+// fits reports whether a ledger is within a budget, to a relative 1e-9: the program that planned
+// may have been an older one, whose ε differs in the tenth digit.
 func (a Accountants) fits(l *accountant.Ledger, epsilon, delta float64) bool {
 	cost, _, err := a.Spent(l, delta)
 	return err == nil && cost.Epsilon <= epsilon*(1+1e-9)
 }
 
-// upTo is a ledger with as many further steps as fit a budget.
+// upTo returns l with as many further steps as fit a budget.
 func (a Accountants) upTo(epsilon float64, l *accountant.Ledger, step accountant.Event, delta float64) *accountant.Ledger {
 	with := func(n int) *accountant.Ledger {
 		longer, err := l.With(step, n)
@@ -133,7 +133,7 @@ func (a Accountants) upTo(epsilon float64, l *accountant.Ledger, step accountant
 	return with(max(0, n-1))
 }
 
-// counts counts each event of a ledger.
+// counts returns the number of releases of each event in a ledger.
 func counts(l *accountant.Ledger) map[accountant.Event]int {
 	n := map[accountant.Event]int{}
 	for _, e := range l.Entries() {
@@ -142,16 +142,17 @@ func counts(l *accountant.Ledger) map[accountant.Event]int {
 	return n
 }
 
-// Claim holds what a run may state for every set of results, and beside it what it released by now.
+// Claim is the cost that a run may state for every set of results, and that of its releases by now.
 type Claim struct {
 	Spent
-	Ledger *accountant.Ledger // that Spent is of
-	// Released is the cost of the releases by now, or nil where that is claimed. It holds only if the
-	// decision to stop looked at no result.
+	Ledger *accountant.Ledger // whose cost Spent is
+	// Released is the cost of the releases by now, or nil where its ε is not below the claimed one.
+	// It holds only if the decision to stop looked at no result.
 	Released *Answer
 }
 
-// ClaimBy asks the named accountant what a run may state, for those who have its ledger and no plan.
+// ClaimBy returns what a run of ledger l and plan p, nil if unknown, may state by the named
+// accountant.
 func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (Claim, error) {
 	a, err := New(name, l.Relation())
 	if err != nil {
@@ -164,7 +165,7 @@ func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta fl
 	return c, err
 }
 
-// Claim asks for the cost of [Accountants.Claimed]. Refusal is as [Accountants.Spent] returns it.
+// Claim returns the cost of [Accountants.Claimed]. Refusal is as in [Accountants.Spent].
 func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (c Claim, refusal, err error) {
 	claimed, err := a.Claimed(l, p, delta)
 	if err != nil {
@@ -178,7 +179,7 @@ func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta f
 	return Claimed(spent, now, claimed), refusal, err
 }
 
-// Claimed puts a claim beside what the releases by now cost.
+// Claimed returns a claim about l, with Released set if the releases by now cost less.
 func Claimed(claim, now Spent, l *accountant.Ledger) Claim {
 	c := Claim{Spent: claim, Ledger: l}
 	if now.Epsilon < claim.Epsilon {

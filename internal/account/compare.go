@@ -12,7 +12,7 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// Subject says which releases an answer is about, and who looks at them.
+// Subject says which releases an answer is about, and between which datasets.
 type Subject struct {
 	Relation  string `json:"relation"`
 	GroupSize int    `json:"group_size,omitempty"`
@@ -53,8 +53,8 @@ type Compared struct {
 	Curve      []Point  `json:"curve,omitempty"` // ε after a number of releases
 }
 
-// Compare asks every accountant for ε, cold, and then for a curve of that many points or, where an
-// answer takes long, fewer. It stops between answers when ctx ends.
+// Compare asks every accountant, one that has computed nothing before, for ε, and then for a curve
+// of that many points, or fewer where an answer takes long. It stops between answers when ctx ends.
 func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	q.Unknown = Epsilon
 	if err := q.validate(); err != nil {
@@ -81,7 +81,7 @@ func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	return c, nil
 }
 
-// kind orders bounds, estimates and refusals.
+// kind returns 0 for a bound, 1 for an estimate and 2 for a refusal, the order of the rows.
 func (c Compared) kind() int {
 	switch {
 	case c.Epsilon == nil:
@@ -99,14 +99,14 @@ func value(x *float64) float64 {
 	return *x
 }
 
-// asker answers for ε, with a memory of its own.
+// asker answers for ε by one accountant or estimate, and keeps what that has computed.
 type asker struct {
 	name     string
 	estimate bool
 	ask      func(*accountant.Ledger) (Cost, error)
 }
 
-// by asks an accountant that has computed nothing yet.
+// by returns a function that asks an accountant of this name, new at the first call.
 func (q Question) by(name string) func(*accountant.Ledger) (Cost, error) {
 	var a Answerer
 	return func(l *accountant.Ledger) (Cost, error) {
@@ -116,7 +116,7 @@ func (q Question) by(name string) func(*accountant.Ledger) (Cost, error) {
 	}
 }
 
-// estimate is by the central limit theorem.
+// estimate returns the estimate by the central limit theorem, in Upper: it is no bound.
 func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	if l, err = (viewer{groupSize: q.GroupSize}).seen(l); err != nil {
 		return c, err
@@ -128,7 +128,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	return c, err
 }
 
-// first is the first answer.
+// first returns the first answer, with the time that it took.
 func (a asker) first(l *accountant.Ledger) Compared {
 	start := time.Now()
 	answer, err := a.ask(l)
@@ -144,9 +144,9 @@ func (a asker) first(l *accountant.Ledger) Compared {
 	return c
 }
 
-// affordable returns how many of the points a curve about a ledger of so many entries has. An answer takes
-// longer the more entries it is about, and much longer by pld. This is counted and not timed, so that the
-// same releases have the same curve on every machine.
+// affordable returns how many points, at most points, the curve of a ledger with so many entries
+// has. An answer takes longer the more entries there are, and longer by pld. The number does not
+// depend on time, so that the same releases have the same curve on every machine.
 func (a asker) affordable(points, entries int) int {
 	const least = 4
 	answers := 50
@@ -156,7 +156,7 @@ func (a asker) affordable(points, entries int) int {
 	return min(points, max(least, answers/max(1, entries)))
 }
 
-// curve is ε over the releases of the ledger, in order. Points without an answer are left out.
+// curve returns ε after growing numbers of the releases. Points without an answer are left out.
 func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []Point {
 	var spends []Point
 	total := releases.Count()
@@ -175,7 +175,7 @@ func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points in
 	return spends
 }
 
-// beginning is the first n releases of a ledger.
+// beginning returns the first n releases of a ledger.
 func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
 	first := new(accountant.Ledger)
 	for _, e := range l.Entries() {

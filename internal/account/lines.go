@@ -32,7 +32,7 @@ import (
 // SamplingProbability of all phases.
 type Lines struct {
 	Failed   int     // lines that were answered with an error
-	Unknown  Unknown // what is asked for; NoiseMultiplier is also SamplingProbability, as phases leave out the one or the other
+	Unknown  Unknown // what is asked for; with NoiseMultiplier, SamplingProbability if phases leave that out
 	accounts Answerer
 	read     int // lines so far
 }
@@ -76,12 +76,12 @@ func (b *Lines) Answer(line []byte) []byte {
 	return answer
 }
 
-// Refusal is an error on one line, without the name of this package.
+// Refusal returns the text of an error on one line, without the prefix "train: ".
 func Refusal(err error) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "train: ")
 }
 
-// jsonField is a field made of a number or a string, finite as all answers are.
+// jsonField returns a field with the value x: null if JSON cannot hold x.
 func jsonField(key string, x any) field {
 	raw, err := json.Marshal(x)
 	if err != nil {
@@ -123,12 +123,12 @@ func (b *Lines) answer(o object) (object, error) {
 	return append(added, c.bounds()...), nil
 }
 
-// bounds are the last fields of an answer.
+// bounds returns the last fields of an answer: lower, upper and seconds.
 func (c Cost) bounds() object {
 	return object{jsonField("lower", c.Lower), jsonField("upper", c.Upper), jsonField("seconds", c.Seconds)}
 }
 
-// question reads a line.
+// question reads a question from the object of a line, one without a theorem.
 func (b *Lines) question(o object) (Question, error) {
 	f := fields{object: o}
 	q := Question{Unknown: b.Unknown}
@@ -160,7 +160,7 @@ func (b *Lines) question(o object) (Question, error) {
 	return q, f.err
 }
 
-// view reads who is asked.
+// view reads the accountant, relation and group size.
 func (f *fields) view(v *View) {
 	v.Accountant = f.text(keyAccountant, DefaultAccountant)
 	if !slices.Contains(accountants.Names(), v.Accountant) {
@@ -183,7 +183,7 @@ func ParseRelation(name string) (r accountant.Relation, ok bool) {
 	return r, err == nil
 }
 
-// readReleases reads the phases or the ledger, and which of its numbers are asked for.
+// readReleases reads the phases or the ledger into q, and with phases what is asked for.
 func (b *Lines) readReleases(o object, q *Question) error {
 	phases, ledger := o.Get(keyPhases), o.Get(keyLedger)
 	switch {
@@ -214,7 +214,7 @@ func (b *Lines) readReleases(o object, q *Question) error {
 	return nil
 }
 
-// readPhase adds a phase to the question. The first one says which of the parameters is asked for.
+// readPhase adds phase i to q. The first phase decides which parameter is asked for.
 func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 	o, err := readObject(text)
 	if err != nil {
@@ -250,7 +250,7 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 	return q.Ledger.Add(p, steps)
 }
 
-// asks is the parameter that the first phase leaves open, of those that may be asked for.
+// asks returns b.Unknown, or SamplingProbability for NoiseMultiplier if first has no probability.
 func (b *Lines) asks(first object) Unknown {
 	if b.Unknown == NoiseMultiplier && first.Get(keyProbability) == nil {
 		return SamplingProbability

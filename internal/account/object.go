@@ -29,7 +29,7 @@ func readObject(text []byte) (object, error) {
 	return o, err
 }
 
-// fields reads the values of an object. Its first error is kept.
+// fields reads the values of an object, and keeps the first error in err.
 type fields struct {
 	object
 	err error
@@ -41,7 +41,7 @@ func (f *fields) failf(format string, args ...any) {
 	}
 }
 
-// only fails for a key that is repeated or none of the expected ones.
+// only sets the error if a key is repeated, or is none of the expected ones.
 func (f *fields) only(expected []string) {
 	if err := f.Distinct(); err != nil {
 		f.failf("%w", err)
@@ -53,7 +53,7 @@ func (f *fields) only(expected []string) {
 	}
 }
 
-// number reads a number; otherwise stands for one that is not there.
+// number reads a number, or returns otherwise if the key is missing.
 func (f *fields) number(key string, otherwise float64) float64 {
 	raw := f.Get(key)
 	if raw == nil {
@@ -77,7 +77,7 @@ func (f *fields) needed(key, expected string) float64 {
 	return f.number(key, 0)
 }
 
-// whole reads a whole number from 1 to most.
+// whole reads a whole number from 1 to most, or returns otherwise if the key is missing.
 func (f *fields) whole(key string, most, otherwise int) int {
 	x := f.number(key, float64(otherwise))
 	if !(x >= 1 && x <= float64(most) && x == math.Trunc(x)) {
@@ -87,7 +87,7 @@ func (f *fields) whole(key string, most, otherwise int) int {
 	return int(x)
 }
 
-// text reads a string.
+// text reads a string, or returns otherwise if the key is missing.
 func (f *fields) text(key, otherwise string) string {
 	raw := f.Get(key)
 	if raw == nil {

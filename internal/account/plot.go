@@ -10,8 +10,8 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// WritePlot draws ε over steps into a file, as its ending says: .svg or .png. A file in its place
-// is replaced.
+// WritePlot draws ε over steps into the file path, whose ending, .svg or .png, says the format. An
+// existing file is replaced.
 func (c *Comparison) WritePlot(path string) error {
 	if err := c.Chart().Write(path); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -19,11 +19,11 @@ func (c *Comparison) WritePlot(path string) error {
 	return nil
 }
 
-// logarithmicFrom is the ratio of the largest to the least value from which a logarithmic axis
-// shows more.
+// logarithmicFrom is the ratio of the largest to the least ε above which the axis of ε is
+// logarithmic.
 const logarithmicFrom = 30
 
-// Chart draws the comparison's ε over steps. Curves must have been asked for.
+// Chart returns a chart of ε over steps. Compare must have been asked for curves.
 func (c *Comparison) Chart() chart.Chart {
 	d := chart.Chart{Title: fmt.Sprintf("ε over steps at δ = %g, %s", c.Delta, cmp.Or(c.Unit, c.Relation)), X: "steps", Y: "ε"}
 	least, most := math.Inf(1), 0.0
@@ -54,7 +54,7 @@ func (c *Comparison) Chart() chart.Chart {
 	return d
 }
 
-// subtitle says what was released.
+// subtitle returns a line that says what was released.
 func (c Subject) subtitle() string {
 	s := fmt.Sprintf("%d releases", c.Releases)
 	if c.Run != "" {
@@ -69,7 +69,7 @@ func (c Subject) subtitle() string {
 	return s
 }
 
-// line is the accountant's curve as far as it has answers, named with the last one.
+// line returns the curve of an accountant, named by the accountant and its last ε.
 func (c Compared) line() chart.Line {
 	l := chart.Line{Name: c.Accountant}
 	if c.Estimate {
@@ -86,11 +86,11 @@ func (c Compared) line() chart.Line {
 	return l
 }
 
-// offChart is the largest end of a line, over the least ε. A line that ends above it would squeeze the
-// others together.
+// offChart times the least ε is the largest final ε of a line that is drawn. A larger one would
+// squeeze the others together.
 const offChart = 20
 
-// leastEpsilon is the smallest answer that is a bound.
+// leastEpsilon returns the smallest ε above 0 that is a bound, +Inf if there is none.
 func (c *Comparison) leastEpsilon() float64 {
 	least := math.Inf(1)
 	for _, a := range c.Accountants {

@@ -16,12 +16,12 @@ type Unknown int
 const (
 	Epsilon             Unknown = iota // at δ, of all releases
 	Delta                              // at ε, of all releases
-	NoiseMultiplier                    // the least that all releases could have
-	SamplingProbability                // the largest that all releases could have
+	NoiseMultiplier                    // the least one, the same for all releases
+	SamplingProbability                // the largest one, the same for all releases
 	Steps                              // the most further releases of one event
 )
 
-// View says who looks at releases, and how.
+// View says by which accountant, under which relation and for which groups of records to answer.
 type View struct {
 	Accountant string // a name that accountants.New knows
 	Relation   accountant.Relation
@@ -44,16 +44,16 @@ type Question struct {
 	Run     string           // the folder that the ledger is from, to be named in the answer
 	Unit    string           // what differs in place of a record, to be named too; "" is a record
 
-	// Divisor is by what δ is divided because the number of releases was chosen after some of them:
-	// see account.Choice. 0 and 1 are nothing.
+	// Divisor is the number that δ is divided by, because the number of releases was chosen after
+	// some of them: see Choice. 0 and 1 leave δ as it is.
 	Divisor float64
 
-	// Made are the releases by now of a run that stopped before it made all that are in Ledger; nil
-	// for any other question.
+	// Made holds the releases by now of a run that stopped before it made all those in Ledger. It
+	// is nil in any other question.
 	Made *Made
 }
 
-// Made holds the releases of a run by now, and by what δ is divided for them.
+// Made holds the releases of a run by now, and the number that δ is divided by for them.
 type Made struct {
 	Ledger  *accountant.Ledger
 	Divisor float64
@@ -62,20 +62,20 @@ type Made struct {
 // DefaultAccountant answers questions that name none.
 const DefaultAccountant = Exact
 
-// DPSGD is the event of one step: noise on the sum over a Poisson sample.
+// DPSGD returns the event of one step of DP-SGD: Gaussian noise on the sum over a Poisson sample.
 func DPSGD(samplingProbability, noiseMultiplier float64) accountant.Event {
 	return data.Poisson{SamplingProbability: samplingProbability}.Sampled(accountant.Gaussian{NoiseMultiplier: noiseMultiplier})
 }
 
-// OneEntry is a ledger of equal releases.
+// OneEntry returns the ledger of count releases of e.
 func OneEntry(e accountant.Event, count int) (*accountant.Ledger, error) {
 	return new(accountant.Ledger).With(e, count)
 }
 
-// ErrFixed: the parameter that a question asks for is none that its releases have.
+// ErrFixed is matched where the releases do not have the parameter that a question asks for.
 var ErrFixed = errors.New("train: the releases do not have what is asked for")
 
-// withNoise is e with another noise multiplier.
+// withNoise returns e with the noise multiplier sigma.
 func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
 	e, err := accountant.WithNoiseMultiplier(e, sigma)
 	if err != nil {
@@ -84,7 +84,7 @@ func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
 	return e, err
 }
 
-// withSampling is e with another sampling probability.
+// withSampling returns e with the sampling probability q.
 func withSampling(e accountant.Event, q float64) (accountant.Event, error) {
 	switch e := e.(type) {
 	case accountant.PoissonSampled:
@@ -103,7 +103,7 @@ type variable struct {
 	entries []accountant.Entry
 }
 
-// vary makes sure that each release has the parameter.
+// vary returns the releases of l as a function of the parameter, which each of them must have.
 func vary(l *accountant.Ledger, with func(accountant.Event, float64) (accountant.Event, error)) (variable, error) {
 	v := variable{with, l.Entries()}
 	if len(v.entries) == 0 {
@@ -113,7 +113,7 @@ func vary(l *accountant.Ledger, with func(accountant.Event, float64) (accountant
 	return v, err
 }
 
-// ledger is the releases at x.
+// ledger returns the releases with the parameter x.
 func (v variable) ledger(x float64) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	for _, entry := range v.entries {
@@ -128,7 +128,8 @@ func (v variable) ledger(x float64) (*accountant.Ledger, error) {
 	return l, nil
 }
 
-// event and its count are what solvers ask for. The errors were met by vary.
+// event returns the event and the count that a solver gets: all entries as one. vary met the
+// errors.
 func (v variable) event() (event func(x float64) accountant.Event, count int) {
 	if len(v.entries) == 1 {
 		return func(x float64) accountant.Event {
@@ -147,7 +148,7 @@ func (v variable) event() (event func(x float64) accountant.Event, count int) {
 	}, 1
 }
 
-// uniform returns the setting of DP-SGD that made all releases; ok is false where there is no such one.
+// uniform returns the one setting of DP-SGD that made all releases. ok is false if there is none.
 func uniform(l *accountant.Ledger) (samplingProbability, noiseMultiplier float64, ok bool) {
 	entries := l.Entries()
 	if len(entries) != 1 {
@@ -165,12 +166,12 @@ func parameters(e accountant.Event) (samplingProbability, noiseMultiplier float6
 	return sampled.SamplingProbability, noise.NoiseMultiplier, ok
 }
 
-// MostSteps bounds what can be asked about, and the answers of Steps: beyond it, counts would not fit
-// 32-bit platforms.
+// MostSteps bounds the steps of a question, and of an answer for Steps: larger counts would not
+// fit 32-bit platforms.
 const MostSteps = 1_000_000_000
 
-// maxSteps asks for ever longer futures. The accountants need not bear more than a few times the
-// answer: far past a budget, one that certifies its numerics may have no answer.
+// maxSteps returns accountant.MaxSteps with the limit MostSteps. It raises the limit step by step:
+// far past a budget, an accountant that certifies its numerics may have no answer.
 func maxSteps(a accountant.Accountant, e accountant.Event, target accountant.Guarantee) (int, error) {
 	for limit := 1 << 10; ; limit <<= 3 {
 		limit = min(limit, MostSteps)
@@ -181,7 +182,7 @@ func maxSteps(a accountant.Accountant, e accountant.Event, target accountant.Gua
 	}
 }
 
-// validate reports numbers that no accountant could answer for.
+// validate refuses a question without a ledger, or with a number out of range.
 func (q Question) validate() error {
 	switch {
 	case q.Ledger == nil:

@@ -9,21 +9,21 @@ import (
 	"dpsgd/accountant"
 )
 
-// Theorem is a kind of question about ε that no ledger answers by itself: a theorem says what happens
-// to releases, under conditions that stand beside the answer.
+// Theorem is a kind of question about ε that takes a theorem beside a ledger. Method of the answer
+// says the conditions of the theorem.
 type Theorem struct {
 	Name   string // its key in a line, and its flag
 	Usage  string // of the flag
 	Many   bool   // a list of objects, not one
 	keys   []string
-	view   []string // what may be said of who looks: accountant, relation
+	view   []string // the keys of a View that a line may have: accountant, relation
 	answer func(a *Answerer, o fields, q Question) (Cost, error)
 }
 
-// Theorems are all of them.
+// Theorems returns all of them, in the order in which a line is looked through for their names.
 func Theorems() []Theorem { return []Theorem{parallel(), shuffle(), iteration()} }
 
-// theoremIn is the first one that a line names.
+// theoremIn returns the first theorem that a line names, nil if none.
 func theoremIn(o object) *Theorem {
 	for _, t := range Theorems() {
 		if o.Get(t.Name) != nil {
@@ -33,8 +33,8 @@ func theoremIn(o object) *Theorem {
 	return nil
 }
 
-// Ask answers a question of the command line: each of the texts is key=value,…, and common holds what
-// else a line may say.
+// Ask answers a question of the command line. Each text, key=value,…, is one use of the flag;
+// common holds the other keys of a line, such as delta.
 func (t Theorem) Ask(a *Answerer, texts []string, common map[string]any) (Cost, error) {
 	var list []object
 	for _, text := range texts {
@@ -83,8 +83,8 @@ func (t Theorem) line(a *Answerer, o object) (Cost, error) {
 	return t.ask(a, o.Without(t.Name), list)
 }
 
-// ask answers about each object of the list; the answer is the largest, which only parallel composition
-// makes use of.
+// ask answers for each object of the list and returns the answer of the largest ε. Only parallel
+// composition has lists of more than one.
 func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	f := fields{object: line}
 	f.only(append(slices.Concat([]string{keyID, keyDelta}, t.view), t.Name))
@@ -121,7 +121,8 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	return worst, nil
 }
 
-// under is the relation that was asked about, or the first of those that the theorem holds for.
+// under sets a relation that was not asked about to the first of holds, and refuses one not in
+// holds.
 func (q *Question) under(why string, holds ...accountant.Relation) error {
 	if q.Relation == -1 {
 		q.Relation = holds[0]

@@ -8,7 +8,7 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// iteration is amplification by iteration.
+// iteration returns the theorem of amplification by iteration.
 func iteration() Theorem {
 	return Theorem{
 		Name: "iteration",

@@ -6,7 +6,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// parallel is composition of mechanisms on disjoint parts of the data: the largest ε of all.
+// parallel returns the theorem of composition on disjoint parts of the data: the largest ε of all.
 func parallel() Theorem {
 	return Theorem{
 		Name: "parallel",

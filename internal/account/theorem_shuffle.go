@@ -8,7 +8,7 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// shuffle is amplification by shuffling.
+// shuffle returns the theorem of amplification by shuffling.
 func shuffle() Theorem {
 	return Theorem{
 		Name: "shuffle",
