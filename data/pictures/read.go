@@ -100,7 +100,7 @@ func mended(m image.Image, format string, about tags) (image.Image, error) {
 }
 
 // ofVideo returns a WebP with loss, luma from 16 to 235 and chroma from 16 to 240, in RGB, as
-// libwebp converts it (src/dsp/yuv.h). Package image takes such pixels for those of a JPEG, 0 to 255
+// libwebp converts it (src/dsp/yuv.h). Package image takes the pixels for those of a JPEG, 0 to 255
 // (https://go.dev/issue/40173). A WebP without loss has no such pixels: it is returned as it is.
 func ofVideo(m image.Image) image.Image {
 	var of image.YCbCr
