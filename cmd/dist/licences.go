@@ -48,7 +48,7 @@ func (c checkout) licences(p platform) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// addLicences appends the licence files of a module. It refuses a module without any.
+// addLicences appends a module's licence files, and refuses a module without one to pass on.
 func addLicences(b *bytes.Buffer, name, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -72,7 +72,7 @@ func (c checkout) common() (Contents, error) {
 	return all, err
 }
 
-// contents returns common with the programs and licences of a platform. It refuses other versions.
+// contents returns common with a platform's programs and licences, if the version is the same.
 func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	program, err := c.build(p, p.Program())
 	if err != nil {

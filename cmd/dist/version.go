@@ -13,7 +13,7 @@ type version struct {
 	Time   time.Time // of the commit; the time of every file in a package
 }
 
-// The version of a module is a tag, or is derived from a commit without one (go.dev/ref/mod,
+// The version of a module is a tag, or is derived from a commit that has none (go.dev/ref/mod,
 // "Pseudo-versions").
 var (
 	ofTag    = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(?:alpha|beta|rc)\.\d+)?$`)

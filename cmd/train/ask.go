@@ -95,7 +95,7 @@ func neighbours(unit, relation string) string {
 	return fmt.Sprintf("%s (%s)", unit, relation)
 }
 
-// releasesText returns what an answer is about, to follow it.
+// releasesText returns what an answer is about, in words that follow the answer.
 func releasesText(c account.Cost, unknown account.Unknown) string {
 	if c.Of != "" {
 		return ": " + c.Of

@@ -173,7 +173,7 @@ func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.
 	shell.PrintTable(w, table)
 }
 
-// planLimit returns at which number of ranks something happens; 0 is nowhere.
+// planLimit returns in words at which number of ranks something happens; 0 is nowhere.
 func planLimit(ranks int, l speed.Limits) string {
 	if ranks == 0 {
 		return fmt.Sprintf("nowhere up to %s ranks", shell.Count(l.Searched))

@@ -137,7 +137,7 @@ func (q *question) view(v *account.View) error {
 	return nil
 }
 
-// goal refuses flags that leave out the ε or δ that the question needs, or have a wrong one.
+// goal refuses flags without the ε or δ that the question needs, or with one out of its range.
 func (q *question) goal(given func(string) bool) error {
 	switch {
 	case q.unknown >= account.Delta && !given("epsilon"):
@@ -148,7 +148,7 @@ func (q *question) goal(given func(string) bool) error {
 	return q.known(given)
 }
 
-// known refuses an ε or δ that flags give and that cannot be.
+// known refuses an ε or δ that is given and out of its range.
 func (q *question) known(given func(string) bool) error {
 	enough := q.epsilon > 0 || q.epsilon == 0 && q.unknown == account.Delta
 	switch {
@@ -170,7 +170,7 @@ func (q *question) epsilonRange() string {
 	return "a finite number above 0"
 }
 
-// noise checks the noise multiplier. One that is asked for gets a stand-in.
+// noise checks the noise multiplier, or sets it to 1 where it is what is asked for.
 func (q *question) noise(given func(string) bool) error {
 	switch {
 	case q.unknown == account.NoiseMultiplier && given("noise-multiplier"):
@@ -183,8 +183,8 @@ func (q *question) noise(given func(string) bool) error {
 	return nil
 }
 
-// probability checks the sampling probability, or computes it from the batch size. One that is
-// asked for gets a stand-in.
+// probability checks the sampling probability, computes it from the batch size, or sets it to 0.5
+// where it is what is asked for.
 func (q *question) probability(given func(string) bool) error {
 	direct, byBatch := given("sampling-probability"), given("batch-size")
 	switch solved := q.unknown == account.SamplingProbability; {
@@ -210,7 +210,7 @@ func (q *question) probability(given func(string) bool) error {
 	return nil
 }
 
-// updates checks the number of steps, or computes it from epochs; 1 where it is asked for.
+// updates checks the number of steps, computes it from epochs, or sets it to 1 if it is asked for.
 func (q *question) updates(given func(string) bool) error {
 	steps := q.epochs / q.samplingProbability
 	switch {

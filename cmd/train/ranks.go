@@ -42,7 +42,7 @@ func refuseRanks(c *cobra.Command) error {
 	return shell.Usagef("found %d ranks of %s, each of which would carry out `%s`, expected `train run` or `train resume`, which share their work", size, by, c.CommandPath())
 }
 
-// patienceVariable names the variable for how long rank 0 waits at least for another rank: 5m.
+// patienceVariable names the variable for how long rank 0 waits at least for another, as in 5m.
 const patienceVariable = "DPSGD_PATIENCE"
 
 // together carries out one run on all ranks that a launcher has started. lead is called on rank 0,
@@ -81,7 +81,7 @@ func patience() (time.Duration, error) {
 	return d, nil
 }
 
-// rankNumbers returns which process is which rank: some launchers name the one, people the other.
+// rankNumbers lists which process is which rank: some launchers name the one, people the other.
 func rankNumbers(processes []int64) string {
 	const most = 8
 	named := make([]string, min(len(processes), most))

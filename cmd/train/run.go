@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// job is the command line of a run: where its data and its folder are, what it overrides, its page.
+// job holds the flags of a command that begins or resumes a run, and what it prints with --json.
 type job struct {
 	train.Options
 	set   []string
@@ -93,7 +93,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// resume goes on with whatever run has this folder.
+// resume goes on with the run in a folder, whatever its kind.
 func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
 	if stats.IsRun(dir) {
 		if err := j.alone("statistics"); err != nil {
@@ -139,7 +139,7 @@ func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, di
 	})
 }
 
-// alone refuses a page and several ranks for what one process does without a page.
+// alone refuses --serve and several ranks for what, which is work of one process without a page.
 func (j job) alone(what string) error {
 	if j.serve != "" {
 		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
@@ -150,7 +150,7 @@ func (j job) alone(what string) error {
 	return nil
 }
 
-// start makes a new run of a configuration or, where a folder is named, opens the run in it.
+// start creates a run of a configuration or, if dir is not "", opens the run in that folder.
 func start[O, R any](config *configs.Config, dir string, o O, create func(*configs.Config, O) (R, error), open func(string, O) (R, error)) (R, error) {
 	if dir != "" {
 		return open(dir, o)
@@ -158,7 +158,7 @@ func start[O, R any](config *configs.Config, dir string, o O, create func(*confi
 	return create(config, o)
 }
 
-// ended prints the result of a run of steps for programs.
+// ended prints the result of a run as JSON, and how to go on if it was stopped.
 func ended(a *shell.App, c *cobra.Command, status run.Status, steps int, dir string, result any, err error) error {
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func ended(a *shell.App, c *cobra.Command, status run.Status, steps int, dir str
 	return stopped(a, c, status, fmt.Sprintf("and saved after step %d; %s", steps, goOn(c, dir)), a.PrintJSON(result))
 }
 
-// stopped says of work that was stopped how far it is and how to go on. Err is that of printing its result.
+// stopped says how far stopped work is and how to go on. err, of printing the result, comes first.
 func stopped(a *shell.App, c *cobra.Command, status run.Status, how string, err error) error {
 	if err != nil || status != run.Interrupted {
 		return err
@@ -175,7 +175,7 @@ func stopped(a *shell.App, c *cobra.Command, status run.Status, how string, err 
 	return shell.Stopped(c.Context())
 }
 
-// goOn says how to go on with a run.
+// goOn returns advice: the command that goes on with a run.
 func goOn(c *cobra.Command, dir string) string {
 	return "go on with `train resume " + folder.Argument(dir) + shell.DataGiven(c) + "`"
 }
@@ -188,7 +188,7 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags are those of commands that read the data of a run.
+// dataFlags returns a function that adds the flags of commands that read the data of a run.
 func dataFlags(a *shell.App) func(*cobra.Command, *train.Options) {
 	return func(c *cobra.Command, o *train.Options) {
 		dataDirFlag(c, &o.DataDir)
@@ -205,15 +205,15 @@ func setFlag(c *cobra.Command, set *[]string) {
 	c.Flags().Var((*overrides)(set), "set", "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
 }
 
-// overrides is a flag that can be given once for each key.
+// overrides is a flag that can be given several times, once for each key.
 type overrides []string
 
 func (o *overrides) String() string { return strings.Join(*o, " ") }
 
-// Type is what the help calls a value.
+// Type returns what the help calls a value.
 func (*overrides) Type() string { return "stringArray" }
 
-// Set takes one more override.
+// Set adds an override, and refuses one whose key was given before.
 func (o *overrides) Set(text string) error {
 	key := func(s string) string {
 		k, _, _ := strings.Cut(s, "=")
@@ -226,7 +226,7 @@ func (o *overrides) Set(text string) error {
 	return nil
 }
 
-// baseName names runs after their configuration.
+// baseName returns the name of a configuration's file without its ending, for the names of runs.
 func baseName(config string) string {
 	return strings.TrimSuffix(filepath.Base(config), filepath.Ext(config))
 }

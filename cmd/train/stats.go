@@ -43,7 +43,7 @@ Bounds of columns are public: they stand in the file, come by --bounds, or are f
 	return c
 }
 
-// nameOf returns the name of a run of statistics: that of its file or folder, with -statistics.
+// nameOf returns the name of a run of statistics: its file's or folder's, ending in -statistics.
 func nameOf(path string) string {
 	name := baseName(filepath.Clean(path))
 	if name == "." || name == ".." || name == string(filepath.Separator) {

@@ -74,7 +74,7 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 	return c
 }
 
-// runSweep carries out a sweep, which the command line names so, or collects it, and prints its result.
+// runSweep carries out or collects a sweep, named as on the command line, and prints its result.
 func runSweep(a *shell.App, c *cobra.Command, name string, file *configs.Sweep, collect bool, o sweep.Options) error {
 	carryOut := sweep.Run
 	if collect {
@@ -123,7 +123,7 @@ func shareOf(o sweep.Overview) string {
 // sweepWatcher prints how a sweep goes, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
 	shell.Display
-	saves       func()                 // called once results are saved
+	saves       func()                 // called at the start: from then on results are saved
 	trials      map[string]*trialSteps // those under way, by name
 	total, done int                    // steps of all trials that were left at the start
 	stepsHere   int                    // that this process ran, since

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// variable is the environment variable that asks for slow evidence, by any text.
+// variable is the environment variable that asks for slow evidence when it is not empty.
 const variable = "DPSGD_SLOW"
 
 // Asked reports whether slow evidence is asked for: a test then takes more cases than it needs to notice

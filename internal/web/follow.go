@@ -24,7 +24,7 @@ const (
 	pace        = time.Second      // between two states that a page is told
 	patience    = time.Second      // that pages have to take the end of the job
 	silence     = 15 * time.Second // after which a page is sent an empty comment
-	drawing     = 200              // times the cost of a drawing pass before the next one
+	drawing     = 200              // the cost of a drawing times this passes before the next one
 )
 
 // Page is the live view of one job.
@@ -38,7 +38,7 @@ type Page struct {
 	latest atomic.Pointer[moment] // stored by the trainer
 	stale  atomic.Bool            // the files say more than what was drawn
 
-	streams atomic.Int64 // at work
+	streams atomic.Int64 // requests for events that are being answered
 	drawn   drawn
 
 	mu      sync.Mutex

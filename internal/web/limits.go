@@ -38,11 +38,11 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// full is the answer to a connection that comes while the most are open.
+// full is the answer to a connection beyond Limits.Connections.
 const full = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nConnection: close\r\n\r\n" +
 	"too many connections are open, try again in a few seconds\n"
 
-// bounded is a listener that refuses connections while the most are open.
+// bounded is a listener that refuses connections beyond a number of open ones.
 type bounded struct {
 	net.Listener
 	mu   sync.Mutex

@@ -40,7 +40,7 @@ type predictionServer struct {
 	turn  chan *trained.Predictor // holds the predictor while nobody uses it
 }
 
-// Predictions returns the handler of a page that predicts pictures. Other models are refused.
+// Predictions returns the handler of a page on which p predicts pictures. It refuses other models.
 func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	if m.Sees() != trained.Pictures {
 		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", trained.ErrInput, m.Dir)

@@ -35,7 +35,7 @@ type Server struct {
 }
 
 // Listen listens on an address: "127.0.0.1:8080", "localhost:0" (any free port) or ":8080" (all of
-// the machine's). Where others can reach it, it draws a token. The error matches ErrAddress.
+// the machine's). An address that others can reach gets a token. The error matches ErrAddress.
 func Listen(address string, limits Limits) (*Server, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// moment is how far a job has come, as the trainer stores it at each step. To make one takes no
-// time.
+// moment is how far a job has come, as the trainer stores it. What takes time to write is written
+// later, by [moment.state].
 type moment struct {
 	dir      string // of the run or sweep; "" before it has one
 	phase    phase

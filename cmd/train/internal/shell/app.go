@@ -17,7 +17,7 @@ type App struct {
 	JSON     bool   // print the result as one object
 	Progress string // how progress is shown: a word of --progress, or "" for what suits the output
 	Hints    bool   // say so when a command takes longer than a second before it prints anything
-	printed  bool   // an object has been printed, or has to be by another rank
+	printed  bool   // an object has been printed, or another rank prints it
 	hint     *hint
 	stopper
 }
@@ -27,7 +27,7 @@ func New(out, err io.Writer) *App {
 	return &App{Out: out, Err: err, stopper: stopper{err: err, exit: os.Exit}}
 }
 
-// IsRank notes the rank of one of several processes. Above 0: no signals, no object on failure.
+// IsRank tells the app its rank. Ranks above 0 ignore signals and, if they fail, print no JSON.
 func (a *App) IsRank(rank int) {
 	a.isRank(rank)
 	a.printed = a.printed || rank > 0

@@ -144,10 +144,10 @@ func (f checked) String() string {
 	return *f.value
 }
 
-// Type is what the help calls the value.
+// Type returns what the help calls the value.
 func (checked) Type() string { return "string" }
 
-// Set takes a text that passes the check.
+// Set takes a text that passes the check, or returns the error of the check.
 func (f checked) Set(text string) error {
 	if err := f.check(text); err != nil {
 		return err

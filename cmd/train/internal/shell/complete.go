@@ -97,8 +97,8 @@ func completion(words []string) cobra.CompletionFunc {
 // several reports whether a word of a usage stands for any number of arguments.
 func several(word string) bool { return strings.Contains(word, "...") || strings.Contains(word, "…") }
 
-// below returns the folders, of runs, trials or sweeps, that hold a file with this name. It looks
-// in the folder of the path that was begun, or in "runs" if that names none.
+// below returns the folders, of runs, trials or sweeps, that hold a file with this name, one or two
+// levels below the folder of the path begun, or below "runs" if that names none.
 func below(begun, holding string) []string {
 	dir := "runs"
 	if strings.ContainsRune(begun, filepath.Separator) {

@@ -21,7 +21,7 @@ type Display struct {
 // plainEvery is how often progress is told in lines.
 const plainEvery = 10 * time.Second
 
-// Due reports whether a line is to be written now, and takes it as written; anyway, unless Quiet.
+// Due reports whether to write a line now, by time or anyway, and counts it as written.
 func (d *Display) Due(anyway bool) bool {
 	if d.Quiet || !anyway && time.Since(d.last) < plainEvery {
 		return false

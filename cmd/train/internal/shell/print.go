@@ -76,7 +76,7 @@ func (a *App) Warn(message string) {
 	}
 }
 
-// Display returns where work is told about: not on standard output with --json, for the result.
+// Display returns where work is told about: standard error with --json, else standard output.
 func (a *App) Display() Display {
 	w := a.Out
 	if a.JSON {

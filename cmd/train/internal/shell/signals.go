@@ -96,7 +96,7 @@ func (s *stopper) stop(found os.Signal) {
 	}
 }
 
-// Ended returns the error of work: that of [Stopped] if its context has ended.
+// Ended returns err, or the error of [Stopped] if ctx has ended.
 func Ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Stopped(ctx)
