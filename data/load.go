@@ -131,8 +131,8 @@ func DefaultDir() string {
 	return "datasets"
 }
 
-// Load reads the examples that spec describes, into memory unless spec.Memory allows less. Its error
-// is one line and matches [ErrMissing] if files are missing and [ErrInvalid] if they are wrong.
+// Load reads the examples that spec describes, into memory if spec.Memory allows it. The error is
+// one line. It matches [ErrMissing] if files are missing and [ErrInvalid] if they are wrong.
 func Load(spec Spec) (*Split, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
