@@ -134,7 +134,7 @@ func zipped(files []file, modified time.Time) ([]byte, error) {
 type file struct {
 	Name    string // with slashes, relative to where the package is unpacked
 	Content []byte
-	Link    string // what a symbolic link points to, which has no content
+	Link    string // the target of a symbolic link, which has no content
 	Program bool   // anyone may execute it
 }
 

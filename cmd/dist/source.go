@@ -14,8 +14,8 @@ import (
 // checkout is a clone of the commit that packages are made from: Go stamps the commit into programs
 // that are built in it, also where the original is a linked worktree or has changes.
 type checkout struct {
-	dir   string // stays as it was cloned: the stamp says when it does not
-	built string // what is made of it
+	dir   string // the clone; a change in it would be in the stamp
+	built string // what is built from the clone
 }
 
 func clone(of string) (checkout, error) {

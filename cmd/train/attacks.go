@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// attackCommand is `train attack`. dataFlags adds the flags that say where the data of a run is, and what
-// is told while it is read.
+// attackCommand returns `train attack`. dataFlags adds the flags that say where the data of a run
+// is, and sets what tells how reading it goes.
 func attackCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "attack",

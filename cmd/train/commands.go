@@ -43,7 +43,7 @@ func sections(a *shell.App) []section {
 	return append([]section{first}, rest...)
 }
 
-// group makes c a command that has others below it and says which.
+// group puts commands below c, which alone prints its help and takes no arguments.
 func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	c.Args, c.RunE = shell.NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
 	c.AddCommand(below...)

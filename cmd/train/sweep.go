@@ -126,7 +126,7 @@ type sweepWatcher struct {
 	saves       func()                 // called at the start: from then on results are saved
 	trials      map[string]*trialSteps // those under way, by name
 	total, done int                    // steps of all trials that were left at the start
-	stepsHere   int                    // that this process ran, since
+	stepsHere   int                    // steps that this process has run
 	started     time.Time
 }
 

@@ -24,14 +24,14 @@ const (
 	pace        = time.Second      // between two states that a page is told
 	patience    = time.Second      // that pages have to take the end of the job
 	silence     = 15 * time.Second // after which a page is sent an empty comment
-	drawing     = 200              // the cost of a drawing times this passes before the next one
+	drawing     = 200              // times the cost of a drawing, the wait before the next
 )
 
 // Page is the live view of one job.
 type Page struct {
 	*Server
 	version string       // of the program
-	end     func() error // once
+	end     func() error // tells pages the end and stops serving, once
 
 	patience time.Duration // how long pages may take to hear of the end
 

@@ -18,11 +18,11 @@ type moment struct {
 	dir      string // of the run or sweep; "" before it has one
 	phase    phase
 	ending   string         // why the job ended, in its own words; "" where it has not said
-	step     int            // of the run, or of the trial at work where it is one
+	step     int            // of the run, or of the trial at work if there is one alone
 	steps    int            // planned
 	progress train.Progress // zero before the first step of this process
 	result   *train.Result  // of a run that has ended
-	trials   *trials        // nil of a run
+	trials   *trials        // of a sweep; nil for a run
 }
 
 // phase is how a job stands with its page.

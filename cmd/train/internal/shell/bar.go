@@ -25,7 +25,7 @@ const redrawn = 100 * time.Millisecond
 type bar struct {
 	total, done int64
 	cells       int // of the last drawing
-	columns     int // of the terminal, then
+	columns     int // of the terminal at the last drawing
 	shown       *progressbar.ProgressBar
 	text        func(width int) string
 	drawn       time.Time

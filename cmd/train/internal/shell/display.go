@@ -13,9 +13,9 @@ type Display struct {
 	Bars    bool // draw a bar
 	Colours bool // in colours
 	Quiet   bool // tell of nothing on its way: neither a bar nor lines
-	Columns int  // of the terminal; 0 asks it
+	Columns int  // width of the terminal; 0 asks the terminal
 	bar     *bar
-	last    time.Time // a line was written
+	last    time.Time // when the last line was written
 }
 
 // plainEvery is how often progress is told in lines.

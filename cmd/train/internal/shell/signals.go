@@ -50,9 +50,9 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 	}
 }
 
-// isRank says that this process is one of several, whose launcher sends each of them what a terminal sends
-// it, and again what it makes of that. Rank 0 heeds the first signal. The others heed none: they go when
-// rank 0 has ended the step and lets them go.
+// isRank says that this process is one of several. Each of them gets a signal of the terminal, and
+// again what the launcher makes of its own. Rank 0 heeds the first signal. The others heed none:
+// they end when rank 0 has ended the step and lets them go.
 func (s *stopper) isRank(rank int) {
 	if s.rank0.Store(rank == 0); rank > 0 {
 		ignoreSignals()
