@@ -15,7 +15,7 @@ import (
 // runArgs are the arguments of the commands that ask accountants.
 var runArgs = shell.Args(0, 1, "at most one: the folder of a run, such as runs/digits-1")
 
-// questionCommand makes c a command that asks one accountant for what q does not know.
+// questionCommand makes c a command that asks one accountant for the unknown of q.
 func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command {
 	c.Args = runArgs
 	c.RunE = func(c *cobra.Command, args []string) error { return ask(a, c, q, args) }

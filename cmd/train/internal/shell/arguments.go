@@ -159,7 +159,7 @@ func (f checked) Set(text string) error {
 // DataGiven returns the flags of the command line that say where the data is, to repeat in advice.
 func DataGiven(c *cobra.Command) string { return given(c, "data-dir", "data-folder") }
 
-// FoldersGiven returns those flags and the one that says where the runs are.
+// FoldersGiven returns the flags of [DataGiven], and the one that says where the runs are.
 func FoldersGiven(c *cobra.Command) string { return given(c, "data-dir", "data-folder", "runs-dir") }
 
 func given(c *cobra.Command, names ...string) (flags string) {

@@ -140,8 +140,8 @@ func (d *Display) ShowFitting(done int64, text func(width int) string) {
 	d.draw()
 }
 
-// Step tells how far work is: by a bar, which is begun and ended here, or else by a line where one
-// is due. anyway makes it due.
+// Step tells how far work is: by a bar, which it begins and ends, or by a line where one is due.
+// anyway makes a line due.
 func (d *Display) Step(done, total int, anyway bool, text string) {
 	if !d.Bars {
 		if d.Due(anyway || done == total) {
