@@ -10,9 +10,8 @@ import (
 // BoundedRange is a choice such as the exponential mechanism makes: one record changes the
 // log-probabilities of any two outcomes by amounts that differ by at most Range (Durfee, Rogers
 // 2019, arXiv:1905.04273). Where candidates are chosen with a chance in proportion to exp(ε·u/(2Δ))
-// and one record moves every score u by at most Δ, Range is ε. A Range of ε implies ε-differential
-// privacy, and costs about half of that in composition (Dong, Durfee, Rogers 2020,
-// arXiv:1909.13830).
+// and one record moves every score u by at most Δ, Range is ε. BoundedRange{ε} is ε-private, and
+// costs about half of that in composition (Dong, Durfee, Rogers 2020, arXiv:1909.13830).
 type BoundedRange struct{ Range float64 }
 
 func (e BoundedRange) String() string { return fmt.Sprintf("BoundedRange(ε=%v)", e.Range) }

@@ -9,9 +9,8 @@ import (
 )
 
 // kinds lists the types of events. Names and keys are part of the format of ledgers on disk: they
-// never change their meaning, and a reader refuses a file with an unknown one. The JSON form of an
-// event is an object with one key, the event's name, whose value holds the parameters by their
-// keys:
+// never change their meaning, and a reader refuses a file with an unknown one. In JSON an event is
+// an object with one key, the event's name, whose value holds the parameters by their keys:
 //
 //	{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}
 var kinds = []kind{

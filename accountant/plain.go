@@ -81,10 +81,9 @@ func plainDivergence(e Event, n int) (float64, error) {
 	return (max(excess, 0) + math.Log1p(math.Exp(-math.Abs(excess)))) / float64(n-1) * (1 + ulps), nil
 }
 
-// ulps, times the sizes of the terms of a result, exceeds its rounding error. A logarithm,
-// exponential or factorial of package math is off by less than two units in the last place, a sum
-// or product by half of one, and there are fewer than sixteen in a row. Every bound here is rounded
-// up by so much.
+// ulps times the sizes of a result's terms exceeds its rounding error: a logarithm, exponential or
+// factorial of package math is off by less than two units in the last place, a sum or product by
+// half of one, with fewer than sixteen in a row. Every bound below is rounded up by that.
 const ulps = 0x1p-49
 
 // logExpm1 returns log(e^y - 1) for y above 0. Nothing is lost where y is small or e^y overflows.

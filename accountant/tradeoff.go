@@ -36,9 +36,8 @@ const (
 	curvePoints = 128
 )
 
-// leastDeltas are the values of δ at which a profile may end, in the order in which they are tried,
-// as an accountant may have no certified answer at the first. Smaller δ left out move f by less
-// than δ.
+// leastDeltas are the δ at which a profile may end: the first with a certified answer is taken.
+// Leaving out smaller δ moves f by less than that one.
 var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
 
 // TradeoffOf returns the trade-off curve of all releases of a ledger. Values of ε at which a has no

@@ -21,7 +21,7 @@ type law struct {
 	infinite float64
 }
 
-// put adds mass at the index of a law that is built in order.
+// put adds mass at index, which is that of the last mass put or the next in order.
 func (w *law) put(index int, mass float64) {
 	if mass <= 0 {
 		return
@@ -137,9 +137,9 @@ func atoms(p pair.Pair, losses []float64) (as []atom, infinite float64) {
 	return as, p.Infinite()
 }
 
-// offsets returns parts of an interval: those that put one of the heaviest atoms, weighted
-// by e^(sL), on the grid, or one of the last ones with some mass, where credit is left over
-// unless it can be spent on that atom, and some others.
+// offsets returns offsets of the grid, in intervals: those that put one of the atoms heaviest
+// under e^(sL) on the grid, those that put one of the least losses with some mass there, where
+// credit is left over unless it can be spent on that atom, and evenly spaced ones.
 func offsets(atoms []atom, interval, steepness float64) []float64 {
 	weight := func(a atom) float64 { return math.Log(a.mass) + steepness*a.loss }
 	heaviest := slices.Clone(atoms)
@@ -171,7 +171,7 @@ func cumulant(atoms []atom, theta float64) float64 {
 	return logMoment(len(atoms), theta, func(i int) (mass, loss float64) { return atoms[i].mass, atoms[i].loss })
 }
 
-// logMoment is log Σ mass·e^(θ·loss) over n outcomes.
+// logMoment returns log Σ mass·e^(θ·loss) over n outcomes.
 func logMoment(n int, theta float64, at func(i int) (mass, loss float64)) float64 {
 	most := math.Inf(-1)
 	for i := range n {
@@ -214,7 +214,7 @@ func (r *rounder) credit() float64 {
 	return 0
 }
 
-// place puts mass at an index and takes account of what that earns, or costs.
+// place puts mass at an index and adds earned, below 0 for a cost, to the credit.
 func (r *rounder) place(index int, mass, earned float64) {
 	if mass <= 0 {
 		return

@@ -9,8 +9,8 @@ import (
 // tail holds the four tails of a pair at one loss: P and Q of L > l and of L ≤ l.
 type tail struct{ aboveP, aboveQ, belowP, belowQ float64 }
 
-// tails evaluates a pair. Losses that differ from an end of its support by rounding only are
-// that end, so that atoms there are met.
+// tails returns the tails of a pair at losses. A loss that differs from an end of the pair's
+// support by rounding alone is taken for that end, so that an atom there is met.
 func tails(p pair.Pair, losses []float64) []tail {
 	least, greatest := p.Support()
 	ts := make([]tail, len(losses))
@@ -26,8 +26,8 @@ func tails(p pair.Pair, losses []float64) []tail {
 	return ts
 }
 
-// between returns P and Q of a < L ≤ b from the tails at a and b. The smaller tail is
-// used, so that the differences keep their digits far out.
+// between returns P and Q of a < L ≤ b from the tails at a and b. It subtracts the smaller
+// ones of the upper and lower tails, which keep their digits far out.
 func between(a, b tail) (p, q float64) {
 	return difference(a.aboveP, b.aboveP, a.belowP, b.belowP), difference(a.aboveQ, b.aboveQ, a.belowQ, b.belowQ)
 }
@@ -39,8 +39,8 @@ func difference(aboveA, aboveB, belowA, belowB float64) float64 {
 	return max(0, aboveA-aboveB)
 }
 
-// The sum of few losses is not smooth: what matters is the largest cell near ε, and all
-// cells are small, as far as that is cheap.
+// The sum of at most few losses is not smooth, and the largest cell near ε decides the error:
+// there all cells are equally small, about fewCells of them.
 const (
 	few      = 16
 	fewCells = 1 << 12

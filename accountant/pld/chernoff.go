@@ -58,5 +58,5 @@ func chernoffEpsilon(parts []pair.Part, delta float64) (float64, error) {
 	return max(best, 0), nil
 }
 
-// roundedUp is above a cumulant that was computed as k.
+// roundedUp returns an upper bound of a cumulant that was computed as k.
 func roundedUp(k float64) float64 { return k + 1e-8*math.Abs(k) }

@@ -6,7 +6,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// composed is the law of a composed loss over a window, tilted: mass[i] is the chance
+// composed is the tilted law of a composed loss over a window: mass[i] is the probability
 // of the loss (first+i)·interval + offset times e^(θ·loss - logMass).
 //
 //	δ(ε) = infinite + e^(logMass - θε) Σ_{l > ε} w(l - ε) mass(l),  w(x) = (1 - e^-x) e^(-θx).
@@ -25,7 +25,7 @@ type composed struct {
 	wrapped       float64 // tilted mass outside of the window, all of which is wrapped into it
 }
 
-// side says which bound is meant.
+// side says whether an upper or a lower bound is meant.
 type side float64
 
 const (
@@ -88,9 +88,9 @@ func (c *composed) positionAbove(epsilon float64) int {
 	return int(min(max(k, 0), float64(len(c.mass))))
 }
 
-// sums are, for the last position that was added and all above it, Σ e^(-θx) mass and
-// Σ (1 - e^-x) e^(-θx) mass, x the distance from that position. They grow downwards by Horner's
-// rule, of positive terms only: 1 - e^-(x+h) = (1 - e^-x) e^-h + (1 - e^-h).
+// sums holds plain, Σ e^(-θx) mass, and weighted, Σ (1 - e^-x) e^(-θx) mass, over the last position
+// that was added and all above it. x is the distance from that position. Positions are added
+// downwards, by Horner's rule with positive terms: 1 - e^-(x+h) = (1 - e^-x) e^-h + (1 - e^-h).
 type sums struct {
 	theta           float64
 	plain, weighted float64
@@ -166,8 +166,8 @@ func (c *composed) within(from, last int, s sums, delta, least float64, which si
 	return least
 }
 
-// beyondWindow is epsilon where it is above the window: Chernoff's bound, δ - infinite ≤
-// max w · e^(logMass - θε), above; the window's end below.
+// beyondWindow returns epsilon where it is above the window: for the upper side by Chernoff's
+// bound, δ - infinite ≤ max w · e^(logMass - θε), for the lower side the end of the window.
 func (c *composed) beyondWindow(delta float64, which side) float64 {
 	top := c.loss(len(c.mass) - 1)
 	if which == lower {

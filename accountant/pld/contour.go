@@ -29,8 +29,8 @@ import (
 // c is chosen at the saddle point of the integrand on the real line, where the terms do not
 // cancel, so that the relative error of δ is small however small δ is.
 
-// errSlow is returned where the integrand decays too slowly for the work allowed: of few releases,
-// or where the loss has atoms.
+// errSlow is returned where the integrand decays too slowly for the work allowed: with few
+// releases, or where the loss has atoms, or a pair has no transform.
 var errSlow = fmt.Errorf("%w: contour: the transform decays too slowly", accountant.ErrUncertified)
 
 // contourDelta returns δ at ε ≥ 0 of the composition in one direction.
@@ -84,8 +84,9 @@ func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, erro
 	return p.attempts(c, epsilon, func(l *line) (accountant.Interval, float64, float64) { return l.solve(target) })
 }
 
-// attempts asks line after line until an answer is good enough, and returns the best one. An answer
-// says for which ε the next line should be made, NaN for none, and how large its relative error is.
+// attempts asks line after line until an answer is good enough, and returns the best answer. Of
+// each line, ask returns the answer, the ε to make the next line for, NaN for none, and the
+// relative error.
 func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Interval, next, relative float64)) (best accountant.Interval, err error) {
 	least := math.Inf(1)
 	for _, cancellation := range cancellations {
@@ -113,9 +114,9 @@ func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Int
 	return best, nil
 }
 
-// cancellations are the nats by which the terms of a line may cancel, in the order of the attempts:
-// the more, the fewer terms. An attempt whose relative error of δ is below enough ends them; one
-// below bearable is an answer.
+// cancellations are the nats by which the terms of a line may cancel, in the order of the attempts.
+// The more, the fewer terms are needed. An attempt whose relative error of δ is below enough is the
+// last one; one whose error is not below bearable is no answer.
 var cancellations = [...]float64{5, 1}
 
 const (
@@ -158,7 +159,7 @@ func (p *problem) totalVariation() float64 {
 	return sum
 }
 
-// cumulant is K of the composition, with two derivatives.
+// cumulant returns K of the composition at c, with its first two derivatives.
 func (p *problem) cumulant(c float64) (k, k1, k2 float64) {
 	for _, part := range p.parts {
 		a, b, d := part.cumulant(c)

@@ -67,9 +67,9 @@ func (v *convolver) compose(factors []factor) *composed {
 	return c
 }
 
-// unwrap takes the masses of the composed loss, (Σ index + offset)·interval, from where
-// they were wrapped to. True masses are not negative: cutting the others brings them
-// nearer to the truth.
+// unwrap sets mass from wrapped, where the mass of the loss (Σ index + offset)·interval is
+// at Σ index modulo the size. True masses are at least 0: raising negative ones to 0
+// brings them nearer to the truth.
 func (c *composed) unwrap(wrapped []float64, offset float64) {
 	n := len(wrapped)
 	whole := math.Floor(offset)
@@ -81,7 +81,7 @@ func (c *composed) unwrap(wrapped []float64, offset float64) {
 	}
 }
 
-// slips adds up the bounds of errors of a composition.
+// slips adds up the bounds of the errors of a composition.
 //
 // Rounding is bounded in the 2-norm. A transform of n points has a relative error of at
 // most 16 log₂(n) units (Higham 2002, Accuracy and Stability of Numerical Algorithms,
@@ -154,8 +154,8 @@ func norm(x []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// multiplyPower multiplies total by the power of term. Powers below 1e-21 are 0: all of
-// them together change no mass by more than that.
+// multiplyPower multiplies total by term^power. Powers below 1e-21 are taken for 0: all
+// of them together change no mass by more than that.
 func multiplyPower(total, term []complex128, power int) {
 	negligible := math.Exp(-100 / float64(power))
 	for i, f := range term {

@@ -8,20 +8,20 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// pairs are the dominating pairs of a ledger: of the direction in which D has the record,
-// and of the other one, which is nil if it is the same.
+// pairs holds the dominating pairs of a ledger: removed for the direction in which D has the
+// record, added for the other one. added is nil if they are the same.
 type pairs struct {
 	removed, added []pair.Part
 	infinite       bool // a release has no guarantee at all
 }
 
-// mostGroup bounds the records of a group in Poisson samples: its mixture has about as many parts,
-// each evaluation looks at all of them, and a million kept a machine busy for hours.
+// mostGroup bounds the records of a group in Poisson samples: their mixture has one component more,
+// each evaluation looks at all components, and a million kept a machine busy for hours.
 const mostGroup = 1000
 
-// dominatingPairs returns the dominating pairs of everything in the ledger. All Gaussian
-// releases are one, of noise (Σ 1/σ²)^(-1/2): their losses are normal and add up. No pairs
-// are left of a ledger that costs nothing.
+// dominatingPairs returns the dominating pairs of everything in the ledger, none if it costs
+// nothing. All Gaussian releases become one, of noise (Σ 1/σ²)^(-1/2): their losses are
+// normal and add up.
 func dominatingPairs(l *accountant.Ledger, r accountant.Relation) (pairs, error) {
 	simple, err := accountant.Simplify(l)
 	if err != nil {
@@ -73,10 +73,10 @@ func gaussianNoise(e accountant.Event, r accountant.Relation) (sigma float64, ok
 	return 0, false
 }
 
-// dominating returns the dominating pairs of one release that is not Gaussian, under relation r: of
-// the direction in which D has the record, and of the other one, which is nil if it is the same. The
-// event is one that accountant.Simplify leaves. Both are nil for an event without a known pair, or
-// that is not defined under the relation.
+// dominating returns the dominating pairs of one release that is not Gaussian, under relation r:
+// removed for the direction in which D has the record, added for the other one. added is nil if the
+// two are the same. Both are nil if no pair is known, or e is not defined under r. The event is one
+// that accountant.Simplify leaves.
 func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.Pair) {
 	switch e := e.(type) {
 	case accountant.Laplace:
@@ -116,8 +116,8 @@ func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.
 	return nil, nil
 }
 
-// discreteGaussianPair is nil where a record moves more than one coordinate, by itself or because
-// another one comes in its place: nobody knows the worst direction on a lattice.
+// discreteGaussianPair returns the pair of a sum of integers that moves in one coordinate. It is
+// nil where a record, or its replacement, moves more of them: the worst direction is not known.
 func discreteGaussianPair(e accountant.DiscreteGaussian, r accountant.Relation) pair.Pair {
 	sigma := e.NoiseMultiplier * float64(e.Sensitivity)
 	if e.Sensitivity == 0 || r == accountant.ReplaceOne || !(sigma <= pair.MaxDiscreteSigma) {
@@ -129,8 +129,8 @@ func discreteGaussianPair(e accountant.DiscreteGaussian, r accountant.Relation) 
 	return pair.DiscreteGaussian(sigma, e.Sensitivity)
 }
 
-// discreteLaplacePair is the pair of discrete Laplace noise, or of pure ε where float64 has no room
-// for it.
+// discreteLaplacePair returns the pair of discrete Laplace noise, or that of pure ε for an ε below
+// 1e-12 or above 600.
 func discreteLaplacePair(epsilon, distance float64) pair.Pair {
 	if !(epsilon >= 1e-12 && epsilon <= 600) {
 		return pair.ApproxDP(epsilon, 0)
@@ -138,7 +138,7 @@ func discreteLaplacePair(epsilon, distance float64) pair.Pair {
 	return pair.DiscreteLaplace(epsilon, distance)
 }
 
-// rangePair is the pair of bounded range, or of pure ε where the former has no digits left.
+// rangePair returns the pair of bounded range, or of pure ε for widths below 1e-9 or above 700.
 func rangePair(width float64) pair.Pair {
 	if width < 1e-9 || width > 700 {
 		return pair.ApproxDP(width, 0)
@@ -164,7 +164,7 @@ func poissonPair(e accountant.PoissonSampled, r accountant.Relation) (removed, a
 	return nil, nil
 }
 
-// truncatedPair is the pair of Ganesh et al. 2025 (arXiv:2508.15089), which begins with a
+// truncatedPair returns the pair of Ganesh et al. 2025 (arXiv:2508.15089), which begins with a
 // public coin: if the sample of the other records is full, the record pushes one of them
 // out (a replacement), otherwise the sample is a Poisson sample. See pair.Truncation.
 func truncatedPair(e accountant.TruncatedPoissonSampled, sigma float64) (removed, added pair.Pair) {

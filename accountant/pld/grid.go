@@ -83,7 +83,7 @@ func (p *plan) delta(epsilon float64) (accountant.Interval, error) {
 	}, nil
 }
 
-// harmless says that no finite loss is above 0: δ(ε) is the infinite part for ε ≥ 0.
+// harmless reports whether no finite loss is above 0: δ(ε) is then P[L = +Inf] for every ε ≥ 0.
 func harmless(parts []pair.Part) bool {
 	for _, p := range parts {
 		if above, _ := p.Pair.Above(0); above > p.Pair.Infinite() {

@@ -110,7 +110,7 @@ func (l *line) step() float64 {
 // δ(ε) ≤ κ(c) e^(K(c)-cε).
 func logKappa(c float64) float64 { return -math.Log1p(c) - c*math.Log1p(1/c) }
 
-// aliases bounds what the infinite sum is above δ(ε), over e^(top-cε).
+// aliases bounds by how much the infinite sum is above δ(ε), over e^(top-cε).
 func (l *line) aliases(epsilon float64) float64 {
 	one := l.c*epsilon - l.top // log of 1 over e^(top-cε)
 	below := 2 * math.Pi * l.c / l.h
@@ -133,7 +133,7 @@ func (p *problem) tail(c, reach, top, h float64) float64 {
 	return math.Exp(logM-top) / math.Pi * (1/reach + h/(reach*reach))
 }
 
-// fill computes count terms.
+// fill computes the first count terms and their errors.
 func (l *line) fill(parts []part, count int) error {
 	logs, errs := make([]complex128, count), make([]float64, count)
 	for _, part := range parts {
@@ -182,7 +182,7 @@ func (l *line) roundings() float64 {
 	return total
 }
 
-// sum is the trapezoid sum at ε over e^(top-cε), and minus the derivative of δ over the same.
+// sum returns the trapezoid sum at ε, and minus its derivative in ε, both over e^(top-cε).
 func (l *line) sum(epsilon float64) (sum, slope float64) {
 	for j, term := range l.terms {
 		y := float64(j) * l.h
@@ -199,9 +199,9 @@ func (l *line) sum(epsilon float64) (sum, slope float64) {
 	return sum * l.h / math.Pi, slope * l.h / math.Pi
 }
 
-// solve returns the interval of the ε at which log δ is target: the root of the computed
-// δ by Newton's method, moved to both sides by the relative error of δ, and checked there.
-// The error is +Inf if there is no interval.
+// solve returns an interval that holds the ε at which log δ is target: the root of the
+// computed δ, moved to both sides by the relative error of δ, and checked there. relative,
+// the relative error of δ at the root, is +Inf if there is no interval.
 func (l *line) solve(target float64) (i accountant.Interval, root, relative float64) {
 	root, slope := l.root(target)
 	if !(slope > 0) {

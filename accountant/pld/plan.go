@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// plan holds tilt, grid and window, which both bounds of an answer share.
+// plan holds the tilt, grid and window that the upper and the lower bound of an answer share.
 type plan struct {
 	sketch    *sketch
 	theta     float64
@@ -34,8 +34,8 @@ const (
 	chosenSize   = 1 << 21 // the largest one that is chosen
 )
 
-// closeness is the part of the answer that the discretisation may add, for the
-// worst position of the losses in their cells; it usually adds a half of it.
+// closeness is the share of the answer that the discretisation may add at the worst
+// position of the losses in their cells. It usually adds half as much.
 const closeness = 3e-4
 
 // tolerance bounds the mass that truncations leave out or count twice, relative to the δ of the
@@ -112,11 +112,11 @@ func (s *sketch) onLattice(interval float64) float64 {
 	return fitted
 }
 
-// ends chooses the exponents of Chernoff's bound
+// ends sets above and below, the exponents t of Chernoff's bound
 //
 //	P[S > top] ≤ e^(K(θ+t) - K(θ) - t·top)
 //
-// for the tilted composed loss S, and returns about the ends that they give.
+// for the tilted composed loss S, and returns about the ends of the window that they give.
 func (p *plan) ends() (top, bottom float64) {
 	k, _, _ := p.sketch.cumulant(p.theta)
 	top, bottom = math.Inf(1), math.Inf(-1)
@@ -195,8 +195,8 @@ func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 	return v.compose(raised), v.compose(lowered), nil
 }
 
-// merged is merge for this plan: a grid is good enough when rounding to it loses less than
-// half of what connecting the dots may add.
+// merged returns merge of q for this plan. An offset of the grid is good enough when rounding
+// to it loses less than half of what connecting the dots may add.
 func (p *plan) merged(q pair.Pair, nodes []int) law {
 	s := p.steepness
 	return merge(q, nodes, p.interval, s, s*(s+1)*p.interval*p.interval/16)

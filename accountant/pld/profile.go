@@ -22,11 +22,11 @@ type question struct {
 	grid     func(parts []pair.Part, at float64) (accountant.Interval, error)
 	chernoff func(parts []pair.Part, at float64) (upper float64, err error)
 
-	// dominated reports whether the answer of a direction is certainly at most known,
-	// cheaply: that spares most questions the second direction.
+	// dominated reports whether the answer of a direction is certainly at most known, by a
+	// cheap bound, so that most questions need not ask the second direction.
 	dominated func(parts []pair.Part, known accountant.Interval) bool
 
-	// most bounds the answer by the greatest losses.
+	// most returns an upper bound of the answer by the greatest losses.
 	most func(p pairs) float64
 }
 
@@ -56,11 +56,11 @@ func deltaAt(epsilon float64) question {
 	}
 }
 
-// oneDirection answers a query for the releases of one direction, and says how.
+// oneDirection answers a question for the releases of one direction, and names the method.
 type oneDirection func(parts []pair.Part, q question) (i accountant.Interval, method string, err error)
 
-// askProfile answers a query about a ledger: in closed form for one release, else by the
-// direction with the larger answer.
+// askProfile answers a question about a ledger: one release in closed form, several by ask, in
+// both directions; the answer is the larger one.
 func askProfile(l *accountant.Ledger, r accountant.Relation, q question, ask oneDirection) (i accountant.Interval, method string, err error) {
 	if err := q.validate(q.at); err != nil {
 		return accountant.Interval{}, "", err
@@ -97,7 +97,7 @@ func askProfile(l *accountant.Ledger, r accountant.Relation, q question, ask one
 	return accountant.Interval{}, "", err
 }
 
-// larger is the interval of the larger of two numbers.
+// larger returns the interval of the larger of two numbers, given the interval of each.
 func larger(a, b accountant.Interval) accountant.Interval {
 	return accountant.Interval{Lower: max(a.Lower, b.Lower), Upper: max(a.Upper, b.Upper)}
 }
@@ -161,7 +161,7 @@ func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	return accountant.Interval{Lower: low, Upper: up}
 }
 
-// singleDelta is δ at epsilon of one release.
+// singleDelta returns δ at epsilon of one release, like singleEpsilon.
 func singleDelta(p pair.Pair, epsilon float64) accountant.Interval {
 	low, up := pair.Delta(p, epsilon)
 	if sigma, ok := pair.Noise(p); ok {

@@ -16,8 +16,8 @@ func (p *problem) saddleAtEpsilon(epsilon float64) (float64, error) {
 	return bracketAndHalve(excess)
 }
 
-// saddleAtDelta returns the saddle point c and about the ε for which δ is delta, by the
-// leading term of the saddle-point expansion:
+// saddleAtDelta returns the saddle point c for about the ε at which log δ is target, and that ε,
+// by the leading term of the saddle-point expansion:
 //
 //	log δ ≈ K(c) - cε - log c - log(1+c) - log(2πK₂)/2,   K₂ = K″(c) + 1/c² + 1/(1+c)².
 func (p *problem) saddleAtDelta(target float64) (c, epsilon float64, err error) {

@@ -22,9 +22,9 @@ type coarse struct {
 	mass, loss []float64
 }
 
-// newSketch sketches the parts for a question of the size δ. The tails that it leaves out
-// are what the bounds truncate: above, of a mass that is added to δ, at most the tolerance
-// relative to δ; below, of a mass that changes δ by its size, relative to δ.
+// newSketch sketches the parts for a question about about this δ. The tails that it leaves out
+// are those that the bounds cut off: together a mass of tolerance·δ above, which is added to δ,
+// and of tolerance below, which changes δ by that share.
 func newSketch(parts []pair.Part, delta float64) *sketch {
 	total := 0.0
 	for _, p := range parts {
@@ -37,8 +37,8 @@ func newSketch(parts []pair.Part, delta float64) *sketch {
 	return s
 }
 
-// newSketchAt sketches for an unknown δ, that at ε. The first estimate can be far too
-// large: jumps that are much larger than ε, and rarer than δ, may govern the tilted
+// newSketchAt sketches the parts for the δ at ε, which it estimates. The first estimate can be
+// far too large: losses that are much larger than ε, and rarer than δ, may govern the tilted
 // loss. Each round cuts off more of them.
 func newSketchAt(parts []pair.Part, epsilon float64) *sketch {
 	s := newSketch(parts, 0)
@@ -116,7 +116,7 @@ func lowest(p pair.Pair, mass float64) float64 {
 	return -edge(excess, -least)
 }
 
-// edge returns about the least l, to 1 %, at which a decreasing condition fails, at most limit.
+// edge returns about the least l, to 1 %, from which on holds is false, and at most limit.
 func edge(holds func(l float64) bool, limit float64) float64 {
 	const small = 0x1p-40
 	if limit > 0 && holds(0) {

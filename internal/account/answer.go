@@ -21,8 +21,8 @@ type Cost struct {
 	GroupSize  int     `json:"group_size,omitempty"`
 
 	// Bounds of the true δ where δ was asked for, else of the true ε. Upper is the number in the
-	// guarantee. Bracketed says whether the accountant bounds from below too; else Lower is 0. A
-	// theorem may give a Lower above 0 without Bracketed.
+	// guarantee. Bracketed says whether the accountant bounds the truth from below too; where it
+	// does not, Lower is 0.
 	Lower     float64 `json:"lower"`
 	Upper     float64 `json:"upper"`
 	Bracketed bool    `json:"-"`
@@ -236,9 +236,8 @@ func (v viewer) answer(q Question) (Cost, *accountant.Ledger, error) {
 	return c, l, err
 }
 
-// attained reports whether a lower bound of the dominating pairs bounds the true cost of l: not
-// with BoundedRange, whose pair is worse than any one mechanism, so that RDP may answer less than
-// it.
+// attained reports whether a lower bound of the dominating pairs bounds the true cost of l. With a
+// BoundedRange it does not: its pair covers all such mechanisms at once, and RDP may answer less.
 func attained(l *accountant.Ledger) bool {
 	simple, err := accountant.Simplify(l)
 	return err == nil && !slices.ContainsFunc(simple.Entries, func(e accountant.Entry) bool {

@@ -151,8 +151,7 @@ type Claim struct {
 	Released *Answer
 }
 
-// ClaimBy returns what a run of ledger l and plan p, nil if unknown, may state by the named
-// accountant.
+// ClaimBy returns the Claim by the named accountant of a run with ledger l and plan p, if not nil.
 func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (Claim, error) {
 	a, err := New(name, l.Relation())
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 // SamplingProbability of all phases.
 type Lines struct {
 	Failed   int     // lines that were answered with an error
-	Unknown  Unknown // what is asked for; with NoiseMultiplier, SamplingProbability if phases leave that out
+	Unknown  Unknown // what is asked for; NoiseMultiplier becomes SamplingProbability: see asks
 	accounts Answerer
 	read     int // lines so far
 }

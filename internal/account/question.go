@@ -128,8 +128,7 @@ func (v variable) ledger(x float64) (*accountant.Ledger, error) {
 	return l, nil
 }
 
-// event returns the event and the count that a solver gets: all entries as one. vary met the
-// errors.
+// event returns the event, one for all entries, and the count for a solver. vary met the errors.
 func (v variable) event() (event func(x float64) accountant.Event, count int) {
 	if len(v.entries) == 1 {
 		return func(x float64) accountant.Event {

@@ -121,8 +121,7 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	return worst, nil
 }
 
-// under sets a relation that was not asked about to the first of holds, and refuses one not in
-// holds.
+// under sets a relation that was not asked about to holds[0], and refuses one that is not in holds.
 func (q *Question) under(why string, holds ...accountant.Relation) error {
 	if q.Relation == -1 {
 		q.Relation = holds[0]
