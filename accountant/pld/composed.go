@@ -144,7 +144,7 @@ func (c *composed) epsilon(delta, least float64, which side) float64 {
 	return least
 }
 
-// within is epsilon for an answer at the positions from to last, given the sums above.
+// within returns epsilon where it lies at the positions from … last; s holds the sums above from.
 func (c *composed) within(from, last int, s sums, delta, least float64, which side) float64 {
 	for i := from; i >= last; i-- {
 		s.add(c.mass[i])

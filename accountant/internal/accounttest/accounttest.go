@@ -32,7 +32,7 @@ func Composed(t testing.TB, events ...accountant.Event) accountant.Composed {
 	return c
 }
 
-// Epsilon asks for epsilon and checks the form of the answer.
+// Epsilon returns epsilon at delta. It fails the test if the answer is refused or malformed.
 func Epsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) float64 {
 	t.Helper()
 	e, ok := SupportedEpsilon(t, a, l, delta)
@@ -42,7 +42,7 @@ func Epsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta 
 	return e
 }
 
-// SupportedEpsilon is epsilon, or false where the accountant refuses the events.
+// SupportedEpsilon is Epsilon, but returns false where the accountant refuses the events.
 func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) (float64, bool) {
 	t.Helper()
 	g, err := a.Guarantee(l, delta)
@@ -58,5 +58,5 @@ func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledge
 	return g.Epsilon, true
 }
 
-// Relative is the relative error of a number.
+// Relative returns the relative error of got.
 func Relative(got, want float64) float64 { return math.Abs(got-want) / math.Abs(want) }

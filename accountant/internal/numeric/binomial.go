@@ -36,7 +36,7 @@ func (b Binomial) LogMass(x int) float64 {
 		0.5*math.Log(n/(2*math.Pi*k*(n-k)))
 }
 
-// logComplement returns log(q) for p + q = 1, from the smaller of the two.
+// logComplement returns log(q) for p + q = 1, computed from the smaller of the two.
 func logComplement(p, q float64) float64 {
 	if p < q {
 		return math.Log1p(-p)
@@ -69,8 +69,8 @@ func (b Binomial) Mode() int {
 	return min(b.N, int((float64(b.N)+1)*b.P))
 }
 
-// Window returns lo ≤ hi so that less than a has at most cut probability, and so has more than hi.
-// A geometric series bounds it.
+// Window returns lo ≤ hi such that fewer than lo successes have a probability of at most cut, and
+// more than hi too. Geometric series bound these probabilities.
 func (b Binomial) Window(cut float64) (lo, hi int) {
 	m, limit, n := b.Mode(), Log(cut), float64(b.N)
 	above := func(x int) bool { // Pr[X ≥ x] ≤ cut is sure
@@ -95,7 +95,7 @@ func stirlingError(x float64) float64 {
 	return (1.0/12 - (1.0/360-(1.0/1260-(1.0/1680-(1.0/1188-691.0/360360*y)*y)*y)*y)*y) / x
 }
 
-// stirlingErrors holds the error for 0 to 15, computed with 40 digits (mpmath 1.3).
+// stirlingErrors holds stirlingError(x) for x from 1 to 15, computed with 40 digits (mpmath 1.3).
 var stirlingErrors = [16]float64{
 	0, 0.08106146679532725822, 0.041340695955409294094, 0.027677925684998339149,
 	0.020790672103765093112, 0.016644691189821192163, 0.013876128823070747999, 0.011896709945891770095,

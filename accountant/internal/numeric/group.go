@@ -2,8 +2,8 @@ package numeric
 
 import "math"
 
-// Group returns what k records see of a mechanism that is (epsilon, delta)-differentially private
-// for one of them, rounded up:
+// Group returns the (ε, δ), rounded up, that a mechanism has for a group of k records, if it is
+// (epsilon, delta)-differentially private for one of them:
 //
 //	kε,  δ Σ_{i<k} e^{iε} = δ (e^{kε} - 1)/(e^ε - 1),
 //

@@ -7,7 +7,7 @@ import "math"
 // Ulp is the spacing of the floats just above 1.
 const Ulp = 0x1p-52
 
-// Up returns x, at least 0, moved up by a relative n Ulp. Infinities stay.
+// Up returns x·(1 + n·Ulp), for an x of at least 0. Infinities stay.
 func Up(x float64, n float64) float64 { return x * (1 + n*Ulp) }
 
 // AddUp returns a + b for numbers of at least 0, rounded up, not to nearest: it is the sum where

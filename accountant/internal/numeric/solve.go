@@ -22,7 +22,7 @@ const (
 )
 
 // Enclose looks for a bracket of f within [least, most], from x outwards. Here x is the
-// logarithm of a parameter and f one of epsilon, so that f is close to a line of slope
+// logarithm of a parameter and f that of epsilon, so that f is close to a line of slope
 // -1/2 to -2 most of the time. Each point lies a little beyond where the line through the
 // last two reaches 0 (at first, one of slope -1), and not far from the last, since answers
 // far from the root may be slow. If there is no bracket the sign of f says why.
@@ -78,7 +78,7 @@ func (b Bracket) Narrow(f func(x float64) float64, tolerance float64) float64 {
 	return b.Hi
 }
 
-// Cut replaces the end of the bracket on whose side of 0 the value fx at x is.
+// Cut moves one end of the bracket to x: Lo if the value there, fx, is above 0, else Hi.
 func (b *Bracket) Cut(x, fx float64) {
 	if fx > 0 {
 		b.Lo, b.AtLo = x, fx
@@ -96,15 +96,15 @@ type ITP struct {
 	radius float64 // ε 2^(n_max - j): half of what bisection would have left by now
 }
 
-// NewITP returns the choice for a bracket that is to become tolerance wide.
+// NewITP returns an ITP for narrowing the bracket b to a width of tolerance.
 func NewITP(b Bracket, tolerance float64) *ITP {
 	width := b.Hi - b.Lo
 	bisections := math.Ceil(math.Log2(width/tolerance)) + 1
 	return &ITP{k1: 0.2 / width, radius: tolerance / 2 * math.Exp2(bisections)}
 }
 
-// Next interpolates, truncates and projects. It is the middle if an end of the bracket
-// has an infinite value.
+// Next returns where to evaluate next: it interpolates, truncates and projects. That is the
+// middle if an end of the bracket has an infinite value.
 func (s *ITP) Next(b Bracket) float64 {
 	width := b.Hi - b.Lo
 	middle := b.Lo + width/2
@@ -125,8 +125,8 @@ func (s *ITP) Next(b Bracket) float64 {
 	return x
 }
 
-// Bisect narrows [lo, hi] around where a condition that holds at lo, and not at hi, begins to fail:
-// to that width, to that part of the larger end, or to neighbouring floats, by 200 halvings at most.
+// Bisect narrows [lo, hi] around where a condition that holds at lo, and not at hi, begins to fail,
+// to width, to relative times the larger end, or to neighbouring floats, by 200 halvings at most.
 func Bisect(holds func(x float64) bool, lo, hi, width, relative float64) (float64, float64) {
 	for range 200 {
 		middle := lo + (hi-lo)/2

@@ -7,7 +7,7 @@ import (
 )
 
 // atoms is a distribution of the privacy loss under P on finitely many values, or the
-// nodes of a quadrature. Its transform Σ p e^(sl) does not decay.
+// nodes of a quadrature. Its transform Σ p e^(sl) does not decay as Im s grows.
 type atoms []atom
 
 type atom struct{ p, loss float64 }
@@ -83,7 +83,7 @@ const legendre = 36
 // Im x 0.75 r far from the middle. u = (2x-1)/b stays so close to the real line there
 // that 1-q+qe^u does not come near 0, and e^((1+s)L) moves by a bounded factor.
 //
-// There are none, and an infinite error, where it would take more than maxParts parts.
+// Where more than maxParts parts are needed, nodes is nil and the error infinite.
 func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 	lambda := 1 / s.Scale
 	add := func(base, u float64) { // base is the weight under Lap(0, b)
@@ -104,7 +104,7 @@ func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 }
 
 // betweenAtoms calls add for the nodes of ∫ f(λ(2x-1)) λe^-λx dx over [0, 1], with their weights,
-// and returns the error of half of it; see nodes. It is infinite where there are too many nodes.
+// and returns a bound of the error of half of it: +Inf, without calls, if it takes too many nodes.
 func betweenAtoms(lambda, size float64, add func(weight, u float64)) (quadrature float64) {
 	const maxParts = 1 << 9
 	r := min(0.5, 0.8/lambda, 3/((1+size)*lambda))
@@ -133,14 +133,14 @@ func (s SampledLaplace) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// Line adds up the atoms and the nodes of a quadrature.
+// Line returns the sum over the two atoms and the nodes of a quadrature between them.
 func (s SampledLaplace) Line(c, step float64, count int) Line {
 	nodes, quadrature := s.nodes(math.Hypot(c, step*float64(count)))
 	_, greatest := s.Support()
 	return nodes.line(c, step, count, 0, quadrature*math.Exp(max(c*greatest, 0)))
 }
 
-// Tail returns log M(c): the losses have atoms.
+// Tail returns log M(c): M does not decay, because the losses have atoms.
 func (s SampledLaplace) Tail(c, _ float64) float64 {
 	k, _, _ := s.Cumulant()(c)
 	return k

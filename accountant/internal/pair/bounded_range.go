@@ -20,7 +20,7 @@ type BoundedRange struct{ Range float64 }
 
 var _ Transformer = BoundedRange{}
 
-// Support returns ∓ the range.
+// Support returns minus the range, and the range.
 func (b BoundedRange) Support() (least, greatest float64) { return -b.Range, b.Range }
 
 func (BoundedRange) Infinite() float64 { return 0 }
@@ -55,7 +55,7 @@ func (b BoundedRange) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// Line adds up the nodes.
+// Line returns the sum over the nodes.
 func (b BoundedRange) Line(c, step float64, count int) Line {
 	nodes, quadrature := b.nodes(math.Hypot(c, step*float64(count)))
 	return nodes.line(c, step, count, 0, quadrature*math.Exp(c*b.Range))

@@ -83,7 +83,7 @@ func (c Combination) Cumulant() func(at float64) (k, k1, k2 float64) {
 	}
 }
 
-// Line is the weighted sum of the lines of the pairs.
+// Line returns the weighted sum of the lines of the pairs.
 func (c Combination) Line(at, step float64, count int) Line {
 	sum := Line{Values: make([]complex128, count), Errors: make([]float64, count)}
 	var lines []Line
@@ -107,7 +107,7 @@ func (c Combination) Line(at, step float64, count int) Line {
 	return sum
 }
 
-// Tail adds up the bounds of the pairs.
+// Tail returns the logarithm of the weighted sum of the bounds of the pairs.
 func (c Combination) Tail(at, reach float64) float64 {
 	var sum numeric.LogSum
 	for _, w := range c {
@@ -116,9 +116,9 @@ func (c Combination) Tail(at, reach float64) float64 {
 	return sum.Log()
 }
 
-// Truncation is about a Poisson sample of n records with probability q that is cut down to at most
-// so many: the probability that the sample of the others is full, and the one that a record is
-// then in the batch, both rounded up.
+// Truncation is for a Poisson sample of records with probability q that is cut down to at most
+// atMost. It returns the probability that the sample of all records but one is full, and that the
+// one record is in the batch in that case, both rounded up.
 func Truncation(records int, q float64, atMost int) (full, stays float64) {
 	const slack = 1 + 1e-12
 	full = numeric.Binomial{N: records - 1, P: q, Q: 1 - q}.Tail(atMost)

@@ -2,14 +2,14 @@ package pair
 
 import "math"
 
-// mostSteps bounds the losses of the pairs of discrete noise: where there are more, each becomes
-// its neighbours among so many.
+// mostSteps bounds the number of losses of the pairs of discrete noise. Where there are more, each
+// is split between its two neighbours among about mostSteps of them: see upward.
 const mostSteps = 1024
 
-// DiscreteLaplace is the pair of sums of integers with discrete Laplace noise, Pr[N = n] ∝ a^|n|,
-// a = exp(-epsilon/distance), that move by distance in L1 norm, an integer above 0. It serves both
-// directions. With d the distance, it is a sum that moves by d alone: N against d + N, where
-// outcomes below 0 are as good as 0, and those above d as d,
+// DiscreteLaplace returns the pair of sums of integers with discrete Laplace noise, Pr[N = n] ∝
+// a^|n|, a = exp(-epsilon/distance), that move by distance in L1 norm, an integer above 0. It
+// serves both directions. With d the distance, it is a sum that moves by d alone: N against d + N,
+// where outcomes below 0 are as good as 0, and those above d as d,
 //
 //	P[k] = a^k/(1+a) · (1, 1-a, …, 1-a, 1),   L = ε (1 - 2k/d),   k = 0 … d.
 //
@@ -61,14 +61,14 @@ func DiscreteLaplace(epsilon, distance float64) *Ladder {
 	return newLadder(steps, 0)
 }
 
-// MaxDiscreteSigma is the largest deviation of DiscreteGaussian: its outcomes are looked at one by
-// one.
+// MaxDiscreteSigma is the largest σ that DiscreteGaussian takes: it computes each outcome by
+// itself.
 const MaxDiscreteSigma = 1 << 15
 
-// DiscreteGaussian is the pair of an integer that moves by distance, with discrete Gaussian noise,
-// Pr[N = n] ∝ exp(-n²/(2σ²)), σ at most MaxDiscreteSigma: N against distance + N, with the loss (d²
-// - 2dn)/(2σ²). It serves both directions. Outcomes of a chance below 1e-300 are taken as if they
-// told everything.
+// DiscreteGaussian returns the pair of an integer that moves by distance, with discrete Gaussian
+// noise, Pr[N = n] ∝ exp(-n²/(2σ²)), σ at most MaxDiscreteSigma: N against distance + N, with the
+// loss (d² - 2dn)/(2σ²). It serves both directions. The outcomes left out, of a probability below
+// 1e-300, count as an infinite loss.
 func DiscreteGaussian(sigma float64, distance int) *Ladder {
 	const reach = 37.2 // exp(-37.2²/2) is 3e-301
 	d := float64(distance)

@@ -8,35 +8,35 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Component is a part of a mixture: a Gaussian around Mean with its weight.
+// Component is one Gaussian of a mixture, with its mean and weight.
 type Component struct{ Mean, Weight float64 }
 
-// Mixtures is a pair of mixtures of Gaussians of one standard deviation. The means
-// of P are at least 0 and those of Q at most 0, so that L grows with x, and each side's
-// weights are above 0 and add up to 1.
+// Mixtures is a pair of mixtures of Gaussians, all of standard deviation Sigma. The means
+// of P are at least 0 and those of Q at most 0, so that L grows with x. Weights are above
+// 0; those of P add up to 1, and so do those of Q.
 type Mixtures struct {
 	Sigma float64
 	P, Q  []Component
 }
 
-// Gaussian is the pair of one Gaussian release: N(1, σ²) against N(0, σ²). It serves
+// Gaussian returns the pair of one Gaussian release: N(1, σ²) against N(0, σ²). It serves
 // both directions.
 func Gaussian(sigma float64) Mixtures {
 	return Mixtures{Sigma: sigma, P: []Component{{1, 1}}, Q: []Component{{0, 1}}}
 }
 
-// Removed is the pair of a Poisson-sampled Gaussian release when D has the record
+// Removed returns the pair of a Poisson-sampled Gaussian release when D has the record
 // and D′ has not: (1-q) N(0, σ²) + q N(1, σ²) against N(0, σ²), 0 < q ≤ 1 (Zhu, Dong,
 // Wang 2022, Theorem 11).
 func Removed(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma) }
 
-// RemovedGroup is Removed for size records of one person, which are sampled
+// RemovedGroup is Removed for size records that are added or removed together and sampled
 // independently: the mean is Bin(size, q) (Ganesh 2024, arXiv:2401.10294).
 func RemovedGroup(q float64, size int, sigma float64) Mixtures {
 	return Mixtures{Sigma: sigma, P: binomial(q, size), Q: []Component{{0, 1}}}
 }
 
-// Replaced is the pair of a Poisson-sampled Gaussian release when one record of D
+// Replaced returns the pair of a Poisson-sampled Gaussian release when one record of D
 // is another one in D′: (1-q) N(0, σ²) + q N(1, σ²) against (1-q) N(0, σ²) + q
 // N(-1, σ²). It serves both directions.
 func Replaced(q, sigma float64) Mixtures {
@@ -48,7 +48,7 @@ func Replaced(q, sigma float64) Mixtures {
 	return Mixtures{Sigma: sigma, P: p, Q: other}
 }
 
-// Reversed is the pair (Q, P), mirrored so that L grows with x again.
+// Reversed returns the pair (Q, P), mirrored at x = 0 so that L grows with x again.
 func (m Mixtures) Reversed() Mixtures {
 	mirror := func(cs []Component) []Component {
 		mirrored := slices.Clone(cs)
@@ -60,8 +60,8 @@ func (m Mixtures) Reversed() Mixtures {
 	return Mixtures{Sigma: m.Sigma, P: mirror(m.Q), Q: mirror(m.P)}
 }
 
-// binomial returns the distribution of Bin(n, q) without the parts that have no
-// chance at all.
+// binomial returns the distribution of Bin(n, q) as components, without those whose
+// probability is 0 as a float64.
 func binomial(q float64, n int) []Component {
 	if n == 1 {
 		return withoutZeros([]Component{{0, 1 - q}, {1, q}})
@@ -114,7 +114,7 @@ func LogMixture(cs []Component, sigma, x float64) (log, linear float64) {
 	return log, log + 1 - math.Exp(log)
 }
 
-// exponent is the logarithm of the density of N(mean, σ²) divided by the density of N(0, σ²) at x.
+// exponent returns the logarithm of the density of N(mean, σ²) over that of N(0, σ²), at x.
 func exponent(mean, sigma, x float64) float64 { return mean / sigma * ((x - mean/2) / sigma) }
 
 // Support returns the limits of L as x goes to ∓∞: the loss between the components
@@ -164,8 +164,8 @@ func lower(cs []Component, sigma, x float64) float64 {
 	return sum
 }
 
-// inverse returns the x at which L(x) = l, or ∓Inf where L is above or below l
-// everywhere.
+// inverse returns the x at which L(x) = l: -Inf where L is above l everywhere, +Inf
+// where it is below l everywhere.
 func (m Mixtures) inverse(l float64) float64 {
 	least, greatest := m.Support()
 	switch {
@@ -183,7 +183,8 @@ func (m Mixtures) inverse(l float64) float64 {
 	return m.search(l)
 }
 
-// isRemoved recognises Removed(q, σ) and Gaussian(σ), which have a closed inverse.
+// isRemoved reports whether m is Removed(q, σ), or Gaussian(σ) with q = 1: they have a closed
+// inverse.
 func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
 	if len(m.Q) != 1 || m.Q[0].Mean != 0 {
 		return 0, 0, false
@@ -215,7 +216,7 @@ func (m Mixtures) search(l float64) float64 {
 	return hi
 }
 
-// Noise returns the σ of the release that p is the pair of, if it is a Gaussian one.
+// Noise returns the σ of which p is the pair Gaussian(σ), up to scale. ok is false for other pairs.
 func Noise(p Pair) (sigma float64, ok bool) {
 	m, ok := p.(Mixtures)
 	distance, one := m.shift()

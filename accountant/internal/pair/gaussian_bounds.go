@@ -9,8 +9,8 @@ import (
 
 // Bounds for the transform of a pair of mixtures, by integrals along other lines of the plane.
 
-// logCoarse is the logarithm of the integral of φ(0)·exp(f), by a sum with a step that is fine
-// enough for bounds. Where f is NaN, far out, there is nothing to add.
+// logCoarse returns the logarithm of the integral of φ(0)·exp(f), by a sum with a step that is fine
+// enough for bounds. A point at which f is NaN, far out, adds nothing.
 func (m Mixtures) logCoarse(f func(t float64) float64, from, to float64) float64 {
 	most, least := m.Extent()
 	step := min(0.2, 0.2*m.Sigma/max(most, -least))
@@ -42,7 +42,7 @@ func (m Mixtures) logStripIntegral(c, reach, b, from, to float64) float64 {
 	return m.logCoarse(integrand, from, to) + math.Ln2 + b*b/2
 }
 
-// logDistance is log|r - 1|.
+// logDistance returns log|r - 1|, given log|r| and arg r.
 func logDistance(logR, argR float64) float64 {
 	if logR > 40 {
 		return logR
@@ -77,7 +77,7 @@ func (s shifted) at(t float64) (logR, argR, logB float64) {
 	return logA - logB, argA - argB, logB
 }
 
-// logShifted is the logarithm of a mixture over N(0, σ²) at t + ib.
+// logShifted returns the complex logarithm of a mixture's density over that of N(0, σ²), at t + ib.
 func logShifted(cs []shiftedComponent, t float64) (log, arg float64) {
 	if len(cs) == 1 {
 		return cs[0].rate*t + cs[0].offset, math.Atan2(cs[0].sin, cs[0].cos)
@@ -95,7 +95,7 @@ func logShifted(cs []shiftedComponent, t float64) (log, arg float64) {
 	return scale + math.Log(re*re+im*im)/2, math.Atan2(im, re)
 }
 
-// Tail moves the line of integration:
+// Tail bounds log |M(c+iy)| for |y| ≥ reach by moving the line of integration:
 //
 //	|M(c+iy)| ≤ e^(b²/2) ∫ φ(t) |A(t+ib)| |r(t+ib)|^c e^(-y arg r(t+ib)) dt
 //

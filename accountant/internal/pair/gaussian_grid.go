@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// node is a point of a sum. A grid holds the first part, valuesAt the rest.
+// node is a point of a sum. grid sets the fields before exponent, valuesAt the others.
 type node struct {
 	logWeight float64 // log hφ(t)
 	weight    float64
@@ -19,8 +19,8 @@ type node struct {
 	excess, excess1, excess2 float64 // weight·f and its derivatives in c, over e^scale
 }
 
-// grid evaluates A and B at equal distances of about h. It is empty where there would be too
-// many points.
+// grid returns A and B at points at equal distances of at most h. It is nil where there would be
+// maxNodes points or more.
 func (m Mixtures) grid(from, to, h float64) []node {
 	h = min(h, (to-from)/40)
 	first, last := math.Floor(from/h), math.Ceil(to/h)
@@ -64,7 +64,7 @@ func valuesAt(c float64, grid []node) (nodes []node, scale float64) {
 	return grid, 0
 }
 
-// scaledAt is for transforms so large that next to them 1 and the linear terms are nothing.
+// scaledAt is valuesAt for an M so large that 1 and the linear terms are negligible beside it.
 func scaledAt(grid []node, scale float64) []node {
 	nodes := slices.Clone(grid)
 	for i := range nodes {
@@ -78,7 +78,7 @@ func scaledAt(grid []node, scale float64) []node {
 	return nodes
 }
 
-// phi2 is weight·(e^v - 1 - v) at v = exponent + iy·loss, given phase = y·loss.
+// phi2 returns weight·(e^v - 1 - v) at v = exponent + iy·loss, given phase = y·loss.
 func (n *node) phi2(phase float64) (re, im float64) {
 	if math.Abs(n.exponent)+math.Abs(phase) < 0.25 {
 		re, im = phi2(n.exponent, phase, 0)

@@ -38,7 +38,7 @@ const (
 	maxNodes = 1 << 17
 )
 
-// shift is a pair of single Gaussians, the distance of their means in σ.
+// shift returns the distance of the means in σ, if P and Q are single Gaussians.
 func (m Mixtures) shift() (distance float64, ok bool) {
 	if len(m.P) != 1 || len(m.Q) != 1 {
 		return 0, false
@@ -46,7 +46,7 @@ func (m Mixtures) shift() (distance float64, ok bool) {
 	return (m.P[0].Mean - m.Q[0].Mean) / m.Sigma, true
 }
 
-// Extent returns the largest mean of P and the smallest of Q, at least and at most 0.
+// Extent returns the largest mean of P, at least 0, and the smallest mean of Q, at most 0.
 func (m Mixtures) Extent() (most, least float64) {
 	for _, c := range m.P {
 		most = max(most, c.Mean)
@@ -57,17 +57,17 @@ func (m Mixtures) Extent() (most, least float64) {
 	return most, least
 }
 
-// interval returns where F is not negligible at Re s = c. A^z is at most the largest of
-// the components' z-th powers, Gaussians around z·mean/σ, and B^(1-z) grows no faster
-// than with the component furthest out. Where A and B are close to 1, F is as the squares
-// of their differences from it.
+// interval returns the t between which F is not negligible at Re s = c. A^z is at most the largest
+// of the components' z-th powers, Gaussians around z·mean/σ, and B^(1-z) grows no faster than with
+// the component furthest out. Where A and B are close to 1, F is as the squares of their
+// differences from it.
 func (m Mixtures) interval(c float64) (from, to float64) {
 	most, least := m.Extent()
 	return 2*least/m.Sigma - cutoff, (max(2, 1+c)*most-c*least)/m.Sigma + cutoff
 }
 
-// strip is the widest half-width b in use: below πσ/(2 max|mean|), and not beyond
-// what a Gaussian can use.
+// strip returns the largest half-width b of the strip to try: below πσ/(2 max|mean|), and
+// at most 9, beyond which e^(b²/2) outweighs the gain.
 func (m Mixtures) strip() float64 {
 	most, least := m.Extent()
 	return min(0.95*math.Pi/2*m.Sigma/max(most, -least), 9)
@@ -108,7 +108,7 @@ func (m Mixtures) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// shiftLine is the line of a pair of single Gaussians at distance √variance: M(s) =
+// shiftLine returns the line of a pair of single Gaussians at distance √variance: M(s) =
 // e^(variance·s(1+s)/2).
 func shiftLine(variance, c, step float64, count int) Line {
 	l := Line{Values: make([]complex128, count), Errors: make([]float64, count)}
@@ -131,7 +131,7 @@ func shiftLine(variance, c, step float64, count int) Line {
 	return l
 }
 
-// Line sums for |Im s| < step·count.
+// Line returns M by sums whose step serves every |Im s| < step·count.
 func (m Mixtures) Line(c, step float64, count int) Line {
 	if d, ok := m.shift(); ok {
 		return shiftLine(d*d, c, step, count)

@@ -12,15 +12,15 @@ type SampledLaplace struct {
 	Added               bool
 }
 
-// Laplace is the pair of one Laplace release: Lap(1, scale) against Lap(0, scale).
+// Laplace returns the pair of one Laplace release: Lap(1, scale) against Lap(0, scale).
 // It serves both directions.
 func Laplace(scale float64) SampledLaplace { return LaplaceRemoved(1, scale) }
 
-// LaplaceRemoved is the pair of a Poisson-sampled Laplace release when D has the
+// LaplaceRemoved returns the pair of a Poisson-sampled Laplace release when D has the
 // record and D′ has not.
 func LaplaceRemoved(q, scale float64) SampledLaplace { return SampledLaplace{scale, q, false} }
 
-// Reversed is the pair (Q, P).
+// Reversed returns the pair (Q, P).
 func (s SampledLaplace) Reversed() SampledLaplace {
 	s.Added = !s.Added
 	return s
@@ -35,7 +35,7 @@ func (s SampledLaplace) Support() (least, greatest float64) {
 	return least, greatest
 }
 
-// removedSupport is log(1 - q + q e^u) at u = ∓1/b.
+// removedSupport returns the loss log(1 - q + q e^u) at u = -1/b and at u = 1/b.
 func (s SampledLaplace) removedSupport() (least, greatest float64) {
 	return s.removedLoss(-1 / s.Scale), s.removedLoss(1 / s.Scale)
 }
@@ -99,7 +99,7 @@ func (s SampledLaplace) removedInverse(l float64) float64 {
 	return min(max((u*s.Scale+1)/2, 0), 1)
 }
 
-// removedExponent solves log(1 - q + q e^u) = l.
+// removedExponent returns the u at which log(1 - q + q e^u) = l.
 func removedExponent(q, l float64) float64 {
 	switch {
 	case q == 1:

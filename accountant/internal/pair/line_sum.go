@@ -5,8 +5,8 @@ import (
 	"math/cmplx"
 )
 
-// resync is after how many steps a node's value is computed anew rather than from the
-// one before.
+// resync is the number of steps after which a node's value is computed anew, not from
+// the one before.
 const resync = 32
 
 // maxWork bounds the nodes times the places of one line: a few tenths of a second.
@@ -24,8 +24,8 @@ type lineSum struct {
 	quadrature float64 // bound for the error of the quadrature
 }
 
-// newLineSum leaves out the nodes whose real excess is negligible in sum. |f| at c+iy
-// is at most |z(z-1)|/((1+c)c) times that at c, by Taylor's formula.
+// newLineSum returns the sum without the nodes whose real excess is negligible in total. |f|
+// at c+iy is at most |z(z-1)|/((1+c)c) times |f| at c, by Taylor's formula.
 func newLineSum(nodes []node, scale, c, step float64, count int) *lineSum {
 	s := &lineSum{c: c, step: step, count: count, scale: scale, nodes: make([]node, 0, len(nodes))}
 	total := 0.0
@@ -149,9 +149,9 @@ func (s *lineSum) sizes() sizes {
 	return z
 }
 
-// at returns how many roundings, in units of the last place of 1, the sum at y has
-// suffered: each step of a recurrence a few in relation to φ₂, and each phase as many as
-// it is large.
+// at returns a bound of the rounding error of the sum at y, in units of ulp: each step of a
+// recurrence adds a few, relative to φ₂, and each phase adds as many as its size in
+// radians.
 func (z sizes) at(s *lineSum, y float64) float64 {
 	const perStep = 4
 	if s.scale > 0 {

@@ -44,7 +44,7 @@ type Pair interface {
 	Infinite() float64
 }
 
-// Part is Count independent releases of one pair.
+// Part is Count independent releases, each with this pair.
 type Part struct {
 	Pair  Pair
 	Count int
@@ -62,8 +62,8 @@ func Infinite(parts []Part) float64 {
 // RoundingOfInfinite bounds the relative error of Infinite.
 const RoundingOfInfinite = 1e-12
 
-// WithoutInfinite returns what infinite losses leave of δ to the others, rounded down. Where that
-// is not above 0 no ε is enough, or, if rounding decides, perhaps none: then ε is from least to +Inf.
+// WithoutInfinite returns left, δ less the probability of infinite losses, rounded down. If left is
+// not above 0, the ε at δ lies from least to +Inf: least is +Inf, or 0 where rounding decides.
 func WithoutInfinite(parts []Part, delta float64) (left, least float64) {
 	infinite := Infinite(parts)
 	if infinite*(1-RoundingOfInfinite) >= delta {

@@ -6,8 +6,8 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// roundingOfTails bounds the relative error of Above: of erfc far out, whose argument is
-// rounded.
+// roundingOfTails bounds the relative error of Above. It is largest for erfc far out, by the
+// rounding of its argument.
 const roundingOfTails = 1e-12
 
 // Delta returns bounds of δ(ε) = P[L > ε] - e^ε Q[L > ε] of one release, ε ≥ 0. The upper one
@@ -38,8 +38,8 @@ func Epsilon(p Pair, delta float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// leastEpsilon returns neighbouring floats between which a condition that holds for small ε
-// begins to fail; both are 0 if it fails there.
+// leastEpsilon returns neighbouring floats of which above holds at lo and fails at hi: both are 0
+// if it fails at 0, +Inf if it never fails.
 func leastEpsilon(above func(epsilon float64) bool) (lo, hi float64) {
 	if !above(0) {
 		return 0, 0

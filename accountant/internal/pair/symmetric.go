@@ -38,10 +38,10 @@ func (s Symmetric) Below(l float64) (p, q float64) {
 	return p, q
 }
 
-// before returns the next smaller float: L < l is L ≤ before(l).
+// before returns the next smaller float: L < l exactly if L ≤ before(l).
 func before(l float64) float64 { return math.Nextafter(l, math.Inf(-1)) }
 
-// Support is symmetric around 0.
+// Support returns minus the greatest loss of Dominating, and that loss.
 func (s Symmetric) Support() (least, greatest float64) {
 	_, greatest = s.Dominating.Support()
 	return -greatest, greatest

@@ -50,7 +50,7 @@ func (l Line) Log(j int) (logM complex128, e float64) {
 	return complex(l.Scale+math.Log(size), math.Atan2(y, x)), math.Log1p(l.Errors[j] / size)
 }
 
-// phi2 is e^v - 1 - v for v = x + iy, given e^x, without cancellation next to 0.
+// phi2 returns e^v - 1 - v for v = x + iy, given e^x, without cancellation next to 0.
 func phi2(x, y, expX float64) (re, im float64) {
 	if math.Abs(x)+math.Abs(y) < 0.25 {
 		v := complex(x, y)
