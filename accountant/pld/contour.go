@@ -84,9 +84,8 @@ func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, erro
 	return p.attempts(c, epsilon, func(l *line) (accountant.Interval, float64, float64) { return l.solve(target) })
 }
 
-// attempts asks line after line until an answer is good enough, and returns the best answer. Of
-// each line, ask returns the answer, the ε to make the next line for, NaN for none, and the
-// relative error.
+// attempts asks line after line until an answer is good enough, and returns the best one. ask
+// returns an answer, the ε to make the next line for, NaN for none, and the relative error.
 func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Interval, next, relative float64)) (best accountant.Interval, err error) {
 	least := math.Inf(1)
 	for _, cancellation := range cancellations {

@@ -11,12 +11,12 @@ import (
 // the composition of (ε, δ) alone. Its answers are far above the answers of accountants that look
 // at whole distributions, and serve for comparison.
 //
-// It analyses the events that releaseCost has a line for.
+// It analyses the events that releaseCost lists.
 //
-// A release such as Gaussian has an ε for every δ. Of what the δs of ApproxDP leave of the
-// δ asked about, all such releases get equal shares: together the whole of it for basic
-// composition, and half of it for the other theorems, which need the rest. Other shares may
-// give less. "optimal" is never above "advanced", nor that above "basic".
+// A release such as Gaussian has an ε for every δ. All such releases get equal shares of what
+// the fixed δs, as of ApproxDP, leave of the δ asked about: together the whole of it for basic
+// composition, half of it for the other theorems, which need the rest. Other shares may give a
+// smaller ε. "optimal" is never above "advanced", nor is "advanced" above "basic".
 //
 // Delta is found by solving for it, to a relative 1e-9 on the private side.
 type Accountant struct {
@@ -25,7 +25,7 @@ type Accountant struct {
 	compose      theorem // beside basic composition, or nil
 }
 
-// theorem answers a question about all releases.
+// theorem returns the ε of the composition that q describes.
 type theorem func(q *question) (epsilon float64)
 
 var _ accountant.Accountant = (*Accountant)(nil)
@@ -104,18 +104,18 @@ func (c *Accountant) epsilon(s deltaShares, delta float64) float64 {
 	return min(epsilon, s.compose(c.compose, delta, 0.5))
 }
 
-// costed is a release that happens count times.
+// costed is the cost of a release that is made count times.
 type costed struct {
 	cost
 	count int
 }
 
-// deltaShares says what the releases do with delta.
+// deltaShares holds the costs of a ledger's releases, and how they use up δ.
 type deltaShares struct {
 	all        []costed
-	nonPrivate bool    // one has no guarantee at all
+	nonPrivate bool    // a release has no guarantee at all
 	fixed      float64 // Σδ of the releases that take no share
-	takers     float64 // number of the others
+	takers     float64 // number of releases that take a share
 }
 
 func (c *Accountant) shares(l *accountant.Ledger) (deltaShares, error) {
@@ -139,7 +139,7 @@ func (c *Accountant) shares(l *accountant.Ledger) (deltaShares, error) {
 	return s, nil
 }
 
-// compose hands out part of what is left of delta in equal shares and applies the theorem.
+// compose gives the share takers equal shares of part·(delta - fixed), and applies the theorem.
 func (s deltaShares) compose(theorem theorem, delta, part float64) float64 {
 	left := (delta - s.fixed) * part * (1 - 1e-14)
 	if s.nonPrivate || left < 0 || s.takers > 0 && left == 0 {

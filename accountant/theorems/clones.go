@@ -18,17 +18,17 @@ type clones struct {
 	local  float64
 	lo, hi int       // the clone counts C looked at
 	masses []float64 // their probabilities
-	locals []float64 // what stands for l in the law of Δ for each count; nil is l for all of them
-	lost   float64   // probability of all others, taken as if they told everything
+	locals []float64 // the l in the law of Δ at each count; nil if it is local at all of them
+	lost   float64   // bound of the probability of all other counts, added to δ
 	slop   float64   // bound on the relative error of the terms of delta
 }
 
-// More reports than maxReports do not help: fewer clones tell more, so leaving some out is on the
-// private side.
+// maxReports is the most reports that are counted: fewer clones tell more, so leaving reports out
+// is on the private side.
 const maxReports = 1 << 36
 
-// newClones is the pair of Theorem III.2, count being the law of C, without tails of a probability of
-// cut.
+// newClones returns the pair of Theorem III.2 with count as the law of C. Its two tails of
+// probability at most cut are left out, and count as lost.
 func newClones(local float64, count numeric.Binomial, cut float64) *clones {
 	c := &clones{local: local, lost: 2 * cut}
 	c.lo, c.hi = count.Window(cut)
@@ -97,7 +97,7 @@ type fairTail struct {
 	left         int // steps until the next start
 }
 
-// moveTo goes to a pair, at a cost of one step for neighbours.
+// moveTo moves to a pair: in one step if count is the next one and x stays or rises by 1.
 func (t *fairTail) moveTo(count, x int) {
 	t.left--
 	if t.left < 0 || count != t.count+1 || x < t.x || x > t.x+1 {
@@ -115,7 +115,7 @@ func (t *fairTail) moveTo(count, x int) {
 	}
 }
 
-// start computes the pair from nothing.
+// start computes before and tail at a pair without using those at the last pair.
 func (t *fairTail) start(count, x int) {
 	b := numeric.Binomial{N: count, P: 0.5, Q: 0.5}
 	t.count, t.x, t.left = count, x, 4096+int(math.Sqrt(float64(count)))

@@ -11,26 +11,26 @@ import "math"
 // addition, as it may on some architectures.
 type dd struct{ hi, lo float64 }
 
-// quickTwoSum is a + b for |a| ≥ |b|.
+// quickTwoSum returns a + b, exactly, for |a| ≥ |b|.
 func quickTwoSum(a, b float64) dd {
 	s := a + b
 	return dd{s, b - (s - a)}
 }
 
-// twoSum is a + b (Knuth).
+// twoSum returns a + b, exactly (Knuth).
 func twoSum(a, b float64) dd {
 	s := a + b
 	v := s - a
 	return dd{s, (a - (s - v)) + (b - v)}
 }
 
-// exactProduct is a·b, exact unless it underflows.
+// exactProduct returns a·b, exactly unless it underflows.
 func exactProduct(a, b float64) dd {
 	p := float64(a * b)
 	return dd{p, math.FMA(a, b, -p)}
 }
 
-// quotient is a/b, to 106 bits.
+// quotient returns a/b, to about 106 bits.
 func quotient(a, b float64) dd {
 	q := a / b
 	return quickTwoSum(q, math.FMA(-q, b, a)/b)
@@ -52,11 +52,11 @@ func (x dd) mul(y dd) dd {
 	return quickTwoSum(p.hi, p.lo+cross)
 }
 
-// half is x/2, exact.
+// half returns x/2, exactly.
 func (x dd) half() dd { return dd{x.hi / 2, x.lo / 2} }
 
-// expNeg is exp(-x) to about an ulp, x ≥ 0 or small: the digits of x beyond a float64
-// are a factor 1 - lo.
+// expNeg returns exp(-x) to about an ulp, for x ≥ 0 or close to 0: x.lo gives the factor
+// 1 - lo.
 func expNeg(x dd) float64 {
 	e := math.Exp(-x.hi)
 	if e == 0 {

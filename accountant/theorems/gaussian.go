@@ -12,15 +12,15 @@ import (
 // an ε or a σ only if the raised δ is within the target.
 const gaussianSlack = 16 * ulp
 
-// The standard deviations between which δ is computed. Less noise than the first is
-// treated as none at all, more than the second as the second: both on the private side.
+// The standard deviations between which δ is computed. A σ below minSigma is taken for no
+// noise at all, one above maxSigma for maxSigma: both on the private side.
 const (
 	minSigma = 1e-140
 	maxSigma = 1e300
 )
 
-// maxX is the largest x of a gaussianProfile; a larger one is treated as this, which
-// raises δ from one that no float64 holds to another.
+// maxX is the largest x of a gaussianProfile. A larger x is taken for maxX: that raises δ,
+// but both are far below the smallest float64.
 const maxX = 1e150
 
 // GaussianDelta returns the smallest δ for which one release with Gaussian noise is
@@ -29,7 +29,7 @@ const maxX = 1e150
 //	δ = Φ(1/(2σ) - εσ) - exp(ε) Φ(-1/(2σ) - εσ).
 //
 // The result lies between δ and δ·(1 + 1e-14), or (1 + 1e-12) for a δ below 1e-305. It is
-// at most 1 and never 0: for a δ below the smallest float64 that is what comes back. Sigma
+// at most 1 and never 0: for a δ below the smallest float64 above 0 it is that one. Sigma
 // must be finite and above 0, epsilon finite and at least 0; else the error matches
 // ErrInvalid.
 func GaussianDelta(sigma, epsilon float64) (float64, error) {
@@ -141,7 +141,7 @@ func newGaussianProfile(sigma, epsilon float64) gaussianProfile {
 	return p
 }
 
-// delta is δ, without any rounding up. It underflows.
+// delta returns δ, not rounded up. It may underflow.
 func (p gaussianProfile) delta() float64 {
 	if p.left {
 		return p.value
@@ -152,7 +152,7 @@ func (p gaussianProfile) delta() float64 {
 // normal is a δ above which nothing underflows on the way.
 const normal = 1e-305
 
-// upper is δ rounded up, and above 0.
+// upper returns δ rounded up, and above 0.
 func (p gaussianProfile) upper() float64 {
 	if delta := p.delta(); delta > normal {
 		return delta * (1 + gaussianSlack)
@@ -160,7 +160,7 @@ func (p gaussianProfile) upper() float64 {
 	return max(tinyFloat, roundUp(math.Exp(p.logUpper()), 1))
 }
 
-// logUpper is log(δ) rounded up.
+// logUpper returns log(δ) rounded up.
 func (p gaussianProfile) logUpper() float64 {
 	log := -p.half.hi + (math.Log(invSqrt2Pi*p.value) - p.half.lo)
 	if delta := p.delta(); delta > normal {
@@ -169,8 +169,8 @@ func (p gaussianProfile) logUpper() float64 {
 	return log + gaussianSlack + 2*ulp*math.Abs(log)
 }
 
-// logExcess is log(δ'/target) for δ' rounded up: at most 0 exactly if the profile is
-// within the target.
+// logExcess returns log(δ'/target) for δ' = δ rounded up: it is at most 0 exactly if δ'
+// is at most target.
 func (p gaussianProfile) logExcess(target float64) float64 {
 	if delta := p.delta(); delta > normal && target > normal {
 		return logRatio(delta*(1+gaussianSlack), target)
@@ -178,17 +178,17 @@ func (p gaussianProfile) logExcess(target float64) float64 {
 	return p.logUpper() - (math.Log(target) - 1000*ulp) // an ulp of log δ is up to 512 ulp of 1
 }
 
-// slopeEpsilon is d log(δ)/dε = -exp(ε) Φ(-y)/δ.
+// slopeEpsilon returns d log(δ)/dε = -exp(ε) Φ(-y)/δ.
 func (p gaussianProfile) slopeEpsilon() float64 {
 	return -p.scaled() * mills(p.y)
 }
 
-// slopeSigma is d log(δ)/dσ = -φ(x)/(σ² δ).
+// slopeSigma returns d log(δ)/dσ = -φ(x)/(σ² δ).
 func (p gaussianProfile) slopeSigma() float64 {
 	return -p.scaled() / p.sigma / p.sigma
 }
 
-// scaled is φ(x)/δ.
+// scaled returns φ(x)/δ.
 func (p gaussianProfile) scaled() float64 {
 	if p.left {
 		return invSqrt2Pi * expNeg(p.half) / p.value

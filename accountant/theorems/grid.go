@@ -12,13 +12,13 @@ import (
 //
 //	u e^-upper + (m-u) e^-lower = m e^-x.
 //
-// Who forgets which of the two it was has the atom back, so that the spread
-// outcome is the more telling one, and the answer an upper bound. (This is the
+// Forgetting which of the two it was gives the atom back, so the spread outcome
+// tells the datasets apart at least as well: the answer is an upper bound. (This is the
 // "connect the dots" discretisation of Doroshenko et al. 2022, arXiv:2207.04380.)
 // Every spread adds at most one step to the loss.
 type grid struct {
 	step float64
-	snap float64 // atoms that close to a multiple, in steps, are on it
+	snap float64 // an atom within snap steps of a multiple is put on it
 }
 
 // cell is an atom at a multiple of the step.
@@ -27,7 +27,7 @@ type cell struct {
 	mass  float64
 }
 
-// spread returns the cells of one atom.
+// spread appends the one or two cells of an atom to cells.
 func (g grid) spread(cells []cell, a atom) []cell {
 	nearest := math.Round(a.loss / g.step)
 	if math.Abs(a.loss/g.step-nearest) <= g.snap {
@@ -40,8 +40,8 @@ func (g grid) spread(cells []cell, a atom) []cell {
 	return append(cells, cell{int(lower), a.mass * (1 - share)}, cell{int(lower) + 1, a.mass * share})
 }
 
-// losses convolves the tables on the grid. Ends of the growing distribution whose
-// probability cannot matter join the infinite loss.
+// losses returns the distribution of the sum of one loss of each table, on the grid. Ends
+// of negligible probability are cut off on the way and join the infinite loss.
 func (g grid) losses(tables [][]atom, pure, infinite, slop float64) *losses {
 	cut := pure * 1e-14 / float64(2*len(tables))
 	first, masses := 0, []float64{1}
@@ -78,7 +78,7 @@ func convolve(first int, masses []float64, cells []cell) (int, []float64) {
 	return first + low, out
 }
 
-// trim cuts off both ends, at most a probability of cut each.
+// trim cuts off both ends, each of a probability of at most cut, and returns the sum cut off too.
 func trim(first int, masses []float64, cut float64) (int, []float64, float64) {
 	lost, below := 0.0, 0.0
 	for len(masses) > 1 && below+masses[0] <= cut {

@@ -8,8 +8,8 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// LastIterate is projected noisy gradient descent of which the last iterate alone is published: passes
-// over the data, each in the same Batches, step after step
+// LastIterate is projected noisy gradient descent that publishes the last iterate alone. It makes
+// Passes over the data, each in the same Batches, with the steps
 //
 //	w ← Π(w - η·(mean gradient of the batch + Z)),  Z ~ N(0, (NoiseMultiplier·L/b)²·I),
 //
@@ -22,8 +22,8 @@ type LastIterate struct {
 	NoiseMultiplier float64 // above 0: the deviation of the noise on a sum of gradients, over L
 	Passes          int     // at least 1
 	Batches         int     // of a pass, at least 1: 1 is the whole data in each step
-	// Reach is the diameter of the set over what one record moves a step, η·L/b: at least 0, and +Inf
-	// where the set has none.
+	// Reach is the diameter of the set divided by η·L/b, the distance that one record moves a step:
+	// at least 0, and +Inf where the set is unbounded.
 	Reach float64
 }
 

@@ -23,15 +23,16 @@ func LaplaceScale(epsilon float64) (float64, error) {
 	return scale, nil
 }
 
-// laplaceSlack bounds the relative error of what is computed for Laplace noise.
+// laplaceSlack bounds the relative error of laplaceRenyi, in ulp.
 const laplaceSlack = 8 // ulp
 
-// maxLaplaceScale is the largest scale with a Rényi divergence of its own.
+// maxLaplaceScale is the largest scale that LaplaceRenyi computes with: a larger one is taken for
+// it.
 const maxLaplaceScale = 1e140
 
-// LaplaceRenyi returns the Rényi divergence of order alpha between two outputs of a
-// release with Laplace noise that differ by the sensitivity, of which the scale is
-// a multiple. Mironov 2017 (arXiv:1702.07476), Proposition 6 and Table II, gives
+// LaplaceRenyi returns the Rényi divergence of order alpha between the outputs of a release
+// with Laplace noise on two numbers that differ by the sensitivity; scale is b over the
+// sensitivity. Mironov 2017 (arXiv:1702.07476), Proposition 6 and Table II, gives
 //
 //	D_α = ln(A)/(α-1),  A = α/(2α-1) exp((α-1)/b) + (α-1)/(2α-1) exp(-α/b).
 //
@@ -47,7 +48,7 @@ func LaplaceRenyi(scale, alpha float64) float64 {
 	return min(pure, roundUp(laplaceRenyi(e, alpha), 2*laplaceSlack))
 }
 
-// laplaceRenyi is the divergence for a pure ε of e. The weights of the exponentials add
+// laplaceRenyi returns the divergence for the scale 1/e. The weights of the exponentials add
 // up to 1 and the first-order terms cancel, so that with g(z) = exp(z) - 1 - z
 //
 //	A - 1 = α/(2α-1) g((α-1) e) + (α-1)/(2α-1) g(-α e),
@@ -68,7 +69,7 @@ func laplaceRenyi(e, alpha float64) float64 {
 	return math.Log1p(first*expExcess(up)+second*expExcess(-alpha*e)) / (alpha - 1)
 }
 
-// expExcess is exp(z) - 1 - z, which is never negative.
+// expExcess returns exp(z) - 1 - z, which is never negative.
 func expExcess(z float64) float64 {
 	if math.Abs(z) > 1 {
 		return math.Expm1(z) - z

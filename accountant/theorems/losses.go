@@ -11,9 +11,9 @@ import (
 // atom is an outcome: its privacy loss and its probability.
 type atom struct{ loss, mass float64 }
 
-// losses is the distribution of a sum of two independent losses, kept apart, plus
-// an outcome of infinite loss. Meeting in the middle: δ is computed in the time of
-// the two lists, not of their product.
+// losses is the distribution of the sum of two independent losses, outer and inner, which
+// are kept as two lists, and of an outcome of infinite loss. δ takes time in proportion
+// to the sum of the two lengths, not to their product.
 type losses struct {
 	outer    []atom // ascending
 	inner    []atom // ascending
@@ -23,9 +23,9 @@ type losses struct {
 	slop     float64 // bound on the relative error of delta
 }
 
-// newLosses prepares the sums over the tails of inner: for every i, the mass of
-// the atoms from i on, and Σ mass·(1 - exp(-(loss - lossᵢ))). No sum has a
-// cancellation in it: a shift by g turns 1-e^-d into (1-e^-g) + e^-g (1-e^-d).
+// newLosses computes the sums over the tails of inner: for every i, the mass of the atoms
+// from i on, and excess, Σ mass·(1 - exp(-(loss - lossᵢ))). Nothing cancels in them: a
+// shift by g turns 1-e^-d into (1-e^-g) + e^-g (1-e^-d).
 func newLosses(outer, inner []atom, infinite, slop float64) *losses {
 	n := len(inner)
 	l := &losses{outer: outer, inner: inner, mass: make([]float64, n+1), excess: make([]float64, n+1), infinite: infinite}
@@ -58,16 +58,16 @@ func (l *losses) at(epsilon float64) (delta, rate float64) {
 	return math.Min(1, delta*(1+l.slop)+l.infinite), rate
 }
 
-// largest returns the largest finite loss.
+// largest returns the largest finite loss, or more.
 func (l *losses) largest() float64 {
 	return math.Abs(l.outer[len(l.outer)-1].loss) + math.Abs(l.inner[len(l.inner)-1].loss)
 }
 
-// maxAtoms bounds the number of sums of each of the two halves of the list.
+// maxAtoms bounds the atoms of each of the two lists that halves returns.
 const maxAtoms = 1 << 20
 
-// losses chooses how to represent the sum: exactly in two halves, exactly on a
-// common unit, or spread over a grid.
+// losses returns the distribution of the sum of all losses: exactly, as two halves or
+// on multiples of a common unit, else spread over a grid.
 func (q *question) losses() *losses {
 	cut := q.pure * 1e-14 / float64(2*len(q.groups))
 	infinite := 2 * cut * float64(len(q.groups)) // at most, whichever way
@@ -104,8 +104,8 @@ func (g group) atoms(cut float64) []atom {
 	return atoms
 }
 
-// halves multiplies the tables out into two lists of about equal length, if both
-// stay within maxAtoms.
+// halves divides the tables between two lists of about equal length, each with all sums
+// of its tables. ok is false if one would exceed maxAtoms.
 func halves(tables [][]atom) (outer, inner []atom, ok bool) {
 	sizes := [2]int{1, 1}
 	var sides [2][][]atom
@@ -123,7 +123,7 @@ func halves(tables [][]atom) (outer, inner []atom, ok bool) {
 	return product(sides[0]), product(sides[1]), true
 }
 
-// product returns the sums of one atom of every table, ascending.
+// product returns all sums of one atom of every table, ascending.
 func product(tables [][]atom) []atom {
 	all := []atom{{0, 1}}
 	for _, t := range tables {

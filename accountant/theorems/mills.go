@@ -38,7 +38,7 @@ func newMillsNodes() []node {
 	return nodes
 }
 
-// mills is R(x) for x ≥ -1.
+// mills returns R(x) for x ≥ -1.
 func mills(x float64) float64 {
 	s := 1 / max(1, x)
 	var sum float64
@@ -49,7 +49,7 @@ func mills(x float64) float64 {
 	return s * sum
 }
 
-// millsDecrement is R(x) - R(x+d) for x ≥ -1, d ≥ 0. It loses no digits.
+// millsDecrement returns R(x) - R(x+d) for x ≥ -1, d ≥ 0. It loses no digits.
 func millsDecrement(x, d float64) float64 {
 	if d > 2*max(1, x) {
 		// R(x+d) is less than half of R(x). Two integrals, each with its own scale:
@@ -68,5 +68,5 @@ func millsDecrement(x, d float64) float64 {
 // invSqrt2Pi is φ(0).
 const invSqrt2Pi = 0.398942280401432677939946059934381868
 
-// normalCDF is Φ(x) for x ≥ 0 (DLMF 7.1.2; nothing cancels on this side).
+// normalCDF returns Φ(x) for x ≥ 0 (DLMF 7.1.2; nothing cancels on this side).
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }

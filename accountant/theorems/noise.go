@@ -20,7 +20,7 @@ func validatePositive(name string, x float64) error {
 	return nil
 }
 
-// roundUp is x ≥ 0 raised by n ulp, at least to the next float64 if x is not 0.
+// roundUp returns x ≥ 0 raised by n ulp and to the next float64. It leaves 0 and +Inf as they are.
 func roundUp(x, n float64) float64 {
 	if x == 0 || math.IsInf(x, 1) {
 		return x
@@ -31,8 +31,8 @@ func roundUp(x, n float64) float64 {
 // searchWidth is the width to which leastPrivate narrows the bracket, relative to the answer.
 const searchWidth = 8 * ulp
 
-// logRatio is log(a/b) for numbers that are not near underflow, with the sign of a - b:
-// the quotient of two neighbours could round to 1.
+// logRatio returns log(a/b) for numbers that are not near underflow. It has the sign of
+// a - b even where the quotient of neighbouring floats rounds to 1.
 func logRatio(a, b float64) float64 {
 	switch {
 	case a > b:
@@ -82,7 +82,7 @@ func leastPrivate(excess func(x float64) (value, slope float64), lo, hi float64)
 	return hi, nil
 }
 
-// middle halves a bracket, on a logarithmic scale if it is wide.
+// middle returns the middle of a bracket, on a logarithmic scale if hi is above 4·lo.
 func middle(lo, hi float64) float64 {
 	if hi > 4*lo {
 		return math.Sqrt(max(lo, hi*0x1p-60)) * math.Sqrt(hi)

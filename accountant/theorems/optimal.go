@@ -41,8 +41,8 @@ func (g group) optimal(delta float64) float64 {
 	return math.Min(numeric.MulUp(float64(k), g.epsilon), math.Max(0, numeric.Up(epsilon+4*numeric.Ulp*s, 4)))
 }
 
-// maxCount bounds numbers of mechanisms, records and draws: far above any use, and
-// low enough that they and their doubles are exact in float64.
+// maxCount bounds the numbers of mechanisms, records, passes and reports: far above any use,
+// and so low that each number and twice it are exact in float64.
 const maxCount = 1 << 40
 
 // responses is k-fold randomized response at epsilon: count is the number of the

@@ -8,13 +8,13 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// guarantee is (ε, δ)-differential privacy. Which datasets are neighbours is the caller's.
+// guarantee is (ε, δ)-differential privacy. The caller decides which datasets are neighbours.
 type guarantee struct {
 	Epsilon float64 // in nats, at least 0; +Inf is no guarantee at all
 	Delta   float64 // in [0, 1]; 1 is no guarantee at all
 }
 
-// counted is a guarantee that count mechanisms have.
+// counted is count mechanisms, each of which has this guarantee.
 type counted struct {
 	guarantee
 	count int
@@ -26,17 +26,17 @@ type group struct {
 	count   int
 }
 
-// question asks for the composition of guarantees.
+// question asks for the ε at delta of the composition of mechanisms with these guarantees.
 type question struct {
 	groups []group // of the epsilons above 0, ascending
 	deltas float64 // Σ δ
 	delta  float64 // in total
-	pure   float64 // what of delta the epsilons may use; negative if the δᵢ alone cost more
+	pure   float64 // the part of delta that the δᵢ leave; negative if they exceed it
 
 	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε, the last rounded up
 }
 
-// newQuestion asks for the epsilon at delta of guarantees that are valid.
+// newQuestion returns the question for the epsilon at delta of these guarantees, all valid.
 func newQuestion(gs []counted, delta float64) *question {
 	q := &question{delta: delta}
 	keep, counts := 0.0, map[float64]int{} // keep is log Π(1-δᵢ)
@@ -66,7 +66,7 @@ func newQuestion(gs []counted, delta float64) *question {
 	return q
 }
 
-// basic adds the epsilons and the deltas.
+// basic returns the sum of the epsilons, +Inf if the deltas add up to more than delta.
 func (q *question) basic() float64 {
 	if q.deltas > q.delta {
 		return math.Inf(1)
@@ -74,7 +74,7 @@ func (q *question) basic() float64 {
 	return q.epsilons
 }
 
-// closedForm is Theorem 3.5 of Kairouz, Oh, Viswanath 2015, the least of
+// closedForm returns the ε of Theorem 3.5 of Kairouz, Oh, Viswanath 2015, the least of
 //
 //	Σε,  Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)),  Σε tanh(ε/2) + √(2 Σε² ln(1/slack)).
 //
@@ -95,8 +95,8 @@ func (q *question) closedForm() float64 {
 	return math.Min(q.epsilons, bound)
 }
 
-// optimal is the theorem for equal epsilons if there is but one, else the one for different
-// epsilons, and at most the closed form.
+// optimal returns the ε of optimal composition: by the theorem for equal epsilons if there is one
+// group, else by that for different epsilons. It is at most closedForm.
 func (q *question) optimal() float64 {
 	closed := q.closedForm()
 	if closed == 0 || math.IsInf(closed, 1) || q.pure < tiniest { // masses would underflow

@@ -24,7 +24,7 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	return shuffled(local, delta, func(cut float64) profile { return newClones(local, clones, cut).at }), nil
 }
 
-// shuffled is the epsilon at delta of the profile that leaves out tails of a probability of cut.
+// shuffled returns the epsilon at delta of the profile of(cut), which leaves out tails of cut each.
 func shuffled(local, delta float64, of func(cut float64) profile) float64 {
 	switch {
 	case delta == 1 || local == 0:

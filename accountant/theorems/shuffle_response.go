@@ -96,7 +96,7 @@ func (p *manyResponses) at(epsilon float64) (delta, rate float64) {
 	return math.Min(1, delta+p.lost), rate
 }
 
-// newResponseClones is the pair for m uniform answers.
+// newResponseClones returns the pair for M = m uniform answers.
 func newResponseClones(local float64, buckets, m int, cut float64) *clones {
 	k, shrunk := float64(buckets), math.Exp(-local)
 	likely := 1 + (k-1)*shrunk

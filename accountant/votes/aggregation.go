@@ -9,7 +9,7 @@ import (
 // Aggregation says how every question of a run is answered.
 type Aggregation struct {
 	Max   Mechanism  // GaussianMax or LaplaceMax
-	Check *Threshold // that a question has to pass before it is answered; nil answers all
+	Check *Threshold // what a question has to pass before it is answered; nil: all are answered
 }
 
 // Question is one question that was asked. All of it but Answered is PRIVATE.
@@ -41,7 +41,7 @@ func (a Aggregation) plus(sum float64, q Question, alpha float64) float64 {
 
 func (a Aggregation) answered(q Question) bool { return a.Check == nil || q.Answered }
 
-// roundedUp is more than what the logarithms of so many questions can have lost.
+// roundedUp returns sum raised by more than rounding can have taken from it in so many questions.
 func roundedUp(sum float64, questions int) float64 { return sum*(1+1e-12) + 1e-14*float64(questions) }
 
 // Account adds up what questions cost as they are asked, at all orders. What it holds is NOT PRIVATE.
@@ -52,7 +52,7 @@ type Account struct {
 	questions   int
 }
 
-// NewAccount returns the account of no question. Its orders are so many that a finer list gains less
+// NewAccount returns an account with no question yet. A finer list of orders would lower ε by less
 // than a hundredth.
 func (a Aggregation) NewAccount() *Account {
 	t := &Account{aggregation: a}
@@ -63,7 +63,7 @@ func (a Aggregation) NewAccount() *Account {
 	return t
 }
 
-// Add counts a question.
+// Add adds the divergences of a question.
 func (t *Account) Add(q Question) {
 	t.questions++
 	for i, alpha := range t.orders {
@@ -71,8 +71,8 @@ func (t *Account) Add(q Question) {
 	}
 }
 
-// AddLost counts checks and answers that were paid for and whose results are lost, as after a kill: for
-// the worst votes.
+// AddLost adds the cost, for the worst votes, of checks and answers that were paid for and whose
+// results are lost, as after a kill.
 func (t *Account) AddLost(checks, answers int) {
 	for i, alpha := range t.orders {
 		t.sums[i] += t.aggregation.Lost(checks, answers, alpha)
@@ -88,8 +88,8 @@ func (a Aggregation) Lost(checks, answers int, alpha float64) float64 {
 	return sum
 }
 
-// Epsilon is the least ε at delta over the orders, and the order at which it was found. It is NOT
-// PRIVATE, nor is the order.
+// Epsilon returns the least ε at delta over the orders, and the order at which it was found. Both
+// are NOT PRIVATE.
 func (t *Account) Epsilon(delta float64) (epsilon, order float64) {
 	epsilon, order = math.Inf(1), math.NaN()
 	for i, alpha := range t.orders {

@@ -6,7 +6,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Mechanism is a question about votes, with what its answer costs by Rényi's divergence.
+// Mechanism is a noisy answer to a question about votes, with bounds of its Rényi divergence.
 type Mechanism interface {
 	// Divergence bounds the Rényi divergence of order alpha > 1 between the answer for these votes
 	// and for any in which one teacher votes otherwise, in nats. Votes are counts, at least two of
@@ -74,7 +74,7 @@ func (m Threshold) divergence(largest int, alpha float64) float64 {
 	return gaussianAt(min(passed, failed), math.Sqrt2*m.Sigma, alpha)
 }
 
-// Independent is α/(2σ²).
+// Independent returns α/(2σ²): one vote moves the largest count by at most 1.
 func (m Threshold) Independent(alpha float64) float64 { return alpha / (2 * m.Sigma * m.Sigma) }
 
 // LaplaceMax is LNMax: the class whose count is largest, each with Laplace noise of this scale.
@@ -89,7 +89,7 @@ func (m LaplaceMax) LogQ(votes []int) float64 {
 	})
 }
 
-// pure is the ε of one answer: one vote that moves changes two counts by 1.
+// pure returns the ε of one answer: a vote that moves changes two counts by 1.
 func (m LaplaceMax) pure() float64 { return 2 / m.Scale }
 
 // Divergence is the lesser of Theorem 3 of the 2017 paper and of the bound for every equally
@@ -104,12 +104,12 @@ func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	return max(0, least)
 }
 
-// Independent is the divergence of an ε-private mechanism.
+// Independent bounds the divergence by that of any ε-private mechanism, ε being pure.
 func (m LaplaceMax) Independent(alpha float64) float64 {
 	return min(m.pure()*m.pure()*alpha/2, m.pure())
 }
 
-// winner is the first of the classes with most votes.
+// winner returns the first of the classes with the most votes.
 func winner(votes []int) int {
 	best := 0
 	for class, count := range votes {

@@ -9,12 +9,13 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// ErrConditions: the smooth sensitivity is not known for this noise, order and number of classes.
+// ErrConditions is matched where no smooth sensitivity is known for a noise, order and class count.
 var ErrConditions = errors.New("pate: no smooth sensitivity is known")
 
-// LocalSensitivity bounds by how much the divergence of order alpha changes between neighbours that
-// both lie within distance d of the votes, for d = 0, 1, …, teachers: so many teachers vote otherwise,
-// in any of the questions. It is NOT PRIVATE. The error matches ErrConditions.
+// LocalSensitivity bounds, for d = 0, 1, …, teachers, how much the divergence of order alpha
+// changes between votes at distance d from these votes and their neighbours. At distance d, d
+// teachers vote otherwise, in any of the questions. It is NOT PRIVATE. The error matches
+// ErrConditions.
 func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha float64) ([]float64, error) {
 	total := make([]float64, teachers+1)
 	add := func(local []float64) {
@@ -90,7 +91,7 @@ func newMaxSensitivity(m Mechanism, classes int, alpha float64) (*maxSensitivity
 	return s, s.check()
 }
 
-// findQ0 finds the least q at which the votes do not help, by bisection.
+// findQ0 sets logQ0 by bisection: from q0 on, the divergence is no longer below α/σ².
 func (s *maxSensitivity) findQ0() error {
 	independent := s.alpha / (s.sigma * s.sigma)
 	helps := func(logQ float64) bool { return gaussianAt(logQ, s.sigma, s.alpha) < independent }
@@ -105,7 +106,7 @@ func (s *maxSensitivity) findQ0() error {
 	return nil
 }
 
-// beta is the divergence where the bound is q.
+// beta returns the divergence of votes whose bound is q.
 func (s *maxSensitivity) beta(logQ float64) float64 {
 	if logQ >= s.logQ0 {
 		return s.alpha / (s.sigma * s.sigma)
@@ -113,8 +114,8 @@ func (s *maxSensitivity) beta(logQ float64) float64 {
 	return gaussianAt(logQ, s.sigma, s.alpha)
 }
 
-// lower and upper are B_L and B_U (2018, Proposition 12): the gap to each other class moves by at most
-// 2, and the gaps that make q extreme are equal ones.
+// lower and upper return B_L and B_U (2018, Proposition 12), the least and the greatest q of a
+// neighbour: the gap to each other class moves by at most 2, and equal gaps make q extreme.
 func (s *maxSensitivity) lower(logQ float64) float64 { return s.moved(logQ, math.Sqrt2/s.sigma) }
 func (s *maxSensitivity) upper(logQ float64) float64 { return s.moved(logQ, -math.Sqrt2/s.sigma) }
 
@@ -159,7 +160,8 @@ func (s *maxSensitivity) check() error {
 	return nil
 }
 
-// at is Algorithm 3: the most that the divergence changes from votes with bound q to a neighbour.
+// at returns the most that the divergence changes from votes with bound q to a neighbour: Algorithm
+// 3.
 func (s *maxSensitivity) at(logQ float64) float64 {
 	if logQ >= s.logQ1 && logQ <= s.logQ0 {
 		logQ = s.logQ1

@@ -17,7 +17,7 @@ type Smooth struct {
 	Z     float64 // what is released is too small with the probability that N(0,1) is below -Z
 }
 
-// Validate reports fields out of range, by accountant.ErrInvalid.
+// Validate refuses fields out of range. Its error matches accountant.ErrInvalid.
 func (s Smooth) Validate() error {
 	switch {
 	case !(s.Order > 1 && s.Order < 1e6):
@@ -30,12 +30,12 @@ func (s Smooth) Validate() error {
 	return nil
 }
 
-// Event is the release to an accountant.
+// Event returns the event that accounts for the release.
 func (s Smooth) Event() accountant.Event {
 	return accountant.SmoothGaussian{Beta: s.Beta, NoiseMultiplier: s.Sigma}
 }
 
-// Private are the two numbers of a release that depend on the votes: what is released is
+// Private holds the two numbers of a release that depend on the votes: what is released is
 // Centre + Deviation·N(0,1). Both are NOT PRIVATE.
 type Private struct{ Centre, Deviation float64 }
 
@@ -56,11 +56,11 @@ func (s Smooth) Of(f float64, local []float64) Private {
 	return Private{Centre: f + above*bound, Deviation: s.Sigma * bound * (1 + above*math.Expm1(s.Beta))}
 }
 
-// finest is the least scale of the noise: so much wider than the steps of whoever draws it that it may
-// round the centre to one of them.
+// finest is added to the sensitivity, so that the noise is far wider than the steps of the sampler
+// that draws it, which may then round the centre to one of its steps.
 const finest = 0x1p-20
 
-// Epsilon is the ε at delta that a released divergence shows, with what its release cost. It is
+// Epsilon returns the ε at delta of a released divergence and of its release together. It is
 // public.
 func (s Smooth) Epsilon(released, delta float64) float64 {
 	return Epsilon(max(0, released)+s.Event().(accountant.SmoothGaussian).Divergence(s.Order), s.Order, delta)

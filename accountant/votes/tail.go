@@ -2,7 +2,7 @@ package votes
 
 import "math"
 
-// logTail is log P[N(0,1) > x] for every x, with a small relative error in the tail itself.
+// logTail returns log P[N(0,1) > x] for every x, to a small relative error of the probability.
 func logTail(x float64) float64 {
 	if x < 5 {
 		return math.Log(math.Erfc(x/math.Sqrt2) / 2)
@@ -15,8 +15,8 @@ func logTail(x float64) float64 {
 	return -x*x/2 - math.Log(2*math.Pi)/2 - math.Log(ratio)
 }
 
-// tailAt is the x whose logTail is log, for log below 0. The logarithm of the tail is concave and
-// falls, so that Newton's method from above the root comes down to it.
+// tailAt returns the x whose logTail is log, for log below 0. The logarithm of the tail is concave
+// and falls, so that Newton's method from above the root comes down to it.
 func tailAt(log float64) float64 {
 	x := -1.0
 	if log < -math.Ln2 {
@@ -41,7 +41,7 @@ func tailAt(log float64) float64 {
 	return x
 }
 
-// log1mExp is log(1 - e^x) for x < 0.
+// log1mExp returns log(1 - e^x) for x < 0.
 func log1mExp(x float64) float64 {
 	if x > -math.Ln2 {
 		return math.Log(-math.Expm1(x))

@@ -183,8 +183,7 @@ func (m Mixtures) inverse(l float64) float64 {
 	return m.search(l)
 }
 
-// isRemoved reports whether m is Removed(q, σ), or Gaussian(σ) with q = 1: they have a closed
-// inverse.
+// isRemoved reports whether m is Removed(q, σ), or Gaussian(σ), q = 1: these have a closed inverse.
 func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
 	if len(m.Q) != 1 || m.Q[0].Mean != 0 {
 		return 0, 0, false
