@@ -26,8 +26,7 @@ func LaplaceScale(epsilon float64) (float64, error) {
 // laplaceSlack bounds the relative error of laplaceRenyi, in ulp.
 const laplaceSlack = 8 // ulp
 
-// maxLaplaceScale is the largest scale that LaplaceRenyi computes with: a larger one is taken for
-// it.
+// maxLaplaceScale is the scale that a larger one is taken for.
 const maxLaplaceScale = 1e140
 
 // LaplaceRenyi returns the Rényi divergence of order alpha between the outputs of a release

@@ -13,9 +13,8 @@ import (
 var ErrConditions = errors.New("pate: no smooth sensitivity is known")
 
 // LocalSensitivity bounds, for d = 0, 1, …, teachers, how much the divergence of order alpha
-// changes between votes at distance d from these votes and their neighbours. At distance d, d
-// teachers vote otherwise, in any of the questions. It is NOT PRIVATE. The error matches
-// ErrConditions.
+// differs between votes at distance d and their neighbours: votes in which d teachers vote
+// otherwise, in any of the questions. It is NOT PRIVATE. The error matches ErrConditions.
 func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha float64) ([]float64, error) {
 	total := make([]float64, teachers+1)
 	add := func(local []float64) {
@@ -160,8 +159,7 @@ func (s *maxSensitivity) check() error {
 	return nil
 }
 
-// at returns the most that the divergence changes from votes with bound q to a neighbour: Algorithm
-// 3.
+// at returns Algorithm 3: the most that the divergence changes from votes of q to a neighbour.
 func (s *maxSensitivity) at(logQ float64) float64 {
 	if logQ >= s.logQ1 && logQ <= s.logQ0 {
 		logQ = s.logQ1
