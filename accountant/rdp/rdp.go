@@ -31,9 +31,9 @@ const (
 )
 
 // Accountant is the Rényi accountant. It analyses the events, and compositions of them, that
-// newDivergence has a line for. For FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian and,
-// above a sensitivity of 1024, DiscreteLaplace the divergence is an upper bound, for the others the
-// exact one.
+// newDivergence has a case for. For FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian,
+// RepeatAndSelect and, above a sensitivity of 1024, DiscreteLaplace the divergence is an upper
+// bound, for the others the exact one.
 //
 // The divergence of an event at an order is computed when first needed and kept. A ledger costs at an
 // order the sum of count × divergence (Mironov 2017, arXiv:1702.07476, Proposition 1), and epsilon is

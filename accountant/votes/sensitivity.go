@@ -13,7 +13,7 @@ import (
 var ErrConditions = errors.New("pate: no smooth sensitivity is known")
 
 // LocalSensitivity bounds, for d = 0, 1, …, teachers, how much the divergence of order alpha
-// differs between votes at distance d and their neighbours: votes in which d teachers vote
+// differs between neighbours that are both within distance d of the votes: at most d teachers vote
 // otherwise, in any of the questions. It is NOT PRIVATE. The error matches ErrConditions.
 func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha float64) ([]float64, error) {
 	total := make([]float64, teachers+1)
