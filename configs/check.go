@@ -17,7 +17,7 @@ type checker struct {
 	sections map[string]section
 }
 
-// missing reports a key that is not there, at its section.
+// missing reports a key that is not given, unless its section, parent, could not be read.
 func (c *checker) missing(parent, key, expected string) {
 	s, ok := c.sections[parent]
 	if !ok {
@@ -28,14 +28,14 @@ func (c *checker) missing(parent, key, expected string) {
 	}
 }
 
-// refuse reports a value that was given and is fine by itself.
+// refuse reports the value of a key, unless the key was not given or was reported already.
 func (c *checker) refuse(path, format string, args ...any) {
 	if c.given.has(path) && !c.bad[path] {
 		c.Addf(c.given[path].value.At, path, format, args...)
 	}
 }
 
-// anyBad reports whether one of the keys was reported already: nothing follows from its value.
+// anyBad reports whether a problem of at least one of the keys was reported already.
 func (c *checker) anyBad(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return c.bad[path] })
 }
@@ -65,8 +65,8 @@ func (c *checker) check() {
 // has reports whether a key was given at all.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
-// required lists the keys without a default, for each key that says where the examples are. One of
-// these is given. Nothing about the examples is inferred from them.
+// required lists, for each key that says where the examples are, the keys that must be given with
+// it. Exactly one such key is given. Nothing about the examples is inferred from them.
 var required = map[string][]string{
 	"data.name":    nil,
 	"data.folder":  {"data.classes", "data.size", "data.channels"},
@@ -97,7 +97,7 @@ func (c *checker) checkData() {
 	}
 }
 
-// checkConstants compares normalisation constants with the channels or columns, where known.
+// checkConstants refuses a wrong number of normalisation constants, where it is known.
 func (c *checker) checkConstants(path string, values []float64) {
 	want, of := c.Data.constants()
 	if n := len(values); want > 0 && n != 1 && n != want && !c.anyBad("data.channels", "data.columns") {
@@ -109,8 +109,8 @@ func (c *checker) checkConstants(path string, values []float64) {
 	}
 }
 
-// checkByNoise refuses a learning rate that follows from the noise where nobody can say ahead how
-// far noise moves a parameter.
+// checkByNoise refuses learning_rate by_noise with an update rule or clipping for which the effect
+// of the noise on a parameter is not known before training.
 func (c *checker) checkByNoise() {
 	const rate, rule = "optimizer.learning_rate", "optimizer.name"
 	if !c.Optimizer.ByNoise() || c.bad[rule] {
@@ -124,7 +124,7 @@ func (c *checker) checkByNoise() {
 	}
 }
 
-// checkOrdinary refuses, where there is no noise on gradients, what follows from that noise.
+// checkOrdinary refuses, in a run without noise on gradients, what depends on that noise.
 func (c *checker) checkOrdinary() {
 	if !c.Privacy.Ordinary() || c.anyBad("privacy.none", "privacy.unit") {
 		return
@@ -144,7 +144,7 @@ func (c *checker) checkOrdinary() {
 	}
 }
 
-// checkClients refuses what has no meaning in a round of clients.
+// checkClients refuses keys and values that have no meaning with federated.clients.
 func (c *checker) checkClients() {
 	const clients = "federated.clients"
 	if !c.Federated.Any() || c.bad[clients] {
@@ -167,7 +167,7 @@ func (c *checker) checkClients() {
 	}
 }
 
-// checkPersons makes sure that persons are told apart.
+// checkPersons refuses unit person if examples have no owner, and a group that folders cannot have.
 func (c *checker) checkPersons() {
 	const unit, group = "privacy.unit", "data.group"
 	if c.Privacy.Unit != UnitPerson || c.Privacy.None || c.anyBad(unit, group) {

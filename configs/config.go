@@ -31,13 +31,13 @@ type Config struct {
 type Data struct {
 	data.Spec
 	Mean, Std []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
-	Limit     Limit     // of all releases on the data; zero is none
+	Limit     Limit     // on the cost of all releases on the data together; zero is no limit
 }
 
-// Limit is what all releases on a data set may cost together.
+// Limit bounds the cost of all releases on a data set together; zero is no limit.
 type Limit struct{ Epsilon, Delta float64 }
 
-// Any reports whether there is one.
+// Any reports whether a limit is set.
 func (l Limit) Any() bool { return l != Limit{} }
 
 // Size is the height and width of a picture in pixels.
@@ -49,7 +49,7 @@ func (d Data) PerChannel(channels int) data.Normalisation {
 	return data.Normalisation{Mean: broadcast(d.Mean, channels), Std: broadcast(d.Std, channels)}
 }
 
-// broadcast repeats a single value n times; a longer list is copied as it is.
+// broadcast returns a single value repeated n times, or a copy of a list of any other length.
 func broadcast(values []float64, n int) []float64 {
 	if len(values) == 1 {
 		return slices.Repeat(values, n)
@@ -68,7 +68,7 @@ type Model struct {
 	Freeze        []string // layers and parameters that are not trained
 }
 
-// Network returns the layers of the model, wherever they come from.
+// Network returns the layers of the model: Layers, or those of the ready network Name.
 func (m Model) Network() (model.Sequential, error) {
 	if m.Name == "" {
 		return m.Layers, nil
@@ -110,16 +110,16 @@ const (
 	UnitPerson  = "person"
 )
 
-// GroupPrefix is the Group of a folder: the names of its pictures begin with whose they are.
+// GroupPrefix is the data.group of a folder: file names begin with the person of a picture.
 const GroupPrefix = "prefix"
 
 // HasBudget reports whether training must stop before an epsilon is passed.
 func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
 
-// Calibrated reports whether the noise multiplier has to be calibrated to the budget.
+// Calibrated reports whether no noise multiplier is given: a private run then calibrates one.
 func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 
-// Optimizer is the update rule. Setting what the rule does not have is an error.
+// Optimizer is the update rule. A key that the rule does not have is an error.
 type Optimizer struct {
 	Rule           optimizer.UpdateRule
 	LearningRate   float64 // 0: it follows from ParameterNoise
@@ -133,7 +133,7 @@ func (o Optimizer) ByNoise() bool { return o.LearningRate == 0 }
 // Features says what the network sees of pictures instead of their pixels.
 type Features struct {
 	features.Recipe
-	MeanNoise float64 // noise multiplier of a release ahead of training, the mean of the features, which is subtracted; 0 is none
+	MeanNoise float64 // noise multiplier of the mean of the features, which is released before training and subtracted; 0: none is released
 }
 
 // Schedule is how the learning rate changes over the steps, counted from 0.
@@ -163,10 +163,10 @@ type Pate struct {
 	Queries              int     // examples of the pool that are asked about at most; 0 is all of them
 	Aggregation          string  // lnmax, gnmax or confident
 	Noise                float64 // on votes: a standard deviation, with lnmax a scale
-	Threshold            int     // votes that the check of confident expects
+	Threshold            int     // votes that confident requires of the largest count, after noise
 	ThresholdNoise       float64 // standard deviation of the noise of that check
 	SelfTraining         int     // rounds in which the student learns from its own predictions on the pool
-	ReleaseDataDependent bool    // the data-dependent epsilon, by its smooth sensitivity
+	ReleaseDataDependent bool    // release the data-dependent epsilon, with noise scaled to its smooth sensitivity
 	ReleaseOrder         float64 // the Rényi order of that release
 }
 
@@ -182,7 +182,7 @@ type Performance struct {
 	DataPerRank bool   // each rank of a run has training examples of its own
 }
 
-// Run is about the folder that a run writes.
+// Run names the folder of a run and says what is written into it.
 type Run struct {
 	Name               string // "" lets the trainer choose
 	CheckpointEvery    int    // steps between two checkpoints, written while the next step is computed; 0 is only at the end
@@ -190,9 +190,8 @@ type Run struct {
 }
 
 // DefaultConfig returns the value of every key that a file leaves out. There is no default for the
-// data set and for the privacy budget: a file without them is refused. Adding data.folder,
-// data.table, data.vectors, model.layers or training.steps replaces data.name, model.name or
-// training.epochs.
+// data set and for the privacy budget: a file without them is refused. In a file with model.layers,
+// model.name has no default; in a file with training.steps, training.epochs has none.
 func DefaultConfig() Config {
 	return Config{
 		Data: Data{Spec: data.Spec{Seed: 1}, Mean: []float64{0}, Std: []float64{1}}, // the network sees pixels in [0,1]

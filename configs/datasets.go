@@ -7,8 +7,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// datasetName is the choice of a data set that has a name: one of those that package data knows at
-// the time of asking, because a program may register its own.
+// datasetName is the format of a data set's name. It takes the names that package data knows at the
+// time of the call, because a program may register its own.
 type datasetName struct{}
 
 func (datasetName) Names() []string        { return data.Names() }
@@ -20,7 +20,7 @@ func (datasetName) Parse(text string, quoted bool, into any) bool {
 	return setting.Choice(data.Names()).Parse(text, quoted, into)
 }
 
-// datasetDocs lists the data sets that come with the program, with what they hold.
+// datasetDocs returns the names of the registered data sets, each with its description.
 func datasetDocs() string {
 	var docs []string
 	for _, d := range data.Datasets() {
@@ -29,14 +29,14 @@ func datasetDocs() string {
 	return strings.Join(docs, ", ")
 }
 
-// byExamples is a value that looks one way with pictures, which its own methods take it for, and
-// more freely with rows of numbers: whatever pictures may have rows may have too.
+// byExamples is the format of a field with one format for pictures (composite) and a less strict
+// one for rows of numbers (rows).
 type byExamples struct {
 	composite
 	rows composite
 }
 
-// decode takes what either may have; formatIn is stricter, where the data set is known.
+// decode takes a value that either format takes; formatIn returns the format that holds.
 func (f byExamples) decode(r *report, n *node, key string, into any) bool {
 	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
@@ -47,7 +47,7 @@ func (f byExamples) Expected() string {
 
 func (f byExamples) Schema() setting.Object { return f.rows.Schema() }
 
-// formatIn returns the format of the field in a configuration whose data set has been read.
+// formatIn returns the field's format for the data set of c, which must be decoded before.
 func (f *field) formatIn(c *Config) setting.Format {
 	either, ok := f.format.(byExamples)
 	switch {
@@ -64,8 +64,8 @@ func (d Data) rows() bool {
 	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Shape().IsRow()
 }
 
-// constants returns the number of channels or columns, 0 where it is not known, and the word for
-// one.
+// constants returns how many normalisation constants the data can have, 0 if none or unknown, and
+// the word for what each belongs to.
 func (d Data) constants() (n int, of string) {
 	if d.Vectors == "" { // which have none
 		n = d.Shape().Channels
@@ -76,8 +76,8 @@ func (d Data) constants() (n int, of string) {
 	return n, "channel"
 }
 
-// dataSchemas returns the schemas of the section data, one for each way to name the data. Keys whose
-// bounds differ between pictures and rows have the stricter bounds of pictures.
+// dataSchemas returns the schemas of the section data, one for each way to name the data. Those of
+// pictures have the stricter bounds, where bounds differ between pictures and rows.
 func dataSchemas() []object {
 	pictures := object{}
 	for _, f := range fields {

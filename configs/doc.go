@@ -3,7 +3,7 @@
 //
 // # A configuration
 //
-// A file has seven sections, and every key but the data and the privacy budget has a default
+// A file has ten sections, and every key but the data and the privacy budget has a default
 // (DefaultConfig). This is a whole configuration:
 //
 //	data:

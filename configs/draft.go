@@ -31,14 +31,14 @@ type Draft struct {
 // DraftMark is in the comments of lines that are to be changed.
 const DraftMark = "<-"
 
-// errAnswer: an answer that no configuration can be made from.
+// errAnswer is the error for an answer that no configuration can be made from.
 var errAnswer = errors.New("train: no configuration can be made")
 
-// bestPreset is the preset for each data set with a name: the most accurate one for minutes.
+// bestPreset maps each data set to its preset: the most accurate one that trains in minutes.
 var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
 
-// MakeDraft makes the configuration. Of data in a folder it reads the names of files and folders, and the
-// first line of a table, all of which count as public.
+// MakeDraft returns a configuration for the answers. For data in a folder it reads names of files
+// and folders, and the first line of a table, all of which count as public.
 func MakeDraft(a Answers) (Draft, error) {
 	if !(a.Epsilon > 0) || math.IsInf(a.Epsilon, 1) {
 		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", errAnswer, a.Epsilon)
@@ -70,7 +70,7 @@ type change struct {
 
 const guess = true
 
-// in changes the first line with the key. What it says of itself stays, and the mark if it is a guess.
+// in returns text with the key's first value replaced. Its comment stays, its mark only on a guess.
 func (c change) in(text string) string {
 	line := regexp.MustCompile(`(?m)^( *` + regexp.QuoteMeta(c.key) + `: )[^#\n]*?( *#.*)?$`)
 	at := line.FindStringSubmatchIndex(text)
@@ -87,7 +87,7 @@ func (c change) in(text string) string {
 	return text[:at[3]] + c.value + comment + text[at[1]:]
 }
 
-// aboutData finds out what the data is: the preset for it, and what that has to say of it.
+// aboutData returns the preset for the data, and the changes that fit the preset to the data.
 func aboutData(name string) (preset string, changes []change, err error) {
 	if known := data.Find(name); known != nil {
 		return bestPreset[known.Name], nil, nil
@@ -115,7 +115,7 @@ func aboutData(name string) (preset string, changes []change, err error) {
 		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
-// aboutPictures takes the classes from the names of folders, and δ from the number of pictures.
+// aboutPictures returns changes: classes from names of folders, δ from the number of pictures.
 func aboutPictures(folder string) ([]change, error) {
 	entries, err := os.ReadDir(filepath.Join(folder, "train"))
 	if err != nil {
@@ -137,12 +137,12 @@ func aboutPictures(folder string) ([]change, error) {
 	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: yamlList(classes)}, {key: "delta", value: encodeNumber(deltaFor(n))}}, nil
 }
 
-// deltaFor is a power of ten below 1/n, at most 1e-5.
+// deltaFor returns a power of ten below 1/n, at most 1e-5.
 func deltaFor(n int) float64 {
 	return min(1e-5, math.Pow10(-int(math.Floor(math.Log10(float64(max(1, n)))))-1))
 }
 
-// columnsOf is the first line of a table.
+// columnsOf returns the names of columns in the first line of a table.
 func columnsOf(path string) ([]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

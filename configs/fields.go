@@ -84,13 +84,13 @@ var (
 // fields lists every key in the order in which files are written.
 var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves())
 
-// fieldsOf lists every key where these policies, rules and schedules can be chosen.
+// fieldsOf returns the field of every key, with these policies, rules and curves as choices.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(dataFields, featureFields, modelFields, privacyFields(policies), optimizerFields(rules), scheduleFields(curves),
 		trainingFields, pateFields, federatedFields(), performanceFields, runFields)
 }
 
-// perChannel is one number, or one for each of at most so many channels or columns.
+// perChannel returns the format of 1 to channels numbers: one for all channels, or one for each.
 func perChannel(min, max float64, channels int) listOf[float64] {
 	return listOf[float64]{of: setting.Number{Min: min, Max: max}, min: 1, max: channels, what: "numbers"}
 }
@@ -249,7 +249,7 @@ var trainingFields = slices.Concat([]*field{
 }, argumentFields("training.average", optimizer.Averages(), func(c *Config) named { return c.Training.Average }),
 	argumentFields("training.sampling", release.Samplings(), func(c *Config) named { return c.Training.Sampling }), augmentationFields())
 
-// augmentationFields are the keys for how the network sees pictures while it trains.
+// augmentationFields returns the fields for how the network sees pictures in training.
 func augmentationFields() []*field {
 	var out []*field
 	for i, a := range setting.Arguments(data.NoAugmentation()) {
@@ -287,8 +287,8 @@ var pateFields = []*field{
 		"The Rényi order of what is released.", withReleased},
 }
 
-// federatedFields are the keys for what is done by clients. All but their number have a meaning with
-// clients alone, one only with one split.
+// federatedFields returns the fields of section federated. All but clients need clients above 0,
+// and some of these also a certain split or noise.
 func federatedFields() []*field {
 	var out []*field
 	recipe := data.NoClients()
@@ -362,7 +362,7 @@ func children(section string) []string {
 	return names
 }
 
-// elsewhere returns the path of the field with this last part, of two "a or b", of more "".
+// elsewhere returns the path that ends in name or a synonym: "a or b" for two, "" for more.
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
 		if paths := Named(name); len(paths) == 1 || len(paths) == 2 {
@@ -372,8 +372,8 @@ func elsewhere(name string) string {
 	return ""
 }
 
-// Named returns the full keys with this last part, those of a section within a section only where there
-// are no others.
+// Named returns the full keys whose last part is name. Keys of a section within a section are
+// returned only if there are no others.
 func Named(name string) []string {
 	var paths, within []string
 	for _, f := range fields {

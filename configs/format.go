@@ -10,15 +10,15 @@ import (
 	"dpsgd/model"
 )
 
-// composite is the format of a value that is no single word or number, or that several fields hold.
+// composite is the format of a value that is no single word or number, or fills several Go fields.
 type composite interface {
 	setting.Format
 	decode(r *report, n *node, key string, into any) bool
 	encode(from any) string
 }
 
-// decode stores the value of n in *into, or reports why not and returns false. The type of into is
-// the format's own.
+// decode stores the value of n in *into, or reports why not and returns false. into has the pointer
+// type that f stores.
 func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	switch f := f.(type) {
 	case model.List:
@@ -52,7 +52,7 @@ func encode(f setting.Format, from any) string {
 	panic(fmt.Sprintf("configs: the format %T cannot be written", f))
 }
 
-// form is the format of a value that has its own reader and writer. What is not written is "".
+// form is the format of a value with its own reader and writer. Files leave out what writes "".
 type form[T any] struct {
 	schema object
 	read   func(into *T, r *report, n *node, key string) bool
@@ -66,8 +66,8 @@ func (f form[T]) encode(from any) string { return f.write(from.(*T)) }
 func (f form[T]) Expected() string       { return "" }
 func (f form[T]) Schema() object         { return slices.Clone(f.schema) }
 
-// encodeArguments returns arguments with their values in one line. One that came later is left out where
-// it is zero or as in the defaults, if there are any.
+// encodeArguments returns arguments with their values in one line. An argument marked Later is left
+// out if it is in defaults and its value is zero or the default.
 func encodeArguments(arguments, defaults []setting.Argument) string {
 	var parts []string
 	for _, a := range arguments {

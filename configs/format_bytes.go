@@ -8,10 +8,10 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// byteSize is a size of memory with its unit, such as 8GiB, stored in a *int64.
+// byteSize is the format of a size of memory with its unit, such as 8GiB, stored in an *int64.
 type byteSize struct{ Word string } // what stands for 0
 
-// units are the ones that a size can have, the largest first.
+// units lists the units of a size: powers of two, then powers of ten, the largest of each first.
 var units = []struct {
 	name  string
 	bytes int64
@@ -37,7 +37,7 @@ func (f byteSize) Parse(text string, _ bool, into any) bool {
 	return false
 }
 
-// Encode implements [setting.Scalar]: with the largest unit that has no remainder.
+// Encode implements [setting.Scalar]: with the first unit in units that leaves no remainder.
 func (f byteSize) Encode(from any) string {
 	n := *from.(*int64)
 	if n == 0 {

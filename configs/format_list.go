@@ -7,13 +7,13 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// listOf is a list of values, stored in a *[]T.
+// listOf is the format of a list of values, stored in a *[]T.
 type listOf[T any] struct {
 	of       setting.Scalar
 	min, max int
 	what     string // of the items, for messages
-	says     string // in place of all that, without a hint
-	distinct bool   // in more than case: folders that differ in case only are one folder on some systems
+	says     string // what messages expect in place of the above, then without a hint
+	distinct bool   // items differ in more than case: folders that do not are one folder on some systems
 }
 
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {

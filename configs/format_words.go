@@ -14,13 +14,13 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// choiceBut is a choice with names that mean something elsewhere and cannot be chosen.
+// choiceBut is a choice with further names that are refused, each with a reason.
 type choiceBut struct {
 	setting.Choice
 	Refused map[string]string // why, in a few words
 }
 
-// accountants can account for a run: they bound ε of Poisson-sampled Gaussian noise.
+// accountants is the choice of an accountant: each bounds ε of Poisson-sampled Gaussian noise.
 var accountants = choiceBut{
 	Choice: setting.Choice{"exact", "pld", "rdp"},
 	Refused: map[string]string{
@@ -32,7 +32,7 @@ var accountants = choiceBut{
 	},
 }
 
-// Names become folders, on every operating system; those of columns and labels stand in a table.
+// Formats of names and paths. Names of runs and classes become folders, on every system.
 var (
 	runName   = freeText{What: "a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_'", Pattern: `^([A-Za-z0-9_][A-Za-z0-9._-]*)?$`, Max: 64, Empty: true}
 	className = freeText{What: "the name of a folder", Pattern: `^[^./\\:*?"<>|][^/\\:*?"<>|]*$`, Max: 100}
@@ -46,7 +46,7 @@ var (
 	labelValue = freeText{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}
 )
 
-// freeText is free text, stored in a *string.
+// freeText is the format of free text, stored in a *string.
 type freeText struct {
 	What    string // completes "expected …"
 	Pattern string // a regular expression, the same for Go and JSON schemas
@@ -89,7 +89,7 @@ func isWhole(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// oneOf is one of a few whole numbers, stored in a *int.
+// oneOf is the format of one of a few whole numbers, stored in a *int.
 type oneOf []int
 
 func (f oneOf) Parse(text string, quoted bool, into any) bool {

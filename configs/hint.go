@@ -11,8 +11,8 @@ import (
 	"dpsgd/internal/spelling"
 )
 
-// hint explains, in a few words, what is wrong with a value that its format refuses. It may be
-// empty.
+// hint returns, in a few words, what is wrong with a value that its format refuses, or "" if it has
+// nothing to add.
 func hint(f setting.Scalar, n *node) string {
 	if n.Kind != scalarNode {
 		return ""
@@ -52,8 +52,8 @@ func hint(f setting.Scalar, n *node) string {
 	return ""
 }
 
-// otherKeys are names of keys and values in other libraries and papers, with ours. Those of layers
-// and rules stand with these.
+// otherKeys maps names of keys and values in other libraries and papers to ours. Other names of
+// layers and update rules are in the tables of these (Also).
 var otherKeys = map[string]string{
 	"lr":                  "learning_rate",
 	"sigma":               "noise_multiplier",
@@ -93,7 +93,7 @@ func nearest(found string, known []string) string {
 	return spelling.Nearest(found, known)
 }
 
-// synonyms returns our names for another library's, however it is spelled.
+// synonyms returns our names for another library's name, in any case and with any separators.
 func synonyms(found string) (ours []string) {
 	note := func(name string, also []string) {
 		if slices.ContainsFunc(also, func(theirs string) bool { return spelling.Squash(theirs) == spelling.Squash(found) }) {
