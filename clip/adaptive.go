@@ -13,7 +13,7 @@ import (
 type Adaptive struct {
 	Quantile   float64 // γ, the share of gradients that are to be no longer than the clip norm, in (0, 1)
 	Rate       float64 // η, positive: a noisy share that is off by x changes the clip norm by e^(η·x)
-	CountShare float64 // sin²φ, the part of the squared bound that goes to counting
+	CountShare float64 // sin²φ, the share of the squared bound C² that goes to counting
 }
 
 var adaptive = schemeKind(func() Scheme { return &Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.001} })
@@ -48,10 +48,10 @@ func (a *Adaptive) WithBound(clipNorm float64) Policy {
 // gradients the noise multiplier is σ/cos φ, for the count, by which one example moves it, σ/sin φ;
 // the paper's Theorem 1 splits one multiplier in the same way, with σ_b = σ/(2·sin φ).
 //
-// From the noisy last coordinate over 2·sin φ·C·B̄, with the expected batch size B̄, plus 1/2, the
-// next clip norm is made: see [Following.Learn]. It is a function of released values and public.
+// [Following.Learn] computes the next clip norm from the noisy last coordinate and the expected
+// batch size B̄. The clip norm is a function of released values, so it is public.
 //
-// A Following is changed by Learn and Restore alone, and not while a release goes on.
+// Learn and Restore alone change a Following. Neither may be called while a release goes on.
 type Following struct {
 	scheme   Adaptive
 	bound    float64 // C
@@ -62,21 +62,21 @@ type Following struct {
 type Counting interface {
 	Moving
 	// Counts sets dst[i] to the value of the last coordinate of an example whose gradient has the
-	// squared norm squaredNorms[i], to be multiplied by the factor that Factors gives it.
+	// squared norm squaredNorms[i], to be multiplied by that example's factor from Factors.
 	Counts(dst []float32, squaredNorms []float64)
 	// Learn computes the clip norm of the next release from the noisy sum in the last coordinate
 	// and the expected number of examples.
 	Learn(count, expectedBatchSize float64)
-	// Restore goes on from a clip norm that ClipNorm has returned.
+	// Restore sets the clip norm of the next release to one that ClipNorm has returned.
 	Restore(clipNorm float64) error
 }
 
 var _ Counting = (*Following)(nil)
 
-// stored is a clip norm as a checkpoint holds it.
+// stored returns a clip norm as a checkpoint holds it: rounded to float32.
 func stored(clipNorm float64) float64 { return float64(float32(clipNorm)) }
 
-// lengths returns the longest clipped gradient and the length of a count in the sum.
+// lengths returns what the sum gets: the norm of the longest clipped gradient, and |count|.
 func (f *Following) lengths() (gradient, count float64) {
 	return f.bound * math.Sqrt(1-f.scheme.CountShare), f.bound * (1 - margin) * math.Sqrt(f.scheme.CountShare)
 }
@@ -92,7 +92,7 @@ func (f *Following) Counts(dst []float32, squaredNorms []float64) {
 	_, count := f.lengths()
 	for i, factor := range dst {
 		if factor == 0 {
-			continue // the example adds nothing, whatever stands here
+			continue // the example adds nothing, whatever dst[i] is
 		}
 		dst[i] = float32(count / float64(factor))
 		if !(squaredNorms[i] <= f.clipNorm*f.clipNorm) {
@@ -101,9 +101,9 @@ func (f *Following) Counts(dst []float32, squaredNorms []float64) {
 	}
 }
 
-// Learn multiplies the clip norm by exp(-η·(b̃-γ)), where b̃ estimates the share of gradients that
-// were no longer than it. The noise on b̃ has deviation σ/(2·sin φ·B̄). The clip norm stays from
-// [MinClipNorm] to [MaxClipNorm].
+// Learn multiplies the clip norm c by exp(-η·(b̃-γ)) and keeps it from [MinClipNorm] to
+// [MaxClipNorm]. b̃ = 1/2 + count/(2·sin φ·C·B̄) estimates the share of gradients of norm ≤ c;
+// the noise on b̃ has deviation σ/(2·sin φ·B̄).
 func (f *Following) Learn(count, expectedBatchSize float64) {
 	_, one := f.lengths()
 	share := 0.5 + count/(2*one*expectedBatchSize)
@@ -112,7 +112,7 @@ func (f *Following) Learn(count, expectedBatchSize float64) {
 
 func (f *Following) ClipNorm() float64 { return f.clipNorm }
 
-// Restore implements [Counting]. Whatever it is given, the bound stays what it is.
+// Restore implements [Counting]. It leaves the bound as it is.
 func (f *Following) Restore(clipNorm float64) error {
 	if !validClipNorm(clipNorm) {
 		return fmt.Errorf("clip: clip norm to go on from is %g, expected a number from %g to %g: %w", clipNorm, MinClipNorm, MaxClipNorm, ErrClipNorm)

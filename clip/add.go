@@ -6,28 +6,28 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// adder rounds and adds the contributions of one part. Its memory is used again for the same part
-// of the next batch, so that a step allocates nothing.
+// adder rounds and adds the contributions of one [Part]. It keeps its memory for the same part of
+// the next batch, so that a step allocates nothing.
 type adder interface {
-	// open takes the part of a batch, with its first so many examples. It reports false for a part
-	// that is not like the one before.
+	// open prepares for the first so many examples of p, a part of the next batch. It reports
+	// false, and takes nothing, if p has another type or size than the part before.
 	open(p Part, examples int) bool
-	// forget forgets what was rounded or multiplied and waits to be added.
+	// forget drops the integers that wait to be added.
 	forget()
-	// round makes integers of the contribution of an example, scale times what is given, and
-	// returns the sum of their squares. Scale 0 stands for a contribution of zero, of which nothing
-	// is read.
+	// round rounds scale times the example's gradient to integers, which then wait to be added, and
+	// returns the sum of their squares. Scale 0 stands for a contribution of zero: the gradient is
+	// not read.
 	round(worker, example int, scale float32) (squares float64)
-	// multiply does what round left to do for all examples together.
+	// multiply multiplies the rounded factors of outer products, for all examples together.
 	multiply(examples int)
 	// add adds the integers that wait, of the part's coordinates from, from+1, …, to dst.
 	add(dst []int64, from int)
-	// first is the part's first coordinate, and size their number.
+	// first returns the part's first coordinate, and size the number of its coordinates.
 	first() int
 	size() int
 }
 
-// open finds the adders of a batch.
+// open prepares one adder for each part of a batch, with the memory of the batch before if it fits.
 func (s *Sum) open(b Batch, examples int) {
 	from := 0
 	for i, p := range b.Parts {
@@ -53,7 +53,7 @@ func (s *Sum) newAdder(p Part, from int) adder {
 	panic(fmt.Sprintf("clip: a part is a %T", p))
 }
 
-// rowsAdder adds rows to one sum for each worker.
+// rowsAdder rounds [Rows] and adds them to one sum of float64 for each worker.
 type rowsAdder struct {
 	rows    Rows
 	from    int
@@ -61,7 +61,7 @@ type rowsAdder struct {
 	sum     *Sum
 }
 
-// rowsWorker holds one worker's part of the sum.
+// rowsWorker holds one worker's sum of rounded rows, and its example in progress.
 type rowsWorker struct {
 	integers []float64 // sum of its rows
 	emit     func(piece []float32)
@@ -102,11 +102,11 @@ func (a *rowsAdder) round(worker, example int, scale float32) float64 {
 	w := &a.workers[worker]
 	w.at, w.scale, w.squares = 0, scale, 0
 	a.rows.Form(worker, example, w.emit)
-	w.at = len(w.integers) // what comes later is nobody's
+	w.at = len(w.integers) // pieces that come later are ignored
 	return w.squares
 }
 
-// add rounds and adds a piece. Pieces never overlap, so the squares add up to the squared norm.
+// add rounds a piece and adds it to the sum. Pieces never overlap, so squares is the squared norm.
 func (w *rowsWorker) add(piece []float32) {
 	piece = piece[:min(len(piece), len(w.integers)-w.at)]
 	w.squares += kernel.AddRounded(w.integers[w.at:], piece, w.scale)

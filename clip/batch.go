@@ -12,15 +12,15 @@ type Batch struct {
 	Parts []Part
 }
 
-// Part is the gradients of all examples with respect to some of the coordinates: [Rows] or [Outer].
+// Part holds the gradients of all examples in some of the coordinates: [Rows] or [Outer].
 type Part interface {
-	// Size is the number of coordinates.
+	// Size returns the number of coordinates.
 	Size() int
-	// holds is the number of examples that there are values for.
+	// holds returns the number of examples that the part has values for.
 	holds() int
 }
 
-// Rows is gradients each of which is asked for when it is added.
+// Rows is a part that has each example's gradient computed when it is to be added.
 type Rows struct {
 	Width    int // the size
 	Examples int
@@ -30,20 +30,20 @@ type Rows struct {
 	Form func(worker, example int, emit func(piece []float32))
 }
 
-// Stored is the rows of a matrix in memory, (examples, width).
+// Stored returns the rows of a matrix in memory, (examples, width), as a part.
 func Stored(values []float32, width int) Rows {
 	return Rows{Width: width, Examples: len(values) / width, Form: func(_, i int, emit func([]float32)) {
 		emit(values[i*width : (i+1)*width])
 	}}
 }
 
-// Outer holds gradients that are outer products z xᵀ, (out, in) in memory order, as those of a
-// dense layer are.
+// Outer is a part whose gradients are outer products z xᵀ, such as those of a dense layer:
+// matrices (out, in) in row-major order.
 type Outer struct {
 	X, Z    []float32 // (examples, in) and (examples, out)
 	In, Out int
-	// SquaredX and SquaredZ are the squared norms of each example's x and z. They choose how both
-	// are rounded, and need not be right.
+	// SquaredX and SquaredZ are the squared norms of each example's x and z. They decide how x and
+	// z are rounded, and need not be right.
 	SquaredX, SquaredZ []float64
 }
 
@@ -58,7 +58,7 @@ func (o Outer) holds() int {
 	return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1), len(o.SquaredX), len(o.SquaredZ))
 }
 
-// check reports a batch that does not hold values of dim coordinates for so many examples.
+// check returns an error unless the batch holds dim coordinates, and values for so many examples.
 func (b Batch) check(dim, examples int) error {
 	size := 0
 	for i, p := range b.Parts {

@@ -12,14 +12,14 @@ const (
 	brokenFrom = 0x1p+80 // multiple of the clip norm from which a gradient counts as broken
 )
 
-// factors sets dst[i] to what formula says of a gradient with this squared norm, for a target a
+// factors sets dst[i] to formula of a target and of the root of squaredNorms[i]. The target is a
 // little below the clip norm: C·(1-2^-12), which leaves room for float32 norms and for rounding to
 // the lattice, so that a [Sum] has no reason to refuse what was computed with care. The factor is
 // rounded toward zero to float32. It is 0
 //
 //   - for every example if the clip norm is out of range,
-//   - for a norm above 2^80·C, before the scaled row drowns in denormal numbers, and for one that
-//     is no number,
+//   - for a norm above 2^80·C, with which the entries of the scaled row would be denormal numbers,
+//     and for NaN,
 //   - where the formula gives no finite float32 that is not negative.
 func factors(dst []float32, squaredNorms []float64, clipNorm float64, formula func(target, norm float64) float64) {
 	if len(dst) != len(squaredNorms) {
@@ -48,7 +48,7 @@ func towardZero(x float64) float32 {
 	return y
 }
 
-// whatIsBounded completes the sentence of a policy for the privacy statement.
+// whatIsBounded returns the end of a policy's sentence in the privacy statement.
 func whatIsBounded(clipNorm float64) string {
 	return fmt.Sprintf("what one example adds to the sum, over all coordinates, has L2 norm at most C = %v", clipNorm)
 }

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Lattice is the multiples of a spacing: what contributions are rounded to. It depends on the clip
-// norm and on how many examples there are, which are public.
+// Lattice is the set of multiples of a spacing, to which contributions are rounded. It depends on
+// the bound and on the number of examples, which are public.
 type Lattice struct {
 	// Bound is C, the L2 norm that no example's contribution exceeds.
 	Bound float64
@@ -32,14 +32,14 @@ func latticeOf(bound float64, digits int) Lattice {
 	return Lattice{Bound: bound, Spacing: math.Ldexp(1, exponent-1-latticeBits-digits), Digits: digits}
 }
 
-// digitsFor returns the number of digits that leaves room for so many contributions as long as the
-// bound, all in one coordinate: their sum stays below 2^62.
+// digitsFor returns the largest Digits, up to mostDigits, with which so many contributions of the
+// bound's length, all in one coordinate, have a sum below 2^62; 0 if there is none.
 func digitsFor(examples int) int {
 	return max(0, min(mostDigits, 62-latticeBits-1-bits.Len(uint(examples))))
 }
 
-// longest is the largest squared norm that is allowed, in spacings: ⌊C/g⌋², less what a sum of 2^32
-// rounded squares can be too small by.
+// longest returns the largest squared norm that is allowed, in units of g²: ⌊C/g⌋², less what a sum
+// of 2^32 rounded squares can be too small by.
 func (l Lattice) longest() float64 {
 	longest := math.Floor(l.Bound / l.Spacing)
 	return longest * longest * (1 - 0x1p-20)

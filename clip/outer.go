@@ -14,22 +14,22 @@ type outerAdder struct {
 	outer   Outer
 	from    int
 	x, z    []float32 // the rounded factors of a batch
-	rounded []rounded // of its examples
-	order   []int     // of the examples that add something, by their shifts
-	pairsX  []int32   // the factors of examples that are multiplied together, two by two
+	rounded []rounded // what round returned for each example of the batch
+	order   []int     // the examples that add something, sorted by shift
+	pairsX  []int32   // the rounded factors of the run, examples two by two
 	pairsZ  []int32
-	product []int32 // of these examples
-	shift   int     // theirs
-	waiting bool    // whether there is a product that was not added
+	product []int32 // the sum of the outer products of the run
+	shift   int     // of every example of the run
+	waiting bool    // whether product is still to be added to the sum
 	sum     *Sum
 
 	run                 []int                    // the examples that are multiplied together
 	pairRange, addRange func(worker, lo, hi int) // a.pair and a.addStrips, made once
 }
 
-// rounded is an outer product of integers, to be multiplied by 2^shift.
+// rounded describes the outer product of two integer vectors, which is to be multiplied by 2^shift.
 type rounded struct {
-	squares float64 // sum of the squares of the contribution, with the shift
+	squares float64 // squared norm of the product times 2^shift
 	largest int     // the largest entry of the product without the shift, |x|∞·|z|∞
 	shift   int
 }
@@ -63,8 +63,8 @@ func (a *outerAdder) round(_, i int, scale float32) (squares float64) {
 	return a.rounded[i].squares
 }
 
-// outerFactors is the two factors of one outer product, rounded and as given, and what is said of
-// their squared norms.
+// outerFactors holds the two factors of one outer product, rounded and as given, and the squared
+// norms that the batch states for them.
 type outerFactors struct {
 	x, z, givenX, givenZ []float32
 	squareX, squareZ     float64
@@ -74,8 +74,8 @@ type outerFactors struct {
 // long as the bound: rounding costs it 0.29·√2/entry, 0.04 %.
 const entry = 1 << 10
 
-// shiftStep separates the shifts of short contributions. Each shift takes a product of its own; a
-// contribution at the lower end of one has entries of a half.
+// shiftStep is the difference between successive shifts of short contributions. Each shift takes a
+// matrix product of its own; a contribution at the lower end of a shift has factors half as large.
 const shiftStep = 2
 
 // shift returns the number of binary digits by which a product is coarser than the lattice: as many
@@ -88,13 +88,13 @@ func (f outerFactors) shift(length float64, l Lattice) int {
 	return int(max(0, math.Floor(math.Log2(bound/wanted))-shiftStep*shorter))
 }
 
-// round makes the factors integers, whose product times 2^shift is close to scale times the given one.
+// round writes integers to x and z: z xᵀ times 2^shift is close to scale times the given product.
 //
 // Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm
 // b goes to x, and √b·(out/in)^¼ to z. z makes up for what rounding has done to the norm of x. Where
 // the product still comes out more than 2^-13 of its squared norm too long, half of the room that
 // policies leave, z is made shorter by 1/‖z‖; where an entry is too large for 16 bits, the shift
-// grows. All of that decides how much is lost; the bound rests on what is returned.
+// grows. All of that decides how much is lost; the bound rests on the squares returned.
 func (f outerFactors) round(scale float32, l Lattice) rounded {
 	meant := f.squareX * f.squareZ * float64(scale) * float64(scale)
 	if meant == 0 {
@@ -128,8 +128,8 @@ func (f outerFactors) round(scale float32, l Lattice) rounded {
 	return rounded{}
 }
 
-// multiply multiplies what has one shift, as much at a time as no partial sum of which, in whatever
-// order it is taken, can leave 32 bits.
+// multiply adds up the outer products of all examples in runs: of examples with one shift, as many
+// as keep every partial sum, in any order, within 32 bits.
 func (a *outerAdder) multiply(examples int) {
 	a.order = a.order[:0]
 	for i, r := range a.rounded[:examples] {
@@ -150,7 +150,7 @@ func (a *outerAdder) multiply(examples int) {
 	}
 }
 
-// multiplyRun starts the product of the run, and adds the previous product to the sum.
+// multiplyRun adds the previous product to the sum, then computes that of the run, which waits.
 func (a *outerAdder) multiplyRun() {
 	if a.waiting {
 		a.sum.begin()
@@ -163,7 +163,7 @@ func (a *outerAdder) multiplyRun() {
 	a.shift, a.waiting, a.sum.waiting = a.rounded[a.run[0]].shift, true, true
 }
 
-// pair makes pairs [lo, hi) of the examples of the run, the last of which may be alone.
+// pair makes pairs [lo, hi) of the examples of the run. The last pair may have one example alone.
 func (a *outerAdder) pair(_, lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
 	for i := lo; i < hi; i++ {

@@ -2,8 +2,8 @@ package clip
 
 import "errors"
 
-// Policy decides by how much each example's gradient is scaled. It depends on that example alone,
-// so that no example changes the factor of another, and holds public values only.
+// Policy decides by how much each example's gradient is scaled. A factor depends on its example
+// alone, so that no example changes the factor of another. A policy holds public values only.
 type Policy interface {
 	// Factors sets dst[i] to the factor for a gradient whose squared L2 norm over all trainable
 	// parameters is squaredNorms[i]: finite, not negative, and such that the gradient times its
@@ -16,7 +16,7 @@ type Policy interface {
 	// Bound returns the L2 norm that no scaled gradient exceeds.
 	Bound() float64
 
-	// Name is the policy's name in configs and reports, String a sentence for the privacy
+	// Name returns the policy's name in configs and reports, String a sentence for the privacy
 	// statement.
 	Name() string
 	String() string
@@ -25,8 +25,8 @@ type Policy interface {
 // ErrClipNorm is wrapped by errors about a clip norm out of range.
 var ErrClipNorm = errors.New("clip norm out of range")
 
-// Clip norms outside are refused: inside, scaled rows and the lattice stay in the normal range of
-// float32.
+// Clip norms below MinClipNorm or above MaxClipNorm are refused. Between them, scaled rows and the
+// lattice stay in the normal range of float32.
 const (
 	MinClipNorm = 0x1p-40 // about 1e-12
 	MaxClipNorm = 0x1p+40 // about 1e+12

@@ -10,15 +10,15 @@ import (
 // Schedule says how the clip norm changes over the steps of a run: a public function of the step
 // alone. A schedule that can be configured lists its arguments ([setting.Arguments]).
 type Schedule interface {
-	// Name is its name in configs.
+	// Name returns the schedule's name in configs.
 	Name() string
 	// Factor returns the clip norm of a step, counted from 0, divided by that of step 0: positive,
-	// and 1 for step 0. Steps after the last have the last one's.
+	// and 1 for step 0. Steps after the last have the factor of the last.
 	Factor(step, steps int) float64
 }
 
-// Schedules is every clip schedule that a configuration can name: to add one, write it and add its
-// kind here. Those that end elsewhere than they begin have one argument for it.
+// Schedules returns every clip schedule that a configuration can name: to add one, write it and add
+// its kind here. LinearNorm and CosineNorm share the argument for their end.
 func Schedules() setting.Kinds[Schedule] {
 	return setting.Kinds[Schedule]{
 		setting.KindOf(func() Schedule { return &ConstantNorm{} }),
@@ -34,8 +34,8 @@ func (ConstantNorm) Name() string { return "constant" }
 
 func (ConstantNorm) Factor(int, int) float64 { return 1 }
 
-// LinearNorm is a straight line from the clip norm to FinalFactor times it, which the last step
-// has.
+// LinearNorm moves the clip norm on a straight line from its value in the first step to FinalFactor
+// times that in the last. A run of one step has the first value.
 type LinearNorm struct {
 	FinalFactor float64 // positive
 }
@@ -50,7 +50,7 @@ func (s LinearNorm) Factor(step, steps int) float64 {
 	return 1 + (s.FinalFactor-1)*progress(step, steps)
 }
 
-// CosineNorm is half a cosine from the clip norm to FinalFactor times it, which the last step has.
+// CosineNorm moves the clip norm as LinearNorm does, but on half a period of a cosine.
 type CosineNorm struct {
 	FinalFactor float64 // positive
 }
@@ -65,7 +65,7 @@ func (s CosineNorm) Factor(step, steps int) float64 {
 	return s.FinalFactor + (1-s.FinalFactor)*(1+math.Cos(math.Pi*progress(step, steps)))/2
 }
 
-// progress is 0 in the first step and 1 in the last and later ones.
+// progress returns 0 for the first step, 1 for the last and later ones; 0 if there is only one.
 func progress(step, steps int) float64 {
 	return float64(min(step, steps-1)) / float64(max(1, steps-1))
 }
@@ -77,14 +77,14 @@ func finalFactor(value *float64) setting.Argument {
 
 // Moving is a policy whose clip norm c changes from release to release, while the bound C on what
 // one example adds stays, and with it lattice, noise and event of every release: a gradient is
-// clipped to c, and what comes out multiplied to the length that it has in the sum, C or a fixed
-// share of it. The noisy sum is multiplied back, which is post-processing. So noise of deviation
+// clipped to c, then multiplied so that one of norm c has in the sum the norm C, or a fixed share
+// of C. The noisy sum is multiplied back, which is post-processing. So noise of deviation
 // σ·C on the sum is noise of σ·C·Unit, near σ·c, on gradients.
 type Moving interface {
 	Policy
-	// ClipNorm is c for the next release: public, from MinClipNorm to MaxClipNorm.
+	// ClipNorm returns c for the next release: public, from MinClipNorm to MaxClipNorm.
 	ClipNorm() float64
-	// Unit is the factor for the noisy sum of the next release.
+	// Unit returns the factor by which the noisy sum of the next release is multiplied back.
 	Unit() float64
 }
 
@@ -95,15 +95,15 @@ func flatThenStretched(dst []float32, squaredNorms []float64, clipNorm, length f
 	factors(dst, squaredNorms, clipNorm, func(target, norm float64) float64 { return stretch * math.Min(1, target/norm) })
 }
 
-// withinLimits is the clip norm that is allowed and nearest to c.
+// withinLimits returns the allowed clip norm nearest to c.
 func withinLimits(c float64) float64 { return min(max(c, MinClipNorm), MaxClipNorm) }
 
 // Stepping is a [Moving] policy whose clip norm is a function of the step.
 type Stepping interface {
 	Moving
-	// At is the clip norm of a step, counted from 0.
+	// At returns the clip norm of a step, counted from 0.
 	At(step int) float64
-	// Begin prepares the next release for a step.
+	// Begin sets the clip norm of the next release to that of a step.
 	Begin(step int)
 }
 
@@ -118,7 +118,7 @@ type scheduled struct {
 	now      Policy // with the clip norm of the step
 }
 
-// scheduledLayers is one that clips layers by themselves, to their shares of c.
+// scheduledLayers is the scheduled policy of [PerLayer]: each layer is clipped to its share of c.
 type scheduledLayers struct{ *scheduled }
 
 var (
@@ -128,9 +128,9 @@ var (
 
 // NewScheduled returns the policy of a scheme whose clip norm follows a schedule over so many
 // steps, from clipNorm, which is its bound in all of them. Unless the schedule is constant the
-// policy is [Stepping]. The scheme is [Flat] or [PerLayer]: where a policy lengthens gradients a
-// clip norm would only be a learning rate, and [Adaptive] moves it by itself. It fails where [New]
-// fails.
+// policy is [Stepping]. It fails where [New] fails, for an invalid schedule, and for one that
+// varies with a scheme other than [Flat] or [PerLayer]: with [Automatic] or [Normalised] a clip norm would
+// only be a learning rate, and [Adaptive] moves its own.
 func NewScheduled(s Scheme, clipNorm float64, schedule Schedule, steps int) (Policy, error) {
 	policy, err := New(s, clipNorm)
 	if err != nil {

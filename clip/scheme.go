@@ -12,26 +12,26 @@ import (
 type Scheme interface {
 	// Name names the scheme in configurations, and its policies.
 	Name() string
-	// WithBound returns the policy with a clip norm. It is a copy: what happens to the scheme
-	// afterwards does not change it.
+	// WithBound returns the policy with a clip norm. The policy is a copy: later changes of the
+	// scheme do not change it.
 	WithBound(clipNorm float64) Policy
 }
 
-// Policies is every clipping policy that a configuration can name: to add one, write its file and
-// add its kind here.
+// Policies returns every clipping policy that a configuration can name: to add one, write its file
+// and add its kind here.
 func Policies() setting.Kinds[Scheme] {
 	return setting.Kinds[Scheme]{flat, automatic, normalised, perLayer, adaptive}
 }
 
-// schemeKind makes a row of [Policies].
+// schemeKind returns an entry of [Policies]; fresh returns a scheme with the default values.
 func schemeKind(fresh func() Scheme) setting.Kind[Scheme] { return setting.KindOf(fresh) }
 
 // ErrPolicy is wrapped by errors about a [Scheme].
 var ErrPolicy = errors.New("invalid clipping policy")
 
 // New returns the policy of a scheme with the given clip norm. The error wraps [ErrPolicy] if the
-// scheme holds a value that it does not allow, [ErrClipNorm] if the clip norm is not a number from
-// [MinClipNorm] to [MaxClipNorm].
+// scheme is nil or an argument of it is out of range, [ErrClipNorm] if the clip norm is not a
+// number from [MinClipNorm] to [MaxClipNorm].
 func New(s Scheme, clipNorm float64) (Policy, error) {
 	if s == nil {
 		return nil, fmt.Errorf("clip: clipping policy is nil, expected one of %v: %w", Policies().Names(), ErrPolicy)

@@ -15,9 +15,9 @@ var (
 )
 
 // Sum is the sum of the bounded contributions of one logical batch, before noise: a secret vector
-// of integers, in units of the spacing of its [Lattice]. It takes physical batches and leaves once,
-// through [Sum.Release]. A logical batch without examples is a Sum without batches: zeros, released
-// and noised like any other.
+// of integers, in units of the spacing of its [Lattice]. [Sum.Add] takes physical batches;
+// [Sum.Release] hands the sum out, once. A logical batch without examples is a Sum without batches:
+// zeros, released and noised like any other.
 //
 // Errors stick: after the first one every Add and the Release return it, so that a sum with
 // something wrong in it is never released. [Sum.Reset] begins the next logical batch. A Sum is not
@@ -27,9 +27,9 @@ type Sum struct {
 	lattice Lattice
 	dim     int
 	pool    *kernel.Pool
-	err     error // the answer to everything; nil while the sum takes batches
+	err     error // what Add, Merge and Release return; nil while the sum takes batches
 
-	values         []int64 // anything until begun
+	values         []int64 // undefined until begun
 	begun, waiting bool    // whether values hold a sum, and whether a group waits to be added to it
 
 	parts   []adder   // of the batch in progress; their memory is used again
@@ -42,9 +42,9 @@ type Sum struct {
 	integers                Integers                 // s.read, made once
 }
 
-// NewSum returns the empty sum of dim coordinates, of contributions that the policy scales, on the
-// threads of pool; nil is the caller's thread alone. It refuses a bound from which no lattice can
-// be made, and a dim that is not positive.
+// NewSum returns the empty sum of dim coordinates, of contributions that the policy scales. It is
+// computed on the threads of pool, or on the caller's alone if pool is nil. It refuses a
+// bound that is no valid clip norm, and a dim that is not positive.
 func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 	bound := policy.Bound()
 	if !validClipNorm(bound) {
@@ -69,8 +69,8 @@ func (s *Sum) Dim() int { return s.dim }
 // Lattice returns what the contributions are rounded to.
 func (s *Sum) Lattice() Lattice { return s.lattice }
 
-// Refine makes the lattice of a sum to which nothing was added as fine as sums of so many examples
-// have room for.
+// Refine makes the lattice as fine as sums of so many examples have room for. It must come before
+// the first Add of a logical batch.
 func (s *Sum) Refine(examples int) { s.lattice = latticeOf(s.lattice.Bound, digitsFor(examples)) }
 
 // Reset makes s the empty sum of the next logical batch, whatever it held before: a sum that was
@@ -81,8 +81,8 @@ func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 // float64, because each adds at most C/g < 2^(21+Digits) to a coordinate.
 func (l Lattice) groupExamples() int { return min(1<<10, 1<<(53-latticeBits-1-l.Digits)) }
 
-// Add adds the contributions of the first so many examples of a batch. Each adds once: an example
-// that counts for several rows has several rows' bound. Nothing of the batch is kept.
+// Add adds the contributions of the first so many examples of a batch, each bounded by itself: an
+// example that has several rows adds up to C for each of them. Add keeps nothing of the batch.
 func (s *Sum) Add(b Batch, examples int) error {
 	if s.err == nil {
 		s.err = b.check(s.dim, examples)
@@ -132,7 +132,7 @@ func (s *Sum) round(worker, lo, hi int) {
 	}
 }
 
-// settle adds what waits to values.
+// settle adds the integers that wait to values.
 func (s *Sum) settle() {
 	if s.waiting {
 		s.pool.Run(s.dim, strip, s.settleRange)
@@ -143,7 +143,7 @@ func (s *Sum) settle() {
 	}
 }
 
-// strip counts the coordinates that stay in the first-level cache while they are added to.
+// strip is the number of coordinates that stay in the first-level cache while they are added to.
 const strip = 2048
 
 func (s *Sum) settleStrips(_, lo, hi int) {
@@ -152,7 +152,7 @@ func (s *Sum) settleStrips(_, lo, hi int) {
 	}
 }
 
-// read makes dst, which may be these values themselves, the integers of coordinates from, from+1, …
+// read writes to dst, which may be that part of values, the integers of coordinates from, from+1, …
 func (s *Sum) read(dst []int64, from int) {
 	if !s.begun {
 		clear(dst)
@@ -170,9 +170,9 @@ func (s *Sum) read(dst []int64, from int) {
 	}
 }
 
-// Merge makes s the sum of several processes, on the same lattice: add gets the integers of s, in
-// place of which it leaves the total where that is released, and anything elsewhere, where s serves
-// the next Reset.
+// Merge has add replace the integers of s by their sum over several processes, on one lattice.
+// Only the process that releases needs the sum: elsewhere add may leave anything, and s is of use
+// after the next Reset alone.
 func (s *Sum) Merge(add func(merged []int64) error) error {
 	if s.err == nil {
 		s.settle()
@@ -182,7 +182,7 @@ func (s *Sum) Merge(add func(merged []int64) error) error {
 	return s.err
 }
 
-// begin makes values a sum.
+// begin sets values to zeros unless they hold a sum.
 func (s *Sum) begin() {
 	if !s.begun {
 		clear(s.values)
@@ -191,7 +191,7 @@ func (s *Sum) begin() {
 }
 
 // refuse sets the factors of contributions that are too long, or not finite, to zero, and reports
-// whether it had to. The norms of the others do not change, so the second look finds nothing.
+// whether there were any. The norms of the others do not change, so the second call finds none.
 func (s *Sum) refuse() (refused bool) {
 	longest := s.lattice.longest()
 	for i := s.group.lo; i < s.group.hi; i++ {
@@ -203,7 +203,7 @@ func (s *Sum) refuse() (refused bool) {
 	return refused
 }
 
-// Integers makes dst the integers of a sum's coordinates from, from+1, …; goroutines may share it.
+// Integers writes to dst the integers of coordinates from, from+1, …; goroutines may share it.
 type Integers func(dst []int64, from int)
 
 // Release calls consume once with the integers of the sum, which last until consume returns, and

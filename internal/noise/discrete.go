@@ -48,7 +48,7 @@ func RoundedLaplace(scale Ratio, src *random.Source) int64 {
 func Gaussian(sigma Ratio, src *random.Source) int64 {
 	for {
 		n := Laplace(sigma, src)
-		// exp(-(|n|-σ)²/(2σ²)) of what exp(-|n|/σ) proposes. Overflow takes |n| > 2^43 σ.
+		// n is accepted with exp(-(|n|-σ)²/(2σ²)). Overflow takes |n|·Den ≥ 2^63: |n| > 2^32·σ.
 		away := int64(magnitude(n)*sigma.Den) - int64(sigma.Num)
 		if ExpCoin(magnitude(away), magnitude(away), 2*sigma.Num*sigma.Num, src) {
 			return n
@@ -56,8 +56,8 @@ func Gaussian(sigma Ratio, src *random.Source) int64 {
 	}
 }
 
-// geometric returns n ≥ 0 with Pr[N ≥ n] = exp(-n/scale): the whole part, in units of Den, of an
-// integer u + Num·v with Pr[≥ x] = exp(-x/Num).
+// geometric returns an integer N ≥ 0 with Pr[N ≥ n] = exp(-n/scale): ⌊M/Den⌋ of an integer
+// M = u + Num·v with Pr[M ≥ m] = exp(-m/Num).
 func geometric(scale Ratio, src *random.Source) uint64 {
 	u := Below(scale.Num, src)
 	for !unitExpCoin(u, scale.Num, src) {
@@ -71,7 +71,7 @@ func geometric(scale Ratio, src *random.Source) uint64 {
 	if low, carry := bits.Add64(low, u, 0); high+carry == 0 {
 		return min(low/scale.Den, math.MaxInt64-1)
 	}
-	return math.MaxInt64 - 1 // with a chance below exp(-2^20)
+	return math.MaxInt64 - 1 // with a probability below exp(-2^20)
 }
 
 func isHeads(src *random.Source) bool { return src.Uint64()>>63 == 1 }
@@ -83,7 +83,7 @@ func signed(n uint64, negative bool) int64 {
 	return int64(n)
 }
 
-// magnitude is |n|.
+// magnitude returns |n|.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return uint64(-n)

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// The pairs that the kernel leaves in doubt: Box and Muller's transform with as many digits as it
-// takes.
+// The pairs that the kernel leaves in doubt: Box and Muller's transform with ever more digits.
 
 const (
 	leastDigits = 128  // of U, 1-U and Θ that the first attempt has
@@ -15,8 +14,9 @@ const (
 	guardDigits = 64   // more that are carried in calculations
 )
 
-// exactPair returns the integers nearest to restX + deviation·X and restY + deviation·Y for the
-// radius U and the angle Θ whose binary expansions begin with two words and go on with those of src.
+// exactPair returns the integers nearest to restX + deviation·X and restY + deviation·Y. X and Y
+// are the normals of U and Θ (see the package). The binary digits of U begin with the word radius,
+// those of Θ with the word angle, and both go on with words of src.
 //
 // With p digits, E = -ln U and r = sqrt(2E):
 //
@@ -31,9 +31,9 @@ const (
 // to be further than deviation·2^(10-p) from half-way between integers is on the same side of it as
 // the exact one.
 //
-// The last attempt is taken for certain. It need not be if a product is within 2^40·2^(10-4096) of
-// half-way, which has probability below 2^-4044 (the density of D·Z, summed over these points, is
-// below 2), or if U begins with more than 4096 equal digits: 2^-4096.
+// The last attempt's integers are returned, certain or not. They may be wrong if a product is
+// within 2^40·2^(10-4096) of half-way, with probability below 2^-4044 (the density of D·Z, summed
+// over these points, is below 2), or if U begins with more than 4096 equal digits: 2^-4096.
 func exactPair(radius, angle uint64, restX, restY, deviation float64, src source) (x, y float64) {
 	u, theta := expansion{}, expansion{}
 	u.extend(radius)
@@ -54,7 +54,7 @@ func exactPair(radius, angle uint64, restX, restY, deviation float64, src source
 	}
 }
 
-// quarterOf is the quarter turn nearest to an angle, 0 to 4: no further than an eighth of a turn.
+// quarterOf returns the number of quarter turns nearest to an angle, 0 to 4: within 1/8 turn of it.
 func quarterOf(angle uint64) uint64 { return (angle>>61 + 1) >> 1 }
 
 // nearest returns the integer nearest to rest + deviation·z, and whether it is certain.
@@ -68,7 +68,7 @@ func nearest(z *big.Float, rest, deviation float64, digits int) (n float64, cert
 	return float64(integer), margin.Cmp(scaled(big.NewFloat(deviation), 10-digits)) > 0
 }
 
-// expansion is the first digits of the binary expansion of a number in (0, 1).
+// expansion holds the first digits of the binary expansion of a number in (0, 1).
 type expansion struct {
 	digits big.Int
 	count  int
@@ -80,7 +80,7 @@ func (e *expansion) extend(word uint64) {
 	e.count += 64
 }
 
-// significant returns the number of digits after leading zeros, in the number or in 1 less it.
+// significant returns how many digits follow the leading zeros of e, or of 1 - e if those are fewer.
 func (e *expansion) significant() int {
 	end := new(big.Int).Lsh(big.NewInt(1), uint(e.count))
 	complement := end.Sub(end, big.NewInt(1)).Sub(end, &e.digits)
@@ -95,7 +95,7 @@ func (e *expansion) middle() *big.Float {
 	return scaled(new(big.Float).SetInt(odd), -e.count-1)
 }
 
-// boxMuller returns the normals of u and theta, whose nearest quarter turn is given.
+// boxMuller returns X and Y for u and theta; quarter is the quarter turn nearest to theta.
 func boxMuller(u, theta *expansion, quarter uint64, precision uint) (x, y *big.Float) {
 	r := minusLog(u.middle(), precision)
 	r.Sqrt(scaled(r, 1))
@@ -175,6 +175,6 @@ func inverse(n float64) *big.Float {
 	return one.Quo(one, big.NewFloat(n))
 }
 
-// rounded returns x with so many digits, and scaled x·2^power.
+// rounded returns x rounded to so many binary digits; scaled returns x·2^power.
 func rounded(digits uint, x *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Set(x) }
 func scaled(x *big.Float, power int) *big.Float    { return new(big.Float).SetMantExp(x, power) }

@@ -58,13 +58,13 @@ type Adder struct {
 	words  [Block]uint64
 	doubts [Block / kernel.NormalsBlock]uint8
 	end    [3][kernel.NormalsBlock]float64 // of a vector, padded, and of its rests, and both with noise
-	none   [Block]float64                  // rests of integers
+	none   [Block]float64                  // zeros: the rests where Add gets nil
 }
 
 // Add writes spacing·(f + N) to dst, with an independent N of the law above for every f = sum + rest.
-// sum holds integers in float64, rest numbers from -1/2 to 1/2, or nil for zeros; dst is as long and
-// does not overlap them. deviation is in (0, [kernel.MaxRoundedDeviation]] and spacing is a power of
-// two. It panics otherwise.
+// sum holds integers in float64, rest numbers from -1/2 to 1/2, or nil for zeros, and dst overlaps
+// neither: all unchecked. It panics unless the lengths are equal, spacing is a power of two and
+// deviation is in (0, [kernel.MaxRoundedDeviation]].
 //
 // For a given state of src the result is the same with every kernel. No word of src is used twice;
 // those for the values that are missing from a multiple of 8 at the end are drawn and discarded.
@@ -81,14 +81,14 @@ func (a *Adder) Add(dst, sum, rest []float64, deviation, spacing float64, src *r
 	a.add(dst, sum, rest, deviation, spacing, src)
 }
 
-// words is a source of uniform words: of 64 digits for every value, and more for the pairs in
-// doubt.
+// words is a source of uniform words: Fill gives 64 digits for every value, Uint64 more for the
+// pairs in doubt.
 type words interface {
 	source
 	Fill(dst []uint64)
 }
 
-// source gives further digits to a number in doubt.
+// source returns 64 further digits of a number in doubt.
 type source interface{ Uint64() uint64 }
 
 func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src words) {
@@ -113,8 +113,8 @@ func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src wo
 	}
 }
 
-// addGroups makes dst of sum and words. Further digits of the pairs in doubt are the next words of
-// src, pair by pair.
+// addGroups writes spacing·(f + N) to dst, for f = sum + rest and N made of words. Further digits
+// of the pairs in doubt are the next words of src, pair by pair.
 func (a *Adder) addGroups(dst, sum, rest []float64, words []uint64, deviation, spacing float64, src source) {
 	const size, pairs = kernel.NormalsBlock, kernel.NormalsBlock / 2 // whose values are so far apart
 	doubts := a.doubts[:len(sum)/size]
@@ -131,9 +131,9 @@ func (a *Adder) addGroups(dst, sum, rest []float64, words []uint64, deviation, s
 }
 
 // Excess returns what noise on so many coordinates, summed over all releases of a run, adds to the
-// ε and δ of the Gaussian mechanism: 0, and coordinates·2^-3900 if ε is at most 90. No float64 is
-// that small, so the smallest positive one stands for it, an upper bound for any number of
-// coordinates.
+// ε and δ of the Gaussian mechanism: 0 to ε, and less than coordinates·2^-3900 to δ if ε is at most
+// 90. No float64 is that small; the smallest positive one is returned, an upper bound for any
+// number of coordinates.
 //
 // A run whose noise is within η = 2^-4040 of the law in every coordinate, in total variation, is
 // within coordinates·η of the ideal run, however its steps depend on earlier ones. Where that is

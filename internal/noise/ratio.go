@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Ratio is a number Num/Den, both at least 1: what a law is exact for.
+// Ratio is Num/Den, both at least 1: a scale for which the laws of this package are exact.
 type Ratio struct{ Num, Den uint64 }
 
 // The largest scale of Laplace noise, and the largest deviation of Gaussian noise.
@@ -15,7 +15,7 @@ const (
 )
 
 // RatioUp returns the least ratio that is at least x with a denominator of at most 2^20 and a
-// numerator below 2^31, or with denominator 1. It is an error unless x is above 0 and at most most.
+// numerator below 2^31, or with denominator 1. It fails unless x is above 0 and at most most.
 func RatioUp(x, most float64) (Ratio, error) {
 	if !(x > 0 && x <= most) {
 		return Ratio{}, fmt.Errorf("found noise of scale %v, expected above 0 and at most %v", x, most)
@@ -27,5 +27,5 @@ func RatioUp(x, most float64) (Ratio, error) {
 	return Ratio{uint64(math.Ceil(x * den)), uint64(den)}, nil
 }
 
-// Float64 is the ratio as a number, exactly if RatioUp made it.
+// Float64 returns Num/Den, exactly if RatioUp made the ratio.
 func (r Ratio) Float64() float64 { return float64(r.Num) / float64(r.Den) }

@@ -27,7 +27,7 @@ import (
 	"unsafe"
 )
 
-// bufferWords are drawn at a time where single words are asked for.
+// bufferWords is the number of words that are drawn at a time where single words are asked for.
 const bufferWords = 512
 
 // Source is a stream of independent uniform 64-bit words. It is not safe for concurrent use: every
@@ -68,7 +68,7 @@ func (s *Source) Split() *Source {
 	return keyed(key)
 }
 
-// keyed returns the stream of a key. Each key is used for one stream only, so the counter may start
+// keyed returns the Source of a key. Each key is used for one stream only, so the counter may start
 // at zero.
 func keyed(key [32]byte) *Source {
 	block, err := aes.NewCipher(key[:])
@@ -92,14 +92,14 @@ func (s *Source) Uint64() uint64 {
 	return x
 }
 
-// Fill writes the next len(dst) words: the words that as many calls of [Source.Uint64] return.
+// Fill fills dst with the next words: those that as many calls of [Source.Uint64] would return.
 func (s *Source) Fill(dst []uint64) {
 	n := copy(dst, s.buffer[s.next:])
 	s.next += n
 	s.keystream(dst[n:])
 }
 
-// keystream writes the next words of the cipher: the encryption of nothing.
+// keystream writes the next words of the cipher: the encryption of zeros.
 func (s *Source) keystream(dst []uint64) {
 	clear(dst)
 	// The bytes of dst in memory order; on a little-endian machine they are the words already.

@@ -20,10 +20,10 @@ func Seeded(seed uint64) *Public { return &Public{ofSeed(seed)} }
 // Uint64 returns the next word of the stream.
 func (p *Public) Uint64() uint64 { return p.words.Uint64() }
 
-// Float64 is [Source.Float64] of the next word.
+// Float64 returns what [Source.Float64] would make of the next word.
 func (p *Public) Float64() float64 { return p.words.Float64() }
 
-// ForTest returns a secret source that is none, with the words of [Seeded]: tests repeat what they
+// ForTest returns a Source with the words of [Seeded], which are no secret: tests repeat what they
 // saw. It panics in any other program, and [TestSecretsComeFromTheSystem] refuses it in any file
 // that is no test.
 func ForTest(seed uint64) *Source {
@@ -33,7 +33,7 @@ func ForTest(seed uint64) *Source {
 	return ofSeed(seed)
 }
 
-// ofSeed returns the stream of a seed.
+// ofSeed returns the Source whose key is a hash of a seed.
 func ofSeed(seed uint64) *Source {
 	// The label keeps these keys apart from every other use of SHA-256 of a number.
 	message := binary.LittleEndian.AppendUint64([]byte("dpsgd/internal/random.Seeded v1\x00"), seed)
