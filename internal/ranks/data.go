@@ -23,8 +23,8 @@ type call struct {
 	Program string // SHA-256 of the executable
 }
 
-// sameProgram refuses another program: its kernels may round otherwise, and what it says may mean something
-// else.
+// sameProgram refuses to go on if this executable is not that of rank 0: its kernels may round
+// otherwise, and its messages may mean something else.
 func (c call) sameProgram() error {
 	found, err := program()
 	if err == nil && found != c.Program {
@@ -33,7 +33,7 @@ func (c call) sameProgram() error {
 	return err
 }
 
-// tell tells the other ranks something.
+// tell broadcasts a value, as JSON, from rank 0 to the other ranks.
 func tell(g mpi.Group, what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -45,7 +45,7 @@ func tell(g mpi.Group, what any) error {
 	return g.Broadcast(text)
 }
 
-// hear takes what rank 0 tells.
+// hear reads into what the value that rank 0 tells.
 func hear(g mpi.Group, what any) error {
 	length := make([]int64, 1)
 	if err := g.Broadcast(bytesOf(length)); err != nil {
@@ -62,8 +62,8 @@ func hear(g mpi.Group, what any) error {
 }
 
 // Find finds the data of a run, of which this process is rank 0, and has the other ranks find theirs. Where
-// each has examples of its own, source says how many all have together, and bounds where those of each rank
-// begin, as [release.Ranks] wants it.
+// each has its own examples, source.Examples counts those of all, and bounds says where each rank's
+// begin, as [release.Ranks] wants it; else bounds is nil.
 func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source, bounds []int, err error) {
 	if g == nil || g.Size() == 1 {
 		source, err = r.Find(c)
@@ -79,7 +79,7 @@ func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source
 	return find(g, c, r)
 }
 
-// find finds the data of any rank.
+// find finds the data of this rank, whichever it is; its results are those of [Find].
 func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
@@ -95,7 +95,7 @@ func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int
 	return source, bounds, err
 }
 
-// boundsOf are the numbers that the examples of each rank begin with, and how many there are.
+// boundsOf returns the number of the first example of each rank, and then that of all examples.
 func boundsOf(g mpi.Group, examples int) ([]int, error) {
 	counts := make([]int64, g.Size())
 	counts[g.Rank()] = int64(examples)
@@ -137,7 +137,7 @@ func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Po
 	return twice(all, bounds)
 }
 
-// twice refuses hashes that examples of two ranks have.
+// twice refuses hashes of examples if one is found on two ranks.
 func twice(all []int64, bounds []int) error {
 	var distinct []int64 // of each rank, one rank after the other
 	parts := make([][]int64, len(bounds)-1)
@@ -163,7 +163,7 @@ func twice(all []int64, bounds []int) error {
 	return nil
 }
 
-// ofRank are the records of a rank whose first one has a number among those of all ranks.
+// ofRank contributes this rank's records, asked for by their numbers among those of all ranks.
 type ofRank struct {
 	release.Contributor
 	first int

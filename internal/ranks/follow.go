@@ -29,7 +29,7 @@ type follower struct {
 	body    []byte    // of a message; secret
 }
 
-// Follow does what rank 0 of the group says until that has enough. Its data is that of the request, on
+// Follow does what rank 0 of the group says until rank 0 ends the run. Its data is that of the request, on
 // the threads that choose returns for the configuration of rank 0. The error says which rank it is of.
 func Follow(g mpi.Group, request setup.Request, threads func(*configs.Config) int) error {
 	f := &follower{group: g}

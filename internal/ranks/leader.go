@@ -39,14 +39,14 @@ var _ release.Ranks = (*Leader)(nil)
 // Patience is how long rank 0 waits at least for the part of a sum of another rank.
 const Patience = 2 * time.Minute
 
-// Gathering is how long it waits for the others to be ready: they read their data first.
+// Gathering is how long rank 0 waits for the others to be ready: they read their data first.
 const Gathering = 30 * time.Minute
 
-// slower is by how much longer than rank 0 another rank may take for its part.
+// slower is how many times as long as rank 0 another rank may take for its part of a sum.
 const slower = 20
 
 // Lead tells the other ranks of a group what the run is, and waits until they are ready. Ranks that find
-// other data than rank 0 end the group, and so do ranks with the same where each has its own.
+// other data than rank 0 end the group. Where each has its own, so does an example on two ranks.
 func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 	if err := o.sign(r.Source, r.Train, r.Own, r.Pool); err != nil {
 		return nil, err
@@ -70,14 +70,14 @@ func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 // Bounds implements [release.Ranks].
 func (l *Leader) Bounds() []int { return l.Own }
 
-// ready is what a rank says when it has its data: the number of its process, in its place.
+// ready returns what a rank says when it has its data: its process number, at its rank's index.
 func ready(g mpi.Group) []int64 {
 	processes := make([]int64, g.Size())
 	processes[g.Rank()] = int64(os.Getpid())
 	return processes
 }
 
-// Share implements [release.Ranks]: with the sample go all public values that its sum depends on.
+// Share implements [release.Ranks]: it sends step, clip norm (if learnt), parameters and sample.
 func (l *Leader) Share(step int, sample []int) error {
 	m := message{kind: ofStep, step: int64(step), length: int64(len(sample))}
 	if l.ClipNorm != nil {
@@ -99,7 +99,7 @@ func (l *Leader) Reduce(values []int64) error {
 	return l.Group.Reduce(values, times*l.Patience)
 }
 
-// Centre lets the others subtract the released mean from all features.
+// Centre sends the released mean to the other ranks, which subtract it from their features.
 func (l *Leader) Centre(mean []float32) error {
 	if err := l.say(message{kind: ofMean, length: int64(len(mean))}); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (o *Orders) sign(source *setup.Source, train data.Set, bounds []int, pool *
 	return err
 }
 
-// sameData refuses data that are not those of rank 0.
+// sameData refuses data of this rank that differ from those of rank 0.
 func (o Orders) sameData(source *setup.Source, train data.Set, pool *kernel.Pool) error {
 	found, err := fingerprint(source.Own, train, o.Salt, pool)
 	if err == nil && !bytes.Equal(found, o.Data) {
@@ -58,7 +58,7 @@ func (o Orders) sameData(source *setup.Source, train data.Set, pool *kernel.Pool
 	return err
 }
 
-// program is the hash of the executable.
+// program returns the SHA-256 of the executable, read once.
 var program = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -80,7 +80,7 @@ var program = sync.OnceValues(func() (string, error) {
 // chooses. It is a variable so that tests can have large sets.
 var mostHashed = 1 << 27
 
-// fingerprint is a salted hash of the examples of a set, of all or of a choice that nobody knows ahead,
+// fingerprint returns a salted hash of the examples of a set, of all or of a choice that nobody knows ahead,
 // and of whose they are: a person who is another one elsewhere could contribute twice.
 func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]byte, error) {
 	chosen := min(set.Len(), max(1, mostHashed/set.Shape().Values()))
@@ -107,7 +107,7 @@ type row struct {
 	label  int32
 }
 
-// rowsOf reads the examples with these indices.
+// rowsOf returns the label and the hash of the values of each example with these indices.
 func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
 	batcher, err := data.NewBatcher(set, noNormalisation(set))
 	if err != nil {
@@ -124,7 +124,7 @@ func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
 	return rows, cmp.Or(problems...)
 }
 
-// noNormalisation leaves values as they are.
+// noNormalisation returns the normalisation that leaves the values of a set as they are.
 func noNormalisation(set data.Set) data.Normalisation {
 	if _, computed := set.(*data.Features); computed {
 		return data.Normalisation{}
@@ -136,7 +136,7 @@ func noNormalisation(set data.Set) data.Normalisation {
 	return n
 }
 
-// Physical is how many examples a physical batch has on each of so many ranks, at most the configured
+// Physical returns how many examples a physical batch has on each of so many ranks, at most the configured
 // number: so few more that the part of a sample that a rank mostly gets fills whole batches, because one
 // that is not full takes as long as one that is.
 func Physical(c *configs.Config, expected float64, examples, ranks int) int {
@@ -165,7 +165,7 @@ const (
 	ofMean
 )
 
-// bytesOf is the memory of a slice. All ranks are the same program on the same kind of machine.
+// bytesOf returns the memory of a slice as bytes, not copied. All ranks are the same program on the same kind of machine.
 func bytesOf[T any](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }

@@ -196,7 +196,7 @@ func (s *sweep) reserve() error {
 	return books.ReserveTrials(s.registry, trials, lock)
 }
 
-// readResults reads the rows that there are, also those of tasks.
+// readResults reads all rows, also of tasks, and holds them against the ledgers.
 func (s *sweep) readResults() (err error) {
 	if s.rows, err = s.readRows(); err != nil {
 		return err

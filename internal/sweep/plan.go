@@ -82,7 +82,7 @@ func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (
 	return p, err
 }
 
-// planCandidates plans what can be drawn, with which it holds what was.
+// planCandidates plans every point that can be drawn, and refuses a drawn one that fits none.
 func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 	candidates, err := s.file.Candidates()
 	if err != nil {

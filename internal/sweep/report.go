@@ -110,7 +110,7 @@ func percent(accuracy *float64) string {
 	return strconv.FormatFloat(100**accuracy, 'f', 2, 64)
 }
 
-// orDash is an ε rounded up, or a dash where there is none.
+// orDash returns an ε rounded up, or a dash where there is none.
 func orDash(epsilon *float64) string {
 	if epsilon == nil {
 		return "–"
@@ -118,7 +118,7 @@ func orDash(epsilon *float64) string {
 	return accountant.RoundUp(*epsilon, 3)
 }
 
-// sweptKeys are the indices of the settings that differ between rows.
+// sweptKeys returns the indices of the settings that differ between rows.
 func (r Result) sweptKeys() []int {
 	if len(r.Rows) == 0 {
 		return nil
@@ -257,7 +257,7 @@ func (s *sweep) writeSummary(r Result, report []byte) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Summary), append(summary, '\n'), folder.FilePerm)
 }
 
-// text is results.md.
+// text returns the content of results.md.
 func (r Result) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Sweep %s\n\n%d of %d trials have a result.\n\n", filepath.Base(r.Sweep), r.Finished, r.Trials)

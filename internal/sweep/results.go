@@ -74,7 +74,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return append(b, all[head:]...), nil
 }
 
-// jsonOf is a YAML value as JSON: numbers and words as they are, anything else as its text.
+// jsonOf returns a YAML value as JSON: numbers and words as they are, anything else as its text.
 func jsonOf(value string) []byte {
 	if json.Valid([]byte(value)) {
 		return []byte(value)
@@ -111,7 +111,7 @@ func (s *sweep) readRows() (map[string]Row, error) {
 	return rows, err
 }
 
-// parseRow reads the row of trial i.
+// parseRow reads a row and finds its trial, i; ok is false if the sweep has no such trial.
 func (s *sweep) parseRow(line []byte) (row Row, i int, ok bool) {
 	err := json.Unmarshal(line, &row)
 	i = slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
@@ -179,7 +179,7 @@ func csvOf(rows []Row) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// besideRDP says whether a row has an accountant beside RDP.
+// besideRDP reports whether a row has an ε by RDP beside that of another accountant.
 func besideRDP(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
 }

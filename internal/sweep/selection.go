@@ -31,7 +31,7 @@ type Selected struct {
 	Number string `json:"number"` // what the number of points was drawn from
 }
 
-// selected is nil unless the number of points was drawn and all of them have their results.
+// selected returns the cost of choosing among a drawn number of points, all done, or nil.
 func (s *sweep) selected() (*Selected, error) {
 	if !s.drawsNumber() || len(s.rows) < len(s.trials) {
 		return nil, nil
@@ -60,7 +60,7 @@ func (s *sweep) selected() (*Selected, error) {
 	return &Selected{account.Answer{Epsilon: g.Epsilon, Delta: g.Delta, Accountant: account.RDP}, n.String()}, nil
 }
 
-// kindOf is one run in the sense of the theorem: the releases of a trial, so many times.
+// kindOf returns the event of one run of the theorem: a trial's releases, so many times.
 func kindOf(releases *accountant.Ledger, times int) (accountant.Event, error) {
 	var parts []accountant.Event
 	for _, e := range releases.Entries() {
@@ -75,8 +75,8 @@ func (s *sweep) addKind(kind accountant.Event) {
 	}
 }
 
-// addTrained adds what was trained to what could be drawn. It is among that already, but for a
-// point of which a trial was killed and released steps again: the best one may be such.
+// addTrained adds the releases of the trained points to the kinds. They differ from those planned
+// only where a trial was killed and released steps again: the best point may be such.
 func (s *sweep) addTrained() error {
 	members, err := s.inspect()
 	if err != nil {

@@ -123,7 +123,7 @@ func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	return result, nil
 }
 
-// opened is a sweep with its plan and its folder, which is locked.
+// opened plans a sweep and opens its folder, which it locks.
 func opened(file *configs.Sweep, o Options, collects bool) (*sweep, *checkpoints.Lock, error) {
 	s := newSweep(file, o)
 	s.collects = collects

@@ -27,7 +27,7 @@ type queue struct {
 	interrupted bool
 }
 
-// take is the next trial that is left, unless the sweep ends.
+// take returns the next trial that is left, unless the sweep ends.
 func (q *queue) take(ctx context.Context, trials int, finished func(i int) bool) (i int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 	return books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
 }
 
-// trained is the result of a trial if somebody else has trained it since this process read the results.
+// trained returns the result of a trial if somebody else has trained it since this process read the results.
 // Training goes on where a run ended by mishap, such as divergence, so it would release more.
 func (s *sweep) trained(i int, ledger *checkpoints.Member) (row Row, ok bool, err error) {
 	if s.share != nil { // else the table is this process's own
@@ -233,7 +233,7 @@ func (s *sweep) openTrial(t configs.Trial, o train.Options, started bool) (*trai
 	return train.Create(t.Config, o)
 }
 
-// data is the source of a configuration; trials with the same data share it.
+// data returns the data of a configuration; trials with the same data share it.
 func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	if s.options.Given != nil {
 		return s.options.Given, nil

@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// certificate is what was established before the first release: the planned releases cost no more
-// than that.
+// certificate holds the planned releases and an upper bound of their cost, computed before the first
+// release.
 type certificate struct {
 	planned []accountant.Entry
 	cost    account.Spent
@@ -95,7 +95,7 @@ func (p *RunPlan) affordsAny() error {
 		setup.ErrPlan, what, p.NoiseMultiplier(), epsilonOf(first), p.Budget.Epsilon, p.Delta)
 }
 
-// affordable is how many of the planned steps fit the budget.
+// affordable returns how many of the planned steps fit the budget.
 func (p *RunPlan) affordable() (int, error) {
 	var problem error
 	fit := sort.Search(p.Steps, func(i int) bool {
@@ -106,7 +106,7 @@ func (p *RunPlan) affordable() (int, error) {
 	return fit, problem
 }
 
-// cost is what the first steps of the plan cost. Its refusal is that of
+// cost returns the guarantee of the first steps of the plan. Refusal is that of
 // [account.Accountants.Spent].
 func (p *RunPlan) cost(steps int) (s account.Spent, refusal, err error) {
 	l, err := p.Schedule(steps)
@@ -118,8 +118,8 @@ func (p *RunPlan) cost(steps int) (s account.Spent, refusal, err error) {
 
 func epsilonOf(s account.Spent) string { return "ε = " + accountant.RoundUp(s.Epsilon, 3) }
 
-// fellBack notes that RDP stood in, unless there was no refusal. A plan says so once for each kind
-// of question.
+// fellBack adds to Fallbacks that RDP answered a question that the accountant refused. Without a
+// refusal it does nothing.
 func (p *RunPlan) fellBack(refusal error, asked, answer string) {
 	if refusal == nil {
 		return
@@ -153,7 +153,7 @@ func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, er
 	return cost.Within(*p.Budget), nil
 }
 
-// Spent is the guarantee of what is in the ledger.
+// Spent returns the guarantee of the releases in the ledger.
 func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	s, refusal, err := p.accounts.Spent(l, p.Delta)
 	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper
@@ -172,7 +172,7 @@ func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	return s, nil
 }
 
-// claim is what a run with that ledger may state for every set of results; see
+// claim returns what a run with that ledger may state for every set of results; see
 // [account.Accountants.Claimed].
 func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (account.Claim, error) {
 	now, err := p.Spent(l)
@@ -187,7 +187,7 @@ func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (acc
 	return account.Claimed(spent, now, all), err
 }
 
-// After is the guarantee of the first steps of the plan.
+// After returns the guarantee of the first steps of the plan.
 func (p *RunPlan) After(steps int) (account.Spent, error) {
 	l, err := p.Schedule(steps)
 	if err != nil {

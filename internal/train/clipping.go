@@ -11,7 +11,7 @@ import (
 // the slots of the update rule.
 const clipNormSlot = "privacy.clip_norm"
 
-// Deviation is the standard deviation of the noise on each value of a step's mean gradient, in the
+// Deviation returns the standard deviation of the noise on each value of a step's mean gradient, in the
 // unit of gradients. Where the clip norm is learnt it is that of the next step.
 func (p *RunPlan) Deviation(step int) float64 {
 	unit := p.unit()
@@ -21,18 +21,18 @@ func (p *RunPlan) Deviation(step int) float64 {
 	return unit * p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
 }
 
-// begin makes the next step that of this number.
+// begin sets the clip norm of this step where a schedule gives it.
 func (p *RunPlan) begin(step int) {
 	if stepping, ok := p.Policy.(clip.Stepping); ok {
 		stepping.Begin(step)
 	}
 }
 
-// divisor makes the noisy sum of the next step the mean gradient: it is the expected batch size,
-// where the clip norm is the bound of the sum.
+// divisor returns what the noisy sum of the next step is divided by to be the mean gradient: the
+// expected batch size, over the unit of the sum.
 func (p *RunPlan) divisor() float64 { return p.ExpectedBatchSize / p.unit() }
 
-// unit is by what noisy sums of the next step are multiplied to be sums of clipped gradients.
+// unit returns the factor that makes noisy sums of the next step sums of clipped gradients.
 func (p *RunPlan) unit() float64 {
 	if moving, ok := p.Policy.(clip.Moving); ok {
 		return moving.Unit()
@@ -40,8 +40,8 @@ func (p *RunPlan) unit() float64 {
 	return 1
 }
 
-// movingClipNorm is the clip norm of the next step, which has this number, where steps differ in
-// it, and 0 where they do not.
+// movingClipNorm returns the clip norm of the step with this number, 0 where all steps have the
+// same.
 func (p *RunPlan) movingClipNorm(next int) float64 {
 	switch policy := p.Policy.(type) {
 	case clip.Stepping:
@@ -52,7 +52,7 @@ func (p *RunPlan) movingClipNorm(next int) float64 {
 	return 0
 }
 
-// counting is the run's policy if it learns from its releases, and nil otherwise.
+// counting returns the run's policy if that learns the clip norm from releases, and nil otherwise.
 func (r *Run) counting() clip.Counting {
 	counting, _ := r.plan.Policy.(clip.Counting)
 	return counting
@@ -65,14 +65,14 @@ func (r *Run) followNorms() {
 	}
 }
 
-// keepClipNorm puts into a checkpoint what the policy has learnt. It is public.
+// keepClipNorm puts the learnt clip norm, which is public, into a checkpoint.
 func (r *Run) keepClipNorm(slots map[string][]float32) {
 	if counting := r.counting(); counting != nil {
 		slots[clipNormSlot] = []float32{float32(counting.ClipNorm())}
 	}
 }
 
-// restoreClipNorm takes it out again. Whatever a checkpoint says, the bound of a release is that of
+// restoreClipNorm takes the learnt clip norm out of a checkpoint. Whatever a checkpoint says, the bound of a release is that of
 // the configuration.
 func (r *Run) restoreClipNorm(slots map[string][]float32) error {
 	counting := r.counting()

@@ -30,7 +30,7 @@ type Description struct {
 	Engines      []gradients.Assignment `json:"engines"`
 }
 
-// Layer is one row of the table of layers.
+// Layer describes one layer of the network.
 type Layer struct {
 	Name         string `json:"name"`
 	Kind         string `json:"kind"`
@@ -159,7 +159,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	return err
 }
 
-// whatIsBounded says what of a record is bounded, and how.
+// whatIsBounded says, as text, what of a record is bounded, and how.
 func whatIsBounded(c *configs.Config, plan *RunPlan) string {
 	if c.Federated.Any() || c.Privacy.Unit == configs.UnitPerson {
 		return strings.ReplaceAll(plan.Policy.String(), "one example", plan.Unit)

@@ -32,7 +32,7 @@ func (r *Run) openDiagnostics() {
 	}
 }
 
-// add takes one physical batch into the step's line.
+// add adds one physical batch to the sums of the step's line.
 func (d *diagnostics) add(b gradients.Diagnosis) {
 	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
 	d.plan.Policy.Factors(d.factors, b.AfterLayers)
@@ -79,7 +79,7 @@ func (r *Run) diagnose(took time.Duration) error {
 	return r.WriteLine(folder.Diagnostics, line, d.copies)
 }
 
-// writeModel writes the parameters, or their mean, with the mean of features.
+// writeModel writes the parameters, or their average over steps, with the mean of features.
 func (r *Run) writeModel() error {
 	if mean := r.features.mean; mean != nil {
 		return r.Write(nil, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(mean)}, Data: mean})

@@ -6,7 +6,7 @@ import (
 	"dpsgd/release"
 )
 
-// noiseOf is the configured noise: on sums, or in shares by clients.
+// noiseOf returns the configured noise: added to sums, or added in shares by clients.
 func noiseOf(c *configs.Config) release.Noise {
 	if f := c.Federated; f.Any() && f.Noise == data.ByClients {
 		return release.SharedNoise{Shares: release.Shares{Clients: f.Clients, Least: f.Noisy(), ModulusBits: f.ModulusBits}}

@@ -110,7 +110,7 @@ func openTested(dir string, o Options) (*tested, error) {
 	return t, nil
 }
 
-// runsAround is the folder of runs that a run or a trial of a sweep lies in.
+// runsAround returns the folder of runs that a run or a trial of a sweep lies in.
 func runsAround(dir string) string {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if folder.HoldsAny(parent, folder.Sweep) {
@@ -119,7 +119,7 @@ func runsAround(dir string) string {
 	return parent
 }
 
-// compile makes the evaluator of a model, for examples from which the mean of the run is taken off.
+// compile makes the evaluator of a model, on test examples minus the run's mean of features.
 func (t *tested) compile(m *model.Model, mean []float32) error {
 	seen, err := t.source.Seen(t.pool)
 	if err != nil {
@@ -139,8 +139,8 @@ func (t *tested) compile(m *model.Model, mean []float32) error {
 	return err
 }
 
-// beyondPool is the test examples that measure: all of them, but for a student those that were not in
-// its pool.
+// beyondPool returns the test examples that measure the model: all, but for a student of teachers
+// only those outside the public pool.
 func beyondPool(c *configs.Config, test data.Set) (data.Set, error) {
 	if !c.Pate.Any() {
 		return test, nil
@@ -176,7 +176,7 @@ func EachLogits(dir string, o Options, visit func(training bool, logits []float3
 	return nil
 }
 
-// examine predicts all test examples, and counts.
+// examine predicts all test examples and returns their scores.
 func (t *tested) examine() (score.Examination, error) {
 	e := score.Examine(t.source.Names, t.source.Tests)
 	err := t.evaluator.Each(func(_ int, p gradients.Prediction) { e.Add(p.Label, p.Class, p.Logits, p.Loss) })

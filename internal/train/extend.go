@@ -18,7 +18,7 @@ import (
 // ErrExtension: a run that cannot be extended as was asked.
 var ErrExtension = errors.New("train: cannot extend")
 
-// past is what a run that goes on has behind it.
+// past holds the releases and extensions of a run that goes on.
 type past struct {
 	released   *accountant.Ledger
 	extensions []folder.Extension
@@ -117,7 +117,7 @@ func (r *Run) extensible(epsilon float64, steps int) error {
 	return nil
 }
 
-// isTrial says whether a run is one of a sweep, also where a link leads to it.
+// isTrial reports whether a run is one of a sweep, also where a link leads to it.
 func isTrial(dir string) bool {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -125,7 +125,7 @@ func isTrial(dir string) bool {
 	return folder.HoldsAny(filepath.Join(dir, ".."), folder.Sweep)
 }
 
-// choose finds the largest of the totals that was asked for, and what it costs.
+// choose sets in e the largest number of steps within what was asked for, and returns its cost.
 func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error) {
 	made := r.Books.Ledger()
 	var best, cheapest account.Spent
@@ -162,7 +162,7 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 		ErrExtension, r.Dir, e.To.Epsilon, accountant.RoundUp(cheapest.Epsilon, 3), r.plan.Delta, e.To.Steps)
 }
 
-// costOf is what the run costs with so many choices and so many steps in all.
+// costOf returns what the run costs with so many choices and so many steps in all.
 func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent, error) {
 	all, err := r.allOf(made, choices, steps)
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent
 	return cost, err
 }
 
-// allOf is the ledger of the run with so many choices and so many steps in all.
+// allOf returns the ledger of the run with so many choices and so many steps in all.
 func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Ledger, error) {
 	all, err := made.With(account.Choice, choices-account.Choices(made))
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *Run) extended() []statement.Extension {
 	return list
 }
 
-// wasPlan says whether a checkpoint may be of a plan that the run had before it was extended.
+// wasPlan reports whether the hash is of a plan that the run had before an extension.
 func (r *Run) wasPlan(hash string) bool {
 	for _, e := range r.extensions {
 		if e.Plan == hash {

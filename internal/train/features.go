@@ -14,7 +14,7 @@ import (
 	"dpsgd/release"
 )
 
-// meanPlan is the plan of one release ahead of training: the sum of all rows of features, each of
+// meanPlan returns the plan of one release ahead of training: the sum of all rows of features, each of
 // which has norm 1 and adds at most 1, or of each client's mean of them. It is nil where no mean is subtracted.
 func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error) {
 	sigma := c.Features.MeanNoise
@@ -57,7 +57,7 @@ type afterMean struct {
 	plan *RunPlan
 }
 
-// Guarantee is that of the ledger and the mean.
+// Guarantee returns the guarantee of the ledger and the release of the mean together.
 func (a afterMean) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	all, err := l.With(a.plan.Mean.Event(0), 1)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *Run) centre() error {
 	return setup.Centre(r.Examples, f.mean, r.Pool)
 }
 
-// releaseMean is the release that [meanPlan] describes. It is entry 0 of the ledger.
+// releaseMean makes the release that [meanPlan] describes. It is entry 0 of the ledger.
 func (r *Run) releaseMean() error {
 	rows, ok := r.Examples.Train.(*data.Features)
 	if !ok {

@@ -21,7 +21,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// Start has the other ranks wait for steps, and subtracts the mean of features.
+// Start saves the number of ranks, if it grew, and releases and subtracts the mean of features.
 func (r *Run) Start(ctx context.Context) error {
 	r.watcher.Started(r.overview())
 	r.warn()
@@ -41,13 +41,13 @@ func (r *Run) Start(ctx context.Context) error {
 	return err
 }
 
-// untrained is the error of a run that has no step and may make none.
+// untrained returns the error of a run whose budget allows no first step.
 func (r *Run) untrained() error { return r.Untrained(r.plan.Budget.Epsilon, r.plan.Delta) }
 
-// More says whether a planned step is left.
+// More reports whether a planned step is left.
 func (r *Run) More() bool { return r.Step < r.plan.Steps }
 
-// Next takes a step, and does what is due after it.
+// Next takes a step, evaluates and saves if due, and tells the watcher.
 func (r *Run) Next(context.Context) error {
 	err := r.takeStep()
 	if errors.Is(err, release.ErrBudget) && r.Step == 0 {
@@ -71,7 +71,7 @@ func (r *Run) Next(context.Context) error {
 	return nil
 }
 
-// takeStep is one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
+// takeStep takes one step of DP-SGD (Abadi et al., arXiv:1607.00133, Algorithm 1).
 func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.Schedule.LearningRate(r.Step)
@@ -87,7 +87,7 @@ func (r *Run) takeStep() error {
 	return r.diagnose(took)
 }
 
-// release hands out the noisy sum of the step's batch.
+// release releases the noisy sum of the step's batch through the door, and gives it to consume.
 func (r *Run) release(consume func(release.Noisy)) error {
 	if r.counting() != nil {
 		consume = gradients.SplitCount(len(r.Model.Values), &r.count, consume)
@@ -95,7 +95,7 @@ func (r *Run) release(consume func(release.Noisy)) error {
 	return r.door.Release(r.Step, r.records.AtStep(r.Step), consume)
 }
 
-// Finish evaluates the last parameters, and writes model and statement.
+// Finish lets the other ranks go, evaluates the model, and writes model and privacy statement.
 func (r *Run) Finish(status run.Status) error {
 	if err := r.dismiss(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *Run) Finish(status run.Status) error {
 	return nil
 }
 
-// Untested is the result of a run that had to stop and has no model to test: with status Diverged
+// Untested returns the result of a run that had to stop and has no model to test: with status Diverged
 // because its parameters left the range of float32, with BudgetExhausted before its first step.
 func (r *Run) Untested(status run.Status) (Result, error) {
 	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
@@ -149,14 +149,14 @@ func (r *Run) evaluate() error {
 	})
 }
 
-// warn tells about fallbacks of the accountant that are new.
+// warn tells the watcher of fallbacks of the accountant that it has not been told of.
 func (r *Run) warn() {
 	for ; r.warned < len(r.plan.Fallbacks); r.warned++ {
 		r.watcher.Warned(r.plan.Fallbacks[r.warned].String())
 	}
 }
 
-// progress is the state of the run as a watcher may see it.
+// progress returns the state of the run that the watcher is shown.
 func (r *Run) progress(spent account.Spent) Progress {
 	p := Progress{
 		Step: r.Step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,

@@ -22,7 +22,7 @@ func Follow(o Options) error {
 	return ranks.Follow(o.Group, o.Located(), func(c *configs.Config) int { return cmp.Or(o.Threads, setup.Threads(c)) })
 }
 
-// size is the number of processes that add up this run's sums.
+// size returns the number of processes that add up this run's sums.
 func (o Options) size() int {
 	if o.Group == nil {
 		return 1
@@ -30,7 +30,7 @@ func (o Options) size() int {
 	return o.Group.Size()
 }
 
-// undiagnosed refuses diagnostics of several ranks.
+// undiagnosed refuses private diagnostics in a run of several ranks.
 func (o Options) undiagnosed(c *configs.Config) error {
 	if o.size() > 1 && c.Run.PrivateDiagnostics {
 		return setup.Misfit("run.private_diagnostics", "is true for %d ranks, expected false: rank 0 would see its part of each batch alone", o.size())
@@ -65,8 +65,8 @@ func (r *Run) lead(g mpi.Group) error {
 	return err
 }
 
-// trust has the newest checkpoint say how many ranks the run has, before the others hear of a sample: a
-// run that is killed then and goes on alone has trusted them all the same.
+// trust saves a checkpoint with the number of ranks, if it grew, before other ranks hear of a sample:
+// a run that is killed and goes on alone has trusted them all the same.
 func (r *Run) trust() error {
 	t := &r.together
 	if t.leader == nil || t.ranks >= t.leader.Size() || r.Step >= r.plan.Steps {
@@ -91,7 +91,7 @@ func (t *processes) keep(slots map[string][]float32) {
 	}
 }
 
-// restore takes it out again.
+// restore takes the number of ranks out of a checkpoint.
 func (t *processes) restore(slots map[string][]float32) error {
 	kept, ok := slots[ranksSlot]
 	delete(slots, ranksSlot)

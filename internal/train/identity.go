@@ -17,7 +17,7 @@ func (p *RunPlan) Hash(c *configs.Config, o setup.Outline, initial string) strin
 	return run.HashOf(p.identity(c, o, initial))
 }
 
-// identity is what Hash is the hash of.
+// identity returns the text that Hash hashes.
 func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) string {
 	var h strings.Builder
 	if c.Features.Any() {
@@ -34,7 +34,7 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	return h.String()
 }
 
-// ofExtensions is what extensions add to the identity of a plan: a checkpoint that was saved after one
+// ofExtensions returns the text that extensions add to the identity of a plan: a checkpoint that was saved after one
 // belongs to no run that was not extended.
 func ofExtensions(list []folder.Extension) string {
 	var h strings.Builder

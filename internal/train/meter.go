@@ -44,7 +44,7 @@ func (m *meter) read(r *Run) (account.Spent, error) {
 	return m.spent, nil
 }
 
-// ahead is how many steps the next answer is to cover beyond the releases there are.
+// ahead returns how many steps beyond the releases so far the next answer is to cover.
 func (m *meter) ahead(r *Run, releases int) int {
 	if !r.plan.accounts.Two() || m.covers == 0 {
 		return 0 // RDP takes microseconds, and a first question its time

@@ -132,10 +132,10 @@ func (p *RunPlan) distinct() error {
 	return nil
 }
 
-// NoiseMultiplier is that of the first step, which its event says.
+// NoiseMultiplier returns the noise multiplier of the first step.
 func (p *RunPlan) NoiseMultiplier() float64 { return accountant.NoiseMultiplier(p.Mechanism.Event(0)) }
 
-// firstOf is the noise multiplier of the first release of this plan; 0 if there is none.
+// firstOf returns the noise multiplier of the first step in the ledger; 0 if there is none.
 func (p *RunPlan) firstOf(past *past, noise release.Noise) float64 {
 	if past == nil {
 		return 0
@@ -152,7 +152,7 @@ func (p *RunPlan) firstOf(past *past, noise release.Noise) float64 {
 	return 0
 }
 
-// calibrate is the least noise multiplier of the first step with which all planned steps fit the
+// calibrate returns the least noise multiplier of the first step with which all planned steps fit the
 // budget.
 func (p *RunPlan) calibrate(noise release.Noise, schedule release.NoiseSchedule) (float64, error) {
 	event := func(step int, sigma float64) accountant.Event {

@@ -35,7 +35,7 @@ type Options struct {
 	account accountant.Accountant // in place of the configured one, for tests; nil in every other run
 }
 
-// accountants are the configured ones, under a relation.
+// accountants returns the configured accountant and RDP, under a relation.
 func (o Options) accountants(c *configs.Config, relation accountant.Relation) (account.Accountants, error) {
 	if o.account != nil {
 		return account.WithRDP(o.account)
@@ -106,7 +106,7 @@ func reopen(dir string, o Options) (*Run, error) {
 	return r, err
 }
 
-// found are the options of a run whose ranks find the examples together.
+// found returns the options, with a Find by which all ranks find the examples together.
 func (r *Run) found(o Options) run.Options {
 	common := o.Options
 	if o.Watcher != nil {
@@ -170,12 +170,12 @@ func (r *Run) compile() error {
 	return err
 }
 
-// Identity is that of the plan, see [run.Job].
+// Identity returns the identity of the plan with its extensions, see [run.Job].
 func (r *Run) Identity() string {
 	return r.plan.identity(r.Config, r.Source.Outline, r.Initial) + ofExtensions(r.extensions)
 }
 
-// Planned is the schedule of all steps that the budget allows.
+// Planned returns the schedule of all steps that the budget allows.
 func (r *Run) Planned() (*accountant.Ledger, error) { return r.plan.Schedule(r.plan.MaxSteps) }
 
 // Ready opens the door, and the files beside the checkpoints.
@@ -209,7 +209,7 @@ func (r *Run) Restore(s *checkpoints.State, path string) error {
 	return r.Network.Restore(s, path, r.update.Restore)
 }
 
-// State is what a checkpoint keeps.
+// State returns what a checkpoint keeps.
 func (r *Run) State() *checkpoints.State {
 	s := r.View(r.update.View())
 	r.keepSlots(s.Slots)
@@ -225,7 +225,7 @@ func (r *Run) keepSlots(slots map[string][]float32) {
 	r.together.keep(slots)
 }
 
-// restoreSlots takes it out again.
+// restoreSlots takes out of a checkpoint what keepSlots put in.
 func (r *Run) restoreSlots(slots map[string][]float32) error {
 	if mean := slots[trained.MeanOfFeatures]; mean != nil {
 		r.features.mean = mean
@@ -260,7 +260,7 @@ func (r *Run) overview() Overview {
 	return o
 }
 
-// silent is the Watcher of nobody.
+// silent is a Watcher that does nothing.
 type silent struct{}
 
 func (silent) Started(Overview) {}

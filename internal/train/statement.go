@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// statement describes a run whose ledger has the given guarantee, in the words of the door that it
-// went through.
+// statement describes a run whose ledger has the given guarantee, with the claim that its plan
+// makes.
 func (r *Run) statement(status run.Status, spent account.Claim, together statement.Together) statement.Statement {
 	means, choices, entries, dim := r.means(), account.Choices(r.Books.Ledger()), r.Books.Len(), r.records.Coordinates()
 	steps := entries - choices - means
@@ -75,7 +75,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// diagnosed says whether the run writes diagnostics, or an earlier part of it did.
+// diagnosed reports whether the run writes diagnostics, or an earlier part of it did.
 func (r *Run) diagnosed() bool {
 	_, err := os.Lstat(r.Path(folder.Diagnostics))
 	return r.diagnoses != nil || err == nil

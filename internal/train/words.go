@@ -53,7 +53,7 @@ func persons(c *configs.Config, o setup.Outline) string {
 	return fmt.Sprintf("%d; whoever is in a sample contributes one of their examples%s, drawn anew for every step", o.People, most)
 }
 
-// ofRanks says whom a run trusts whose sums so many processes added up, at most.
+// ofRanks adds to a statement that at most so many processes added up sums and are trusted.
 func ofRanks(most int, s *statement.Statement) {
 	if most == 1 {
 		return
@@ -74,14 +74,14 @@ var trainedOn = map[string]struct{ what, notCovered string }{
 	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
 }
 
-// ofWeights says where a run's initial weights come from; hash is the SHA-256 of all of them.
+// ofWeights adds to a statement where a run's initial weights come from; hash is the SHA-256 of all of them.
 func ofWeights(m configs.Model, hash string, s *statement.Statement) {
 	declared := trainedOn[m.InitTrainedOn]
 	s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(m.Init), hash, declared.what)
 	s.NotPrivate = append(s.NotPrivate, declared.notCovered)
 }
 
-// notPrivate is what the guarantee does not cover. vectors says that the network sees what another program
+// notPrivate lists what the guarantee does not cover. vectors says that the network sees what another program
 // computed, probability that of sampling an example, diagnosed that private diagnostics were written.
 func notPrivate(source setup.Outline, sampler release.Sampler, probability float64, vectors, diagnosed bool) []string {
 	shape, kept := source.Shape, "the size and channels of the pictures"
