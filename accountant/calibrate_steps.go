@@ -71,7 +71,7 @@ func (b *budget) edge(event Event, fits int, ffits float64, exceeds int, fexceed
 	return fits
 }
 
-// wholeSteps rounds x to a number of steps from least to most.
+// wholeSteps returns the whole number nearest to x, held between least and most; least for NaN.
 func wholeSteps(x float64, least, most int) int {
 	x = math.Round(x)
 	switch {

@@ -79,8 +79,8 @@ type packet struct {
 	due     time.Time
 }
 
-// carry moves packets from one interface to the other. One thread does it: to wake another one for
-// a packet takes longer than the packet does on a fast line, and the ranks need the processors.
+// carry moves packets from one interface to the other, at bits a second and each after delay. One
+// thread waits, reads and writes: on a fast line, waking another takes longer than a packet.
 func carry(from, to int, delay time.Duration, bits float64) error {
 	runtime.LockOSThread()
 	if err := unix.SetNonblock(from, true); err != nil {

@@ -182,7 +182,7 @@ func (f *Flattening) apply(rows []float32, pool *kernel.Pool) {
 	}
 }
 
-// scaleRows standardises rows, then gives every block of a row the norm 1, and then the row.
+// scaleRows applies Shift and Gain, then gives every block of a row the norm 1, and then the row.
 func (f *Flattening) scaleRows(rows []float32, pool *kernel.Pool) {
 	eachRow(rows, len(f.Gain), pool, func(z []float32) {
 		kernel.Axpy(z, 1, f.Shift)

@@ -44,7 +44,7 @@ func epsilonAt(delta float64) question {
 	}
 }
 
-// deltaAt asks for δ at epsilon. It answers 0 only where all losses certainly are at most ε.
+// deltaAt is the question for δ at epsilon, for [askProfile]. Greatest losses give it no bound.
 func deltaAt(epsilon float64) question {
 	return question{
 		at: epsilon, validate: accountant.ValidateEpsilon, none: 1,
@@ -149,8 +149,8 @@ func certainlyAtMost(parts []pair.Part, epsilon, delta float64) bool {
 // slackOfGaussian bounds how far GaussianEpsilon rounds up.
 const slackOfGaussian = 2e-12
 
-// singleEpsilon returns ε at delta of one release. Package theorems is more exact for a
-// Gaussian one.
+// singleEpsilon returns bounds of ε at delta of one release, in closed form. For a Gaussian one it
+// uses package theorems, which is more exact.
 func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	low, up := pair.Epsilon(p, delta)
 	if sigma, ok := pair.Noise(p); ok {

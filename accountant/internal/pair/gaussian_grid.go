@@ -19,8 +19,8 @@ type node struct {
 	excess, excess1, excess2 float64 // weight·f and its derivatives in c, over e^scale
 }
 
-// grid returns A and B at points at equal distances of at most h. It is nil where there would be
-// maxNodes points or more.
+// grid returns the nodes of a sum, with A, B and weights, at equal distances of at most h (in σ).
+// It is nil where there would be more than maxNodes.
 func (m Mixtures) grid(from, to, h float64) []node {
 	h = min(h, (to-from)/40)
 	first, last := math.Floor(from/h), math.Ceil(to/h)
