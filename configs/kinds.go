@@ -14,7 +14,7 @@ var layerKinds = model.Kinds()
 // named is a thing that is chosen by name.
 type named interface{ Name() string }
 
-// kindOf is the name of a kind, stored as a new thing of the kind in a *T.
+// kindOf is the format of a kind's name. Parse stores a new value of the kind in a *T.
 type kindOf[T named] setting.Kinds[T]
 
 func (f kindOf[T]) Names() []string { return setting.Kinds[T](f).Names() }
@@ -44,9 +44,9 @@ func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)
 	}
 }
 
-// argumentFields are the keys for the arguments of all kinds of a table, in the section of the key
-// that chooses one. One key stands for the arguments of the same name, and has a meaning only with
-// the kinds that have it.
+// argumentFields returns the fields for the arguments of all kinds, in the section of the key
+// (choice) that chooses a kind. Kinds with an argument of the same name share its key, which has a
+// meaning only with these kinds.
 func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(*Config) named) []*field {
 	arguments, owners := union(kinds)
 	section := choice[:strings.LastIndex(choice, ".")]
@@ -69,7 +69,7 @@ func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(
 	return out
 }
 
-// docs lists the kinds with what they are.
+// docs returns the names of the kinds, each with its description in parentheses.
 func docs[T any](kinds setting.Kinds[T]) string {
 	lines := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -78,9 +78,9 @@ func docs[T any](kinds setting.Kinds[T]) string {
 	return strings.Join(lines, ", ")
 }
 
-// union lists the arguments of all kinds, each name once, and which kinds have it. The order keeps
-// that of every kind, and a kind at the end of the table leaves those before it in theirs: files
-// are written in this order, and runs know their plan by a hash of the file.
+// union returns the arguments of all kinds, each name once, and for each name the kinds that have
+// it. Each kind's arguments keep their order, and a kind added at the end reorders none before it:
+// files are written in this order, and a run's plan is known by a hash of its file.
 func union[T any](kinds setting.Kinds[T]) (all []setting.Argument, owners map[string][]string) {
 	owners = map[string][]string{}
 	for _, k := range kinds {

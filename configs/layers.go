@@ -10,10 +10,10 @@ import (
 	"dpsgd/model"
 )
 
-// maxNesting bounds residual blocks within residual blocks.
+// maxNesting is how deep residual blocks may be nested.
 const maxNesting = 8
 
-// noBatchNorm says why one layer that everybody knows is missing.
+// noBatchNorm is what messages expect in place of batch normalisation, which is refused.
 const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes"
 
 // decodeLayers reads a list of layers.
@@ -66,7 +66,7 @@ func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
 	return layer, decodeArguments(r, setting.Arguments(layer), at.At, arguments, key+"."+name)
 }
 
-// decodeArguments reads the arguments of a thing at a place of the file. section is its full key.
+// decodeArguments decodes entries into the arguments of a thing. section is the thing's full key.
 func decodeArguments(r *report, arguments []setting.Argument, at Position, entries []entry, section string) bool {
 	ok, given := true, map[string]bool{}
 	for _, e := range entries {
@@ -109,13 +109,13 @@ func encodeLayers(layers model.Sequential) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// written are the arguments of a layer that files have.
+// written returns the arguments of a layer that files have: no later ones at their defaults.
 func written(l model.Layer) []setting.Argument {
 	defaults := defaultsOf(l)
 	return slices.DeleteFunc(setting.Arguments(l), func(a setting.Argument) bool { return a.Later && isDefault(a, defaults) })
 }
 
-// defaultsOf are the arguments of a new layer of the kind; nil where no file can have it.
+// defaultsOf returns the arguments of a new layer of l's kind; nil if files cannot have the kind.
 func defaultsOf(l model.Layer) []setting.Argument {
 	kind, known := layerKinds.Named(l.Kind())
 	if !known {

@@ -10,7 +10,7 @@ import (
 	"dpsgd/model"
 )
 
-// otherNames are second names of ready networks.
+// otherNames maps second names of ready networks to the names of their files.
 var otherNames = map[string]string{"mlp": "mlp128"}
 
 // Networks lists the names of the ready networks, sorted.

@@ -50,7 +50,7 @@ func resolve(r *report, file string, src []byte, settings []assignment) (*Config
 	return resolveRead(r, file, root, settings)
 }
 
-// resolveRead is resolve for a file that has been read.
+// resolveRead does what resolve does, for a file that readYAML has read.
 func resolveRead(r *report, file string, root *node, settings []assignment) (*Config, error) {
 	doc, sections := document{}, map[string]section{"": {at: startOf(file)}}
 	if root.Kind == mappingNode {
@@ -79,7 +79,7 @@ func resolveRead(r *report, file string, root *node, settings []assignment) (*Co
 	return &c, nil
 }
 
-// collect walks the mapping of a section and files every key by its path.
+// collect stores every key below a section by its path, and every section; it reports unknown keys.
 func (d document) collect(r *report, n *node, parent string, sections map[string]section) {
 	for _, e := range n.Entries {
 		path := joinKey(parent, e.Key)
@@ -101,7 +101,7 @@ func (d document) collect(r *report, n *node, parent string, sections map[string
 	}
 }
 
-// pairs sees to it that at most one key of each pair is left.
+// pairs deletes the key of a pair that an override of the other excludes, and reports other pairs.
 func (d document) pairs(r *report) {
 	for _, p := range pairs {
 		a, hasA := d[p.a]
@@ -186,7 +186,7 @@ func parseOverrides(r *report, overrides []string) []assignment {
 	return settings
 }
 
-// unknownPath says that a full path is not a key, and which may have been meant.
+// unknownPath returns the message for an unknown full path, with the key that may be meant.
 func unknownPath(key string) string {
 	known := make([]string, len(fields))
 	for i, f := range fields {

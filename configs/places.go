@@ -19,9 +19,9 @@ type KeyError struct {
 
 func (e *KeyError) Error() string { return e.Key + " " + e.Problem }
 
-// Placed puts a place before an error about a layer or about the value of a key: file, line and column,
-// or the override. A key that the file leaves at its default has the file as its place. Other errors,
-// and those about a preset or a ready network, stay as they are.
+// Placed puts a place before the text of an error about a layer or the value of a key: file, line
+// and column, or the override. The place of a key that the file leaves out is the file. Placed
+// returns other errors, and those about a preset or a ready network, as they are.
 func Placed(err error, file string, overrides []string) error {
 	var layer *model.LayerError
 	var key *KeyError
@@ -60,7 +60,7 @@ func Placed(err error, file string, overrides []string) error {
 	return placed{fmt.Sprintf("%s:%d:%d: %s%s", n.At.File, n.At.Line, n.At.Column, label, said), err}
 }
 
-// placed is an error with its place in the text. It matches what the whole error matches.
+// placed is an error whose text has its place. It matches, with errors.Is, what whole matches.
 type placed struct {
 	text  string
 	whole error
@@ -69,7 +69,7 @@ type placed struct {
 func (p placed) Error() string { return p.text }
 func (p placed) Unwrap() error { return p.whole }
 
-// find is the value of a key; nil where there is none.
+// find returns the value at a path of keys below n; nil if there is none.
 func find(n *node, path []string) *node {
 	if n == nil || len(path) == 0 {
 		return n

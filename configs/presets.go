@@ -20,7 +20,7 @@ var shippedFiles embed.FS
 // DefaultPreset is what trains when nothing is asked for.
 const DefaultPreset = "digits"
 
-// Preset is a configuration or a sweep that comes with the program.
+// Preset is a configuration, network, sweep or file of statistics that the program comes with.
 type Preset struct {
 	Name        string
 	Description string // one line
@@ -52,7 +52,7 @@ func presetsIn(folder string) []Preset {
 	return out
 }
 
-// description returns the first comment of a file that is not for editors.
+// description returns the first comment line of a file that is not for editors.
 func description(src []byte) string {
 	for line := range strings.SplitSeq(string(src), "\n") {
 		text, isComment := strings.CutPrefix(line, "# ")
@@ -74,8 +74,8 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 	return c, ofPreset(err, file, nameOrPath, given(overrides))
 }
 
-// Open returns a name for messages and the source of one of these presets, or else of the file at a
-// path. What says what it is, for messages.
+// Open returns the source of one of these presets, or else of the file at a path, and a name for
+// messages. what is the kind of thing that is opened, such as preset, for messages.
 func Open(nameOrPath string, presets []Preset, what string) (file string, src []byte, err error) {
 	known := make([]string, len(presets))
 	for i, p := range presets {
@@ -98,7 +98,7 @@ func Open(nameOrPath string, presets []Preset, what string) (file string, src []
 	return nameOrPath, src, nil
 }
 
-// readFile reads a file, and one byte past the limit at most.
+// readFile reads at most maxBytes+1 bytes of a file: enough to tell that it is too long.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ErrInvalid is matched, with errors.Is, by every error about what a configuration says. It begins
-// with the package that people call.
+// ErrInvalid is matched, with errors.Is, by every error about what a configuration says. Its text
+// begins with the name of this package.
 var ErrInvalid = errors.New("configs: invalid configuration")
 
 // Position is a place in a file, or an override.
@@ -19,7 +19,7 @@ type Position struct {
 	Override     string // the key of the --set override, "" for a file
 }
 
-// startOf is where a file begins.
+// startOf returns the position where a file begins.
 func startOf(file string) Position { return Position{File: file, Line: 1, Column: 1} }
 
 // Problem is one thing that is wrong with a configuration, and where.
@@ -65,8 +65,8 @@ func (ps Problems) Error() string {
 // Is makes errors.Is(ps, ErrInvalid) true.
 func (ps Problems) Is(target error) bool { return target == ErrInvalid }
 
-// ofPreset puts a place, such as that of the overrides, where an error names lines of the file of a
-// preset, which is right without them and which nobody has. Of a file with a name it is as it was.
+// ofPreset moves problems in the file of a preset, which nobody has, to a place such as that of the
+// overrides, and names the preset. Problems in a file that was given by its path stay as they are.
 func ofPreset(err error, file, name string, place Position) error {
 	var problems Problems
 	if file != name && errors.As(err, &problems) {
@@ -80,7 +80,7 @@ func ofPreset(err error, file, name string, place Position) error {
 	return err
 }
 
-// given is the place of overrides, each key=value.
+// given returns the place of overrides, each key=value: all their keys.
 func given(overrides []string) Position {
 	keys := make([]string, len(overrides))
 	for i, o := range overrides {
@@ -97,7 +97,7 @@ func (r *report) Addf(at Position, key, format string, args ...any) {
 	r.problems = append(r.problems, Problem{at, key, fmt.Sprintf(format, args...)})
 }
 
-// Expected adds the usual problem: something else was found. The hint may be empty.
+// Expected reports n in place of what was expected, unless n is broken. The hint may be empty.
 func (r *report) Expected(n *node, key, expected, hint string) {
 	if n.Kind == brokenNode {
 		return // what is wrong with it has been said already

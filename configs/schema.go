@@ -19,7 +19,7 @@ func Schema() []byte {
 	return SchemaFile("Configuration of a private training run", append(sectionSchema(""), "$defs", LayerSchemas()))
 }
 
-// SchemaFile completes a schema to an indented file with that title.
+// SchemaFile returns the indented text of a schema file with this title and the keys of root.
 func SchemaFile(title string, root object) []byte {
 	all := object{"$schema", "https://json-schema.org/draft/2020-12/schema", "title", title}
 	all = append(all, root...)
@@ -50,7 +50,7 @@ func sectionSchema(section string) object {
 	return append(s, "properties", properties)
 }
 
-// requirements are the keys that a section must or must not hold together.
+// requirements returns what a section's schema says of keys that it must or must not have.
 func requirements(section string) object {
 	require := func(keys ...string) object { return object{"required", keys} }
 	return map[string]object{
@@ -71,7 +71,7 @@ func (f *field) schema() object {
 	return s
 }
 
-// meaning is the documentation of a field with the condition under which it counts.
+// meaning returns the documentation of a field, and the condition under which it counts.
 func (f *field) meaning() string {
 	if f.only == nil {
 		return f.doc
@@ -79,7 +79,7 @@ func (f *field) meaning() string {
 	return f.doc + " Only with " + f.only.String() + "."
 }
 
-// defaultValue is what DefaultConfig says, as JSON has it: a kind is its name.
+// defaultValue returns the field's value in DefaultConfig for JSON: of a kind, its name.
 func (f *field) defaultValue() any {
 	defaults := DefaultConfig()
 	value := f.at(&defaults)
@@ -125,7 +125,7 @@ func LayerSchemas() object {
 	}
 }
 
-// argumentsSchema returns the schema of a mapping of arguments, with others that are required.
+// argumentsSchema returns the schema of a mapping of arguments. required names further keys.
 func argumentsSchema(arguments []setting.Argument, required ...string) object {
 	properties := object{}
 	for _, a := range arguments {

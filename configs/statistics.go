@@ -9,15 +9,15 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Statistic is one that is asked for. What does not belong to its kind is empty.
+// Statistic is one statistic that a file asks for. Fields that its kind does not have are empty.
 type Statistic struct {
 	Kind      string     // count, sum, mean, …: one of [StatisticKinds]
 	Columns   []string   // one in most cases; "all" alone is all of them: see Names
-	Bounds    Bounds     // values are taken for the nearest one within
-	Each      []Interval // bounds of every column, of a list that has them; empty where Bounds are of all
+	Bounds    Bounds     // a value outside is replaced by the nearest one within
+	Each      []Interval // bounds of each column in Columns; empty where Bounds hold for all
 	Equals    string     // of a count: the class that is counted
 	Range     *Interval
-	Bins      int         // of a histogram of numbers, and of where a quantile may lie; 0 of quantiles: as many as serve best
+	Bins      int         // equal parts of the bounds, for a histogram or quantiles; 0 for quantiles: as many as serve best
 	Quantiles []float64   // in (0, 1)
 	Interval  float64     // of quantiles that are chosen: the share of their cost that goes into the intervals
 	Step      float64     // of a median: by how much a record may move it
@@ -35,10 +35,10 @@ type Statistic struct {
 // Interval is all x with Low ≤ x ≤ High.
 type Interval struct{ Low, High float64 }
 
-// Bounds are those of a column. They are public: declared, those of pixels, or found privately.
+// Bounds are a column's public bounds: declared, those of pixels, or, if Private, found privately.
 type Bounds struct {
 	Interval
-	Private bool // to be found
+	Private bool // to be found privately
 }
 
 // Who is trusted with the values of a histogram.
@@ -89,7 +89,7 @@ type statisticKind struct {
 	name       string
 	keys       []string // beside statistic, mechanism and share
 	mechanisms []string
-	classes    bool // it may be of classes, too
+	classes    bool // its column may be the class of a record, too
 }
 
 var statisticKinds = []statisticKind{
@@ -113,14 +113,14 @@ func StatisticKinds() []string {
 	return names
 }
 
-// all lists the keys of the kind.
+// all returns every key that a statistic of the kind can have.
 func (k statisticKind) all() []string {
 	return slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
 }
 
 func (k statisticKind) takes(key string) bool { return slices.Contains(k.keys, key) }
 
-// kind is the row of the statistic's kind.
+// kind returns the row of statisticKinds for the statistic's kind.
 func (s *Statistic) kind() statisticKind {
 	return statisticKinds[slices.IndexFunc(statisticKinds, func(k statisticKind) bool { return k.name == s.Kind })]
 }
@@ -141,7 +141,7 @@ var (
 // allColumns stands for every column with numbers.
 const allColumns = "all"
 
-// maxQueries is how many counts a search looks at.
+// maxQueries is the most counts that a search may have.
 const maxQueries = 256
 
 // arguments lists the keys of statistics of all kinds, in the order in which they are written.
@@ -176,7 +176,7 @@ func (s *Statistic) arguments() []setting.Argument {
 	}
 }
 
-// mechanismsOf lists the mechanisms of a kind; of no kind, those of all.
+// mechanismsOf lists the mechanisms of a kind; of all kinds if kind is "".
 func mechanismsOf(kind string) (names setting.Choice) {
 	for _, k := range statisticKinds {
 		for _, m := range k.mechanisms {
@@ -207,7 +207,7 @@ func decodeStatistic(r *report, n *node, path string) (s Statistic, ok bool) {
 	return s, ok && s.complete(r, n)
 }
 
-// decode reads those keys of a statistic that it can have. What it is stands in messages.
+// decode reads entries of n, and reports those not in keys. Messages call the statistic what.
 func (s *Statistic) decode(r *report, n *node, what string, keys []string) bool {
 	ok := true
 	for _, e := range n.Entries {
@@ -286,7 +286,7 @@ func (s *Statistic) bounds() string {
 	return "[" + strings.Join(each, ", ") + "]"
 }
 
-// BoundsOf are those of the statistic's i-th column.
+// BoundsOf returns the bounds of the statistic's i-th column.
 func (s *Statistic) BoundsOf(i int) Interval {
 	if len(s.Each) > 0 {
 		return s.Each[i]
@@ -313,10 +313,10 @@ func (b *Interval) read(r *report, n *node, path, expected string) bool {
 	return b.given()
 }
 
-// given reports whether the interval is one, and not left out.
+// given reports whether the interval was given: its low end is below the high one.
 func (b Interval) given() bool { return b.Low < b.High }
 
-// readQueries reads counts as those of a file are read, less what a search has itself.
+// readQueries reads the counts of a search, which have no mechanism and share of their own.
 func (s *Statistic) readQueries(r *report, n *node, path string) bool {
 	if n.Kind != listNode || len(n.Items) == 0 || len(n.Items) > maxQueries {
 		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
@@ -399,37 +399,37 @@ func (s *Statistic) Chosen() bool {
 	return s.Kind == StatQuantiles && slices.Contains(choiceMechanisms, s.Mechanism)
 }
 
-// The share of the cost of chosen quantiles that goes into their intervals: of files that people
-// write, and of runs that did not write it down.
+// The share of the cost of chosen quantiles that goes into their intervals where a file leaves it
+// out: in files that people write, and in those that earlier runs kept.
 const (
 	Intervals        = 0.2
 	earlierIntervals = 0.5
 )
 
-// Many reports whether the columns were given as a list: the values are one, too.
+// Many reports whether the columns were given as a list: the result is then a list, too.
 func (s Statistic) Many() bool { return s.many }
 
-// String is the statistic as a flow mapping of YAML.
+// String returns the statistic as a flow mapping of YAML.
 func (s Statistic) String() string { return s.flow(s.kind().all()) }
 
-// flow writes those keys of a statistic that are not left out.
+// flow returns the statistic as a flow mapping of those keys that are not left out.
 func (s *Statistic) flow(keys []string) string {
 	own := slices.DeleteFunc(s.arguments(), func(a setting.Argument) bool { return !slices.Contains(keys, a.Name) })
 	return "{" + encodeArguments(own, (&Statistic{Trust: Curator}).arguments()) + "}"
 }
 
-// String is the interval as a list of YAML.
+// String returns the interval as a list of YAML.
 func (b Interval) String() string {
 	return fmt.Sprintf("[%s, %s]", encodeNumber(b.Low), encodeNumber(b.High))
 }
 
-// Middle is the middle of the interval.
+// Middle returns the middle of the interval.
 func (b Interval) Middle() float64 { return b.Low + b.Half() }
 
-// Half is half the length.
+// Half returns half the length of the interval.
 func (b Interval) Half() float64 { return (b.High - b.Low) / 2 }
 
-// Nearest is the number of the interval that is nearest to x; the middle for what is no number.
+// Nearest returns the number of the interval that is nearest to x; its middle if x is NaN.
 func (b Interval) Nearest(x float64) float64 {
 	if math.IsNaN(x) {
 		return b.Middle()

@@ -14,11 +14,11 @@ import (
 // Column is one number of each record, or its class.
 type Column struct {
 	Class   bool
-	Indices []int // of the values that are averaged: one, but for those of whole pictures
+	Indices []int // of the values that are averaged: several for brightness and colours, else one
 	Pixels  bool  // each value is a pixel, from 0 to 1
 }
 
-// The names of columns that data of any kind has, and pictures.
+// The names of columns: one that data of any kind has, and one of pictures.
 const (
 	labelColumn = "label"
 	brightness  = "brightness" // the mean of all values of a picture
@@ -28,7 +28,7 @@ var colours = []string{"red", "green", "blue"}
 
 var pixelName = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))?$`)
 
-// ColumnOf is what a name means in configured data, or what is wrong with it. Columns are
+// ColumnOf returns the column of configured data that a name means, or an error. Columns are
 //
 //	of any data    label
 //	of tables      those of data.columns, and data.label by its name
@@ -62,7 +62,7 @@ func ColumnOf(c *Config, name string) (Column, error) {
 	return Column{}, fmt.Errorf("found %s, expected one of %s", printable(name), expected)
 }
 
-// pixelIndices are the values of a picture that a name means; none where it is none.
+// pixelIndices returns the indices of the values of a picture that a name means; none if unknown.
 func pixelIndices(shape data.Shape, name string) (indices []int) {
 	channel := slices.Index(colours, name)
 	place := pixelName.FindStringSubmatch(name)
@@ -86,7 +86,7 @@ func pixelIndices(shape data.Shape, name string) (indices []int) {
 	return indices
 }
 
-// numberColumns are the columns that have one, of which there is at most one for each value.
+// numberColumns returns the names of the columns with numbers: one for each value of a record.
 func numberColumns(c *Config) (names []string) {
 	shape := c.Data.Shape()
 	switch {
@@ -112,7 +112,7 @@ func numberColumns(c *Config) (names []string) {
 	return names
 }
 
-// Names are the columns that a statistic is of, every one by its name.
+// Names returns the names of all columns of the statistic, with "all" replaced by them.
 func (s *Statistic) Names(c *Config) []string {
 	if s.many && slices.Equal(s.Columns, []string{allColumns}) {
 		return numberColumns(c)
@@ -120,11 +120,11 @@ func (s *Statistic) Names(c *Config) []string {
 	return s.Columns
 }
 
-// maxCovariance is of how many columns there may be a covariance, which has about half as many
-// values as the square of that.
+// maxCovariance is the most columns of a covariance, which has about half as many values as the
+// square of their number.
 const maxCovariance = 128
 
-// check holds a statistic against the data that is declared, and fills in the bounds of pixels.
+// check reports what does not fit the declared data, and fills in the bounds of pixels.
 func (s *Statistic) check(r *report, c *Config) {
 	for i := range s.Queries {
 		s.Queries[i].check(r, c)
@@ -157,7 +157,7 @@ func (s *Statistic) check(r *report, c *Config) {
 	s.checkBounds(r, ofClass, ofPixels)
 }
 
-// checkClass refuses numbers of classes, and classes of numbers.
+// checkClass refuses keys for numbers on a column of classes, and keys for classes on others.
 func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	classes := c.Data.Labels()
 	switch {
@@ -176,7 +176,7 @@ func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	}
 }
 
-// firstNames are the first of many names.
+// firstNames returns up to 12 names in a line, with … if there are more.
 func firstNames(names []string) string {
 	if len(names) > 12 {
 		return strings.Join(names[:12], ", ") + ", …"
