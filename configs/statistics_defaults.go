@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// DefaultStatistics are the statistics of configured data if nobody says which: how many records each class
-// has, and mean, variance and quartiles of the brightness of pictures, or of every column of a
-// table that has bounds. Bounds of columns are public, so they are never guessed: a column of a
-// table without any is an error, which names it. Statistics protect single records: so is a
-// configuration that protects something else.
+// DefaultStatistics returns the statistics of configured data if no file names any: a histogram of
+// the classes, and mean, variance and quartiles of the brightness of pictures, or of every column
+// that has bounds. Bounds are never guessed: a column of a table without any is an error, which
+// names it. So is a configuration without a budget, or one that protects other things than single
+// records.
 func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, error) {
 	if err := checkRecords(c); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, er
 	return f, unusedBounds(left)
 }
 
-// checkRecords refuses configurations that protect other things than single records: what statistics
-// cost would be entered as theirs.
+// checkRecords refuses configurations that protect other things than single records: a ledger would
+// enter the cost of statistics as theirs.
 func checkRecords(c *Config) error {
 	const expected = "statistics protect single records; name the data in a file of statistics"
 	switch {
@@ -66,7 +66,7 @@ func (f *StatisticsFile) summarise(name string, b Bounds) {
 	f.Statistics = append(f.Statistics, mean, variance, quartiles)
 }
 
-// rebound replaces the bounds of statistics of these columns.
+// rebound sets the bounds of statistics of these columns, and refuses bounds that none takes.
 func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 	left := maps.Clone(bounds)
 	for i := range f.Statistics {

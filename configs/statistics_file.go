@@ -15,7 +15,7 @@ type StatisticsFile struct {
 	Statistics []Statistic // at least one
 }
 
-// maxStatistics bounds a file; more is a mistake.
+// maxStatistics is the most statistics in a file; more is a mistake.
 const maxStatistics = 256
 
 // Keys of the sections that a file of statistics shares with configurations.
@@ -84,7 +84,7 @@ func parseStatistics(file string, src []byte, overrides []string, intervals floa
 	return f, nil
 }
 
-// knownOfStatistics is a section without the keys that mean nothing for statistics, which are reported.
+// knownOfStatistics returns a section without keys that mean nothing here, and reports those.
 func knownOfStatistics(r *report, e entry) entry {
 	if e.Value.Kind != mappingNode {
 		return e
@@ -101,7 +101,7 @@ func knownOfStatistics(r *report, e entry) entry {
 	return entry{Key: e.Key, At: e.At, Value: &section}
 }
 
-// meantForStatistics are the overrides without those that mean nothing for statistics, which are reported.
+// meantForStatistics returns overrides without those that mean nothing here, and reports those.
 func meantForStatistics(r *report, overrides []string) (kept []string) {
 	for _, o := range overrides {
 		path, _, _ := strings.Cut(o, "=")
@@ -117,7 +117,7 @@ func meantForStatistics(r *report, overrides []string) (kept []string) {
 	return kept
 }
 
-// decode reads the list of statistics. Columns are held against the data only where that is right.
+// decode reads the list of statistics. It checks and keeps them only if f.Config could be read.
 func (f *StatisticsFile) decode(r *report, list *node) {
 	if list.Kind != listNode || len(list.Items) == 0 || len(list.Items) > maxStatistics {
 		r.Expected(list, "statistics", fmt.Sprintf("a list of 1 to %d statistics such as {statistic: mean, column: age, bounds: [0, 120]}", maxStatistics), "")
@@ -131,7 +131,7 @@ func (f *StatisticsFile) decode(r *report, list *node) {
 	}
 }
 
-// YAML is the file with everything that was left out.
+// YAML returns the file with everything that was left out.
 func (f *StatisticsFile) YAML() []byte {
 	b := bytes.NewBuffer(f.ConfigYAML())
 	b.WriteString("\nstatistics:\n")
@@ -141,7 +141,7 @@ func (f *StatisticsFile) YAML() []byte {
 	return b.Bytes()
 }
 
-// ConfigYAML is the part of it that is a configuration: data and privacy.
+// ConfigYAML returns the part of the file that is a configuration: data and privacy.
 func (f *StatisticsFile) ConfigYAML() []byte {
 	return f.Config.write(func(f *field) bool {
 		section, key := f.split()
@@ -149,15 +149,15 @@ func (f *StatisticsFile) ConfigYAML() []byte {
 	})
 }
 
-// encodeNumber is a number as configurations write it.
+// encodeNumber returns a number as configurations write it.
 func encodeNumber(x float64) string { return setting.Number{}.Encode(&x) }
 
 // Statistics lists the files of statistics that come with the program.
 func Statistics() []Preset { return presetsIn("statistics") }
 
-// LoadStatistics reads statistics that come with the program, or else the file at a path. A configuration of
-// a run, a preset or a file, stands for the statistics that are made of its data if nobody says
-// which: see [DefaultStatistics], which gets the bounds.
+// LoadStatistics reads statistics that come with the program, or else the file at a path. For a
+// configuration, a preset or a file, it returns [DefaultStatistics] of it with the bounds. In a
+// file of statistics, bounds replace those of their columns.
 func LoadStatistics(nameOrPath string, overrides []string, bounds map[string]Bounds) (*StatisticsFile, error) {
 	file, src, err := Open(nameOrPath, slices.Concat(Statistics(), Presets()), "file of statistics")
 	if err != nil {
@@ -178,7 +178,7 @@ func LoadStatistics(nameOrPath string, overrides []string, bounds map[string]Bou
 	return f, err
 }
 
-// AsksStatistics says whether what a person names, as in [LoadStatistics], asks for statistics itself.
+// AsksStatistics reports whether a name or path, as in [LoadStatistics], is a file of statistics.
 func AsksStatistics(nameOrPath string) bool {
 	_, src, err := Open(nameOrPath, slices.Concat(Statistics(), Presets()), "file of statistics")
 	return err == nil && asksStatistics(src)

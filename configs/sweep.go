@@ -72,7 +72,7 @@ func (a *axis) readAll(r *report, n *node, name string) {
 	}
 }
 
-// maxTrials bounds a sweep; more is a mistake.
+// maxTrials is the most trials of a sweep; more is a mistake.
 const maxTrials = 10000
 
 var (
@@ -127,7 +127,7 @@ func ParseSweep(file string, src []byte) (*Sweep, error) {
 	return s, nil
 }
 
-// axes is a mapping from at least so many keys of configurations to what is read of each.
+// axes returns the format of a mapping from at least so many keys. read reads the value of each.
 func axes(least int, expected string, read func(a *axis, r *report, n *node, name string)) form[[]axis] {
 	return form[[]axis]{read: func(into *[]axis, r *report, n *node, section string) bool {
 		if n.Kind != mappingNode || len(n.Entries) < least {
@@ -181,7 +181,7 @@ func (s *Sweep) readSeeds(r *report, n *node, name string) bool {
 	return true
 }
 
-// readTAN reads how much smaller the trials are than what they stand for.
+// readTAN reads the mapping tan, which has the one key scale.
 func (s *Sweep) readTAN(r *report, n *node, name string) bool {
 	if n.Kind != mappingNode {
 		r.Expected(n, name, "a mapping with the key scale", "")
@@ -190,7 +190,7 @@ func (s *Sweep) readTAN(r *report, n *node, name string) bool {
 	return decodeArguments(r, []setting.Argument{{Name: "scale", Format: tanScale, Value: &s.Scale, Required: true}}, n.At, n.Entries, name)
 }
 
-// check reports what does not go together, and a grid so large that nobody means it.
+// check reports keys that are missing or exclude each other, and sweeps that are too large.
 func (s *Sweep) check(r *report, root *node) {
 	has := func(key string) bool { return find(root, []string{key}) != nil }
 	if !has("grid") && !has("random") && !has("seeds") {
@@ -242,7 +242,7 @@ func (s *Sweep) checkSize(r *report, root *node) {
 	}
 }
 
-// combined counts the combinations of values, up to one more than there may be.
+// combined returns the number of combinations of values, at most maxTrials+1.
 func combined(axes []axis) int {
 	n := 1
 	for _, a := range axes {

@@ -39,7 +39,7 @@ const numberExpected = "a whole number, or a distribution with its mean to draw 
 // Drawn reports whether the number itself is drawn.
 func (n *TrialNumber) Drawn() bool { return n.Distribution != "" }
 
-// String writes the number, or what it is drawn from.
+// String returns the number, or what it is drawn from.
 func (n *TrialNumber) String() string {
 	switch {
 	case !n.Drawn():
@@ -88,8 +88,8 @@ func readNumber(into **TrialNumber, r *report, at *node, name string) bool {
 	return true
 }
 
-// draw is a number with that law, by inversion: the least one whose distribution function is above
-// a uniform number. Sums of float64 shift the law by less than 1e-12 in total variation.
+// draw returns Fixed, or a number drawn by inversion: the least one whose distribution function is
+// above a uniform number. Sums of float64 shift the law by less than 1e-12 in total variation.
 func (n *TrialNumber) draw(src *random.Source) int {
 	if !n.Drawn() {
 		return n.Fixed
@@ -102,7 +102,7 @@ func (n *TrialNumber) draw(src *random.Source) int {
 	return k
 }
 
-// law is the least number, its probability, and the ratio of the probabilities of k+1 and k.
+// law returns the least number, its probability, and next, the ratio of those of k+1 and k.
 func (n *TrialNumber) law() (least int, p float64, next func(k int) float64) {
 	if math.IsInf(n.Shape, 1) {
 		return 0, math.Exp(-n.Mean), func(k int) float64 { return n.Mean / float64(k+1) }
@@ -119,8 +119,8 @@ func (n *TrialNumber) law() (least int, p float64, next func(k int) float64) {
 	return 1, p, func(k int) float64 { return rest * (float64(k) + n.Shape) / float64(k+1) }
 }
 
-// logOneOverGamma is the y of that mean: it is η (e^y - 1)/(1 - e^(-ηy)), for η = 0 (e^y - 1)/y,
-// which rises with y.
+// logOneOverGamma returns the y = log(1/γ) that gives the mean, which is η (e^y - 1)/(1 - e^(-ηy)),
+// for η = 0 (e^y - 1)/y, and rises with y.
 func (n *TrialNumber) logOneOverGamma() float64 {
 	mean := func(y float64) float64 {
 		if n.Shape == 0 {

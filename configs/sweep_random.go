@@ -10,7 +10,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// laws are the ways to draw a value.
+// laws lists the ways to draw a value.
 var laws = []string{lawChoices, lawUniform, lawLogUniform}
 
 const (
@@ -75,7 +75,7 @@ func (a axis) ends() (low, high float64) {
 	return low, high
 }
 
-// drawnDigits are the digits of drawn numbers that are kept: enough to search with, few enough for names of folders.
+// drawnDigits is how many digits of drawn numbers are kept: they stand in names of folders.
 const drawnDigits = 4
 
 // draw draws a value, as YAML.
@@ -101,8 +101,8 @@ func (a axis) draw(src *random.Source) string {
 	return encodeNumber(max(low, min(high, x)))
 }
 
-// Draw is what was drawn for a sweep: the values of the keys of Random, as YAML and in their order,
-// for each point. It can be empty.
+// Draw is what was drawn for a sweep: for each point, the values of the keys of random, as YAML and
+// in file order. It may have no points.
 type Draw struct {
 	Points [][]string `json:"points"`
 	// Names tell points apart where nobody may learn how many there are, which numbers would tell. A draw of an
@@ -110,7 +110,7 @@ type Draw struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// name is what stands for a point, from 0, in the names of its trials.
+// name returns what stands for a point, from 0, in the names of its trials.
 func (d Draw) name(i int) string {
 	if i < len(d.Names) {
 		return d.Names[i]
@@ -170,8 +170,8 @@ func (s *Sweep) pointOf(drawn []string) ([]value, error) {
 	return values, nil
 }
 
-// checkDrawn refuses what the cost of choosing among a drawn number of points does not cover: that
-// is the cost of the costliest point that could be drawn, which has to be among finitely many.
+// checkDrawn refuses keys for which choosing among a drawn number of points has no known cost. That
+// is the cost of the costliest possible point, which has to be among finitely many.
 func (s *Sweep) checkDrawn(r *report) {
 	if s.Number == nil || !s.Number.Drawn() {
 		return
@@ -192,13 +192,13 @@ func (s *Sweep) checkDrawn(r *report) {
 	}
 }
 
-// free reports whether the key leaves what a trial releases, and so what it costs, as it is.
+// free reports whether the value of the key leaves the privacy cost of a trial as it is.
 func (f *field) free() bool {
 	return f.path == "privacy.clip_norm" || f.path == SeedKey || strings.HasPrefix(f.path, "optimizer.") || strings.HasPrefix(f.path, "model.")
 }
 
-// Candidates are configurations among which is the costliest that can be drawn: every combination
-// of choices, intervals of keys that are free standing at an end. All of them are valid.
+// Candidates returns configurations that include the costliest that can be drawn: one for each
+// combination of choices of keys that are not free. An invalid combination is an error.
 func (s *Sweep) Candidates() (candidates []*Config, err error) {
 	with, err := s.open()
 	if err != nil {

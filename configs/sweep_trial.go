@@ -26,7 +26,7 @@ type Setting struct {
 	Value string // as YAML
 }
 
-// DrawKey stands for the number or the name of a drawn point where keys stand: two drawn points may be equal.
+// DrawKey is the Key of the setting with a drawn point's number or name: two points may be equal.
 const DrawKey = "draw"
 
 // Trials returns the configurations of a grid, the last key and then the seed changing fastest, or
@@ -64,9 +64,9 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 	return trials, nil
 }
 
-// open reads the base, and returns what resolves it with the values that all trials share and with
-// others, the last of a key counting. What is wrong with a preset, which nobody has as a file, is wrong
-// at the place that names it.
+// open reads the base. It returns a function that resolves the base with the values that all trials
+// share and with others, the last of a key counting. A problem in a preset, which nobody has as a
+// file, is reported at the place that names the preset.
 func (s *Sweep) open() (with func([]value) (*Config, error), err error) {
 	file, src, err := Open(s.base(), Presets(), "preset")
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Sweep) open() (with func([]value) (*Config, error), err error) {
 	}, nil
 }
 
-// points are the values of each point, without seeds.
+// points returns the values of each point, without seeds.
 func (s *Sweep) points(d Draw) (points [][]value, err error) {
 	if len(s.random) == 0 {
 		return combinations(s.grid), nil
@@ -104,7 +104,7 @@ func (s *Sweep) points(d Draw) (points [][]value, err error) {
 	return points, nil
 }
 
-// withSeeds is a point once per seed.
+// withSeeds returns a point once per seed, each with the seed as its last value.
 func (s *Sweep) withSeeds(point []value) [][]value {
 	if len(s.Seeds) == 0 {
 		return [][]value{point}
@@ -116,7 +116,7 @@ func (s *Sweep) withSeeds(point []value) [][]value {
 	return all
 }
 
-// fixed are the values that all trials share.
+// fixed returns the values that all trials share.
 func (s *Sweep) fixed() (values []value) {
 	for _, a := range s.set {
 		values = append(values, a.values...)
@@ -124,7 +124,7 @@ func (s *Sweep) fixed() (values []value) {
 	return values
 }
 
-// trial is the trial of these values, without name and configuration.
+// trial returns the trial of these values, without name and configuration.
 func (s *Sweep) trial(values []value) Trial {
 	t := Trial{Base: s.base(), Settings: settingsOf(values)}
 	for _, v := range append(s.fixed(), values...) {
@@ -133,7 +133,7 @@ func (s *Sweep) trial(values []value) Trial {
 	return t
 }
 
-// combinations lists the values of every axis, the last changing fastest.
+// combinations lists every choice of one value of each axis, the last axis changing fastest.
 func combinations(axes []axis) [][]value {
 	all := [][]value{{}}
 	for _, a := range axes {
@@ -148,7 +148,7 @@ func combinations(axes []axis) [][]value {
 	return all
 }
 
-// settingsOf labels each key by its last part, or by the whole key where two share that.
+// settingsOf labels each key by its last part, or by the whole key where two share that part.
 func settingsOf(values []value) []Setting {
 	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
 	count := map[string]int{}

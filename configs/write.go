@@ -15,7 +15,7 @@ import (
 // for those of later keys, in the order of the reference. Parse reads it back to an equal configuration.
 func (c *Config) YAML() []byte { return c.write(func(*field) bool { return true }) }
 
-// write writes those fields of a configuration that have a meaning.
+// write returns as YAML those fields that meant accepts and that belong into the file of c.
 func (c *Config) write(meant func(*field) bool) []byte {
 	var b bytes.Buffer
 	section := ""
@@ -50,14 +50,13 @@ func (f *field) written(c *Config) bool {
 	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
 
-// isDefault reports whether the field holds what it does where a file leaves it out.
+// isDefault reports whether the field has its default value.
 func (f *field) isDefault(c *Config) bool {
 	defaults := DefaultConfig()
 	return encode(f.format, f.at(c)) == encode(f.format, f.at(&defaults))
 }
 
-// given reports whether the field holds more than the zero value. For a key of a pair this is
-// whether it is the one that counts.
+// given reports whether the field is not zero. Of the keys of a pair, this is the one that counts.
 func (f *field) given(c *Config) bool { return !reflect.ValueOf(f.at(c)).Elem().IsZero() }
 
 // split returns the section and the last part of the field's path.
@@ -102,8 +101,8 @@ func writeLayers(b *bytes.Buffer, layers model.Sequential, indent string) {
 	}
 }
 
-// Identity is the configuration without what may change between the parts of a run, or is kept by the ledger of
-// its data.
+// Identity returns the configuration as YAML, without what may change between the parts of a run
+// and without the limit, which the ledger of the data keeps.
 func (c *Config) Identity() []byte {
 	same := *c
 	same.Performance, same.Run, same.Data.Limit = Performance{}, Run{}, Limit{}

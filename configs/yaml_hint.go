@@ -52,7 +52,7 @@ func (n *node) SpellingHint() string {
 	return ""
 }
 
-// IntegerHint is SpellingHint, and shows the whole number that 1e3 or 8.0 stands for.
+// IntegerHint returns the whole number that 1e3 or 8.0 stands for, or else SpellingHint.
 func (n *node) IntegerHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
 		v, err := strconv.ParseFloat(n.Text, 64)
@@ -63,7 +63,7 @@ func (n *node) IntegerHint() string {
 	return n.SpellingHint()
 }
 
-// ListHint counts a list that is too short or too long, and brackets a scalar.
+// ListHint returns how many items a list has; for others it returns BracketHint.
 func (n *node) ListHint() string {
 	if n.Kind == listNode {
 		return fmt.Sprintf("it has %d", len(n.Items))

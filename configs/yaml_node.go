@@ -2,7 +2,7 @@ package configs
 
 import "fmt"
 
-// nodeKind tells a YAML value's form, before anyone asks for a type.
+// nodeKind is the form of a YAML value, before anyone asks for a type.
 type nodeKind int
 
 // The kinds of values.

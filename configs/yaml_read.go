@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxBytes bounds a source, as do limits on lines and brackets: the parser's time grows with the
+// Sources have limits on bytes, bytes of a line, and brackets: the parser's time grows with the
 // square of the size and of the nesting (go-yaml 1.19.2: two minutes for 1 MiB of short keys), so
 // they are far below what a machine can hold and far above what a configuration needs; the worst
 // accepted source takes about a second.
@@ -23,9 +23,9 @@ const (
 	maxBrackets  = 2000
 )
 
-// readYAML turns a YAML source into a node. It returns nil, with the reason in the report, when there
-// is no way to go on. The source is what comes from a place: the start of a file, or an override,
-// whose every node is at the override.
+// readYAML turns a YAML source into a node. It returns nil, with the reason in the report, when
+// there is no way to go on. from is where the source begins: the start of a file, or an override,
+// which is then the place of every node.
 func readYAML(r *report, from Position, src []byte) *node {
 	c := converter{r, from}
 	src = bytes.TrimPrefix(src, []byte("\uFEFF"))
@@ -47,11 +47,11 @@ func readYAML(r *report, from Position, src []byte) *node {
 	return c.document(parsed)
 }
 
-// tabs keeps a message of the parser in one line and shows what it found.
+// tabs puts a message of the parser into one line and makes its tabs visible.
 var tabs = strings.NewReplacer("\t", `\t`, "\n", " ")
 
-// unreadableSource returns why a source is refused before it is parsed, and the line, or "": it is beyond
-// the limits, or no text.
+// unreadableSource returns why a source is refused before it is parsed, and the line: it is beyond
+// the limits, or is no text. The message is "" for other sources.
 func unreadableSource(src []byte) (line int, message string) {
 	if len(src) > maxBytes {
 		return 1, fmt.Sprintf("found more than %d bytes, expected at most %d", maxBytes, maxBytes)
@@ -76,8 +76,8 @@ func unreadableSource(src []byte) (line int, message string) {
 	return 0, ""
 }
 
-// parseYAML calls the YAML parser. A file is a stranger's input: a panic of the parser is an error
-// here.
+// parseYAML calls the YAML parser. It returns a panic of the parser as an error, because a file is
+// a stranger's input.
 func parseYAML(src []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -161,7 +161,7 @@ func (c converter) node(n ast.Node, path string) *node {
 	return &node{Kind: brokenNode, At: at}
 }
 
-// refusedYAML names a part of YAML that is not for configurations.
+// refusedYAML returns the name of a part of YAML that is not for configurations.
 func refusedYAML(n ast.Node) string {
 	switch n.(type) {
 	case *ast.AnchorNode:
