@@ -11,21 +11,21 @@ import (
 	"dpsgd/model"
 )
 
-// ErrTooLarge: a configuration needs more memory than there is.
+// ErrTooLarge is matched where a configuration needs more memory than there is.
 var ErrTooLarge = errors.New("train: too little memory")
 
-// Memory is what training takes at its peak, in whole bytes, without anything being taken.
+// Memory is an estimate of what training takes at its peak, in whole bytes.
 type Memory struct {
 	Graph      float64 `json:"graph"`      // the buffers of a physical batch, of predictions, and of gradients that workers form
 	Parameters float64 `json:"parameters"` // parameters, their sums, the memory of the update rule, and copies for saving
-	Examples   float64 `json:"examples"`   // and their features, with what reading them leaves behind
+	Examples   float64 `json:"examples"`   // examples and their features, with what reading them leaves behind
 	Program    float64 `json:"program"`    // the program itself
 
 	batch   int             // rows of the graph at once
 	largest model.LayerInfo // the layer with the most parameters
 }
 
-// Total is the sum of the parts.
+// Total returns the sum of the parts.
 func (e Memory) Total() float64 { return e.Graph + e.Parameters + e.Examples + e.Program }
 
 // Sizes of values, in bytes.
@@ -38,10 +38,10 @@ const (
 // program is what the smallest run takes: code, the runtime, and garbage not collected yet.
 const program = 48 << 20
 
-// MemoryOf estimates what training on such examples takes.
+// MemoryOf estimates what training on examples of this outline takes.
 func MemoryOf(c *configs.Config, o Outline) (Memory, error) { return of(c, o, PicturesHeld(c, o)) }
 
-// of is [MemoryOf] with so many bytes of pictures in memory.
+// of does what [MemoryOf] does, with held bytes of decoded pictures in memory.
 func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	e := Memory{Program: program, Examples: math.Ceil(examples(c, o, held)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
 	m, err := Sketch(c, o.Shape, o.Classes)
@@ -81,8 +81,8 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	return e, nil
 }
 
-// examples is what the data set takes, and its features. While it is read, files and what becomes
-// of them are there together, but for pictures that are read when they are needed.
+// examples returns the bytes of the data set and its features. While it is read, files and what is
+// made of them are there together, but for pictures that are read when they are needed.
 func examples(c *configs.Config, o Outline, held int64) float64 {
 	n := float64(o.Examples) + float64(o.Tests)
 	stored := float64(o.Shape.Bytes())
@@ -105,9 +105,9 @@ func examples(c *configs.Config, o Outline, held int64) float64 {
 	return bytes
 }
 
-// CheckMemory refuses a configuration that needs more than performance.max_memory, or than the machine
-// has free. It takes next to nothing itself. What cannot be estimated, because it does not fit
-// together, is left to whoever makes it, who says what is wrong.
+// CheckMemory refuses a configuration that needs more than performance.max_memory, or than the
+// machine has free. The check itself takes next to no memory. It accepts a configuration that
+// cannot be estimated: whoever makes the network says what is wrong.
 func CheckMemory(c *configs.Config, o Outline) error {
 	e, err := MemoryOf(c, o)
 	if err != nil {
@@ -116,7 +116,7 @@ func CheckMemory(c *configs.Config, o Outline) error {
 	return e.check(c)
 }
 
-// CheckMemoryOfExamples is [CheckMemory] for a program that trains nothing: it needs the examples as they are.
+// CheckMemoryOfExamples is [CheckMemory] for a program that needs the examples and no training.
 func CheckMemoryOfExamples(c *configs.Config, o Outline) error {
 	return Memory{Program: program, Examples: math.Ceil(examples(c, o, PicturesHeld(c, o)))}.check(c)
 }
@@ -130,7 +130,7 @@ func (e Memory) check(c *configs.Config) error {
 		Bytes(e.Total()), Bytes(e.Graph), Bytes(e.Parameters), Bytes(e.Examples), Bytes(limit), whose, e.advice(c, limit))
 }
 
-// advice is what to change: where most of the memory goes, or what is too much alone.
+// advice returns what to change: where most of the memory goes, or what is too much alone.
 func (e Memory) advice(c *configs.Config, limit float64) string {
 	switch most := max(e.Graph, e.Parameters, e.Examples); {
 	case most == e.Parameters, most == e.Graph && (e.batch == 1 || e.Parameters > limit):
@@ -162,14 +162,14 @@ const placeBytes = 32
 // cheap: next to all memory is numbers, which are not searched.
 func garbagePercent(used float64) int { return int(min(100, max(20, 100*(64<<20)/used))) }
 
-// AllPictures is what all examples take, decoded, in bytes.
+// AllPictures returns what all examples, of training and test, take when decoded, in bytes.
 func AllPictures(o Outline) int64 {
 	return int64(min((float64(o.Examples)+float64(o.Tests))*float64(o.Shape.Bytes()), math.MaxInt64/2))
 }
 
-// PicturesHeld is how many bytes of decoded pictures training keeps in memory. All of them, unless they lie
-// in a folder and performance.data_memory says less, or there is too little for all of them: then half
-// of what is left.
+// PicturesHeld returns how many bytes of decoded pictures training keeps in memory: all, unless
+// they lie in a folder and performance.data_memory says less, or there is too little memory. Then
+// it is half of what is left.
 func PicturesHeld(c *configs.Config, o Outline) int64 {
 	all := AllPictures(o)
 	if c.Data.Folder == "" {
@@ -186,14 +186,14 @@ func PicturesHeld(c *configs.Config, o Outline) int64 {
 	return min(all-1, int64(max(0, limit-e.Total())/2))
 }
 
-// TidyUp lets less garbage gather in this process where pictures are decoded all the time.
+// TidyUp collects garbage more often in this process if pictures are decoded all the time.
 func TidyUp(c *configs.Config, o Outline, held int64) {
 	if e, err := of(c, o, held); err == nil && held < AllPictures(o) {
 		debug.SetGCPercent(garbagePercent(e.Total()))
 	}
 }
 
-// limitOf is how many bytes a configuration may take, and who says so.
+// limitOf returns how many bytes a configuration may take, and who says so.
 func limitOf(c *configs.Config) (limit float64, whose string) {
 	if most := c.Performance.MaxMemory; most > 0 {
 		return float64(most), "of performance.max_memory"

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// available is how many bytes can be taken on this machine without pressing others out, +Inf where
+// available returns how many bytes this machine can give without pressing others out, +Inf where
 // the system does not say. A variable, so that tests can have a machine of any size.
 var available = func() float64 {
 	return free(func(name string) string {
@@ -65,7 +65,7 @@ func free(read func(name string) string) float64 {
 // threadSpace is address space for the stacks of threads that come later.
 const threadSpace = 256 << 20
 
-// field is the word behind a name at the beginning of a line, "" if there is none.
+// field returns the word behind a name at the beginning of a line, "" if there is none.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if rest, found := strings.CutPrefix(line, name); found {
@@ -77,7 +77,7 @@ func field(text, name string) string {
 	return ""
 }
 
-// number reads a count; "max" and what is missing are none.
+// number parses a count. It returns false for "max" and for what is missing.
 func number(text string) (float64, bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
 	return float64(n), err == nil

@@ -12,8 +12,8 @@ import (
 	"dpsgd/model"
 )
 
-// Seen is the shape of what the network sees of examples of the given shape: of them, or of their
-// features.
+// Seen returns the shape of what the network sees of examples of the given shape: their own, or
+// that of their features.
 func Seen(c *configs.Config, shape data.Shape) data.Shape {
 	if c.Features.Any() {
 		return data.Row(c.Features.Width(shape))
@@ -21,8 +21,8 @@ func Seen(c *configs.Config, shape data.Shape) data.Shape {
 	return shape
 }
 
-// Model declares the configured network for examples of the given shape, or for features of them,
-// with random weights.
+// Model returns the configured network with random weights, for examples of the given shape, or for
+// features of them.
 func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
 	return declare(c, shape, func(layers model.Sequential, in model.Input) (*model.Model, error) {
 		return model.New(layers, in, classes, c.Training.Seed)
@@ -55,8 +55,8 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 	return m, nil
 }
 
-// Views makes the views in which a network sees examples of the given shape while it trains; nil
-// for as they are.
+// Views returns the views in which a network sees examples of the given shape while it trains; nil
+// if it sees them as they are.
 func Views(c *configs.Config, shape data.Shape) (*data.Views, error) {
 	views, err := data.NewViews(c.Training.Augmentation, Seen(c, shape), random.New())
 	if err != nil {
@@ -65,9 +65,9 @@ func Views(c *configs.Config, shape data.Shape) (*data.Views, error) {
 	return views, nil
 }
 
-// Start gives a network the weights that the configuration wants it to begin with, and returns the
-// SHA-256 of all that it begins with; it is empty, and nothing changed, where weights are random.
-// The hash is published: what the file holds besides, which nobody gets to see, has no part in it.
+// Start gives a network the weights of model.init, and returns the SHA-256 of all weights that it
+// begins with. Without model.init it changes nothing and returns "". The hash is published: what
+// the file holds besides, which nobody gets to see, has no part in it.
 func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	path := c.Model.Init
 	if path == "" {

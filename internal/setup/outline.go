@@ -18,8 +18,8 @@ type Outline struct {
 	Names    []string   `json:"-"` // of the classes
 }
 
-// Records is how many records the releases of a run are made of, each of which they protect: clients
-// of a federated run, persons or examples otherwise.
+// Records returns how many records the releases of a run are made of and protect: clients of a
+// federated run, persons or examples otherwise.
 func Records(c *configs.Config, o Outline) int {
 	switch {
 	case c.Federated.Any():
@@ -30,7 +30,7 @@ func Records(c *configs.Config, o Outline) int {
 	return o.Examples
 }
 
-// Unit is what one record is, in the words of a privacy statement, and what several of them are called.
+// Unit returns the words of a privacy statement for one record, and for several.
 func Unit(c *configs.Config) (one, several string) {
 	switch {
 	case c.Federated.Any():
@@ -66,14 +66,14 @@ const (
 	// AsFound is any order. It harms nobody whose whole example is protected: neighbours have the same
 	// places, one of which is empty in one of them.
 	AsFound Order = "the examples and their labels, files and folders: neighbours have the same places"
-	// ByContent is that of [data.Unlabelled].
+	// ByContent is the order of [data.Unlabelled].
 	ByContent Order = "what the examples hold beside their labels, which is public"
 )
 
-// orders has every unit of privacy. What has no row here is not trained on.
+// orders maps every unit of privacy to its order. A unit without a row is not trained on.
 var orders = map[string]Order{configs.UnitExample: AsFound, configs.UnitPerson: AsFound, configs.UnitLabel: ByContent}
 
-// Places is what the places of a configuration's training examples may depend on.
+// Places returns what the places of a configuration's training examples may depend on.
 func Places(c *configs.Config) Order {
 	if c.Privacy.None {
 		return AsFound
@@ -90,13 +90,13 @@ func Outlines() []Outline {
 	return outlines
 }
 
-// OutlineOfSource describes the data of a source.
+// OutlineOfSource returns the outline of data that has been read.
 func OutlineOfSource(s *data.Split) Outline {
 	return Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
 }
 
-// Declared is what a configuration says of its data: of a person's own it does not say how many
-// examples there are.
+// Declared returns what a configuration says of its data. For a person's own data, that is not how
+// many examples there are.
 func Declared(c *configs.Config) Outline { return outlineOf(c.Data.Spec) }
 
 func outlineOf(spec data.Spec) Outline {
@@ -109,8 +109,8 @@ func outlineOf(spec data.Spec) Outline {
 	return o
 }
 
-// OutlineOf describes the configured data without reading it. The pictures of a folder and the
-// records of a table are counted, unless examples says how many there are.
+// OutlineOf returns the outline of the configured data without reading examples. For a person's
+// own, it counts examples, persons and tests; if examples is above 0, it counts none of them.
 func OutlineOf(c *configs.Config, examples int) (o Outline, err error) {
 	o = Declared(c)
 	switch {

@@ -61,8 +61,8 @@ func (r Request) spec(c *configs.Config) (data.Spec, error) {
 	return spec, fmt.Errorf("%w: found another folder, %s, for the data set %s, which has a name; expected the folder that holds it, as --data-dir", ErrPlan, r.DataFolder, c.Data.Name)
 }
 
-// Fit refuses by check, [CheckMemory] of a training, what the machine has too little memory for. Data that
-// cannot be counted is left to whoever reads it, who says what is wrong with it.
+// Fit returns the error of check, such as [CheckMemory], for the outline of the data. It returns
+// nil for data that cannot be counted: whoever reads the data says what is wrong.
 func (r Request) Fit(c *configs.Config, check func(*configs.Config, Outline) error) error {
 	if r.Given != nil {
 		return check(c, OutlineOfSource(r.Given))
@@ -74,7 +74,7 @@ func (r Request) Fit(c *configs.Config, check func(*configs.Config, Outline) err
 	return check(c, outline)
 }
 
-// Flags repeats the flags of a command line that say where the data is, each behind a space.
+// Flags returns the flags of a command line that say where the data is, each behind a space.
 func (r Request) Flags() string {
 	given := ""
 	if r.DataDir != "" {

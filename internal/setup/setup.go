@@ -18,8 +18,8 @@ import (
 // ErrPlan marks a configuration that is well-formed but cannot be carried out on its data.
 var ErrPlan = errors.New("train: the configuration does not fit the data")
 
-// Misfit is an [ErrPlan] about the value of one key. The text says, behind the key, what was found
-// and what was expected.
+// Misfit returns an [ErrPlan] about the value of one key. The text says, behind the key, what was
+// found and what was expected.
 func Misfit(key, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrPlan, &configs.KeyError{Key: key, Problem: fmt.Sprintf(format, args...)})
 }
@@ -37,8 +37,8 @@ func CheckDelta(delta float64, n int, records string) error {
 // computed.
 func SeesFeatures(c *configs.Config) bool { return c.Features.Any() || c.Data.Vectors != "" }
 
-// Normalisation holds the configured constants, one for each channel or column. Features
-// have none.
+// Normalisation returns the configured constants, one for each channel or column. Features have
+// none.
 func Normalisation(c *configs.Config, channels int) data.Normalisation {
 	if SeesFeatures(c) {
 		return data.Normalisation{}
@@ -46,7 +46,7 @@ func Normalisation(c *configs.Config, channels int) data.Normalisation {
 	return c.Data.PerChannel(channels)
 }
 
-// Threads is the configured number, or one for each core.
+// Threads returns the configured number, or one for each core.
 func Threads(c *configs.Config) int {
 	if c.Performance.Threads > 0 {
 		return c.Performance.Threads
@@ -54,13 +54,13 @@ func Threads(c *configs.Config) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// ClientsAtOnce is how many clients' changes, of so many parameters, are computed in one call.
+// ClientsAtOnce returns how many clients' changes, of so many parameters, one call computes.
 func ClientsAtOnce(c *configs.Config, parameters, threads int) int {
 	const most = 64 << 20 // bytes of changes
 	return max(threads, min(c.Federated.Clients, most/4/parameters))
 }
 
-// Slots is how many values the configured update rule and average keep for each parameter.
+// Slots returns how many values the configured update rule and average keep per parameter.
 func Slots(c *configs.Config) (int, error) {
 	update, err := optimizer.NewUpdate(c.Optimizer.Rule, 1, 1)
 	if err != nil {
@@ -73,8 +73,8 @@ func Slots(c *configs.Config) (int, error) {
 	return slots, nil
 }
 
-// Update makes the configured update rule and the schedule of its learning rate over so many steps.
-// deviation is that of the noise on each value of a step's mean gradient.
+// Update returns the configured update rule and its learning rate's schedule over so many steps.
+// deviation returns that of the noise on each value of a step's mean gradient.
 func Update(c *configs.Config, dim, steps, threads int, deviation func(step int) float64) (*optimizer.Update, optimizer.Schedule, error) {
 	update, err := optimizer.NewUpdate(c.Optimizer.Rule, dim, threads)
 	if err != nil {
@@ -93,16 +93,16 @@ func Update(c *configs.Config, dim, steps, threads int, deviation func(step int)
 	return update, schedule, schedule.Check()
 }
 
-// Schedule is the configured schedule of the learning rate over so many steps, where the rate does not
-// follow from noise.
+// Schedule returns the configured schedule of the learning rate over so many steps, for a rate that
+// does not follow from noise.
 func Schedule(c *configs.Config, steps int) optimizer.Schedule {
 	return optimizer.Schedule{
 		Curve: c.Optimizer.Schedule.Curve, Peak: c.Optimizer.LearningRate, Steps: steps, WarmupSteps: c.Optimizer.Schedule.WarmupSteps,
 	}
 }
 
-// Steps is the planned number of updates on n examples in batches of so many: an epoch is n/batch
-// steps, rounded to the nearest whole number of steps over all epochs.
+// Steps returns the planned number of updates on n examples in batches of so many: an epoch is
+// n/batch steps, rounded to the nearest whole number of steps over all epochs.
 func Steps(t configs.Training, batch float64, n int) int {
 	if t.Steps > 0 {
 		return t.Steps

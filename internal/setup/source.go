@@ -19,8 +19,8 @@ type Source struct {
 	kept    *data.Split // these features, or nil
 }
 
-// Find finds the given data set, or the configured one. That is read now, unless it is a published one
-// whose features were kept before.
+// Find returns the given data set, or the configured one. It reads that now, unless it is a
+// published one whose features were kept before.
 func (r Request) Find(c *configs.Config) (*Source, error) {
 	if set := data.Find(c.Data.Name); r.Given == nil && set != nil && c.Features.Any() {
 		if kept := features.Cached(c.Features.Recipe, set, r.Features); kept != nil {
@@ -38,7 +38,7 @@ func (r Request) Find(c *configs.Config) (*Source, error) {
 	return source, err
 }
 
-// findPersons finds whose the training examples are.
+// findPersons sets Own and People: whose the training examples are.
 func (s *Source) findPersons() error {
 	spec, err := s.request.spec(s.config)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Source) findPersons() error {
 	return nil
 }
 
-// Warning is what has to be said about the files that were read; "" in most cases.
+// Warning returns what has to be said about the files that were read; "" in most cases.
 func (s *Source) Warning() string {
 	if s.read == nil {
 		return ""
@@ -64,9 +64,9 @@ func (s *Source) Warning() string {
 	return s.read.Warning
 }
 
-// Check makes sure that pictures which are decoded when they are needed can be, which takes as long as
-// an epoch of it: for new runs, so that they do not pay for steps that then fail. Where features are
-// computed of them, that is when they are read.
+// Check decodes all pictures that training decodes when it needs them, so that a new run does not
+// pay for steps that then fail. It takes as long as decoding in an epoch does. With features, Check
+// does nothing: computing them reads all pictures.
 func (s *Source) Check() error {
 	if s.read == nil || s.request.Given != nil || s.config.Features.Any() {
 		return nil
@@ -78,7 +78,7 @@ func (s *Source) Check() error {
 	})
 }
 
-// Seen is what the network sees of the source: its examples, or features of them.
+// Seen returns what the network sees of the source: its examples, or features of them.
 func (s *Source) Seen(pool *kernel.Pool) (*data.Split, error) {
 	switch {
 	case s.kept != nil:
@@ -89,8 +89,8 @@ func (s *Source) Seen(pool *kernel.Pool) (*data.Split, error) {
 	return features.Compute(s.config.Features.Recipe, s.read, features.Request{Cache: s.request.Features, Pool: pool, Computed: s.request.Computed})
 }
 
-// TestPictures are the test examples, where they are pictures; nil otherwise. They are read where
-// kept features stood for them.
+// TestPictures returns the test examples if they are pictures, else nil. It reads them where kept
+// features stood for them.
 func (s *Source) TestPictures() (data.Pictures, error) {
 	read := s.read
 	if read == nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Distance is the Levenshtein distance of two strings, in bytes: insertions, deletions and
-// substitutions. Long strings are never near a name and are cut short.
+// Distance returns the Levenshtein distance of two strings, in bytes: insertions, deletions and
+// substitutions. It compares the first 40 bytes: long strings are never near a name.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), 40)], b[:min(len(b), 40)]
 	row := make([]int, len(b)+1)
@@ -50,7 +50,7 @@ func Nearest(found string, known []string) string {
 	return best
 }
 
-// swapped says whether two letters that stand side by side have changed places.
+// swapped reports whether a and b differ in two neighbouring letters alone, which are swapped.
 func swapped(a, b string) bool {
 	for i := 0; i+1 < len(a) && len(a) == len(b); i++ {
 		if a[i] != b[i] {
@@ -73,7 +73,7 @@ func DidYouMean(name string) string {
 	return "did you mean " + name + "?"
 }
 
-// Hint is [DidYouMean] of the nearest name, to stand behind an error; "" where there is none.
+// Hint returns [DidYouMean] of the nearest name, to stand behind an error; "" if there is none.
 func Hint(found string, known []string) string {
 	meant := Nearest(found, known)
 	if meant == "" {
@@ -82,7 +82,7 @@ func Hint(found string, known []string) string {
 	return " (" + DidYouMean(meant) + ")"
 }
 
-// plain is what a path may hold so that no shell reads more into it.
+// plain matches paths in which no shell reads more than the text.
 var plain = regexp.MustCompile(`^[\p{L}\p{N}_./:\\,=+@%-]+$`)
 
 // Argument writes a path for a command line to be copied: in quotes where a shell needs them.

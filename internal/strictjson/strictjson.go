@@ -52,7 +52,7 @@ func Read(text []byte) (Object, error) {
 	return o, nil
 }
 
-// broken names the end of the text for what it is inside an object.
+// broken returns the error for an object that ends too early or cannot be read.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -70,7 +70,7 @@ func quote(text []byte) string {
 	return strconv.Quote(string(text))
 }
 
-// Get is the value of a key, or nil.
+// Get returns the value of a key, or nil.
 func (o Object) Get(key string) json.RawMessage {
 	for _, f := range o {
 		if f.Key == key {
@@ -80,12 +80,12 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Without leaves out a key.
+// Without returns the object without a key.
 func (o Object) Without(key string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return f.Key == key })
 }
 
-// Distinct is an error for a key that is there twice.
+// Distinct returns an error if a key is there twice.
 func (o Object) Distinct() error {
 	seen := make(map[string]bool, len(o))
 	for _, f := range o {
@@ -97,7 +97,7 @@ func (o Object) Distinct() error {
 	return nil
 }
 
-// Text reads a string.
+// Text returns the string that a value is; ok is false if it is none.
 func Text(value json.RawMessage) (text string, ok bool) {
 	ok = len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil
 	return text, ok
