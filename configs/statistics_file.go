@@ -33,7 +33,7 @@ func ParseStatistics(file string, src []byte, overrides []string) (*StatisticsFi
 	return parseStatistics(file, src, overrides, Intervals)
 }
 
-// KeptStatistics reads the file that a run keeps, with what version 1ae6581 did not write down as it was then.
+// KeptStatistics reads the file that a run kept. A missing share for intervals is as it was then.
 func KeptStatistics(file string, src []byte) (*StatisticsFile, error) {
 	return parseStatistics(file, src, nil, earlierIntervals)
 }

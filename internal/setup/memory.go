@@ -168,8 +168,8 @@ func AllPictures(o Outline) int64 {
 }
 
 // PicturesHeld returns how many bytes of decoded pictures training keeps in memory: all, unless
-// they lie in a folder and performance.data_memory says less, or there is too little memory. Then
-// it is half of what is left.
+// they lie in a folder and performance.data_memory says less, or memory is short: then half of what
+// the rest leaves.
 func PicturesHeld(c *configs.Config, o Outline) int64 {
 	all := AllPictures(o)
 	if c.Data.Folder == "" {
