@@ -96,7 +96,7 @@ func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, s checkpoin
 	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, s)
 }
 
-// adopted is the registration of a run that is there.
+// adopted returns the registration of a run whose folder exists, from that or its ledger apart.
 func adopted(registry, run string) (r checkpoints.Registration, err error) {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
@@ -136,8 +136,8 @@ func configuredData(c *configs.Config, run string, l *accountant.Ledger) checkpo
 	return d
 }
 
-// examplesOf says how many examples a run has by its plan, or the sampling probability of its releases, or else counts
-// them where they lie; 0 where none of this tells.
+// examplesOf returns the number of examples of a run: from its plan, or the sampling probability
+// (not for clients and persons), or by counting the data; 0 if none of these gives it.
 func examplesOf(c *configs.Config, run string, l *accountant.Ledger) int {
 	if n := inPlan(run, "examples %d "); n > 0 {
 		return n

@@ -21,14 +21,14 @@ import (
 // adds all of these ledgers up ([ReadDatasets]). [Collect] brings a run that has ended into the
 // shared one.
 
-// apartLedger names the ledger apart of the run whose folder has that path, from the registry.
+// apartLedger returns the file of the ledger apart of the run at path, relative to registry.
 func apartLedger(registry, path string) string {
 	return filepath.Join(registry, folder.Uncollected, filepath.FromSlash(path)+apartEnd)
 }
 
 const apartEnd = ".jsonl"
 
-// apartLedgers lists those of a folder of runs, in the order of their names.
+// apartLedgers lists the ledgers apart in a folder of runs, in the order of their names.
 func apartLedgers(registry string) (found []string, err error) {
 	err = filepath.WalkDir(filepath.Join(registry, folder.Uncollected), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, apartEnd) && !strings.HasPrefix(d.Name(), ".") {
@@ -45,7 +45,7 @@ func apartLedgers(registry string) (found []string, err error) {
 	return found, nil
 }
 
-// memberApart reads what the ledger apart of a run knows of it, if there is one.
+// memberApart returns a run's entry in its ledger apart. ok is false if none.
 func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {
@@ -59,8 +59,8 @@ func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err 
 	return m, ok, err
 }
 
-// isApart says whether a run has a ledger apart that knows it, or may be about to register there: it
-// has released nothing then.
+// isApart reports whether a run has a ledger apart and either is registered there or has released
+// nothing yet, so that it may be about to register.
 func isApart(registry, dir, run string) (bool, error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil || !there(apartLedger(registry, path)) {
@@ -115,7 +115,7 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 	return checkpoints.OpenDatasets(file)
 }
 
-// Apart makes an opened run go on apart.
+// Apart makes an opened run write to a ledger apart from here on. Call it before Settle.
 func (b *Books) Apart() { b.apart = true }
 
 // open opens the ledger of the data that the run writes to.
@@ -128,7 +128,7 @@ func (b *Books) open(r checkpoints.Registration) (err error) {
 	return err
 }
 
-// known reads all ledgers, with the run's own last release.
+// known reads all ledgers of the folder of runs. The last release of this run is in them.
 func (b *Books) known() (Known, error) {
 	if b.apart {
 		return ReadDatasets(b.Registry)
@@ -177,8 +177,8 @@ func Collect(registry string, dirs []string, hold func(dir string) (release func
 	return nil
 }
 
-// collect keeps a ledger apart of which the shared one does not know everything, such as a last line
-// that a power cut left there alone: the run puts it back when it goes on.
+// collect adopts the runs of a ledger apart into the shared one and removes the file. It keeps the
+// file if the shared one lacks any of it, such as a last line that a power cut left there alone.
 func collect(d *checkpoints.Datasets, registry, path string) error {
 	file := apartLedger(registry, path)
 	own, err := checkpoints.ReadDatasets(file)
@@ -280,7 +280,7 @@ func (k Known) uncollected() (paths []string) {
 	return paths
 }
 
-// Where is the file that knows most of a run, for messages.
+// Where returns the path of the ledger that knows most of a run, for messages.
 func (k Known) Where(registry, run string) string {
 	if file, ok := k.apart[run]; ok {
 		return file

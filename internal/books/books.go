@@ -20,9 +20,9 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// Told is the error with which a run ends. Where one of its ledgers was deleted, moved or cut off under
-// it, which any other error then comes from, it says so, and what the run has released: it may be all
-// that still knows.
+// Told returns the error to end a run with: err, unless one of the run's ledgers was deleted, moved
+// or cut off while the run had it open. Then it returns an error that says so and what the run has
+// released, because this message may be the only record left.
 func (b *Books) Told(err error) error {
 	if err == nil || b == nil {
 		return err
@@ -52,7 +52,7 @@ func (b *Books) Present() error {
 	return b.Told(cmp.Or(b.Journal.Present(), b.datasets.Refresh()))
 }
 
-// Close releases both.
+// Close frees what the run reserved and did not release, and closes both ledgers.
 func (b *Books) Close() error {
 	if b.datasets == nil {
 		return b.Journal.Close()
@@ -65,10 +65,10 @@ func (b *Books) Close() error {
 	return err
 }
 
-// Planned is everything that the run set out to release; nil where nobody knows.
+// Planned returns everything that the run set out to release; nil if no file says it.
 func (b *Books) Planned() *checkpoints.Planned { return b.planned }
 
-// create begins the ledger of a new run; apart is one that registers when it is collected.
+// create begins the ledger of a new run. A run apart registers in its own ledger of the data.
 func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
 	b := &Books{Registry: registry, apart: apart, own: r, planned: r.Planned}
 	all := new(accountant.Ledger)
@@ -139,8 +139,8 @@ func (b *Books) check(dir string) error {
 }
 
 // Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
-// and the one of its data catches up. All is what its plan may release; where that, with what it has released,
-// passes the limit of the data, nothing is written.
+// and the ledger of its data catches up. all is what the plan may release. If that, with the past
+// releases, passes the limit of the data, Settle refuses before it changes the run's own ledger.
 func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error {
 	b.own = r
 	if err := b.open(r); err != nil {
@@ -158,8 +158,8 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 
 // Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
 // this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
-// The ledger of the data keeps what the run plans to release, nil of a run that releases all at once. The
-// configuration is written with the limit of the data, where it has one. A run apart registers when it is collected.
+// The ledger of the data records planned: nil for a run that releases all at once. The limit of the
+// data, if any, goes into the configuration. A run apart registers in its ledger apart.
 func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
 	limit, err := agreed(registry, c, SubjectOf(c, o), apart)
 	if err != nil {
@@ -188,11 +188,10 @@ func Registration(c *configs.Config, o setup.Outline, registry, dir string) (che
 	return checkpoints.Registration{Path: path, Data: dataOf(c, o), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, err
 }
 
-// unitOf is the unit that a run protects, and by which it spends the privacy of its data. What a run with private
-// labels costs says nothing about the examples, whose pictures it takes as public, and must not be added to
-// what they have cost. Nor is a guarantee for clients or persons one for examples, or the other way round:
-// taking a client out moves a sum half as far as exchanging one of its examples may, and one for examples
-// is none for all of a client's.
+// unitOf returns the unit of privacy of a run. The ε of different units are never added. A run with
+// private labels takes the pictures as public, so its ε says nothing about whole examples. Nor does
+// an ε for clients or persons hold for examples, or the reverse: removing a client moves a sum half
+// as far as replacing one of its examples may, and one example is not all that a client has.
 func unitOf(c *configs.Config) checkpoints.Unit {
 	switch {
 	case c.Federated.Any():
@@ -207,16 +206,16 @@ func unitOf(c *configs.Config) checkpoints.Unit {
 	return checkpoints.Unit{Kind: checkpoints.Example}
 }
 
-// dataOf is the data that a run spends privacy of.
+// dataOf describes the data whose privacy a run spends.
 func dataOf(c *configs.Config, o setup.Outline) checkpoints.Data {
 	unit := unitOf(c)
 	return checkpoints.Data{Name: unit.Of(o.Name), Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes, Unit: unit}
 }
 
-// SubjectOf names that for limits.
+// SubjectOf returns the subject under which limits name the data of a run.
 func SubjectOf(c *configs.Config, o setup.Outline) checkpoints.Subject { return dataOf(c, o).Subject() }
 
-// pathFrom names a folder as the ledger of data sets does.
+// pathFrom returns the path of dir relative to registry, with slashes, as the ledgers have it.
 func pathFrom(registry, dir string) (string, error) {
 	from, err := filepath.Abs(registry)
 	if err == nil {

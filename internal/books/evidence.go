@@ -92,7 +92,7 @@ func readResults(sweep string) ([]result, error) {
 	return results, err
 }
 
-// resultOf is the result of a trial in the table of its sweep; nil for any other run.
+// resultOf returns the row of a trial in the results of its sweep; nil if there is none.
 func resultOf(dir string) (*result, error) {
 	results, err := readResults(filepath.Join(dir, ".."))
 	if err != nil {
@@ -106,7 +106,7 @@ func resultOf(dir string) (*result, error) {
 	return &results[i], nil
 }
 
-// ownResult is the row that a task left in the folder of a trial; nil for any other run.
+// ownResult reads the row that a task wrote into the folder of a trial; nil if there is none.
 func ownResult(dir string) (*result, error) {
 	file := filepath.Join(dir, folder.Row)
 	line, err := os.ReadFile(file)
@@ -123,7 +123,7 @@ func ownResult(dir string) (*result, error) {
 	return r, nil
 }
 
-// Inspection is the ledger of a run that agrees with everything that speaks of it.
+// Inspection is the ledger of a run, after every other file that mentions it was found to agree.
 type Inspection struct {
 	Ledger  *accountant.Ledger
 	Info    checkpoints.JournalInfo
@@ -142,7 +142,7 @@ func Inspect(dir string) (Inspection, error) {
 	return inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) { return registryOf(dir, header) })
 }
 
-// inspectIn is inspect with another way to find the ledger of the data.
+// inspectIn is Inspect, but find looks up the ledger of the data.
 func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, error)) (Inspection, error) {
 	path := filepath.Join(dir, folder.Ledger)
 	header, err := checkpoints.ReadHeader(path)
@@ -192,7 +192,7 @@ func notPrivate(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !s.Private()
 }
 
-// withoutLedger says what a missing ledger means.
+// withoutLedger returns err, or if err is a missing ledger, an error that says what that means.
 func withoutLedger(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) && notPrivate(dir) {
 		return fmt.Errorf("%w: %s was trained with privacy.none, expected a run with a guarantee; its epsilon is infinite", ErrNotPrivate, dir)
@@ -203,8 +203,8 @@ func withoutLedger(dir string, err error) error {
 	return err
 }
 
-// Refute refuses an ε that a file without a ledger says of releases, and that is below what they cost by the tightest
-// accountant: the file was edited or damaged. Nothing is known against it where no accountant answers.
+// Refute refuses an answer that a file gives for the releases of l if its δ is not delta, or its ε
+// is below that of the tightest accountant. It accepts any answer if that accountant gives none.
 func Refute(where string, l *accountant.Ledger, delta float64, said account.Answer) error {
 	least, err := account.SpentBy(account.Exact, l, delta)
 	if err != nil || said.Delta == delta && said.Epsilon >= 0.999*least.Epsilon {
@@ -214,7 +214,7 @@ func Refute(where string, l *accountant.Ledger, delta float64, said account.Answ
 		where, said.Epsilon, said.Delta, least.Epsilon, delta, checkpoints.ErrCorrupt)
 }
 
-// First is a ledger of the first n releases of another one, or all of them. Choices are none.
+// First returns a ledger of the first n releases of l (all, if l has fewer), without choices.
 func First(l *accountant.Ledger, n int) *accountant.Ledger {
 	first := new(accountant.Ledger)
 	for _, e := range l.Entries() {
@@ -229,8 +229,8 @@ func First(l *accountant.Ledger, n int) *accountant.Ledger {
 	return first
 }
 
-// RefuteRow is Refute for the row of a trial whose ledger is known. A trial that went on after its row is not
-// what the row is of.
+// RefuteRow applies Refute to a row of a sweep's results if the trial's ledger is known. It accepts
+// a row whose number of releases differs from the ledger's; entries is 0 if the row gives none.
 func RefuteRow(where string, trials []Listed, name string, entries int, said account.Answer) error {
 	for _, t := range trials {
 		if m := t.Member; path.Base(m.Path) == name && m.Entries > 0 && (entries == 0 || entries == m.Entries) {
@@ -240,8 +240,8 @@ func RefuteRow(where string, trials []Listed, name string, entries int, said acc
 	return nil
 }
 
-// planned is everything that a run set out to release, as the ledger of its data has it, or else as
-// its folder tells.
+// planned returns everything that a run set out to release, from the ledger of its data, or else
+// from the run's folder.
 func (h home) planned(dir, run string, l *accountant.Ledger) *checkpoints.Planned {
 	if m, ok := h.info.Member(run); ok && m.Planned != nil {
 		return m.Planned
@@ -292,7 +292,7 @@ func plannedSteps(dir string) (n int) {
 	return n
 }
 
-// inPlan is the number in the first line of that form in the plan of a run; 0 where none is kept.
+// inPlan returns the number in the first line of the run's plan that has that form; 0 if none has.
 func inPlan(dir, form string) (n int) {
 	plan, _ := os.ReadFile(filepath.Join(dir, folder.Plan))
 	for line := range strings.Lines(string(plan)) {
@@ -303,7 +303,7 @@ func inPlan(dir, form string) (n int) {
 	return 0
 }
 
-// costliest is the event of a step with the least noise that the schedule comes to after the first.
+// costliest returns the event of the step that has the least noise in the noise schedule.
 func costliest(c *configs.Config, first accountant.Event, steps int) accountant.Event {
 	factor := 1.0
 	for step := range steps {
