@@ -124,8 +124,8 @@ func defaultsOf(l model.Layer) []setting.Argument {
 	return setting.Arguments(kind.New())
 }
 
-// encodeLayer returns a layer with its written arguments as one flow value: its bare name, or {name:
-// {arguments}}.
+// encodeLayer returns a layer with its written arguments as one flow value: its bare name, or
+// {name: {arguments}}.
 func encodeLayer(l model.Layer) string {
 	arguments := encodeArguments(setting.Arguments(l), defaultsOf(l))
 	if arguments == "" {

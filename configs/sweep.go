@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Sweep is what a sweep file says: other values for keys of a base, as a grid or drawn, each of
-// these points once per seed.
+// Sweep is what a sweep file says: points, which give keys of a base other values, as a grid or
+// drawn at random. Each point is trained once per seed.
 type Sweep struct {
 	Name   string       // folder of the sweep within runs
 	Base   string       // a preset, or the path of a configuration
@@ -19,15 +19,14 @@ type Sweep struct {
 
 	// Parallel is how many trials are trained at a time, 1 in most sweeps.
 	Parallel int
-	// Scale is by how much smaller than the base's the batches of the trials are, with as much less
-	// noise; 1 in most sweeps.
+	// Scale divides the batch size and the noise of the base in every trial; 1 in most sweeps.
 	Scale int
 
 	file   string // for messages and for a relative Base
 	baseAt Position
 	set    []axis // keys with one value, the same for all trials
 	grid   []axis // in file order
-	random []axis // in file order; of these and grid, one is empty
+	random []axis // in file order; of random and grid, at least one is empty
 	seeds  axis   // Seeds, as values of SeedKey
 }
 

@@ -8,7 +8,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// TrialNumber says how many points are drawn: that many, or a number that is drawn, too.
+// TrialNumber says how many points are drawn: Fixed of them, or a number that is drawn, too.
 //
 // The two families of distributions are those for which Papernot, Steinke 2022 (arXiv:2110.03620v2)
 // bound the cost of choosing the best: the truncated negative binomial one (Definition 1, Theorem

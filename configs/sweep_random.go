@@ -105,8 +105,8 @@ func (a axis) draw(src *random.Source) string {
 // in file order. It may have no points.
 type Draw struct {
 	Points [][]string `json:"points"`
-	// Names tell points apart where nobody may learn how many there are, which numbers would tell. A draw of an
-	// earlier version has none.
+	// Names stand for points where numbers would tell how many there are, which nobody may learn. A
+	// draw of an earlier version has none.
 	Names []string `json:"names,omitempty"`
 }
 

@@ -11,8 +11,8 @@ import (
 	"dpsgd/model"
 )
 
-// YAML returns the configuration with every key that means something in it, defaults included but
-// for those of later keys, in the order of the reference. Parse reads it back to an equal configuration.
+// YAML returns the configuration with every key that means something in it, in the order of the
+// reference. Keys in later are left out at their default. Parse reads an equal one back.
 func (c *Config) YAML() []byte { return c.write(func(*field) bool { return true }) }
 
 // write returns as YAML those fields that meant accepts and that belong into the file of c.

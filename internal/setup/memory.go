@@ -157,9 +157,9 @@ func Bytes(bytes float64) string {
 // placeBytes is what it takes to know where one picture lies that is not in memory.
 const placeBytes = 32
 
-// garbagePercent is how much garbage may gather, as a share of what is in use, where pictures are decoded
-// all the time: about 64 MiB, and not as much as all that is in use, which is Go's 100. Collecting it is
-// cheap: next to all memory is numbers, which are not searched.
+// garbagePercent returns how much garbage may gather, in percent of what is in use, where pictures
+// are decoded all the time: about 64 MiB, but 20 to 100 % (Go's default). Collecting it is cheap:
+// next to all memory is numbers, which are not searched.
 func garbagePercent(used float64) int { return int(min(100, max(20, 100*(64<<20)/used))) }
 
 // AllPictures returns what all examples, of training and test, take when decoded, in bytes.

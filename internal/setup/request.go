@@ -21,8 +21,8 @@ type Request struct {
 	Computed func(done, total int)
 }
 
-// Read reads the configured data set, or returns the given one. Data of a person's own that has moved
-// keeps its name. As many pictures stay in memory as the configuration lets.
+// Read reads the configured data set, or returns the given one. Data of a person's own that has
+// moved keeps its name. As many pictures stay in memory as [PicturesHeld] says; see [TidyUp].
 func (r Request) Read(c *configs.Config) (*data.Split, error) {
 	if r.Given != nil {
 		return r.Given, nil

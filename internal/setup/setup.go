@@ -1,7 +1,7 @@
-// Package setup makes what a configuration names: the data set, wherever it lies now, with its features,
-// the network, the update rule. It estimates the memory that these take, and refuses what the machine does
-// not have before any of it is taken: a process that asks for more than there is is not told so; the
-// system stands still, or kills it.
+// Package setup makes what a configuration names: the data set, wherever it lies now, with its
+// features, the network, the update rule. It estimates the memory that these take, and refuses what
+// the machine does not have before any of it is taken: the system does not tell a process that it
+// asked for too much, but stands still or kills it.
 package setup
 
 import (

@@ -1,5 +1,5 @@
-// Package spelling finds the word that was probably meant by one that is not known, and writes words
-// for a command line.
+// Package spelling finds the word that was probably meant by an unknown one, and writes words for a
+// command line.
 package spelling
 
 import (
