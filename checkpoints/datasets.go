@@ -226,7 +226,7 @@ func (d *Datasets) Register(j *Journal, r Registration) error {
 	return d.register(&j.chain, r, j.hashAt)
 }
 
-// Adopt is Register for the run of a ledger file that nobody has to have open.
+// Adopt registers the run of the ledger file at path as Register does, without opening a Journal.
 func (d *Datasets) Adopt(path string, r Registration) error {
 	var c chain
 	if err := c.readFile(d.files, path, -1); err != nil {
@@ -271,12 +271,12 @@ func (d *Datasets) Info() DatasetsInfo {
 	return d.book.info()
 }
 
-// Refresh looks at what other processes have appended.
+// Refresh reads what other processes have appended, under the lock of the file.
 func (d *Datasets) Refresh() error {
 	return d.append(func() ([]byte, error) { return nil, nil })
 }
 
-// Close gives the file back.
+// Close closes the file; later appends fail. Closing twice is allowed.
 func (d *Datasets) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -42,17 +42,17 @@ const (
 	Client  = "client"
 )
 
-// Unit says what a run protects. The zero value is not known: earlier versions wrote none.
+// Unit says what a run protects. The zero value is an unknown unit: earlier versions wrote none.
 type Unit struct {
 	Kind string `json:"kind"`
 	By   string `json:"by,omitempty"` // the column that tells persons apart, or how the examples were given to clients
 }
 
-// Known reports whether somebody said what the unit is.
+// Known reports whether the unit is recorded.
 func (u Unit) Known() bool { return u != Unit{} }
 
-// Same reports whether both may be one unit. One that is not known may be any, so what it stands beside
-// counts with every unit: a unit that is deleted from a file makes no total smaller.
+// Same reports whether u and other may be one unit. An unknown unit is the same as every unit, so
+// deleting a unit from a file makes no total smaller.
 func (u Unit) Same(other Unit) bool { return u == other || !u.Known() || !other.Known() }
 
 // Of names the data that a run on these examples protects.

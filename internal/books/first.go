@@ -35,7 +35,7 @@ import (
 //
 // The split is fixed with A before the first release: one that is chosen afterwards spends δ twice.
 
-// firstOf is the first plan on data that has a limit; nil where there is none.
+// firstOf returns the first plan that was fixed on the data of s; nil if there is none.
 func firstOf(k checkpoints.DatasetsInfo, s checkpoints.Subject) *checkpoints.First {
 	for _, f := range k.First {
 		if f.Same(s) {

@@ -17,7 +17,7 @@ import (
 	"dpsgd/release"
 )
 
-// Limits are the limits that were set in a folder of runs.
+// Limits returns the limits that were set in a folder of runs, and how much of each is used.
 func Limits(registry string) ([]LimitState, error) {
 	known, err := readKnown(registry)
 	if absent(err) {
@@ -29,7 +29,7 @@ func Limits(registry string) ([]LimitState, error) {
 	return known.limits(registry)
 }
 
-// ShowLimit is the limit of the data of a name.
+// ShowLimit returns the limit of the data of that name; an error if none is set.
 func ShowLimit(registry, name string) (LimitState, error) {
 	states, err := Limits(registry)
 	for _, s := range states {
@@ -96,7 +96,7 @@ func put(d *checkpoints.Datasets, registry string, decide func(known Known) (che
 	return cmp.Or(err, refusal)
 }
 
-// Room is Reserve without keeping anything, for an opened run that has to know before it writes.
+// Room returns the error that Reserve would, but reserves nothing, for a run before Settle.
 func (b *Books) Room(planned *accountant.Ledger) error {
 	known, err := ReadDatasets(b.Registry)
 	if err != nil {
@@ -247,8 +247,8 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	return state, err
 }
 
-// agreed is the limit that a new run works under: the one that its configuration names, which is set where there is
-// none, or the one that is there.
+// agreed returns the limit of a new run's data. It sets the limit of the configuration if none is
+// set (not for a run apart), and refuses one that differs from the limit that is set.
 func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart bool) (configs.Limit, error) {
 	known, err := ReadDatasets(registry)
 	if err != nil {
@@ -269,7 +269,7 @@ func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart boo
 	return configs.Limit{}, nil
 }
 
-// EnsureLimit makes sure that the data has the limit that a configuration names.
+// EnsureLimit sets the limit that a configuration names, or refuses if the data has another one.
 func EnsureLimit(registry string, c *configs.Config, s checkpoints.Subject) error {
 	_, err := agreed(registry, c, s, false)
 	return err

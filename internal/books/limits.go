@@ -34,7 +34,7 @@ type LimitState struct {
 	Reserved float64 `json:"reserved"` // ε of that and of all that runs at work may release
 }
 
-// String is the state in one line.
+// String describes the state in one line.
 func (s LimitState) String() string {
 	line := fmt.Sprintf("limit of %s: ε = %g at δ = %g, of which %s is spent", s.Data, s.Epsilon, s.Delta, accountant.RoundUp(s.Spent, 3))
 	if s.Reserved > s.Spent {
@@ -49,7 +49,7 @@ type request struct {
 	Planned   *accountant.Ledger
 }
 
-// stateOf says how much of a limit is used, with a claim beside what is known.
+// stateOf returns how much of a limit is used if what own asks for is reserved too.
 func stateOf(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own request) (LimitState, error) {
 	s, _, err := stateUnder(registry, k, l, firstOf(k, l.Subject), own)
 	return s, err
@@ -109,7 +109,7 @@ func releases(registry string, k checkpoints.DatasetsInfo, on checkpoints.Subjec
 	return spent, all, nil
 }
 
-// refuses is the error of what would pass the limit; nil for what fits. before is how much was used before.
+// refuses returns an error if s passes the limit. before, for the message, is what was used before.
 func (s LimitState) refuses(before LimitState) error {
 	switch {
 	case s.Reserved <= s.Epsilon:
@@ -138,7 +138,7 @@ func held(registry, lock string) bool {
 	return l.Close() != nil
 }
 
-// larger is a ledger that has each event as often as the one of two that has it more often.
+// larger returns a ledger with each event of a or b, as often as in the one that has it more often.
 func larger(a, b *accountant.Ledger) *accountant.Ledger {
 	counts := counted(a)
 	l := a.Clone()
@@ -169,7 +169,7 @@ func addAll(to, from *accountant.Ledger) error {
 	return nil
 }
 
-// within says whether a ledger holds of no event more than another one.
+// within reports whether l has no event more often than the ledger of.
 func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.Count() }
 
 // refuseSetting refuses a limit that comes too late, or too small or too large.
@@ -198,7 +198,7 @@ func (s LimitState) refuseSetting(registry string, k Known) error {
 	return nil
 }
 
-// atWork says whether somebody has the ledger of a run that is there.
+// atWork reports whether the ledger of a run exists and may be locked by a process.
 func atWork(registry, path string) bool {
 	lock := path + "/" + folder.Ledger
 	_, err := os.Lstat(filepath.Join(registry, filepath.FromSlash(lock)))
@@ -211,7 +211,7 @@ var choosing = map[accountant.Relation]func() (*rdp.Chosen, error){
 	accountant.ReplaceOne: sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ReplaceOne) }),
 }
 
-// chosen is ε of releases at delta, whatever was chosen on the way: see [rdp.Chosen].
+// chosen returns ε of the releases at delta, if earlier ones chose later ones: see [rdp.Chosen].
 func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	c, err := choosing[l.Relation()]()
 	if err != nil {
@@ -229,7 +229,7 @@ func limitOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (l checkpoint
 	return l, false
 }
 
-// limitsOf lists all of them: a name without a unit may have several.
+// limitsOf lists all limits on a subject: a name without a unit may have several.
 func limitsOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (all []checkpoints.Limit) {
 	for _, l := range info.Limits {
 		if l.Same(s) {
@@ -239,7 +239,7 @@ func limitsOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (all []check
 	return all
 }
 
-// reservationOf returns that of a run or of a trial's path; an empty one where there is none.
+// reservationOf returns the reservation by a run or a trial's path; an empty one if there is none.
 func reservationOf(info checkpoints.DatasetsInfo, by string) checkpoints.Reservation {
 	for _, r := range info.Reserved {
 		if r.By == by {

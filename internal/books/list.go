@@ -55,7 +55,7 @@ func Trials(sweep string) ([]Listed, error) {
 	return list(filepath.Dir(sweep), sweep)
 }
 
-// list is List, or of the trials of one sweep.
+// list is List; if only is not "", it lists the trials of that sweep alone.
 func list(dir, only string) ([]Listed, error) {
 	if err := folder.Check(dir, "a folder of runs"); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func list(dir, only string) ([]Listed, error) {
 	return all, nil
 }
 
-// sweepOf is the folder of the sweep that a run was registered as a trial of; "" for a run of its own.
+// sweepOf returns the folder of the sweep of which a run was registered as a trial; "" if of none.
 // It stays a trial if its folder is gone, or lies elsewhere now.
 func sweepOf(registry, path string) string {
 	if sweep, _, ok := strings.Cut(path, "/"); ok && sweep != ".." {
@@ -124,7 +124,7 @@ func lostTrials(sweep string, list []Listed) (lost []Listed) {
 	return lost
 }
 
-// listed reads one run.
+// listed reads one run. If its ledger is refused, Member is what the ledger of the data knows.
 func listed(registry, run string, info Known) Listed {
 	l := Listed{Dir: run}
 	found, warning, err := readMember(registry, run, info)
@@ -193,7 +193,7 @@ func Sum(dirs []string) ([]Total, error) {
 // ErrSame: two runs that are to be added up are one.
 var ErrSame = errors.New("train: not several runs")
 
-// inspectMember is InspectTrial for any run. The member has no registration but its path.
+// inspectMember is InspectTrial for any run. Of the registration, the member has Path alone.
 func inspectMember(registry, dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {

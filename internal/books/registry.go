@@ -82,7 +82,7 @@ type folders struct {
 	apart  []string // the ledgers of runs apart
 }
 
-// foldersBelow lists them. A folder that holds none of the files of a run or a sweep is neither.
+// foldersBelow lists the runs and sweeps in dir, by the files that their folders hold.
 func foldersBelow(dir string) (folders, error) {
 	var f folders
 	below, err := subfolders(dir)

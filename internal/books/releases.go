@@ -45,8 +45,8 @@ func ReadReleases(dir string) (Releases, error) {
 	}, err
 }
 
-// Question is about the run, by the accountant, at the δ and with the budget of its configuration,
-// all of which the caller may change.
+// Question returns a question for u about the run, with the accountant, δ and budget of its
+// configuration. The caller may change each of them.
 func (r Releases) Question(u account.Unknown) account.Question {
 	q := account.Question{
 		View:    account.View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},

@@ -90,8 +90,8 @@ func (s *survey) run(dir string) error {
 	return nil
 }
 
-// sweep looks for trials that have a result or belong to a sweep, and are not what released it. One whose
-// folder is gone counts as the ledger of the data knows it.
+// sweep adds a problem for each trial of a sweep whose ledger is missing or is another run's. It
+// accepts a trial without a folder if the ledger of the data knows its releases.
 func (s *survey) sweep(dir string) error {
 	var names []string
 	results, err := readResults(dir)

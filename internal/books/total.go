@@ -43,8 +43,8 @@ func onData(members []checkpoints.Member, d checkpoints.Data) []checkpoints.Memb
 // tightest are the accountants that a run can have, the tightest first.
 var tightest = []string{account.Exact, account.PLD, account.RDP}
 
-// union is one ledger of the releases of all members, the least of their δ, and who accounts for
-// it: the tightest of their accountants, which all bound ε from above.
+// union returns one ledger of the releases of all members, the least of their δ, and the tightest
+// of their accountants. All accountants bound ε from above.
 func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, name string, err error) {
 	l, delta, name = new(accountant.Ledger), 1, account.RDP
 	for _, m := range members {
@@ -129,8 +129,8 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	return t, nil
 }
 
-// Together asks what everything that was released on this run's data by now costs together, and
-// what no such total covers. It is empty where there are no other runs.
+// Together returns what all releases on this run's data cost together, the use of the data's limit,
+// and notes on what the total leaves out. The total is empty if no other run released anything.
 func (b *Books) Together() (statement.Together, error) {
 	if err := b.Present(); err != nil {
 		return statement.Together{}, err
