@@ -54,9 +54,9 @@ func NewResponse(classes int, epsilon float64) (Response, error) {
 	return Response{classes, epsilon}, nil
 }
 
-// untrue is the chance, in units of 2^-63, of each untrue answer among k candidates that hold the
-// label: 1/(e^ε+k-1), rounded up. The true answer has what is left, so that the ratio of the two never
-// passes e^ε:
+// untrue returns the probability, in units of 2^-63, of each untrue answer among k candidates that
+// hold the label: 1/(e^ε+k-1), rounded up. The true answer has what is left, so that the ratio of
+// the two never passes e^ε:
 //
 //	(2^63 - (k-1)·u)/u ≤ e^ε  for every u ≥ 2^63/(e^ε+k-1)
 func (r Response) untrue(k int) uint64 {
@@ -84,7 +84,7 @@ func (r Response) Among(candidates []int, label int, src *random.Source) int {
 	return label
 }
 
-// Uniform are the candidates of an example about which nothing is known: all classes.
+// Uniform returns the candidates of an example about which nothing is known: all classes.
 func (r Response) Uniform() []int {
 	all := make([]int, r.classes)
 	for i := range all {
@@ -93,7 +93,7 @@ func (r Response) Uniform() []int {
 	return all
 }
 
-// Likely are the candidates of an example whose label has the given chances, one for each class, by
+// Likely returns the candidates of an example whose label has the given chances, one for each class, by
 // what is public: the k most likely classes, where k is such that the true label is told most often
 // (RRWithPrior, Algorithm 2). Chances that are not finite count as 0. The result is appended to dst.
 func (r Response) Likely(dst []int, chances []float64) []int {
@@ -133,5 +133,5 @@ func (r Response) OfLabels(chances []float64) {
 	}
 }
 
-// Truth is how often an answer among k candidates that hold the label is true.
+// Truth returns the probability that an answer among k candidates, one the label, is true.
 func (r Response) Truth(k int) float64 { return 1 / (1 + float64(k-1)*math.Exp(-r.epsilon)) }

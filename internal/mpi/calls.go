@@ -26,7 +26,7 @@ func (l *library) call(name string, function uintptr, arguments ...uintptr) erro
 	return fmt.Errorf("mpi: %s of %s: %s", name, l.version, l.text(int32(code)))
 }
 
-// text is what the library says about an error code.
+// text returns the library's text for an error code.
 func (l *library) text(code int32) string {
 	text, length := new([longest]byte), new(int32)
 	if failed, _, _ := purego.SyscallN(l.errorString, uintptr(code), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {
@@ -35,7 +35,7 @@ func (l *library) text(code int32) string {
 	return strings.ReplaceAll(string(text[:*length]), "\n", "; ")
 }
 
-// describe is the first part of what the library says about itself; the rest is how it was built.
+// describe returns the first part of what the library says about itself; the rest is how it was built.
 func (l *library) describe() string {
 	text, length := new([longest]byte), new(int32)
 	if failed, _, _ := purego.SyscallN(l.libraryVersion, uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {
@@ -48,7 +48,7 @@ func (l *library) describe() string {
 	return strings.Join(strings.Fields(strings.Replace(string(all), "Version:", "", 1)), " ")
 }
 
-// standard is the version of the MPI standard that the library follows.
+// standard returns the version of the MPI standard that the library follows.
 func (l *library) standard() (major, minor int) {
 	a, b := new(int32), new(int32)
 	purego.SyscallN(l.functions.version, uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))

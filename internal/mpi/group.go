@@ -14,7 +14,7 @@ type Group interface {
 	Rank() int
 	// Size is how many ranks there are.
 	Size() int
-	// Broadcast makes b of every rank that of rank 0. All have the same length.
+	// Broadcast copies b of rank 0 into b of every other rank. All have the same length.
 	Broadcast(b []byte) error
 	// Reduce makes values of rank 0 the sum of those of all ranks, which have the same length; those of
 	// the others are anything afterwards. Rank 0 waits for the others as long as patience, which is
@@ -48,5 +48,5 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("group: found nothing from %s%s of %d for %v, expected its part of a sum: %v", noun, strings.Join(names, ", "), m.Size, m.Patience, ErrLost)
 }
 
-// Unwrap is [ErrLost].
+// Unwrap returns [ErrLost].
 func (m *Missing) Unwrap() error { return ErrLost }

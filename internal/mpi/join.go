@@ -20,7 +20,7 @@ func Join() (Group, error) {
 	return m, nil
 }
 
-// join starts the library.
+// join opens and starts the library, and checks that it fits the launcher.
 func (m *member) join() error {
 	var err error
 	if m.library, err = open(); err != nil {

@@ -22,15 +22,15 @@ var launchers = []launcher{
 	{"Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"},
 }
 
-// Launched says whether an MPI launcher started this process as one of several ranks, how many there
-// are, and by which launcher.
+// Launched reports whether an MPI launcher started this process as one of several ranks, how many
+// there are, and by which launcher.
 func Launched() (size int, by string, ok bool) {
 	l, size, ok := launchedBy(os.Getenv)
 	return size, l.name, ok && size > 1
 }
 
-// OpenMPI says whether the launcher is one that only Open MPI's library can talk to, or one that it
-// cannot talk to; neither where that is open.
+// OpenMPI reports whether the launcher is one that only Open MPI's library can talk to, or one that
+// it cannot talk to; neither where that is open.
 func OpenMPI() (only, never bool) {
 	l, _, ok := launchedBy(os.Getenv)
 	return ok && l == launchers[0], ok && l == launchers[1] && os.Getenv("SLURM_STEP_NUM_TASKS") == ""
@@ -47,7 +47,7 @@ func launchedBy(get func(string) string) (by launcher, size int, ok bool) {
 	return launcher{}, 0, false
 }
 
-// localRanks is how many ranks of the job are on this machine, 1 where nobody says.
+// localRanks returns how many ranks of the job are on this machine, 1 where nobody says.
 func localRanks(get func(string) string) int {
 	l, size, ok := launchedBy(get)
 	if !ok {
@@ -60,7 +60,7 @@ func localRanks(get func(string) string) int {
 	return max(1, min(n, size))
 }
 
-// tasksOf reads Slurm's lists of numbers of tasks, such as 2(x3),1 for four machines.
+// tasksOf returns a node's number of tasks in Slurm's list, such as 2(x3),1 for four nodes.
 func tasksOf(list, node string) int {
 	at, err := strconv.Atoi(node)
 	if err != nil {

@@ -41,8 +41,8 @@ type library struct {
 	version string // as it calls itself, such as Open MPI v4.1.4
 }
 
-// candidates are the files that may be the library, in the order in which they are looked for. One
-// that belongs to another launcher would take each rank for a run of its own.
+// candidates lists the files that may be the library, in the order in which they are looked for.
+// One that belongs to another launcher would take each rank for a run of its own.
 func candidates() []string {
 	if file := os.Getenv(chosen); file != "" {
 		return []string{file}
@@ -108,7 +108,7 @@ func noSymbol(file, name string) error {
 	return fmt.Errorf("mpi: %s: found no symbol %s, expected an MPI library; choose another with %s=FILE", file, name, chosen)
 }
 
-// Library is the MPI library that [Join] would use, as it calls itself, and its file.
+// Library returns the MPI library that [Join] would use, as it calls itself, and its file.
 func Library() (version, file string, err error) {
 	l, err := open()
 	if err != nil {

@@ -96,7 +96,7 @@ func (m *member) serve(joined chan<- error) {
 	}
 }
 
-// order has the thread do something. After an error it does nothing more.
+// order has the thread call do, and waits. After one error every call returns that error.
 func (m *member) order(do func() error) error {
 	if m.failed != nil {
 		return m.failed
@@ -143,7 +143,7 @@ func (m *member) sayGoodbye() {
 	}
 }
 
-// errLeft is what calls after Close find.
+// errLeft is the error of every call after Close.
 var errLeft = errors.New("mpi: found a call of a group that was left, expected none")
 
 // Abort does not return: the library ends this process with the others.
@@ -156,7 +156,7 @@ func (m *member) Abort(status int) {
 	os.Exit(status)
 }
 
-// end is Abort by the thread that makes the calls.
+// end carries out Abort on the thread that makes the calls.
 func (m *member) end(status int) {
 	time.Sleep(forwarding)
 	if !m.left {

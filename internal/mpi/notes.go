@@ -18,13 +18,13 @@ const (
 func partTag(sum int) int   { return 1 + sum%tags }
 func hereTag(asked int) int { return 1 + tags + asked%tags }
 
-// note writes to a rank.
+// note sends a note to a rank.
 func (m *member) note(to, tag, number int) error {
 	m.sent[0], m.sent[1] = int64(m.rank), int64(number)
 	return m.call("MPI_Send", m.send, uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm)
 }
 
-// post is note without waiting for one that takes nothing any more.
+// post sends the note in m.sent without waiting for its receiver.
 func (m *member) post(to, tag int) error {
 	request := new(uintptr)
 	if err := m.call("MPI_Isend", m.sendLater, uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm, uintptr(unsafe.Pointer(request))); err != nil {
@@ -68,7 +68,7 @@ func (m *member) gather(tag int, patience time.Duration, accept func(rank, numbe
 	return missing, err
 }
 
-// silent are the ranks whose processes do not answer.
+// silent asks all other ranks, and returns those whose processes do not answer.
 func (m *member) silent() ([]int, error) {
 	m.asked++ // all have answered before, and so nobody reads the memory of an earlier note
 	m.sent[0], m.sent[1] = int64(m.rank), int64(m.asked)

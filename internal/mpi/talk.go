@@ -97,7 +97,7 @@ func (m *member) expectParts(values int, patience time.Duration) error {
 	return m.lost(missing, patience, err)
 }
 
-// lost is the error of ranks that do not answer, or another one.
+// lost returns err, or else a [Missing] if ranks are missing.
 func (m *member) lost(missing []int, patience time.Duration, err error) error {
 	if err == nil && len(missing) > 0 {
 		return &Missing{Ranks: missing, Size: m.size, Patience: patience}
@@ -129,7 +129,7 @@ func (m *member) collective(spin time.Duration, name string, function uintptr, a
 	}
 }
 
-// ended says whether the collective operation has ended.
+// ended reports whether the collective operation has ended.
 func (m *member) ended() (bool, error) {
 	err := m.call("MPI_Test", m.test, uintptr(unsafe.Pointer(m.request)), uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
 	return *m.flag != 0, err

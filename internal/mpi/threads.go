@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Threads is how many threads this process takes for itself when nobody has chosen: its share of the
-// cores that the ranks on this machine have together, and no more than it is bound to.
+// Threads returns how many threads this process takes for itself when nobody has chosen: its share
+// of the cores that the ranks on this machine have together, and no more than it is bound to.
 func Threads() int {
 	return threads(os.Getenv, runtime.NumCPU(), launcherCores())
 }
 
-// threads is Threads with own cores, those that this process may run on, and shared ones, those that
-// its launcher may.
+// threads computes Threads from own cores, those that this process may run on, and shared ones,
+// those that its launcher may.
 func threads(get func(string) string, own, shared int) int {
 	// Slurm binds tasks to what they asked for, or leaves that to them. A script between srun and
 	// this process is bound as this process is, and would be taken for a launcher with few cores.

@@ -17,8 +17,8 @@ import (
 // untold stands where a label was not told yet.
 const untold = 255
 
-// stage is the entry of the ledger that stands for the answers of the second stage. It costs nothing:
-// the entry ahead of it is of all labels.
+// stage returns the entry of the ledger that stands for the answers of the second stage. It costs
+// nothing: the entry ahead of it is of all labels.
 func (r *Run) stage() accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: 0, Event: r.event()}
 }
@@ -77,10 +77,10 @@ func (r *Run) tellRest() error {
 	return r.keepAnswers()
 }
 
-// append writes an entry into the ledgers.
+// append writes an entry into the ledgers of the run and of its data.
 func (r *Run) append(e accountant.Event) error { return r.Books.Append(r.Books.Len(), e) }
 
-// stageOf is the stage that the answers are of: 2 where no label is untold.
+// stageOf returns the stage that the answers are of: 2 where no label is untold.
 func (r *Run) stageOf() int {
 	for _, answer := range r.told {
 		if answer == untold {
@@ -105,8 +105,8 @@ func (r *Run) keepAnswers() error {
 	return nil
 }
 
-// asked is how many stages the ledger says were asked. Entries of anything else, such as answers with
-// another ε, are refused: what they cost is not what the rest would.
+// asked returns how many stages the ledger says were asked. Entries of anything else, such as
+// answers with another ε, are refused: what they cost is not what the rest would.
 func (r *Run) asked() (stages int, err error) {
 	plan := []accountant.Event{r.event(), r.stage()}[:r.phases()]
 	for _, e := range r.Books.Ledger().Entries() {
@@ -120,8 +120,8 @@ func (r *Run) asked() (stages int, err error) {
 	return stages, nil
 }
 
-// fingerprint is what a checkpoint holds of the hash of the plan and, after so many entries of the ledger, of the
-// answers: with those of another run, maybe of a larger ε, the run does not go on.
+// fingerprint returns what a checkpoint holds of the hash of the plan and, after so many entries of the
+// ledger, of the answers: with those of another run, maybe of a larger ε, the run does not go on.
 func (r *Run) fingerprint(plan string, entries int) string {
 	told := r.told
 	if entries < r.phases() && told != nil {
@@ -192,7 +192,7 @@ func (r *Run) checkAnswers() error {
 	return nil
 }
 
-// softmax fills in the chances that logits stand for.
+// softmax sets chances to the probabilities of the classes by their logits.
 func softmax(chances []float64, logits []float32) {
 	most := math.Inf(-1)
 	for _, v := range logits {

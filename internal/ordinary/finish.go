@@ -95,7 +95,7 @@ func (r *Run) statement(status run.Status) (statement.Statement, error) {
 	return s, r.ofLabels(&s)
 }
 
-// ofLabels makes a statement that of labels that were told.
+// ofLabels fills into a statement the guarantee of labels that were told.
 func (r *Run) ofLabels(s *statement.Statement) error {
 	spent, err := r.spent()
 	if err != nil {

@@ -44,7 +44,7 @@ type Run struct {
 	result  Result
 }
 
-// private is what asks for labels.
+// private holds the labels, their answers and what these cost.
 type private struct {
 	accounts account.Accountants
 	answers  labels.Response
@@ -184,7 +184,7 @@ func (r *Run) foundIdentity() string {
 	return h.String()
 }
 
-// phases is how often a network is trained.
+// phases returns how often the network is trained from the start.
 func (r *Run) phases() int {
 	if r.Config.Privacy.None {
 		return 1
@@ -209,11 +209,11 @@ func (r *Run) beginPhase(phase int) (err error) {
 	return nil
 }
 
-// last says whether the training under way is the one that the model comes from.
+// last reports whether the training under way is the one that the model comes from.
 func (r *Run) last() bool { return r.phase == r.phases()-1 }
 
-// half are the examples whose labels are told first. It parts no equal ones: when the run goes on they
-// stand in another order, and none may be asked again.
+// half returns the examples whose labels are told first. It parts no equal ones: when the run goes
+// on they stand in another order, and none may be asked again.
 func (r *Run) half() []int { return r.whole[:r.secret.Boundary(len(r.whole)/2)] }
 
 // done counts the steps of the training under way.
@@ -256,7 +256,7 @@ func (r *Run) restore(s *checkpoints.State, path string) error {
 	return r.Network.Restore(s, path, r.trainer.Restore)
 }
 
-// State is what a checkpoint keeps. With private labels it is bound to the answers.
+// State returns what a checkpoint keeps. With private labels it is bound to the answers.
 func (r *Run) State() *checkpoints.State {
 	s := r.View(r.trainer.View())
 	s.Unreleased = true
@@ -279,7 +279,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	return r.result, err
 }
 
-// Start asks for the labels.
+// Start asks for the labels of the first stage, and saves; it asks none that was asked.
 func (r *Run) Start(context.Context) error {
 	r.watcher.Started(r.overview())
 	if err := r.tell(); err != nil {
@@ -288,7 +288,7 @@ func (r *Run) Start(context.Context) error {
 	return r.endPhase()
 }
 
-// More says whether a step is left.
+// More reports whether a step is left.
 func (r *Run) More() bool { return r.Step < r.phases()*r.steps }
 
 // Next takes a step of the training under way.
@@ -330,7 +330,7 @@ func (r *Run) endPhase() error {
 	return r.Save()
 }
 
-// spent is what the ledger holds; nil where there is no guarantee. No step changes it, so the
+// spent returns the cost of the ledger; nil where there is no guarantee. No step changes it, so the
 // accountant is asked once for each entry.
 func (r *Run) spent() (*account.Spent, error) {
 	if r.Books == nil || r.cost != nil && r.costOf == r.Books.Len() {
@@ -344,10 +344,10 @@ func (r *Run) spent() (*account.Spent, error) {
 	return r.cost, nil
 }
 
-// event is that of the answers for all labels.
+// event returns the event of the answers for all labels.
 func (r *Run) event() accountant.Event { return labels.Event(r.Config.Privacy.Epsilon) }
 
-// Planned is the answers for all labels, in as many stages as there are.
+// Planned returns the ledger of the answers for all labels, in as many stages as there are.
 func (r *Run) Planned() (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if r.Config.Privacy.None {

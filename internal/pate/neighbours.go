@@ -49,7 +49,7 @@ func newGraph(r *Run) (*graph, error) {
 	return g, nil
 }
 
-// centred is the pool as rows of unit norm whose mean was taken off.
+// centred returns the pool as rows of unit norm whose mean was taken off.
 func centred(r *Run) (rows []float32, width int, err error) {
 	batcher, err := data.NewBatcher(r.pool, setup.Normalisation(r.Config, r.Source.Shape.Channels))
 	if err != nil {
@@ -128,7 +128,7 @@ func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
 	return now
 }
 
-// decide is the class of each row of opinions, and how sure that is, from 0 to 1.
+// decide returns the class of each row of opinions, and how sure that is, from 0 to 1.
 func decide(opinions []float64, classes int) (class []uint8, confidence []float64) {
 	for ; len(opinions) > 0; opinions = opinions[classes:] {
 		sum, best := 0.0, 0

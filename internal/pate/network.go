@@ -66,8 +66,8 @@ func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	return n.trainer.Train(ctx, indices, n.plan.config.Training.BatchSize, steps, schedule.LearningRate, seed)
 }
 
-// predict is the probability of each class for every example of the pool, a row for each. Labels and
-// losses of the pool are not looked at.
+// predict returns the probability of each class for every example of the pool, a row for each.
+// Labels and losses of the pool are not looked at.
 func (n *network) predict() ([]float64, error) {
 	var all []float64
 	err := n.pool.Each(func(_ int, p gradients.Prediction) {

@@ -70,7 +70,7 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	return p, p.afford()
 }
 
-// refuse says in one line what of a configuration PATE does not do.
+// refuse returns an error for the first setting that PATE does not do; nil if there is none.
 func refuse(c *configs.Config, o setup.Outline) error {
 	for _, wrong := range []struct {
 		is              bool
@@ -143,14 +143,14 @@ func (p *Plan) agreement(v *answer.Votes) (answer.Question[bool], error) {
 	return answer.Agreement(v, p.config.Pate.Threshold, p.config.Pate.ThresholdNoise)
 }
 
-// released is how the data-dependent ε is released at an order. Beta is far enough below 1/(2·order)
-// that the two variances of neighbours cost little, and what is released is below the truth once in a
-// hundred times.
+// released returns how the data-dependent ε is released at an order. Beta is far enough below
+// 1/(2·order) that the two variances of neighbours cost little, and what is released is below the
+// truth once in a hundred times.
 func released(order float64) *votes.Smooth {
 	return &votes.Smooth{Order: order, Beta: min(0.02, 0.25/order), Sigma: 4, Z: 2.3263478740408408}
 }
 
-// planned is the ledger of so many checks and answers, and of all else that the plan pays for.
+// planned returns the ledger of so many checks and answers, and of all else that the plan pays for.
 func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if p.check != nil {
@@ -178,7 +178,7 @@ func (p *Plan) afford() error {
 	return err
 }
 
-// fits is the largest n up to most whose ledger is within the budget; 0 if none is.
+// fits returns the largest n up to most whose ledger is within the budget; 0 if none is.
 func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (int, error) {
 	var problem error
 	n := sort.Search(most, func(i int) bool {
@@ -193,8 +193,8 @@ func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (i
 	return n, problem
 }
 
-// goOn is the plan after a kill: what was paid for and has no result counts, and what is left of the
-// budget is planned again. The time of a kill depends on no vote.
+// goOn changes the plan after a kill: what was paid for and has no result counts, and what is left
+// of the budget is planned again. The time of a kill depends on no vote.
 func (p *Plan) goOn(lost, done tally) error {
 	p.lost = lost
 	if err := p.afford(); err != nil || p.Answers >= done.Answers {
@@ -206,7 +206,7 @@ func (p *Plan) goOn(lost, done tally) error {
 	return err
 }
 
-// count is how often each event of the plan is in a ledger.
+// count returns how often each event of the plan is in a ledger.
 func (p *Plan) count(l *accountant.Ledger) tally {
 	var t tally
 	for _, e := range l.Entries() {
@@ -238,7 +238,7 @@ func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error)
 	return known && t.Checks <= p.Queries+p.lost.Checks && t.Answers <= p.Answers+p.lost.Answers && t.Releases <= releases+p.lost.Releases, nil
 }
 
-// steps is how long training on n examples is.
+// steps returns the number of steps of training on n examples.
 func (p *Plan) steps(n int) int {
 	t := p.config.Training
 	if t.Steps > 0 {
@@ -247,7 +247,7 @@ func (p *Plan) steps(n int) int {
 	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/float64(min(n, t.BatchSize)))))
 }
 
-// schedule is the learning rate over so many steps.
+// schedule returns the learning rate over so many steps.
 func (p *Plan) schedule(steps int) (optimizer.Schedule, error) {
 	o := p.config.Optimizer
 	s := optimizer.Schedule{Curve: o.Schedule.Curve, Peak: o.LearningRate, Steps: steps, WarmupSteps: min(o.Schedule.WarmupSteps, steps-1)}

@@ -86,7 +86,7 @@ func (r *Run) settle() error {
 	return r.plan.goOn(lost, done)
 }
 
-// keepRecord stores a line and takes it in.
+// keepRecord writes a line into the file of answers, and adds it to the answers.
 func (r *Run) keepRecord(line record) error {
 	if err := r.WriteLine(answersFile, line, nil); err != nil {
 		return err
@@ -95,8 +95,8 @@ func (r *Run) keepRecord(line record) error {
 	return nil
 }
 
-// asks says whether the plan goes on: not all questions are asked, nor all answers given that the
-// budget allows.
+// asks reports whether the next question is asked: not all questions are asked, nor all answers
+// given that the budget allows.
 func (r *Run) asks() bool {
 	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.plan.Queries && len(r.answers.class) < r.plan.Answers
 }

@@ -46,20 +46,20 @@ func (r *Run) progress(stage string, done, total int) error {
 	return err
 }
 
-// spent is the cost of the ledger.
+// spent returns the cost of the ledger.
 func (r *Run) spent() (account.Spent, error) {
 	s, _, err := r.plan.accounts.Spent(r.Books.Ledger(), r.plan.Budget.Delta)
 	return s, err
 }
 
-// claim is what the run may state for every set of results.
+// claim returns what the run may state for every set of results.
 func (r *Run) claim() (account.Claim, error) {
 	c, _, err := r.plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.plan.Budget.Delta)
 	return c, err
 }
 
-// dataDependent is the bound that was released on the data-dependent ε, or else that ε itself, which is
-// NOT PRIVATE.
+// dataDependent returns the bound that was released on the data-dependent ε, or else that ε itself,
+// which is NOT PRIVATE.
 func (r *Run) dataDependent() (epsilon float64, released bool) {
 	if value := r.answers.released; value != nil {
 		s := r.plan.Release
@@ -69,7 +69,7 @@ func (r *Run) dataDependent() (epsilon float64, released bool) {
 	return epsilon, false
 }
 
-// interrupted is the result of a run that stopped on the way.
+// interrupted sets the result of a run that stopped on the way.
 func (r *Run) interrupted() error {
 	if err := r.Books.Present(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (r *Run) interrupted() error {
 	return err
 }
 
-// finish writes the model and the statement.
+// finish writes the model and the statement, and sets the result.
 func (r *Run) finish() error {
 	var beside []checkpoints.Tensor
 	if r.mean != nil {
@@ -112,8 +112,8 @@ func (r *Run) finish() error {
 	return r.Publish(r.statement())
 }
 
-// aggregated is the share of the answers that are right. Answers are released, and the classes of the
-// test examples are public.
+// aggregated returns the share of the answers that are right. Answers are released, and the classes
+// of the test examples are public.
 func (r *Run) aggregated() float64 {
 	right := 0
 	for question, class := range r.answers.class {
@@ -136,7 +136,7 @@ func (r *Run) writeMetrics(round int) error {
 	})
 }
 
-// statement is the privacy statement.
+// statement returns the privacy statement of a run that has its result.
 func (r *Run) statement() statement.Statement {
 	c, p, d, result := r.Config.Pate, r.plan, r.Registered.Data, r.Result
 	_, added := noise.Excess(float64(r.Books.Len() * d.Classes))

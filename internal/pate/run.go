@@ -83,7 +83,7 @@ func Open(dir string, o Options) (*Run, error) {
 	return run.Open(dir, c, o.Options, func(base *run.Run) (*Run, error) { return build(base, o) })
 }
 
-// build fixes the plan.
+// build fixes the plan, deals the examples to teachers, and computes what networks see.
 func build(base *run.Run, o Options) (*Run, error) {
 	plan, err := NewPlan(base.Config, base.Source.Outline)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *Run) see() error {
 	return err
 }
 
-// meanOf is the mean of rows that are public.
+// meanOf returns the mean of rows that are public.
 func meanOf(rows *data.Features) []float32 {
 	width := rows.Shape().Values()
 	sum, row := make([]float64, width), make([]float32, width)

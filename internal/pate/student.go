@@ -39,7 +39,7 @@ func (r *Run) study(ctx context.Context) error {
 	}
 }
 
-// lessons are what the answers say of every picture of the pool, along the graph, and of which
+// lessons returns what the answers say of every picture of the pool, along the graph, and of which
 // pictures they say something. An answer that its neighbours contradict is no lesson.
 func (r *Run) lessons() (labels []int32, learnt []int) {
 	classes := r.Source.Classes
@@ -61,8 +61,8 @@ func (r *Run) lessons() (labels []int32, learnt []int) {
 	return labels, learnt
 }
 
-// agreed are those of the examples that the network takes for what it was taught; all of them where it
-// learnt nothing.
+// agreed returns those of the examples that the network takes for what it was taught; all of them
+// where it learnt nothing.
 func (n *network) agreed(labels []int32, learnt []int) ([]int, error) {
 	opinions, err := n.predict()
 	if err != nil {

@@ -132,7 +132,7 @@ func (r *Run) keep(b *ballot) error {
 	return nil
 }
 
-// counts are the votes on one example of the pool. They are NOT PRIVATE.
+// counts returns the votes for each class on one example of the pool. They are NOT PRIVATE.
 func (r *Run) counts(question int) []int {
 	counts := make([]int, r.Source.Classes)
 	for _, b := range r.ballots {
@@ -141,7 +141,7 @@ func (r *Run) counts(question int) []int {
 	return counts
 }
 
-// of is the vote of each teacher.
+// of returns the vote of each teacher on one example of the pool.
 func (r *Run) of(question int) []int {
 	votes := make([]int, len(r.ballots))
 	for k, b := range r.ballots {
@@ -150,8 +150,8 @@ func (r *Run) of(question int) []int {
 	return votes
 }
 
-// teacherAccuracy is the mean of the teachers' on the test examples outside the pool. It is NOT
-// PRIVATE.
+// teacherAccuracy returns the mean of the teachers' on the test examples outside the pool. It is
+// NOT PRIVATE.
 func (r *Run) teacherAccuracy() float64 {
 	sum := 0.0
 	for _, b := range r.ballots {

@@ -80,7 +80,7 @@ func (t *Trainer) Show(examples *data.Batcher, labels []int32) {
 // Learn makes later steps learn these labels, one for each example of the set; nil is their own.
 func (t *Trainer) Learn(labels []int32) { t.sums.Learn(labels) }
 
-// Forget makes the update rule what it was before its first step, for training another start.
+// Forget resets the update rule to before its first step, to train from the start again.
 func (t *Trainer) Forget() { t.update.Forget() }
 
 // View and Restore are those of the update rule.
@@ -117,7 +117,7 @@ func NewBatches(indices []int, batch int, seed uint64) *Batches {
 	return &Batches{indices: indices, order: make([]int, len(indices)), batch: max(1, min(batch, len(indices))), seed: seed, pass: -1}
 }
 
-// PerPass is how many batches a pass has.
+// PerPass returns how many batches a pass has.
 func (b *Batches) PerPass() int { return max(1, len(b.indices)/b.batch) }
 
 // At returns the batch of a step, counted from 0, which lasts until the next call. A run that goes on

@@ -61,9 +61,9 @@ func hear(g mpi.Group, what any) error {
 	return nil
 }
 
-// Find finds the data of a run, of which this process is rank 0, and has the other ranks find theirs. Where
-// each has its own examples, source.Examples counts those of all, and bounds says where each rank's
-// begin, as [release.Ranks] wants it; else bounds is nil.
+// Find finds the data of a run, of which this process is rank 0, and has the other ranks find
+// theirs. Where each has its own examples, source.Examples counts those of all, and bounds says
+// where each rank's begin, as [release.Ranks] wants it; else bounds is nil.
 func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source, bounds []int, err error) {
 	if g == nil || g.Size() == 1 {
 		source, err = r.Find(c)

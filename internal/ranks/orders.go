@@ -80,8 +80,8 @@ var program = sync.OnceValues(func() (string, error) {
 // chooses. It is a variable so that tests can have large sets.
 var mostHashed = 1 << 27
 
-// fingerprint returns a salted hash of the examples of a set, of all or of a choice that nobody knows ahead,
-// and of whose they are: a person who is another one elsewhere could contribute twice.
+// fingerprint returns a salted hash of the examples of a set, of all or of a choice that nobody
+// knows ahead, and of whose they are: a person who is another one elsewhere could contribute twice.
 func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]byte, error) {
 	chosen := min(set.Len(), max(1, mostHashed/set.Shape().Values()))
 	choice := rand.New(rand.NewChaCha8([32]byte(salt)))
@@ -136,9 +136,9 @@ func noNormalisation(set data.Set) data.Normalisation {
 	return n
 }
 
-// Physical returns how many examples a physical batch has on each of so many ranks, at most the configured
-// number: so few more that the part of a sample that a rank mostly gets fills whole batches, because one
-// that is not full takes as long as one that is.
+// Physical returns how many examples a physical batch has on each of so many ranks, at most the
+// configured number: so few more that the part of a sample that a rank mostly gets fills whole
+// batches, because one that is not full takes as long as one that is.
 func Physical(c *configs.Config, expected float64, examples, ranks int) int {
 	most := min(c.Training.PhysicalBatchSize, examples)
 	if ranks == 1 {
@@ -165,7 +165,7 @@ const (
 	ofMean
 )
 
-// bytesOf returns the memory of a slice as bytes, not copied. All ranks are the same program on the same kind of machine.
+// bytesOf returns the memory of a slice as bytes, not copied; all ranks are one kind of machine.
 func bytesOf[T any](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }

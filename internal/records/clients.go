@@ -170,7 +170,7 @@ func (c *Clients) change(w *worker, client int, change []float32) error {
 	return nil
 }
 
-// seed is that of the order in which a client goes through its examples in a round. It is public.
+// seed returns the public seed of the order of a client's examples in a round.
 func (c *Clients) seed(client int) uint64 {
 	return c.recipe.Seed + uint64(c.round)*uint64(len(c.own)) + uint64(client)
 }

@@ -26,7 +26,7 @@ func (p *people) from(source release.Contributor) *people {
 	return p
 }
 
-// Capacity is that of the contributor of examples.
+// Capacity returns the capacity of the contributor of examples.
 func (p *people) Capacity() int { return p.source.Capacity() }
 
 // Contributions returns what the persons with these indices contribute.

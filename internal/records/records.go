@@ -74,7 +74,7 @@ func (r *Records) AtStep(step int) release.Contributor {
 	return r.Gradients.AtStep(step)
 }
 
-// Coordinates is how many values each record contributes.
+// Coordinates returns how many values each record contributes.
 func (r *Records) Coordinates() int {
 	if r.Clients != nil {
 		return r.Clients.Coordinates()
@@ -82,7 +82,7 @@ func (r *Records) Coordinates() int {
 	return r.Gradients.Coordinates()
 }
 
-// Rows is what each record contributes to the sum of all features: a row of norm 1 at most.
+// Rows returns what each record adds to the sum of all features: a row of norm 1 at most.
 func (r *Records) Rows(rows *data.Features) (release.Contributor, error) {
 	if r.Clients != nil {
 		return NewMeans(rows, r.Clients.Examples())

@@ -7,7 +7,7 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Facts are what a privacy statement says of the rounds of these clients.
+// Facts returns what a privacy statement says of the rounds of these clients.
 func Facts(r data.ClientSplit) []statement.Fact {
 	return []statement.Fact{
 		{Name: "Clients", Value: r.String()},
@@ -16,7 +16,7 @@ func Facts(r data.ClientSplit) []statement.Fact {
 	}
 }
 
-// Trusted is who sees what before it has its noise.
+// Trusted says who sees changes or sums that have no noise yet.
 func Trusted(r data.ClientSplit) string {
 	if r.Noise == data.ByClients {
 		return fmt.Sprintf("secure aggregation, which tells the server sums modulo 2^%d alone, of integers that have all noise; that %d clients who do not tell the server their noise take part in every round; who a round was computed from is known to the sampled clients alone",

@@ -185,8 +185,8 @@ func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 	return books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
 }
 
-// trained returns the result of a trial if somebody else has trained it since this process read the results.
-// Training goes on where a run ended by mishap, such as divergence, so it would release more.
+// trained returns the result of a trial if somebody else has trained it since this process read the
+// results. Training goes on where a run ended by mishap, such as divergence, so it would release more.
 func (s *sweep) trained(i int, ledger *checkpoints.Member) (row Row, ok bool, err error) {
 	if s.share != nil { // else the table is this process's own
 		rows, err := s.readRows()

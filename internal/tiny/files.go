@@ -54,7 +54,7 @@ func Member(t testing.TB, w *tar.Writer, name string, content []byte) {
 	Check(t, err)
 }
 
-// PNG is a grey picture as a file.
+// PNG returns picture i of a set, which is grey, as a PNG file.
 func PNG(t testing.TB, set *data.Images, i int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, set.Shape().Width, set.Shape().Height))
@@ -62,7 +62,7 @@ func PNG(t testing.TB, set *data.Images, i int) []byte {
 	return Encode(t, m)
 }
 
-// Encode is a picture as a PNG file. A buffer of the encoder takes a megabyte; they are used again.
+// Encode returns a picture as a PNG file. A buffer of the encoder takes a megabyte; they are used again.
 func Encode(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer

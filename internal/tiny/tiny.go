@@ -39,7 +39,7 @@ const Convolutional = "model.layers=[{conv2d: {out_channels: 4, kernel_size: 3, 
 // Examples is the size of the training set that [Config] is meant for.
 const Examples = 300
 
-// Parse is [Config] with overrides.
+// Parse returns [Config] with overrides.
 func Parse(t testing.TB, overrides ...string) *configs.Config {
 	t.Helper()
 	c, err := configs.Parse("tiny.yaml", []byte(Config), overrides)
@@ -55,7 +55,7 @@ var Features = []string{
 	"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "optimizer.learning_rate=1", "optimizer.schedule.name=linear",
 }
 
-// Large is [Source] with every pixel as four.
+// Large returns pictures like those of [Source], with every pixel as four.
 func Large(t testing.TB) *data.Split {
 	t.Helper()
 	return &data.Split{Name: "stripes", Train: large(t, Examples, 1), Test: large(t, 90, 2)}
@@ -135,12 +135,12 @@ func Write(t testing.TB, path, content string) {
 	Check(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-// Unsummed is a statement as earlier versions wrote it, without the sum that finds every edit.
+// Unsummed returns a statement as earlier versions wrote it, without the sum that finds every edit.
 func Unsummed(statement string) string {
 	return regexp.MustCompile(`,\s*"statement_sum": "[0-9a-f]+"`).ReplaceAllString(statement, "")
 }
 
-// Ledger is a ledger of equal releases.
+// Ledger returns a ledger of equal releases.
 func Ledger(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
 	t.Helper()
 	l, err := new(accountant.Ledger).With(e, count)
@@ -148,7 +148,7 @@ func Ledger(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
 	return l
 }
 
-// JSON is v in one line.
+// JSON returns v as JSON in one line.
 func JSON(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// certificate holds the planned releases and an upper bound of their cost, computed before the first
-// release.
+// certificate holds the planned releases and an upper bound of their cost, computed before the
+// first release.
 type certificate struct {
 	planned []accountant.Entry
 	cost    account.Spent

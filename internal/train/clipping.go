@@ -11,8 +11,8 @@ import (
 // the slots of the update rule.
 const clipNormSlot = "privacy.clip_norm"
 
-// Deviation returns the standard deviation of the noise on each value of a step's mean gradient, in the
-// unit of gradients. Where the clip norm is learnt it is that of the next step.
+// Deviation returns the standard deviation of the noise on each value of a step's mean gradient, in
+// the unit of gradients. Where the clip norm is learnt it is that of the next step.
 func (p *RunPlan) Deviation(step int) float64 {
 	unit := p.unit()
 	if stepping, ok := p.Policy.(clip.Stepping); ok {
@@ -72,8 +72,8 @@ func (r *Run) keepClipNorm(slots map[string][]float32) {
 	}
 }
 
-// restoreClipNorm takes the learnt clip norm out of a checkpoint. Whatever a checkpoint says, the bound of a release is that of
-// the configuration.
+// restoreClipNorm takes the learnt clip norm out of a checkpoint. Whatever a checkpoint says, the
+// bound of a release is that of the configuration.
 func (r *Run) restoreClipNorm(slots map[string][]float32) error {
 	counting := r.counting()
 	if counting == nil {

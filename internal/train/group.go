@@ -65,8 +65,8 @@ func (r *Run) lead(g mpi.Group) error {
 	return err
 }
 
-// trust saves a checkpoint with the number of ranks, if it grew, before other ranks hear of a sample:
-// a run that is killed and goes on alone has trusted them all the same.
+// trust saves a checkpoint with the number of ranks, if it grew, before other ranks hear of a
+// sample: a run that is killed and goes on alone has trusted them all the same.
 func (r *Run) trust() error {
 	t := &r.together
 	if t.leader == nil || t.ranks >= t.leader.Size() || r.Step >= r.plan.Steps {

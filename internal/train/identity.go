@@ -34,8 +34,8 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	return h.String()
 }
 
-// ofExtensions returns the text that extensions add to the identity of a plan: a checkpoint that was saved after one
-// belongs to no run that was not extended.
+// ofExtensions returns the text that extensions add to the identity of a plan: a checkpoint that
+// was saved after one belongs to no run that was not extended.
 func ofExtensions(list []folder.Extension) string {
 	var h strings.Builder
 	for i, e := range list {

@@ -71,7 +71,7 @@ func (p *Predictor) Logits(set data.Set) ([][]float32, error) {
 	return rows, err
 }
 
-// seen is what the network sees of examples: them, or features of them without their mean.
+// seen returns what the network sees of examples: themselves, or their features minus the mean.
 func (p *Predictor) seen(set data.Set) (data.Set, error) {
 	pictures, ok := set.(*data.Images)
 	if p.extraction == nil || !ok {
@@ -97,8 +97,8 @@ func (p *Predictor) answer(file string, row int, logits []float32) (Answer, erro
 	return a, nil
 }
 
-// shares are the classes by their probability, the softmax of the logits; of equal ones that with
-// the smaller label comes first, as in an evaluation.
+// shares returns the classes by their probability, the softmax of the logits; of equal ones that
+// with the smaller label comes first, as in an evaluation.
 func (p *Predictor) shares(logits []float32) ([]Share, error) {
 	largest := float64(slices.Max(logits))
 	shares, sum := make([]Share, len(logits)), 0.0

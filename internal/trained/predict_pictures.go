@@ -155,7 +155,7 @@ func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, er
 // named is how many broken files an error names.
 const named = 10
 
-// summary is one error of what is wrong with several files, a line each.
+// summary returns one error of what is wrong with several files, a line each.
 func summary(broken []error) error {
 	if len(broken) > named {
 		more := fmt.Errorf("predict: %w: and %d more pictures that cannot be read", data.ErrInvalid, len(broken)-named)
@@ -164,7 +164,7 @@ func summary(broken []error) error {
 	return errors.Join(broken...)
 }
 
-// refuse says what the model sees instead.
+// refuse returns an error that says what the model sees instead.
 func (p *Predictor) refuse(found string) error {
 	what := map[Kind]string{
 		Pictures: "pictures",

@@ -21,7 +21,7 @@ func (m *Model) Training() string {
 	return "with differential privacy of " + m.Statement.Unit
 }
 
-// Provenance is what goes with the model wherever it goes: where it comes from and what its privacy
+// Provenance returns what goes with the model wherever it goes: where it comes from and what its privacy
 // guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
 func (m *Model) Provenance() []Fact {
 	s := m.Statement

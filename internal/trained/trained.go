@@ -89,7 +89,7 @@ const (
 	Vectors       // that another program computed
 )
 
-// Sees is what the examples of the model are, before any features are computed of them.
+// Sees returns what the examples of the model are, before any features are computed of them.
 func (m *Model) Sees() Kind {
 	switch {
 	case m.Config.Data.Vectors != "":

@@ -47,8 +47,8 @@ func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []floa
 	return tensors, mean, err
 }
 
-// Sum is the SHA-256 of the file with the model of a run. The statement keeps it: the format of
-// the file has no checksum, and a weight with a flipped bit is a number like any other.
+// Sum returns the SHA-256 of the file with the model of a run. The statement keeps it: the format
+// of the file has no checksum, and a weight with a flipped bit is a number like any other.
 func Sum(dir string) (string, error) {
 	f, _, err := checkpoints.OpenRegular(filepath.Join(dir, folder.Model))
 	if err != nil {

@@ -16,7 +16,7 @@ type Launcher struct {
 	command string
 }
 
-// Launchers are those of this machine. A test is skipped where there is none.
+// Launchers returns the launchers of this machine. A test is skipped where there is none.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
@@ -48,8 +48,8 @@ type Part struct {
 	Command []string
 }
 
-// Start is the command that starts the ranks of all parts, numbered from the first one on, on however
-// few cores.
+// Start returns the command that starts the ranks of all parts, numbered from the first one on, on
+// however few cores.
 func (l Launcher) Start(ctx context.Context, parts ...Part) *exec.Cmd {
 	var arguments []string
 	for i, p := range parts {

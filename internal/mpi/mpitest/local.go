@@ -120,7 +120,7 @@ func (a arrival) addTo(values []int64, r int) error {
 	return nil
 }
 
-// missing are those from a rank on that have not come.
+// missing returns the ranks, of this one and those after it, that have not come.
 func (l *local) missing(from int) (ranks []int) {
 	for r := from; r < l.Size(); r++ {
 		select {

@@ -77,7 +77,7 @@ func sum(g mpi.Group, n, round int) error {
 	return nil
 }
 
-// part is large and of either sign.
+// part returns a rank's summand for a place and round: large, and of either sign.
 func part(rank, i, round int) int64 {
 	v := int64(rank+1) * (1<<40 + int64(i)*1_000_003 + int64(round))
 	if (rank+i)%2 == 1 {
@@ -86,7 +86,7 @@ func part(rank, i, round int) int64 {
 	return v
 }
 
-// extremes reach the ends of int64 in sums that fit.
+// extremes checks sums that reach the ends of int64 and fit.
 func extremes(g mpi.Group) error {
 	values := []int64{0, 0, -1, int64(g.Rank())}
 	if g.Rank() == g.Size()-1 {

@@ -17,8 +17,8 @@ import (
 // Bands are the classes of [PictureFolder].
 var Bands = []string{"top", "middle", "bottom"}
 
-// Picture is a PNG of about side by side pixels: noise with a bright band, the upper, middle or
-// lower third.
+// Picture returns a PNG of about side by side pixels: noise with a bright band, the upper, middle
+// or lower third.
 func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side+band))

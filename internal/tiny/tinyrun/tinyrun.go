@@ -22,7 +22,7 @@ func (f Stepped) Stepped(p train.Progress) { f(p) }
 func (f Stepped) Warned(string)            {}
 func (f Stepped) Finished(train.Result)    {}
 
-// Options are those of a run in a folder of its own.
+// Options returns those of a run in a folder of its own.
 func Options(t testing.TB) train.Options {
 	return train.Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
@@ -57,7 +57,7 @@ func Train(t testing.TB, o train.Options, overrides ...string) train.Result {
 	return Fit(t, Create(t, tiny.Parse(t, overrides...), o))
 }
 
-// Interrupted is a run that was stopped when it had made so many steps.
+// Interrupted creates a run, stops it after so many steps, and returns its result.
 func Interrupted(t testing.TB, steps int, o train.Options, overrides ...string) train.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func Interrupted(t testing.TB, steps int, o train.Options, overrides ...string) 
 	return tiny.Fit(t, ctx, Create(t, tiny.Parse(t, overrides...), o))
 }
 
-// Plan is the plan of a run.
+// Plan returns the plan of a run of [tiny.Config].
 func Plan(t testing.TB, overrides ...string) *train.RunPlan {
 	t.Helper()
 	p, err := train.NewPlan(tiny.Parse(t, overrides...), tiny.Examples)
