@@ -46,8 +46,8 @@ func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	return theorems.GaussianNoiseMultiplier(epsilon, delta)
 }
 
-// ofDeviation is the parameter of noise with that standard deviation. Of the discrete Laplace law
-// of scale b it is 1/(√2·sinh(1/2b)).
+// ofDeviation returns the parameter for a standard deviation. Discrete Laplace noise of scale b
+// deviates by 1/(√2·sinh(1/2b)).
 func (n Noise) ofDeviation(deviation float64) float64 {
 	if n == Laplace {
 		return 0.5 / math.Asinh(1/(math.Sqrt2*deviation))

@@ -182,7 +182,7 @@ func (r *Run) readStatistics() error {
 	return err
 }
 
-// readStatement reads the statement, if it speaks of all that was released.
+// readStatement keeps the statement. It only warns if that says too little.
 func (r *Run) readStatement() error {
 	s, err := statement.Read(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {

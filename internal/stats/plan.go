@@ -141,9 +141,9 @@ func (a *asked) approximate() bool {
 	return gaussian(a.Mechanism) || a.Trust == configs.Shuffler || a.Kind == configs.StatMedian
 }
 
-// calibrate is the least factor for all noise with which the statistics fit the budget together, to
-// a five-hundredth on the private side. By basic composition they do with 1, which an accountant
-// that is looser than that on few events may not see; and with few events 1 is hardly too much.
+// calibrate returns the least factor on all noise that keeps the statistics together within the
+// budget, at most 1 % too large. The factor may be above 1: an accountant can be looser than basic
+// composition, which needs 1. calibrate fails if mostFactor is too little.
 func (p *plan) calibrate(nothing records) (float64, error) {
 	fits := func(factor float64) (bool, error) {
 		planned, err := p.dry(nothing, factor)
@@ -226,7 +226,7 @@ func (j *paperJournal) Begin(_ int, e accountant.Event) (durable func() error) {
 
 func (j *paperJournal) Ledger() *accountant.Ledger { return &j.ledger }
 
-// allows is the budget of the run.
+// allows reports whether one event more stays within the budget of the run.
 func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, error) {
 	return p.allowsAll(spent, []accountant.Event{next})
 }

@@ -33,7 +33,7 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 	return e, nil
 }
 
-// best is the mechanism with which the ranks of the quantiles are less off on average, going by what
+// best returns the mechanism with which the ranks of the quantiles are less off on average, going by what
 // is public: by half of the draws a choice is off by more than ln 2 of its scale, and noise by more
 // than 0.67 of its deviation.
 func (a *asked) best(n int) (mechanism string, interval float64) {
@@ -92,7 +92,7 @@ func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
 	return e, nil
 }
 
-// partsFor is in how many parts of the bounds n records are counted. With N parts the noise of a rank
+// partsFor returns in how many parts of the bounds to count n records. With N parts a rank's noise
 // is about scale·√N, and what a rank is off where the density of records changes within a part is in
 // proportion to n/N²: the power is that at which both are alike. The factor leaves room for records
 // that fill a third of the bounds.
@@ -233,7 +233,7 @@ func (c curve) at(x float64) float64 {
 	return c.below[i] + c.part(x)*(place-float64(i))
 }
 
-// part returns the number of records in the part that holds x.
+// part returns how many records share x's part of the bounds.
 func (c curve) part(x float64) float64 {
 	i := min(int(c.place(x)), len(c.below)-2)
 	return c.below[i+1] - c.below[i]

@@ -8,7 +8,7 @@ import (
 	"dpsgd/release/answer"
 )
 
-// count is of records of a class, or with a number in a range.
+// count counts the records of a class, or with a number in a range, with noise.
 func (a *asked) count(w *work) (estimate, error) {
 	sums, err := counting(w, a.Statistic)
 	if err != nil {
