@@ -49,8 +49,8 @@ func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// isLinked says whether a failed link was made all the same: the answer of a network file system can
-// be lost, and its client asks a second time.
+// isLinked reports whether a link exists although the call failed: if the answer of a network file
+// system is lost, its client asks again and is refused.
 func isLinked(temporary, path string) bool {
 	a, err := os.Lstat(temporary)
 	b, other := os.Lstat(path)

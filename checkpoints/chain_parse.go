@@ -60,7 +60,7 @@ func (c *chain) parse(line []byte) (record, error) {
 	return record{step, c.event, hash}, nil
 }
 
-// unlink checks the hashes at the end of a line, which head is the hash before, and returns the rest.
+// unlink checks a line's hashes, given the hash head of the line above, and returns what they cover.
 func unlink(line []byte, head digest) (content []byte, hash digest, err error) {
 	split, end := len(line)-linkPart, len(line)-hashPart
 	if split < 0 {

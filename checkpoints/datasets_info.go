@@ -94,8 +94,8 @@ type Limit struct {
 type Reservation struct {
 	By string `json:"by"` // the identifier of a run, or the path of a trial's folder
 	Subject
-	// Lock is the path of a file, from the folder of the ledger: while nobody has its lock, nothing is
-	// released by the reservation. "" lasts until another one stands in its place.
+	// Lock is the path of a file, from the folder of the ledger. While no process holds its lock, the
+	// reservation is void. With "", it lasts until another one replaces it.
 	Lock    string             `json:"lock,omitempty"`
 	Planned *accountant.Ledger `json:"planned"` // empty gives it back
 }
@@ -109,15 +109,15 @@ type First struct {
 	Rest float64 `json:"rest"`
 }
 
-// Terms are a line with a limit or reservations. A later one of the same subject, or by the same run, counts;
-// a limit ends the first plan that was fixed under the one before.
+// Terms are a line with a limit, reservations or first plans. A later limit of a subject, or
+// reservation by a run, replaces the earlier one. A new limit ends the subject's first plan.
 type Terms struct {
 	Limit   *Limit        `json:"limit,omitempty"`
 	Reserve []Reservation `json:"reserve,omitempty"`
 	First   []First       `json:"first,omitempty"`
 }
 
-// Put appends the terms that decide makes of what the ledger holds under its lock, if it makes any.
+// Put calls decide with the content of the ledger, under its lock, and appends the terms, if any.
 func (d *Datasets) Put(decide func(DatasetsInfo) Terms) error {
 	return d.append(func() ([]byte, error) {
 		terms := decide(d.book.info())

@@ -36,7 +36,7 @@ const (
 	maxDatasetsLine = 1 << 20
 )
 
-// Registration says who a run is.
+// Registration describes a run: its folder, its data, and how it is accounted for.
 type Registration struct {
 	Path       string  `json:"path"` // of its folder, from the folder of the ledger, with forward slashes
 	Data       Data    `json:"data"`

@@ -57,7 +57,7 @@ func refuseIrregular(files fileSystem, path string) error {
 	return fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
 }
 
-// RefuseIrregular is the check that [WriteFileAtomic] makes, for whoever writes several files or none.
+// RefuseIrregular refuses a path with ErrNotRegular as [WriteFileAtomic] does, and writes nothing.
 func RefuseIrregular(path string) error { return refuseIrregular(disk{}, path) }
 
 // openRegular opens a file for reading and returns its size. A directory or device is refused; a

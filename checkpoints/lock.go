@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// A Lock keeps other processes from what a path stands for. It ends with the process, however that
+// A Lock is an exclusive lock of a file between processes. It ends with the process, however that
 // ends.
 type Lock struct {
 	path string
