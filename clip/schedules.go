@@ -129,8 +129,8 @@ var (
 // NewScheduled returns the policy of a scheme whose clip norm follows a schedule over so many
 // steps, from clipNorm, which is its bound in all of them. Unless the schedule is constant the
 // policy is [Stepping]. It fails where [New] fails, for an invalid schedule, and for one that
-// varies with a scheme other than [Flat] or [PerLayer]: with [Automatic] or [Normalised] a clip norm would
-// only be a learning rate, and [Adaptive] moves its own.
+// varies with a scheme other than [Flat] or [PerLayer]: with [Automatic] or [Normalised] the clip
+// norm would only be a learning rate, and [Adaptive] moves its own.
 func NewScheduled(s Scheme, clipNorm float64, schedule Schedule, steps int) (Policy, error) {
 	policy, err := New(s, clipNorm)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"dpsgd/perexample"
 )
 
-// Assignment is how the per-example gradients of one parameter are handled.
+// Assignment names the engine that handles the per-example gradients of one parameter.
 type Assignment struct {
 	Parameter string            `json:"parameter"`
 	Engine    perexample.Engine `json:"engine"` // ghost or materialise
@@ -30,12 +30,12 @@ func (g *Gradients) Engines() []Assignment {
 	return list
 }
 
-// maxGradientBytes limits what per-example gradients may take at once; beyond it parameters use the
-// ghost engine.
+// maxGradientBytes limits the memory that stored per-example gradients may take together;
+// parameters beyond it use the ghost engine.
 const maxGradientBytes = 128 << 20
 
-// chooseEngines gives every use the engine that the configuration names, or with "auto" the faster
-// one. It is told shapes alone: no picture takes part in the choice.
+// chooseEngines returns for every use the engine that the configuration names, or with "auto" the
+// faster one, measured on random numbers of the same shapes: no example takes part in the choice.
 func chooseEngines(uses []perexample.Use, batch int, engine string) ([]perexample.Engine, error) {
 	if one, ok := named(engine, len(uses)); ok {
 		return one, nil
@@ -49,7 +49,7 @@ func chooseEngines(uses []perexample.Use, batch int, engine string) ([]perexampl
 	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
 }
 
-// named returns the engine of that name, once for each use; "auto" is none.
+// named returns the engine of that name, once for each use. It reports false for any other name.
 func named(engine string, uses int) ([]perexample.Engine, bool) {
 	var one perexample.Engine
 	err := one.UnmarshalText([]byte(engine))
@@ -64,21 +64,21 @@ func rulesOf(uses []perexample.Use) (rules []perexample.Rule) {
 }
 
 // Choice is the content of engines.json: the engines that a run began with, and what they
-// were chosen for. A run goes on with them, because another choice, measured beside other work,
-// could change its speed for hours. The file is public: it is a function of the configuration, of
+// were chosen for. A resumed run keeps them, because another choice, measured beside other work,
+// could make it slower for hours. The file is public: it is a function of the configuration, of
 // the shapes of layers, and of how fast the machine handles random numbers.
 type Choice struct {
 	Setting           string       `json:"engine"` // performance.engine
 	PhysicalBatchSize int          `json:"physical_batch_size"`
-	Parameters        []ruleEngine `json:"parameters"` // the network
+	Parameters        []ruleEngine `json:"parameters"` // of the network, in their order
 }
 
 type ruleEngine struct {
 	Assignment
-	Rule string `json:"rule"` // with the shape of its layer
+	Rule string `json:"rule"` // the rule's type, and the shape of the layer
 }
 
-// Choice is what engines.json says about this graph.
+// Choice returns what engines.json says about this graph.
 func (g *Gradients) Choice(setting string) Choice {
 	c := Choice{Setting: setting, PhysicalBatchSize: g.input.batch}
 	for i, t := range g.Engines() {
@@ -112,8 +112,8 @@ func (c Choice) encode() []byte {
 	return append(text, '\n')
 }
 
-// ReadChoice reads what a run keeps in its folder. A file that is missing, or is not what a run
-// writes, is a choice that fits no network: the engines are chosen again.
+// ReadChoice reads engines.json from the folder of a run. For a file that is missing, or is not as
+// [Choice.Keep] writes it, it returns the zero Choice: engines are chosen again.
 func ReadChoice(dir string) (kept Choice) {
 	text, err := os.ReadFile(filepath.Join(dir, folder.Engines))
 	if err != nil || json.Unmarshal(text, &kept) != nil || !bytes.Equal(kept.encode(), text) {
@@ -122,7 +122,7 @@ func ReadChoice(dir string) (kept Choice) {
 	return kept
 }
 
-// Keep writes the choice into a folder unless that holds it.
+// Keep writes the choice to engines.json in a folder, unless the file holds the same choice.
 func (c Choice) Keep(dir string) error {
 	if reflect.DeepEqual(c, ReadChoice(dir)) {
 		return nil

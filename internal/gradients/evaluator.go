@@ -11,7 +11,7 @@ import (
 // evaluationBatch is how many test examples one run of the prediction graph holds.
 const evaluationBatch = 100
 
-// Evaluation is how a model does on examples that count as public.
+// Evaluation holds the results of a model on examples that count as public.
 type Evaluation struct {
 	Accuracy float64 // share of examples whose largest logit is the label's
 	Loss     float64 // mean cross-entropy
@@ -23,7 +23,7 @@ type Evaluator struct {
 	examples int
 }
 
-// NewEvaluator declares and compiles the prediction of a set by m.
+// NewEvaluator declares and compiles the graph by which m predicts the examples of a set.
 func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kernel.Pool) (*Evaluator, error) {
 	batcher, err := data.NewBatcher(set, n)
 	if err != nil {
@@ -45,15 +45,15 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 // Prediction is what a model says of one example.
 type Prediction struct {
 	Label  int       // the class of the example
-	Class  int       // the one that the model takes it for: the largest logit, the first of equal ones
+	Class  int       // the predicted class: the largest logit, the first of equal ones
 	Logits []float32 // one for each class; valid until the next prediction
 	Loss   float32   // cross-entropy
 }
 
-// Run evaluates all examples.
+// Run returns accuracy and loss over all examples.
 func (e *Evaluator) Run() (Evaluation, error) { return e.Count(nil) }
 
-// Count is Run that also counts every prediction in m, unless that is nil.
+// Count does what Run does, and counts every prediction in m, unless m is nil.
 func (e *Evaluator) Count(m *score.Matrix) (Evaluation, error) {
 	var correct int
 	var loss float64
@@ -70,7 +70,7 @@ func (e *Evaluator) Count(m *score.Matrix) (Evaluation, error) {
 	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, err
 }
 
-// Each predicts all examples and tells visit about each, in their order.
+// Each predicts all examples and calls visit with each prediction, in the order of the examples.
 func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 	indices := make([]int, 0, e.input.batch)
 	for start := 0; start < e.examples; start += e.input.batch {
@@ -92,7 +92,7 @@ func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 	return nil
 }
 
-// largest is the index of the largest value.
+// largest returns the index of the largest value, the first of equal ones.
 func largest(values []float32) int {
 	best := 0
 	for i, v := range values {
@@ -103,7 +103,7 @@ func largest(values []float32) int {
 	return best
 }
 
-// Show exchanges the set for another one of the same shape.
+// Show makes later predictions those of another set, whose examples have the same shape.
 func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
 	batcher, err := data.NewBatcher(set, n)
 	if err == nil {

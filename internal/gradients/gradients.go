@@ -14,31 +14,31 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gradients computes per-example gradients for logical batches of any size with one graph of fixed
-// physical batch size: what training contributes to a release.
+// Gradients computes the contributions of training to a release: per-example gradients, of logical
+// batches of any size, with one graph of fixed physical batch size.
 type Gradients struct {
 	running
 	engines []perexample.Engine
 
 	batch   clip.Batch      // what the graph computed last
 	losses  []float32       // of the examples of a physical batch, for observe
-	squares [][]float64     // its squared norms by parameter
+	squares [][]float64     // squared norms in batch, by parameter and example
 	layers  *layers         // for policies that scale each layer by itself; nil otherwise
 	counts  *counts         // for policies that count; nil otherwise
-	observe func(Diagnosis) // told about every physical batch when diagnostics are on; nil otherwise
+	observe func(Diagnosis) // called for every physical batch; nil without diagnostics
 }
 
-// Diagnosis is what a physical batch says about its examples. All of it is sensitive.
+// Diagnosis holds losses and norms of the examples of a physical batch. All of it is sensitive.
 type Diagnosis struct {
 	Losses       []float32
 	SquaredNorms []float64 // of the gradients
-	AfterLayers  []float64 // of what is left of them where each layer was clipped by itself; the same otherwise
+	AfterLayers  []float64 // the same after layers were clipped; SquaredNorms where none were
 }
 
 // NewGradients declares and compiles the private graph for physical batches of so many examples.
-// The network sees them in their views, nil for as they are; the gradient of an example is that of
-// the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is what was
-// chosen before, the zero value if nothing was.
+// The network sees each example in its views, or as it is if views is nil; its gradient is that of
+// the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is the choice of
+// an earlier process of the run, the zero value if there was none.
 func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
 	return DeclareGradients(m, batcher, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		if engines, ok := kept.engines(uses, batch, engine); ok {
@@ -48,7 +48,7 @@ func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batc
 	}, pool)
 }
 
-// DeclareGradients is [NewGradients] with engines that somebody else chooses.
+// DeclareGradients does what [NewGradients] does, with the engines that choose returns.
 func DeclareGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
 	d, err := declare(graph.NewBuilder(pool), m, views, batch, choose)
 	if err != nil {
@@ -69,11 +69,11 @@ type declared struct {
 	engines  []perexample.Engine
 	bindings []perexample.Binding // one for each use
 	norms    *gorgonia.Node
-	each     []*gorgonia.Node // the norms of each use
+	each     []*gorgonia.Node // squared norms of the gradients of each use
 	executor *graph.Executor
 }
 
-// declare makes the graph for physical batches of so many examples.
+// declare declares and compiles the graph for physical batches of so many examples.
 func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error)) (d declared, err error) {
 	if d.network, err = m.Training(b, batch*views.PerExample()); err != nil {
 		return d, err
@@ -112,7 +112,7 @@ func outputGradients(b *graph.Builder, network *model.Network, views *data.Views
 	return b.Backpropagate(network.Losses, shares(b, network.Valid, views.PerExample()), outputs)
 }
 
-// shares is what each row counts in the loss of its example.
+// shares declares the weight of each row in the loss of its example: 1/views, 0 for padding.
 func shares(b *graph.Builder, valid *gorgonia.Node, views int) *gorgonia.Node {
 	if views == 1 || b.Err() != nil {
 		return valid
@@ -134,9 +134,9 @@ func (g *Gradients) AtStep(step int) *Gradients {
 	return g
 }
 
-// ClipBy makes later contributions what the policy wants them to be, beyond the factor that it
-// gives to the gradient as a whole: a [clip.Layered] policy has each layer scaled by itself, a
-// [clip.Counting] one has a coordinate of its own at the end.
+// ClipBy prepares later contributions for a policy, but for the factor of the whole gradient, which
+// [clip.Sum] applies: for a [clip.Layered] policy each layer is scaled by itself, for a
+// [clip.Counting] one a coordinate is added at the end.
 func (g *Gradients) ClipBy(policy clip.Policy) {
 	parts := g.batch.Parts
 	g.layers, g.counts = nil, nil
@@ -149,7 +149,7 @@ func (g *Gradients) ClipBy(policy clip.Policy) {
 	}
 }
 
-// Coordinates is the number of values that each example contributes.
+// Coordinates returns the number of values that each example contributes.
 func (g *Gradients) Coordinates() int {
 	n := 0
 	for _, p := range g.batch.Parts {
@@ -161,10 +161,10 @@ func (g *Gradients) Coordinates() int {
 	return n
 }
 
-// Capacity is the physical batch size.
+// Capacity returns the physical batch size.
 func (g *Gradients) Capacity() int { return g.input.batch }
 
-// Contributions returns the gradients of the examples with these indices.
+// Contributions returns the gradients of the examples with these indices, prepared as ClipBy says.
 func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	if err := g.input.fill(indices); err != nil {
 		return clip.Batch{}, err
@@ -183,7 +183,7 @@ func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	return batch, nil
 }
 
-// meanLosses are those of the first so many examples, each the mean over its views.
+// meanLosses returns the losses of the first so many examples, each the mean over its views.
 func (g *Gradients) meanLosses(examples int) []float32 {
 	losses, views := g.executor.Values(g.network.Losses).Float32, g.input.views.PerExample()
 	for i := range examples {
@@ -196,8 +196,8 @@ func (g *Gradients) meanLosses(examples int) []float32 {
 	return g.losses[:examples]
 }
 
-// Bytes is the memory of the graph's buffers.
+// Bytes returns the size of the graph's buffers.
 func (g *Gradients) Bytes() int { return g.executor.Bytes() }
 
-// Observe makes f be told about every physical batch. What it is told is sensitive.
+// Observe has f called for every later physical batch. The Diagnosis that f gets is sensitive.
 func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }

@@ -17,12 +17,12 @@ type running struct {
 	network  *model.Network
 }
 
-// Profile makes later runs tell record how long each operation takes; see [graph.Executor.Profile].
+// Profile makes later runs record the time of each operation; see [graph.Executor.Profile].
 func (r *running) Profile(record func(part, operation string, d time.Duration)) {
 	r.executor.Profile(record)
 }
 
-// input is where a graph finds its physical batch.
+// input holds the inputs of a graph, and fills them with a physical batch.
 type input struct {
 	images, mask []float32
 	labels       []int32
@@ -31,7 +31,7 @@ type input struct {
 	batcher      *data.Batcher
 	views        *data.Views    // nil: every example is a row, as it is
 	step         int            // of training, for the views
-	whole        *graph.Scratch // an example that views are made of
+	whole        *graph.Scratch // for each worker, the example that views are made of
 	pool         *kernel.Pool
 
 	indices []int // of the examples being filled in
@@ -40,8 +40,8 @@ type input struct {
 	failed  error      // why an example could not be read
 }
 
-// newRunning finds the inputs of a network in the graph that runs it; batcher and views, which may be
-// nil, fill them in.
+// newRunning returns a graph with the inputs of its network, to be filled from batcher. views may
+// be nil: the examples as they are.
 func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *data.Views, pool *kernel.Pool) running {
 	images, mask := e.Values(n.Images).Float32, e.Values(n.Mask).Float32
 	pixels := len(images) / len(mask)
@@ -52,7 +52,7 @@ func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, view
 }
 
 // fill puts the examples with these indices into the graph, at most a physical batch, and pads it
-// with examples that the mask takes out. After an error nothing may be computed of it.
+// with zeros that the mask takes out. After an error the graph must not be run.
 func (in *input) fill(indices []int) error {
 	if in.rows == nil {
 		in.rows = in.fillRows
@@ -79,7 +79,7 @@ func (in *input) fill(indices []int) error {
 	return nil
 }
 
-// fillRange puts rows into x and labels for the examples from lo to hi, and notes where that fails.
+// fillRange writes examples [lo, hi) of the batch to x and labels, and keeps an error in failed.
 func (in *input) fillRange(x []float32, labels []int32, lo, hi int) {
 	if err := in.batcher.Fill(x, labels, in.indices[lo:hi]); err != nil {
 		in.mutex.Lock()

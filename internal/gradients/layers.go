@@ -11,8 +11,8 @@ import (
 	"dpsgd/release"
 )
 
-// layers scales what each layer adds to a gradient by itself, for a policy that wants that. A layer
-// is the parameters that it has in the graph: weight and bias.
+// layers scales each layer's part of a gradient by itself, for a [clip.Layered] policy. A layer is
+// the parameters whose names differ in the last part alone: weight and bias.
 type layers struct {
 	policy  clip.Layered
 	norms   [][]float64 // squared, of each parameter's gradients; in the memory of the graph
@@ -20,11 +20,11 @@ type layers struct {
 	parts   []scaledPart
 	squares []float64   // of the layer in progress, by example
 	factors [][]float32 // of each layer, by example
-	batch   clip.Batch  // what came out
+	batch   clip.Batch  // the scaled gradients
 }
 
-// newLayers scales the parts of batches of so many examples; norms are the squared ones of each
-// part.
+// newLayers returns the layers of uses. parts are the gradients of each use, in batches of up to
+// batch examples, and norms their squared norms.
 func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, norms [][]float64, batch int, pool *kernel.Pool) *layers {
 	l := &layers{policy: policy, norms: norms, squares: make([]float64, batch)}
 	l.batch.SquaredNorms = make([]float64, batch)
@@ -42,13 +42,13 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, no
 	return l
 }
 
-// layerOf is the name of a parameter without its last part.
+// layerOf returns the name of a parameter without its last part.
 func layerOf(parameter string) string {
 	return parameter[:max(strings.LastIndex(parameter, "."), 0)]
 }
 
-// scale scales the first n examples of the batch that the graph computed last. What it does to one
-// depends on the norms of that one alone.
+// scale scales the first n examples of the batch that the graph computed last. The factors of an
+// example depend on its norms alone.
 func (l *layers) scale(n int) clip.Batch {
 	total := l.batch.SquaredNorms[:n]
 	clear(total)
@@ -76,11 +76,11 @@ func (l *layers) scale(n int) clip.Batch {
 	return l.batch
 }
 
-// scaledPart is the gradients of a part times a factor for each example.
+// scaledPart multiplies the gradients of a part by a factor for each example.
 type scaledPart interface {
-	// prepare is called when the factors of the first n examples of a batch are known.
+	// prepare prepares the first n examples of a batch. Their factors are known by then.
 	prepare(n int)
-	// part is what is prepared.
+	// part returns the scaled gradients, which are valid after prepare.
 	part() clip.Part
 }
 
@@ -122,7 +122,7 @@ type scaledRows struct {
 	workers []scaler
 }
 
-// piece is how many values are scaled at a time: they stay in the first-level cache.
+// piece is the number of values that are scaled at a time: they stay in the first-level cache.
 const piece = 2048
 
 func (s *scaledRows) prepare(int) {}
@@ -137,7 +137,7 @@ func (s *scaledRows) part() clip.Part {
 	return rows
 }
 
-// scaler hands on what one worker is given, times a factor.
+// scaler multiplies the pieces that one worker gets by a factor, and hands them on to emit.
 type scaler struct {
 	scaled  []float32
 	factor  float32
@@ -154,30 +154,30 @@ func (w *scaler) pass(values []float32) {
 	}
 }
 
-// counts is the last coordinate of contributions under a policy that counts examples.
+// counts adds the last coordinate of contributions under a [clip.Counting] policy.
 type counts struct {
 	policy clip.Counting
 	values []float32 // one for each example
 	parts  []clip.Part
 }
 
-// newCounts counts batches of so many examples whose gradients are in these parts.
+// newCounts returns the counts of batches of up to batch examples, as a last part after gradients.
 func newCounts(policy clip.Counting, gradients []clip.Part, batch int) *counts {
 	c := &counts{policy: policy, values: make([]float32, batch)}
 	c.parts = append(slices.Clone(gradients), clip.Stored(c.values, 1))
 	return c
 }
 
-// add is the batch with the counts of its first n examples, each made of the example's norm alone.
+// add returns b with the counts of its first n examples. Each depends on its example's norm alone.
 func (c *counts) add(b clip.Batch, n int) clip.Batch {
 	c.policy.Counts(c.values[:n], b.SquaredNorms[:n])
 	b.Parts = c.parts
 	return b
 }
 
-// SplitCount is a consumer of releases of which each has a coordinate more than there are
-// parameters: that one goes to count, and the others to consume. count is there when the release
-// has returned.
+// SplitCount returns a consumer of releases that have one coordinate more than there are
+// parameters. It stores that last one in count and passes the others to consume. count is valid
+// once the release has returned.
 func SplitCount(parameters int, count *float64, consume func(release.Noisy)) func(release.Noisy) {
 	return func(n release.Noisy) {
 		if at := parameters - n.From(); at >= 0 && at < len(n.Values()) {

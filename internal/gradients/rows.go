@@ -6,8 +6,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Rows contributes the rows of features themselves, without labels: what is released of them is
-// their sum.
+// Rows contributes the rows of features themselves, without labels, to a release: what is released
+// is their noisy sum.
 type Rows struct {
 	batcher *data.Batcher
 	values  []float32
@@ -15,10 +15,10 @@ type Rows struct {
 	squares []float64
 }
 
-// rowsBatch is how many rows are added at a time.
+// rowsBatch is the number of rows that are added at a time.
 const rowsBatch = 128
 
-// NewRows contributes the rows of a set of features.
+// NewRows returns the Rows of a set of features.
 func NewRows(set *data.Features) (*Rows, error) {
 	batcher, err := data.NewBatcher(set, data.Normalisation{})
 	return &Rows{

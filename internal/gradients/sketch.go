@@ -7,13 +7,13 @@ import (
 	"dpsgd/perexample"
 )
 
-// Sketch is what the graphs of a network would take, in bytes. They are floats, so that nothing
-// that a configuration can ask for is too large for them.
+// Sketch holds the memory that the graphs of a network would take, in bytes, as floats: no size
+// that a configuration can ask for overflows them.
 type Sketch struct {
 	Training   float64 // buffers of a physical batch, with its inputs
 	Prediction float64 // the same for predictions
 	Choosing   float64 // while engines are chosen, before there are buffers
-	Formed     float64 // a gradient of each worker that forms some, for each of its parameters
+	Formed     float64 // one gradient for each worker and parameter
 }
 
 // NewSketch declares the graphs of a sketched model ([model.Sketch]) for one example, and multiplies:
@@ -38,7 +38,7 @@ func NewSketch(m *model.Model, views *data.Views, batch int, engine string, thre
 	return s, s.predict(m)
 }
 
-// predict declares the graph of predictions.
+// predict declares the graph of predictions and sets Prediction.
 func (s *Sketch) predict(m *model.Model) error {
 	b := graph.NewSketch()
 	network, err := m.Prediction(b, 1)

@@ -20,8 +20,8 @@ type Sums struct {
 	total  []float32
 }
 
-// NewSums declares and compiles the graph for physical batches of so many examples, which the network
-// sees in their views; nil is as they are.
+// NewSums declares and compiles the graph for physical batches of so many examples. The network
+// sees each in its views, or as it is if views is nil.
 func NewSums(m *model.Model, batcher *data.Batcher, views *data.Views, physical int, pool *kernel.Pool) (*Sums, error) {
 	builder := graph.NewBuilder(pool)
 	network, err := m.Training(builder, physical*views.PerExample())
@@ -83,7 +83,7 @@ func (s *Sums) Of(indices []int) ([]float32, error) {
 	return s.total, nil
 }
 
-// run computes a physical batch.
+// run runs the graph on a physical batch.
 func (s *Sums) run(indices []int) error {
 	if err := s.input.fill(indices); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *Sums) run(indices []int) error {
 	return nil
 }
 
-// addTo is y += x on all threads.
+// addTo adds x to y on all threads.
 func addTo(pool *kernel.Pool, y, x []float32) {
 	const grain = 1 << 14
 	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], 1, x[lo:hi]) })

@@ -32,7 +32,7 @@ type Convolution struct {
 	loops convolutionLoops
 }
 
-// convolutionCall is the arguments of a call, and partial sums.
+// convolutionCall holds the arguments of a call, and the partial sums of filter gradients.
 type convolutionCall struct {
 	z, x, filters, bias, dx, dz, sum, weights []float32
 	partialSums                               []float32 // kept between calls
@@ -64,7 +64,7 @@ func NewConvolution(c Conv, p *Pool) *Convolution {
 	return v
 }
 
-// newLoweredConvolution returns the one that lowers.
+// newLoweredConvolution returns a convolution that uses lowering for everything.
 func newLoweredConvolution(c Conv, p *Pool) *Convolution {
 	v := &Convolution{
 		Conv: c, pool: p, offsets: make([][]int, p.Threads()),
@@ -77,9 +77,9 @@ func newLoweredConvolution(c Conv, p *Pool) *Convolution {
 	return v
 }
 
-// transposed is the convolution that takes the gradient with respect to the outputs to that with
-// respect to the images, with rotated filters. There is none for a stride or for padding wider than
-// the kernel's reach.
+// transposed returns the convolution by which the gradient with respect to the outputs, with
+// rotated filters, becomes the gradient with respect to the images. ok is false where there is
+// none: with a stride, or with padding wider than the kernel's reach.
 func (c Conv) transposed() (Conv, bool) {
 	t := Conv{
 		Height: c.OutHeight(), Width: c.OutWidth(), In: c.Out, Out: c.In,
@@ -143,7 +143,7 @@ func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
 	}
 }
 
-// FilterGradient writes the gradient of one image.
+// FilterGradient writes the filter gradient of one image to g.
 func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	if c.gradient == nil {
 		c.addGradient(worker, g, x, dz, 1, 0)
@@ -154,8 +154,8 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	s.result(g)
 }
 
-// FilterGradients writes the sum of the gradients of so many images, one after the other in x and
-// dz.
+// FilterGradients writes to g the sum of the filter gradients of so many images, which lie one
+// after the other in x and dz.
 func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int) {
 	if s := c.gradientSum; s != nil && images*s.tilesDown*s.tilesAcross >= smallestTiles {
 		sum := s.newSum(worker)
@@ -174,8 +174,8 @@ func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int
 // a piece and what it is made of stay in the second-level cache.
 const pieceValues = 1 << 14
 
-// FilterGradientPieces calls emit with the gradient of one image in pieces, one after the other,
-// each of which lasts until emit returns.
+// FilterGradientPieces calls emit with the filter gradient of one image in pieces, one after the
+// other, each of which lasts until emit returns.
 func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
 	rows, out := active.tileRows, c.groupOut()
 	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, out)
@@ -202,16 +202,16 @@ func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit fun
 	}
 }
 
-// gradientParts bounds the partial sums into which the images of a batch are split: enough work
-// units for many cores, little memory, and the same for any number of threads, so that the sum does
-// not depend on it.
+// gradientParts is the largest number of partial sums into which the images of a batch are split:
+// enough work units for many cores, and little memory. It does not depend on the number of threads,
+// so neither does the sum.
 const gradientParts = 16
 
 // sumGrain is the number of elements that pay for waking a thread to add partial sums.
 const sumGrain = 4096
 
-// FilterGradientSum writes to sum the gradients of the images times their weights w. Images of
-// weight 0 are not read.
+// FilterGradientSum writes to sum the filter gradients of the images times their weights w, added
+// up. Images of weight 0 are not read.
 func (c *Convolution) FilterGradientSum(sum, x, dz, w []float32) {
 	batch, size := len(w), c.Out*c.Taps()
 	parts := min(batch, gradientParts)
@@ -232,7 +232,7 @@ func (c *Convolution) partialSums(worker, lo, hi int) {
 	}
 }
 
-// partialSum writes the weighted sum of the gradients of images [lo, hi) to g.
+// partialSum writes the weighted sum of the filter gradients of images [lo, hi) to g.
 func (c *Convolution) partialSum(worker int, g []float32, lo, hi int) {
 	var transformed winogradSum
 	if c.gradientSum != nil {
@@ -257,7 +257,7 @@ func (c *Convolution) partialSum(worker int, g []float32, lo, hi int) {
 	}
 }
 
-// addPartialSums adds the parts of elements [lo, hi) of the sum.
+// addPartialSums writes elements [lo, hi) of the sum: those of all partial sums, added up.
 func (c *Convolution) addPartialSums(_, lo, hi int) {
 	size := c.Out * c.Taps()
 	clear(c.call.sum[lo:hi])
@@ -281,7 +281,7 @@ func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta f
 	}
 }
 
-// run runs a loop of the call in progress, its last, and lets go of the arguments.
+// run runs n items of the call's last loop on the pool, and drops all of the call but partialSums.
 func (c *Convolution) run(n, grain int, loop func(worker, lo, hi int)) {
 	c.pool.Run(n, grain, loop)
 	c.call = convolutionCall{partialSums: c.call.partialSums}
@@ -298,5 +298,5 @@ func (c *Convolution) output(z []float32, i int) []float32 {
 	return z[i*n : (i+1)*n]
 }
 
-// serial runs a product on the calling worker.
+// serial is a nil pool: it runs a product on the calling worker.
 var serial *Pool

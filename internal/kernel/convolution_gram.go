@@ -19,7 +19,7 @@ func (c *Convolution) GramProduct(worker int, x, dz []float32) (sum, magnitude, 
 	return g.sum, g.magnitude, g.underflow(float64(g.largestU), float64(g.largestV))
 }
 
-// loweredGramProduct forms UUᵀ and VVᵀ.
+// loweredGramProduct does what GramProduct does, by lowering: it forms UUᵀ and VVᵀ.
 func (c *Convolution) loweredGramProduct(worker int, x, dz []float32) (sum, magnitude, underflow float64) {
 	t, d, p := c.Positions(), c.Taps(), c.Out
 	u, grams := c.cols.get(worker, t*d), c.grams.get(worker, 2*t*t)
@@ -40,9 +40,9 @@ func (c *Convolution) loweredGramProduct(worker int, x, dz []float32) (sum, magn
 	return sum, magnitude, c.underflow(largestU, largestV)
 }
 
-// underflow bounds the error of Σ UUᵀ∘VVᵀ by products that round to a multiple of 2⁻¹⁴⁹: an element
-// of UUᵀ is a sum of Taps products and one of VVᵀ of Out, however they are grouped, and sums so
-// small are exact.
+// underflow returns a bound on the error of Σ UUᵀ∘VVᵀ by products that round to a multiple of
+// 2⁻¹⁴⁹: an element of UUᵀ is a sum of Taps products and one of VVᵀ of Out, however they are
+// grouped, and sums so small are exact.
 func (c Conv) underflow(largestU, largestV float64) float64 {
 	t, d, p := float64(c.Positions()), float64(c.Taps()), float64(c.Out)
 	return t * t * 0x1p-149 * (d*(largestV+p*0x1p-149) + p*largestU)
@@ -70,7 +70,7 @@ type convolutionGram struct {
 	largestU, largestV float32 // on the diagonals
 }
 
-// operand is X or V with what is computed from it.
+// operand is X or V, with its padded form and its product with itself.
 type operand struct {
 	rows           []float32 // (pixels or positions, channels) as given
 	rowWidth       int       // in a row of the image or output
@@ -84,7 +84,7 @@ type operand struct {
 	pitch          int
 }
 
-// gramBandValues is about how much memory a band takes.
+// gramBandValues is about the number of values in memory for a band.
 const gramBandValues = 1 << 19
 
 func (c *Convolution) newGram(worker int) convolutionGram {
@@ -112,7 +112,7 @@ func (c *Convolution) newGram(worker int) convolutionGram {
 	return g
 }
 
-// layOut finds the columns of the product. Behind the last column there are zeros for a row of
+// layOut sets the columns of the product. Behind the last column there are zeros for a row of
 // padding below, for the displacement of the last tap and for the rest of a block.
 func (m *operand) layOut(width int) {
 	cols := active.tileCols
@@ -132,7 +132,7 @@ func (m *operand) take(buffer []float32, rows int) []float32 {
 	return buffer[2*n+rows*m.pitch:]
 }
 
-// pack makes panels of the image and of the gradients of the outputs.
+// pack writes the image and the gradients of the outputs into panels.
 func (g *convolutionGram) pack(x, dz []float32) {
 	g.pixels.rows, g.positions.rows = x, dz
 	g.pixels.pack(g.width)
@@ -151,8 +151,8 @@ func (m *operand) pack(width int) {
 	}
 }
 
-// multiply computes rows [from, to) of the image's or output's rows of the product, right of the
-// diagonal.
+// multiply computes the part right of the diagonal of the product, for rows [from, to) of the image
+// or output.
 func (m *operand) multiply(from, to, width int) {
 	k := active
 	count, first := (to-from)*m.rowWidth, from*m.rowWidth
@@ -171,7 +171,7 @@ func (m *operand) multiply(from, to, width int) {
 	}
 }
 
-// computeBand adds what positions in rows [top, bottom) of the output contribute.
+// computeBand adds the contributions of the positions in rows [top, bottom) of the output.
 func (g *convolutionGram) computeBand(top, bottom int) {
 	firstPixels := max(top-g.PadH, 0)
 	g.pixels.multiply(min(firstPixels, g.Height), max(min(bottom-1+g.spanH()-g.PadH, g.Height), min(firstPixels, g.Height)), g.width)
@@ -210,8 +210,8 @@ func (g *convolutionGram) computePosition(y, x, row, firstPixels int) {
 	g.magnitude += 2*magnitude + math.Abs(term)
 }
 
-// tapsInside are the displacements of the taps of a window at a row or column that are inside of an
-// image of that size: from the first, in steps of the dilation, to below the end.
+// tapsInside returns which taps of a window at a row or column are inside of an image of that size:
+// those whose displacements go from first, in steps of the dilation, to below end.
 func tapsInside(at, size, span, dilation int) (first, end int) {
 	first, end = max(-at, 0), min(span, size-at)
 	if dilation > 1 {
@@ -220,7 +220,7 @@ func tapsInside(at, size, span, dilation int) (first, end int) {
 	return first, end
 }
 
-// gramBlock counts the elements that gramRow takes at a time.
+// gramBlock is the number of elements that gramRow takes at a time.
 const gramBlock = 32
 
 func portableGramRow(offsets []int, base, v []float32) (sum, magnitude float64) {

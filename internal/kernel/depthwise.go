@@ -5,7 +5,7 @@ package kernel
 
 func (c Conv) isDepthwise() bool { return c.Groups > 1 && c.In == c.Groups && c.Out == c.Groups }
 
-// layOutTaps prepares the filters of the call in progress: all channels of a tap together.
+// layOutTaps copies the filters of the call in progress to perTap: all channels of a tap together.
 func (c *Convolution) layOutTaps() {
 	if c.isDepthwise() {
 		c.perTap = grow(c.perTap, c.Out*c.Taps())
@@ -22,7 +22,7 @@ func (c Conv) eachTap(oh int, visit func(tap, at int)) {
 	}
 }
 
-// whole is the geometry with all channels in one group, for padding.
+// whole returns the geometry with all channels in one group, for padding.
 func (c Conv) whole() Conv {
 	c.Groups = 1
 	return c
@@ -84,7 +84,7 @@ func (c *Convolution) depthwiseInputGradient(worker, lo, hi int) {
 	}
 }
 
-// addDepthwiseGradient is addGradient.
+// addDepthwiseGradient does what addGradient does, for a depthwise convolution.
 func (c *Convolution) addDepthwiseGradient(worker int, g, x, dz []float32, weight, beta float32) {
 	line, size := c.OutWidth()*c.Out, c.Out*c.Taps()
 	memory := c.cols.get(worker, line+2*size)

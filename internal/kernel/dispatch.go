@@ -21,8 +21,8 @@ var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels
 // here, the default is in use all the same and err says so.
 func Selected() (name string, err error) { return active.name, selectionErr }
 
-// selectKernel returns the one of supported, which has the best first, that is
-// called name; the best one for the empty name, and with an error for any other.
+// selectKernel returns the set of supported that is called name. For an empty name it returns the
+// first, which is the best; for any other name the first, with an error.
 func selectKernel(name string, supported []*kernelSet) (*kernelSet, error) {
 	best := supported[0]
 	if name == "" {

@@ -24,7 +24,7 @@ func (g *gemm) dotRows(_, lo, hi int) {
 	g.kernel.dots(g.c[lo*g.ldc:], g.ldc, hi-lo, g.n, g.k, g.matrixA.data[lo*lda:], lda, g.matrixB.data, ldb)
 }
 
-// portableDots is kernelSet.dots.
+// portableDots implements kernelSet.dots.
 func portableDots(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int) {
 	for i := range rows {
 		x := a[i*lda : i*lda+k]
@@ -34,7 +34,7 @@ func portableDots(c []float32, ldc, rows, cols, k int, a []float32, lda int, b [
 	}
 }
 
-// portableDot is the product of two rows as long as each other, a multiple of four.
+// portableDot returns the product of two rows of one length, a multiple of four.
 func portableDot(x, y []float32) float32 {
 	var s0, s1, s2, s3 float32
 	for len(x) >= 4 && len(y) >= 4 {

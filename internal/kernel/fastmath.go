@@ -8,7 +8,7 @@ import "math"
 // rounder is 1.5·2²³: adding and subtracting it rounds to an integer.
 const rounder = 3 << 22
 
-// exp32 is exp(x). It overflows to +Inf and underflows gradually to 0; NaN stays.
+// exp32 returns exp(x). It overflows to +Inf and underflows gradually to 0; NaN stays.
 func exp32(x float32) float32 {
 	if x != x {
 		return x
@@ -18,7 +18,7 @@ func exp32(x float32) float32 {
 	return scale32(expReduced32(x, n, 0), n)
 }
 
-// expReduced32 is exp(x + rest)/2ⁿ for the integer n next to x·log₂ e and a rest
+// expReduced32 returns exp(x + rest)/2ⁿ for the integer n next to x·log₂ e and a rest
 // below the precision of x: the reduction x = n·ln 2 + r and the polynomial of expf
 // in Moshier's Cephes library (single precision, release 2.2, 1992).
 func expReduced32(x, n, rest float32) float32 {
@@ -35,17 +35,17 @@ func expReduced32(x, n, rest float32) float32 {
 	return p*(r*r) + r + 1
 }
 
-// scale32 is p·2ⁿ, in two factors since n may be beyond the range of an exponent.
+// scale32 returns p·2ⁿ, in two factors since n may be beyond the range of an exponent.
 func scale32(p, n float32) float32 {
 	whole := int32(n)
 	half := whole >> 1
 	return p * powerOfTwo(half) * powerOfTwo(whole-half)
 }
 
-// powerOfTwo is 2ⁿ for the exponents of normal numbers.
+// powerOfTwo returns 2ⁿ for the exponents of normal numbers.
 func powerOfTwo(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// tanh32 is tanh(x), by a rational function of x² times x. Its coefficients were
+// tanh32 returns tanh(x), by a rational function of x² times x. Its coefficients were
 // fitted for this package by reweighted least squares and rounded to float32; they
 // are all positive, so that no sum cancels, and off by at most 2^-24.5 in exact
 // arithmetic for |x| up to 9.02, from where on tanh is 1 in float32. At 9.5 the
@@ -65,7 +65,7 @@ func tanh32(x float32) float32 {
 	return min(max((p*(z*x)+x)/q, -1), 1)
 }
 
-// sigmoid32 is 1/(1 + exp(-x)), by exp(-|x|) so that neither side overflows or cancels.
+// sigmoid32 returns 1/(1 + exp(-x)), by exp(-|x|) so that neither side overflows or cancels.
 func sigmoid32(x float32) float32 {
 	if x < 0 {
 		e := exp32(x)
@@ -76,10 +76,10 @@ func sigmoid32(x float32) float32 {
 
 func silu32(x float32) float32 { return x * sigmoid32(x) }
 
-// siluSlope32 is the derivative; 1 - sigmoid(x) would cancel for large x.
+// siluSlope32 returns the derivative of SiLU; 1 - sigmoid(x) would cancel for large x.
 func siluSlope32(x float32) float32 { return sigmoid32(x) * (1 + x*sigmoid32(-x)) }
 
-// gelu32 is x·Φ(x), as max(x, 0) - |x|·Φ(-|x|): nothing cancels for x < 0, and
+// gelu32 returns x·Φ(x), as max(x, 0) - |x|·Φ(-|x|): nothing cancels for x < 0, and
 // for x > 0 the second term is at most half of the first.
 func gelu32(x float32) float32 {
 	switch {
@@ -92,7 +92,7 @@ func gelu32(x float32) float32 {
 	return max(x, math.Float32frombits(1<<31)) - scale32(p*above*t/below, n)
 }
 
-// geluSlope32 is Φ(x) + x·φ(x), by the tail Φ(-t) - t·φ(t) for t = |x|.
+// geluSlope32 returns Φ(x) + x·φ(x), by the tail Φ(-t) - t·φ(t) for t = |x|.
 func geluSlope32(x float32) float32 {
 	if x != x {
 		return x

@@ -38,7 +38,7 @@ func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32
 	p.multiply(active, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// multiply is Gemm on a set of kernels.
+// multiply does what Gemm does, on a set of kernels.
 func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if m <= 0 || n <= 0 {
 		return
@@ -132,7 +132,7 @@ var gemms = sync.Pool{New: func() any {
 	return g
 }}
 
-// parallelWork is the number of multiply-adds that pay for waking a thread.
+// parallelWork is the number of multiply-adds from which on waking a thread pays.
 const parallelWork = 1 << 19
 
 // plan decides what to pack and how to share the work among threads.
@@ -236,7 +236,7 @@ func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta 
 // packBuffers holds a packed block of A and one of B.
 type packBuffers struct{ a, b []float32 }
 
-// packs keeps the buffers between products: as many as compute at one time.
+// packs keeps the buffers between products.
 var packs = sync.Pool{New: func() any { return new(packBuffers) }}
 
 // packB copies depth×cols of op(B) from src into panels as wide as a tile, one after the other,

@@ -1,7 +1,7 @@
 package kernel
 
-// kernelSet is the inner loops of the package on one instruction set. Everything else is written
-// once on top of them. Slices have been cut to the length of the first one.
+// kernelSet holds the inner loops of the package for one instruction set. Everything else is
+// written once on top of them. Slices have been cut to the length of the first one.
 type kernelSet struct {
 	name string
 
@@ -43,7 +43,7 @@ type kernelSet struct {
 	sumSquares func(x []float32) float64
 	axpy       func(y []float32, alpha float32, x []float32)
 
-	// See AddExcess; there are rows and columns.
+	// See AddExcess; there is at least one row and one column.
 	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
 
 	// See AddRounded, Round and AddShifted.
@@ -55,15 +55,15 @@ type kernelSet struct {
 	fromHalves func(dst []float32, src []uint16)
 	toHalves   func(dst []uint16, src []float32)
 
-	// The loops over windows that are not empty: images begin with the first window,
-	// whose offset is at in what where holds. The gradients overwrite the windows or,
+	// The loops over windows that are not empty. Images begin with the first window, which is at
+	// offset at of the image that where refers to. The gradients overwrite the windows or,
 	// if keep is set, add to them.
 	maxWindows     func(r windowRun, y []float32, where []int32, x []float32, at int32)
 	maxWindowsGrad func(r windowRun, dx, dy []float32, where []int32, at int32, keep bool)
 	sumWindows     func(r windowRun, y, x []float32, scale float32)
 	sumWindowsGrad func(r windowRun, dx, dy []float32, scale float32, keep bool)
 
-	// winograd is the transforms of 3×3 convolutions, for vectors that are a multiple of 8 long.
+	// winograd holds the transforms of 3×3 convolutions, for vectors that are a multiple of 8 long.
 	winograd *winogradSet
 	// gramRow returns the sum over i of u[i]·v[i] and the sum of the magnitudes, where u[i] is the
 	// sum of base[offset+i] over the offsets. The length of v is a multiple of gramBlock.

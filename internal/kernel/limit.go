@@ -35,7 +35,7 @@ func FMALimit(p *Pool, d time.Duration) float64 {
 	return best
 }
 
-// rate is the GFLOP/s of one slice, which lasts at least d.
+// rate returns the GFLOP/s of one slice, which lasts at least d.
 func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 	pieces := limitPieces * p.Threads()
 	var done int
@@ -53,7 +53,7 @@ func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 	return 2 * float64(m.perRound) * limitRounds * float64(done) / float64(elapsed.Nanoseconds())
 }
 
-// portableChains counts the independent sums in portableMultiplyAdds.
+// portableChains is the number of independent sums in portableMultiplyAdds.
 const portableChains = 8
 
 // portableMultiplyAdds has enough independent sums to hide the latency of an addition. It returns

@@ -32,7 +32,7 @@ func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, clas
 	}
 }
 
-// lossBlock is about how many logits crossEntropyRows gets.
+// lossBlock is about the number of logits that crossEntropyRows gets.
 const lossBlock = 2048
 
 // crossEntropyRows writes losses and gradients of a few rows.
@@ -75,8 +75,8 @@ func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes in
 	}
 }
 
-// largest returns the largest value of a row, and any one if there is a NaN: then
-// what is computed from all differences from it is NaN too. It compares integers in
+// largest returns the largest value of a row, or any of its values if one is NaN:
+// the sum over the differences from it is NaN then in any case. It compares integers in
 // the order of the values, which processors do without a branch to mispredict.
 func largest(row []float32) float32 {
 	most := int32(math.MinInt32)

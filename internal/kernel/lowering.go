@@ -28,11 +28,11 @@ func (c Conv) dilationH() int { return max(c.DilationH, 1) }
 func (c Conv) dilationW() int { return max(c.DilationW, 1) }
 func (c Conv) groups() int    { return max(c.Groups, 1) }
 
-// spanH and spanW are the rows and columns from the first tap to the last.
+// spanH and spanW return the rows and columns from the first tap to the last.
 func (c Conv) spanH() int { return (c.KernelH-1)*c.dilationH() + 1 }
 func (c Conv) spanW() int { return (c.KernelW-1)*c.dilationW() + 1 }
 
-// groupIn and groupOut are the channels of one group.
+// groupIn and groupOut return the input and output channels of one group.
 func (c Conv) groupIn() int  { return c.In / c.groups() }
 func (c Conv) groupOut() int { return c.Out / c.groups() }
 
@@ -42,7 +42,7 @@ func (c Conv) Positions() int { return c.OutHeight() * c.OutWidth() }
 // Taps returns KernelH·KernelW·In/Groups, the values of a filter and the columns of the lowered image.
 func (c Conv) Taps() int { return c.KernelH * c.KernelW * c.groupIn() }
 
-// outSize is the number of windows along one side; 0 when the window does not
+// outSize returns the number of windows along one side; 0 when the window does not
 // fit into the padded side.
 func outSize(size, kernel, stride, pad int) int {
 	room := size + 2*pad - kernel
@@ -76,9 +76,9 @@ func (c Conv) Lower(cols, x []float32, group int) {
 	}
 }
 
-// Raise is the transpose of Lower: every element of a group of channels of dx (Height, Width, In)
-// becomes the sum of the elements of cols (Positions, Taps) that Lower copies it to. It overwrites
-// these channels of dx.
+// Raise applies the transpose of Lower: every element of a group of channels of dx (Height, Width,
+// In) becomes the sum of the elements of cols (Positions, Taps) that Lower copies it to. It
+// overwrites these channels of dx.
 func (c Conv) Raise(dx, cols []float32, group int) {
 	in, pitch := c.groupIn(), c.pitch()
 	image := paddedImages.Get().(*paddedImage)
@@ -103,8 +103,8 @@ func (c Conv) Raise(dx, cols []float32, group int) {
 	image.inside(c, dx, group)
 }
 
-// pitch is the length of a row of the padded image of a group: for fixed position and kh the taps
-// (kw, in) of a kernel without dilation are contiguous there.
+// pitch returns the length of a row of the padded image of a group: for fixed position and kh the
+// taps (kw, in) of a kernel without dilation are contiguous there.
 func (c Conv) pitch() int { return (c.Width + 2*c.PadW) * c.groupIn() }
 
 // paddedImage is memory for one image with its padding.
@@ -161,7 +161,7 @@ func (p *paddedImage) inside(c Conv, x []float32, group int) {
 	}
 }
 
-// portableCopyRuns is kernelSet.copyRuns.
+// portableCopyRuns implements kernelSet.copyRuns.
 func portableCopyRuns(positions, rows, run int, dst, src []float32, step, pitch int) {
 	for position := range positions {
 		for row := range rows {

@@ -37,7 +37,7 @@ func portableNormals(dst []float64, words []uint64) {
 	}
 }
 
-// normalPair is the Box-Muller transform of one word for the radius and one for the angle.
+// normalPair returns the Box-Muller transform of one word for the radius and one for the angle.
 func normalPair(radius, angle uint64) (x, y float64) {
 	r := math.Sqrt(2 * exponential(radius))
 	sin, cos := sincos(angle)

@@ -34,7 +34,7 @@ func (p *Pool) GemmPairs(m, n, k int, a, b, c []int32) {
 	p.multiply(active.ofPairs, true, false, m, n, k, 1, words(a), m, words(b), n, 0, words(c), n)
 }
 
-// words lets the loops of products, which move values without looking at them, move integers.
+// words returns x as float32 in the same memory, for the loops of products, which only move values.
 func words(x []int32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
@@ -49,7 +49,7 @@ func portableAddShifted(dst []int64, x []int32, shift int) {
 	}
 }
 
-// portablePairs is kernelSet.panel for words that hold pairs of integers.
+// portablePairs implements kernelSet.panel for words that hold pairs of integers.
 func portablePairs(a blockA, b blockB, c blockC, _, beta float32) {
 	for i := range c.rows {
 		at := i/portableRows*a.tileStride + i%portableRows*a.rowStride

@@ -21,7 +21,7 @@ func (p Pool2D) OutHeight() int { return outSize(p.Height, p.KernelH, p.StrideH,
 // OutWidth returns the width of the output.
 func (p Pool2D) OutWidth() int { return outSize(p.Width, p.KernelW, p.StrideW, p.PadW) }
 
-// inLen and outLen are the sizes of an image before and after.
+// inLen and outLen return the number of values of an image before and after pooling.
 func (p Pool2D) inLen() int  { return p.Height * p.Width * p.Channels }
 func (p Pool2D) outLen() int { return p.OutHeight() * p.OutWidth() * p.Channels }
 
@@ -40,8 +40,8 @@ func (p Pool2D) MaxPool(y []float32, argmax []int32, x []float32) {
 	})
 }
 
-// MaxPoolGrad gives each element of dy to the element of x that MaxPool chose.
-// It overwrites dx, which is shaped like x.
+// MaxPoolGrad writes to dx, shaped like x, the gradient with respect to x: for each
+// element the sum of those of dy whose window MaxPool took it from.
 func (p Pool2D) MaxPoolGrad(dx, dy []float32, argmax []int32) {
 	dx, argmax, dy = dx[:p.inLen()], argmax[:p.outLen()], dy[:p.outLen()]
 	keep := p.prepareGrad(dx)
@@ -71,7 +71,7 @@ func (p Pool2D) AvgPool(y, x []float32) {
 	})
 }
 
-// AvgPoolGrad is the transpose of AvgPool. It overwrites dx.
+// AvgPoolGrad overwrites dx with the transpose of AvgPool, applied to dy.
 func (p Pool2D) AvgPoolGrad(dx, dy []float32) {
 	dx, dy = dx[:p.inLen()], dy[:p.outLen()]
 	keep := p.prepareGrad(dx)

@@ -30,10 +30,10 @@ func SumSquares(x []float32) float64 { return active.sumSquares(x) }
 // Axpy adds alpha·x to y. It panics when y is shorter than x.
 func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alpha, x) }
 
-// sumColumns counts the columns that sumRows holds in float64 at a time.
+// sumColumns is the number of columns that sumRows holds in float64 at a time.
 const sumColumns = 128
 
-// portableSumRows is kernelSet.sumRows.
+// portableSumRows implements kernelSet.sumRows.
 func portableSumRows(dst []float32, keep bool, alpha float32, x, y []float32) {
 	cols := len(dst)
 	for from := 0; from < cols; from += sumColumns {
@@ -115,7 +115,7 @@ func portableAddExcess(sums, differences Excess, x, y, scale, low, high []float3
 	addExcessFrom(0, sums, differences, x, y, scale, low, high)
 }
 
-// addExcessFrom is portableAddExcess for the columns from first on.
+// addExcessFrom does what portableAddExcess does for the columns from first on.
 func addExcessFrom(first int, sums, differences Excess, x, y, scale, low, high []float32) {
 	columns := len(low)
 	for i, s := range scale {

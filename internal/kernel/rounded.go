@@ -4,7 +4,7 @@ import "math"
 
 // Rounded normals: the integers next to normals that are known well enough, and which ones are not.
 
-// AddRoundedNormals adds deviation·z to every number sum + rest, an integer and what it lacks, where
+// AddRoundedNormals adds deviation·z to every number sum + rest, an integer and a fraction, where
 // z is Box and Muller's normal of words (normals.go), rounds to an integer and scales:
 //
 //	dst = spacing · (sum + round(rest + deviation·z))
@@ -12,8 +12,8 @@ import "math"
 // The words are the first 64 bits of the infinite binary expansions of a radius U and an angle Θ,
 // and z stands for the normal Z that real arithmetic makes of those. Bit i of doubts[j] is set
 // unless the integer of value 8j+i is certain: the one that every continuation of the two words has
-// next to rest + deviation·Z. The caller settles what is in doubt from further words; dst holds the
-// integer of the known ones there.
+// next to rest + deviation·Z. The caller settles those in doubt with further words; there dst
+// holds the result for the known words alone.
 //
 // sum holds integers of any size in float64; above 2^53 its sum with the noise is rounded once, to
 // a number that depends on nothing but the exact sum of the two integers. A result of zero is +0,
@@ -57,8 +57,8 @@ func AddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8,
 	active.addRoundedNormals(dst, sum, rest, words, doubts, deviation, spacing)
 }
 
-// Split writes what is whole and what is left, from -1/2 to 1/2, of x[i]·2^-digits: exactly, where
-// what is whole is below 2^53. digits is from 0 to 53. It panics when whole or rest is shorter than x.
+// Split splits x[i]·2^-digits into an integer, whole[i], and rest[i], from -1/2 to 1/2: exactly,
+// where that is below 2^53. digits is from 0 to 53. It panics when whole or rest is shorter than x.
 func Split(whole, rest []float64, x []int64, digits int) {
 	active.split(whole[:len(x)], rest[:len(x)], x, digits)
 }
@@ -72,7 +72,7 @@ func portableSplit(whole, rest []float64, x []int64, digits int) {
 	}
 }
 
-// halfOf and unitOf are 1/2 in units of 2^-digits, and that unit.
+// halfOf returns 1/2 in units of 2^-digits, unitOf 2^-digits itself.
 func halfOf(digits int) int64   { return 1 << digits >> 1 }
 func unitOf(digits int) float64 { return math.Ldexp(1, -digits) }
 
@@ -87,7 +87,7 @@ const (
 	nearCentre  = 1 << 34
 )
 
-// certainty returns the largest distance from an integer at which that is certain.
+// certainty returns the largest distance from an integer at which that integer is certain.
 func certainty(deviation float64) float64 { return math.FMA(-0x1p-44, deviation, 0.5-0x1p-50) }
 
 func portableAddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {

@@ -80,7 +80,7 @@ func (e *expansion) extend(word uint64) {
 	e.count += 64
 }
 
-// significant returns how many digits follow the leading zeros of e, or of 1 - e if those are fewer.
+// significant returns how many digits follow the leading zeros of e, or of 1 - e where fewer do.
 func (e *expansion) significant() int {
 	end := new(big.Int).Lsh(big.NewInt(1), uint(e.count))
 	complement := end.Sub(end, big.NewInt(1)).Sub(end, &e.digits)
