@@ -35,7 +35,7 @@ func (l *library) text(code int32) string {
 	return strings.ReplaceAll(string(text[:*length]), "\n", "; ")
 }
 
-// describe returns the first part of what the library says about itself; the rest is how it was built.
+// describe returns the library's name and version, the first part of what it says about itself.
 func (l *library) describe() string {
 	text, length := new([longest]byte), new(int32)
 	if failed, _, _ := purego.SyscallN(l.libraryVersion, uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {

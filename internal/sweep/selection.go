@@ -31,7 +31,7 @@ type Selected struct {
 	Number string `json:"number"` // what the number of points was drawn from
 }
 
-// selected returns the cost of releasing the best of a drawn number of points; nil until all are done.
+// selected returns the cost of releasing the best of a drawn number of points; nil before all end.
 func (s *sweep) selected() (*Selected, error) {
 	if !s.drawsNumber() || len(s.rows) < len(s.trials) {
 		return nil, nil

@@ -72,7 +72,7 @@ type Result struct {
 	Report   string     `json:"report_sha256,omitempty"` // of results.md, in results.json alone
 }
 
-// sweep is one at work.
+// sweep is a sweep that is being carried out.
 type sweep struct {
 	file     *configs.Sweep
 	dir      string

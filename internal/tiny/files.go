@@ -62,7 +62,7 @@ func PNG(t testing.TB, set *data.Images, i int) []byte {
 	return Encode(t, m)
 }
 
-// Encode returns a picture as a PNG file. A buffer of the encoder takes a megabyte; they are used again.
+// Encode returns a picture as a PNG file. The buffers of encoders, a megabyte each, are used again.
 func Encode(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer

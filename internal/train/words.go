@@ -74,7 +74,7 @@ var trainedOn = map[string]struct{ what, notCovered string }{
 	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
 }
 
-// ofWeights adds to a statement where a run's initial weights come from; hash is the SHA-256 of all of them.
+// ofWeights adds to a statement where a run's initial weights come from; hash is their SHA-256.
 func ofWeights(m configs.Model, hash string, s *statement.Statement) {
 	declared := trainedOn[m.InitTrainedOn]
 	s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(m.Init), hash, declared.what)

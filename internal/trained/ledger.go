@@ -64,7 +64,7 @@ func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error
 	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)
 }
 
-// beginning returns the first n entries of a ledger: a run that was gone on with has more than its model.
+// beginning returns the first n entries of a ledger: a resumed run may have more than its model.
 func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
 	first := new(accountant.Ledger)
 	for _, e := range l.Entries() {
