@@ -60,7 +60,7 @@ func (c *chain) parse(line []byte) (record, error) {
 	return record{step, c.event, hash}, nil
 }
 
-// unlink checks a line's hashes, given the hash head of the line above, and returns what they cover.
+// unlink checks a line's hashes, given the hash of the line above (head), and cuts them off.
 func unlink(line []byte, head digest) (content []byte, hash digest, err error) {
 	split, end := len(line)-linkPart, len(line)-hashPart
 	if split < 0 {

@@ -118,7 +118,7 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 // Apart makes an opened run write to a ledger apart from here on. Call it before Settle.
 func (b *Books) Apart() { b.apart = true }
 
-// open opens the ledger of the data that the run writes to.
+// open opens the ledger of the data that the run writes to: the shared one, or one apart.
 func (b *Books) open(r checkpoints.Registration) (err error) {
 	if b.apart {
 		b.datasets, err = openApart(b.Registry, r.Path)

@@ -43,7 +43,7 @@ func (s LimitState) String() string {
 	return line
 }
 
-// A request is what a run asks to reserve.
+// A request lists the releases for which a run asks room in a limit. Path is the run's folder.
 type request struct {
 	Run, Path string
 	Planned   *accountant.Ledger
