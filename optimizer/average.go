@@ -12,20 +12,20 @@ import (
 // large a mean lies closer to a minimum than the last step does, and it costs no privacy: it is
 // post-processing. One that can be set lists its arguments ([setting.Arguments]).
 type Average interface {
-	// Name is the average's name in configs.
+	// Name returns the average's name in configs.
 	Name() string
 	// Weight returns how far the mean moves toward the parameters after step t of steps, 1 <= t: in
 	// [0, 1], where 1 forgets everything before. It is a function of public numbers alone.
 	Weight(t, steps int) float64
 }
 
-// Averages is every average that a configuration can name: to add one, write it and add its kind
-// here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
+// Averages returns every average that a configuration can name: to add one, write it and add its
+// kind here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
 func Averages() setting.Kinds[Average] {
 	return setting.Kinds[Average]{noAverage, ema, tail}
 }
 
-// NoAverage is the last parameters.
+// NoAverage takes the last parameters as they are.
 type NoAverage struct{}
 
 var noAverage = setting.KindOf(func() Average { return &NoAverage{} })
@@ -99,7 +99,7 @@ func NewMean(a Average, parameters []float32, steps int) (*Mean, error) {
 	return &Mean{average: a, steps: steps, values: append([]float32(nil), parameters...)}, nil
 }
 
-// Add takes in the parameters after step number t, counted from 1.
+// Add moves the mean toward the parameters after step number t, counted from 1.
 func (m *Mean) Add(parameters []float32, t int) {
 	if m == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Constant stays at the peak.
+// Constant keeps the learning rate at the peak.
 type Constant struct{}
 
 var constant = setting.KindOf(func() Curve { return &Constant{} })

@@ -37,8 +37,8 @@ func CheckPlain(r UpdateRule) error {
 	return fmt.Errorf("optimizer: %s is a rule for noisy gradients, expected %s where there is no noise: %w", r.Name(), setting.Or(plain), ErrRule)
 }
 
-// plainBlock counts the coordinates that are moved at a time, while they are in the first-level
-// cache.
+// plainBlock is the number of coordinates that are moved at a time, while they are in the
+// first-level cache.
 const plainBlock = 1 << 10
 
 // NewPlain returns the rule for dim parameters, as before its first step, on the threads of pool. A
@@ -79,7 +79,7 @@ func (p *Plain) Apply(parameters, sum []float32, batch, rate float64) error {
 	return nil
 }
 
-// move is a step of coordinates lo up to, not including, hi.
+// move applies a step to coordinates lo up to, not including, hi.
 func (p *Plain) move(worker, lo, hi int, parameters, sum []float32, perBatch, rate float64) {
 	wide, memory := p.wide[worker][:hi-lo], p.memory[worker]
 	for i, v := range sum[lo:hi] {

@@ -9,7 +9,7 @@ import (
 // float32 parameters and slots. A rule that can be set lists its arguments ([setting.Arguments]).
 // Its fields are set before it is given to [NewUpdate] and not changed afterwards.
 type UpdateRule interface {
-	// Name is the rule's name in configs.
+	// Name returns the rule's name in configs.
 	Name() string
 	// Slots names the vectors that the rule remembers. They start at zero.
 	Slots() []Slot
@@ -27,9 +27,9 @@ type Slot struct {
 	NotNegative bool   // its values are never below 0
 }
 
-// UpdateRules is every update rule that a configuration can name: to add one, write its file and add
-// its kind here. An argument of the same name is the same key of a configuration, so it has one
-// format, one meaning and one default in all rules.
+// UpdateRules returns every update rule that a configuration can name: to add one, write its file
+// and add its kind here. An argument of the same name is the same key of a configuration, so it has
+// one format, one meaning and one default in all rules.
 func UpdateRules() setting.Kinds[UpdateRule] {
 	return setting.Kinds[UpdateRule]{sgd, momentum, nesterov, adam, adamW, adamBC}
 }
@@ -49,12 +49,12 @@ func beta2(value *float64) setting.Argument {
 	return decay("beta2", "Decay of the mean of squared gradients.", value)
 }
 
-// momentSlots are the memory of rules that keep the means of gradients and of their squares.
+// momentSlots returns the slots of rules that keep the means of gradients and of their squares.
 func momentSlots() []Slot {
 	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
 }
 
-// decay makes the argument for the share of a remembered value that a step keeps.
+// decay returns the argument for the share of a remembered value that a step keeps.
 func decay(name, doc string, value *float64, also ...string) setting.Argument {
 	return setting.Argument{Name: name, Also: also, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
 }
@@ -69,7 +69,7 @@ func HeavyBall(r UpdateRule) (momentum float64, ok bool) {
 	return 0, false
 }
 
-// HeavyBalls names the rules that [HeavyBall] knows.
+// HeavyBalls returns the names of the rules that [HeavyBall] knows.
 func HeavyBalls() []string {
 	return UpdateRules().Where(func(r UpdateRule) bool { _, ok := HeavyBall(r); return ok })
 }

@@ -11,14 +11,14 @@ import (
 // Curve is the course of a learning rate after warm-up. One that can be set lists its arguments
 // ([setting.Arguments]).
 type Curve interface {
-	// Name is the curve's name in configs.
+	// Name returns the curve's name in configs.
 	Name() string
 	// Factor multiplies the peak n steps after warm-up: in [0, 1], and 1 for n = 0. The run ends
 	// with n = last; 0 <= n <= last.
 	Factor(n, last int) float64
 }
 
-// Curves is every schedule that a configuration can name: to add one, write its file and add its
+// Curves returns every curve that a configuration can name: to add one, write its file and add its
 // kind here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
 func Curves() setting.Kinds[Curve] {
 	return setting.Kinds[Curve]{constant, cosine, step, linear}

@@ -16,7 +16,7 @@ func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }
 
 func (r Bias) names() (operation, parameter string) { return "bias", "bias" }
 
-// OfViews has more positions.
+// OfViews implements [Rule]: the rows of an example are further positions.
 func (r Bias) OfViews(views int) Rule {
 	return Bias{Positions: views * r.Positions, Channels: r.Channels}
 }
@@ -41,8 +41,8 @@ func (r Bias) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []grap
 	})
 }
 
-// weightedRowSum is Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not read. Columns are
-// split, not rows: the sum is the same for any number of threads.
+// weightedRowSum returns the Run of Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not
+// read. Columns are split, not rows: the sum is the same for any number of threads.
 func weightedRowSum(pool *kernel.Pool, batch, n int) func(graph.Array, []graph.Array) {
 	return graph.Parallel(pool, n, strip, func(_, lo, hi int, out graph.Array, in []graph.Array) {
 		for ; lo < hi; lo += strip {
@@ -58,5 +58,5 @@ func weightedRowSum(pool *kernel.Pool, batch, n int) func(graph.Array, []graph.A
 	})
 }
 
-// strip counts the values of a sum that stay in the first-level cache while examples pass.
+// strip is the number of values of a sum that stay in the first-level cache while examples pass.
 const strip = 2048

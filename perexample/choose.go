@@ -119,7 +119,7 @@ func measureBoth(r Rule, batch int) (t Timing, err error) {
 	return t, err
 }
 
-// measure is the shortest of a few runs of norms and clipped sum.
+// measure returns the shortest time of a few runs of norms and clipped sum.
 func measure(r Rule, engine Engine, batch int) (time.Duration, error) {
 	b := graph.NewBuilder(nil)
 	x, dz := r.Values()
@@ -163,7 +163,7 @@ type Cost struct {
 	Materialise float64 // the gradient itself
 }
 
-// Estimate predicts the findings of [Measure] from multiply-adds and bytes alone.
+// Estimate predicts the timings of [Measure] from multiply-adds and bytes alone.
 func Estimate(rules []Rule, batch int) []Timing {
 	timings := make([]Timing, len(rules))
 	for i, r := range rules {

@@ -79,7 +79,7 @@ type Standardisation struct {
 
 const standardiseEpsilon = 1e-4
 
-// NewStandardisation standardises so many filters of so many taps each.
+// NewStandardisation returns the standardisation of so many filters of so many taps each.
 func NewStandardisation(out, taps int) *Standardisation {
 	return &Standardisation{taps: taps, inverses: make([]float64, out)}
 }

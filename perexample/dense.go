@@ -21,12 +21,12 @@ func (r DenseWeight) Cost() Cost {
 	return Cost{GhostNorm: float64(r.In + r.Out), GhostSum: product, Materialise: product}
 }
 
-// OfViews is a convolution without neighbours, with the rows as positions.
+// OfViews returns the rule of a 1×1 convolution, with the rows of an example as positions.
 func (r DenseWeight) OfViews(views int) Rule {
 	return ConvWeight{kernel.Conv{Height: 1, Width: views, In: r.In, Out: r.Out, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1}}
 }
 
-// Former writes dz xᵀ.
+// Former implements [Rule]: it forms dz xᵀ.
 func (r DenseWeight) Former(pool *kernel.Pool) Former {
 	return whole(pool, r.Size(), func(_ int, g, x, dz []float32) {
 		for o, d := range dz {
@@ -61,9 +61,9 @@ func (r DenseWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array,
 	}
 }
 
-// nextRun is the first maximal run [lo, hi) of examples from from on whose weight is not 0; it is
-// empty when there is none. Rows outside never enter a product: a weight of 0 would not erase what
-// is not finite.
+// nextRun returns the first maximal run [lo, hi) of examples from from on whose weight is not 0; it
+// is empty when there is none. Rows outside never enter a product: a weight of 0 would not erase
+// what is not finite.
 func nextRun(w []float32, from int) (lo, hi int) {
 	for lo = from; lo < len(w) && w[lo] == 0; lo++ {
 	}
@@ -72,7 +72,7 @@ func nextRun(w []float32, from int) (lo, hi int) {
 	return lo, hi
 }
 
-// scale writes w·x.
+// scale writes w·x to dst.
 func scale(dst []float32, w float32, x []float32) {
 	for j, v := range x {
 		dst[j] = w * v

@@ -107,7 +107,7 @@ func SquaredNorms(b *graph.Builder, bindings []Binding) (total *gorgonia.Node, e
 	return total, each
 }
 
-// Outputs are the nodes whose values [Binding.Part] reads.
+// Outputs returns the nodes whose values [Binding.Part] reads.
 func (p Binding) Outputs() []*gorgonia.Node {
 	if p.gradients != nil {
 		return []*gorgonia.Node{p.gradients}
@@ -115,9 +115,9 @@ func (p Binding) Outputs() []*gorgonia.Node {
 	return []*gorgonia.Node{p.use.Input, p.dz}
 }
 
-// Part is the gradients of the batch that e ran last, and of every later one, for a sum: stored
-// rows, the two factors of a dense layer's, or rows that are formed when they are added. e was
-// compiled with the binding's Outputs.
+// Part returns the gradients of the batch that e ran last, and of every later one, for a sum:
+// stored rows, the two factors of a dense layer's, or rows that are formed when they are added. e
+// was compiled with the binding's Outputs.
 func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
 	if p.gradients != nil {
@@ -142,7 +142,7 @@ func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	}}
 }
 
-// rowSquaredNorms is the squared norm of each row of g (B, n).
+// rowSquaredNorms adds the node of the squared norm of each row of g (B, n).
 func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil

@@ -14,20 +14,20 @@ import (
 // rows of x, the layer's input, and of dz, the gradient of the summed loss with respect to its
 // output. Both have the B examples of the physical batch as first dimension.
 type Rule interface {
-	// Size is the number of values of the parameter.
+	// Size returns the number of values of the parameter.
 	Size() int
 	// Values returns the numbers of values that x and dz have per example.
 	Values() (x, dz int)
 	// OfViews returns the rule for examples that fill so many rows each: an example's gradient is
 	// the sum over its rows.
 	OfViews(views int) Rule
-	// Cost tells the planner what the engines would cost.
+	// Cost returns the multiply-adds that the engines take.
 	Cost() Cost
 	// Former returns the function that forms the gradient of one example.
 	Former(pool *kernel.Pool) Former
 	// norm returns the function that computes the squared L2 norm of the gradient of one example.
 	norm(pool *kernel.Pool) norm
-	// weightedSum is the Run of [WeightedSum] for inputs x, dz and w.
+	// weightedSum returns the Run of [WeightedSum] for inputs x, dz and w.
 	weightedSum(pool *kernel.Pool, batch int) func(out graph.Array, in []graph.Array)
 	// names returns the word for the rule in names of operations, and what errors call it.
 	names() (operation, parameter string)
@@ -40,7 +40,7 @@ type Former func(worker int, x, dz []float32, emit func(piece []float32))
 // norm computes the squared norm of the gradient of one example of the batch, on a worker of the pool.
 type norm func(worker, example int, x, dz []float32) float64
 
-// whole is the Former of a rule that writes the gradient of size values to g in one go.
+// whole returns the Former of a rule that writes the gradient of size values to g in one go.
 func whole(pool *kernel.Pool, size int, write func(worker int, g, x, dz []float32)) Former {
 	scratch := graph.NewScratch(pool, size)
 	return func(worker int, x, dz []float32, emit func(piece []float32)) {
@@ -148,7 +148,7 @@ func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gor
 	}, x, dz)
 }
 
-// formedNorm is the norm of a gradient that is formed, piece by piece.
+// formedNorm returns the norm that forms the gradient, piece by piece, and measures it.
 func formedNorm(pool *kernel.Pool, form Former) norm {
 	measurers := make([]measurer, pool.Threads())
 	for i := range measurers {
@@ -198,10 +198,10 @@ func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []f
 	}
 }
 
-// sumParts is enough work units for many cores, and little memory.
+// sumParts is the number of partial sums: enough for many cores, and little memory.
 const sumParts = 16
 
-// row is the values of example i.
+// row returns the values of example i.
 func row(a graph.Array, i, values int) []float32 { return a.Float32[i*values : (i+1)*values] }
 
 // rows splits a node's shape into the batch and the values per example.

@@ -18,7 +18,7 @@ func (r ScaleWeight) Values() (x, dz int) { return r.values(), r.values() }
 
 func (r ScaleWeight) names() (operation, parameter string) { return "scale", "scale" }
 
-// OfViews has more positions.
+// OfViews implements [Rule]: the rows of an example are further positions.
 func (r ScaleWeight) OfViews(views int) Rule {
 	return ScaleWeight{Positions: views * r.Positions, Channels: r.Channels}
 }
@@ -28,7 +28,7 @@ func (r ScaleWeight) Cost() Cost {
 	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
 }
 
-// Former writes Σₜ dz∘x.
+// Former implements [Rule]: it forms Σₜ dz∘x.
 func (r ScaleWeight) Former(pool *kernel.Pool) Former {
 	return whole(pool, r.Channels, func(_ int, g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) })
 }

@@ -21,7 +21,7 @@ func OfViews(b *graph.Builder, u Use, dz *gorgonia.Node, views int) (Use, *gorgo
 	return u, perExample(b, dz, views)
 }
 
-// perExample is n with the rows of one example in one.
+// perExample returns n with the rows of each example joined into one row.
 func perExample(b *graph.Builder, n *gorgonia.Node, views int) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
@@ -36,7 +36,7 @@ func perExample(b *graph.Builder, n *gorgonia.Node, views int) *gorgonia.Node {
 type SummedViews struct {
 	Rule interface {
 		Rule
-		// sumFormer is the Former for examples of so many rows.
+		// sumFormer returns the Former for examples of so many rows.
 		sumFormer(pool *kernel.Pool, rows int) Former
 	}
 	Views int
