@@ -232,7 +232,7 @@ func negated(values []float64) []float64 {
 	return all
 }
 
-// above is the share of values beyond a threshold.
+// above returns the share of values beyond a threshold.
 func above(values []float64, threshold float64) score.Share {
 	n := 0
 	for _, v := range values {
@@ -315,8 +315,8 @@ func (a audit) likeliness(epsilon, delta float64) float64 {
 	return min(1, tail+2*float64(a.canaries)*delta*slack)
 }
 
-// leastEpsilon is the largest ε at which what was guessed right has a chance of at most level, so
-// that ε is larger with confidence 1 - level; 0 where there is none.
+// leastEpsilon returns the largest ε at which what was guessed right has a chance of at most level,
+// so that ε is larger with confidence 1 - level; 0 where there is none.
 func (a audit) leastEpsilon(delta, level float64) float64 {
 	if a.guesses == 0 || a.likeliness(0, delta) > level {
 		return 0

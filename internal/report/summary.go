@@ -22,7 +22,7 @@ func within(s score.Share) string {
 	return fmt.Sprintf("%s (%s to %s)", percent(s.Accuracy), percent(s.Low), percent(s.High))
 }
 
-// Lead is the run in one sentence.
+// Lead describes the run in one sentence.
 func Lead(r *Run) string {
 	accuracy := "not measured yet"
 	if n := len(r.Metrics); n > 0 {

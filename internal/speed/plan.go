@@ -123,7 +123,7 @@ func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 	p.Limits = job.Limits(m, w)
 }
 
-// row is a step in short, beside the same on one rank.
+// row returns a step in short. one is the same step on one rank, for the speedup.
 func row(j Job, s, one Step) Row {
 	r := Row{Ranks: s.Ranks, Batch: j.Batch, Physical: s.Physical, StepMS: s.MS(), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
 	for _, part := range s.Parts() {

@@ -42,14 +42,14 @@ func (a *asked) buckets(w *work) (buckets []int, number int) {
 	return buckets, number
 }
 
-// bucket is the part of the bounds that a number falls into: each holds its low end, and the last
-// one its high end, too.
+// bucket returns the index of the part of the bounds that a number falls into: each holds its low
+// end, and the last one its high end, too.
 func bucket(x float64, b configs.Interval, number int) int {
 	at := math.Floor((b.Nearest(x) - b.Low) / (b.High - b.Low) * float64(number))
 	return min(int(at), number-1)
 }
 
-// edge is the low end of a bucket, and of the one behind the last the high end of the bounds.
+// edge returns the low end of a bucket, and of the one behind the last the high end of the bounds.
 func edge(i int, b configs.Interval, number int) float64 {
 	if i == number {
 		return b.High
