@@ -17,7 +17,7 @@ import (
 	"dpsgd/internal/tensorboard"
 )
 
-// Files are the lines and their copies.
+// Files names the file with the lines of a run, its copies, and what the copies take from it.
 type Files struct {
 	Lines    string              // JSON objects with a "step", one a line
 	Events   string              // TensorBoard's; its folder is made
@@ -28,10 +28,10 @@ type Files struct {
 	Bounds   []string            // keys of upper bounds, which TensorBoard's few bits must not make smaller
 }
 
-// Copies are files for other programs with what the lines of a run hold and no more, so they are as
-// public, or as private, as these: a table of comma-separated values, and TensorBoard's event file. They
-// are a function of the lines, from which [OpenCopies] writes them anew: a run that was killed and goes
-// on repeats no point and loses none.
+// Copies are files for other programs, made from the lines of a run: a table of comma-separated
+// values, and TensorBoard's event file. They hold nothing else, so they are as public, or as private,
+// as the lines. [OpenCopies] writes them anew from the lines, so a run that was killed and goes on
+// repeats no point and loses none.
 type Copies struct {
 	files Files
 	last  int // step of the last point
@@ -43,7 +43,7 @@ type point struct {
 	fields strictjson.Object
 }
 
-// OpenCopies writes the copies of the lines up to a step, where they are not there already.
+// OpenCopies writes the copies of all lines up to step upTo. Copies that are right stay untouched.
 func OpenCopies(f Files, upTo int) (*Copies, error) {
 	points, err := readSteps(f.Lines, func(p point) int { return p.step })
 	if err != nil {
@@ -70,7 +70,7 @@ func OpenCopies(f Files, upTo int) (*Copies, error) {
 	return c, err
 }
 
-// replace leaves a file that is as it should be alone: TensorBoard may be reading it.
+// replace writes a file, unless it has that content already: TensorBoard may be reading it.
 func replace(path string, content []byte) error {
 	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
 		return nil
@@ -78,8 +78,8 @@ func replace(path string, content []byte) error {
 	return checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
 }
 
-// Add copies one more line. A line of a step that the copies have adds nothing. No copies take it,
-// too.
+// Add appends one line to the copies. It does nothing if c is nil, or if the line's step is not
+// later than the last one copied.
 func (c *Copies) Add(line []byte) error {
 	if c == nil {
 		return nil
@@ -108,7 +108,7 @@ func appendTo(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// event is the record of a point: a number or a histogram for each key.
+// event returns the TensorBoard record of a point: a number or a histogram for each key.
 func (c *Copies) event(p point) []byte {
 	e := tensorboard.Event{Step: p.step}
 	for _, f := range p.fields {
@@ -127,7 +127,7 @@ func (c *Copies) event(p point) []byte {
 	return tensorboard.Record(nil, e.Encode())
 }
 
-// row is the line of a point in the table. What the point does not have is empty.
+// row returns the line of a point in the table. The cell of a key that the point lacks is empty.
 func (c *Copies) row(p point) []byte {
 	cells := make([]string, len(c.files.Columns))
 	for i, key := range c.files.Columns {
@@ -136,7 +136,7 @@ func (c *Copies) row(p point) []byte {
 	return []byte(strings.Join(cells, ",") + "\n")
 }
 
-// UnmarshalJSON reads a line; what has no step is none.
+// UnmarshalJSON reads a line, and refuses one without a step of at least 0.
 func (p *point) UnmarshalJSON(line []byte) (err error) {
 	if p.fields, err = strictjson.Read(line); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (p *point) UnmarshalJSON(line []byte) (err error) {
 	return nil
 }
 
-// metricsColumns of [folder.MetricsTable].
+// metricsColumns are the columns of [folder.MetricsTable].
 var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_accuracy", "test_loss", "learning_rate", "clip_norm"}
 
 // OpenMetrics writes the copies of the metrics for other programs up to the current step.
@@ -166,8 +166,8 @@ func (r *Run) WriteMetrics(m Metrics) error {
 	return r.WriteLine(folder.Metrics, m, r.copies)
 }
 
-// Copies opens the copies of lines of this run; nil where that fails. The lines are what counts: the
-// next start writes the copies anew.
+// Copies writes the copies of lines of this run and returns them. If that fails, it warns and returns
+// nil: the run goes on without copies, and its next start writes them anew.
 func (r *Run) Copies(f Files) *Copies {
 	err := EndLine(f.Lines)
 	if err == nil {
@@ -196,8 +196,8 @@ func (r *Run) WriteLine(file string, v any, copies *Copies) error {
 	return nil
 }
 
-// settingsOf are the keys of a configuration that training hangs on, as hyper-parameters: numbers, and
-// words for all else.
+// settingsOf returns the keys of a configuration that training depends on, as hyper-parameters: a
+// float64 where the value is a number, else a string.
 func settingsOf(config []folder.Pair) map[string]any {
 	settings := map[string]any{}
 	for _, p := range config {

@@ -16,22 +16,22 @@ type Job interface {
 	// Identity holds what may not change between the parts of the run, in public values alone. The folder
 	// keeps it, and checkpoints its hash; "" keeps nothing.
 	Identity() string
-	// Planned is everything that the run sets out to release.
+	// Planned returns, as a ledger, all releases that the run sets out to make.
 	Planned() (*accountant.Ledger, error)
-	// Restore takes in what an earlier part of the run has made: its newest checkpoint, which the ledger
-	// allows, or nil where there is none. It writes nothing.
+	// Restore loads the run's newest checkpoint, which has been checked against the ledger; s is nil if
+	// there is none. path names the checkpoint in errors. Restore writes no file.
 	Restore(s *checkpoints.State, path string) error
-	// Ready prepares for steps. The folder is now that of a run at work.
+	// Ready prepares for steps. From here on it may write into the run's folder.
 	Ready() error
-	// State returns the checkpoint after the last step; nil of a job that keeps its steps itself.
+	// State returns what a checkpoint of the current step holds; nil if the job saves its steps itself.
 	State() *checkpoints.State
 	// Start is called once, before the first step of this process.
 	Start(ctx context.Context) error
-	// More says whether there is a next step, and Next takes it. An error of Next that is
-	// [release.ErrBudget] ends the run as planned.
+	// More reports whether there is a next step, and Next takes it. If Next returns an error that
+	// wraps [release.ErrBudget], the run ends as [BudgetExhausted], without an error.
 	More() bool
 	Next(ctx context.Context) error
-	// Finish writes what the run leaves behind its last checkpoint.
+	// Finish writes what the run leaves beside its checkpoints, after the last one is saved.
 	Finish(Status) error
 }
 
@@ -50,11 +50,11 @@ const (
 	Diverged Status = "diverged"
 )
 
-// ErrUntrained: a run that was killed has spent its budget and has not one step to show for it.
+// ErrUntrained is wrapped by the error about a run that spent its budget without a saved step.
 var ErrUntrained = errors.New("train: there is no trained model")
 
-// CarryOut carries out the job from where it is and writes everything that the run leaves behind.
-// When ctx is done it finishes the current step, saves, and ends as Interrupted.
+// CarryOut takes the job's remaining steps, saves a checkpoint, and has the job write its results.
+// When ctx is done, CarryOut takes no further step and ends as Interrupted, with all of that written.
 func (r *Run) CarryOut(ctx context.Context) (err error) {
 	defer func() { err = r.Books.Told(err) }()
 	r.Began, r.ctx, r.saved, r.tried = time.Now(), ctx, r.Step, r.Step
@@ -73,7 +73,7 @@ func (r *Run) CarryOut(ctx context.Context) (err error) {
 	return r.rescue(r.job.Finish(status))
 }
 
-// steps takes the steps that are left.
+// steps takes the remaining steps, and returns why it stopped.
 func (r *Run) steps(ctx context.Context) (Status, error) {
 	for r.job.More() {
 		if ctx.Err() != nil {
@@ -92,7 +92,7 @@ func (r *Run) steps(ctx context.Context) (Status, error) {
 	return Done, nil
 }
 
-// Due does what is due after a step of so many, at its cadence: evaluation and checkpoint.
+// Due evaluates, except after the last step, and begins a checkpoint, where a step is due for it.
 func (r *Run) Due(step, steps int, evaluate func() error) (evaluated bool, err error) {
 	every := func(n int) bool { return n > 0 && step%n == 0 }
 	if evaluated = every(r.Config.Training.EvaluateEvery) && step < steps; evaluated {

@@ -30,8 +30,8 @@ type Metrics struct {
 	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
 }
 
-// Finite keeps a number writable as JSON: a diverged model has no mean loss, which shows as the largest
-// float64.
+// Finite returns v, or the largest float64 if v is not finite, as the loss of a diverged model: JSON
+// has no infinities.
 func Finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return math.MaxFloat64
@@ -56,8 +56,8 @@ type Diagnostics struct {
 // NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
 var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
-// Quantiles are the [NormQuantiles] of values that may be put in order: for each the least value that
-// so large a share does not pass.
+// Quantiles returns the [NormQuantiles] of values, and sorts values. Each quantile is the least value
+// that at least so large a share of values does not exceed; one that is not finite is MaxFloat64.
 func Quantiles(values []float64) []float64 {
 	if len(values) == 0 {
 		return nil
@@ -70,20 +70,20 @@ func Quantiles(values []float64) []float64 {
 	return found
 }
 
-// ReadMetrics reads what a run has measured so far, one line a step. It has none before its first
+// ReadMetrics returns the metrics of a run so far, one line a step; none before the run's first
 // evaluation.
 func ReadMetrics(dir string) ([]Metrics, error) {
 	return readSteps(filepath.Join(dir, folder.Metrics), func(m Metrics) int { return m.Step })
 }
 
-// ReadDiagnostics reads the private diagnostics of a run, one line a step; none where they were off.
-// What it returns is NOT private.
+// ReadDiagnostics returns the diagnostics of a run, one line a step; none if they were off. They are
+// NOT private.
 func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 	return readSteps(filepath.Join(dir, folder.Diagnostics), func(d Diagnostics) int { return d.Step })
 }
 
-// readSteps reads a file of JSON lines that are about steps. Of a step that ran again after a crash the last line
-// counts. A last line without an end is being written, or was when the process was killed.
+// readSteps reads a file of JSON lines, one for each step. If a step ran again after a crash, its last
+// line counts. A last line without a line feed is ignored: it is being written, or a crash tore it.
 func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,13 +115,13 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	return lines, nil
 }
 
-// torn says whether a line is the beginning of an object: a crash tore it, and [EndLine] has ended it.
+// torn reports whether a line is only the beginning of an object: a crash tore it, [EndLine] ended it.
 func torn(line []byte) bool {
 	var object struct{}
 	return line[0] == '{' && errors.Is(json.NewDecoder(bytes.NewReader(bytes.TrimSpace(line))).Decode(&object), io.ErrUnexpectedEOF)
 }
 
-// AppendLine adds one line to a file.
+// AppendLine appends a line and a line feed to a file, and makes the file if there is none.
 func AppendLine(path string, line []byte) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, folder.FilePerm)
 	if err != nil {
@@ -136,7 +136,7 @@ func AppendLine(path string, line []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// EndLine ends a line that a crash has torn, so that the next one stands alone.
+// EndLine appends a line feed if the last line of a file lacks one, as after a crash.
 func EndLine(path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (len(content) == 0 || content[len(content)-1] == '\n') {

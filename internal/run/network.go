@@ -14,20 +14,20 @@ import (
 	"dpsgd/optimizer"
 )
 
-// Network is the network of a run: what is trained, the mean of it that is measured and written, and
-// how well that does.
+// Network is the network of a run, the mean of its parameters over steps, if one is kept, and its
+// results on the test examples.
 type Network struct {
 	Model      *model.Model
 	Initial    string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	Schedule   optimizer.Schedule
-	Mean       *optimizer.Mean // of the parameters
+	Mean       *optimizer.Mean // of the parameters, measured and written in their place; nil for none
 	Evaluator  *gradients.Evaluator
 	Evaluation gradients.Evaluation // the newest one, zero before the first
-	ByClass    *score.Matrix        // of that
+	ByClass    *score.Matrix        // of the newest evaluation
 	run        *Run
 }
 
-// Declare declares the network of the configuration, with its initial weights.
+// Declare builds the network of the configuration, and sets its initial weights.
 func (r *Run) Declare() (*Network, error) {
 	n := &Network{run: r}
 	var err error
@@ -38,13 +38,13 @@ func (r *Run) Declare() (*Network, error) {
 	return n, err
 }
 
-// Compile declares the graph that measures the network on the test examples.
+// Compile builds the evaluator, which measures the network on the test examples.
 func (n *Network) Compile() (err error) {
 	n.Evaluator, err = gradients.NewEvaluator(n.Model, n.run.Examples.Test, setup.Normalisation(n.run.Config, n.run.Source.Shape.Channels), n.run.Pool)
 	return err
 }
 
-// View is the part of a checkpoint that the network and its update rule fill.
+// View returns a checkpoint with the parameters, their mean and the update rule's state, not copied.
 func (n *Network) View(rule optimizer.State) *checkpoints.State {
 	n.Mean.Keep(rule.Slots)
 	return &checkpoints.State{Parameters: n.Model.Values, OptimizerStep: rule.Step, Slots: rule.Slots}
@@ -58,8 +58,8 @@ func (n *Network) Fits(s *checkpoints.State, path string) error {
 	return nil
 }
 
-// Restore takes parameters, their mean and the update rule out of a checkpoint, whose other slots the
-// job has taken out.
+// Restore loads the parameters, their mean, the update rule's state and the step from a checkpoint.
+// The job has removed its own slots from s before. path names the checkpoint in errors.
 func (n *Network) Restore(s *checkpoints.State, path string, rule func(optimizer.State) error) error {
 	err := n.Mean.Restore(s.Slots)
 	if err == nil {
@@ -73,8 +73,8 @@ func (n *Network) Restore(s *checkpoints.State, path string, rule func(optimizer
 	return nil
 }
 
-// Measure measures the current parameters, or their mean, on the test examples, and adds the rest of
-// the line to the metrics.
+// Measure measures the parameters, or their mean if one is kept, on the test examples. It fills step,
+// accuracy and loss into the line that line returns, and appends it to the metrics.
 func (n *Network) Measure(line func() (Metrics, error)) error {
 	if err := n.Mean.InPlaceOf(n.Model.Values, func() (err error) {
 		n.ByClass = score.New(n.run.Source.Names)
@@ -91,8 +91,8 @@ func (n *Network) Measure(line func() (Metrics, error)) error {
 	return n.run.WriteMetrics(m)
 }
 
-// Write writes the parameters, or their mean, under PyTorch's names and in its layouts, with what the
-// file says of itself, and tensors beside them.
+// Write writes the model file: the parameters, or their mean if one is kept, with PyTorch's names and
+// layouts, then the tensors beside. about goes into the file's metadata.
 func (n *Network) Write(about map[string]string, beside ...checkpoints.Tensor) error {
 	return n.Mean.InPlaceOf(n.Model.Values, func() error { return n.run.WriteModel(n.Model, about, beside...) })
 }

@@ -5,8 +5,8 @@ import (
 	"dpsgd/release"
 )
 
-// Order is the journal of a run for its door. It holds every event back until the checkpoint ahead
-// of it is durable. It serves one goroutine, but for what is written.
+// Order is the journal that a run gives to its door. It writes an event only when the checkpoint
+// before it is durable. Only one goroutine may call its methods; writing happens in others.
 type Order struct {
 	journal release.Journal
 	pending *checkpoint // nil when nothing is being written
@@ -14,19 +14,19 @@ type Order struct {
 
 var _ release.Journal = (*Order)(nil)
 
-// A checkpoint is one that is being written.
+// A checkpoint is a checkpoint that is being written.
 type checkpoint struct {
 	done   chan struct{} // closed behind err
 	err    error
 	settle func(error) error
 }
 
-// NewOrder returns the order of a run with this journal, or, where steps are no releases, with nil.
+// NewOrder returns the order of a run with this journal; nil for a run whose steps release nothing.
 func NewOrder(j release.Journal) *Order { return &Order{journal: j} }
 
-// Save begins to write a checkpoint and returns. Until it has been waited for, nothing changes what
-// write reads. Whoever waits for it first, in [Order.Wait] or for an event, calls settle with what
-// write returned: it may mend what went wrong and take its time, and its own error is the outcome.
+// Save waits for the checkpoint before, begins to write another, and returns. The caller must not
+// change what write reads until the checkpoint is waited for, in [Order.Wait] or for an event. That
+// wait calls settle with write's error: settle may repair and retry, and its error is the outcome.
 func (o *Order) Save(write func() error, settle func(error) error) error {
 	if err := o.Wait(); err != nil {
 		return err
@@ -40,10 +40,10 @@ func (o *Order) Save(write func() error, settle func(error) error) error {
 	return nil
 }
 
-// Pending reports whether a checkpoint is on its way that nobody has waited for.
+// Pending reports whether a checkpoint was begun that nobody has waited for.
 func (o *Order) Pending() bool { return o.pending != nil }
 
-// Wait returns when nothing is being written, with the outcome of what was.
+// Wait waits until the pending checkpoint is written, settles it, and returns settle's error.
 func (o *Order) Wait() error {
 	c := o.pending
 	if c == nil {
@@ -54,7 +54,7 @@ func (o *Order) Wait() error {
 	return c.settle(c.err)
 }
 
-// Close is Wait without settling, for a run that goes no further.
+// Close waits until the pending checkpoint is written, without settling it: the run has ended.
 func (o *Order) Close() {
 	if o.pending != nil {
 		<-o.pending.done
@@ -62,9 +62,9 @@ func (o *Order) Close() {
 	}
 }
 
-// Begin implements [release.Journal]. The event is begun when the checkpoint ahead of it is
-// durable. If that failed, the event waits for durable to settle it, and is never begun if it
-// cannot be: durable then returns the error, and there is no release.
+// Begin implements [release.Journal]. It begins the event when the pending checkpoint is durable. If
+// the checkpoint failed, durable settles it and then begins the event. If it cannot be settled,
+// durable returns the error, the event is never begun, and there is no release.
 func (o *Order) Begin(step int, e accountant.Event) (durable func() error) {
 	c := o.pending
 	if c == nil {

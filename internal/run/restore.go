@@ -13,14 +13,14 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// HashOf is the SHA-256 of the identity of a run, as checkpoints hold it. It is made of public values
+// HashOf returns the SHA-256 of a run's identity, as checkpoints hold it. It covers public values
 // only: a hash of the training data would let anyone who guesses the data check the guess.
 func HashOf(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hex.EncodeToString(sum[:])
 }
 
-// restore hands the newest checkpoint to the job, after holding it against the ledger.
+// restore checks the newest checkpoint against the ledger, and has the job load it.
 func (r *Run) restore() error {
 	state, path, err := r.latest()
 	if err != nil {
@@ -41,8 +41,8 @@ func (r *Run) restore() error {
 	return err
 }
 
-// latest is the newest checkpoint, nil of a run without one that has released nothing. A job that
-// keeps its steps itself has none: its folder is held against the identity.
+// latest returns the newest checkpoint and its path; nil for a run that has none and has released
+// nothing. For a job that saves its steps itself it returns nil, and checks the folder's identity.
 func (r *Run) latest() (*checkpoints.State, string, error) {
 	if r.job.State() == nil {
 		return nil, "", r.unchanged()
@@ -59,7 +59,7 @@ func (r *Run) latest() (*checkpoints.State, string, error) {
 	return state, path, nil
 }
 
-// unchanged holds the identity that the folder keeps against that of the job.
+// unchanged refuses a folder that keeps another identity than the job's.
 func (r *Run) unchanged() error {
 	if r.identity == "" {
 		return nil
@@ -74,8 +74,8 @@ func (r *Run) unchanged() error {
 	return nil
 }
 
-// OtherPlan refuses a checkpoint of another plan. The run's folder keeps the identity of its plan, so
-// that the error can name what differs; runs of earlier versions have none.
+// OtherPlan returns the error about a checkpoint of another plan. It names what differs if the folder
+// keeps the identity that the checkpoint was made with; folders of earlier versions keep none.
 func (r *Run) OtherPlan(checkpoint, hash string) error {
 	kept, err := os.ReadFile(r.Path(folder.Plan))
 	if err != nil || HashOf(string(kept)) != hash || string(kept) == r.identity {
@@ -89,7 +89,7 @@ func (r *Run) differs(file, kept string) error {
 		strings.Join(folder.Differences(kept, r.identity), ", "), r.Path(folder.Config))
 }
 
-// keepIdentity writes the identity of the job where it is not there already.
+// keepIdentity writes the job's identity into the folder, unless it is "" or the folder has it.
 func (r *Run) keepIdentity() error {
 	if kept, err := os.ReadFile(r.Path(folder.Plan)); r.identity == "" || err == nil && string(kept) == r.identity {
 		return nil
