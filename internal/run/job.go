@@ -18,8 +18,8 @@ type Job interface {
 	Identity() string
 	// Planned returns, as a ledger, all releases that the run sets out to make.
 	Planned() (*accountant.Ledger, error)
-	// Restore loads the run's newest checkpoint, which has been checked against the ledger; s is nil if
-	// there is none. path names the checkpoint in errors. Restore writes no file.
+	// Restore loads the run's newest checkpoint, checked against the ledger where there is one; s is nil
+	// without a checkpoint. path names the checkpoint in errors. Restore writes no file.
 	Restore(s *checkpoints.State, path string) error
 	// Ready prepares for steps. From here on it may write into the run's folder.
 	Ready() error

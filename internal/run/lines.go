@@ -57,7 +57,7 @@ type Diagnostics struct {
 var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
 // Quantiles returns the [NormQuantiles] of values, and sorts values. Each quantile is the least value
-// that at least so large a share of values does not exceed; one that is not finite is MaxFloat64.
+// that at least so large a share of values does not exceed; +Inf becomes MaxFloat64.
 func Quantiles(values []float64) []float64 {
 	if len(values) == 0 {
 		return nil

@@ -28,7 +28,7 @@ func (s Scores) GoString() string { return s.String() }
 
 // Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate
 // j has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms
-// of two chances differ by by at most epsilon; the event is accountant.BoundedRange.
+// of two chances differ by at most epsilon; the event is accountant.BoundedRange.
 func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	if err != nil {
