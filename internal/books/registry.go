@@ -62,7 +62,7 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoints.ErrUnfinished)
 }
 
-// create makes the ledger of a folder in which nothing is registered.
+// create makes the ledger of a folder. It refuses where a run there is registered in a lost one.
 func (f folders) create(dir, path string) (*checkpoints.Datasets, error) {
 	refusal := f.refuseRegistered(dir, "")
 	if refusal == nil {

@@ -38,7 +38,7 @@ func NewSketch(m *model.Model, views *data.Views, batch int, engine string, thre
 	return s, s.predict(m)
 }
 
-// predict declares the graph of predictions and sets Prediction.
+// predict sets Prediction, in bytes, from the graph of predictions, compiled as a sketch.
 func (s *Sketch) predict(m *model.Model) error {
 	b := graph.NewSketch()
 	network, err := m.Prediction(b, 1)

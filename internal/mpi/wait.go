@@ -9,11 +9,11 @@ import (
 
 const (
 	forever = time.Duration(math.MaxInt64)
-	// spinning is how long waiting takes a core that nobody else wants: most of what is waited for has
-	// come by then.
+	// spinning is how long to poll without sleeping: most of what is waited for has come by then, and
+	// a core is given to whoever else wants it.
 	spinning = 100 * time.Microsecond
-	// meeting is the same where all ranks are known to be there, and the library needs to be called
-	// again and again to go on.
+	// meeting is how long to poll without sleeping where all ranks are known to be there: longer, as
+	// the library goes on only while it is called.
 	meeting = 50 * time.Millisecond
 	// A sleep is as long as a part of the wait before it, so that it adds no more than that.
 	sleepPart    = 16

@@ -29,9 +29,9 @@ type Files struct {
 }
 
 // Copies are files for other programs, made from the lines of a run: a table of comma-separated
-// values, and TensorBoard's event file. They hold nothing else, so they are as public, or as private,
-// as the lines. [OpenCopies] writes them anew from the lines, so a run that was killed and goes on
-// repeats no point and loses none.
+// values, and TensorBoard's event file. They hold no more than the lines and the configuration's
+// settings. [OpenCopies] makes copies that differ from the lines anew, so a run that was killed and
+// goes on repeats no point and loses none.
 type Copies struct {
 	files Files
 	last  int // step of the last point

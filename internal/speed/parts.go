@@ -80,7 +80,7 @@ func (m *Machine) keep(i int, g Graph, after float64) {
 	m.Graphs[i].MS, m.Update = min(m.Graphs[i].MS, g.MS), min(m.Update, after)
 }
 
-// graphSizes are the sizes of graphs that are measured: 1 and up by factors of 4 to the largest.
+// graphSizes returns the sizes of graphs to measure: 1, and most, most/4, most/16, … while above 3.
 func graphSizes(most int) []int {
 	sizes := []int{max(1, most)}
 	for size := most / 4; size > 3; size /= 4 {

@@ -164,7 +164,7 @@ func summary(broken []error) error {
 	return errors.Join(broken...)
 }
 
-// refuse returns an error that says what the model sees instead.
+// refuse returns the error for found, a kind of input that the model was not trained on.
 func (p *Predictor) refuse(found string) error {
 	what := map[Kind]string{
 		Pictures: "pictures",
