@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"testing"
@@ -44,17 +45,7 @@ func TestTableHasEveryFieldOfConfigOnce(t *testing.T) {
 			t.Errorf("%s is stored where another key is", f.path)
 		}
 		delete(unbound, p)
-		// optimizer.schedule.warmup_steps is Config.Optimizer.Schedule.WarmupSteps, and a kind is
-		// chosen by its name.
-		want := strings.ToLower("Config." + strings.ReplaceAll(f.path, "_", ""))
-		switch f.path {
-		case "optimizer.name":
-			want = "config.optimizer.rule"
-		case "features.name":
-			want = "config.features.transform"
-		case "optimizer.schedule.name":
-			want = "config.optimizer.schedule.curve"
-		}
+		want := strings.ToLower("Config." + strings.ReplaceAll(cmp.Or(namesOfKinds[f.path], f.path), "_", ""))
 		if strings.ToLower(goPath) != want {
 			t.Errorf("%s is stored in %s", f.path, goPath)
 		}

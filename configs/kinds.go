@@ -15,23 +15,20 @@ var layerKinds = model.Kinds()
 type named interface{ Name() string }
 
 // kindOf is the format of a kind's name. Parse stores a new value of the kind in a *T.
-type kindOf[T named] setting.Kinds[T]
-
-func (f kindOf[T]) Names() []string { return setting.Kinds[T](f).Names() }
-
-func (f kindOf[T]) eachName(do func(name string, also []string)) { eachName(setting.Kinds[T](f), do) }
+type kindOf[T named] struct{ setting.Kinds[T] }
 
 func (f kindOf[T]) Parse(text string, _ bool, into any) bool {
-	kind, ok := setting.Kinds[T](f).Named(text)
+	kind, ok := f.Named(text)
 	if ok {
 		*into.(*T) = kind.New()
 	}
 	return ok
 }
 
-func (f kindOf[T]) Encode(from any) string { return (*from.(*T)).Name() }
-func (f kindOf[T]) Expected() string       { return setting.Choice(f.Names()).Expected() }
-func (f kindOf[T]) Schema() setting.Object { return setting.Choice(f.Names()).Schema() }
+func (f kindOf[T]) Encode(from any) string                       { return (*from.(*T)).Name() }
+func (f kindOf[T]) Expected() string                             { return setting.Choice(f.Names()).Expected() }
+func (f kindOf[T]) Schema() object                               { return setting.Choice(f.Names()).Schema() }
+func (f kindOf[T]) eachName(do func(name string, also []string)) { eachName(f.Kinds, do) }
 
 // eachName calls do with the name of every kind and of every argument, and what these are called in
 // other libraries.
@@ -44,12 +41,18 @@ func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)
 	}
 }
 
-// argumentFields returns the fields for the arguments of all kinds, in the section of the key
+// kindRow returns the field of the key (path) that chooses a kind.
+func kindRow[T named](path string, kinds setting.Kinds[T], only *condition, doc string) []*field {
+	return row(path, kindOf[T]{kinds}, only, doc)
+}
+
+// argumentRows returns the fields for the arguments of all kinds, in the section of the key
 // (choice) that chooses a kind. Kinds with an argument of the same name share its key, which has a
 // meaning only with these kinds.
-func argumentFields[T named](choice string, kinds setting.Kinds[T], chosen func(*Config) named) []*field {
+func argumentRows[T named](choice string, kinds setting.Kinds[T]) []*field {
 	arguments, owners := union(kinds)
-	section := choice[:strings.LastIndex(choice, ".")]
+	section, at := choice[:strings.LastIndex(choice, ".")], inConfig(choice)
+	chosen := func(c *Config) T { return *at(c).(*T) }
 	out := make([]*field, len(arguments))
 	for i, a := range arguments {
 		owner, _ := kinds.Named(owners[a.Name][0])

@@ -61,7 +61,7 @@ func resolveRead(r *report, file string, root *node, settings []assignment) (*Co
 	for _, s := range settings { // the last of a key wins
 		doc[s.field.path] = s
 	}
-	doc.pairs(r)
+	doc.exclude(r)
 	c := DefaultConfig()
 	bad := doc.decode(r, &c)
 	doc.conditions(r, &c, bad)
@@ -101,19 +101,23 @@ func (d document) collect(r *report, n *node, parent string, sections map[string
 	}
 }
 
-// pairs deletes the key of a pair that an override of the other excludes, and reports other pairs.
-func (d document) pairs(r *report) {
-	for _, p := range pairs {
-		a, hasA := d[p.a]
-		b, hasB := d[p.b]
-		switch {
-		case !hasA || !hasB:
-		case a.override && !b.override:
-			delete(d, p.b)
-		case b.override && !a.override:
-			delete(d, p.a)
-		default:
-			r.Addf(b.value.At, p.b, "found together with %s, expected one of the two", p.a)
+// exclude deletes the keys that an override of another one excludes, and reports other pairs.
+func (d document) exclude(r *report) {
+	for _, keys := range exclusive {
+		for i, second := range keys {
+			for _, first := range keys[:i] {
+				a, hasA := d[first]
+				b, hasB := d[second]
+				switch {
+				case !hasA || !hasB:
+				case a.override && !b.override:
+					delete(d, second)
+				case b.override && !a.override:
+					delete(d, first)
+				default:
+					r.Addf(b.value.At, second, "found together with %s, expected one of the two", first)
+				}
+			}
 		}
 	}
 }
