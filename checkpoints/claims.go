@@ -42,7 +42,6 @@ func (j *Journal) Check(claims ...Claim) error {
 		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
 	}
 	j.missing = append(j.missing, missing...)
-	j.recovered = j.recovered && missing == nil
 	return nil
 }
 

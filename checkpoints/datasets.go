@@ -1,15 +1,11 @@
 package checkpoints
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -25,19 +21,10 @@ import (
 // Several processes may have the file open; each append takes its lock, and reads first what others
 // have appended. The methods may be called from several goroutines.
 type Datasets struct {
-	path  string
-	files fileSystem
+	*ledgerFile
+	book book
 	// together makes the files of a run and of its data durable; the tests choose an order.
 	together func(a, b func() error) error
-
-	mu       sync.Mutex
-	f        file
-	book     book
-	size     int64  // where the next line goes
-	torn     int    // bytes of an incomplete line behind size
-	lastLine []byte // the last line, if another process or an earlier one wrote it
-	named    bool   // whether the name of the file is durable for certain
-	failed   error  // what stopped this process' appends, or nil; never cleared
 }
 
 // CreateDatasets opens the ledger at a path and makes it first if there is none, with permissions
@@ -48,15 +35,7 @@ func createDatasets(files fileSystem, path string) (*Datasets, error) {
 	if err := makeDir(files, filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	d, err := openFileOf(files, path, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.locked(d.begin); err != nil {
-		d.f.Close()
-		return nil, fmt.Errorf("checkpoints: create %s: %w", path, err)
-	}
-	return d, nil
+	return openBook(files, path, os.O_RDWR|os.O_CREATE, "create ", func(d *Datasets) error { return d.locked(d.begin) })
 }
 
 // OpenDatasets opens an existing ledger and reads it. It changes nothing. A line that is just being
@@ -64,26 +43,21 @@ func createDatasets(files fileSystem, path string) (*Datasets, error) {
 func OpenDatasets(path string) (*Datasets, error) { return openDatasets(disk{}, path) }
 
 func openDatasets(files fileSystem, path string) (*Datasets, error) {
-	d, err := openFileOf(files, path, os.O_RDWR)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.refresh(); err != nil {
-		d.f.Close()
-		return nil, fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	return d, nil
+	return openBook(files, path, os.O_RDWR, "", (*Datasets).refresh)
 }
 
-func openFileOf(files fileSystem, path string, flag int) (*Datasets, error) {
-	if err := refuseIrregular(files, path); err != nil {
+// openBook opens a file and has it read; what is done to it, for the error.
+func openBook(files fileSystem, path string, flag int, what string, read func(*Datasets) error) (*Datasets, error) {
+	l, err := openLedger(files, path, flag)
+	if err != nil {
 		return nil, err
 	}
-	f, err := files.OpenFile(path, flag, filePerm)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoints: %w", err)
+	d := &Datasets{ledgerFile: l, together: inParallel}
+	if err := read(d); err != nil {
+		l.f.Close()
+		return nil, fmt.Errorf("checkpoints: %s%s: %w", what, path, err)
 	}
-	return &Datasets{path: path, files: files, f: f, together: inParallel}, nil
+	return d, nil
 }
 
 // begin writes the header of a file that has none. Nothing can have been registered in such a file.
@@ -95,41 +69,22 @@ func (d *Datasets) begin() error {
 	if err := d.f.Truncate(0); err != nil {
 		return err
 	}
-	if err := writeSyncedAt(d.f, d.book.formatHeader(), 0); err != nil {
-		return err
-	}
-	if err := d.files.SyncDir(filepath.Dir(d.path)); err != nil {
-		return err
-	}
-	return d.refresh()
+	return d.add(d.book.formatHeader())
 }
 
 // refresh reads what was appended since the last time.
 func (d *Datasets) refresh() error {
-	if err := named(d.files, d.path, d.f, 0, math.MaxInt64); err != nil {
+	size, err := d.present(0, math.MaxInt64)
+	switch {
+	case err != nil:
 		return err
-	}
-	info, err := d.f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() < d.size-1 { // a last line may lack its newline
-		return fmt.Errorf("found %d bytes, expected at least the %d that were there: %w", info.Size(), d.size, ErrMoved)
-	}
-	if info.Size() <= d.size && d.size > 0 {
+	case size < d.size-1: // a last line may lack its newline
+		return fmt.Errorf("found %d bytes, expected at least the %d that were there: %w", size, d.size, ErrMoved)
+	case size <= d.size && d.size > 0:
 		d.torn = 0
 		return nil
 	}
-	e, err := d.book.read(io.NewSectionReader(d.f, d.size, math.MaxInt64-d.size))
-	if err != nil {
-		return err
-	}
-	d.size += e.size
-	d.torn = e.torn
-	if e.size > 0 {
-		d.lastLine = e.lastLine
-	}
-	return nil
+	return d.readOn(d.book.read)
 }
 
 // lockPatience bounds the wait of an append for other processes, which hold the lock for one line
@@ -163,8 +118,8 @@ func (d *Datasets) locked(f func() error) (err error) {
 func (d *Datasets) append(format func() ([]byte, error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.failed != nil {
-		return fmt.Errorf("checkpoints: %s: %w: %w", d.path, ErrJournalFailed, d.failed)
+	if err := d.failure(); err != nil {
+		return err
 	}
 	err := d.locked(func() error {
 		if err := d.refresh(); err != nil {
@@ -174,9 +129,7 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 		if err != nil || line == nil {
 			return err
 		}
-		d.failed = errors.New("append was interrupted") // stays if something below panics
-		d.failed = d.store(line)
-		return d.failed
+		return d.attempt("append", func() error { return d.add(line) })
 	})
 	if err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", d.path, err)
@@ -184,32 +137,16 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 	return nil
 }
 
-// store writes a line behind the last one and makes both durable: the last one may come from a
-// process that was killed before its sync (Journal.Recover says why it is written again).
-func (d *Datasets) store(line []byte) error {
-	if d.torn > 0 {
-		if err := d.f.Truncate(d.size); err != nil {
-			return err
-		}
-	}
-	end := append(d.lastLine[:len(d.lastLine):len(d.lastLine)], line...)
-	if err := writeSyncedAt(d.f, end, d.size-int64(len(d.lastLine))); err != nil {
+// add stores a line, and takes in what it says.
+func (d *Datasets) add(line []byte) error {
+	if err := d.store(line); err != nil {
 		return err
-	}
-	if !d.named {
-		if err := d.files.SyncDir(filepath.Dir(d.path)); err != nil {
-			return err
-		}
 	}
 	if err := d.book.addLine(d.book.lines+1, line[:len(line)-1]); err != nil {
 		return err
 	}
-	d.size += int64(len(line))
-	if err := named(d.files, d.path, d.f, d.size, d.size); err != nil {
-		return err
-	}
-	d.torn, d.lastLine, d.named = 0, nil, true
-	return nil
+	_, err := d.present(d.size, d.size)
+	return err
 }
 
 // release records one line of a run's ledger, which comes after chain.
@@ -223,7 +160,7 @@ func (d *Datasets) release(c *chain, line []byte) error {
 func (d *Datasets) Register(j *Journal, r Registration) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return d.register(&j.chain, r, j.hashAt)
+	return d.register(&j.chain, j.path, r)
 }
 
 // Adopt registers the run of the ledger file at path as Register does, without opening a Journal.
@@ -232,15 +169,11 @@ func (d *Datasets) Adopt(path string, r Registration) error {
 	if err := c.readFile(d.files, path, -1); err != nil {
 		return err
 	}
-	return d.register(&c, r, func(n int) (digest, error) {
-		var past chain
-		err := past.readFile(d.files, path, n)
-		return past.head, err
-	})
+	return d.register(&c, path, r)
 }
 
-// register brings the member up to what c holds; hashAt looks up an earlier hash of c.
-func (d *Datasets) register(c *chain, r Registration, hashAt func(int) (digest, error)) error {
+// register brings the member up to what c holds, which the ledger file at path says.
+func (d *Datasets) register(c *chain, path string, r Registration) error {
 	return d.append(func() ([]byte, error) {
 		m := d.book.members[c.run]
 		if m == nil {
@@ -250,12 +183,15 @@ func (d *Datasets) register(c *chain, r Registration, hashAt func(int) (digest, 
 		if known > c.entries {
 			return nil, fmt.Errorf("found %d entries of %s, expected at most the %d of its ledger: %w", known, m.Path, c.entries, ErrRollback)
 		}
-		hash, err := hashAt(known)
-		if err != nil {
-			return nil, err
+		past := *c
+		if known < c.entries {
+			past = chain{}
+			if err := past.readFile(d.files, path, known); err != nil {
+				return nil, err
+			}
 		}
-		if hash != m.chain.head {
-			return nil, fmt.Errorf("found hash %s of %s after %d entries, expected %s of its ledger: %w", m.chain.head, m.Path, known, hash, ErrRollback)
+		if past.head != m.chain.head {
+			return nil, fmt.Errorf("found hash %s of %s after %d entries, expected %s of its ledger: %w", m.chain.head, m.Path, known, past.head, ErrRollback)
 		}
 		if known == c.entries {
 			return nil, nil
@@ -274,15 +210,4 @@ func (d *Datasets) Info() DatasetsInfo {
 // Refresh reads what other processes have appended, under the lock of the file.
 func (d *Datasets) Refresh() error {
 	return d.append(func() ([]byte, error) { return nil, nil })
-}
-
-// Close closes the file; later appends fail. Closing twice is allowed.
-func (d *Datasets) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failed = cmp.Or(d.failed, fs.ErrClosed)
-	if err := d.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return fmt.Errorf("checkpoints: %w", err)
-	}
-	return nil
 }

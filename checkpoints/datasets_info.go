@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
+	"io"
 	"slices"
 
 	"dpsgd/accountant"
@@ -60,27 +60,22 @@ func (b *book) info() DatasetsInfo {
 
 // ReadDatasets reads a ledger without locking or changing it.
 func ReadDatasets(path string) (DatasetsInfo, error) {
-	b, err := readBook(path, "")
+	var b book
+	err := readLedger(disk{}, path, b.read)
 	return b.info(), err
 }
 
 // FindHash returns the number of the line of a ledger of data sets that has a hash; 0 if none has.
 func FindHash(path, hash string) (line int, err error) {
-	b, err := readBook(path, hash)
-	return b.soughtAt, err
-}
-
-func readBook(path, sought string) (book, error) {
-	b := book{sought: sought}
-	f, _, err := openRegular(disk{}, path)
-	if err != nil {
-		return b, err
-	}
-	defer f.Close()
-	if _, err := b.read(content(f)); err != nil {
-		return b, fmt.Errorf("checkpoints: %s: %w", path, err)
-	}
-	return b, nil
+	var b book
+	err = readLedger(disk{}, path, func(r io.Reader) (extent, error) {
+		return b.readEach(r, func() {
+			if b.head.String() == hash {
+				line = b.lines
+			}
+		})
+	})
+	return line, err
 }
 
 // Limit bounds the cost of all releases on its subject together.

@@ -74,8 +74,6 @@ type book struct {
 	limits   []Limit       // the last one for each subject
 	reserved []Reservation // reservations that were not given back
 	first    []First       // of each subject, if it has one
-	sought   string        // a hash to look for; "" for none
-	soughtAt int           // the line that has it; 0 for none
 }
 
 // A member is one registered run: its registration, and what its own ledger was known to hold.
@@ -130,17 +128,24 @@ func (b *book) link(content []byte) ([]byte, error) {
 	return line, nil
 }
 
-// read reads lines of which the first one has the given number.
-func (b *book) read(r io.Reader) (extent, error) {
-	return readLines(r, b.lines+1, maxDatasetsLine, []string{registerKey, releaseKey, limitKey, reserveKey, firstKey}, b.addLine)
+// read reads the lines that come next.
+func (b *book) read(r io.Reader) (extent, error) { return b.readEach(r, func() {}) }
+
+// readEach is read that calls a function after each line.
+func (b *book) readEach(r io.Reader, after func()) (extent, error) {
+	starts := []string{registerKey, releaseKey, limitKey, reserveKey, firstKey}
+	return readLines(r, b.lines+1, maxDatasetsLine, starts, func(number int, line []byte) error {
+		defer after()
+		return b.addLine(number, line)
+	})
 }
 
 func (b *book) addLine(number int, line []byte) error {
 	if number == 1 {
 		id, ok := bytes.CutPrefix(line, []byte(datasetsStart))
 		if id, ended := bytes.CutSuffix(id, []byte(headerEnd)); ok && ended && isHex(id, runSize) {
-			b.id, b.members = string(id), map[string]*member{}
-			return b.added(digestOf(line))
+			b.id, b.members, b.head, b.lines = string(id), map[string]*member{}, digestOf(line), 1
+			return nil
 		}
 		return fmt.Errorf("found %.80q, expected the header %s…", line, datasetsStart)
 	}
@@ -157,19 +162,10 @@ func (b *book) addLine(number int, line []byte) error {
 	} else {
 		err = fmt.Errorf("found %.60q, expected %s… or %s…", line, registerKey, releaseKey)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		b.head, b.lines = hash, b.lines+1
 	}
-	return b.added(hash)
-}
-
-func (b *book) added(hash digest) error {
-	b.head = hash
-	b.lines++
-	if b.sought != "" && hash.String() == b.sought {
-		b.soughtAt = b.lines
-	}
-	return nil
+	return err
 }
 
 func (b *book) addRegister(object []byte) error {

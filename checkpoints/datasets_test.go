@@ -241,6 +241,11 @@ func TestDatasetsRefuseForks(t *testing.T) {
 	defer again.Close()
 	wantError(t, again.Check(m.Claim("datasets.jsonl")), ErrRollback, own, "found 3 ledger entries, expected at least the 4 of datasets.jsonl")
 	wantError(t, d.Register(again, testRegistration), ErrRollback, path)
+	for step := 4; step <= 5; step++ { // ahead of the other one, on a branch of its own
+		must(0, again.Append(step, event(1)))
+	}
+	wantError(t, d.Register(again, testRegistration), ErrRollback, path, "found hash "+twin.Hash(), "after 4 entries")
+	wantError(t, d.Adopt(own, testRegistration), ErrRollback, path, "found hash "+twin.Hash())
 }
 
 // After a power loss the last line may be in the ledger of the data alone. It counts, and comes

@@ -75,9 +75,9 @@ func stoppedRun(t *testing.T, together func(a, b func() error) error) (*crashRun
 	run := &crashRun{files: files, dir: filepath.Join(t.TempDir(), "runs", "one"), saved: -1, together: together}
 	step := must(run.resume())
 	must(0, run.train(step, 1, 2))
-	must(0, writeSyncedAt(run.journal.f, []byte(`{"step":2,"ev`), run.journal.size))
+	must(0, run.journal.write([]byte(`{"step":2,"ev`)))
 	if run.datasets != nil {
-		must(0, writeSyncedAt(run.datasets.f, []byte(`{"release":{"r`), run.datasets.size))
+		must(0, run.datasets.write([]byte(`{"release":{"r`)))
 	}
 	files.kill()
 	files.calls = 0

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"dpsgd/accountant"
 )
@@ -26,19 +24,9 @@ import (
 //
 // One process at a time holds a journal open. Its methods may be called from several goroutines.
 type Journal struct {
-	path  string
-	files fileSystem
-
-	mu     sync.Mutex
-	f      file
-	chain  chain
-	size   int64 // where the next line goes
-	failed error // what stopped the journal, or nil; never cleared
-
-	recovered bool   // whether the file is whole and durable
-	torn      int    // bytes of an incomplete line behind size
-	lastLine  []byte // the last line of the file that was opened
-	missing   []byte // a line that counts and is not in the file yet: see Claim
+	*ledgerFile
+	chain   chain
+	missing []byte // a line that counts and is not in the file yet: see Claim
 }
 
 // CreateJournal creates the ledger of a new run with permissions 0600, and missing directories
@@ -63,12 +51,9 @@ func createJournal(files fileSystem, path, datasets string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
-	j := &Journal{path: path, files: files, f: f, recovered: true}
-	header := j.chain.formatHeader(datasets)
-	j.size = int64(len(header))
-	err = f.Lock()
-	if err == nil {
-		err = j.store(header, 0)
+	j := &Journal{ledgerFile: &ledgerFile{path: path, files: files, f: f}}
+	if err = f.Lock(); err == nil {
+		err = j.store(j.chain.formatHeader(datasets))
 	}
 	if err != nil {
 		files.Remove(path) // it is ours, and nothing was released
@@ -78,55 +63,11 @@ func createJournal(files fileSystem, path, datasets string) (*Journal, error) {
 	return j, nil
 }
 
-// store writes bytes at an offset and syncs file and directory.
-func (j *Journal) store(b []byte, offset int64) error {
-	if err := writeSyncedAt(j.f, b, offset); err != nil {
-		return err
-	}
-	return j.files.SyncDir(filepath.Dir(j.path))
-}
-
-func writeSyncedAt(f file, b []byte, offset int64) error {
-	if err := writeAt(f, b, offset); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-func writeAt(f file, b []byte, offset int64) error {
-	n, err := f.WriteAt(b, offset)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	return err
-}
-
-// named makes sure that a path names the open file f, of least to most bytes. What is written to a file
-// that was deleted, replaced or cut off meanwhile is found by nobody.
-func named(files fileSystem, path string, f file, least, most int64) error {
-	opened, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	there, err := files.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("found no file, expected the one that is being written: %w", ErrMoved)
-	case err != nil:
-		return err
-	case !files.SameFile(opened, there):
-		return fmt.Errorf("found another file than the one opened, expected that nobody replaces a ledger: %w", ErrMoved)
-	case opened.Size() < least || opened.Size() > most:
-		return fmt.Errorf("found %d bytes, expected the %d that were written: %w", opened.Size(), least, ErrMoved)
-	}
-	return nil
-}
-
 // Present makes sure that the path of the ledger still names the file that is written.
 func (j *Journal) Present() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := named(j.files, j.path, j.f, j.size, math.MaxInt64); err != nil {
+	if _, err := j.present(j.size, math.MaxInt64); err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", j.path, err)
 	}
 	return nil
@@ -153,9 +94,6 @@ func (j *Journal) Append(step int, e accountant.Event) error { return j.AppendWi
 func (j *Journal) AppendWith(d *Datasets, step int, e accountant.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.failed != nil {
-		return j.failure()
-	}
 	if err := j.recover(); err != nil {
 		return err
 	}
@@ -163,36 +101,33 @@ func (j *Journal) AppendWith(d *Datasets, step int, e accountant.Event) error {
 	if err != nil {
 		return fmt.Errorf("checkpoints: %s: append entry %d: %w", j.path, j.chain.entries+1, err)
 	}
-	j.failed = errors.New("append was interrupted") // stays if something below panics
-	if err = named(j.files, j.path, j.f, j.size, j.size); err == nil {
-		err = writeAt(j.f, line, j.size)
-	}
-	if err == nil {
-		err = j.sync(line, d)
-	}
-	if err == nil {
-		size := j.size + int64(len(line))
-		err = named(j.files, j.path, j.f, size, size)
-	}
-	if err != nil {
-		j.failed = fmt.Errorf("append entry %d: %w", j.chain.entries+1, err)
-		return j.failure()
-	}
-	if err := j.chain.add(r); err != nil {
-		j.failed = err
-		return j.failure()
-	}
-	j.size += int64(len(line))
-	j.failed = nil
-	return nil
+	j.attempt("append", func() error {
+		if err := j.appendLine(line, d); err != nil {
+			return fmt.Errorf("append entry %d: %w", j.chain.entries+1, err)
+		}
+		return j.chain.add(r)
+	})
+	return j.failure()
 }
 
-// sync makes a written line durable, here and in the ledger of data sets.
-func (j *Journal) sync(line []byte, d *Datasets) error {
-	if d == nil {
-		return j.f.Sync()
+// appendLine makes a line durable, here and in the ledger of data sets.
+func (j *Journal) appendLine(line []byte, d *Datasets) error {
+	if _, err := j.present(j.size, j.size); err != nil {
+		return err
 	}
-	return d.together(j.f.Sync, func() error { return d.release(&j.chain, line) })
+	if err := j.write(line); err != nil {
+		return err
+	}
+	sync := j.sync
+	if d != nil {
+		sync = func() error { return d.together(j.sync, func() error { return d.release(&j.chain, line) }) }
+	}
+	if err := sync(); err != nil {
+		return err
+	}
+	j.stored(line)
+	_, err := j.present(j.size, j.size)
+	return err
 }
 
 // inParallel calls both and returns the first error.
@@ -200,10 +135,6 @@ func inParallel(a, b func() error) error {
 	other := make(chan error, 1)
 	go func() { other <- b() }()
 	return cmp.Or(a(), <-other)
-}
-
-func (j *Journal) failure() error {
-	return fmt.Errorf("checkpoints: %s: %w: %w", j.path, ErrJournalFailed, j.failed)
 }
 
 // Ledger returns a copy of the ledger, for an accountant. After a failed Append it does not count
@@ -226,15 +157,4 @@ func (j *Journal) Hash() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.chain.head.String()
-}
-
-// Close releases the lock. Closing twice is allowed; appending afterwards is not.
-func (j *Journal) Close() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.failed = cmp.Or(j.failed, fs.ErrClosed)
-	if err := j.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return fmt.Errorf("checkpoints: %w", err)
-	}
-	return nil
 }

@@ -2,31 +2,13 @@ package checkpoints
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"slices"
 
 	"dpsgd/accountant"
 )
-
-// hashAt returns the hash that the ledger had when it held n entries. It reads the file down to
-// there, so that a long run need not keep all hashes in memory.
-func (j *Journal) hashAt(n int) (digest, error) {
-	if n == j.chain.entries {
-		return j.chain.head, nil
-	}
-	var c chain
-	if _, err := c.read(content(j.f), n); err != nil {
-		return digest{}, err
-	}
-	if c.entries != n {
-		return digest{}, fmt.Errorf("found %d entries, expected at least %d: %w", c.entries, n, ErrCorrupt)
-	}
-	return c.head, nil
-}
 
 // JournalInfo describes a ledger file beside its events.
 type JournalInfo struct {
@@ -72,12 +54,17 @@ func ReadHeader(path string) (JournalInfo, error) {
 
 // readFile reads a ledger as [chain.read] does, without locking or changing it.
 func (c *chain) readFile(files fileSystem, path string, limit int) error {
+	return readLedger(files, path, func(r io.Reader) (extent, error) { return c.read(r, limit) })
+}
+
+// readLedger hands a file to read, without locking or changing it.
+func readLedger(files fileSystem, path string, read func(io.Reader) (extent, error)) error {
 	f, _, err := openRegular(files, path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if _, err := c.read(content(f), limit); err != nil {
+	if _, err := read(content(f)); err != nil {
 		return fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
 	return nil
@@ -116,16 +103,13 @@ func LastHash(path string) (string, error) {
 func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
 
 func openJournal(files fileSystem, path string) (*Journal, error) {
-	if err := refuseIrregular(files, path); err != nil {
+	l, err := openLedger(files, path, os.O_RDWR)
+	if err != nil {
 		return nil, err
 	}
-	f, err := files.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoints: %w", err)
-	}
-	j := &Journal{path: path, files: files, f: f}
+	j := &Journal{ledgerFile: l}
 	if err := j.read(); err != nil {
-		f.Close()
+		l.f.Close()
 		return nil, fmt.Errorf("checkpoints: %s: %w", path, err)
 	}
 	return j, nil
@@ -137,48 +121,26 @@ func (j *Journal) read() error {
 		return err
 	}
 	// A link, or a file put in place between the check and the open, would let two processes each hold a lock.
-	if err := named(j.files, j.path, j.f, 0, math.MaxInt64); err != nil {
+	if _, err := j.present(0, math.MaxInt64); err != nil {
 		return err
 	}
-	e, err := j.chain.read(content(j.f), -1)
-	j.size, j.torn, j.lastLine = e.size, e.torn, e.lastLine
-	return err
+	return j.readOn(func(r io.Reader) (extent, error) { return j.chain.read(r, -1) })
 }
 
 // Recover makes the file of an opened journal whole and durable: a torn line is cut off, and a last
 // line that counts is stored. Append does so before its first line; who saves a checkpoint before
 // that calls it.
-//
-// The last line may come from a process that was killed before its sync, or whose sync failed. It
-// counts, and checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a
-// failed one Linux takes the pages for clean and the next one says success without writing them. So
-// the line is written again, the same bytes in the same place.
 func (j *Journal) Recover() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.failed != nil {
-		return j.failure()
-	}
 	return j.recover()
 }
 
 func (j *Journal) recover() error {
-	if j.recovered {
-		return nil
+	if err := j.failure(); err != nil || j.named && j.missing == nil {
+		return err
 	}
-	j.failed = errors.New("recovery was interrupted") // stays if something below panics
-	if j.torn > 0 {
-		if err := j.f.Truncate(j.size); err != nil {
-			j.failed = err
-			return j.failure()
-		}
-	}
-	end := append(slices.Clone(j.lastLine), j.missing...)
-	if err := j.store(end, j.size-int64(len(j.lastLine))); err != nil {
-		j.failed = err
-		return j.failure()
-	}
-	j.size += int64(len(j.missing))
-	j.recovered, j.torn, j.lastLine, j.missing, j.failed = true, 0, nil, nil, nil
-	return nil
+	j.attempt("recovery", func() error { return j.store(j.missing) })
+	j.missing = nil
+	return j.failure()
 }

@@ -309,21 +309,6 @@ func TestForgedLineIsWellFormed(t *testing.T) {
 	}
 }
 
-func TestHashAt(t *testing.T) {
-	j, _ := newJournal(t)
-	hashes := []string{j.Hash()}
-	for step := 1; step <= 5; step++ {
-		must(0, j.Append(step, event(1)))
-		hashes = append(hashes, j.Hash())
-	}
-	for n, want := range hashes {
-		if got, err := j.hashAt(n); err != nil || got.String() != want {
-			t.Errorf("hashAt(%d) = %s, %v, want %s", n, got, err, want)
-		}
-	}
-	must(0, j.Append(6, event(1))) // reading does not disturb writing
-}
-
 // LastHash returns the hash of the journal, also beside a line that a crash tore.
 func TestLastHash(t *testing.T) {
 	j, path := newJournal(t)

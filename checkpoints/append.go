@@ -1,0 +1,145 @@
+package checkpoints
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// A ledgerFile is an open file to which whole lines are appended. What they say is its owner's matter.
+type ledgerFile struct {
+	path  string
+	files fileSystem
+
+	mu     sync.Mutex
+	f      file
+	extent       // of the lines so far; lastLine is nil where this process has made it durable
+	named  bool  // whether the name of the file is durable for certain
+	failed error // what stopped this process' appends, or nil; never cleared
+}
+
+// openLedger opens a file that must be a regular one.
+func openLedger(files fileSystem, path string, flag int) (*ledgerFile, error) {
+	if err := refuseIrregular(files, path); err != nil {
+		return nil, err
+	}
+	f, err := files.OpenFile(path, flag, filePerm)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoints: %w", err)
+	}
+	return &ledgerFile{path: path, files: files, f: f}, nil
+}
+
+// present makes sure that the path still names the open file, of least to most bytes, and returns
+// their number. What is written to a file that was deleted, replaced or cut off meanwhile is found by
+// nobody.
+func (l *ledgerFile) present(least, most int64) (size int64, err error) {
+	opened, err := l.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	there, err := l.files.Lstat(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, fmt.Errorf("found no file, expected the one that is being written: %w", ErrMoved)
+	case err != nil:
+		return 0, err
+	case !l.files.SameFile(opened, there):
+		return 0, fmt.Errorf("found another file than the one opened, expected that nobody replaces a ledger: %w", ErrMoved)
+	case opened.Size() < least || opened.Size() > most:
+		return 0, fmt.Errorf("found %d bytes, expected the %d that were written: %w", opened.Size(), least, ErrMoved)
+	}
+	return opened.Size(), nil
+}
+
+// readOn hands the rest of the file, behind the lines that are known, to read.
+func (l *ledgerFile) readOn(read func(io.Reader) (extent, error)) error {
+	more, err := read(io.NewSectionReader(l.f, l.size, math.MaxInt64-l.size))
+	if err != nil {
+		return err
+	}
+	l.size += more.size
+	if l.torn = more.torn; more.size > 0 {
+		l.lastLine = more.lastLine
+	}
+	return nil
+}
+
+// store writes a line, or none, behind the last one, and makes both durable.
+func (l *ledgerFile) store(line []byte) error {
+	err := l.write(line)
+	if err == nil {
+		err = l.sync()
+	}
+	if err == nil {
+		l.stored(line)
+	}
+	return err
+}
+
+// write writes a line behind the last one, in place of a torn one.
+//
+// The last line may come from a process that was killed before its sync, or whose sync failed. It
+// counts, and checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a
+// failed one Linux takes the pages for clean and the next one says success without writing them. So
+// the line is written again, the same bytes in the same place.
+func (l *ledgerFile) write(line []byte) error {
+	if l.torn > 0 {
+		if err := l.f.Truncate(l.size); err != nil {
+			return err
+		}
+	}
+	end := append(slices.Clone(l.lastLine), line...)
+	n, err := l.f.WriteAt(end, l.size-int64(len(l.lastLine)))
+	if err == nil && n < len(end) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// sync makes what was written durable, and the name of the file with it.
+func (l *ledgerFile) sync() error {
+	err := l.f.Sync()
+	if err == nil && !l.named {
+		err = l.files.SyncDir(filepath.Dir(l.path))
+	}
+	return err
+}
+
+// stored counts a line that was written and synced.
+func (l *ledgerFile) stored(line []byte) {
+	l.extent = extent{size: l.size + int64(len(line))}
+	l.named = true
+}
+
+// attempt calls f. After an error or a panic nothing more is accepted.
+func (l *ledgerFile) attempt(what string, f func() error) error {
+	l.failed = errors.New(what + " was interrupted") // stays if f panics
+	l.failed = f()
+	return l.failed
+}
+
+// failure is the error of whatever comes after a failed attempt; nil before one.
+func (l *ledgerFile) failure() error {
+	if l.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("checkpoints: %s: %w: %w", l.path, ErrJournalFailed, l.failed)
+}
+
+// Close closes the file, which ends its lock; later appends fail. Closing twice is allowed.
+func (l *ledgerFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = cmp.Or(l.failed, fs.ErrClosed)
+	if err := l.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return fmt.Errorf("checkpoints: %w", err)
+	}
+	return nil
+}
