@@ -1,12 +1,10 @@
 package checkpoints
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -22,18 +20,6 @@ type ledgerFile struct {
 	extent       // of the lines so far; lastLine is nil where this process has made it durable
 	named  bool  // whether the name of the file is durable for certain
 	failed error // what stopped this process' appends, or nil; never cleared
-}
-
-// openLedger opens a file that must be a regular one.
-func openLedger(files fileSystem, path string, flag int) (*ledgerFile, error) {
-	if err := refuseIrregular(files, path); err != nil {
-		return nil, err
-	}
-	f, err := files.OpenFile(path, flag, filePerm)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoints: %w", err)
-	}
-	return &ledgerFile{path: path, files: files, f: f}, nil
 }
 
 // present makes sure that the path still names the open file, of least to most bytes, and returns
@@ -56,19 +42,6 @@ func (l *ledgerFile) present(least, most int64) (size int64, err error) {
 		return 0, fmt.Errorf("found %d bytes, expected the %d that were written: %w", opened.Size(), least, ErrMoved)
 	}
 	return opened.Size(), nil
-}
-
-// readOn hands the rest of the file, behind the lines that are known, to read.
-func (l *ledgerFile) readOn(read func(io.Reader) (extent, error)) error {
-	more, err := read(io.NewSectionReader(l.f, l.size, math.MaxInt64-l.size))
-	if err != nil {
-		return err
-	}
-	l.size += more.size
-	if l.torn = more.torn; more.size > 0 {
-		l.lastLine = more.lastLine
-	}
-	return nil
 }
 
 // store writes a line, or none, behind the last one, and makes both durable.
@@ -131,15 +104,4 @@ func (l *ledgerFile) failure() error {
 		return nil
 	}
 	return fmt.Errorf("checkpoints: %s: %w: %w", l.path, ErrJournalFailed, l.failed)
-}
-
-// Close closes the file, which ends its lock; later appends fail. Closing twice is allowed.
-func (l *ledgerFile) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failed = cmp.Or(l.failed, fs.ErrClosed)
-	if err := l.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return fmt.Errorf("checkpoints: %w", err)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -149,9 +150,21 @@ func (d *Datasets) add(line []byte) error {
 	return err
 }
 
-// release records one line of a run's ledger, which comes after chain.
-func (d *Datasets) release(c *chain, line []byte) error {
-	return d.append(func() ([]byte, error) { return d.book.formatRelease(c, line) })
+// release records the next line of a run's ledger c, if d is not nil, while sync makes it durable there.
+func (d *Datasets) release(c *chain, line []byte, sync func() error) error {
+	if d == nil {
+		return sync()
+	}
+	return d.together(sync, func() error {
+		return d.append(func() ([]byte, error) { return d.book.formatRelease(c, line) })
+	})
+}
+
+// inParallel calls both and returns the first error.
+func inParallel(a, b func() error) error {
+	other := make(chan error, 1)
+	go func() { other <- b() }()
+	return cmp.Or(a(), <-other)
 }
 
 // Register makes sure that the ledger knows the run of a journal and everything in it. It appends

@@ -1,7 +1,6 @@
 package checkpoints
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,23 +117,12 @@ func (j *Journal) appendLine(line []byte, d *Datasets) error {
 	if err := j.write(line); err != nil {
 		return err
 	}
-	sync := j.sync
-	if d != nil {
-		sync = func() error { return d.together(j.sync, func() error { return d.release(&j.chain, line) }) }
-	}
-	if err := sync(); err != nil {
+	if err := d.release(&j.chain, line, j.sync); err != nil {
 		return err
 	}
 	j.stored(line)
 	_, err := j.present(j.size, j.size)
 	return err
-}
-
-// inParallel calls both and returns the first error.
-func inParallel(a, b func() error) error {
-	other := make(chan error, 1)
-	go func() { other <- b() }()
-	return cmp.Or(a(), <-other)
 }
 
 // Ledger returns a copy of the ledger, for an accountant. After a failed Append it does not count

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -15,6 +16,19 @@ type extent struct {
 	size     int64  // bytes of the complete lines, each counted with its newline
 	lastLine []byte // the last complete line, with its newline
 	torn     int    // bytes of an incomplete line after them
+}
+
+// readOn hands the rest of the file, behind the lines that are known, to read.
+func (l *ledgerFile) readOn(read func(io.Reader) (extent, error)) error {
+	more, err := read(io.NewSectionReader(l.f, l.size, math.MaxInt64-l.size))
+	if err != nil {
+		return err
+	}
+	l.size += more.size
+	if l.torn = more.torn; more.size > 0 {
+		l.lastLine = more.lastLine
+	}
+	return nil
 }
 
 // errEnough ends readLines before the end of the file.

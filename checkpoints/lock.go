@@ -1,12 +1,36 @@
 package checkpoints
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 )
+
+// openLedger opens a file that must be a regular one.
+func openLedger(files fileSystem, path string, flag int) (*ledgerFile, error) {
+	if err := refuseIrregular(files, path); err != nil {
+		return nil, err
+	}
+	f, err := files.OpenFile(path, flag, filePerm)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoints: %w", err)
+	}
+	return &ledgerFile{path: path, files: files, f: f}, nil
+}
+
+// Close closes the file, which ends its lock; later appends fail. Closing twice is allowed.
+func (l *ledgerFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = cmp.Or(l.failed, fs.ErrClosed)
+	if err := l.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return fmt.Errorf("checkpoints: %w", err)
+	}
+	return nil
+}
 
 // A Lock is an exclusive lock of a file between processes. It ends with the process, however that
 // ends.
