@@ -57,14 +57,6 @@ func refused(t *testing.T, line, want string, overrides ...string) {
 	}
 }
 
-// rates is a watcher that keeps the learning rates.
-type rates struct{ list *[]float64 }
-
-func (rates) Started(train.Overview)     {}
-func (r rates) Stepped(p train.Progress) { *r.list = append(*r.list, p.LearningRate) }
-func (rates) Warned(string)              {}
-func (rates) Finished(train.Result)      {}
-
 // trained carries a configuration out on grey pictures and returns the parameters before and after,
 // and the learning rate of every step.
 func trained(t *testing.T, c *configs.Config) (before, after []float32, learningRates []float64) {
@@ -73,7 +65,8 @@ func trained(t *testing.T, c *configs.Config) (before, after []float32, learning
 	pictures := tiny.Must(data.NewImages(data.Shape{Height: side, Width: side, Channels: 1}, []string{"a", "b", "c"},
 		make([]uint8, n), bytes.Repeat([]byte{100}, n*side*side)))(t)
 	runs := t.TempDir()
-	o := train.Options{Watcher: rates{&learningRates}}
+	var o train.Options
+	o.Stepped = func(p train.Progress) { learningRates = append(learningRates, p.LearningRate) }
 	o.RunsDir, o.Given = runs, &data.Split{Name: "grey", Train: pictures, Test: pictures}
 	r := tiny.Must(train.Create(c, o))(t)
 	defer r.Close()

@@ -17,7 +17,6 @@ import (
 	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
-	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
 )
 
@@ -350,7 +349,7 @@ func TestNoChangeAtWorkLowersEpsilon(t *testing.T) {
 				}
 			}
 		}
-		changed := tinyrun.Stepped(func(p train.Progress) {
+		changed := train.Watcher{Stepped: func(p train.Progress) {
 			if p.Step != 2 {
 				return
 			}
@@ -371,7 +370,7 @@ func TestNoChangeAtWorkLowersEpsilon(t *testing.T) {
 				i++
 				ask()
 			}
-		})
+		}}
 		c, err := configs.Load("own.yaml", []string{"run.name=work"})
 		tiny.Check(t, err)
 		r, err := train.Create(c, train.Options{Options: run.Options{RunsDir: "runs"}, Watcher: changed})

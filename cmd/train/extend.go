@@ -42,7 +42,8 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 			case given("steps") && steps < 1:
 				return shell.Usagef("found --steps %d, expected at least 1", steps)
 			}
-			o.RunsDir, o.Watcher = filepath.Dir(filepath.Clean(args[0])), &runWatcher{a.Display()}
+			display := a.Display()
+			o.RunsDir, o.Warned = filepath.Dir(filepath.Clean(args[0])), display.Warned
 			extended, err := train.Extend(args[0], epsilon, steps, o)
 			if err != nil {
 				return err

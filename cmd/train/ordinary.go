@@ -5,15 +5,17 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
-	"dpsgd/internal/ordinary"
 	"dpsgd/internal/run"
+	"dpsgd/internal/sgd"
 
 	"github.com/spf13/cobra"
 )
 
 // carryOutOrdinary begins a run without noise on gradients, or goes on with one.
 func carryOutOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, dir string, o run.Options) error {
-	run, err := start(config, dir, ordinary.Options{Options: o, Watcher: &ordinaryWatcher{Display: a.Display()}}, ordinary.Create, ordinary.Open)
+	w := &ordinaryWatcher{Display: a.Display()}
+	o.Warned = w.Warned
+	run, err := start(config, dir, sgd.Options{Options: o, Watcher: sgd.Watcher{Started: w.Started, Stepped: w.Stepped, Finished: w.Finished}}, sgd.Create, sgd.Open)
 	if err != nil {
 		return err
 	}
@@ -29,7 +31,7 @@ type ordinaryWatcher struct {
 	private bool
 }
 
-func (p *ordinaryWatcher) Started(o ordinary.Overview) {
+func (p *ordinaryWatcher) Started(o sgd.Overview) {
 	p.private = o.Private
 	fmt.Fprintf(p.W, "run       %s\n", o.Run)
 	fmt.Fprintf(p.W, "data      %s, %s training examples\n", o.Data, shell.Count(o.Examples))
@@ -49,7 +51,7 @@ func (p *ordinaryWatcher) Started(o ordinary.Overview) {
 	}
 }
 
-func (p *ordinaryWatcher) Stepped(s ordinary.Progress) {
+func (p *ordinaryWatcher) Stepped(s sgd.Progress) {
 	mark, test := "NOT PRIVATE", "test –"
 	if p.private {
 		mark = s.Phase
@@ -66,7 +68,7 @@ func (p *ordinaryWatcher) Stepped(s ordinary.Progress) {
 	}
 }
 
-func (p *ordinaryWatcher) Finished(r ordinary.Result) {
+func (p *ordinaryWatcher) Finished(r sgd.Result) {
 	p.EndBar()
 	fmt.Fprintf(p.W, "\n%s after %s steps in %s\n", r.Status, shell.Count(r.Steps), shell.Duration(r.Seconds))
 	fmt.Fprintf(p.W, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)

@@ -124,7 +124,8 @@ func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, di
 		return carryOutOrdinary(a, c, config, dir, j.Options.Options)
 	}
 	return followed(a, j.serve, func(page *web.Page) error {
-		j.Watcher = page.Run(&runWatcher{a.Display()})
+		w := &runWatcher{a.Display()}
+		j.Warned, j.Watcher = w.Warned, page.Run(train.Watcher{Started: w.Started, Stepped: w.Stepped, Finished: w.Finished})
 		run, err := start(config, dir, j.Options, train.Create, train.Open)
 		if err != nil {
 			return err

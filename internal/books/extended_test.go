@@ -9,7 +9,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/ordinary"
+	"dpsgd/internal/sgd"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -93,7 +93,7 @@ func TestSumOfRuns(t *testing.T) {
 func TestLabelsAndExamplesOfOneName(t *testing.T) {
 	o := tinyrun.Options(t)
 	o.Given.Name = "pets"
-	told := must(ordinary.Create(tiny.Parse(t, "privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=4"), ordinary.Options{Options: o.Options, Watcher: unwatched{}}))
+	told := must(sgd.Create(tiny.Parse(t, "privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=4"), sgd.Options{Options: o.Options}))
 	labels := must(told.Fit(t.Context()))
 	must(0, told.Close())
 	o.Given.Name = "labels of pets"
@@ -113,11 +113,3 @@ func TestLabelsAndExamplesOfOneName(t *testing.T) {
 		}
 	}
 }
-
-// unwatched is a run that nobody watches.
-type unwatched struct{}
-
-func (unwatched) Started(ordinary.Overview) {}
-func (unwatched) Stepped(ordinary.Progress) {}
-func (unwatched) Warned(string)             {}
-func (unwatched) Finished(ordinary.Result)  {}

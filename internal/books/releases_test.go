@@ -28,7 +28,7 @@ func TestReleasesAreReadWhileRunning(t *testing.T) {
 	plan := tinyrun.Plan(t)
 	planned := must(plan.After(plan.Steps))
 	asked := 0
-	o.Watcher = tinyrun.Stepped(func(p train.Progress) {
+	o.Stepped = func(p train.Progress) {
 		dir := filepath.Join(o.RunsDir, "tiny-1")
 		c := must(costOf(dir))
 		want := must(plan.After(p.Step))
@@ -40,7 +40,7 @@ func TestReleasesAreReadWhileRunning(t *testing.T) {
 			t.Errorf("step %d: found %+v", p.Step, c)
 		}
 		asked++
-	})
+	}
 	r := tinyrun.Train(t, o)
 	if asked != 12 {
 		t.Errorf("asked %d times, expected 12", asked)

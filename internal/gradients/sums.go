@@ -54,9 +54,6 @@ func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*g
 // set, by its index.
 func (s *Sums) Learn(labels []int32) { s.labels = labels }
 
-// Show makes later sums those of another set of examples, of the same shape.
-func (s *Sums) Show(batcher *data.Batcher) { s.input.batcher = batcher }
-
 // AtStep makes later sums those of a step of training, which has views of its own.
 func (s *Sums) AtStep(step int) *Sums {
 	s.input.step = step

@@ -8,8 +8,8 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/model"
 )
 
@@ -19,8 +19,7 @@ type network struct {
 	plan    *Plan
 	model   *model.Model
 	start   []float32
-	batcher *data.Batcher
-	trainer *plain.Trainer
+	trainer *sgd.Trainer
 	pool    *gradients.Evaluator // predicts the public pool
 	rest    *gradients.Evaluator // measures
 }
@@ -33,20 +32,11 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 	if err != nil {
 		return nil, err
 	}
+	n := &network{plan: p, model: m, start: slices.Clone(m.Values)}
+	if n.trainer, err = sgd.NewTrainer(c, m, train, shape, c.Optimizer.Rule, min(c.Training.BatchSize, train.Len()), threads); err != nil {
+		return nil, err
+	}
 	normalisation := setup.Normalisation(c, shape.Channels)
-	batcher, err := data.NewBatcher(train, normalisation)
-	if err != nil {
-		return nil, err
-	}
-	views, err := setup.Views(c, shape)
-	if err != nil {
-		return nil, err
-	}
-	n := &network{plan: p, model: m, start: slices.Clone(m.Values), batcher: batcher}
-	physical := min(c.Training.PhysicalBatchSize, c.Training.BatchSize, train.Len())
-	if n.trainer, err = plain.New(m, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: physical, Views: views, Pool: threads}); err != nil {
-		return nil, err
-	}
 	if n.pool, err = gradients.NewEvaluator(m, pool, normalisation, threads); err != nil {
 		return nil, err
 	}

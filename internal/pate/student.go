@@ -17,7 +17,7 @@ func (r *Run) study(ctx context.Context) error {
 	labels, learnt := r.lessons()
 	rounds := r.Config.Pate.SelfTraining
 	for round := 0; ; round++ {
-		n.trainer.Show(n.batcher, labels)
+		n.trainer.Learn(labels)
 		if err := n.train(ctx, learnt, r.Config.Training.Seed+uint64(r.plan.Teachers+round)); err != nil {
 			return err
 		}

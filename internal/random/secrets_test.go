@@ -139,7 +139,7 @@ func TestSecretsComeFromTheSystem(t *testing.T) {
 		"crypto/rand":  "package p\nimport \"crypto/rand\"\nvar x = rand.Text()\n",
 		"a link":       "package p\nimport _ \"unsafe\"\n\n//go:linkname keyed dpsgd/internal/random.keyed\nfunc keyed(key [32]byte) int\n",
 	} {
-		if len(faults("internal/ordinary/answers.go", []byte(broken))) == 0 {
+		if len(faults("internal/sgd/answers.go", []byte(broken))) == 0 {
 			t.Errorf("nothing is wrong with a secret from %s", name)
 		}
 	}

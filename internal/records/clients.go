@@ -8,8 +8,8 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -49,7 +49,7 @@ type Clients struct {
 // worker is a client at work.
 type worker struct {
 	model   *model.Model
-	trainer *plain.Trainer
+	trainer *sgd.Trainer
 }
 
 var _ release.Contributor = (*Clients)(nil)
@@ -69,12 +69,8 @@ func NewClients(c *configs.Config, m *model.Model, set data.Set, shape data.Shap
 	}
 	f.batch = clip.Batch{SquaredNorms: make([]float64, capacity), Parts: []clip.Part{clip.Stored(f.changes, dim)}}
 	f.runEach = f.run
-	batcher, err := data.NewBatcher(set, setup.Normalisation(c, shape.Channels))
-	if err != nil {
-		return nil, err
-	}
 	for range pool.Threads() {
-		w, err := newWorker(c, batcher, shape, len(set.Classes()))
+		w, err := newWorker(c, set, shape)
 		if err != nil {
 			return nil, err
 		}
@@ -85,19 +81,15 @@ func NewClients(c *configs.Config, m *model.Model, set data.Set, shape data.Shap
 
 // newWorker declares the network once more, with parameters of its own and the frozen ones of the
 // run.
-func newWorker(c *configs.Config, batcher *data.Batcher, shape data.Shape, classes int) (*worker, error) {
-	m, err := setup.Model(c, shape, classes)
+func newWorker(c *configs.Config, set data.Set, shape data.Shape) (*worker, error) {
+	m, err := setup.Model(c, shape, len(set.Classes()))
 	if err != nil {
 		return nil, err
 	}
 	if _, err := setup.Start(c, m); err != nil {
 		return nil, err
 	}
-	views, err := setup.Views(c, shape)
-	if err != nil {
-		return nil, err
-	}
-	trainer, err := plain.New(m, batcher, plain.Options{Rule: &optimizer.SGD{}, Physical: min(c.Federated.LocalBatchSize, c.Training.PhysicalBatchSize), Views: views})
+	trainer, err := sgd.NewTrainer(c, m, set, shape, &optimizer.SGD{}, c.Federated.LocalBatchSize, nil)
 	return &worker{m, trainer}, err
 }
 
@@ -157,7 +149,7 @@ func (c *Clients) run(worker, lo, hi int) {
 func (c *Clients) change(w *worker, client int, change []float32) error {
 	copy(w.model.Values, c.begin)
 	if own := c.own[client]; len(own) > 0 {
-		batches := plain.NewBatches(own, c.recipe.LocalBatchSize, c.seed(client))
+		batches := sgd.NewBatches(own, c.recipe.LocalBatchSize, c.seed(client))
 		for step := range c.recipe.LocalSteps {
 			if err := w.trainer.Step(batches.At(step), c.round*c.recipe.LocalSteps+step, c.recipe.LocalLearningRate); err != nil {
 				return err

@@ -9,8 +9,8 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
@@ -85,7 +85,7 @@ func TestLocalStepsAgainstReference(t *testing.T) {
 	for round := range 3 {
 		for i, got := range changes(t, c.AtRound(round), 3, 0, 19) {
 			client := []int{3, 0, 19}[i]
-			batches := plain.NewBatches(c.own[client], 4, c.seed(client))
+			batches := sgd.NewBatches(c.own[client], 4, c.seed(client))
 			var steps [][]int
 			for s := range 7 {
 				steps = append(steps, slices.Clone(batches.At(s)))

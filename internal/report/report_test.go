@@ -236,14 +236,14 @@ func TestReportWithoutAPart(t *testing.T) {
 		t.Error("found no word of a run that has not ended")
 	}
 	again := tinyrun.Interrupted(t, 5, o)
-	o.Watcher = tinyrun.Stepped(func(p train.Progress) {
+	o.Stepped = func(p train.Progress) {
 		if p.Step != 8 {
 			return
 		}
 		if page := htmlOf(t, read(t, Request{}, again.Run)); !strings.Contains(page, "is about 5 entries of the ledger, which holds 8") || strings.Contains(page, "differentially private with respect") {
 			t.Error("found the statement about 5 releases while there are 8")
 		}
-	})
+	}
 	tinyrun.Fit(t, tinyrun.Open(t, again.Run, o))
 }
 

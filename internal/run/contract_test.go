@@ -20,10 +20,10 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/mpi/mpitest"
-	"dpsgd/internal/ordinary"
 	"dpsgd/internal/pate"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
@@ -36,28 +36,13 @@ type carried struct {
 	answers bool // and neither a model nor metrics
 }
 
-// watching calls a function after each step.
-type watching struct{ stepped func() }
-
-func (watching) Warned(string)            {}
-func (watching) Started(train.Overview)   {}
-func (w watching) Stepped(train.Progress) { w.stepped() }
-func (watching) Finished(train.Result)    {}
-
-type watchingPlain struct{ stepped func() }
-
-func (watchingPlain) Warned(string)               {}
-func (watchingPlain) Started(ordinary.Overview)   {}
-func (w watchingPlain) Stepped(ordinary.Progress) { w.stepped() }
-func (watchingPlain) Finished(ordinary.Result)    {}
-
 // noisy and plain start a run of a configuration, or go on with the one in dir.
 func noisy(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
 	return noisyBy(nil, dir, c, o, stepped)
 }
 
 func noisyBy(ranks mpi.Group, dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
-	options := train.Options{Options: o, Group: ranks, Watcher: watching{stepped}}
+	options := train.Options{Options: o, Group: ranks, Watcher: train.Watcher{Stepped: func(train.Progress) { stepped() }}}
 	start := func() (*train.Run, error) { return train.Create(c, options) }
 	if dir != "" {
 		start = func() (*train.Run, error) { return train.Open(dir, options) }
@@ -73,10 +58,10 @@ func noisyBy(ranks mpi.Group, dir string, c *configs.Config, o run.Options, step
 }
 
 func plain(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
-	options := ordinary.Options{Options: o, Watcher: watchingPlain{stepped}}
-	start := func() (*ordinary.Run, error) { return ordinary.Create(c, options) }
+	options := sgd.Options{Options: o, Watcher: sgd.Watcher{Stepped: func(sgd.Progress) { stepped() }}}
+	start := func() (*sgd.Run, error) { return sgd.Create(c, options) }
 	if dir != "" {
-		start = func() (*ordinary.Run, error) { return ordinary.Open(dir, options) }
+		start = func() (*sgd.Run, error) { return sgd.Open(dir, options) }
 	}
 	r, err := start()
 	if err != nil {

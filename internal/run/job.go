@@ -50,6 +50,20 @@ const (
 	Diverged Status = "diverged"
 )
 
+// Watcher is told how a run goes. It sees copies and changes nothing. Functions that are nil are not called.
+type Watcher[Overview, Progress, Result any] struct {
+	Started  func(Overview) // once, before the first step of this process
+	Stepped  func(Progress) // after every step
+	Finished func(Result)   // once, after everything is written
+}
+
+// Tell calls a function of a watcher, unless that is nil.
+func Tell[T any](f func(T), news T) {
+	if f != nil {
+		f(news)
+	}
+}
+
 // ErrUntrained is wrapped by the error about a run that spent its budget without a saved step.
 var ErrUntrained = errors.New("train: there is no trained model")
 

@@ -322,6 +322,14 @@ func (r *Run) Seconds() float64 { return time.Since(r.Began).Seconds() }
 // Took counts a step of this process.
 func (r *Run) Took(d time.Duration) { r.stepped, r.stepTime = r.stepped+1, r.stepTime+d }
 
+// PerSecond returns how many examples a second this process takes in steps of so many; 0 before the first.
+func (r *Run) PerSecond(batch float64) float64 {
+	if r.stepTime == 0 {
+		return 0
+	}
+	return batch / r.PerStep()
+}
+
 // PerStep returns the seconds that a step of this process takes; 0 before the first.
 func (r *Run) PerStep() float64 {
 	if r.stepTime == 0 {

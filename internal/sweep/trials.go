@@ -212,8 +212,9 @@ func (s *sweep) beginTrial(i int, t configs.Trial, started bool) (*train.Run, er
 	if err != nil {
 		return nil, err
 	}
-	watcher := &trialWatcher{s, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name}}
-	o := train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Waits: s.options.Waits}, Watcher: watcher}
+	o := train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Waits: s.options.Waits}}
+	o.Warned = func(message string) { s.tell(func(to Watcher) { to.Warned(t.Name + ": " + message) }) }
+	o.Watcher = s.watching(TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name})
 	if s.width > 1 {
 		o.Threads = max(1, setup.Threads(t.Config)/s.width)
 	}
@@ -261,20 +262,13 @@ func (s *sweep) tell(call func(Watcher)) {
 	call(s.watcher)
 }
 
-// trialWatcher tells the watcher of a sweep about one of its runs.
-type trialWatcher struct {
-	sweep    *sweep
-	overview TrialOverview
+// watching returns a watcher of one trial, which tells the watcher of the sweep.
+func (s *sweep) watching(trial TrialOverview) train.Watcher {
+	return train.Watcher{
+		Started: func(o train.Overview) {
+			trial.ResumedAt, trial.Steps = o.ResumedAt, o.Plan.Steps
+			s.tell(func(to Watcher) { to.TrialStarted(trial) })
+		},
+		Stepped: func(p train.Progress) { s.tell(func(to Watcher) { to.TrialStepped(trial, p) }) },
+	}
 }
-
-func (w *trialWatcher) Started(o train.Overview) {
-	w.overview.ResumedAt, w.overview.Steps = o.ResumedAt, o.Plan.Steps
-	w.sweep.tell(func(to Watcher) { to.TrialStarted(w.overview) })
-}
-func (w *trialWatcher) Stepped(p train.Progress) {
-	w.sweep.tell(func(to Watcher) { to.TrialStepped(w.overview, p) })
-}
-func (w *trialWatcher) Warned(message string) {
-	w.sweep.tell(func(to Watcher) { to.Warned(w.overview.Name + ": " + message) })
-}
-func (w *trialWatcher) Finished(train.Result) {}

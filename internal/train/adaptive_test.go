@@ -32,9 +32,9 @@ func TestCountHasTheClaimedNoise(t *testing.T) {
 		fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma),
 		"privacy.clip_norm=0.3", "data.mean=[0]", "privacy.delta=1e-4"), o)
 	norms, path := []float64{r.plan.movingClipNorm(r.Step)}, [][]float32{slices.Clone(r.Model.Values)}
-	r.watcher = hooks{stepped: func(p Progress) {
+	r.watcher.Stepped = func(p Progress) {
 		norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.Model.Values))
-	}}
+	}
 	fit(t, r)
 	count, gradients := make([][]float64, steps), make([][]float64, steps)
 	for step := range count {
@@ -109,10 +109,7 @@ func edited(t *testing.T, dir string, values []float32) {
 // what it would have been; one that nobody could have written is refused.
 func TestEditedClipNormChangesNoBound(t *testing.T) {
 	stopped := func(o Options) string {
-		return interruptAfter(t, 5, func(w Watcher) *Run {
-			o.Watcher = w
-			return create(t, tiny.Parse(t, adaptive), o)
-		}).Run
+		return interruptAfter(t, create(t, tiny.Parse(t, adaptive), o), 5).Run
 	}
 	whole := train(t, options(t), adaptive)
 	for _, norm := range []float32{1e-9, 1e9} {

@@ -15,7 +15,7 @@ func TestModelIsTheAverage(t *testing.T) {
 	var path [][]float32
 	o := options(t)
 	var r *Run
-	o.Watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
+	o.Stepped = func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }
 	r = create(t, tiny.Parse(t, "training.average=tail", "training.evaluate_every=5", "training.steps=11"), o)
 	result := fit(t, r)
 	if result.Average != "tail" || len(path) != 11 {

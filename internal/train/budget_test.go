@@ -166,7 +166,7 @@ func TestRunWithoutCertificates(t *testing.T) {
 	o := options(t)
 	var warnings []string
 	o.account = newStub(t, always)
-	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
+	o.Warned = func(message string) { warnings = append(warnings, message) }
 	overrides := []string{"privacy.epsilon=2", "privacy.noise_multiplier=calibrated"}
 	r := train(t, o, append(overrides, "privacy.accountant=exact")...)
 	want := train(t, options(t), overrides...)
@@ -188,15 +188,9 @@ func TestRunWithoutCertificates(t *testing.T) {
 // it.
 func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 	o := options(t)
-	o.Folder = "killed"
 	overrides := []string{"privacy.epsilon=3", "privacy.noise_multiplier=2", "privacy.accountant=exact"}
 	o.account = newStub(t, func(l *accountant.Ledger) bool { return l.Count() > 12 })
-	killAfter(t, 9, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return create(t, tiny.Parse(t, overrides...), o)
-	})
-	r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
+	r := fit(t, open(t, killAfter(t, create(t, tiny.Parse(t, overrides...), o), 9), o))
 	if r.Status != run.Done || r.Steps != 12 || tiny.Releases(t, r.Run) != 16 || r.Epsilon > 3 || r.Accountant != "rdp" {
 		t.Errorf("found %+v with %d releases, expected 12 steps and 16", r, tiny.Releases(t, r.Run))
 	}
@@ -210,19 +204,12 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 func TestKilledRunByExact(t *testing.T) {
 	for _, name := range []string{"exact", "pld"}[:min(2, slow.Number(t, "DPSGD_TEST_ACCOUNTANTS", 1, 2))] {
 		o := options(t)
-		o.Folder = name
 		overrides := []string{"privacy.accountant=" + name, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=30"}
-		for i, at := range []int{3, 4, 8, 9, 12} {
-			killAfter(t, at, func(w Watcher) *Run {
-				o := o
-				o.Watcher = w
-				if i == 0 {
-					return create(t, tiny.Parse(t, overrides...), o)
-				}
-				return open(t, filepath.Join(o.RunsDir, o.Folder), o)
-			})
+		killed := create(t, tiny.Parse(t, overrides...), o)
+		for _, at := range []int{3, 4, 8, 9, 12} {
+			killed = open(t, killAfter(t, killed, at), o)
 		}
-		r := fit(t, open(t, filepath.Join(o.RunsDir, o.Folder), o))
+		r := fit(t, killed)
 		// As with rdp: 26 releases are spent at step 10, so four more steps fit.
 		if r.Status != run.BudgetExhausted || r.Steps != 14 || tiny.Releases(t, r.Run) != 30 || r.Epsilon > 2 || r.Epsilon < 1.99 || *r.EpsilonRDP <= 2 || r.Accountant != name {
 			t.Errorf("%s: found %+v with %d releases", name, r, tiny.Releases(t, r.Run))
@@ -237,11 +224,7 @@ func TestResumedRunKeepsItsNoise(t *testing.T) {
 		o := options(t)
 		overrides := []string{"privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact"}
 		o.account = newStub(t, refuses)
-		stopped := interruptAfter(t, 5, func(w Watcher) *Run {
-			o := o
-			o.Watcher = w
-			return create(t, tiny.Parse(t, overrides...), o)
-		})
+		stopped := interruptAfter(t, create(t, tiny.Parse(t, overrides...), o), 5)
 		o.account = newStub(t, func(l *accountant.Ledger) bool { return refuses == nil })
 		r := fit(t, open(t, stopped.Run, o))
 		if r.NoiseMultiplier != stopped.NoiseMultiplier || r.Epsilon > 2 || (r.Steps == 12) != (refuses != nil) {

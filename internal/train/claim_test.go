@@ -26,11 +26,7 @@ func TestStoppedRunClaimsItsPlan(t *testing.T) {
 		plan := mustPlan(t, overrides...)
 		planned := tiny.Must(plan.After(plan.MaxSteps))(t)
 		now := tiny.Must(plan.After(2))(t)
-		stopped := interruptAfter(t, 2, func(w Watcher) *Run {
-			o := o
-			o.Watcher = w
-			return create(t, tiny.Parse(t, overrides...), o)
-		})
+		stopped := interruptAfter(t, create(t, tiny.Parse(t, overrides...), o), 2)
 		if stopped.Epsilon != planned.Epsilon || stopped.Released == nil || stopped.Released.Epsilon != now.Epsilon {
 			t.Errorf("%s: claimed are %v (%+v by now), expected %v and %v", what, stopped.Epsilon, stopped.Released, planned.Epsilon, now.Epsilon)
 		}
@@ -64,11 +60,7 @@ func TestStoppedExtensionIsClaimedToItsEnd(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
 	extended := tiny.Must(Extend(first.Run, 0, 20, o))(t)
-	stopped := interruptAfter(t, 14, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return open(t, first.Run, o)
-	})
+	stopped := interruptAfter(t, open(t, first.Run, o), 14)
 	if stopped.Epsilon != extended.Epsilon || stopped.Released == nil {
 		t.Errorf("claimed are %v and %+v, expected %v and what 14 steps cost", stopped.Epsilon, stopped.Released, extended.Epsilon)
 	}

@@ -31,9 +31,9 @@ func TestNoiseFollowsTheClipNorm(t *testing.T) {
 			r := create(t, tiny.Parse(t, append(slices.Clone(overrides), "privacy.clip_schedule="+schedule, "privacy.clip_final_factor=0.1")...), o)
 			norms := []float64{r.plan.movingClipNorm(0)}
 			path := [][]float32{slices.Clone(r.Model.Values)}
-			r.watcher = hooks{stepped: func(p Progress) {
+			r.watcher.Stepped = func(p Progress) {
 				norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.Model.Values))
-			}}
+			}
 			journal := r.Books
 			fit(t, r)
 			noise := make([][]float64, steps)

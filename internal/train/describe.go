@@ -8,8 +8,8 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/labels"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/internal/statement"
 	"dpsgd/model"
 )
@@ -116,7 +116,7 @@ func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 	}
 	if !c.Privacy.None {
 		told := new(accountant.Ledger)
-		if err := told.Add(labels.Event(c.Privacy.Epsilon), 1); err != nil {
+		if err := told.Add(sgd.LabelsTold(c.Privacy.Epsilon), 1); err != nil {
 			return err
 		}
 		s, err := account.SpentBy(c.Privacy.Accountant, told, c.Privacy.Delta)

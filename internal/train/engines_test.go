@@ -134,7 +134,7 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 		tiny.Check(t, step())
 	}
 	var warnings []string
-	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
+	o.Warned = func(message string) { warnings = append(warnings, message) }
 	open(t, r.Dir, o).Close()
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "the choice of engines is not kept") {
 		t.Errorf("found the warnings %q, expected one about engines that are not kept", warnings)

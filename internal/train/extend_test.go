@@ -100,11 +100,7 @@ func TestExtendedRunIsStoppedKilledAndExtendedAgain(t *testing.T) {
 	if two.To.Steps != 24 || two.Choices != 4 || two.From.Steps != 17 || two.Step != 12 {
 		t.Fatalf("%+v, expected 24 steps, number 4 of the list", two)
 	}
-	killAfter(t, 18, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return open(t, first.Run, o)
-	})
+	killAfter(t, open(t, first.Run, o), 18)
 	last := fit(t, open(t, first.Run, o))
 	if last.Steps != 24 || account.Choices(ledgerOf(t, first.Run)) != 4 || ledgerOf(t, first.Run).Count() != 24+4+3 {
 		t.Errorf("%+v with %d entries, expected 24 steps, 4 choices and the 3 steps since the checkpoint once more", last, ledgerOf(t, first.Run).Count())

@@ -59,15 +59,11 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 // A run that was interrupted goes on with the mean that it has, and releases no other.
 func TestResumedRunKeepsItsMean(t *testing.T) {
 	o := featureOptions(t)
-	stopped := interruptAfter(t, 5, func(w Watcher) *Run {
-		o.Watcher = w
-		return create(t, tiny.Parse(t, tiny.Features...), o)
-	})
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, tiny.Features...), o), 5)
 	before, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Watcher = nil
 	result := fit(t, open(t, stopped.Run, o))
 	after, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
 	if err != nil {
@@ -220,11 +216,7 @@ func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
 // their mean.
 func TestStoppedAtOnceIsMeasuredOnCentredRows(t *testing.T) {
 	o := featureOptions(t)
-	stopped := interruptAfter(t, 5, func(w Watcher) *Run {
-		o.Watcher = w
-		return create(t, tiny.Parse(t, tiny.Features...), o)
-	})
-	o.Watcher = nil
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, tiny.Features...), o), 5)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := open(t, stopped.Run, o)

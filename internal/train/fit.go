@@ -23,7 +23,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 
 // Start saves the number of ranks, if it grew, and releases and subtracts the mean of features.
 func (r *Run) Start(ctx context.Context) error {
-	r.watcher.Started(r.overview())
+	run.Tell(r.watcher.Started, r.overview())
 	r.warn()
 	if r.Step == 0 && r.plan.MaxSteps == 0 {
 		return r.untrained() // nothing is spent on what no step would use
@@ -67,7 +67,7 @@ func (r *Run) Next(context.Context) error {
 	p := r.progress(spent)
 	p.Evaluated = evaluated
 	r.warn()
-	r.watcher.Stepped(p)
+	run.Tell(r.watcher.Stepped, p)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (r *Run) Finish(status run.Status) error {
 		return err
 	}
 	r.result = result
-	r.watcher.Finished(result)
+	run.Tell(r.watcher.Finished, result)
 	return nil
 }
 
@@ -152,18 +152,15 @@ func (r *Run) evaluate() error {
 // warn tells the watcher of fallbacks of the accountant that it has not been told of.
 func (r *Run) warn() {
 	for ; r.warned < len(r.plan.Fallbacks); r.warned++ {
-		r.watcher.Warned(r.plan.Fallbacks[r.warned].String())
+		r.Warn(r.plan.Fallbacks[r.warned].String())
 	}
 }
 
 // progress returns the state of the run that the watcher is shown.
 func (r *Run) progress(spent account.Spent) Progress {
-	p := Progress{
+	return Progress{
 		Step: r.Step, Steps: r.plan.Steps, Spent: spent, Budget: r.plan.Budget,
-		Evaluation: r.Evaluation, LearningRate: r.Schedule.LearningRate(max(0, r.Step-1)), ClipNorm: r.plan.movingClipNorm(r.Step), Seconds: r.Seconds(),
+		Evaluation: r.Evaluation, LearningRate: r.Schedule.LearningRate(max(0, r.Step-1)), ClipNorm: r.plan.movingClipNorm(r.Step),
+		Seconds: r.Seconds(), SecondsPerStep: r.PerStep(), ExamplesPerSecond: r.PerSecond(r.plan.ExpectedBatchSize),
 	}
-	if p.SecondsPerStep = r.PerStep(); p.SecondsPerStep > 0 {
-		p.ExamplesPerSecond = r.plan.ExpectedBatchSize / p.SecondsPerStep
-	}
-	return p
 }

@@ -293,7 +293,7 @@ func variance(t *testing.T, size int) (ratio float64, draws int) {
 	var path [][]float32
 	ofGroup(t, size, o, func(o Options) (*Run, error) { return Create(c, o) }, func(r *Run) {
 		path = append(path, slices.Clone(r.Model.Values))
-		r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
+		r.watcher.Stepped = func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }
 	})
 	deviation := 0.8 * 0.3 / batch * rate
 	for step := range steps {
@@ -332,11 +332,11 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 		stop, cancel := context.WithCancel(context.Background())
 		errs := together(t, size, o.Given, func(g mpi.Group) {
 			o := o
-			o.Group, o.Watcher = g, hooks{stepped: func(p Progress) {
+			o.Group, o.Stepped = g, func(p Progress) {
 				if p.Step == 3*(i+1) && i < 3 {
 					cancel()
 				}
-			}}
+			}
 			var r *Run
 			var err error
 			if i == 0 {
@@ -380,14 +380,10 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 		t.Error("the statement of a run that one process trained says that 2 have seen its samples")
 	}
 
-	stopped := interruptAfter(t, 3, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return create(t, tiny.Parse(t, "run.checkpoint_every=1000"), o)
-	})
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, "run.checkpoint_every=1000"), o), 3)
 	together(t, 2, o.Given, func(g mpi.Group) {
 		o := o
-		o.Group, o.Watcher = g, hooks{stepped: func(Progress) { g.Abort(1) }}
+		o.Group, o.Stepped = g, func(Progress) { g.Abort(1) }
 		r := tiny.Must(Open(stopped.Run, o))(t)
 		defer r.Close()
 		if _, err := r.Fit(context.Background()); !errors.Is(err, mpi.ErrLost) {

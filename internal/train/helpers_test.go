@@ -11,25 +11,6 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// hooks is a Watcher made of functions.
-type hooks struct {
-	silent
-	stepped func(Progress)
-	warned  func(string)
-}
-
-func (h hooks) Stepped(p Progress) {
-	if h.stepped != nil {
-		h.stepped(p)
-	}
-}
-
-func (h hooks) Warned(message string) {
-	if h.warned != nil {
-		h.warned(message)
-	}
-}
-
 // options are those of a test run in a folder of its own.
 func options(t testing.TB) Options {
 	return Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
@@ -61,28 +42,21 @@ func train(t testing.TB, o Options, overrides ...string) Result {
 }
 
 // interruptAfter trains until the run holds so many steps, and returns what Fit says then.
-func interruptAfter(t testing.TB, steps int, start func(Watcher) *Run) Result {
+func interruptAfter(t testing.TB, r *Run, steps int) Result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r := start(hooks{stepped: func(p Progress) {
-		if p.Step == steps {
-			cancel()
-		}
-	}})
+	r.atStep(steps, cancel)
 	return tiny.Fit(t, ctx, r)
 }
 
 // killAfter trains until the run holds so many steps and drops it then, as kill -9 would: nothing
-// more is saved, and the system takes back the lock.
-func killAfter(t testing.TB, steps int, start func(Watcher) *Run) {
+// more is saved, and the system takes back the lock. It returns the folder of the run.
+func killAfter(t testing.TB, r *Run, steps int) (dir string) {
 	t.Helper()
+	dir = r.Dir
 	type killed struct{}
-	r := start(hooks{stepped: func(p Progress) {
-		if p.Step == steps {
-			panic(killed{})
-		}
-	}})
+	r.atStep(steps, func() { panic(killed{}) })
 	defer func() {
 		if _, ok := recover().(killed); !ok {
 			t.Fatalf("the run ended before step %d", steps)
@@ -91,6 +65,18 @@ func killAfter(t testing.TB, steps int, start func(Watcher) *Run) {
 	}()
 	if _, err := r.Fit(context.Background()); err != nil {
 		t.Error(err)
+	}
+	return dir
+}
+
+// atStep calls a function when the run holds so many steps, after the watcher that it has.
+func (r *Run) atStep(steps int, call func()) {
+	stepped := r.watcher.Stepped
+	r.watcher.Stepped = func(p Progress) {
+		run.Tell(stepped, p)
+		if p.Step == steps {
+			call()
+		}
 	}
 }
 

@@ -129,11 +129,7 @@ func TestResumeFromWeights(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.safetensors")
 	given := weights(t, path)
 	o := options(t)
-	stopped := interruptAfter(t, 4, func(w Watcher) *Run {
-		o.Watcher = w
-		return create(t, tiny.Parse(t, from(path, "public")...), o)
-	})
-	o.Watcher = nil
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, from(path, "public")...), o), 4)
 	given[0].Data[0]++
 	tiny.Check(t, checkpoints.WriteModel(path, given, nil))
 	if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "was made with initial weights ") {

@@ -27,11 +27,7 @@ func stepsOfTable(t *testing.T, dir string) string {
 func TestCopiesOfMetricsHoldEachStepOnce(t *testing.T) {
 	for _, cut := range []int{4, 7, 11} {
 		o := options(t)
-		stopped := interruptAfter(t, cut, func(w Watcher) *Run {
-			o.Watcher = w
-			return create(t, tiny.Parse(t, "training.evaluate_every=3"), o)
-		})
-		o.Watcher = nil
+		stopped := interruptAfter(t, create(t, tiny.Parse(t, "training.evaluate_every=3"), o), cut)
 		killed := filepath.Join(stopped.Run, folder.Metrics)
 		after := tiny.Read(t, killed) + `{"step":` + strconv.Itoa(cut/3*3+3) + `,"epsilon":1,"delta":1e-5,"test_accuracy":0,"test_loss":0,"learning_rate":0}` + "\n" + `{"st`
 		if err := os.WriteFile(killed, []byte(after), 0o600); err != nil {

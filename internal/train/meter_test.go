@@ -31,7 +31,7 @@ func TestMeterShowsUpperBounds(t *testing.T) {
 	s := dawdling{newStub(t, nil), 5 * time.Millisecond}
 	o.account = s
 	var shown []Progress
-	o.Watcher = hooks{stepped: func(p Progress) { shown = append(shown, p) }}
+	o.Stepped = func(p Progress) { shown = append(shown, p) }
 	run := create(t, tiny.Parse(t, "privacy.accountant=exact", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=400"), o)
 	before := s.asked
 	r := fit(t, run)

@@ -43,7 +43,7 @@ func TestFilesMovedUnderARun(t *testing.T) {
 			o := options(t)
 			var r *Run
 			var moved error
-			o.Watcher = hooks{stepped: func(p Progress) {
+			o.Stepped = func(p Progress) {
 				if p.Step == at {
 					for range 1000 { // a checkpoint may be on its way into the folder
 						if moved = test.move(r.Dir); moved == nil {
@@ -51,7 +51,7 @@ func TestFilesMovedUnderARun(t *testing.T) {
 						}
 					}
 				}
-			}}
+			}
 			r = create(t, tiny.Parse(t), o)
 			_, err := r.Fit(t.Context())
 			if moved != nil {

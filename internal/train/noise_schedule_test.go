@@ -47,16 +47,13 @@ func TestScheduledNoiseIsCalibrated(t *testing.T) {
 // goes on with the noise that it began with.
 func TestLedgerHoldsTheScheduleOfTheNoise(t *testing.T) {
 	o := options(t)
-	stopped := interruptAfter(t, 7, func(w Watcher) *Run {
-		o.Watcher = w
-		return create(t, tiny.Parse(t, falling...), o)
-	})
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, falling...), o), 7)
 	planned := mustPlan(t, falling...)
-	o.Watcher = hooks{stepped: func(p Progress) {
+	o.Stepped = func(p Progress) {
 		if want, err := planned.After(p.Step); err != nil || p.Spent.Epsilon < want.Epsilon {
 			t.Errorf("step %d shows ε = %v, less than the %v that was spent (%v)", p.Step, p.Spent.Epsilon, want.Epsilon, err)
 		}
-	}}
+	}
 	r := open(t, stopped.Run, o)
 	journal := r.Books
 	want := tiny.Must(r.plan.Plan.Schedule(32))(t)

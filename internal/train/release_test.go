@@ -56,7 +56,7 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 			examples := 0
 			r.records.Gradients.Observe(func(d gradients.Diagnosis) { examples += len(d.Losses) })
 			path := [][]float32{slices.Clone(r.Model.Values)}
-			r.watcher = hooks{stepped: func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }}
+			r.watcher.Stepped = func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }
 			fit(t, r)
 
 			var claim statement.Statement
@@ -127,14 +127,14 @@ func moves(t *testing.T, r *Run) [][]float64 {
 	t.Helper()
 	var all [][]float64
 	before := slices.Clone(r.Model.Values)
-	r.watcher = hooks{stepped: func(Progress) {
+	r.watcher.Stepped = func(Progress) {
 		step := make([]float64, len(before))
 		for i, v := range r.Model.Values {
 			step[i] = float64(before[i]) - float64(v)
 		}
 		copy(before, r.Model.Values)
 		all = append(all, step)
-	}}
+	}
 	fit(t, r)
 	return all
 }
@@ -154,11 +154,7 @@ func TestNoiseIsNeverRepeated(t *testing.T) {
 		all = append(all, moves(t, create(t, tiny.Parse(t, overrides...), o))...)
 	}
 	// A third run is stopped after two steps, and its folder copied with all that lies beside it.
-	stopped := interruptAfter(t, 2, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return create(t, tiny.Parse(t, overrides...), o)
-	})
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, overrides...), o), 2)
 	elsewhere := filepath.Join(t.TempDir(), "runs")
 	tiny.Check(t, os.CopyFS(elsewhere, os.DirFS(o.RunsDir)))
 	for _, dir := range []string{stopped.Run, filepath.Join(elsewhere, filepath.Base(stopped.Run))} {

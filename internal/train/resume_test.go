@@ -1,7 +1,6 @@
 package train
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,14 +28,10 @@ func TestInterruptedRunEndsLikeAnUninterruptedOne(t *testing.T) {
 	whole := train(t, options(t), budget...)
 	for _, cut := range []int{1, 4, 5, 6, 10, 11} {
 		o := options(t)
-		stopped := interruptAfter(t, cut, func(w Watcher) *Run {
-			o.Watcher = w
-			return create(t, tiny.Parse(t, budget...), o)
-		})
+		stopped := interruptAfter(t, create(t, tiny.Parse(t, budget...), o), cut)
 		if stopped.Status != run.Interrupted || stopped.Steps != cut || tiny.Releases(t, stopped.Run) != cut {
 			t.Fatalf("cut at %d: found %s after %d steps with %d releases", cut, stopped.Status, stopped.Steps, tiny.Releases(t, stopped.Run))
 		}
-		o.Watcher = nil
 		resumed := fit(t, open(t, stopped.Run, o))
 		if resumed.Status != run.Done || resumed.Steps != steps || resumed.Epsilon != whole.Epsilon || tiny.Releases(t, stopped.Run) != steps {
 			t.Errorf("cut at %d: found %s after %d steps with ε %v and %d releases, expected done, %d, %v, %d",
@@ -53,10 +48,8 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 	// seeded gives each step its own seed, which a resumed run does not have to know the past of.
 	// Tests alone do this.
 	seeded := func(t *testing.T, r *Run) *Run {
-		reseed := func(p Progress) { seedRun(t, r, uint64(p.Step), 1) }
-		next := r.watcher
-		r.watcher = hooks{stepped: func(p Progress) { reseed(p); next.Stepped(p) }}
-		reseed(Progress{Step: r.Step})
+		r.watcher.Stepped = func(p Progress) { seedRun(t, r, uint64(p.Step), 1) }
+		r.watcher.Stepped(Progress{Step: r.Step})
 		return r
 	}
 	var choices []string
@@ -86,11 +79,7 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 			model := tiny.Read(t, whole.Path(folder.Model))
 			for _, cut := range cuts {
 				o := options(t)
-				stopped := interruptAfter(t, cut, func(w Watcher) *Run {
-					o.Watcher = w
-					return seeded(t, create(t, tiny.Parse(t, overrides...), o))
-				})
-				o.Watcher = nil
+				stopped := interruptAfter(t, seeded(t, create(t, tiny.Parse(t, overrides...), o)), cut)
 				resumed := seeded(t, open(t, stopped.Run, o))
 				if r := fit(t, resumed); r.Steps != steps {
 					t.Fatalf("resumed to step %d, expected %d", r.Steps, steps)
@@ -115,31 +104,23 @@ func TestKilledRunForgetsNothing(t *testing.T) {
 
 func killedRunForgetsNothing(t *testing.T, more ...string) {
 	o := options(t)
-	o.Folder = "killed"
 	overrides := append([]string{"privacy.epsilon=4", "privacy.noise_multiplier=calibrated", "training.steps=30", "run.checkpoint_every=5"}, more...)
-	dir := filepath.Join(o.RunsDir, o.Folder)
+	killed := create(t, tiny.Parse(t, overrides...), o)
+	dir := killed.Dir
 
 	// Checkpoints lie at 0, 5, 10, …; a kill after step 8 loses 3 steps.
 	spent := 0
 	for i, kill := range []struct{ at, from int }{{3, 0}, {4, 0}, {8, 0}, {9, 5}, {12, 5}} {
-		killAfter(t, kill.at, func(w Watcher) *Run {
-			o := o
-			o.Watcher = w
-			if i == 0 {
-				return create(t, tiny.Parse(t, overrides...), o)
-			}
-			r := open(t, dir, o)
-			if r.Step != kill.from {
-				t.Errorf("kill %d: resumed at step %d, expected %d", i, r.Step, kill.from)
-			}
-			return r
-		})
+		if killed.Step != kill.from {
+			t.Errorf("kill %d: resumed at step %d, expected %d", i, killed.Step, kill.from)
+		}
+		killed = open(t, killAfter(t, killed, kill.at), o)
 		spent += kill.at - kill.from
 		if found := tiny.Releases(t, dir); found != spent {
 			t.Errorf("kill %d: the ledger holds %d releases, expected %d", i, found, spent)
 		}
 	}
-	r := fit(t, open(t, dir, o))
+	r := fit(t, killed)
 	// The noise is calibrated for 30 releases. 26 are spent at step 10, so four more steps fit.
 	if r.Status != run.BudgetExhausted || tiny.Releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon)
@@ -153,18 +134,10 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 // checkpoint loses one step each time, and none at any other moment.
 func TestKillCostsOneStep(t *testing.T) {
 	o := options(t)
-	o.Folder = "killed"
-	dir, save := filepath.Join(o.RunsDir, o.Folder), run.SaveState
+	save := run.SaveState
 	defer func() { run.SaveState = save }()
-	type killed struct{}
+	r := create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
 	for kill := range 4 {
-		run.SaveState = save
-		var r *Run
-		if kill == 0 {
-			r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
-		} else {
-			r = open(t, dir, o)
-		}
 		begun := r.Step
 		if want := 2 * kill; begun != want {
 			t.Fatalf("kill %d: the run goes on at step %d, expected %d", kill, begun, want)
@@ -175,23 +148,14 @@ func TestKillCostsOneStep(t *testing.T) {
 			}
 			return save(dir, s)
 		}
-		func() {
-			defer func() { recover() }()
-			r.watcher = hooks{stepped: func(p Progress) {
-				if p.Step == begun+3 {
-					panic(killed{})
-				}
-			}}
-			_, err := r.Fit(context.Background())
-			t.Errorf("kill %d: the run ended with %v", kill, err)
-		}()
-		r.Close()
+		dir := killAfter(t, r, begun+3)
+		run.SaveState = save
 		if entries := tiny.Releases(t, dir); entries != 2*kill+3+kill {
 			t.Errorf("kill %d: found %d releases, expected %d steps and one more for each kill", kill, entries, 2*kill+2)
 		}
+		r = open(t, dir, o)
 	}
-	run.SaveState = save
-	if r := fit(t, open(t, dir, o)); r.Status != run.Done || r.Steps != 12 || r.LedgerEntries != 16 {
+	if r := fit(t, r); r.Status != run.Done || r.Steps != 12 || r.LedgerEntries != 16 {
 		t.Errorf("found %s after %d steps with %d releases, expected 12 and one more for each of 4 kills", r.Status, r.Steps, r.LedgerEntries)
 	}
 }
@@ -200,13 +164,7 @@ func TestKillCostsOneStep(t *testing.T) {
 // claims is 16 releases at an eighth of δ, as four repeated ones are the third total of the list.
 func TestKilledRunWithoutBudget(t *testing.T) {
 	o := options(t)
-	o.Folder = "killed"
-	dir := filepath.Join(o.RunsDir, o.Folder)
-	killAfter(t, 9, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return create(t, tiny.Parse(t), o)
-	})
+	dir := killAfter(t, create(t, tiny.Parse(t), o), 9)
 	r := fit(t, open(t, dir, o))
 	want := tiny.Must(mustPlan(t).After(16))(t)
 	if r.Status != run.Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Released == nil || r.Released.Epsilon != want.Epsilon || r.Epsilon != killedCost(t) {
@@ -261,7 +219,7 @@ func TestDamagedCheckpointFallsBack(t *testing.T) {
 	content[len(content)/2] ^= 1
 	tiny.Write(t, newest, string(content))
 	var warnings []string
-	o.Watcher = hooks{warned: func(message string) { warnings = append(warnings, message) }}
+	o.Warned = func(message string) { warnings = append(warnings, message) }
 	r := open(t, first.Run, o)
 	if r.Step != 10 || len(warnings) != 1 || !strings.Contains(warnings[0], "checkpoint-12.ckpt") {
 		t.Errorf("resumed at step %d with warnings %q, expected step 10 and one about checkpoint-12.ckpt", r.Step, warnings)
@@ -296,20 +254,13 @@ func cost(t testing.TB, releases int, overrides ...string) float64 {
 // not of the steps.
 func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	o := options(t)
-	o.Folder = "killed"
-	dir := filepath.Join(o.RunsDir, o.Folder)
-	overrides := []string{"training.evaluate_every=2"}
-	killAfter(t, 9, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return create(t, tiny.Parse(t, overrides...), o)
-	})
-	o.Watcher = hooks{stepped: func(p Progress) {
+	dir := killAfter(t, create(t, tiny.Parse(t, "training.evaluate_every=2"), o), 9)
+	o.Stepped = func(p Progress) {
 		// Resumed at step 5 with 9 entries.
 		if want := cost(t, p.Step+4); p.Spent.Epsilon != want {
 			t.Errorf("step %d shows ε = %v, expected %v", p.Step, p.Spent.Epsilon, want)
 		}
-	}}
+	}
 	r := fit(t, open(t, dir, o))
 	seen := map[int]float64{}
 	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {

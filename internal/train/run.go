@@ -24,7 +24,7 @@ import (
 // Options are what a run needs besides its configuration. None of them changes what is computed.
 type Options struct {
 	run.Options
-	Watcher Watcher
+	Watcher
 
 	// Group is the processes that add up the run's sums together, of which this one is rank 0; nil is
 	// this one alone.
@@ -109,9 +109,6 @@ func reopen(dir string, o Options) (*Run, error) {
 // found returns the options, with a Find by which all ranks find the examples together.
 func (r *Run) found(o Options) run.Options {
 	common := o.Options
-	if o.Watcher != nil {
-		common.Warned = o.Watcher.Warned
-	}
 	common.Find = func(c *configs.Config, request setup.Request) (source *setup.Source, err error) {
 		source, r.together.bounds, err = ranks.Find(o.Group, c, request)
 		return source, err
@@ -122,9 +119,6 @@ func (r *Run) found(o Options) run.Options {
 // build makes plan, model, and the graphs of training and evaluation. Past is nil for a new run.
 func (r *Run) build(base *run.Run, o Options, past *past) error {
 	r.Run, r.together.patience, r.watcher = base, o.Patience, o.Watcher
-	if r.watcher == nil {
-		r.watcher = silent{}
-	}
 	c, source := r.Config, r.Source
 	var err error
 	if r.plan, err = newPlan(c, setup.Records(c, source.Outline), o, past, r.Pool); err != nil {
@@ -245,7 +239,7 @@ func (r *Run) keepEngines() {
 		return
 	}
 	if err := gradients.Choice(r.Config.Performance.Engine).Keep(r.Dir); err != nil {
-		r.watcher.Warned(fmt.Sprintf("train: the choice of engines is not kept, and the next start chooses again: %v", err))
+		r.Warn(fmt.Sprintf("train: the choice of engines is not kept, and the next start chooses again: %v", err))
 	}
 }
 
@@ -259,11 +253,3 @@ func (r *Run) overview() Overview {
 	}
 	return o
 }
-
-// silent is a Watcher that does nothing.
-type silent struct{}
-
-func (silent) Started(Overview) {}
-func (silent) Stepped(Progress) {}
-func (silent) Warned(string)    {}
-func (silent) Finished(Result)  {}

@@ -137,13 +137,7 @@ func TestBudgetForNothing(t *testing.T) {
 // refused, and no model is written.
 func TestBudgetSpentOnLostSteps(t *testing.T) {
 	o := options(t)
-	o.Folder = "killed"
-	killAfter(t, 12, func(w Watcher) *Run {
-		o := o
-		o.Watcher = w
-		return create(t, tiny.Parse(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "run.checkpoint_every=0"), o)
-	})
-	dir := filepath.Join(o.RunsDir, o.Folder)
+	dir := killAfter(t, create(t, tiny.Parse(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "run.checkpoint_every=0"), o), 12)
 	_, err := open(t, dir, o).Fit(context.Background())
 	if want := dir + " has no step in a checkpoint, and its ledger holds 12 releases, after which not one more stays within ε = 2 at δ = "; !errors.Is(err, run.ErrUntrained) || !strings.Contains(err.Error(), want) {
 		t.Errorf("found %v, expected run.ErrUntrained and %q", err, want)
@@ -175,7 +169,7 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 	empty, unmoved, asked := 0, 0, 0
 	r.records.Gradients.Observe(func(gradients.Diagnosis) { asked++ })
 	before := slices.Clone(r.Model.Values)
-	r.watcher = hooks{stepped: func(Progress) {
+	r.watcher.Stepped = func(Progress) {
 		if asked == 0 {
 			empty++
 		}
@@ -186,7 +180,7 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 			}
 		}
 		copy(before, r.Model.Values)
-	}}
+	}
 	result := fit(t, r)
 	if empty == 0 {
 		t.Error("no batch was empty, expected some of 40")
@@ -205,12 +199,12 @@ func TestEmptyBatchesAreNoiseOnlySteps(t *testing.T) {
 // size of a batch.
 func TestSpeedIsThatOfTheExpectedBatch(t *testing.T) {
 	o, shown := options(t), 0
-	o.Watcher = hooks{stepped: func(p Progress) {
+	o.Stepped = func(p Progress) {
 		shown++
 		if batch := p.ExamplesPerSecond * p.SecondsPerStep; math.Abs(batch-40) > 1e-9 {
 			t.Errorf("step %d: %v examples/s at %v s a step is a batch of %v, expected 40", p.Step, p.ExamplesPerSecond, p.SecondsPerStep, batch)
 		}
-	}}
+	}
 	train(t, o)
 	if shown != 12 {
 		t.Errorf("%d steps were shown, expected 12", shown)

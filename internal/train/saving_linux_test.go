@@ -34,11 +34,11 @@ func TestRealFullDisk(t *testing.T) {
 		o := options(t)
 		o.RunsDir = filepath.Join(disk, "runs")
 		filler := filepath.Join(disk, "filler")
-		o.Watcher = hooks{stepped: func(p Progress) {
+		o.Stepped = func(p Progress) {
 			if p.Step == 2 {
 				fill(t, filler, pages*os.Getpagesize())
 			}
-		}}
+		}
 		r := create(t, tiny.Parse(t, "run.checkpoint_every="+every), o)
 		_, err := r.Fit(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "train resume "+r.Dir) || !errors.Is(err, unix.ENOSPC) {

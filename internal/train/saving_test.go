@@ -131,7 +131,7 @@ func TestFailedCheckpointLeavesNoRelease(t *testing.T) {
 	defer func() { run.SaveState = save }()
 	var at5 []float32
 	var r *Run
-	o.Watcher = hooks{stepped: func(p Progress) { at5 = slices.Clone(r.Model.Values) }}
+	o.Stepped = func(p Progress) { at5 = slices.Clone(r.Model.Values) }
 	r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
 	if _, err := r.Fit(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "step 5") {
 		t.Errorf("found %v, expected that of the checkpoint", err)

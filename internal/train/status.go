@@ -45,18 +45,8 @@ type Progress struct {
 	ExamplesPerSecond float64 // expected examples over the time of the steps
 }
 
-// Watcher is told how a run goes. It sees copies and changes nothing.
-type Watcher interface {
-	// Started is called once, before the first step of this process.
-	Started(Overview)
-	// Stepped is called after every step.
-	Stepped(Progress)
-	// Warned is called with one line about something that a person should know and that did not
-	// stop the run.
-	Warned(message string)
-	// Finished is called once, after everything is written.
-	Finished(Result)
-}
+// Watcher is told how a run goes.
+type Watcher = run.Watcher[Overview, Progress, Result]
 
 // Overview is what a run is about.
 type Overview struct {

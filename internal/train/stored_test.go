@@ -70,11 +70,11 @@ func TestStoredPicturesAreTheSameData(t *testing.T) {
 func TestResumeWithLessMemory(t *testing.T) {
 	c := folderConfig(t, picturesIn(t, false))
 	ctx, cancel := context.WithCancel(t.Context())
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: tinyrun.Stepped(func(p train.Progress) {
+	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: train.Watcher{Stepped: func(p train.Progress) {
 		if p.Step == 6 {
 			cancel()
 		}
-	})}
+	}}}
 	stopped := tiny.Fit(t, ctx, tinyrun.Create(t, c, o))
 	path := filepath.Join(stopped.Run, "config.yaml")
 	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "performance:\n", "performance:\n  data_memory: 1KB\n", 1))
@@ -143,13 +143,13 @@ func TestStoredPictureVanishes(t *testing.T) {
 		for _, class := range classes {
 			folder := filepath.Join(dir, "train", class)
 			c := folderConfig(t, dir, append([]string{small, "training.steps=4"}, overrides...)...)
-			o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: tinyrun.Stepped(func(p train.Progress) {
+			o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: train.Watcher{Stepped: func(p train.Progress) {
 				if p.Step == 2 {
 					if err := os.Rename(folder, folder+"-away"); err != nil {
 						t.Error(err)
 					}
 				}
-			})}
+			}}}
 			r := tinyrun.Create(t, c, o)
 			_, err := r.Fit(t.Context())
 			if !errors.Is(err, data.ErrInvalid) || strings.Contains(err.Error(), class) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "train data check") {

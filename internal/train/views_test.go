@@ -66,11 +66,7 @@ func TestEvaluationSeesPicturesAsTheyAre(t *testing.T) {
 // A run with views goes on where it was, and keeps its engines.
 func TestRunWithViewsIsResumed(t *testing.T) {
 	o := options(t)
-	first := interruptAfter(t, 7, func(w Watcher) *Run {
-		with := o
-		with.Watcher = w
-		return create(t, tiny.Parse(t, views...), with)
-	})
+	first := interruptAfter(t, create(t, tiny.Parse(t, views...), o), 7)
 	engines := tiny.Read(t, filepath.Join(first.Run, folder.Engines))
 	if first.Steps != 7 || !strings.Contains(engines, "SummedViews") {
 		t.Fatalf("found %d steps, and the rules\n%s", first.Steps, engines)

@@ -137,7 +137,7 @@ func TestFollowARun(t *testing.T) {
 	readers := []*reader{follow(t, p), follow(t, p)}
 	o := tinyrun.Options(t)
 	steps := 0
-	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {
+	o.Watcher = p.Run(train.Watcher{Stepped: func(train.Progress) {
 		if steps++; steps != 6 {
 			return
 		}
@@ -148,7 +148,7 @@ func TestFollowARun(t *testing.T) {
 				t.Errorf("found %+v in the middle", middle)
 			}
 		}
-	}))
+	}})
 	result := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=4"), o))
 	tiny.Check(t, p.Close())
 	for _, r := range readers {
@@ -199,7 +199,7 @@ func TestFollowASweep(t *testing.T) {
 // Without a page the next watcher is told alone.
 func TestNoPage(t *testing.T) {
 	var none *Page
-	if _, shown := none.Run(tinyrun.Stepped(func(train.Progress) {})).(*runWatcher); shown || none.Sweep(publishing{}) != (publishing{}) {
+	if none.Run(train.Watcher{}).Stepped != nil || none.Sweep(publishing{}) != (publishing{}) {
 		t.Error("found other watchers")
 	}
 }
@@ -246,7 +246,7 @@ func (publishing) SweepFinished(sweep.Result) {}
 func TestNothingPrivate(t *testing.T) {
 	p := listen(t)
 	o := tinyrun.Options(t)
-	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	o.Watcher = p.Run(train.Watcher{})
 	r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "run.private_diagnostics=true"), o))
 	with := get(t, p.URL())
 	tiny.Check(t, os.Remove(filepath.Join(r.Run, folder.Diagnostics)))
@@ -281,7 +281,7 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 		t.Errorf("found status %s, expected to be told to come again", answer.Status)
 	}
 	o := tinyrun.Options(t)
-	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) { p.publish(false) }))
+	o.Watcher = p.Run(train.Watcher{Stepped: func(train.Progress) { p.publish(false) }})
 	if r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=1"), o)); r.Steps != 12 {
 		t.Errorf("found %d steps, expected 12", r.Steps)
 	}
@@ -322,7 +322,7 @@ func TestDrawingIsRare(t *testing.T) {
 	p.drawn.next = time.Now().Add(time.Hour)
 	before := string(p.drawn.page)
 	o := tinyrun.Options(t)
-	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	o.Watcher = p.Run(train.Watcher{})
 	tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t), o))
 	if _, err := p.draw(false); err != nil || string(p.drawn.page) != before {
 		t.Errorf("found another page before its time (error %v)", err)
@@ -357,7 +357,7 @@ func TestAddressInUse(t *testing.T) {
 // BenchmarkStepped is what a step of the trainer pays for being followed.
 func BenchmarkStepped(b *testing.B) {
 	p := listen(b)
-	w := p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	w := p.Run(train.Watcher{})
 	for i := range b.N {
 		w.Stepped(train.Progress{Step: i, Steps: b.N})
 	}
@@ -367,7 +367,7 @@ func BenchmarkStepped(b *testing.B) {
 func BenchmarkDraw(b *testing.B) {
 	p := listen(b)
 	o := tinyrun.Options(b)
-	o.Watcher = p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	o.Watcher = p.Run(train.Watcher{})
 	tinyrun.Fit(b, tinyrun.Create(b, tiny.Parse(b, "training.evaluate_every=1"), o))
 	for b.Loop() {
 		if _, err := p.draw(true); err != nil {
@@ -383,7 +383,7 @@ func BenchmarkPublish(b *testing.B) {
 	for range mostStreams {
 		follow(b, p)
 	}
-	w := p.Run(tinyrun.Stepped(func(train.Progress) {}))
+	w := p.Run(train.Watcher{})
 	for i := 0; b.Loop(); i++ {
 		w.Stepped(train.Progress{Step: i + 1, Steps: 1 << 30})
 		p.publish(false)

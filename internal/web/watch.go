@@ -46,29 +46,22 @@ func (p *Page) Run(next train.Watcher) train.Watcher {
 	if p == nil {
 		return next
 	}
-	return &runWatcher{Watcher: next, page: p}
-}
-
-type runWatcher struct {
-	train.Watcher
-	page *Page
-	dir  string
-}
-
-func (w *runWatcher) Started(o train.Overview) {
-	w.dir = o.Run
-	w.page.set(moment{dir: w.dir, phase: working, step: o.ResumedAt, steps: o.Plan.Steps}, true)
-	w.Watcher.Started(o)
-}
-
-func (w *runWatcher) Stepped(s train.Progress) {
-	w.page.set(moment{dir: w.dir, phase: working, step: s.Step, steps: s.Steps, progress: s}, s.Evaluated)
-	w.Watcher.Stepped(s)
-}
-
-func (w *runWatcher) Finished(r train.Result) {
-	w.page.set(moment{dir: w.dir, phase: finished, ending: endings[r.Status], step: 1, steps: 1, result: &r}, true)
-	w.Watcher.Finished(r)
+	var dir string
+	return train.Watcher{
+		Started: func(o train.Overview) {
+			dir = o.Run
+			p.set(moment{dir: dir, phase: working, step: o.ResumedAt, steps: o.Plan.Steps}, true)
+			run.Tell(next.Started, o)
+		},
+		Stepped: func(s train.Progress) {
+			p.set(moment{dir: dir, phase: working, step: s.Step, steps: s.Steps, progress: s}, s.Evaluated)
+			run.Tell(next.Stepped, s)
+		},
+		Finished: func(r train.Result) {
+			p.set(moment{dir: dir, phase: finished, ending: endings[r.Status], step: 1, steps: 1, result: &r}, true)
+			run.Tell(next.Finished, r)
+		},
+	}
 }
 
 // endings say why a job ended.

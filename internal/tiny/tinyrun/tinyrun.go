@@ -13,15 +13,6 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Stepped is a watcher that is told about steps and about nothing else.
-type Stepped func(train.Progress)
-
-// The methods of [train.Watcher].
-func (f Stepped) Started(train.Overview)   {}
-func (f Stepped) Stepped(p train.Progress) { f(p) }
-func (f Stepped) Warned(string)            {}
-func (f Stepped) Finished(train.Result)    {}
-
 // Options returns those of a run in a folder of its own.
 func Options(t testing.TB) train.Options {
 	return train.Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
@@ -62,11 +53,11 @@ func Interrupted(t testing.TB, steps int, o train.Options, overrides ...string) 
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	o.Watcher = Stepped(func(p train.Progress) {
+	o.Stepped = func(p train.Progress) {
 		if p.Step == steps {
 			cancel()
 		}
-	})
+	}
 	return tiny.Fit(t, ctx, Create(t, tiny.Parse(t, overrides...), o))
 }
 

@@ -1,10 +1,11 @@
-package ordinary
+package sgd
 
 import (
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -31,10 +32,7 @@ func (r *Run) tell() error {
 	if err := r.append(r.event()); err != nil {
 		return err
 	}
-	r.told = make([]int32, len(r.whole))
-	for i := range r.told {
-		r.told[i] = untold
-	}
+	r.told = slices.Repeat([]int32{untold}, len(r.whole))
 	asked := r.whole
 	if r.phases() > 1 {
 		asked = r.half()
@@ -59,7 +57,6 @@ func (r *Run) tellRest() error {
 		return err
 	}
 	chances := make([]float64, r.Source.Classes)
-	var candidates []int
 	err := r.Mean.InPlaceOf(r.Model.Values, func() error {
 		return r.predictTrain(func(i int, logits []float32) {
 			if r.told[i] != untold {
@@ -67,8 +64,7 @@ func (r *Run) tellRest() error {
 			}
 			softmax(chances, logits)
 			r.answers.OfLabels(chances) // the model learnt answers, and the prior is about labels
-			candidates = r.answers.Likely(candidates[:0], chances)
-			r.told[i] = int32(r.ask(candidates, i))
+			r.told[i] = int32(r.ask(r.answers.Likely(chances), i))
 		})
 	})
 	if err != nil {
@@ -82,10 +78,8 @@ func (r *Run) append(e accountant.Event) error { return r.Books.Append(r.Books.L
 
 // stageOf returns the stage that the answers are of: 2 where no label is untold.
 func (r *Run) stageOf() int {
-	for _, answer := range r.told {
-		if answer == untold {
-			return 1
-		}
+	if slices.Contains(r.told, untold) {
+		return 1
 	}
 	return r.phases()
 }
@@ -141,6 +135,10 @@ func bytesOf(answers []int32) []byte {
 	return content
 }
 
+func (r *Run) wrongAnswers(found, expected string) error {
+	return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
+}
+
 // readAnswers reads the answers of a run that goes on.
 func (r *Run) readAnswers() error {
 	if r.Books == nil || !folder.HoldsAny(r.Dir, folder.Labels) {
@@ -150,17 +148,14 @@ func (r *Run) readAnswers() error {
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	wrong := func(found, expected string) error {
-		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
-	}
 	if len(content) != len(r.whole) {
-		return wrong(fmt.Sprintf("%d answers", len(content)), fmt.Sprintf("one for each of the %d examples", len(r.whole)))
+		return r.wrongAnswers(fmt.Sprintf("%d answers", len(content)), fmt.Sprintf("one for each of the %d examples", len(r.whole)))
 	}
 	told := make([]int32, len(content))
 	for i, b := range content {
 		told[i] = int32(b)
 		if first := r.phases() == 1 || i < len(r.half()); int(b) >= r.Source.Classes && (first || b != untold) {
-			return wrong(fmt.Sprintf("the answer %d", b), fmt.Sprintf("one of the %d classes", r.Source.Classes))
+			return r.wrongAnswers(fmt.Sprintf("the answer %d", b), fmt.Sprintf("one of the %d classes", r.Source.Classes))
 		}
 	}
 	r.told = told
@@ -179,14 +174,11 @@ func (r *Run) checkAnswers() error {
 	case r.told == nil:
 		return nil
 	}
-	wrong := func(found, expected string) error {
-		return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
-	}
 	if stages == 0 { // of another run, whose ledger they are in
-		return wrong("answers that the ledger does not count", "none before they are asked")
+		return r.wrongAnswers("answers that the ledger does not count", "none before they are asked")
 	}
 	if r.stageOf() < stages {
-		return wrong("answers of the first stage alone", "those of the second too, which the ledger counts; asking again would pass the budget")
+		return r.wrongAnswers("answers of the first stage alone", "those of the second too, which the ledger counts; asking again would pass the budget")
 	}
 	r.trainer.Learn(r.told)
 	return nil
@@ -194,11 +186,7 @@ func (r *Run) checkAnswers() error {
 
 // softmax sets chances to the probabilities of the classes by their logits.
 func softmax(chances []float64, logits []float32) {
-	most := math.Inf(-1)
-	for _, v := range logits {
-		most = max(most, float64(v))
-	}
-	sum := 0.0
+	most, sum := float64(slices.Max(logits)), 0.0
 	for i, v := range logits {
 		chances[i] = math.Exp(float64(v) - most)
 		sum += chances[i]

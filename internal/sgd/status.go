@@ -1,4 +1,4 @@
-package ordinary
+package sgd
 
 import (
 	"dpsgd/internal/account"
@@ -47,9 +47,4 @@ type Overview struct {
 }
 
 // Watcher is told how a run goes.
-type Watcher interface {
-	Started(Overview)
-	Stepped(Progress)
-	Warned(message string)
-	Finished(Result)
-}
+type Watcher = run.Watcher[Overview, Progress, Result]

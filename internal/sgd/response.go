@@ -1,19 +1,4 @@
-// Package labels makes the labels of training examples private and leaves the rest as it is: label
-// differential privacy (Chaudhuri, Hsu, COLT 2011), by randomised response with a prior (Ghazi, Golowich,
-// Kumar, Manurangsi, Zhang, Deep Learning with Label Differential Privacy, NeurIPS 2021,
-// arXiv:2102.06062v2, Algorithms 1 and 2).
-//
-// # What is claimed
-//
-// Each label is told once, by a [Response]: for any two labels of one example and every answer, the
-// chances of the answer differ by at most a factor e^ε, whatever the other labels are. So the vector
-// of answers is ε-label-private, and everything that is computed from it and from the pictures, which
-// are public, is too. [Event] describes the vector to an accountant, once, whatever the number of
-// examples and stages: no label is asked twice.
-//
-// A prior may depend on the answers of other examples, never on a label itself: that is the second
-// stage of LP-2ST, which asks the second half of the examples with what the first half taught.
-package labels
+package sgd
 
 import (
 	"cmp"
@@ -26,16 +11,16 @@ import (
 	"dpsgd/internal/random"
 )
 
-// MaxEpsilon is the largest ε of a label: beyond, the chance of an untrue answer is below the 2^-63
-// that answers are drawn with.
-const MaxEpsilon = 30
+// The least and the largest ε of a label: below, the integers that answers are drawn with would not be
+// fine enough for their ratio to stay within e^ε; beyond, the chance of an untrue answer is below the
+// 2^-63 that answers are drawn with.
+const (
+	minEpsilon = 1e-9
+	maxEpsilon = 30
+)
 
-// MinEpsilon is the least: below, the integers that answers are drawn with would not be fine enough for
-// their ratio to stay within e^ε.
-const MinEpsilon = 1e-9
-
-// Event describes the answers for all labels of a data set.
-func Event(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
+// LabelsTold describes the answers for all labels of a data set.
+func LabelsTold(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
 
 // Response tells labels of so many classes with a given ε.
 type Response struct {
@@ -43,13 +28,13 @@ type Response struct {
 	epsilon float64
 }
 
-// NewResponse checks its arguments: at least 2 classes, ε in [[MinEpsilon], [MaxEpsilon]].
+// NewResponse checks its arguments: at least 2 classes, ε in [minEpsilon, maxEpsilon].
 func NewResponse(classes int, epsilon float64) (Response, error) {
 	if classes < 2 {
 		return Response{}, fmt.Errorf("labels: %d classes, expected at least 2", classes)
 	}
-	if !(epsilon >= MinEpsilon && epsilon <= MaxEpsilon) {
-		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number from %g to %d", epsilon, MinEpsilon, MaxEpsilon)
+	if !(epsilon >= minEpsilon && epsilon <= maxEpsilon) {
+		return Response{}, fmt.Errorf("labels: epsilon is %g, expected a number from %g to %d", epsilon, minEpsilon, maxEpsilon)
 	}
 	return Response{classes, epsilon}, nil
 }
@@ -95,9 +80,9 @@ func (r Response) Uniform() []int {
 
 // Likely returns the candidates of an example whose label has the given chances, one for each class, by
 // what is public: the k most likely classes, where k is such that the true label is told most often
-// (RRWithPrior, Algorithm 2). Chances that are not finite count as 0. The result is appended to dst.
-func (r Response) Likely(dst []int, chances []float64) []int {
-	order := append(dst, r.Uniform()...)[len(dst):]
+// (RRWithPrior, Algorithm 2). Chances that are not finite count as 0.
+func (r Response) Likely(chances []float64) []int {
+	order := r.Uniform()
 	chance := func(class int) float64 {
 		if p := chances[class]; p > 0 && !math.IsInf(p, 1) {
 			return p
@@ -112,7 +97,7 @@ func (r Response) Likely(dst []int, chances []float64) []int {
 			best, most = k, told
 		}
 	}
-	return append(dst, order[:best]...)
+	return order[:best]
 }
 
 // OfLabels turns the chances of the answers about an example, told among all classes, into those of its

@@ -1,4 +1,4 @@
-package labels
+package sgd
 
 import (
 	"fmt"
@@ -7,21 +7,18 @@ import (
 	"testing"
 
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 )
 
 func response(t testing.TB, classes int, epsilon float64) Response {
 	t.Helper()
-	r, err := NewResponse(classes, epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return tiny.Must(NewResponse(classes, epsilon))(t)
 }
 
 // Whatever the candidates, no answer is more than e^ε times as likely under one label as under
 // another. The chances are computed from the integers that the draw uses, not measured.
 func TestNoAnswerTellsMoreThanEpsilon(t *testing.T) {
-	for _, epsilon := range []float64{1e-9, 0.01, 0.1, 1, 3, 8, 20, MaxEpsilon} {
+	for _, epsilon := range []float64{1e-9, 0.01, 0.1, 1, 3, 8, 20, maxEpsilon} {
 		for classes := 2; classes <= 12; classes++ {
 			r := response(t, classes, epsilon)
 			for k := 1; k <= classes; k++ {
@@ -89,7 +86,7 @@ func TestLikelyTellsTheTruthMostOften(t *testing.T) {
 		{[]float64{0.1, 0.45, 0, 0.45}, []int{1, 3}},
 		{[]float64{math.NaN(), math.Inf(1), 0.5, -1}, []int{2}},
 	} {
-		if got := r.Likely(nil, test.chances); !slices.Equal(got, test.want) {
+		if got := r.Likely(test.chances); !slices.Equal(got, test.want) {
 			t.Errorf("chances %v: candidates %v, expected %v", test.chances, got, test.want)
 		}
 	}
@@ -108,7 +105,7 @@ func TestLikelyTellsTheTruthMostOften(t *testing.T) {
 			}
 			return sum * r.Truth(k)
 		}
-		k := len(r.Likely(nil, chances))
+		k := len(r.Likely(chances))
 		for other := 1; other <= 4; other++ {
 			if told(other) > told(k)+1e-12 {
 				t.Errorf("chances %v: %d candidates tell the truth with %.4f, %d with %.4f", chances, k, told(k), other, told(other))
@@ -121,7 +118,7 @@ func TestNewResponseRefuses(t *testing.T) {
 	for _, test := range []struct {
 		classes int
 		epsilon float64
-	}{{1, 1}, {2, 0}, {2, 1e-15}, {2, -1}, {2, math.NaN()}, {2, MaxEpsilon + 1}} {
+	}{{1, 1}, {2, 0}, {2, 1e-15}, {2, -1}, {2, math.NaN()}, {2, maxEpsilon + 1}} {
 		if _, err := NewResponse(test.classes, test.epsilon); err == nil {
 			t.Errorf("accepted %d classes and ε = %g", test.classes, test.epsilon)
 		}
@@ -132,7 +129,7 @@ func TestNewResponseRefuses(t *testing.T) {
 // ten.
 func ExampleResponse_Likely() {
 	r, _ := NewResponse(10, 1)
-	candidates := r.Likely(nil, []float64{0.01, 0.01, 0.4, 0.01, 0.01, 0.3, 0.01, 0.22, 0.02, 0.01})
+	candidates := r.Likely([]float64{0.01, 0.01, 0.4, 0.01, 0.01, 0.3, 0.01, 0.22, 0.02, 0.01})
 	fmt.Println(candidates)
 	fmt.Printf("told truly: %.3f among them, %.3f among all\n", r.Truth(len(candidates)), r.Truth(10))
 	// Output:

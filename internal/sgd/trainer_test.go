@@ -1,4 +1,4 @@
-package plain_test
+package sgd_test
 
 import (
 	"context"
@@ -9,20 +9,19 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/plain"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 )
 
-// network is the model of tiny configurations, with its examples.
-func network(t *testing.T) (*model.Model, *data.Images, *data.Batcher) {
+// trainer returns a trainer of the model of tiny configurations, by a rule, and its examples.
+func trainer(t *testing.T, rule optimizer.UpdateRule, physical int, pool *kernel.Pool) (*sgd.Trainer, *model.Model, *data.Images) {
 	t.Helper()
 	c, images := tiny.Parse(t), tiny.Pictures(t, tiny.Examples, 1)
 	m := tiny.Must(setup.Model(c, images.Shape(), len(images.Classes())))(t)
-	batcher := tiny.Must(data.NewBatcher(images, setup.Normalisation(c, 1)))(t)
-	return m, images, batcher
+	return tiny.Must(sgd.NewTrainer(c, m, images, images.Shape(), rule, physical, pool))(t), m, images
 }
 
 func all(n int) []int {
@@ -52,10 +51,8 @@ func TestTrainLearns(t *testing.T) {
 		rate float64
 	}{{&optimizer.SGD{}, 0.5}, {&optimizer.Momentum{Momentum: 0.9}, 0.05}, {&optimizer.Adam{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}, 0.01}} {
 		var trained [][]float32
-		for _, o := range []plain.Options{{Physical: 40}, {Physical: 7, Pool: pool}} {
-			m, images, batcher := network(t)
-			o.Rule = test.rule
-			trainer := tiny.Must(plain.New(m, batcher, o))(t)
+		for physical, pool := range map[int]*kernel.Pool{16: nil, 7: pool} {
+			trainer, m, images := trainer(t, test.rule, physical, pool)
 			tiny.Check(t, trainer.Train(context.Background(), all(images.Len()), 40, 60, constant(test.rate), 1))
 			if got := accuracy(t, m, tiny.Pictures(t, 300, 9)); got < 0.98 {
 				t.Errorf("%s: accuracy %.3f on new pictures, expected at least 0.98", test.rule.Name(), got)
@@ -73,25 +70,22 @@ func TestTrainLearns(t *testing.T) {
 // Labels stand in the place of the examples' own: learnt shifted by one class, the model says the
 // shifted class.
 func TestLabelsInPlaceOfTheirOwn(t *testing.T) {
-	m, images, batcher := network(t)
+	trainer, m, images := trainer(t, &optimizer.SGD{}, 16, nil)
 	labels := make([]int32, images.Len())
 	for i := range labels {
 		labels[i] = int32((images.Label(i) + 1) % 3)
 	}
-	trainer := tiny.Must(plain.New(m, batcher, plain.Options{Rule: &optimizer.SGD{}, Physical: 16, Labels: labels}))(t)
+	trainer.Learn(labels)
 	tiny.Check(t, trainer.Train(context.Background(), all(images.Len()), 40, 60, constant(0.5), 1))
 	if got := accuracy(t, m, images); got > 0.02 {
 		t.Errorf("accuracy %.3f under the true labels, expected none where others were learnt", got)
-	}
-	if _, err := plain.New(m, batcher, plain.Options{Rule: &optimizer.SGD{}, Physical: 16, Labels: labels[1:]}); err == nil {
-		t.Error("accepted fewer labels than examples")
 	}
 }
 
 // Every example is in each pass once; passes differ; a run that goes on finds the same batch.
 func TestBatches(t *testing.T) {
 	indices := all(30)
-	b := plain.NewBatches(indices, 7, 1)
+	b := sgd.NewBatches(indices, 7, 1)
 	if b.PerPass() != 4 {
 		t.Fatalf("a pass has %d batches, expected 4", b.PerPass())
 	}
@@ -109,19 +103,19 @@ func TestBatches(t *testing.T) {
 	if len(slices.Compact(first)) != 28 {
 		t.Errorf("a pass of 28 examples holds %v", first)
 	}
-	if got := plain.NewBatches(indices, 7, 1).At(6); !slices.Equal(got, b.At(6)) {
+	if got := sgd.NewBatches(indices, 7, 1).At(6); !slices.Equal(got, b.At(6)) {
 		t.Errorf("step 6 has %v, and %v when asked for first", b.At(6), got)
 	}
-	if got := plain.NewBatches(indices[:3], 7, 1).At(5); len(got) != 3 {
+	if got := sgd.NewBatches(indices[:3], 7, 1).At(5); len(got) != 3 {
 		t.Errorf("a batch of more than all examples holds %v", got)
 	}
 }
 
 // Rules that subtract the variance of noise have no place where there is none.
 func TestNoRuleForNoise(t *testing.T) {
-	m, _, batcher := network(t)
+	_, m, images := trainer(t, &optimizer.SGD{}, 16, nil)
 	rule := &optimizer.AdamBC{Beta1: 0.9, Beta2: 0.999, SecondMomentFloor: 5e-8}
-	if _, err := plain.New(m, batcher, plain.Options{Rule: rule, Physical: 4}); err == nil {
+	if _, err := sgd.NewTrainer(tiny.Parse(t), m, images, images.Shape(), rule, 4, nil); err == nil {
 		t.Error("accepted adambc")
 	}
 }

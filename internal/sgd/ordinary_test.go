@@ -1,4 +1,4 @@
-package ordinary
+package sgd
 
 import (
 	"bytes"
@@ -21,24 +21,9 @@ import (
 	"dpsgd/release"
 )
 
-// stopping stops a run after so many steps; 0 never.
-type stopping struct {
-	after int
-	stop  func()
-}
-
-func (stopping) Started(Overview) {}
-func (s stopping) Stepped(p Progress) {
-	if p.Step == s.after {
-		s.stop()
-	}
-}
-func (stopping) Warned(string)   {}
-func (stopping) Finished(Result) {}
-
-func options(t *testing.T, w Watcher) Options {
+func options(t *testing.T) Options {
 	t.Helper()
-	return Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: w}
+	return Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
 
 var (
@@ -47,12 +32,16 @@ var (
 	stages   = append(slices.Clone(ofLabels), "privacy.label_stages=2")
 )
 
-// fit makes a run with these overrides and carries it out, or as far as after.
+// fit makes a run with these overrides and carries it out, or as far as step after, if that is not 0.
 func fit(t *testing.T, o Options, after int, overrides ...string) (Result, Options) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	o.Watcher = stopping{after, stop}
+	o.Stepped = func(p Progress) {
+		if p.Step == after {
+			stop()
+		}
+	}
 	r := tiny.Must(Create(tiny.Parse(t, overrides...), o))(t)
 	defer r.Close()
 	result := tiny.Must(r.Fit(ctx))(t)
@@ -61,7 +50,6 @@ func fit(t *testing.T, o Options, after int, overrides ...string) (Result, Optio
 
 func resume(t *testing.T, dir string, o Options) (Result, error) {
 	t.Helper()
-	o.Watcher = stopping{}
 	r, err := Open(dir, o)
 	if err != nil {
 		return Result{}, err
@@ -72,7 +60,7 @@ func resume(t *testing.T, dir string, o Options) (Result, error) {
 
 // A baseline says that it is not private wherever its result shows, and has no ledger to hide behind.
 func TestBaselineIsMarkedNotPrivate(t *testing.T) {
-	r, _ := fit(t, options(t, nil), 0, none...)
+	r, _ := fit(t, options(t), 0, none...)
 	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != run.Done || r.TestAccuracy < 0.9 {
 		t.Errorf("found %+v, expected a good result that is not private", r)
 	}
@@ -98,10 +86,10 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 
 // Interrupted and resumed, a baseline ends with the parameters of an uninterrupted one, bit for bit.
 func TestResumedBaselineIsTheUninterruptedOne(t *testing.T) {
-	whole, _ := fit(t, options(t, nil), 0, none...)
+	whole, _ := fit(t, options(t), 0, none...)
 	want := tiny.Read(t, filepath.Join(whole.Run, folder.Model))
 	for _, cut := range []int{1, 7, 13, 39} {
-		stopped, o := fit(t, options(t, nil), cut, none...)
+		stopped, o := fit(t, options(t), cut, none...)
 		if stopped.Status != run.Interrupted || stopped.Steps != cut {
 			t.Fatalf("found %s after %d steps, expected interrupted after %d", stopped.Status, stopped.Steps, cut)
 		}
@@ -123,7 +111,7 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 			if cut >= test.steps {
 				continue
 			}
-			r, o := fit(t, options(t, nil), cut, test.overrides...)
+			r, o := fit(t, options(t), cut, test.overrides...)
 			told := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
 			if cut > 0 {
 				var err error
@@ -151,7 +139,7 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 // Training sees the answers and nothing else of the labels: with other labels and the same answers the
 // model is the same, bit for bit.
 func TestTrainingSeesTheAnswersAlone(t *testing.T) {
-	r, o := fit(t, options(t, nil), 3, ofLabels...)
+	r, o := fit(t, options(t), 3, ofLabels...)
 	other := filepath.Join(filepath.Dir(r.Run), "..", "copy", filepath.Base(r.Run))
 	tiny.Check(t, os.CopyFS(filepath.Dir(other), os.DirFS(filepath.Dir(r.Run))))
 	if _, err := resume(t, r.Run, o); err != nil {
@@ -170,13 +158,13 @@ func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 
 // Answers that are gone, or older than the ledger says, are not asked for again.
 func TestLostAnswersAreNotAskedAgain(t *testing.T) {
-	r, o := fit(t, options(t, nil), 5, ofLabels...)
+	r, o := fit(t, options(t), 5, ofLabels...)
 	tiny.Check(t, os.Remove(filepath.Join(r.Run, folder.Labels)))
 	if _, err := resume(t, r.Run, o); !errors.Is(err, release.ErrBudget) || folder.HoldsAny(r.Run, folder.Labels) {
 		t.Errorf("found %v, expected that asking again passes the budget", err)
 	}
 
-	first, o := fit(t, options(t, nil), 5, stages...)
+	first, o := fit(t, options(t), 5, stages...)
 	older := tiny.Read(t, filepath.Join(first.Run, folder.Labels))
 	if !bytes.Contains([]byte(older), []byte{untold}) {
 		t.Fatal("the first stage asked all labels")
@@ -199,7 +187,7 @@ func TestRefusals(t *testing.T) {
 		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number from 1e-09 to 30"},
 		{append(slices.Clone(ofLabels), "privacy.delta=0.01"), "expected less than 1/n"},
 	} {
-		o := options(t, stopping{})
+		o := options(t)
 		if _, err := Create(tiny.Parse(t, test.overrides...), o); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%v: found %v, expected %q", test.overrides, err, test.says)
 		}
@@ -217,8 +205,7 @@ func (s shifted) Label(i int) int { return (s.Set.Label(i) + 1) % 3 }
 // Answers that another run paid for are not taken: the ledger of this one counts none, and its ε would
 // be 0.
 func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
-	told, o := fit(t, options(t, nil), 5, ofLabels...)
-	o.Watcher = stopping{}
+	told, o := fit(t, options(t), 5, ofLabels...)
 	killed := tiny.Must(Create(tiny.Parse(t, ofLabels...), o))(t)
 	killed.Close()
 	answers := tiny.Read(t, filepath.Join(told.Run, folder.Labels))
@@ -231,7 +218,7 @@ func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
 // A ledger whose entries are not those of the configuration has been told with another ε, which is then
 // not asked for what is left.
 func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
-	r, o := fit(t, options(t, nil), 5, stages...)
+	r, o := fit(t, options(t), 5, stages...)
 	config := strings.Replace(tiny.Read(t, filepath.Join(r.Run, folder.Config)), "epsilon: 2", "epsilon: 20", 1)
 	tiny.Check(t, os.WriteFile(filepath.Join(r.Run, folder.Config), []byte(config), 0o600))
 	if r, err := resume(t, r.Run, o); !errors.Is(err, books.ErrOtherPlan) {
@@ -242,7 +229,7 @@ func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
 // What runs with private labels cost together is said to be that, and not what all runs cost: those with
 // private examples tell of labels, too, and pictures are not protected.
 func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
-	_, o := fit(t, options(t, nil), 0, ofLabels...)
+	_, o := fit(t, options(t), 0, ofLabels...)
 	second, _ := fit(t, o, 0, ofLabels...)
 	if text := tiny.Read(t, filepath.Join(second.Run, folder.Statement)); !strings.Contains(text, "All 2 runs on this data") || !strings.Contains(text, "have the same unit of privacy") {
 		t.Errorf("the statement says\n%s", text)
@@ -256,7 +243,7 @@ func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
 // A run does not go on with the answers of another one, which may have been told with a larger ε.
 func TestAnswersOfAnotherRunAreRefused(t *testing.T) {
 	for _, plan := range [][]string{ofLabels, stages} {
-		loud, o := fit(t, options(t, nil), 0, append(slices.Clone(plan), "privacy.epsilon=20")...)
+		loud, o := fit(t, options(t), 0, append(slices.Clone(plan), "privacy.epsilon=20")...)
 		stopped, _ := fit(t, o, 5, plan...)
 		answers := tiny.Read(t, filepath.Join(loud.Run, folder.Labels))
 		tiny.Check(t, os.WriteFile(filepath.Join(stopped.Run, folder.Labels), []byte(answers), 0o600))

@@ -1,4 +1,4 @@
-package ordinary
+package sgd
 
 import (
 	"fmt"
@@ -55,21 +55,13 @@ func (r *Run) Finish(status run.Status) error {
 	}
 	r.result = Result{
 		Status: status, Steps: r.Step, Private: s.Private(), Unit: s.Unit, TestAccuracy: r.Evaluation.Accuracy, ByClass: r.ByClass.ByClass(),
-		Average: r.Config.Training.Average.Name(), Seconds: r.Seconds(), ExamplesPerSecond: r.examplesPerSecond(), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
+		Average: r.Config.Training.Average.Name(), Seconds: r.Seconds(), ExamplesPerSecond: r.PerSecond(float64(r.batch)), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
 	}
 	if s.Private() {
 		r.result.Epsilon, r.result.Delta = &s.Epsilon, &s.Delta
 	}
-	r.watcher.Finished(r.result)
+	run.Tell(r.watcher.Finished, r.result)
 	return nil
-}
-
-// examplesPerSecond is 0 before the first step.
-func (r *Run) examplesPerSecond() float64 {
-	if r.PerStep() == 0 {
-		return 0
-	}
-	return float64(r.batch) / r.PerStep()
 }
 
 // statement describes the run.
@@ -139,7 +131,7 @@ func (r *Run) overview() Overview {
 }
 
 func (r *Run) progress() (Progress, error) {
-	p := Progress{Phase: "training", Step: r.Step, Steps: r.phases() * r.steps, Evaluation: r.Evaluation, ExamplesPerSecond: r.examplesPerSecond()}
+	p := Progress{Phase: "training", Step: r.Step, Steps: r.phases() * r.steps, Evaluation: r.Evaluation, ExamplesPerSecond: r.PerSecond(float64(r.batch))}
 	if r.phases() > 1 {
 		p.Phase = fmt.Sprintf("stage %d of %d", r.phase+1, r.phases())
 	}

@@ -1,4 +1,4 @@
-package ordinary
+package sgd
 
 import (
 	"bytes"
@@ -140,7 +140,7 @@ func columns() (names []string) {
 func published(t *testing.T, source, dir string, split *data.Split) map[string]string {
 	t.Helper()
 	tiny.Check(t, os.RemoveAll(dir))
-	s, o := sources[source], Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: stopping{}}
+	s, o := sources[source], Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 	s.write(t, dir, split)
 	if s.overrides == nil {
 		o.Given = split
@@ -285,7 +285,7 @@ func tellAll(t *testing.T, o Options) (r *Run, fewest int, told []int32) {
 // answers at ε = 2 is that of another run with a chance of 0.64: all are with a chance below 1e-28. The
 // three labels of 300 equal pictures stand alike with a chance below 1e-100.
 func TestAnswersAreDrawnAnew(t *testing.T) {
-	o := options(t, stopping{})
+	o := options(t)
 	_, fewest, first := tellAll(t, o)
 	_, fewer, second := tellAll(t, o)
 	if fewest != 3 || fewer != 3 {
@@ -317,7 +317,7 @@ func TestAnswersAreDrawnAnew(t *testing.T) {
 // No label is asked before its event is in the ledgers of the run and of its data, and none is in a file
 // by then.
 func TestEventsStandBeforeTheirAnswers(t *testing.T) {
-	o := options(t, stopping{})
+	o := options(t)
 	r := tiny.Must(Create(tiny.Parse(t, flat...), o))(t)
 	defer r.Close()
 	calls, ask := 0, r.ask
@@ -368,7 +368,7 @@ func (c counted) Label(i int) int {
 
 // A run that goes on asks no label again, also of equal pictures, which stand in another order then.
 func TestEqualPicturesAreAskedOnce(t *testing.T) {
-	all, o := tiny.Pictures(t, 3, 1), options(t, nil)
+	all, o := tiny.Pictures(t, 3, 1), options(t)
 	var labels, pixels []uint8
 	for i := range tiny.Examples {
 		labels, pixels = append(labels, uint8(i%3)), append(pixels, all.Pixels(i/3%3)...)
@@ -388,7 +388,7 @@ func TestEqualPicturesAreAskedOnce(t *testing.T) {
 
 // Answers belong to places, so a run with other pictures does not go on; one whose labels changed does.
 func TestOtherPicturesAreRefused(t *testing.T) {
-	stopped, o := fit(t, options(t, nil), 5, stages...)
+	stopped, o := fit(t, options(t), 5, stages...)
 	shown := o.Given.Train.(*data.Images)
 	shown.Pixels(0)[0]++
 	if _, err := resume(t, stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) {
@@ -402,8 +402,8 @@ func TestOtherPicturesAreRefused(t *testing.T) {
 
 // A run of a version in which places could follow from labels does not go on, and says why.
 func TestRunsInFoundOrderAreRefused(t *testing.T) {
-	stopped, o := fit(t, options(t, nil), 5, ofLabels...)
-	r, err := Open(stopped.Run, Options{Options: run.Options{Request: setup.Request{Given: o.Given}}, Watcher: stopping{}})
+	stopped, o := fit(t, options(t), 5, ofLabels...)
+	r, err := Open(stopped.Run, Options{Options: run.Options{Request: setup.Request{Given: o.Given}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package ordinary
+package sgd
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/labels"
-	"dpsgd/internal/plain"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
@@ -24,30 +22,27 @@ import (
 // Options are what a run needs besides its configuration.
 type Options struct {
 	run.Options
-	Watcher Watcher
+	Watcher
 }
 
 // Run is one run without noise on gradients, a [run.Job]. Close releases it.
 type Run struct {
 	*run.Run
 	*run.Network
-	private // where labels are private
 
 	steps   int // of one training
 	batch   int
 	start   []float32 // the parameters that every training begins with
-	trainer *plain.Trainer
-	batches *plain.Batches
+	trainer *Trainer
+	batches *Batches
 	whole   []int
 	phase   int // the training under way
 	watcher Watcher
 	result  Result
-}
 
-// private holds the labels, their answers and what these cost.
-type private struct {
+	// Where labels are private, they, their answers and what these cost.
 	accounts account.Accountants
-	answers  labels.Response
+	answers  Response
 	secret   *data.Unlabelled                      // the training examples; they alone know the labels
 	ask      func(candidates []int, place int) int // asks the label of one for an answer among so many classes
 	told     []int32                               // the answers, by place; untold where there is none yet
@@ -57,7 +52,7 @@ type private struct {
 
 // Create prepares a new run and makes its folder when everything has been found in order.
 func Create(c *configs.Config, o Options) (*Run, error) {
-	return run.Create(c, o.common(), o.build)
+	return run.Create(c, o.Options, o.build)
 }
 
 // Open prepares a run that was started before to go on from its last checkpoint.
@@ -66,12 +61,7 @@ func Open(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run.Open(dir, c, o.common(), o.build)
-}
-
-func (o Options) common() run.Options {
-	o.Warned = o.Watcher.Warned
-	return o.Options
+	return run.Open(dir, c, o.Options, o.build)
 }
 
 // build makes everything that needs no folder.
@@ -96,7 +86,7 @@ func (o Options) build(base *run.Run) (*Run, error) {
 // planLabels fixes what the answers for the labels cost.
 func (r *Run) planLabels() (err error) {
 	p := r.Config.Privacy
-	if r.answers, err = labels.NewResponse(r.Source.Classes, p.Epsilon); err != nil {
+	if r.answers, err = NewResponse(r.Source.Classes, p.Epsilon); err != nil {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}
 	if err := setup.CheckDelta(p.Delta, r.Source.Examples, "training examples"); err != nil {
@@ -124,19 +114,10 @@ func (r *Run) compile() (err error) {
 	if err := r.Schedule.Check(); err != nil {
 		return err
 	}
-	normalisation := setup.Normalisation(c, r.Source.Shape.Channels)
-	batcher, err := data.NewBatcher(r.Examples.Train, normalisation)
-	if err != nil {
+	if r.trainer, err = NewTrainer(c, r.Model, r.Examples.Train, r.Source.Shape, c.Optimizer.Rule, r.batch, r.Pool); err != nil {
 		return err
 	}
-	views, err := setup.Views(c, r.Source.Shape)
-	if err != nil {
-		return err
-	}
-	r.trainer, err = plain.New(r.Model, batcher, plain.Options{Rule: c.Optimizer.Rule, Physical: min(c.Training.PhysicalBatchSize, r.batch), Views: views, Pool: r.Pool, Ready: func() error { return r.Order.Wait() }})
-	if err != nil {
-		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
-	}
+	r.trainer.Ready = func() error { return r.Order.Wait() }
 	for i := range r.Source.Examples {
 		r.whole = append(r.whole, i)
 	}
@@ -205,7 +186,7 @@ func (r *Run) beginPhase(phase int) (err error) {
 	if !r.last() {
 		learnt = r.half()
 	}
-	r.batches = plain.NewBatches(learnt, r.batch, r.Config.Training.Seed+uint64(phase))
+	r.batches = NewBatches(learnt, r.batch, r.Config.Training.Seed+uint64(phase))
 	return nil
 }
 
@@ -281,7 +262,7 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 
 // Start asks for the labels of the first stage, and saves; it asks none that was asked.
 func (r *Run) Start(context.Context) error {
-	r.watcher.Started(r.overview())
+	run.Tell(r.watcher.Started, r.overview())
 	if err := r.tell(); err != nil {
 		return err
 	}
@@ -309,7 +290,7 @@ func (r *Run) Next(context.Context) error {
 		return err
 	}
 	p.Evaluated = evaluated
-	r.watcher.Stepped(p)
+	run.Tell(r.watcher.Stepped, p)
 	return r.endPhase()
 }
 
@@ -345,7 +326,7 @@ func (r *Run) spent() (*account.Spent, error) {
 }
 
 // event returns the event of the answers for all labels.
-func (r *Run) event() accountant.Event { return labels.Event(r.Config.Privacy.Epsilon) }
+func (r *Run) event() accountant.Event { return LabelsTold(r.Config.Privacy.Epsilon) }
 
 // Planned returns the ledger of the answers for all labels, in as many stages as there are.
 func (r *Run) Planned() (*accountant.Ledger, error) {
