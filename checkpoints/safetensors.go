@@ -12,13 +12,8 @@ import (
 	"dpsgd/checkpoints/safetensors"
 )
 
-// A Tensor is a named, dense, row-major array. Shape may be empty (a scalar, one element) or hold
-// zeros (no element); the product of its dimensions is len(Data).
-type Tensor struct {
-	Name  string
-	Shape []int
-	Data  []float32
-}
+// Tensor is one tensor of a model file.
+type Tensor = safetensors.Tensor
 
 // elementType names the elements of models that are written.
 const elementType = "F32"

@@ -3,14 +3,12 @@ package model
 import (
 	"fmt"
 	"slices"
+
+	"dpsgd/checkpoints/safetensors"
 )
 
-// Tensor is one parameter in PyTorch's name and layout.
-type Tensor struct {
-	Name  string
-	Shape []int
-	Data  []float32
-}
+// Tensor is one parameter in PyTorch's name and layout, as a model file holds it.
+type Tensor = safetensors.Tensor
 
 // Export copies all parameters out, as PyTorch's state_dict has them.
 func (m *Model) Export() []Tensor {

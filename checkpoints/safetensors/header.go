@@ -39,6 +39,14 @@ const prefixSize = 8
 // metadataKey names no tensor; all other keys of a header do.
 const metadataKey = "__metadata__"
 
+// Tensor is a named, dense, row-major array. Shape may be empty (a scalar, one element) or hold
+// zeros (no element); the product of its dimensions is len(Data).
+type Tensor struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
 // Entry is one tensor as the header describes it. Begin and End count bytes of the data, which
 // follow the header.
 type Entry struct {

@@ -135,9 +135,5 @@ func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	for _, f := range m.Provenance() {
 		about[f.Key] = f.Value
 	}
-	stored := make([]checkpoints.Tensor, len(tensors))
-	for i, t := range tensors {
-		stored[i] = checkpoints.Tensor(t)
-	}
-	return checkpoints.WriteModel(path, stored, about)
+	return checkpoints.WriteModel(path, tensors, about)
 }

@@ -54,13 +54,13 @@ func (f Fits) Missing() (names []string) {
 // of layers.
 func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 	f := Fits{Unused: []string{}}
-	var own []checkpoints.Tensor
-	for _, p := range m.Export() {
+	own := m.Export()
+	for _, p := range own {
 		fit := Fit{p.Name, p.Shape, ""}
 		if slices.ContainsFunc(file, func(t checkpoints.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {
 			fit.Tensor, f.Named = p.Name, true
 		}
-		f.Fits, own = append(f.Fits, fit), append(own, checkpoints.Tensor(p))
+		f.Fits = append(f.Fits, fit)
 	}
 	if !f.Named {
 		f.byOrder(layers(own), layers(file))

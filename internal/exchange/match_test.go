@@ -50,11 +50,7 @@ func TestMatchByOrder(t *testing.T) {
 	if !slices.Equal(fits.Unused, []string{"bn.bias", "bn.running_mean", "bn.weight", "o2.bias", "o2.weight"}) || fits.Named || !slices.Equal(fits.Missing(), []string{"6"}) {
 		t.Errorf("found %+v, expected the last layer and batch normalisation left over", fits)
 	}
-	var tensors []model.Tensor
-	for _, r := range fits.Renamed(file) {
-		tensors = append(tensors, model.Tensor(r))
-	}
-	tiny.Check(t, m.Start(tensors, fits.Missing()))
+	tiny.Check(t, m.Start(fits.Renamed(file), fits.Missing()))
 	if v := m.Export()[2].Data[0]; v != 3 {
 		t.Errorf("found %v in 2.weight, expected 3, that of conv10", v)
 	}

@@ -99,11 +99,7 @@ func (n *Network) Write(about map[string]string, beside ...checkpoints.Tensor) e
 
 // WriteModel writes the parameters of a model, see [Network.Write].
 func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...checkpoints.Tensor) error {
-	var tensors []checkpoints.Tensor
-	for _, t := range m.Export() {
-		tensors = append(tensors, checkpoints.Tensor(t))
-	}
-	said := map[string]string{"format": "pt"}
+	tensors, said := append(m.Export(), beside...), map[string]string{"format": "pt"}
 	if r.Config.Features.Any() {
 		said["features"] = r.Config.Features.Recipe.String()
 	}
@@ -111,6 +107,6 @@ func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...chec
 		said[key] = value
 	}
 	return r.Keep(Saving{"the model", folder.Model, 4*(len(m.Values)+m.FrozenValues()) + 1<<16, func(dir string) error {
-		return checkpoints.WriteModel(filepath.Join(dir, folder.Model), append(tensors, beside...), said)
+		return checkpoints.WriteModel(filepath.Join(dir, folder.Model), tensors, said)
 	}, true})
 }

@@ -73,13 +73,9 @@ func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	if path == "" {
 		return "", nil
 	}
-	read, _, err := checkpoints.ReadModel(path)
+	tensors, _, err := checkpoints.ReadModel(path)
 	if err != nil {
 		return "", Misfit("model.init", "is %s, expected a file of weights: %v", path, err)
-	}
-	tensors := make([]model.Tensor, len(read))
-	for i, t := range read {
-		tensors[i] = model.Tensor(t)
 	}
 	if err := m.Start(tensors, c.Model.InitExcept); err != nil {
 		return "", Misfit("model.init", "is %s: %v (model.init_except names what begins at random)", path, err)

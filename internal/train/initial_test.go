@@ -28,7 +28,7 @@ func weights(t testing.TB, path string) []checkpoints.Tensor {
 		for j := range tensor.Data {
 			tensor.Data[j] += 0.01 * float32(i+1)
 		}
-		tensors = append(tensors, checkpoints.Tensor(tensor))
+		tensors = append(tensors, tensor)
 	}
 	tiny.Check(t, checkpoints.WriteModel(path, tensors, nil))
 	return tensors

@@ -42,7 +42,7 @@ func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []floa
 			mean = t.Data
 			continue
 		}
-		tensors = append(tensors, model.Tensor(t))
+		tensors = append(tensors, t)
 	}
 	return tensors, mean, err
 }
