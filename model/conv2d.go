@@ -125,18 +125,11 @@ func (l StandardisedConv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		}
 		s := perexample.NewStandardisation(c.Out, c.Taps())
 		p.Keeps(4 * c.Out * c.Taps())
-		return p.standardise(s, w), perexample.StandardisedConvWeight{ConvWeight: perexample.ConvWeight{Conv: c}, Standardisation: s}
+		// No gradient flows to the filters: the rule of the weights forms its own.
+		made := p.Apply(graph.Operation{
+			Name: "standardise", Type: tensor.Float32, Shape: []int{c.Out, c.Taps()},
+			Run: func(filters graph.Array, in []graph.Array) { s.Set(filters.Float32, in[0].Float32) },
+		}, w)
+		return made, perexample.StandardisedConvWeight{ConvWeight: perexample.ConvWeight{Conv: c}, Standardisation: s}
 	})
-}
-
-// standardise makes the filters of the weights. No gradient flows to them: the rule of the weights
-// forms its own.
-func (p *Pass) standardise(s *perexample.Standardisation, w *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
-	return p.Apply(graph.Operation{
-		Name: "standardise", Type: tensor.Float32, Shape: w.Shape(),
-		Run: func(filters graph.Array, in []graph.Array) { s.Set(filters.Float32, in[0].Float32) },
-	}, w)
 }

@@ -29,9 +29,6 @@ func (Dropout) Kind() string { return "dropout" }
 
 // Forward declares the layer; it does nothing in a pass that only predicts.
 func (l Dropout) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
 	if !(l.P >= 0 && l.P < 1) {
 		return p.reject("its probability is %v, expected at least 0 and below 1", l.P)
 	}

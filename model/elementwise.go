@@ -38,39 +38,32 @@ var (
 func (a Activation) Kind() string { return a.kind }
 
 func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
+	back := func(inputs []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
+		from := y
+		if a.fromX {
+			from = inputs[0]
+		}
+		return []*gorgonia.Node{p.perExample(inPlace, a.kind+"-gradient", x.Shape(), a.gradient, nil, from, dy)}
 	}
-	return p.inPlace(a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) },
-		func(inputs []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
-			from := y
-			if a.fromX {
-				from = inputs[0]
-			}
-			return []*gorgonia.Node{p.inPlace(a.kind+"-gradient", x.Shape(),
-				a.gradient, nil, from, dy)}
-		}, x)
+	return p.perExample(inPlace, a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) }, back, x)
 }
 
 // gradientOf declares the gradients with respect to the inputs of an operation, nil where none flows.
 type gradientOf = func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node
 
+// How an operation may use memory: with inPlace, its output may overwrite an input.
+const (
+	inPlace = true
+	apart   = false
+)
+
 // perExample adds an operation that computes every example's output from the same example's inputs,
-// one or two: run gets the values of a range of whole examples, and the same examples' inputs.
-func (p *Pass) perExample(name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
-	return p.rangewise(false, name, shape, run, gradient, inputs...)
-}
-
-// inPlace is perExample for a run whose out may be the memory of one of its inputs. Inputs after the
-// first may be parameters, which run reads by itself.
-func (p *Pass) inPlace(name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
-	return p.rangewise(true, name, shape, run, gradient, inputs...)
-}
-
-func (p *Pass) rangewise(inPlace bool, name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
+// one or two: run gets the values of a range of whole examples, and the same examples' inputs. Inputs
+// after the first may be parameters, which run reads by itself.
+func (p *Pass) perExample(overwrite bool, name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
 	batch := shape[0]
 	return p.Apply(graph.Operation{
-		Name: name, Type: tensor.Float32, Shape: shape, InPlace: inPlace, Gradient: gradient,
+		Name: name, Type: tensor.Float32, Shape: shape, InPlace: overwrite, Gradient: gradient,
 		Run: graph.Parallel(p.Pool(), batch, graph.Grain(shape.TotalSize()/batch), func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			examples := func(x []float32) []float32 {
 				n := len(x) / batch
@@ -123,6 +116,6 @@ func (p *Pass) affine(x *gorgonia.Node, l affine) *gorgonia.Node {
 	if !l.noBias {
 		p.Use(inputs[2], l.bias, x, z)
 	}
-	p.Count(l.bias.Positions * l.fanIn * l.bias.Channels)
+	p.layers[len(p.layers)-1].MultiplyAdds = l.bias.Positions * l.fanIn * l.bias.Channels
 	return z
 }

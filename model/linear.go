@@ -34,12 +34,13 @@ func (l *Linear) Arguments() []setting.Argument {
 func (Linear) Kind() string { return "linear" }
 
 func (l Linear) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	batch, in, ok := p.features(x)
-	if !ok {
-		return nil
+	s := x.Shape()
+	if len(s) != 2 {
+		return p.reject("its input has shape %v per example, expected a vector; put flatten or global_avg_pool2d in front", []int(s[1:]))
 	}
+	batch, in := s[0], s[1]
 	if l.Out == NumClasses {
-		l.Out = p.classes
+		l.Out = p.model.classes
 	}
 	if l.Out < 1 {
 		return p.reject("it has %d outputs, expected at least 1", l.Out)

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 
@@ -16,9 +18,6 @@ const maxSquaredNorm = 0x1p124
 // validity returns the mask (B) without the examples whose squared norm is not finite or above
 // maxSquaredNorm.
 func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
 	batch := x.Shape()[0]
 	n := x.Shape().TotalSize() / batch
 	return p.Apply(graph.Operation{
@@ -36,10 +35,7 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 
 // onlyValid is x with zeros for the examples outside the mask.
 func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
-	return p.inPlace("only-valid", x.Shape(), func(out, x, mask []float32) {
+	return p.perExample(inPlace, "only-valid", x.Shape(), func(out, x, mask []float32) {
 		n := len(out) / len(mask)
 		for i, m := range mask {
 			if from, to := x[i*n:(i+1)*n], out[i*n:(i+1)*n]; m == 0 {
@@ -55,10 +51,13 @@ func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
 // labels (B). Its gradient is scaled by the gradient that arrives, row by row; a row scaled by 0 is
 // exactly 0.
 func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
-	batch, classes, ok := p.features(logits)
-	if !ok {
+	s, classes := logits.Shape(), p.model.classes
+	if len(s) != 2 || s[1] != classes {
+		problem := fmt.Sprintf("the last layer gives shape %v per example, expected %d values, one for each class", []int(s[1:]), classes)
+		p.Fail("%w", &LayerError{p.last(), problem})
 		return nil
 	}
+	batch := s[0]
 	gradients := make([]float32, batch*classes) // written with the losses
 	return p.Apply(graph.Operation{
 		Name: "cross-entropy", Type: tensor.Float32, Shape: []int{batch},

@@ -48,26 +48,37 @@ type Model struct {
 // New checks that the layers fit the input and each other and that the last one gives one value for
 // each class, and draws initial parameters from the public seed.
 func New(network Sequential, input Input, classes int, seed uint64) (*Model, error) {
-	return newModel(&Model{network: network, input: input, classes: classes}, graph.NewBuilder(nil), &declaring{src: random.Seeded(seed)})
+	return (&Model{network: network, input: input, classes: classes}).begin(graph.NewBuilder(nil), random.Seeded(seed))
 }
 
 // Sketch is New without values: a model that takes next to no memory however large the network is.
 // It can be declared on a sketch of a graph ([graph.NewSketch]), and frozen, and nothing else.
 func Sketch(network Sequential, input Input, classes int) (*Model, error) {
-	return newModel(&Model{network: network, input: input, classes: classes, sketched: true}, graph.NewSketch(), &declaring{})
+	return (&Model{network: network, input: input, classes: classes, sketched: true}).begin(graph.NewSketch(), nil)
 }
 
-func newModel(m *Model, b *graph.Builder, d *declaring) (*Model, error) {
-	n, err := m.declare(b, d, 1, true)
-	if err != nil {
+// begin declares the network for the first time, on a graph that nothing runs on, and so finds its
+// parameters.
+func (m *Model) begin(b *graph.Builder, src *random.Public) (*Model, error) {
+	p := &Pass{Builder: b, Training: true, first: true, src: src}
+	if _, err := m.declare(p, 1); err != nil {
 		return nil, err
 	}
-	if len(d.parameters) == 0 {
+	if len(m.parameters) == 0 {
 		return nil, fmt.Errorf("model: the network has no parameters, expected at least one layer to train")
 	}
-	m.parameters, m.layers = d.parameters, n.layers
-	m.Values = slices.Concat(d.values...)
+	m.Values, m.layers = slices.Clone(m.Values), p.layers // without room for more
 	return m, nil
+}
+
+// add makes a parameter behind those that there are, and draws its values from src.
+func (m *Model) add(p Parameter, init initialiser, src *random.Public) {
+	p.Offset, _ = m.Sizes()
+	m.parameters = append(m.parameters, p)
+	if !m.sketched {
+		m.Values = append(m.Values, make([]float32, p.Size())...)
+		init(m.values(p), src)
+	}
 }
 
 // Parameters describes the tensors that are trained, in the order of Values.
@@ -116,79 +127,59 @@ type Network struct {
 	Logits *gorgonia.Node // (B, classes)
 	Losses *gorgonia.Node // (B): cross-entropy of each example; sensitive
 	Uses   []perexample.Use
-
-	layers []LayerInfo
 }
 
 // Training declares the network for training on a graph. Uses lists every parameter that is trained,
 // in the order of Parameters.
 func (m *Model) Training(b *graph.Builder, batch int) (*Network, error) {
-	return m.declare(b, m, batch, true)
+	return m.declare(&Pass{Builder: b, Training: true}, batch)
 }
 
 // Prediction declares the network without what only training needs.
 func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
-	return m.declare(b, m, batch, false)
+	return m.declare(&Pass{Builder: b}, batch)
 }
 
-func (m *Model) declare(b *graph.Builder, s store, batch int, training bool) (*Network, error) {
-	b.Part("forward")
-	p := &Pass{Builder: b, Training: training, classes: m.classes, rows: m.input.row(), store: s, nodes: map[string]*gorgonia.Node{}, frozen: m.isFrozen}
+func (m *Model) declare(p *Pass, batch int) (*Network, error) {
+	p.model = m
+	p.Part("forward")
 	n := &Network{
-		Images: b.Input("images", tensor.Float32, m.input.shape(batch)...),
-		Labels: b.Input("labels", tensor.Int32, batch),
-		Mask:   b.Input("mask", tensor.Float32, batch),
+		Images: p.Input("images", tensor.Float32, m.input.shape(batch)...),
+		Labels: p.Input("labels", tensor.Int32, batch),
+		Mask:   p.Input("mask", tensor.Float32, batch),
 	}
-	n.Valid = p.validity(n.Images, n.Mask)
-	n.Logits = m.network.Forward(p, p.onlyValid(n.Images, n.Valid))
-	m.checkLogits(p, n.Logits)
-	n.Losses = p.crossEntropy(n.Logits, n.Labels)
-	n.Uses, n.layers = p.uses, p.layers
-	if b.Err() != nil {
-		return nil, fmt.Errorf("model: %w", b.Err())
+	if p.Err() == nil {
+		n.Valid = p.validity(n.Images, n.Mask)
+		n.Logits = m.network.Forward(p, p.onlyValid(n.Images, n.Valid))
 	}
-	if err := p.checkRules(); err != nil {
-		return nil, err
+	if p.Err() == nil {
+		n.Losses = p.crossEntropy(n.Logits, n.Labels)
 	}
-	n.Uses = slices.DeleteFunc(n.Uses, func(u perexample.Use) bool { return m.isFrozen(u.Parameter) })
-	// A layer may announce its parameters in any order; sums are laid out in the order of the
-	// parameters.
-	slices.SortFunc(n.Uses, func(a, b perexample.Use) int {
-		return slices.Index(p.names, a.Parameter) - slices.Index(p.names, b.Parameter)
-	})
-	return n, nil
-}
-
-func (m *Model) checkLogits(p *Pass, logits *gorgonia.Node) {
 	if p.Err() != nil {
-		return
+		return nil, fmt.Errorf("model: %w", p.Err())
 	}
-	if s := logits.Shape(); len(s) != 2 || s[1] != m.classes {
-		problem := fmt.Sprintf("the last layer gives shape %v per example, expected %d values, one for each class", []int(s[1:]), m.classes)
-		p.Fail("%w", &LayerError{p.last(), problem})
-	}
+	var err error
+	n.Uses, err = p.trained()
+	return n, err
 }
 
-// checkRules refuses a network in which a parameter has no rule, one of another size, or more than
-// one: shared parameters need a rule that sees all their uses, as the norm of a sum is not the sum
-// of norms.
-func (p *Pass) checkRules() error {
-	count, size := map[string]int{}, map[string]int{}
-	for _, u := range p.uses {
-		count[u.Parameter]++
-		size[u.Parameter] = u.Rule.Size()
-	}
+// trained returns the use of every parameter that is trained, in their order. It refuses a network in
+// which a parameter has no rule, one of another size, or more than one: shared parameters need a rule
+// that sees all their uses, as the norm of a sum is not the sum of norms.
+func (p *Pass) trained() (uses []perexample.Use, err error) {
 	var errs []error
-	for _, name := range p.names {
-		values := p.nodes[name].Shape().TotalSize()
+	for _, q := range p.model.parameters {
+		found := slices.DeleteFunc(slices.Clone(p.uses), func(u perexample.Use) bool { return u.Parameter != q.Name })
 		switch {
-		case count[name] == 0:
-			errs = append(errs, fmt.Errorf("model: parameter %s: %w; announce it with Use", name, perexample.ErrNoRule))
-		case count[name] > 1:
-			errs = append(errs, fmt.Errorf("model: parameter %s is used %d times, expected once: shared parameters are not supported", name, count[name]))
-		case size[name] != values:
-			errs = append(errs, fmt.Errorf("model: parameter %s has %d values, its per-example rule is for %d", name, values, size[name]))
+		case len(found) == 0:
+			errs = append(errs, fmt.Errorf("model: parameter %s: %w; announce it with Use", q.Name, perexample.ErrNoRule))
+		case len(found) > 1:
+			errs = append(errs, fmt.Errorf("model: parameter %s is used %d times, expected once: shared parameters are not supported", q.Name, len(found)))
+		case found[0].Rule.Size() != q.Size():
+			errs = append(errs, fmt.Errorf("model: parameter %s has %d values, its per-example rule is for %d", q.Name, q.Size(), found[0].Rule.Size()))
+		case !q.frozen:
+			uses = append(uses, found[0])
 		}
 	}
-	return errors.Join(errs...)
+	return uses, errors.Join(errs...)
 }

@@ -47,9 +47,6 @@ var layerNorm = kind("Normalisation within each example, over all its values.", 
 func (LayerNorm) Kind() string { return "layer_norm" }
 
 func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
 	s := x.Shape()
 	values := s.TotalSize() / s[0]
 	normalised := p.normalise(x, 1, values, 1)
@@ -62,9 +59,6 @@ func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 
 // normalise gives every group of every example mean 0 and variance 1.
 func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
 	batch, size := x.Shape()[0], positions*channels
 	inverseStd := make([]float32, batch*groups) // written by the forward operation and read by its gradient
 	row := func(a graph.Array, i int) []float32 { return a.Float32[i*size : (i+1)*size] }
@@ -90,16 +84,13 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 
 // scaleShift is x∘γ + β, with γ and β of the given shape repeated at every position.
 func (p *Pass) scaleShift(x *gorgonia.Node, positions int, shape, order []int) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
 	gain := p.Parameter("weight", constant(1), shape, order)
 	shift := p.Parameter("bias", constant(0), shape, order)
 	gains, shifts := p.Values(gain).Float32, p.Values(shift).Float32
 	back := func(dx, dz, _ []float32) { kernel.ScaleChannels(dx, dz, gains) }
-	z := p.inPlace("scale-shift", x.Shape(), func(z, x, _ []float32) { kernel.ScaleShift(z, x, gains, shifts) },
+	z := p.perExample(inPlace, "scale-shift", x.Shape(), func(z, x, _ []float32) { kernel.ScaleShift(z, x, gains, shifts) },
 		p.towardInput(func(_ []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node {
-			return p.inPlace("scale-shift-gradient", x.Shape(), back, nil, dz, gain)
+			return p.perExample(inPlace, "scale-shift-gradient", x.Shape(), back, nil, dz, gain)
 		}), x, gain, shift)
 	p.Use(gain, perexample.ScaleWeight{Positions: positions, Channels: product(shape)}, x, z)
 	p.Use(shift, perexample.Bias{Positions: positions, Channels: product(shape)}, x, z)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dpsgd/internal/graph"
@@ -16,7 +17,8 @@ type Layer interface {
 	// Kind is the layer's name in YAML and in descriptions.
 	Kind() string
 	// Forward declares the layer on x, whose first dimension is the batch, and returns its output.
-	// What does not fit fails the pass.
+	// What does not fit fails the pass. A layer calls another one through [Pass.Layer], which stops
+	// after the first failure.
 	Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node
 }
 
@@ -27,20 +29,13 @@ type Pass struct {
 	// Training is false in a pass that only predicts: dropout does nothing there.
 	Training bool
 
-	classes int
-	rows    bool // examples are rows of numbers
-	store   store
-	path    []string
-	names   []string // of the parameters, in the order of declaration
-	nodes   map[string]*gorgonia.Node
-	uses    []perexample.Use
-	layers  []LayerInfo
-	frozen  func(parameter string) bool
-}
-
-// store gives a pass the values of parameters.
-type store interface {
-	parameter(p *Pass, name string, shape, order []int, init initialiser) (values []float32, ok bool)
+	model  *Model
+	first  bool // the model gets its parameters in this pass
+	src    *random.Public
+	path   []string
+	values int // of the parameters so far
+	uses   []perexample.Use
+	layers []LayerInfo
 }
 
 // LayerInfo describes one layer of a declared network.
@@ -59,8 +54,12 @@ func (p *Pass) Parameter(name string, init initialiser, shape, order []int) *gor
 		return nil
 	}
 	full := strings.Join(append(append([]string{}, p.path...), name), ".")
-	values, ok := p.store.parameter(p, full, shape, order, init)
-	if !ok {
+	if p.first {
+		p.model.add(Parameter{Name: full, Shape: shape, order: order}, init, p.src)
+	}
+	i := slices.IndexFunc(p.model.parameters, func(q Parameter) bool { return q.Name == full })
+	if i < 0 {
+		p.Fail("parameter %s is not part of the network", full)
 		return nil
 	}
 	memory := shape
@@ -70,12 +69,8 @@ func (p *Pass) Parameter(name string, init initialiser, shape, order []int) *gor
 			memory[i] = shape[axis]
 		}
 	}
-	n := p.Builder.Parameter(full, values, memory...)
-	if n != nil {
-		p.names = append(p.names, full)
-		p.nodes[full] = n
-	}
-	return n
+	p.values += product(shape)
+	return p.Builder.Parameter(full, p.model.values(p.model.parameters[i]), memory...)
 }
 
 // Use announces that z is computed from x and the parameter, with the rule of its per-example
@@ -84,17 +79,10 @@ func (p *Pass) Use(parameter *gorgonia.Node, rule perexample.Rule, x, z *gorgoni
 	if p.Err() != nil {
 		return
 	}
-	if !p.frozen(parameter.Name()) {
+	if !p.model.isFrozen(parameter.Name()) {
 		p.Track(z)
 	}
 	p.uses = append(p.uses, perexample.Use{Parameter: parameter.Name(), Rule: rule, Input: x, Output: z})
-}
-
-// Count notes the forward multiply-adds of the current layer, per example.
-func (p *Pass) Count(multiplyAdds int) {
-	if len(p.layers) > 0 {
-		p.layers[len(p.layers)-1].MultiplyAdds += multiplyAdds
-	}
 }
 
 // Layer declares a layer under a name inside the current one.
@@ -104,25 +92,16 @@ func (p *Pass) Layer(name string, l Layer, x *gorgonia.Node) *gorgonia.Node {
 	}
 	p.path = append(p.path, name)
 	defer func() { p.path = p.path[:len(p.path)-1] }()
-	at := len(p.layers)
+	at, before := len(p.layers), p.values
 	p.layers = append(p.layers, LayerInfo{Name: strings.Join(p.path, "."), Kind: l.Kind()})
-	before := p.parameterCount()
 	z := l.Forward(p, x)
 	if p.Err() != nil || z == nil {
 		p.reject("(%s): no output", l.Kind())
 		return nil
 	}
 	p.layers[at].Output = z.Shape()[1:]
-	p.layers[at].Parameters = p.parameterCount() - before
+	p.layers[at].Parameters = p.values - before
 	return z
-}
-
-func (p *Pass) parameterCount() int {
-	n := 0
-	for _, node := range p.nodes {
-		n += node.Shape().TotalSize()
-	}
-	return n
 }
 
 // last is the number of the last layer that is in no block; 0 in a network without layers.
@@ -151,62 +130,14 @@ func (p *Pass) reject(format string, args ...any) *gorgonia.Node {
 
 // image returns the sizes of a node of images (B, H, W, C).
 func (p *Pass) image(x *gorgonia.Node) (batch, height, width, channels int, ok bool) {
-	if p.Err() != nil || x == nil {
-		return 0, 0, 0, 0, false
-	}
 	s := x.Shape()
-	if p.rows {
+	switch {
+	case p.model.input.row():
 		p.reject("its input has shape %v per example, expected an image (height, width, channels); the examples are rows of numbers, not pictures", []int(s[1:]))
-		return 0, 0, 0, 0, false
-	}
-	if len(s) != 4 {
+	case len(s) != 4:
 		p.reject("its input has shape %v per example, expected an image (height, width, channels); is it behind flatten?", []int(s[1:]))
-		return 0, 0, 0, 0, false
+	default:
+		return s[0], s[1], s[2], s[3], true
 	}
-	return s[0], s[1], s[2], s[3], true
-}
-
-// features returns the sizes of a node of vectors (B, n).
-func (p *Pass) features(x *gorgonia.Node) (batch, n int, ok bool) {
-	if p.Err() != nil || x == nil {
-		return 0, 0, false
-	}
-	s := x.Shape()
-	if len(s) != 2 {
-		p.reject("its input has shape %v per example, expected a vector; put flatten or global_avg_pool2d in front", []int(s[1:]))
-		return 0, 0, false
-	}
-	return s[0], s[1], true
-}
-
-// declaring collects parameters while a network is declared for the first time.
-type declaring struct {
-	parameters []Parameter
-	src        *random.Public // nil draws no values
-	values     [][]float32
-}
-
-func (d *declaring) parameter(_ *Pass, name string, shape, order []int, init initialiser) ([]float32, bool) {
-	p := Parameter{Name: name, Shape: shape, order: order}
-	if n := len(d.parameters); n > 0 {
-		p.Offset = d.parameters[n-1].Offset + d.parameters[n-1].Size()
-	}
-	var values []float32
-	if d.src != nil {
-		values = make([]float32, p.Size())
-		init(values, d.src)
-	}
-	d.parameters, d.values = append(d.parameters, p), append(d.values, values)
-	return values, true
-}
-
-// parameter makes a Model the store of later passes: nodes are views into its vector.
-func (m *Model) parameter(p *Pass, name string, _, _ []int, _ initialiser) ([]float32, bool) {
-	for _, q := range m.parameters {
-		if q.Name == name {
-			return m.values(q), true
-		}
-	}
-	p.Fail("parameter %s is not part of the network", name)
-	return nil, false
+	return 0, 0, 0, 0, false
 }

@@ -104,12 +104,12 @@ func (GlobalAvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 
 func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *gorgonia.Node) *gorgonia.Node {
 	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
-	return p.perExample(name, shape, func(y, x, _ []float32) {
+	return p.perExample(apart, name, shape, func(y, x, _ []float32) {
 		for i := range len(y) / outSize {
 			g.AvgPool(y[i*outSize:(i+1)*outSize], x[i*size:(i+1)*size])
 		}
 	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perExample(name+"-gradient", x.Shape(), func(dx, dy, _ []float32) {
+		return []*gorgonia.Node{p.perExample(apart, name+"-gradient", x.Shape(), func(dx, dy, _ []float32) {
 			for i := range len(dx) / size {
 				g.AvgPoolGrad(dx[i*size:(i+1)*size], dy[i*outSize:(i+1)*outSize])
 			}

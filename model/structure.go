@@ -48,7 +48,7 @@ func (r Residual) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !body.Shape().Eq(shortcut.Shape()) {
 		return p.reject("its body gives shape %v per example and its shortcut %v, expected the same; a conv2d with kernel_size 1 in the shortcut can change the channels", []int(body.Shape()[1:]), []int(shortcut.Shape()[1:]))
 	}
-	return p.inPlace("add", body.Shape(), kernel.Add, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+	return p.perExample(inPlace, "add", body.Shape(), kernel.Add, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
 		gradients := make([]*gorgonia.Node, len(inputs))
 		for i, in := range inputs {
 			if p.Tracked(in) {
@@ -76,7 +76,7 @@ var flatten = kind("All values of an example in one row.", func() Layer { return
 func (Flatten) Kind() string { return "flatten" }
 
 func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	if p.rows {
+	if p.model.input.row() {
 		return x
 	}
 	batch, height, width, channels, ok := p.image(x)
@@ -87,10 +87,10 @@ func (Flatten) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if channels == 1 || positions == 1 {
 		return p.Reshape(x, batch, positions*channels)
 	}
-	return p.perExample("flatten", []int{batch, positions * channels}, func(y, x, _ []float32) {
+	return p.perExample(apart, "flatten", []int{batch, positions * channels}, func(y, x, _ []float32) {
 		kernel.Transpose(y, x, len(y)/(positions*channels), positions, channels)
 	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perExample("flatten-gradient", x.Shape(), func(dx, dy, _ []float32) {
+		return []*gorgonia.Node{p.perExample(apart, "flatten-gradient", x.Shape(), func(dx, dy, _ []float32) {
 			kernel.Transpose(dx, dy, len(dx)/(positions*channels), channels, positions)
 		}, nil, dy)}
 	}, x)

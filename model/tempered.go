@@ -27,7 +27,7 @@ func (l *TemperedSigmoid) Arguments() []setting.Argument {
 func (TemperedSigmoid) Kind() string { return "tempered_sigmoid" }
 
 func (l TemperedSigmoid) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	if err := setting.Check(l.Kind(), l); err != nil && p.Err() == nil {
+	if err := setting.Check(l.Kind(), l); err != nil {
 		return p.reject("%v", err)
 	}
 	return Activation{kind: l.Kind(), value: l.value, gradient: l.gradient}.Forward(p, x)
