@@ -9,7 +9,7 @@ import (
 
 // listOf is the format of a list of values, stored in a *[]T.
 type listOf[T any] struct {
-	of       setting.Scalar
+	of       setting.Format
 	min, max int
 	what     string // of the items, for messages
 	says     string // what messages expect in place of the above, then without a hint
@@ -33,7 +33,7 @@ func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool {
 	first := map[string]int{}
 	for i := range values {
-		text := strings.ToLower(f.of.Encode(&values[i]))
+		text := strings.ToLower(encode(f.of, &values[i]))
 		if j, again := first[text]; again {
 			r.Addf(n.Items[i].At, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.Items[i].Describe(), j)
 			return false
@@ -61,7 +61,7 @@ func (f listOf[T]) Schema() setting.Object {
 }
 
 // decodeItems decodes every item of a list and reports all that are wrong.
-func decodeItems[T any](r *report, f setting.Scalar, n *node, key string) ([]T, bool) {
+func decodeItems[T any](r *report, f setting.Format, n *node, key string) ([]T, bool) {
 	if len(n.Items) == 0 {
 		return nil, true
 	}
@@ -73,10 +73,10 @@ func decodeItems[T any](r *report, f setting.Scalar, n *node, key string) ([]T, 
 }
 
 // encodeItems returns a list in flow style.
-func encodeItems[T any](f setting.Scalar, values []T) string {
+func encodeItems[T any](f setting.Format, values []T) string {
 	items := make([]string, len(values))
 	for i := range values {
-		items[i] = f.Encode(&values[i])
+		items[i] = encode(f, &values[i])
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }

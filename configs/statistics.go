@@ -16,7 +16,7 @@ type Statistic struct {
 	Bounds    Bounds     // a value outside is replaced by the nearest one within
 	Each      []Interval // bounds of each column in Columns; empty where Bounds hold for all
 	Equals    string     // of a count: the class that is counted
-	Range     *Interval
+	Range     Interval
 	Bins      int         // equal parts of the bounds, for a histogram or quantiles; 0 for quantiles: as many as serve best
 	Quantiles []float64   // in (0, 1)
 	Interval  float64     // of quantiles that are chosen: the share of their cost that goes into the intervals
@@ -146,11 +146,10 @@ const maxQueries = 256
 
 // arguments lists the keys of statistics of all kinds, in the order in which they are written.
 func (s *Statistic) arguments() []setting.Argument {
-	ends := endsFormat.Schema()
-	each := object{"type", "array", "minItems", 2, "maxItems", 65536, "items", ends}
+	each := object{"type", "array", "minItems", 2, "maxItems", 65536, "items", interval.schema}
 	counts := object{"type", "array", "minItems", 1, "maxItems", maxQueries, "items", object{
 		"type", "object", "additionalProperties", false, "required", []string{"column"},
-		"properties", object{"column", statisticColumn.Schema(), "range", ends, "equals", countedClass.Schema()},
+		"properties", object{"column", statisticColumn.Schema(), "range", interval.schema, "equals", countedClass.Schema()},
 	}}
 	return []setting.Argument{
 		{Name: "statistic", Format: setting.Choice(StatisticKinds()), Value: &s.Kind},
@@ -158,10 +157,9 @@ func (s *Statistic) arguments() []setting.Argument {
 			Doc: "A column of the table, the number of a value of vectors, label, brightness, or pixel ROW COLUMN."},
 		{Name: "columns", Format: form[Statistic]{schema: object{"anyOf", []object{manyColumns.Schema(), {"const", allColumns}}}, read: (*Statistic).readColumns, write: (*Statistic).columns}, Value: s,
 			Doc: "Of a covariance, or of a mean that is released as one vector."},
-		{Name: "bounds", Format: form[Statistic]{schema: object{"anyOf", []object{ends, each, {"const", "private"}}}, read: (*Statistic).readBounds, write: (*Statistic).bounds}, Value: s,
+		{Name: "bounds", Format: form[Statistic]{schema: object{"anyOf", []object{interval.schema, each, {"const", "private"}}}, read: (*Statistic).readBounds, write: (*Statistic).bounds}, Value: s,
 			Doc: "Public bounds [low, high] of the numbers, of several columns also a pair for each, or private to find them."},
-		{Name: "range", Format: form[*Interval]{schema: ends, read: readRange, write: func(i **Interval) string { return (*i).String() }}, Value: &s.Range, Later: true,
-			Doc: "Of a count: [low, high] of what is counted."},
+		{Name: "range", Format: interval, Value: &s.Range, Later: true, Doc: "Of a count: [low, high] of what is counted."},
 		{Name: "equals", Format: countedClass, Value: &s.Equals, Later: true, Doc: "Of a count: the class that is counted."},
 		{Name: "bins", Format: binsFormat, Value: &s.Bins, Later: true, Doc: "Equal parts of the bounds."},
 		{Name: "quantiles", Format: manyQuantiles, Value: &s.Quantiles, Later: true, Doc: "Shares of the records that lie below."},
@@ -260,13 +258,10 @@ func (s *Statistic) readBounds(r *report, n *node, path string) bool {
 		return true
 	}
 	if !s.kind().takes("columns") || n.Kind != listNode || len(n.Items) == 0 || n.Items[0].Kind != listNode {
-		return s.Bounds.read(r, n, path, "[low, high], or private")
+		return s.Bounds.read(r, n, path, endsFormat.says+", or private")
 	}
-	s.Each = make([]Interval, len(n.Items))
-	ok := true
-	for i, item := range n.Items {
-		ok = s.Each[i].read(r, item, fmt.Sprintf("%s[%d]", path, i), endsFormat.says) && ok
-	}
+	var ok bool
+	s.Each, ok = decodeItems[Interval](r, interval, n, path)
 	return ok
 }
 
@@ -274,16 +269,12 @@ func (s *Statistic) bounds() string {
 	switch {
 	case s.Bounds.Private:
 		return "private"
-	case s.Bounds.given():
+	case s.Bounds.Given():
 		return s.Bounds.String()
 	case len(s.Each) == 0:
 		return ""
 	}
-	each := make([]string, len(s.Each))
-	for i, b := range s.Each {
-		each[i] = b.String()
-	}
-	return "[" + strings.Join(each, ", ") + "]"
+	return encodeItems(interval, s.Each)
 }
 
 // BoundsOf returns the bounds of the statistic's i-th column.
@@ -294,10 +285,10 @@ func (s *Statistic) BoundsOf(i int) Interval {
 	return s.Bounds.Interval
 }
 
-func readRange(into **Interval, r *report, n *node, path string) bool {
-	*into = new(Interval)
-	return (*into).read(r, n, path, endsFormat.says)
-}
+// interval is the format of [low, high].
+var interval = form[Interval]{schema: endsFormat.Schema(), write: (*Interval).String, read: func(b *Interval, r *report, n *node, path string) bool {
+	return b.read(r, n, path, endsFormat.says)
+}}
 
 // read reads a list of two numbers, the lower one first.
 func (b *Interval) read(r *report, n *node, path, expected string) bool {
@@ -307,14 +298,14 @@ func (b *Interval) read(r *report, n *node, path, expected string) bool {
 		return false
 	}
 	*b = Interval{ends[0], ends[1]}
-	if !b.given() {
+	if !b.Given() {
 		r.Addf(n.At, path, "found %s and %s, expected a low end below the high one", encodeNumber(b.Low), encodeNumber(b.High))
 	}
-	return b.given()
+	return b.Given()
 }
 
-// given reports whether the interval was given: its low end is below the high one.
-func (b Interval) given() bool { return b.Low < b.High }
+// Given reports whether the interval was given: its low end is below the high one.
+func (b Interval) Given() bool { return b.Low < b.High }
 
 // readQueries reads the counts of a search, which have no mechanism and share of their own.
 func (s *Statistic) readQueries(r *report, n *node, path string) bool {
@@ -322,28 +313,30 @@ func (s *Statistic) readQueries(r *report, n *node, path string) bool {
 		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
 		return false
 	}
-	ok := true
-	for i, item := range n.Items {
-		q := Statistic{Kind: StatCount, Share: 1, Trust: Curator, at: item.At, path: fmt.Sprintf("%s[%d]", path, i)}
-		if item.Kind != mappingNode {
-			r.Expected(item, q.path, "a count such as {column: age, range: [65, 120]}", "")
-			ok = false
-			continue
-		}
-		ok = q.decode(r, item, "a count of a search", q.kind().keys) && q.complete(r, item) && ok
-		if s.Queries = append(s.Queries, q); len(q.Columns) == 1 && !slices.Contains(s.Columns, q.Columns[0]) {
+	var ok bool
+	s.Queries, ok = decodeItems[Statistic](r, query(), n, path)
+	for _, q := range s.Queries {
+		if len(q.Columns) == 1 && !slices.Contains(s.Columns, q.Columns[0]) {
 			s.Columns = append(s.Columns, q.Columns[0])
 		}
 	}
 	return ok
 }
 
-func (s *Statistic) queries() string {
-	counts := make([]string, len(s.Queries))
-	for i := range s.Queries {
-		counts[i] = s.Queries[i].flow(s.Queries[i].kind().keys)
+func (s *Statistic) queries() string { return encodeItems(query(), s.Queries) }
+
+// query returns the format of one count of a search.
+func query() form[Statistic] {
+	return form[Statistic]{read: (*Statistic).readQuery, write: func(q *Statistic) string { return q.flow(q.kind().keys) }}
+}
+
+func (s *Statistic) readQuery(r *report, n *node, path string) bool {
+	*s = Statistic{Kind: StatCount, Share: 1, Trust: Curator, at: n.At, path: path}
+	if n.Kind != mappingNode {
+		r.Expected(n, path, "a count such as {column: age, range: [65, 120]}", "")
+		return false
 	}
-	return "[" + strings.Join(counts, ", ") + "]"
+	return s.decode(r, n, "a count of a search", s.kind().keys) && s.complete(r, n)
 }
 
 // complete reports what is missing or does not go together, and fills in what was left out.
@@ -364,8 +357,8 @@ func (s *Statistic) complete(r *report, n *node) bool {
 		return wrong(".column", nothing, "the name of a column")
 	case len(s.Columns) == 0:
 		return wrong(".columns", nothing, manyColumns.Expected())
-	case s.Kind == StatCount && (s.Equals == "") == (s.Range == nil):
-		both := map[bool]string{true: "equals and range", false: "neither equals nor range"}[s.Range != nil]
+	case s.Kind == StatCount && (s.Equals == "") != s.Range.Given():
+		both := map[bool]string{true: "equals and range", false: "neither equals nor range"}[s.Range.Given()]
 		return wrong("", "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", both)
 	case len(s.Each) > 0 && !s.many:
 		return wrong(".bounds", "found a list of pairs for one column, expected [low, high], or private")

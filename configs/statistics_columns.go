@@ -163,7 +163,7 @@ func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	switch {
 	case ofClass && !s.kind().classes:
 		r.Addf(s.at, key, "found the class of a record, expected a column with numbers for a %s", s.Kind)
-	case s.Kind == StatCount && ofClass && s.Range != nil:
+	case s.Kind == StatCount && ofClass && s.Range.Given():
 		r.Addf(s.at, s.path+".range", "found a range of classes, expected equals with one of %s", firstNames(classes))
 	case s.Kind == StatCount && !ofClass && s.Equals != "":
 		r.Addf(s.at, s.path+".equals", "found a class for a column with numbers, expected range: [low, high]")
@@ -185,7 +185,7 @@ func firstNames(names []string) string {
 }
 
 func (s *Statistic) checkBounds(r *report, ofClass, ofPixels bool) {
-	given := s.Bounds.Private || s.Bounds.given() || len(s.Each) > 0
+	given := s.Bounds.Private || s.Bounds.Given() || len(s.Each) > 0
 	switch {
 	case !s.kind().takes("bounds"):
 	case ofClass && given:
@@ -196,7 +196,7 @@ func (s *Statistic) checkBounds(r *report, ofClass, ofPixels bool) {
 	default:
 		r.Addf(s.at, s.path+".bounds", "found nothing, expected [low, high], which is public, or private: bounds are never taken from the data")
 	}
-	if s.Kind == StatMedian && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.given() {
+	if s.Kind == StatMedian && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Given() {
 		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", encodeNumber(s.Step), encodeNumber(s.Bounds.High-s.Bounds.Low))
 	}
 	if s.Bounds.Private && (s.Kind == StatMedian || s.many || s.Trust != Curator) {

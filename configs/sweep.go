@@ -15,7 +15,6 @@ type Sweep struct {
 	Name   string       // folder of the sweep within runs
 	Base   string       // a preset, or the path of a configuration
 	Number *TrialNumber // of points to draw; nil where none are drawn
-	Seeds  []uint64     // of training.seed; empty leaves the seed of the base
 
 	// Parallel is how many trials are trained at a time, 1 in most sweeps.
 	Parallel int
@@ -27,7 +26,7 @@ type Sweep struct {
 	set    []axis // keys with one value, the same for all trials
 	grid   []axis // in file order
 	random []axis // in file order; of random and grid, at least one is empty
-	seeds  axis   // Seeds, as values of SeedKey
+	seeds  []axis // SeedKey with the seeds of each point; empty leaves the seed of the base
 }
 
 // axis is a key with its values, or with what they are drawn from.
@@ -53,8 +52,8 @@ func (a *axis) read(r *report, n *node, name string) bool {
 	return ok
 }
 
-// readAll reads a list of values, which must differ.
-func (a *axis) readAll(r *report, n *node, name string) {
+// readAll reads a list of values, which must differ. Messages call them what.
+func (a *axis) readAll(r *report, n *node, name, what string) {
 	if n.Kind != listNode || len(n.Items) == 0 {
 		r.Expected(n, name, "a list of values", n.BracketHint())
 		return
@@ -64,7 +63,7 @@ func (a *axis) readAll(r *report, n *node, name string) {
 		if known := a.values; a.read(r, item, at) {
 			last := a.values[len(known)].text
 			if slices.ContainsFunc(known, func(v value) bool { return v.text == last }) {
-				r.Addf(item.At, at, "found %s twice, expected values that differ", last)
+				r.Addf(item.At, at, "found %s twice, expected %s that differ", last, what)
 				a.values = known
 			}
 		}
@@ -81,7 +80,7 @@ var (
 	tanScale  = setting.Integer{Min: 2, Max: 1024}
 )
 
-// SeedKey is the key that Seeds are values of.
+// SeedKey is the key that seeds are values of.
 const SeedKey = "training.seed"
 
 // arguments lists the keys of a sweep file.
@@ -91,7 +90,7 @@ func (s *Sweep) arguments() []setting.Argument {
 		{Name: "base", Format: basePath, Value: &s.Base, Required: true, Doc: "A preset, or the path of a configuration from this file's folder."},
 		{Name: "set", Format: axes(0, "a mapping from keys such as training.epochs to values", func(a *axis, r *report, n *node, name string) { a.read(r, n, name) }), Value: &s.set,
 			Doc: "Values that are the same for all trials."},
-		{Name: "grid", Format: axes(0, "a mapping from keys such as privacy.clip_norm to lists of values", (*axis).readAll), Value: &s.grid,
+		{Name: "grid", Format: axes(0, "a mapping from keys such as privacy.clip_norm to lists of values", func(a *axis, r *report, n *node, name string) { a.readAll(r, n, name, "values") }), Value: &s.grid,
 			Doc: "Every combination of the listed values is a point."},
 		{Name: "random", Format: axes(1, "a mapping from keys such as privacy.clip_norm to {log_uniform: [0.1, 10]}", (*axis).readLaw), Value: &s.random,
 			Doc: "What the values of each point are drawn from."},
@@ -106,7 +105,7 @@ func (s *Sweep) arguments() []setting.Argument {
 // folder. The error is a [Problems] and matches [ErrInvalid].
 func ParseSweep(file string, src []byte) (*Sweep, error) {
 	r := &report{}
-	s := &Sweep{file: file, Parallel: 1, Scale: 1, seeds: axis{field: fieldAt(SeedKey)}}
+	s := &Sweep{file: file, Parallel: 1, Scale: 1}
 	arguments := s.arguments()
 	root := readYAML(r, startOf(file), src)
 	switch {
@@ -164,21 +163,15 @@ func (s *Sweep) readSeeds(r *report, n *node, name string) bool {
 			list.Items = append(list.Items, &node{Kind: scalarNode, Text: fmt.Sprint(seed + 1), At: n.At})
 		}
 	}
-	for i, item := range list.Items {
-		at := fmt.Sprintf("%s[%d]", name, i)
-		var seed uint64
-		if !decode(s.seeds.format, r, item, at, &seed) {
-			continue
-		}
-		if slices.Contains(s.Seeds, seed) {
-			r.Addf(item.At, at, "found %d twice, expected seeds that differ", seed)
-			continue
-		}
-		s.Seeds = append(s.Seeds, seed)
-		s.seeds.read(r, item, at)
+	seeds := axis{field: fieldAt(SeedKey)}
+	if seeds.readAll(r, list, name, "seeds"); len(seeds.values) > 0 {
+		s.seeds = []axis{seeds}
 	}
 	return true
 }
+
+// Repeats returns how often each point is trained: once per seed.
+func (s *Sweep) Repeats() int { return combined(s.seeds) }
 
 // readTAN reads the mapping tan, which has the one key scale.
 func (s *Sweep) readTAN(r *report, n *node, name string) bool {
@@ -212,13 +205,10 @@ func (s *Sweep) check(r *report, root *node) {
 // checkPlaces reports a key that two parts of the file set.
 func (s *Sweep) checkPlaces(r *report) {
 	places := map[string]string{} // of every key
-	if len(s.Seeds) > 0 {
-		places[SeedKey] = "seeds"
-	}
 	for _, part := range []struct {
 		place string
 		axes  []axis
-	}{{"set", s.set}, {"grid", s.grid}, {"random", s.random}} {
+	}{{"seeds", s.seeds}, {"set", s.set}, {"grid", s.grid}, {"random", s.random}} {
 		for _, a := range part.axes {
 			if taken, again := places[a.path]; again && len(a.values) > 0 {
 				r.Addf(a.values[0].value.At, part.place+"."+a.path, "found together with %s, expected one of the two", taken)
@@ -229,9 +219,9 @@ func (s *Sweep) checkPlaces(r *report) {
 }
 
 func (s *Sweep) checkSize(r *report, root *node) {
-	trials, place := combined(s.grid)*max(1, len(s.Seeds)), "grid"
+	trials, place := combined(s.grid)*s.Repeats(), "grid"
 	if s.Number != nil {
-		trials, place = s.Number.Fixed*max(1, len(s.Seeds)), "trials"
+		trials, place = s.Number.Fixed*s.Repeats(), "trials"
 	}
 	if trials > maxTrials {
 		r.Addf(root.At, place, "found more than %d trials, expected at most %d", maxTrials, maxTrials)

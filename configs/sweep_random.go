@@ -29,7 +29,7 @@ func (a *axis) readLaw(r *report, n *node, name string) {
 	a.law = law.Key
 	switch law.Key {
 	case lawChoices:
-		a.readAll(r, law.Value, name+"."+law.Key)
+		a.readAll(r, law.Value, name+"."+law.Key, "values")
 	case lawUniform, lawLogUniform:
 		a.readEnds(r, law.Value, name+"."+law.Key)
 	default:

@@ -45,12 +45,17 @@ func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 	trials := []Trial{}
 	seen := map[string]bool{}
 	for i, point := range points {
-		for _, values := range s.withSeeds(point) {
-			t := s.trial(values)
+		for _, seed := range combinations(s.seeds) {
+			values := append(slices.Clone(point), seed...)
+			t := Trial{Base: s.base(), Settings: settingsOf(values)}
+			for _, v := range append(s.fixed(), values...) {
+				t.Overrides = append(t.Overrides, v.field.path+"="+v.text)
+			}
 			if len(s.random) > 0 {
 				t.Settings = slices.Insert(t.Settings, 0, Setting{DrawKey, DrawKey, d.name(i)})
 			}
-			t.name()
+			isSeed := func(s Setting) bool { return s.Key == SeedKey }
+			t.Name, t.Point = trialName(t.Settings), trialName(slices.DeleteFunc(slices.Clone(t.Settings), isSeed))
 			if seen[strings.ToLower(t.Name)] {
 				return nil, fmt.Errorf("%w: %s: found two trials with the name %s, expected values that differ in more than case", ErrInvalid, s.file, t.Name)
 			}
@@ -104,33 +109,12 @@ func (s *Sweep) points(d Draw) (points [][]value, err error) {
 	return points, nil
 }
 
-// withSeeds returns a point once per seed, each with the seed as its last value.
-func (s *Sweep) withSeeds(point []value) [][]value {
-	if len(s.Seeds) == 0 {
-		return [][]value{point}
-	}
-	var all [][]value
-	for _, seed := range s.seeds.values {
-		all = append(all, append(slices.Clone(point), seed))
-	}
-	return all
-}
-
 // fixed returns the values that all trials share.
 func (s *Sweep) fixed() (values []value) {
 	for _, a := range s.set {
 		values = append(values, a.values...)
 	}
 	return values
-}
-
-// trial returns the trial of these values, without name and configuration.
-func (s *Sweep) trial(values []value) Trial {
-	t := Trial{Base: s.base(), Settings: settingsOf(values)}
-	for _, v := range append(s.fixed(), values...) {
-		t.Overrides = append(t.Overrides, v.field.path+"="+v.text)
-	}
-	return t
 }
 
 // combinations lists every choice of one value of each axis, the last axis changing fastest.
@@ -172,13 +156,6 @@ const (
 )
 
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9._+-]+`)
-
-// name names the trial and its point.
-func (t *Trial) name() {
-	t.Name = trialName(t.Settings)
-	isSeed := func(s Setting) bool { return s.Key == SeedKey }
-	t.Point = trialName(slices.DeleteFunc(slices.Clone(t.Settings), isSeed))
-}
 
 // trialName joins labels and values. What a folder's name cannot hold is replaced, and where that
 // or the length loses something, a hash of the whole is added.

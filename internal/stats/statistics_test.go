@@ -93,7 +93,7 @@ func truth(s configs.Statistic, set *data.Rows) []float64 {
 	case configs.StatCount:
 		count := 0.0
 		for i := range set.Len() {
-			if v := float64(set.Values(i)[0]); s.Range != nil && s.Range.Low <= v && v <= s.Range.High || s.Range == nil && set.Label(i) == 1 {
+			if v := float64(set.Values(i)[0]); s.Range.Given() && s.Range.Low <= v && v <= s.Range.High || !s.Range.Given() && set.Label(i) == 1 {
 				count++
 			}
 		}

@@ -31,7 +31,7 @@ func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	var ones []int64
 	for r := range w.records.each() {
 		counted := columns[0].Class && r.class() == class
-		if s.Range != nil {
+		if s.Range.Given() {
 			x := r.number(columns[0])
 			counted = s.Range.Low <= x && x <= s.Range.High
 		}

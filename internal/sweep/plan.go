@@ -89,7 +89,7 @@ func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 		return err
 	}
 	s.delta = candidates[0].Privacy.Delta // which cannot be drawn
-	seeds := max(1, len(s.file.Seeds))
+	seeds := s.file.Repeats()
 	for _, c := range candidates {
 		p, err := s.planTrial(&configs.Trial{Config: c}, outlines)
 		if err != nil {

@@ -139,7 +139,7 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 	best := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Point == r.Best })]
 	// A selection is as far from the ideal one, in total variation, as all its runs are together, of which
 	// there are as many as the mean; see release.Plan.Claim. A trial's AddedDelta is no less than its distance.
-	added := min(1, s.file.Number.Mean*float64(max(1, len(s.file.Seeds)))*of.AddedDelta*(1+math.Exp(r.Selected.Epsilon)))
+	added := min(1, s.file.Number.Mean*float64(s.file.Repeats())*of.AddedDelta*(1+math.Exp(r.Selected.Epsilon)))
 	facts := []statement.Fact{
 		{Name: "Selection", Value: fmt.Sprintf("the best by test accuracy of a number of points that was drawn, %s, each point drawn too (repeat-and-select; Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2 and 6)", r.Selected.Number)},
 		{Name: "Sampler", Value: of.Sampling}, {Name: "Clipping", Value: of.Bound}, {Name: "Mechanism", Value: of.Noise},
