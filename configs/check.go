@@ -99,8 +99,11 @@ func (c *checker) checkData() {
 
 // checkConstants refuses a wrong number of normalisation constants, where it is known.
 func (c *checker) checkConstants(path string, values []float64) {
-	want, of := c.Data.constants()
-	if n := len(values); want > 0 && n != 1 && n != want && !c.anyBad("data.channels", "data.columns") {
+	want, of := c.Data.Shape().Channels, "channel"
+	if c.Data.rows() {
+		of = "column"
+	}
+	if n := len(values); want > 0 && c.Data.Vectors == "" && n != 1 && n != want && !c.anyBad("data.channels", "data.columns") {
 		expected := fmt.Sprintf("1 or %d, one per %s", want, of)
 		if want == 1 {
 			expected = "1"

@@ -64,18 +64,6 @@ func (d Data) rows() bool {
 	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Shape().IsRow()
 }
 
-// constants returns how many normalisation constants the data can have, 0 if none or unknown, and
-// the word for what each belongs to.
-func (d Data) constants() (n int, of string) {
-	if d.Vectors == "" { // which have none
-		n = d.Shape().Channels
-	}
-	if d.rows() {
-		return n, "column"
-	}
-	return n, "channel"
-}
-
 // dataSchemas returns the schemas of the section data, one for each way to name the data. Those of
 // pictures have the stricter bounds, where bounds differ between pictures and rows.
 func dataSchemas() []object {

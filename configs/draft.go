@@ -13,12 +13,6 @@ import (
 	"dpsgd/data"
 )
 
-// Answers say what a configuration is to be for.
-type Answers struct {
-	Data    string  // the name of a data set, or a folder with data of one's own
-	Epsilon float64 // the budget
-}
-
 // Draft is a configuration to start from, with its comments: a preset, changed to what somebody has
 // answered about the data and the budget.
 type Draft struct {
@@ -37,22 +31,23 @@ var errAnswer = errors.New("train: no configuration can be made")
 // bestPreset maps each data set to its preset: the most accurate one that trains in minutes.
 var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
 
-// MakeDraft returns a configuration for the answers. For data in a folder it reads names of files
-// and folders, and the first line of a table, all of which count as public.
-func MakeDraft(a Answers) (Draft, error) {
-	if !(a.Epsilon > 0) || math.IsInf(a.Epsilon, 1) {
-		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", errAnswer, a.Epsilon)
+// MakeDraft returns a configuration for a data set with a name, or for a folder with data of one's own,
+// and for a budget. Of a folder it reads names of files and folders, and the first line of a table,
+// all of which count as public.
+func MakeDraft(set string, epsilon float64) (Draft, error) {
+	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", errAnswer, epsilon)
 	}
-	preset, changes, err := aboutData(a.Data)
+	preset, changes, err := aboutData(set)
 	if err != nil {
 		return Draft{}, err
 	}
 	file, src, err := Open(preset, Presets(), "preset")
 	if err != nil || file == preset {
-		return Draft{}, fmt.Errorf("%w: found no preset for the data set %s", errAnswer, a.Data)
+		return Draft{}, fmt.Errorf("%w: found no preset for the data set %s", errAnswer, set)
 	}
 	text := string(src)
-	for _, c := range append(changes, change{key: "epsilon", value: encodeNumber(a.Epsilon)}) {
+	for _, c := range append(changes, change{"epsilon", encodeNumber(epsilon), false}) {
 		text = c.in(text)
 	}
 	_, rest, _ := strings.Cut(text, "\n") // the first line is for editors beside the schema
@@ -67,8 +62,6 @@ type change struct {
 	key, value string
 	guess      bool // which somebody has to look at
 }
-
-const guess = true
 
 // in returns text with the key's first value replaced. Its comment stays, its mark only on a guess.
 func (c change) in(text string) string {
@@ -103,10 +96,10 @@ func aboutData(name string) (preset string, changes []change, err error) {
 			return "", nil, err
 		}
 		last := len(columns) - 1
-		return "own-table", []change{{key: "table", value: strconv.Quote(name)}, {"columns", yamlList(columns[:last]), guess}, {"label", strconv.Quote(columns[last]), guess},
-			{"mean", "[0]", guess}, {"std", "[1]", guess}}, nil
+		return "own-table", []change{{"table", strconv.Quote(name), false}, {"columns", yamlList(columns[:last]), true}, {"label", strconv.Quote(columns[last]), true},
+			{"mean", "[0]", true}, {"std", "[1]", true}}, nil
 	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
-		return "own-vectors", []change{{key: "vectors", value: strconv.Quote(name)}}, nil
+		return "own-vectors", []change{{"vectors", strconv.Quote(name), false}}, nil
 	case has("train"):
 		changes, err := aboutPictures(name)
 		return "own-pictures", changes, err
@@ -134,7 +127,7 @@ func aboutPictures(folder string) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []change{{key: "folder", value: strconv.Quote(folder)}, {key: "classes", value: yamlList(classes)}, {key: "delta", value: encodeNumber(deltaFor(n))}}, nil
+	return []change{{"folder", strconv.Quote(folder), false}, {"classes", yamlList(classes), false}, {"delta", encodeNumber(deltaFor(n)), false}}, nil
 }
 
 // deltaFor returns a power of ten below 1/n, at most 1e-5.

@@ -27,9 +27,9 @@ func folderOf(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func made(t *testing.T, a Answers) (Draft, *Config) {
+func made(t *testing.T, set string, epsilon float64) (Draft, *Config) {
 	t.Helper()
-	d, err := MakeDraft(a)
+	d, err := MakeDraft(set, epsilon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,8 @@ func made(t *testing.T, a Answers) (Draft, *Config) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, d.Text)
 	}
-	if c.Privacy.Epsilon != a.Epsilon || strings.Count(string(d.Text), "# <-") != d.Open || strings.Contains(string(d.Text), "schema.json") {
-		t.Errorf("ε %v with %d open lines, expected %v and %d:\n%s", c.Privacy.Epsilon, d.Open, a.Epsilon, strings.Count(string(d.Text), "# <-"), d.Text)
+	if c.Privacy.Epsilon != epsilon || strings.Count(string(d.Text), "# <-") != d.Open || strings.Contains(string(d.Text), "schema.json") {
+		t.Errorf("ε %v with %d open lines, expected %v and %d:\n%s", c.Privacy.Epsilon, d.Open, epsilon, strings.Count(string(d.Text), "# <-"), d.Text)
 	}
 	return d, c
 }
@@ -46,7 +46,7 @@ func made(t *testing.T, a Answers) (Draft, *Config) {
 // Of the preset of a data set nothing is left to be changed, and it has its comments.
 func TestNamedData(t *testing.T) {
 	for name := range bestPreset {
-		d, c := made(t, Answers{name, 1.5})
+		d, c := made(t, name, 1.5)
 		if c.Data.Name != data.Find(name).Name || d.Open != 0 || !strings.Contains(string(d.Text), "  epsilon: 1.5 # ") {
 			t.Errorf("%s: %s with %d open lines:\n%s", name, c.Data.Name, d.Open, d.Text)
 		}
@@ -60,7 +60,7 @@ func TestPictures(t *testing.T) {
 		files[fmt.Sprintf("train/yes/%d.png", i)], files[fmt.Sprintf("train/a b/%d.png", i)] = "", ""
 	}
 	dir := folderOf(t, files)
-	d, c := made(t, Answers{dir, 3})
+	d, c := made(t, dir, 3)
 	if c.Data.Folder != dir || strings.Join(c.Data.Classes, ",") != "a b,yes" || c.Privacy.Delta != 1e-5 || d.Open != 0 {
 		t.Errorf("%+v at δ %v with %d open lines", c.Data, c.Privacy.Delta, d.Open)
 	}
@@ -76,22 +76,25 @@ func TestPictures(t *testing.T) {
 
 // Of a table the columns are known, and what they mean is left to be said.
 func TestTableAndVectors(t *testing.T) {
-	d, c := made(t, Answers{folderOf(t, map[string]string{"train.csv": "\ufeffage, \"net pay\",sick\r\n1,2,no\n"}), 3})
+	d, c := made(t, folderOf(t, map[string]string{"train.csv": "\ufeffage, \"net pay\",sick\r\n1,2,no\n"}), 3)
 	if strings.Join(c.Data.Columns, ",") != "age,net pay" || c.Data.Label != "sick" || d.Open != 6 {
 		t.Errorf("%+v with %d open lines:\n%s", c.Data, d.Open, d.Text)
 	}
-	if d, c = made(t, Answers{folderOf(t, map[string]string{"train.npy": ""}), 3}); c.Data.Vectors == "" || d.Open != 4 {
+	if d, c = made(t, folderOf(t, map[string]string{"train.npy": ""}), 3); c.Data.Vectors == "" || d.Open != 4 {
 		t.Errorf("%+v with %d open lines:\n%s", c.Data, d.Open, d.Text)
 	}
 }
 
 // What is no data is refused in one line.
 func TestNoData(t *testing.T) {
-	for _, a := range []Answers{
+	for _, a := range []struct {
+		set     string
+		epsilon float64
+	}{
 		{"", 3}, {"no-such-folder", 3}, {t.TempDir(), 3}, {folderOf(t, map[string]string{"train/one/1.png": ""}), 3}, {folderOf(t, map[string]string{"train.csv": "one\n"}), 3},
 		{"digits", 0}, {"digits", -1},
 	} {
-		if _, err := MakeDraft(a); !errors.Is(err, errAnswer) || strings.Contains(err.Error(), "\n") {
+		if _, err := MakeDraft(a.set, a.epsilon); !errors.Is(err, errAnswer) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, errAnswer)
 		}
 	}

@@ -66,14 +66,10 @@ func (f form[T]) encode(from any) string { return f.write(from.(*T)) }
 func (f form[T]) Expected() string       { return "" }
 func (f form[T]) Schema() object         { return slices.Clone(f.schema) }
 
-// encodeArguments returns arguments with their values in one line. An argument marked Later is left
-// out if it is in defaults and its value is zero or the default.
-func encodeArguments(arguments, defaults []setting.Argument) string {
+// encodeArguments returns arguments with their values in one line.
+func encodeArguments(arguments []setting.Argument) string {
 	var parts []string
 	for _, a := range arguments {
-		if a.Later && isDefault(a, defaults) {
-			continue
-		}
 		if text := encode(a.Format, a.Value); text != "" {
 			parts = append(parts, a.Name+": "+text)
 		}
@@ -81,7 +77,11 @@ func encodeArguments(arguments, defaults []setting.Argument) string {
 	return strings.Join(parts, ", ")
 }
 
-func isDefault(a setting.Argument, defaults []setting.Argument) bool {
-	given, otherwise := reflect.ValueOf(a.Value).Elem(), setting.Find(defaults, a.Name)
-	return otherwise != nil && (given.IsZero() || reflect.DeepEqual(a.Value, otherwise.Value))
+// written returns the arguments that files have: not those marked Later that are among the defaults
+// and whose value is zero or the default.
+func written(arguments, defaults []setting.Argument) []setting.Argument {
+	return slices.DeleteFunc(arguments, func(a setting.Argument) bool {
+		given, otherwise := reflect.ValueOf(a.Value).Elem(), setting.Find(defaults, a.Name)
+		return a.Later && otherwise != nil && (given.IsZero() || reflect.DeepEqual(a.Value, otherwise.Value))
+	})
 }

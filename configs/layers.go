@@ -2,7 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"dpsgd/internal/setting"
@@ -109,25 +108,20 @@ func encodeLayers(layers model.Sequential) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// written returns the arguments of a layer that files have: no later ones at their defaults.
-func written(l model.Layer) []setting.Argument {
-	defaults := defaultsOf(l)
-	return slices.DeleteFunc(setting.Arguments(l), func(a setting.Argument) bool { return a.Later && isDefault(a, defaults) })
-}
-
-// defaultsOf returns the arguments of a new layer of l's kind; nil if files cannot have the kind.
-func defaultsOf(l model.Layer) []setting.Argument {
+// argumentsOf returns the arguments of a layer that files have.
+func argumentsOf(l model.Layer) []setting.Argument {
+	arguments := setting.Arguments(l)
 	kind, known := layerKinds.Named(l.Kind())
 	if !known {
-		return nil
+		return arguments
 	}
-	return setting.Arguments(kind.New())
+	return written(arguments, setting.Arguments(kind.New()))
 }
 
-// encodeLayer returns a layer with its written arguments as one flow value: its bare name, or
+// encodeLayer returns a layer with its arguments as one flow value: its bare name, or
 // {name: {arguments}}.
 func encodeLayer(l model.Layer) string {
-	arguments := encodeArguments(setting.Arguments(l), defaultsOf(l))
+	arguments := encodeArguments(argumentsOf(l))
 	if arguments == "" {
 		return l.Kind()
 	}

@@ -408,7 +408,7 @@ func (s Statistic) String() string { return s.flow(s.kind().all()) }
 // flow returns the statistic as a flow mapping of those keys that are not left out.
 func (s *Statistic) flow(keys []string) string {
 	own := slices.DeleteFunc(s.arguments(), func(a setting.Argument) bool { return !slices.Contains(keys, a.Name) })
-	return "{" + encodeArguments(own, (&Statistic{Trust: Curator}).arguments()) + "}"
+	return "{" + encodeArguments(written(own, (&Statistic{Trust: Curator}).arguments())) + "}"
 }
 
 // String returns the interval as a list of YAML.

@@ -82,7 +82,7 @@ func openSection(b *bytes.Buffer, from, to string) {
 func writeLayers(b *bytes.Buffer, layers model.Sequential, indent string) {
 	isList := func(a setting.Argument) bool { _, ok := a.Format.(model.List); return ok }
 	for _, l := range layers {
-		arguments := written(l)
+		arguments := argumentsOf(l)
 		if !slices.ContainsFunc(arguments, isList) {
 			line := strings.TrimSuffix(strings.TrimPrefix(encodeLayer(l), "{"), "}")
 			fmt.Fprintf(b, "%s- %s\n", indent, line)

@@ -1,6 +1,13 @@
 package configs
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+
+	"dpsgd/internal/setting"
+)
 
 // nodeKind is the form of a YAML value, before anyone asks for a type.
 type nodeKind int
@@ -49,4 +56,77 @@ func (n *node) Describe() string {
 	default:
 		return printable(n.Text)
 	}
+}
+
+// maxExactInteger is the largest integer that every reader of YAML and JSON keeps exactly.
+const maxExactInteger = 1<<53 - 1
+
+// hinted returns a message with a hint behind it, in parentheses. The hint may be empty.
+func hinted(message, hint string) string {
+	if hint == "" {
+		return message
+	}
+	return message + " (" + hint + ")"
+}
+
+// hints explain the traps of YAML numbers; the first pattern that matches is used.
+var hints = []struct {
+	pattern *regexp.Regexp
+	hint    string
+}{
+	{regexp.MustCompile(`^[-+]?0[0-9_]+$`), "a leading zero means octal to some readers"},
+	{regexp.MustCompile(`^[-+]?0[xob]`), "write it in decimal"},
+	{regexp.MustCompile(`^[-+]?[0-9][0-9_]*_[0-9_.]*$`), "write it without underscores"},
+	{regexp.MustCompile(`^[-+]?[0-9]+,[0-9]`), "write it without a comma"},
+	{regexp.MustCompile(`^\+`), "write it without a plus sign"},
+	{regexp.MustCompile(`^-?\.[0-9]`), "write a digit before the point"},
+	{regexp.MustCompile(`^-?[0-9]+\.([eE]|$)`), "write a digit after the point"},
+	{regexp.MustCompile(`(?i)^[-+]?\.?(inf|infinity|nan)$`), "it must be finite"},
+	{regexp.MustCompile(`^-?[0-9.]+%$`), "write 0.01 for 1%"},
+}
+
+// SpellingHint says what is wrong with the spelling of a number, or "".
+func (n *node) SpellingHint() string {
+	switch {
+	case n.Kind != scalarNode:
+	case n.Quoted && setting.IsNumber(n.Text):
+		return "write it without quotes"
+	case !n.Quoted:
+		for _, h := range hints {
+			if h.pattern.MatchString(n.Text) {
+				return h.hint
+			}
+		}
+	}
+	return ""
+}
+
+// IntegerHint returns the whole number that 1e3 or 8.0 stands for, or else SpellingHint.
+func (n *node) IntegerHint() string {
+	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
+		v, err := strconv.ParseFloat(n.Text, 64)
+		if err == nil && v == math.Trunc(v) && math.Abs(v) <= maxExactInteger {
+			return "write " + strconv.FormatFloat(v, 'f', 0, 64)
+		}
+	}
+	return n.SpellingHint()
+}
+
+// ListHint returns how many items a list has; for others it returns BracketHint.
+func (n *node) ListHint() string {
+	if n.Kind == listNode {
+		return fmt.Sprintf("it has %d", len(n.Items))
+	}
+	return n.BracketHint()
+}
+
+// BracketHint shows how a list of the scalar alone is written, or "".
+func (n *node) BracketHint() string {
+	switch {
+	case n.Kind == scalarNode && n.Quoted:
+		return "write [" + formatText(shorten(n.Text)) + "]"
+	case n.Kind == scalarNode:
+		return "write [" + printable(n.Text) + "]"
+	}
+	return ""
 }

@@ -23,7 +23,8 @@ import (
 const draftFile = "my.yaml"
 
 func initCommand(a *shell.App) *cobra.Command {
-	var answers configs.Answers
+	var set string
+	var epsilon float64
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a commented configuration for your data and your budget",
@@ -39,10 +40,10 @@ what the flags do not say. A file that is there is never overwritten.`,
 			if _, err := os.Lstat(file); err == nil {
 				return presetTaken(file)
 			}
-			if err := answer(a, c, &answers); err != nil {
+			if err := answer(a, c, &set, &epsilon); err != nil {
 				return err
 			}
-			d, err := configs.MakeDraft(answers)
+			d, err := configs.MakeDraft(set, epsilon)
 			if err != nil {
 				return shell.AsUsage(err)
 			}
@@ -58,13 +59,13 @@ what the flags do not say. A file that is there is never overwritten.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&answers.Data, "data", "", "a data set ("+strings.Join(data.Names(), ", ")+") or a folder of your own")
-	c.Flags().Float64Var(&answers.Epsilon, "epsilon", 0, "the privacy budget; 1 to 8 is common, smaller protects more")
+	c.Flags().StringVar(&set, "data", "", "a data set ("+strings.Join(data.Names(), ", ")+") or a folder of your own")
+	c.Flags().Float64Var(&epsilon, "epsilon", 0, "the privacy budget; 1 to 8 is common, smaller protects more")
 	return c
 }
 
 // answer asks on a terminal for what the flags have not said.
-func answer(a *shell.App, c *cobra.Command, answers *configs.Answers) error {
+func answer(a *shell.App, c *cobra.Command, set *string, epsilon *float64) error {
 	in := bufio.NewReader(c.InOrStdin())
 	ask := func(flag, question, otherwise string) (string, error) {
 		if !shell.Terminal(c.InOrStdin()) {
@@ -79,7 +80,7 @@ func answer(a *shell.App, c *cobra.Command, answers *configs.Answers) error {
 	}
 	var err error
 	if !c.Flags().Changed("data") {
-		answers.Data, err = ask("data", "Data: "+strings.Join(data.Names(), ", ")+", or a folder of your own", "digits")
+		*set, err = ask("data", "Data: "+strings.Join(data.Names(), ", ")+", or a folder of your own", "digits")
 	}
 	if err != nil || c.Flags().Changed("epsilon") {
 		return err
@@ -88,7 +89,7 @@ func answer(a *shell.App, c *cobra.Command, answers *configs.Answers) error {
 	if err != nil {
 		return err
 	}
-	if answers.Epsilon, err = strconv.ParseFloat(text, 64); err != nil {
+	if *epsilon, err = strconv.ParseFloat(text, 64); err != nil {
 		return shell.Usagef("found epsilon %q, expected a number such as 3", text)
 	}
 	return nil

@@ -281,7 +281,7 @@ func Read(name string, overrides []string, bounds map[string]configs.Bounds) (*c
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return configs.LoadStatistics(name, overrides, bounds)
 	}
-	made, err := configs.MakeDraft(configs.Answers{Data: name, Epsilon: folderEpsilon})
+	made, err := configs.MakeDraft(name, folderEpsilon)
 	if err != nil {
 		return nil, err
 	}
