@@ -14,6 +14,7 @@ import (
 // hash function, and reports it with the randomized response of its value's bucket.
 type Hashing struct {
 	claim
+	pure
 	response *Response // over buckets
 }
 
@@ -28,8 +29,9 @@ func NewHashing(values int, epsilon float64) (*Hashing, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := NewResponse(int(min(maxBuckets, math.Round(math.Exp(epsilon)+1))), epsilon)
-	return &Hashing{c, response}, err
+	response := newResponse(claim{values: int(min(maxBuckets, math.Round(math.Exp(epsilon)+1))), epsilon: epsilon})
+	// Of another value's buckets, one in so many is that of the value.
+	return &Hashing{c, pure{response.truth, 1 / float64(response.values)}, response}, nil
 }
 
 func (p *Hashing) String() string {
@@ -54,20 +56,15 @@ func (p *Hashing) split(r Report) (hash, int) {
 func (p *Hashing) Likelihood(value int, r Report) float64 {
 	h, bucket := p.split(r)
 	if h.bucket(value, p.response.values) == bucket {
-		return p.response.pure().truth
+		return p.response.truth
 	}
-	return p.response.pure().lie
+	return p.response.lie
 }
-
-// pure returns the estimator. Its lie is 1/g: one of g buckets is that of another value.
-func (p *Hashing) pure() pure { return pure{p.response.pure().truth, 1 / float64(p.response.values)} }
 
 func (p *Hashing) Add(scores []float64, r Report) {
 	h, bucket := p.split(r)
-	p.pure().add(scores, func(v int) bool { return h.bucket(v, p.response.values) == bucket })
+	p.add(scores, func(v int) bool { return h.bucket(v, p.response.values) == bucket })
 }
-
-func (p *Hashing) Variance(counts []float64) []float64 { return p.pure().variance(counts) }
 
 // mersenne is a prime: modulo it, x → factor·x + offset is uniform and independent for any two
 // values.

@@ -13,6 +13,7 @@ import (
 // 2016, arXiv:1602.07387): the value itself, or, with a probability, one drawn from all of them.
 type Response struct {
 	claim
+	pure
 	noise chance // that the report is drawn from all values
 }
 
@@ -25,8 +26,14 @@ func NewResponse(values int, epsilon float64) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := float64(values)
-	return &Response{c, atLeast(d / (math.Exp(epsilon) + d - 1))}, nil
+	return newResponse(c), nil
+}
+
+func newResponse(c claim) *Response {
+	d := float64(c.values)
+	noise := atLeast(d / (math.Exp(c.epsilon) + d - 1))
+	lie := noise.value() / d
+	return &Response{c, pure{noise.complement() + lie, lie}, noise}
 }
 
 func (p *Response) String() string {
@@ -47,22 +54,15 @@ func (p *Response) respond(value int, src *random.Source) int {
 
 func (p *Response) Likelihood(value int, r Report) float64 {
 	if int(binary.LittleEndian.Uint16(r)) == value {
-		return p.pure().truth
+		return p.truth
 	}
-	return p.pure().lie
-}
-
-func (p *Response) pure() pure {
-	lie := p.noise.value() / float64(p.values)
-	return pure{p.noise.complement() + lie, lie}
+	return p.lie
 }
 
 func (p *Response) Add(scores []float64, r Report) {
-	zero, one := p.pure().score(false), p.pure().score(true)
+	supported, other := p.scores()
 	for v := range scores {
-		scores[v] += zero
+		scores[v] += other
 	}
-	scores[binary.LittleEndian.Uint16(r)] += one - zero
+	scores[binary.LittleEndian.Uint16(r)] += supported - other
 }
-
-func (p *Response) Variance(counts []float64) []float64 { return p.pure().variance(counts) }

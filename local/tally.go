@@ -46,33 +46,29 @@ func (t *Tally) Counts() []Count {
 // pure is the estimator of a pure protocol (Wang, Blocki, Li, Jha 2017, section 3.1): a report
 // supports some of the values, its own one with probability truth, and every other one with
 // probability lie.
-type pure struct {
-	truth, lie float64
+type pure struct{ truth, lie float64 }
+
+// scores returns what a report adds to the score of a value that it supports, and of one that it does
+// not, by equation (1) of the paper.
+func (p pure) scores() (supported, other float64) {
+	return (1 - p.lie) / (p.truth - p.lie), -p.lie / (p.truth - p.lie)
 }
 
-// score returns what a report adds to the score of a value, by equation (1) of the paper.
-func (p pure) score(supported bool) float64 {
-	if supported {
-		return (1 - p.lie) / (p.truth - p.lie)
-	}
-	return -p.lie / (p.truth - p.lie)
-}
-
-// add adds to scores what a report adds that supports the values for which supports is true.
+// add adds a report to the scores. supports says which values the report supports.
 func (p pure) add(scores []float64, supports func(v int) bool) {
-	zero, one := p.score(false), p.score(true)
+	supported, other := p.scores()
 	for v := range scores {
 		if supports(v) {
-			scores[v] += one
+			scores[v] += supported
 		} else {
-			scores[v] += zero
+			scores[v] += other
 		}
 	}
 }
 
-// variance returns the variance of every count: the sum of what the records with the value add to
-// it and what those without the value add, by Theorem 2.
-func (p pure) variance(counts []float64) []float64 {
+// Variance implements [Protocol]. The variance of a count is what the records with the value add to
+// it, plus what the records without the value add (Theorem 2).
+func (p pure) Variance(counts []float64) []float64 {
 	all := 0.0
 	for _, c := range counts {
 		all += c

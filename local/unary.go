@@ -11,8 +11,8 @@ import (
 // randomized.
 type Unary struct {
 	claim
-	keep chance // that the bit of the own value is reported as 1
-	lie  chance // that the bit of another value is reported as 1
+	pure
+	own, other chance // that the bit of the own value, or of another value, is reported as 1
 }
 
 var _ Protocol = (*Unary)(nil)
@@ -25,7 +25,7 @@ func NewUnary(values int, epsilon float64) (*Unary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Unary{c, certain / 2, atLeast(1 / (math.Exp(epsilon) + 1))}, nil
+	return newUnary(c, certain/2, atLeast(1/(math.Exp(epsilon)+1))), nil
 }
 
 // NewSymmetricUnary returns the protocol that flips bits with probability 1/(e^(ε/2)+1), rounded
@@ -36,11 +36,15 @@ func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
 		return nil, err
 	}
 	flip := atLeast(1 / (math.Exp(epsilon/2) + 1))
-	return &Unary{c, certain - flip, flip}, nil
+	return newUnary(c, certain-flip, flip), nil
+}
+
+func newUnary(c claim, own, other chance) *Unary {
+	return &Unary{c, pure{own.value(), other.value()}, own, other}
 }
 
 func (p *Unary) String() string {
-	return fmt.Sprintf("%d bits, of which that of the value is 1 with a chance of %.4g and every other one with %.4g", p.values, p.keep.value(), p.lie.value())
+	return fmt.Sprintf("%d bits, of which that of the value is 1 with a chance of %.4g and every other one with %.4g", p.values, p.truth, p.lie)
 }
 
 // Randomize implements [Protocol]. A report has a bit for each value: that of value 0 is the lowest
@@ -48,7 +52,7 @@ func (p *Unary) String() string {
 func (p *Unary) Randomize(value int, src *random.Source) Report {
 	r := make(Report, (p.values+7)/8)
 	for v := range p.values {
-		if v == value && p.keep.draw(src) || v != value && p.lie.draw(src) {
+		if v == value && p.own.draw(src) || v != value && p.other.draw(src) {
 			r.set(v)
 		}
 	}
@@ -61,25 +65,17 @@ func (r Report) has(bit int) bool { return r[bit/8]>>(bit%8)&1 == 1 }
 func (p *Unary) Likelihood(value int, r Report) float64 {
 	product := 1.0
 	for v := range p.values {
-		one := p.lie
+		one := p.other
 		if v == value {
-			one = p.keep
+			one = p.own
 		}
-		product *= likelihood(one, r.has(v))
+		if r.has(v) {
+			product *= one.value()
+		} else {
+			product *= one.complement()
+		}
 	}
 	return product
 }
 
-// likelihood returns the probability of bit, if one is that of a 1.
-func likelihood(one chance, bit bool) float64 {
-	if bit {
-		return one.value()
-	}
-	return one.complement()
-}
-
-func (p *Unary) pure() pure { return pure{p.keep.value(), p.lie.value()} }
-
-func (p *Unary) Add(scores []float64, r Report) { p.pure().add(scores, r.has) }
-
-func (p *Unary) Variance(counts []float64) []float64 { return p.pure().variance(counts) }
+func (p *Unary) Add(scores []float64, r Report) { p.add(scores, r.has) }

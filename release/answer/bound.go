@@ -8,12 +8,12 @@ import (
 // maxContribution bounds what one record contributes, so that sums of 2^31 records stay integers.
 const maxContribution = 1<<31 - 1
 
-// Bound limits what one record may contribute to sums. What a record contributes beyond it is not
-// counted: the record is left out.
+// Bound limits what one record may contribute to sums: a vector of integers, by its norm or coordinate
+// by coordinate. A record beyond the bound is left out of all sums.
 type Bound struct {
 	kind      norm
-	low, high int64 // of a coordinate
-	most      int64 // of a norm
+	low, high int64 // of every coordinate
+	most      int64 // of Σ|x| with L1, of Σx² with L2
 }
 
 type norm int
@@ -24,19 +24,20 @@ const (
 	l2
 )
 
-// L1 is the bound Σ|x| ≤ most.
-func L1(most int64) Bound { return Bound{kind: l1, most: most} }
+// L1 returns the bound Σ|x| ≤ most.
+func L1(most int64) Bound { return Bound{l1, -most, most, most} }
 
-// L2 is the bound Σx² ≤ most².
-func L2(most int64) Bound { return Bound{kind: l2, most: most} }
+// L2 returns the bound Σx² ≤ most².
+func L2(most int64) Bound { return Bound{l2, -most, most, most * most} }
 
-// Within is the bound low ≤ x ≤ high of every coordinate.
+// Within returns the bound low ≤ x ≤ high of every coordinate.
 func Within(low, high int64) Bound { return Bound{kind: coordinates, low: low, high: high} }
 
+// validate refuses a bound that no contribution keeps, or one so large that sums could overflow.
 func (b Bound) validate() error {
 	switch {
-	case b.kind != coordinates && !(b.most >= 1 && b.most <= maxContribution):
-		return fmt.Errorf("answer: found a bound of %d on a contribution, expected 1 to %d", b.most, int64(maxContribution))
+	case b.kind != coordinates && !(b.high >= 1 && b.high <= maxContribution):
+		return fmt.Errorf("answer: found a bound of %d on a contribution, expected 1 to %d", b.high, int64(maxContribution))
 	case b.kind == coordinates && !(b.low >= -maxContribution && b.low <= b.high && b.high <= maxContribution):
 		return fmt.Errorf("answer: found contributions from %d to %d, expected low to high within ±%d", b.low, b.high, int64(maxContribution))
 	}
@@ -47,36 +48,23 @@ func (b Bound) validate() error {
 func (b Bound) holds(contribution []int64) bool {
 	sum := int64(0)
 	for _, x := range contribution {
+		if x < b.low || x > b.high {
+			return false
+		}
 		switch b.kind {
-		case coordinates:
-			if x < b.low || x > b.high {
-				return false
-			}
-		case l1, l2:
-			if x < -b.most || x > b.most {
-				return false
-			}
-			if b.kind == l2 {
-				sum += x * x
-			} else {
-				sum += max(x, -x)
-			}
-			if sum > b.limit() { // at every term: neither sum overflows
-				return false
-			}
+		case l1:
+			sum += max(x, -x)
+		case l2:
+			sum += x * x
+		}
+		if sum > b.most { // asked at every term: neither sum overflows
+			return false
 		}
 	}
 	return true
 }
 
-func (b Bound) limit() int64 {
-	if b.kind == l2 {
-		return b.most * b.most
-	}
-	return b.most
-}
-
-// reach says how far one record moves sums.
+// reach says how far one record moves sums at most.
 type reach struct {
 	l1    int64   // the L1 norm of a contribution
 	l2    float64 // its L2 norm, rounded up
@@ -84,12 +72,9 @@ type reach struct {
 	alone bool    // a record contributes to one coordinate alone
 }
 
-// reach of contributions to n coordinates.
+// reach returns the reach of contributions to n coordinates.
 func (b Bound) reach(n int64) (reach, error) {
-	most := b.most
-	if b.kind == coordinates {
-		most = max(b.high, -b.low, 1)
-	}
+	most := max(b.high, -b.low, 1) // of one coordinate, and with L1 and L2 of the norm
 	root := math.Nextafter(math.Sqrt(float64(n)), math.Inf(1))
 	r := reach{l1: most, l2: float64(most), width: most, alone: n == 1}
 	switch {
