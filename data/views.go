@@ -83,7 +83,7 @@ func (v *Views) offset(drawn []byte) int {
 func (c change) apply(dst, picture []float32, s Shape) {
 	line := s.Width * s.Channels
 	for y := range s.Height {
-		from := mirrored(y+c.down, s.Height) * line
+		from := Reflected(y+c.down, s.Height) * line
 		c.applyLine(dst[y*line:(y+1)*line], picture[from:from+line], s.Channels)
 	}
 }
@@ -92,7 +92,7 @@ func (c change) apply(dst, picture []float32, s Shape) {
 func (c change) applyLine(dst, line []float32, channels int) {
 	width := len(line) / channels
 	for x := range width {
-		from := mirrored(x+c.across, width)
+		from := Reflected(x+c.across, width)
 		if c.flip {
 			from = width - 1 - from
 		}
@@ -100,9 +100,9 @@ func (c change) applyLine(dst, line []float32, channels int) {
 	}
 }
 
-// mirrored returns the place in [0, n) for a place at most n-1 outside: mirrored at the first or
-// the last of the n, which is not repeated.
-func mirrored(i, n int) int {
+// Reflected returns the index below n that continues 0 … n-1 to i, at most n-1 outside: the place is
+// mirrored at the first or the last one, which is not repeated (PyTorch's padding mode "reflect").
+func Reflected(i, n int) int {
 	if i < 0 {
 		return -i
 	}

@@ -192,7 +192,7 @@ func (n *pinkNoise) fill(slope float64, dice *rand.Rand) {
 	for y := range n.height {
 		n.rows.Sequence(n.values[y*n.width:(y+1)*n.width], n.spectrum[y*half:(y+1)*half])
 	}
-	standardise(n.values)
+	standardise(n.values, float64(len(n.values)), 0)
 }
 
 // filterColumn multiplies column x of the spectrum, frequency x along the rows, by f^-slope.
@@ -213,8 +213,9 @@ func (n *pinkNoise) filterColumn(x, half int, slope float64) {
 	}
 }
 
-// standardise gives x mean 0 and variance 1.
-func standardise(x []float64) {
+// standardise subtracts the mean of x and divides by √(variance + floor), where the variance is the sum
+// of squares over the degrees of freedom.
+func standardise(x []float64, freedom, floor float64) {
 	var sum, squares float64
 	for _, v := range x {
 		sum += v
@@ -223,7 +224,7 @@ func standardise(x []float64) {
 	for _, v := range x {
 		squares += (v - mean) * (v - mean)
 	}
-	scale := 1 / math.Sqrt(squares/float64(len(x)))
+	scale := 1 / math.Sqrt(squares/freedom+floor)
 	for i, v := range x {
 		x[i] = (v - mean) * scale
 	}

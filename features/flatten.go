@@ -14,6 +14,13 @@ type Block struct{ Channels, Positions int }
 // Columns returns the number of columns of a row in a block.
 func (b Block) Columns() int { return b.Channels * b.Positions }
 
+func widthOf(row []Block) (columns int) {
+	for _, b := range row {
+		columns += b.Columns()
+	}
+	return columns
+}
+
 // Flattening is a normalisation of features that [fitFlattening] learnt from drawn pictures, which are
 // nobody's data. It is safe for concurrent use, and nobody changes its slices.
 //
@@ -51,10 +58,7 @@ const minScale = 1e-4
 // values, and returns the same for any number of threads. It fails if a value is not finite, and if
 // the rows vary along fewer than k directions; n rows vary along n−1 at most.
 func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Pool) (*Flattening, error) {
-	width := 0
-	for _, b := range blocks {
-		width += b.Columns()
-	}
+	width := widthOf(blocks)
 	if most := min(n-1, width); k < 0 || k > most {
 		return nil, fmt.Errorf("flatten: %d directions, expected 0 to %d for %d drawn rows of %d columns", k, most, n, width)
 	}

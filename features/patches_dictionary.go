@@ -21,7 +21,7 @@ const (
 	regularisation = 0.1
 )
 
-// patchFilters are linear functions of patches that [normalise] has changed.
+// patchFilters are linear functions of normalised patches.
 type patchFilters struct {
 	size, channels int
 	weights        *mat.Dense // a filter in each row, as (channel, row, column), its sum being 0
@@ -92,12 +92,13 @@ func newSampler(pictures *Drawings, size int) sampler {
 
 func (s sampler) count() int { return s.pictures.Count * s.vertical * s.horizontal }
 
-// normalised returns the patches of the given numbers, one in each row, each through [normalise].
+// normalised returns the patches of the given numbers, one in each row, each with mean 0 and divided by
+// √(variance + contrastFloor).
 func (s sampler) normalised(numbers []int) *mat.Dense {
 	rows := mat.NewDense(len(numbers), s.pictures.Channels*s.size*s.size, nil)
 	for i, number := range numbers {
 		s.copyPatch(rows.RawRowView(i), number)
-		normalise(rows.RawRowView(i))
+		standardise(rows.RawRowView(i), float64(s.pictures.Channels*s.size*s.size-1), contrastFloor)
 	}
 	return rows
 }
@@ -115,22 +116,6 @@ func (s sampler) copyPatch(dst []float64, number int) {
 				dst = dst[1:]
 			}
 		}
-	}
-}
-
-// normalise subtracts the mean and divides by √(variance + contrastFloor).
-func normalise(patch []float64) {
-	n := float64(len(patch))
-	var sum, squares float64
-	for _, v := range patch {
-		sum += v
-	}
-	for _, v := range patch {
-		squares += (v - sum/n) * (v - sum/n)
-	}
-	scale := 1 / math.Sqrt(squares/(n-1)+contrastFloor)
-	for i, v := range patch {
-		patch[i] = (v - sum/n) * scale
 	}
 }
 

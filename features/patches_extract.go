@@ -3,6 +3,7 @@ package features
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
@@ -106,7 +107,9 @@ func (e *extractor) store(dst []float32) {
 	cells := len(e.sums)
 	below := dst[len(dst)/2:]
 	for i, s := range e.sums {
-		scale := 1 / float32(2*e.grid.area(i/e.options.Pooling, i%e.options.Pooling))
+		row, column := i/e.options.Pooling, i%e.options.Pooling
+		positions := (e.grid.rowEdges[row+1] - e.grid.rowEdges[row]) * (e.grid.columnEdges[column+1] - e.grid.columnEdges[column])
+		scale := 1 / float32(2*positions)
 		for k, v := range s.Above {
 			dst[k*cells+i] = v * scale
 			below[k*cells+i] = s.Below[k] * scale
@@ -182,8 +185,7 @@ func newGrid(rows, columns, cells int) grid {
 	for i, e := range g.columnEdges {
 		mirrored[cells-i] = columns - e
 	}
-	cuts := slices.Sorted(slices.Values(slices.Concat(g.columnEdges, mirrored)))
-	cuts = slices.Compact(cuts)
+	cuts := slices.Compact(slices.Sorted(slices.Values(slices.Concat(g.columnEdges, mirrored))))
 	for i, to := range cuts[1:] {
 		from := cuts[i]
 		g.runs = append(g.runs, gridRun{from, to, gridCell(g.columnEdges, from), cells - 1 - gridCell(mirrored, from)})
@@ -201,18 +203,7 @@ func gridEdges(n, cells int) []int {
 }
 
 // gridCell returns the number of the cell that a position is in.
-func gridCell(edges []int, position int) int {
-	i, found := slices.BinarySearch(edges, position)
-	if found {
-		return i
-	}
-	return i - 1
-}
-
-// area returns the number of positions in a cell.
-func (g grid) area(row, column int) int {
-	return (g.rowEdges[row+1] - g.rowEdges[row]) * (g.columnEdges[column+1] - g.columnEdges[column])
-}
+func gridCell(edges []int, position int) int { return sort.SearchInts(edges, position+1) - 1 }
 
 // halfBorder is the number of pixels by which the half of a picture is extended on each side, by
 // reflection, so that its patches also show the picture's edge in their middle.
@@ -230,30 +221,19 @@ func halve(dst []float32, pitch int, src []float32, height, width int) {
 	}
 }
 
-// halveWithBorder writes the half of a picture of a shape, with its border, to dst.
+// halveWithBorder writes the half of a picture of a shape to dst, with its border: the pixels inside,
+// reflected.
 func halveWithBorder(dst, picture []float32, shape data.Shape) {
-	height, width := shape.Height/2+2*halfBorder, shape.Width/2+2*halfBorder
+	height, width := shape.Height/2, shape.Width/2
+	pitch := width + 2*halfBorder
+	area := (height + 2*halfBorder) * pitch
 	for c := range shape.Channels {
-		plane := dst[c*height*width : (c+1)*height*width]
-		source := picture[c*shape.Height*shape.Width:]
-		halve(plane[halfBorder*width+halfBorder:], width, source, shape.Height, shape.Width)
-		reflectBorder(plane, height, width)
-	}
-}
-
-// reflectBorder fills the border of a plane of height×width with the pixels inside it, mirrored.
-// The outermost row and column inside are not repeated.
-func reflectBorder(plane []float32, height, width int) {
-	for y := halfBorder; y < height-halfBorder; y++ {
-		row := plane[y*width : (y+1)*width]
-		for i := 1; i <= halfBorder; i++ {
-			row[halfBorder-i], row[width-1-halfBorder+i] = row[halfBorder+i], row[width-1-halfBorder-i]
+		plane := dst[c*area : (c+1)*area]
+		halve(plane[halfBorder*pitch+halfBorder:], pitch, picture[c*shape.Height*shape.Width:], shape.Height, shape.Width)
+		for i := range plane {
+			y, x := data.Reflected(i/pitch-halfBorder, height), data.Reflected(i%pitch-halfBorder, width)
+			plane[i] = plane[(y+halfBorder)*pitch+x+halfBorder]
 		}
-	}
-	for i := 1; i <= halfBorder; i++ {
-		top, bottom := halfBorder, height-1-halfBorder
-		copy(plane[(top-i)*width:(top-i+1)*width], plane[(top+i)*width:])
-		copy(plane[(bottom+i)*width:(bottom+i+1)*width], plane[(bottom-i)*width:])
 	}
 }
 

@@ -19,13 +19,7 @@ type Recipe struct {
 }
 
 // Width returns the number of values in a row.
-func (r Recipe) Width(shape data.Shape) int {
-	width := 0
-	for _, b := range r.Transform.Blocks(shape) {
-		width += b.Channels * b.Positions
-	}
-	return width
-}
+func (r Recipe) Width(shape data.Shape) int { return widthOf(r.Transform.Blocks(shape)) }
 
 // version is part of [Recipe.String] and so of fingerprints. It changes when rows change.
 const version = 1

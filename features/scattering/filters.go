@@ -69,15 +69,6 @@ func gaussian(size int, sigma float64) []float64 {
 // centred returns the place of sample i of size samples, counted from their middle.
 func centred(i, size int) float64 { return float64(i) - float64(size-1)/2 }
 
-// reflected returns the index below n that continues 0…n-1 to i by reflection about the first and
-// the last one, for i at most n-1 outside: PyTorch's padding mode "reflect".
-func reflected(i, n int) int {
-	if i < 0 {
-		return -i
-	}
-	return min(i, 2*(n-1)-i)
-}
-
 // The wavelets of angles t and 8-t are mirror images of each other in x, the direction of a row of
 // pixels. So the parts of one that are even and odd in x serve both: where E and O are the
 // convolutions with these, one wavelet gives E + O and the other E - O. The parts need half of the

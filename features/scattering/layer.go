@@ -3,6 +3,7 @@ package scattering
 import (
 	"math"
 
+	"dpsgd/data"
 	"dpsgd/internal/kernel"
 )
 
@@ -24,8 +25,7 @@ type layer struct {
 }
 
 func newLayer(s scale, filters mirrored, planes, height, width, stride int) *layer {
-	l := &layer{scale: s, filters: filters, stride: stride}
-	l.planes, l.height, l.width = planes, height, width
+	l := &layer{scale: s, filters: filters, planes: planes, height: height, width: width, stride: stride}
 	lines := height + 2*l.margin()
 	l.line = make([]float32, width+2*l.margin())
 	l.sums = make([]float32, lines*l.evenTaps()*l.columns())
@@ -64,8 +64,8 @@ func (l *layer) fold(src []float32) {
 		}
 	}
 	for y := range margin {
-		l.copyLine(y, margin+reflected(y-margin, l.height))
-		l.copyLine(margin+l.height+y, margin+reflected(l.height+y, l.height))
+		l.copyLine(y, margin+data.Reflected(y-margin, l.height))
+		l.copyLine(margin+l.height+y, margin+data.Reflected(l.height+y, l.height))
 	}
 }
 
@@ -74,8 +74,8 @@ func (l *layer) foldLine(pixels []float32, line, column int) {
 	margin := l.margin()
 	copy(l.line[margin:], pixels)
 	for x := range margin {
-		l.line[x] = pixels[reflected(x-margin, l.width)]
-		l.line[margin+l.width+x] = pixels[reflected(l.width+x, l.width)]
+		l.line[x] = pixels[data.Reflected(x-margin, l.width)]
+		l.line[margin+l.width+x] = pixels[data.Reflected(l.width+x, l.width)]
 	}
 	at := func(folded []float32, taps, k int) []float32 {
 		return folded[(line*taps+k)*l.columns()+column:][:l.outWidth()]
@@ -151,25 +151,17 @@ func magnitude(re, im float32) float32 {
 // lowPass averages planes over a Gaussian window and keeps every stride-th value of every stride-th
 // row. It multiplies by a matrix for each direction, which holds the window and the reflection.
 type lowPass struct {
-	planes, height, width int // of the input
-	outHeight, outWidth   int
-	vertical              []float32 // (outHeight, height)
-	horizontal            []float32 // (outWidth, width)
-	rows                  []float32 // (planes, outHeight, width): averaged vertically
+	Average
+	planes int
+	rows   []float32 // (planes, OutHeight, Width): averaged vertically
 }
 
 // newLowPass returns an average over windows of 4·stride by 4·stride values, with a deviation of
 // 0.4·stride: 16 pixels and 1.6 pixels for pictures with stride 4 and for maps of half their size
 // with stride 2.
 func newLowPass(planes, height, width, stride int) *lowPass {
-	outHeight := height / stride
-	return &lowPass{
-		planes: planes, height: height, width: width,
-		outHeight: outHeight, outWidth: width / stride,
-		vertical:   average(height, stride),
-		horizontal: average(width, stride),
-		rows:       make([]float32, planes*outHeight*width),
-	}
+	a := Average{height, width, height / stride, width / stride, average(height, stride), average(width, stride)}
+	return &lowPass{a, planes, make([]float32, planes*a.OutHeight*width)}
 }
 
 // average returns the (n/stride, n) matrix that averages n values along one direction.
@@ -179,22 +171,24 @@ func average(n, stride int) []float32 {
 	for i := range n / stride {
 		from := i*stride - (len(window)-stride)/2
 		for k, weight := range window {
-			matrix[i*n+reflected(from+k, n)] += weight
+			matrix[i*n+data.Reflected(from+k, n)] += weight
 		}
 	}
 	return rounded(matrix)
 }
 
-// forward computes dst (planes, outHeight, outWidth) from src (planes, height, width).
-func (p *lowPass) forward(dst, src []float32) {
+// forward computes dst (planes, OutHeight, OutWidth) from src (planes, Height, Width). It returns what
+// follows the planes in dst.
+func (p *lowPass) forward(dst, src []float32) (rest []float32) {
 	var pool *kernel.Pool // one thread
-	in, between := p.height*p.width, p.outHeight*p.width
+	in, between := p.Height*p.Width, p.OutHeight*p.Width
 	for i := range p.planes {
-		pool.Gemm(false, false, p.outHeight, p.width, p.height, 1,
-			p.vertical, p.height, src[i*in:], p.width, 0, p.rows[i*between:], p.width)
+		pool.Gemm(false, false, p.OutHeight, p.Width, p.Height, 1,
+			p.Vertical, p.Height, src[i*in:], p.Width, 0, p.rows[i*between:], p.Width)
 	}
-	pool.Gemm(false, true, p.planes*p.outHeight, p.outWidth, p.width, 1,
-		p.rows, p.width, p.horizontal, p.width, 0, dst, p.outWidth)
+	pool.Gemm(false, true, p.planes*p.OutHeight, p.OutWidth, p.Width, 1,
+		p.rows, p.Width, p.Horizontal, p.Width, 0, dst, p.OutWidth)
+	return dst[p.planes*p.OutHeight*p.OutWidth:]
 }
 
 func rounded(values []float64) []float32 {
@@ -204,6 +198,3 @@ func rounded(values []float64) []float32 {
 	}
 	return r
 }
-
-// size returns the number of values that forward writes.
-func (p *lowPass) size() int { return p.planes * p.outHeight * p.outWidth }

@@ -21,7 +21,7 @@ func (c convolution) each(filter []float64, f func(out, in int, weight float64))
 	for out := range c.outputs() {
 		top, left := out/(c.width/c.stride)*c.stride-margin, out%(c.width/c.stride)*c.stride-margin
 		for tap, weight := range filter {
-			y, x := reflected(top+tap/c.size, c.height), reflected(left+tap%c.size, c.width)
+			y, x := data.Reflected(top+tap/c.size, c.height), data.Reflected(left+tap%c.size, c.width)
 			f(out, y*c.width+x, weight)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpsgd/data"
+	"dpsgd/internal/kernel"
 )
 
 const (
@@ -84,8 +85,28 @@ func (t *transform) channel(dst, pixels []float32) {
 	copy(t.full, pixels)
 	t.first.forward(t.full[len(pixels):], pixels)
 	t.second.forward(t.half, t.full)
-	t.fullPass.forward(dst, t.full)
-	t.halfPass.forward(dst[t.fullPass.size():], t.half)
+	t.halfPass.forward(t.fullPass.forward(dst, t.full), t.half)
+}
+
+// groupNormEpsilon is added to variances; PyTorch's default.
+const groupNormEpsilon = 1e-5
+
+// GroupNorm normalises the features of one picture in place, as PyTorch's GroupNorm without gain
+// and shift does. values is (channels, places). The channels, a multiple of groups, are cut into
+// groups of channels/groups neighbours, and each value of a group becomes
+//
+//	(x - mean) / √(variance + 1e-5)
+//
+// with the mean and the biased variance of the whole group.
+//
+// In the mirror image of a picture, coefficients belong to other groups. So the normalised features
+// of a mirrored picture are no exact mirror image: mirror the picture, not the features.
+func GroupNorm(values []float32, groups int) {
+	var inverse [1]float32
+	for n := len(values) / groups; len(values) > 0; values = values[n:] {
+		group := values[:n]
+		kernel.GroupNormForward(group, inverse[:], group, n, 1, 1, groupNormEpsilon)
+	}
 }
 
 // Definition is everything that the transform of a channel of a picture follows from, for programs
@@ -119,7 +140,7 @@ type Average struct {
 func (s *Scattering) Definition() Definition {
 	t := newTransform(s)
 	return Definition{
-		Angles: angles, Fine: fine.wavelets(), Coarse: coarse.wavelets(), Full: t.fullPass.definition(), Half: t.halfPass.definition(),
+		Angles: angles, Fine: fine.wavelets(), Coarse: coarse.wavelets(), Full: t.fullPass.Average, Half: t.halfPass.Average,
 		Smallest: smallest, GroupEpsilon: groupNormEpsilon, CoarseStride: t.second.stride, FineMargin: t.first.margin(), CoarseMargin: t.second.margin(),
 		Coefficients: Coefficients, Channels: s.shape.Channels,
 	}
@@ -132,8 +153,4 @@ func (s scale) wavelets() Wavelets {
 		w.Real, w.Imaginary = append(w.Real, rounded(re)...), append(w.Imaginary, rounded(im)...)
 	}
 	return w
-}
-
-func (p *lowPass) definition() Average {
-	return Average{p.height, p.width, p.outHeight, p.outWidth, p.vertical, p.horizontal}
 }
