@@ -54,17 +54,17 @@ func (p *Drawings) At(i int) []float32 {
 	return p.Values[i*n : (i+1)*n : (i+1)*n]
 }
 
-// drawPictures draws n pictures on the threads of pool: material that dictionaries of patches and
-// principal directions can be learnt from without anybody's data, so that they are public.
+// Draw draws the first n pictures that the recipe learns from, on the threads of pool: dictionaries of
+// patches and principal directions are learnt from them without anybody's data, and so are public.
 // Silhouettes and strokes are grey: with three channels, these are the same.
 //
 // What is drawn is a function of kind, shape, seed and [DrawnVersion] alone, and for picture i also
 // of i: the first pictures of a large set are those of a small one. It does not depend on the
 // number of threads. Processors that fuse multiplications with additions may differ from others in
 // the last bits of some pixels.
-func drawPictures(kind string, n int, shape data.Shape, seed uint64, pool *kernel.Pool) (*Drawings, error) {
-	if !slices.Contains(DrawnKinds(), kind) {
-		return nil, fmt.Errorf("drawn: kind %q, expected one of %q", kind, DrawnKinds())
+func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*Drawings, error) {
+	if !slices.Contains(DrawnKinds(), r.Drawn) {
+		return nil, fmt.Errorf("drawn: kind %q, expected one of %q", r.Drawn, DrawnKinds())
 	}
 	for _, side := range []int{shape.Height, shape.Width} {
 		if side < minSide || side > maxSide {
@@ -79,7 +79,7 @@ func drawPictures(kind string, n int, shape data.Shape, seed uint64, pool *kerne
 			painters[worker] = newPainter(shape)
 		}
 		for i := lo; i < hi; i++ {
-			painters[worker].paint(p.At(i), kind, rand.New(rand.NewPCG(seed, uint64(i))))
+			painters[worker].paint(p.At(i), r.Drawn, rand.New(rand.NewPCG(r.Seed, uint64(i))))
 		}
 	})
 	return p, nil

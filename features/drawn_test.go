@@ -17,10 +17,9 @@ func size(height, width, channels int) data.Shape {
 	return data.Shape{Height: height, Width: width, Channels: channels}
 }
 
-func mustDraw(t testing.TB, kind string, n int, shape data.Shape, seed uint64, pool *kernel.Pool) *Drawings {
-	t.Helper()
-	p := must(drawPictures(kind, n, shape, seed, pool))
-	return p
+// drawn are pictures of a kind.
+func drawn(kind string, n int, shape data.Shape, seed uint64, pool *kernel.Pool) *Drawings {
+	return must(Recipe{Drawn: kind, Seed: seed}.Draw(shape, n, pool))
 }
 
 // Published results name kind, seed and version. The values are those of version 1: the mean of
@@ -41,7 +40,7 @@ func TestPicturesAreThoseOfTheVersion(t *testing.T) {
 		{silhouettes, size(28, 28, 1), [3]facts{{0.1987, 0.6886}, {0.1432, 0.3573}, {0.1418, 0.6460}}},
 		{strokes, size(28, 28, 1), [3]facts{{0.0796, 0.3596}, {0.0996, 1.0000}, {0.0801, 1.0000}}},
 	} {
-		p := mustDraw(t, c.kind, len(c.want), c.shape, 5, nil)
+		p := drawn(c.kind, len(c.want), c.shape, 5, nil)
 		for i, want := range c.want {
 			got := facts{mean(p.At(i)), float64(p.At(i)[c.shape.Width*(c.shape.Height+1)/2])}
 			if math.Abs(got.mean-want.mean) > 1e-3 || math.Abs(got.middle-want.middle) > 1e-3 {
@@ -65,7 +64,7 @@ func TestPicturesDoNotDependOnThreadsOrCount(t *testing.T) {
 	defer pool.Close()
 	shape := size(20, 24, 3)
 	for _, kind := range DrawnKinds() {
-		many, few := mustDraw(t, kind, 40, shape, 1, pool), mustDraw(t, kind, 7, shape, 1, nil)
+		many, few := drawn(kind, 40, shape, 1, pool), drawn(kind, 7, shape, 1, nil)
 		if !slices.Equal(many.Values[:len(few.Values)], few.Values) {
 			t.Errorf("%s: the first 7 pictures of 40 on three threads are not those of 7 on one", kind)
 		}
@@ -76,7 +75,7 @@ func TestPicturesDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for _, kind := range DrawnKinds() {
 		for seed := range uint64(2) {
-			p := mustDraw(t, kind, 100, size(16, 16, 1), seed, nil)
+			p := drawn(kind, 100, size(16, 16, 1), seed, nil)
 			for i := range p.Count {
 				seen[fmt.Sprint(p.At(i))] = true
 			}
@@ -91,7 +90,7 @@ func TestPicturesDiffer(t *testing.T) {
 func TestEveryShapeIsDrawn(t *testing.T) {
 	for _, kind := range DrawnKinds() {
 		for _, s := range []data.Shape{size(8, 8, 1), size(8, 8, 3), size(8, 40, 3), size(33, 17, 1), size(256, 256, 3)} {
-			p := mustDraw(t, kind, 2, s, 3, nil)
+			p := drawn(kind, 2, s, 3, nil)
 			if p.Shape != s || p.Count != 2 || len(p.Values) != 2*s.Height*s.Width*s.Channels {
 				t.Errorf("%s, %v: found %v, %d pictures, %d values", kind, s, p.Shape, p.Count, len(p.Values))
 			}
@@ -107,7 +106,7 @@ func TestEveryShapeIsDrawn(t *testing.T) {
 func TestColour(t *testing.T) {
 	shape := size(16, 16, 3)
 	for _, kind := range DrawnKinds() {
-		p := mustDraw(t, kind, 1, shape, 0, nil)
+		p := drawn(kind, 1, shape, 0, nil)
 		red, green := p.Values[:256], p.Values[256:512]
 		if slices.Equal(red, green) != (kind != leaves) {
 			t.Errorf("%s: red equal to green is %v", kind, kind == leaves)
@@ -125,7 +124,7 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 		{leaves, size(7, 32, 3), "drawn: pictures of 7×32 pixels, expected sides from 8 to 256"},
 		{leaves, size(32, 257, 3), "drawn: pictures of 32×257 pixels, expected sides from 8 to 256"},
 	} {
-		if _, err := drawPictures(c.kind, 1, c.shape, 0, nil); err == nil || err.Error() != c.want {
+		if _, err := (Recipe{Drawn: c.kind}).Draw(c.shape, 1, nil); err == nil || err.Error() != c.want {
 			t.Errorf("found %v, expected %s", err, c.want)
 		}
 	}
@@ -133,7 +132,7 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 
 // The pixels of a sheet are those of its pictures, with grey lines between.
 func TestSheet(t *testing.T) {
-	p := mustDraw(t, leaves, 7, size(8, 10, 3), 2, nil)
+	p := drawn(leaves, 7, size(8, 10, 3), 2, nil)
 	sheet := p.Sheet(5) // three columns, two rows
 	if want := image.Rect(0, 0, 3*12-2, 2*10-2); sheet.Bounds() != want {
 		t.Fatalf("the sheet is %v, expected %v", sheet.Bounds(), want)
@@ -237,7 +236,7 @@ func BenchmarkDraw(b *testing.B) {
 				pool := kernel.NewPool(threads)
 				defer pool.Close()
 				for b.Loop() {
-					mustDraw(b, kind, 2400, size(32, 32, 3), 1, pool)
+					drawn(kind, 2400, size(32, 32, 3), 1, pool)
 				}
 			})
 		}

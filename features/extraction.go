@@ -19,11 +19,6 @@ type Extraction struct {
 	pool       *kernel.Pool
 }
 
-// Draw draws the first n pictures that the recipe learns from.
-func (r Recipe) Draw(shape data.Shape, n int, pool *kernel.Pool) (*Drawings, error) {
-	return drawPictures(r.Drawn, n, shape, r.Seed, pool)
-}
-
 // Prepare draws pictures and learns from them what the recipe has to learn. The extraction keeps
 // the pool and computes with it.
 func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error) {

@@ -11,17 +11,21 @@ import (
 )
 
 // noisy are n pictures whose pixels follow from a seed.
-func noisy(t *testing.T, n int, shape data.Shape) *data.Images {
-	labels, pixels := make([]uint8, n), make([]uint8, n*shape.Values())
+func noisy(n int, shape data.Shape) *data.Images {
+	labels, pixels := make([]uint8, n), noisyPixels(n, shape)
+	for i := range labels {
+		labels[i] = uint8(i % 2)
+	}
+	return must(data.NewImages(shape, []string{"a", "b"}, labels, pixels))
+}
+
+func noisyPixels(n int, shape data.Shape) []uint8 {
+	pixels := make([]uint8, n*shape.Values())
 	for i, state := 0, uint32(7); i < len(pixels); i++ {
 		state = state*1664525 + 1013904223
 		pixels[i] = uint8(state >> 24)
 	}
-	for i := range labels {
-		labels[i] = uint8(i % 2)
-	}
-	set := must(data.NewImages(shape, []string{"a", "b"}, labels, pixels))
-	return set
+	return pixels
 }
 
 // recipes is every transform, small.
@@ -41,8 +45,8 @@ func recipes() map[string]Recipe {
 // any number of threads and whatever other pictures there are.
 func TestTransforms(t *testing.T) {
 	for name, recipe := range recipes() {
-		for _, shape := range []data.Shape{{Height: 12, Width: 16, Channels: 1}, {Height: 16, Width: 12, Channels: 3}} {
-			many, one := noisy(t, 40, shape), noisy(t, 1, shape)
+		for _, shape := range []data.Shape{size(12, 16, 1), size(16, 12, 3)} {
+			many, one := noisy(40, shape), noisy(1, shape)
 			pool := kernel.NewPool(3)
 			defer pool.Close()
 			all := must(Compute(recipe, &data.Split{Train: many, Test: one}, Request{Pool: pool}))
@@ -74,7 +78,7 @@ func norm(rows *data.Features, i int) float64 {
 
 // The scales of a picture stand one after the other, and every value is raised to the power.
 func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
-	shape := data.Shape{Height: 16, Width: 16, Channels: 3}
+	shape := size(16, 16, 3)
 	values := func(p *Patches) []float32 {
 		r := Recipe{Transform: p, Drawn: "leaves", Pictures: 30, Seed: 2}
 		draw := func(n int) (*Drawings, error) { return r.Draw(shape, n, nil) }
@@ -117,9 +121,9 @@ func withPatches(r Recipe, change func(*Patches)) Recipe {
 // What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
 // seeds and other directions change nothing but what they should.
 func TestRecipesAreTold(t *testing.T) {
-	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	shape := size(12, 12, 1)
 	base := recipes()["patches"]
-	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
 	seen := map[fingerprint]string{fingerprintOf(base, split): "base"}
 	other := base
 	other.Seed++
@@ -136,7 +140,7 @@ func TestRecipesAreTold(t *testing.T) {
 		}
 		seen[f] = name
 	}
-	changed := noisy(t, 3, shape)
+	changed := noisy(3, shape)
 	changed.Pixels(1)[5]++
 	if f := fingerprintOf(base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
 		t.Error("another pixel has the same fingerprint")
@@ -149,13 +153,13 @@ func TestRecipesAreTold(t *testing.T) {
 // Kept rows are those of the same recipe, pixels and labels, of either set; and where a file stands
 // in the place of the other one, whose fingerprint it has, rows are computed again.
 func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
-	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
+	shape := size(12, 12, 1)
 	base := recipes()["patches"]
-	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
 	want := fingerprintOf(base, split)
-	changed := noisy(t, 2, shape)
+	changed := noisy(2, shape)
 	changed.Pixels(1)[5]++
-	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(t, 3, shape)))
+	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(3, shape)))
 	for what, f := range map[string]fingerprint{
 		"test pixel": fingerprintOf(base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprintOf(base, &data.Split{Train: relabelled, Test: split.Test}),
 		"number of coarse filters": fingerprintOf(withPatches(base, func(p *Patches) { p.Coarse++ }), split),
@@ -165,37 +169,20 @@ func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
 		}
 	}
 	q := Request{Cache: t.TempDir()}
-	if _, err := Compute(base, split, q); err != nil {
-		t.Fatal(err)
-	}
+	must(Compute(base, split, q))
 	train, test := paths(q.Cache, want)
 	check(t, os.Rename(train, test))
-	content, err := os.ReadFile(test)
-	if err == nil {
-		err = os.WriteFile(train, content, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(train, must(os.ReadFile(test)), 0o600))
 	again, err := Compute(base, split, q)
 	if err != nil || again.Test.Len() != split.Test.Len() || again.Train.Len() != split.Train.Len() {
 		t.Errorf("found %d training and %d test rows (%v), expected %d and %d", again.Train.Len(), again.Test.Len(), err, split.Train.Len(), split.Test.Len())
 	}
 }
 
-// noisyPixels are all pixels of [noisy].
-func noisyPixels(t *testing.T, n int, shape data.Shape) (pixels []uint8) {
-	set := noisy(t, n, shape)
-	for i := range n {
-		pixels = append(pixels, set.Pixels(i)...)
-	}
-	return pixels
-}
-
 // A mean that is subtracted leaves rows of unit norm, and each row follows from itself and the mean.
 func TestCentred(t *testing.T) {
-	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
-	split := &data.Split{Train: noisy(t, 20, shape), Test: noisy(t, 1, shape)}
+	shape := size(12, 12, 1)
+	split := &data.Split{Train: noisy(20, shape), Test: noisy(1, shape)}
 	again := func() *data.Features {
 		rows := must(Compute(recipes()["scattering"], split, Request{}))
 		return rows.Train.(*data.Features)
@@ -234,15 +221,13 @@ func TestCentred(t *testing.T) {
 
 // A cache holds the recipes that were used last.
 func TestCacheLetsGoOfTheOldest(t *testing.T) {
-	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
-	split := &data.Split{Train: noisy(t, 3, shape), Test: noisy(t, 2, shape)}
+	shape := size(12, 12, 1)
+	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
 	cache := t.TempDir()
 	for seed := range kept + 2 {
 		r := recipes()["patches"]
 		r.Seed = uint64(seed)
-		if _, err := Compute(r, split, Request{Cache: cache}); err != nil {
-			t.Fatal(err)
-		}
+		must(Compute(r, split, Request{Cache: cache}))
 	}
 	files, err := os.ReadDir(cache)
 	if err != nil || len(files) != 2*kept {
@@ -252,7 +237,7 @@ func TestCacheLetsGoOfTheOldest(t *testing.T) {
 
 // Mistakes are told in one line, before anything is computed.
 func TestRefused(t *testing.T) {
-	pictures := noisy(t, 3, data.Shape{Height: 10, Width: 12, Channels: 1})
+	pictures := noisy(3, size(10, 12, 1))
 	split := &data.Split{Train: pictures, Test: pictures}
 	many := recipes()["patches"]
 	many.Directions = many.Pictures

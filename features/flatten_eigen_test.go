@@ -35,13 +35,9 @@ func TestTopPairsAreThoseOfTheWholeDecomposition(t *testing.T) {
 	} {
 		a := randomProducts(c.n, c.width, c.power, pool)
 		want, _, err := decompose(a, c.n, c.k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		got, vectors, err := topPairs(slices.Clone(a), c.n, min(c.n, c.width), c.k, pool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-4*want[i]+1e-6*want[0] {
 				t.Errorf("%+v: eigenvalue %d is %v, expected %v", c, i, got[i], want[i])

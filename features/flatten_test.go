@@ -1,8 +1,10 @@
 package features
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,10 +121,8 @@ func principal(n int, row func(i int) []float64) ([]float64, *mat.Dense) {
 	return e.Values(nil), &vectors
 }
 
-func testFit(t *testing.T, drawn []float32, n, k int, pool *kernel.Pool) *Flattening {
-	t.Helper()
-	f := must(fitFlattening(drawn, n, testBlocks, k, pool))
-	return f
+func testFit(drawn []float32, n, k int, pool *kernel.Pool) *Flattening {
+	return must(fitFlattening(drawn, n, testBlocks, k, pool))
 }
 
 // The image of rows, of those that were drawn and of others, is that of the definition: for few rows
@@ -131,7 +131,7 @@ func TestApplyIsTheDefinition(t *testing.T) {
 	for _, n := range []int{100, 700} {
 		for _, k := range []int{0, 1, 8, 40} {
 			drawn := correlated(1, n)
-			f, definition := testFit(t, drawn, n, k, nil), mapOf(drawn, n, k)
+			f, definition := testFit(drawn, n, k, nil), mapOf(drawn, n, k)
 			rows := slices.Concat(drawn[:20*testWidth], correlated(2, 20))
 			images := slices.Clone(rows)
 			f.apply(images, nil)
@@ -151,7 +151,7 @@ func TestApplyIsTheDefinition(t *testing.T) {
 func TestDrawnRowsBecomeFlat(t *testing.T) {
 	const n, k = 300, 12
 	drawn := correlated(1, n)
-	f := testFit(t, drawn, n, k, nil)
+	f := testFit(drawn, n, k, nil)
 	e := f.variances
 	if !slices.IsSortedFunc(e, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || len(e) != k || e[0] < 3*e[k-1] {
 		t.Fatalf("variances are %v, expected %d from the largest, the first three times the last at least", e, k)
@@ -189,12 +189,12 @@ func TestRowsDoNotTouchEachOther(t *testing.T) {
 	defer pool.Close()
 	const n = 2*flattenBatch + 7
 	drawn, rows := correlated(1, 700), correlated(2, n)
-	f := testFit(t, drawn, 700, 20, pool)
+	f := testFit(drawn, 700, 20, pool)
 	together, alone := slices.Clone(rows), slices.Clone(rows)
 	f.apply(together, pool)
 	rows[5*testWidth] = float32(math.NaN())
 	f.apply(rows, nil)
-	g := testFit(t, drawn, 700, 20, nil)
+	g := testFit(drawn, 700, 20, nil)
 	for i := range n {
 		row := alone[i*testWidth : (i+1)*testWidth]
 		g.apply(row, nil)
@@ -219,7 +219,7 @@ func TestWhatDoesNotVary(t *testing.T) {
 			drawn[i*testWidth+j] = 3
 		}
 	}
-	f := testFit(t, drawn, n, 10, nil)
+	f := testFit(drawn, n, 10, nil)
 	mean := make([]float32, testWidth)
 	for j, v := range f.Shift {
 		mean[j] = -v
@@ -257,4 +257,49 @@ func TestFitChecksWhatItIsGiven(t *testing.T) {
 			t.Errorf("error %v, expected one line that says %q", err, c.says)
 		}
 	}
+}
+
+// BenchmarkFit and BenchmarkApply are at the size of patch features of CIFAR-10: 768 channels on a
+// grid of 3 by 3.
+func BenchmarkFit(b *testing.B) {
+	rows := benchmarkRows(2400)
+	for _, k := range []int{0, 256, 1000} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			pool := kernel.NewPool(runtime.GOMAXPROCS(0))
+			defer pool.Close()
+			for b.Loop() {
+				benchmarkFit(rows, k, pool)
+			}
+		})
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	rows, drawn := benchmarkRows(4096), benchmarkRows(2400)
+	for _, k := range []int{0, 256} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			pool := kernel.NewPool(runtime.GOMAXPROCS(0))
+			defer pool.Close()
+			f := benchmarkFit(drawn, k, pool)
+			for b.Loop() {
+				f.apply(rows, pool)
+			}
+			b.ReportMetric(50000/4096.*b.Elapsed().Seconds()/float64(b.N), "s/50,000-rows")
+		})
+	}
+}
+
+const benchmarkChannels = 768
+
+func benchmarkRows(n int) []float32 {
+	r := rand.New(rand.NewPCG(1, 2))
+	rows := make([]float32, n*benchmarkChannels*9)
+	for i := range rows {
+		rows[i] = r.Float32()
+	}
+	return rows
+}
+
+func benchmarkFit(drawn []float32, k int, pool *kernel.Pool) *Flattening {
+	return must(fitFlattening(drawn, len(drawn)/benchmarkChannels/9, []Block{{benchmarkChannels, 9}}, k, pool))
 }

@@ -10,18 +10,9 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// drawLeaves draws dead leaves.
-func drawLeaves(t testing.TB, n int, shape data.Shape) *Drawings {
-	t.Helper()
-	p := must(drawPictures("leaves", n, shape, 1, nil))
-	return p
-}
-
 // featuresOf makes the features of pictures from themselves.
-func featuresOf(t testing.TB, o PatchOptions, pictures *Drawings) *patchFeatures {
-	t.Helper()
-	p := must(newPatchFeatures(o, pictures.Shape, pictures, 1))
-	return p
+func featuresOf(o PatchOptions, pictures *Drawings) *patchFeatures {
+	return must(newPatchFeatures(o, pictures.Shape, pictures, 1))
 }
 
 // extract returns the features of a picture.
@@ -36,21 +27,21 @@ var patchCases = []struct {
 	options PatchOptions
 	shape   data.Shape
 }{
-	{PatchOptions{16, 6, 3, 1}, data.Shape{Height: 32, Width: 32, Channels: 3}},
-	{PatchOptions{5, 6, 3, 1}, data.Shape{Height: 28, Width: 28, Channels: 1}},
-	{PatchOptions{9, 5, 2, 1}, data.Shape{Height: 12, Width: 20, Channels: 3}}, // a middle column
-	{PatchOptions{8, 2, 4, 1}, data.Shape{Height: 9, Width: 8, Channels: 1}},   // cells of two sizes
-	{PatchOptions{8, 8, 1, 1}, data.Shape{Height: 8, Width: 8, Channels: 1}},   // one position
-	{PatchOptions{8, 3, 3, 1}, data.Shape{Height: 8, Width: 200, Channels: 1}}, // a row is a strip
-	{PatchOptions{11, 6, 2, 2}, data.Shape{Height: 32, Width: 32, Channels: 3}},
-	{PatchOptions{8, 5, 2, 2}, data.Shape{Height: 15, Width: 18, Channels: 1}}, // an odd height
+	{PatchOptions{16, 6, 3, 1}, size(32, 32, 3)},
+	{PatchOptions{5, 6, 3, 1}, size(28, 28, 1)},
+	{PatchOptions{9, 5, 2, 1}, size(12, 20, 3)}, // a middle column
+	{PatchOptions{8, 2, 4, 1}, size(9, 8, 1)},   // cells of two sizes
+	{PatchOptions{8, 8, 1, 1}, size(8, 8, 1)},   // one position
+	{PatchOptions{8, 3, 3, 1}, size(8, 200, 1)}, // a row is a strip
+	{PatchOptions{11, 6, 2, 2}, size(32, 32, 3)},
+	{PatchOptions{8, 5, 2, 2}, size(15, 18, 1)}, // an odd height
 }
 
 // TestExtractIsTheDefinition compares with the definition in float64.
 func TestExtractIsTheDefinition(t *testing.T) {
 	for _, c := range patchCases {
-		pictures := drawLeaves(t, 20, c.shape)
-		p := featuresOf(t, c.options, pictures)
+		pictures := drawn(leaves, 20, c.shape, 1, nil)
+		p := featuresOf(c.options, pictures)
 		for i := range 3 {
 			got, want := extract(p, pictures.At(i)), patchDefinition(p, pictures.At(i))
 			if at, difference := furthest(got, want); difference > 2e-5 {
@@ -76,8 +67,8 @@ func furthest(got []float32, want []float64) (at int, difference float64) {
 // A picture and its mirror image have the same features.
 func TestMirroredPicturesAreAlike(t *testing.T) {
 	for _, c := range patchCases {
-		pictures := drawLeaves(t, 20, c.shape)
-		p := featuresOf(t, c.options, pictures)
+		pictures := drawn(leaves, 20, c.shape, 1, nil)
+		p := featuresOf(c.options, pictures)
 		picture := pictures.At(0)
 		want := make([]float64, p.Width())
 		for i, v := range extract(p, mirrored(picture, c.shape)) {
@@ -91,7 +82,7 @@ func TestMirroredPicturesAreAlike(t *testing.T) {
 
 // The dictionary is a function of options, pictures and seed.
 func TestDictionaryBelongsToItsSeed(t *testing.T) {
-	pictures := drawLeaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 1})
+	pictures := drawn(leaves, 20, size(16, 16, 1), 1, nil)
 	o := PatchOptions{Filters: 6, Size: 4, Pooling: 2, Scale: 1}
 	make := func(seed uint64) []float32 {
 		p := must(newPatchFeatures(o, pictures.Shape, pictures, seed))
@@ -107,8 +98,8 @@ func TestDictionaryBelongsToItsSeed(t *testing.T) {
 
 // What is no number stays in its picture, and a picture without contrast has features.
 func TestUnusualPictures(t *testing.T) {
-	pictures := drawLeaves(t, 20, data.Shape{Height: 16, Width: 16, Channels: 3})
-	p := featuresOf(t, PatchOptions{Filters: 8, Size: 6, Pooling: 2, Scale: 1}, pictures)
+	pictures := drawn(leaves, 20, size(16, 16, 3), 1, nil)
+	p := featuresOf(PatchOptions{Filters: 8, Size: 6, Pooling: 2, Scale: 1}, pictures)
 	f, dst := p.Extractor(), make([]float32, p.Width())
 	broken := slices.Clone(pictures.At(0))
 	broken[5] = float32(math.NaN())
@@ -128,9 +119,9 @@ func TestUnusualPictures(t *testing.T) {
 }
 
 func TestNothingIsAllocated(t *testing.T) {
-	pictures := drawLeaves(t, 20, data.Shape{Height: 20, Width: 20, Channels: 1})
+	pictures := drawn(leaves, 20, size(20, 20, 1), 1, nil)
 	for scale := range 2 {
-		p := featuresOf(t, PatchOptions{Filters: 8, Size: 4, Pooling: 2, Scale: scale + 1}, pictures)
+		p := featuresOf(PatchOptions{Filters: 8, Size: 4, Pooling: 2, Scale: scale + 1}, pictures)
 		f, dst := p.Extractor(), make([]float32, p.Width())
 		// The race detector drops what kernels keep between calls now and then.
 		if allocs := testing.AllocsPerRun(20, func() { f(dst, pictures.At(0)) }); allocs > 2 {
@@ -141,7 +132,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func TestOptionsThatCannotBe(t *testing.T) {
 	good := PatchOptions{Filters: 8, Size: 6, Pooling: 3, Scale: 1}
-	square := data.Shape{Height: 16, Width: 16, Channels: 3}
+	square := size(16, 16, 3)
 	change := func(f func(*PatchOptions)) PatchOptions {
 		o := good
 		f(&o)
@@ -156,16 +147,16 @@ func TestOptionsThatCannotBe(t *testing.T) {
 			"patches: 32 patches of enough contrast in 2 drawn pictures, expected 33, one for each filter"},
 		{change(func(o *PatchOptions) { o.Size = 1 }), square, square,
 			"patches: patches of size 1, expected 2 to 12"},
-		{change(func(o *PatchOptions) { o.Size = 10 }), data.Shape{Height: 9, Width: 12, Channels: 3}, square,
+		{change(func(o *PatchOptions) { o.Size = 10 }), size(9, 12, 3), square,
 			"patches: patches of size 10, expected 2 to 9"},
 		{change(func(o *PatchOptions) { o.Pooling = 12 }), square, square,
 			"patches: pooling to 12×12 cells, expected 1 to 11 on each side"},
-		{change(func(o *PatchOptions) { o.Scale = 2 }), data.Shape{Height: 5, Width: 16, Channels: 3}, square,
+		{change(func(o *PatchOptions) { o.Scale = 2 }), size(5, 16, 3), square,
 			"patches: pictures of 5×16 pixels, expected sides of 6 or more at scale 2"},
-		{change(func(o *PatchOptions) { o.Scale = 2 }), square, data.Shape{Height: 10, Width: 16, Channels: 3},
+		{change(func(o *PatchOptions) { o.Scale = 2 }), square, size(10, 16, 3),
 			"patches: drawn pictures of 10×16 pixels at scale 2, expected sides of 12 or more"},
 	} {
-		if _, err := newPatchFeatures(c.options, c.shape, drawLeaves(t, 2, c.drawn), 1); err == nil || err.Error() != c.want {
+		if _, err := newPatchFeatures(c.options, c.shape, drawn(leaves, 2, c.drawn, 1, nil), 1); err == nil || err.Error() != c.want {
 			t.Errorf("found %v, expected %s", err, c.want)
 		}
 	}
@@ -173,7 +164,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 
 // One patch has no direction to be whitened along.
 func TestPatchesThatAreAllAlike(t *testing.T) {
-	one := drawLeaves(t, 1, data.Shape{Height: 8, Width: 8, Channels: 3})
+	one := drawn(leaves, 1, size(8, 8, 3), 1, nil)
 	_, err := newPatchFeatures(PatchOptions{Filters: 1, Size: 6, Pooling: 1, Scale: 1}, one.Shape, one, 1)
 	want := "patches: the patches of the drawn pictures are all alike"
 	if err == nil || err.Error() != want {
@@ -183,12 +174,12 @@ func TestPatchesThatAreAllAlike(t *testing.T) {
 
 // BenchmarkExtract computes the features of pictures like those of CIFAR-10, on one thread and two.
 func BenchmarkExtract(b *testing.B) {
-	pictures := drawLeaves(b, 200, data.Shape{Height: 32, Width: 32, Channels: 3})
+	pictures := drawn(leaves, 200, size(32, 32, 3), 1, nil)
 	for _, o := range []PatchOptions{
 		{Filters: 384, Size: 6, Pooling: 3, Scale: 1},
 		{Filters: 512, Size: 6, Pooling: 2, Scale: 2},
 	} {
-		p := featuresOf(b, o, pictures)
+		p := featuresOf(o, pictures)
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("scale=%d/threads=%d", o.Scale, threads), func(b *testing.B) {
 				benchmarkExtract(b, p, pictures, threads)
