@@ -110,67 +110,50 @@ func fingerprintOf(r Recipe, pictures *data.Split) fingerprint {
 	return must(r.fingerprint(pictures.Identity(), pictures.Train.(data.Pictures), pictures.Test.(data.Pictures)))
 }
 
-// withPatches is a recipe of patches with other arguments.
-func withPatches(r Recipe, change func(*Patches)) Recipe {
-	p := *r.Transform.(*Patches)
-	change(&p)
-	r.Transform = &p
-	return r
-}
-
-// What is learnt for normalisation is learnt from the drawn pictures: other private pictures, other
-// seeds and other directions change nothing but what they should.
-func TestRecipesAreTold(t *testing.T) {
+// The fingerprint of rows changes with everything that they follow from, and with nothing else.
+func TestFingerprints(t *testing.T) {
 	shape := size(12, 12, 1)
-	base := recipes()["patches"]
-	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
-	seen := map[fingerprint]string{fingerprintOf(base, split): "base"}
-	other := base
-	other.Seed++
-	fewer := base
-	fewer.Directions--
-	strokes := base
-	strokes.Drawn = "strokes"
-	larger := withPatches(base, func(p *Patches) { p.Filters++ })
-	raised := withPatches(base, func(p *Patches) { p.Power = 0.7 })
-	for name, r := range map[string]Recipe{"seed": other, "directions": fewer, "drawn": strokes, "filters": larger, "power": raised} {
-		f := fingerprintOf(r, split)
+	base, train, test := recipes()["patches"], noisy(3, shape), noisy(2, shape)
+	with := func(change func(r *Recipe, p *Patches)) Recipe {
+		r, p := base, *base.Transform.(*Patches)
+		r.Transform = &p
+		change(&r, &p)
+		return r
+	}
+	changed := func(n int) *data.Images { set := noisy(n, shape); set.Pixels(1)[5]++; return set }
+	relabelled := must(data.NewImages(shape, train.Classes(), []uint8{0, 1, 1}, noisyPixels(3, shape)))
+	seen := map[fingerprint]string{}
+	for name, c := range map[string]struct {
+		recipe      Recipe
+		train, test *data.Images
+	}{
+		"recipe": {base, train, test}, "training pixel": {base, changed(3), test}, "test pixel": {base, train, changed(2)}, "label": {base, relabelled, test},
+		"seed":                     {with(func(r *Recipe, _ *Patches) { r.Seed++ }), train, test},
+		"directions":               {with(func(r *Recipe, _ *Patches) { r.Directions-- }), train, test},
+		"drawn":                    {with(func(r *Recipe, _ *Patches) { r.Drawn = strokes }), train, test},
+		"filters":                  {with(func(_ *Recipe, p *Patches) { p.Filters++ }), train, test},
+		"number of coarse filters": {with(func(_ *Recipe, p *Patches) { p.Coarse++ }), train, test},
+		"power":                    {with(func(_ *Recipe, p *Patches) { p.Power = 0.7 }), train, test},
+	} {
+		f := fingerprintOf(c.recipe, &data.Split{Train: c.train, Test: c.test})
 		if seen[f] != "" {
-			t.Errorf("another %s has the fingerprint of %s", name, seen[f])
+			t.Errorf("another %s has the fingerprint of another %s", name, seen[f])
 		}
 		seen[f] = name
 	}
-	changed := noisy(3, shape)
-	changed.Pixels(1)[5]++
-	if f := fingerprintOf(base, &data.Split{Train: changed, Test: split.Test}); seen[f] != "" {
-		t.Error("another pixel has the same fingerprint")
-	}
-	if f := fingerprintOf(base, split); seen[f] != "base" {
+	if f := fingerprintOf(with(func(*Recipe, *Patches) {}), &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}); seen[f] != "recipe" {
 		t.Error("the same recipe and pictures have another fingerprint")
 	}
 }
 
-// Kept rows are those of the same recipe, pixels and labels, of either set; and where a file stands
-// in the place of the other one, whose fingerprint it has, rows are computed again.
-func TestKeptRowsAreThoseOfThePictures(t *testing.T) {
+// Where a file stands in the place of the other one, whose fingerprint it has, rows are computed again.
+func TestFilesThatWereSwapped(t *testing.T) {
 	shape := size(12, 12, 1)
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
-	want := fingerprintOf(base, split)
-	changed := noisy(2, shape)
-	changed.Pixels(1)[5]++
-	relabelled := must(data.NewImages(shape, split.Train.Classes(), []uint8{0, 1, 1}, noisyPixels(3, shape)))
-	for what, f := range map[string]fingerprint{
-		"test pixel": fingerprintOf(base, &data.Split{Train: split.Train, Test: changed}), "label": fingerprintOf(base, &data.Split{Train: relabelled, Test: split.Test}),
-		"number of coarse filters": fingerprintOf(withPatches(base, func(p *Patches) { p.Coarse++ }), split),
-	} {
-		if f == want {
-			t.Errorf("another %s has the same fingerprint", what)
-		}
-	}
 	q := Request{Cache: t.TempDir()}
 	must(Compute(base, split, q))
-	train, test := paths(q.Cache, want)
+	train, test := paths(q.Cache, fingerprintOf(base, split))
 	check(t, os.Rename(train, test))
 	check(t, os.WriteFile(train, must(os.ReadFile(test)), 0o600))
 	again, err := Compute(base, split, q)

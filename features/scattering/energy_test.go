@@ -71,16 +71,16 @@ func TestDistancesShrink(t *testing.T) {
 		if math.Abs(bound-want) > 1e-5 {
 			t.Errorf("%d pixels: distances shrink to %.5f at most, expected %.5f", side, bound, want)
 		}
-		shape := data.Shape{Height: side, Width: side, Channels: 1}
+		shape := size(side, side, 1)
 		for seed := range uint32(20) {
 			x, y := draw(shape, seed), draw(shape, 100+seed)
-			if shrunk := shrinkage(t, shape, x, y); shrunk > bound {
+			if shrunk := shrinkage(shape, x, y); shrunk > bound {
 				t.Errorf("%d pixels: shrinks to %.4f, expected at most %.4f", side, shrunk, bound)
 			}
 			for i := range y {
 				y[i] = x[i] + float32(direction[i])
 			}
-			if shrunk := shrinkage(t, shape, x, y); shrunk > bound || shrunk < 0.22 {
+			if shrunk := shrinkage(shape, x, y); shrunk > bound || shrunk < 0.22 {
 				t.Errorf("%d pixels: the worst direction shrinks to %.4f, expected 0.22 to %.4f",
 					side, shrunk, bound)
 			}
@@ -89,15 +89,15 @@ func TestDistancesShrink(t *testing.T) {
 }
 
 // shrinkage is ‖S(x) - S(y)‖/‖x - y‖.
-func shrinkage(t *testing.T, shape data.Shape, x, y []float32) float64 {
-	return distance(transformOf(t, shape, x), transformOf(t, shape, y)) / distance(x, y)
+func shrinkage(shape data.Shape, x, y []float32) float64 {
+	return distance(transformOf(shape, x), transformOf(shape, y)) / distance(x, y)
 }
 
 // The share of a picture's energy that its coefficients hold is what the doc comment says, and
 // little of it is in those with two wavelets. Among 1,000 digits it is 0.692 to 0.900.
 func TestEnergyOfDigits(t *testing.T) {
 	var drawer data.DigitDrawer
-	shape := data.Shape{Height: data.DigitSide, Width: data.DigitSide, Channels: 1}
+	shape := size(data.DigitSide, data.DigitSide, 1)
 	pixels, picture := make([]uint8, shape.Values()), make([]float32, shape.Values())
 	const places = data.DigitSide / Step * data.DigitSide / Step
 	for i := range 200 {
@@ -105,7 +105,7 @@ func TestEnergyOfDigits(t *testing.T) {
 		for j, v := range pixels {
 			picture[j] = float32(v) / 255
 		}
-		s := transformOf(t, shape, picture)
+		s := transformOf(shape, picture)
 		share := func(from, to int) float64 {
 			return Step * Step * sumOfSquares(s[from*places:to*places]) / sumOfSquares(picture)
 		}

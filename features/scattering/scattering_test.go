@@ -2,7 +2,6 @@ package scattering
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -15,17 +14,15 @@ import (
 const rounding = 1e-6
 
 var shapes = []data.Shape{
-	{Height: 12, Width: 12, Channels: 1}, // the smallest
-	{Height: 28, Width: 28, Channels: 1},
-	{Height: 12, Width: 20, Channels: 2},
-	{Height: 32, Width: 16, Channels: 3},
+	size(12, 12, 1), // the smallest
+	size(28, 28, 1), size(12, 20, 2), size(32, 16, 3),
 }
 
 func TestTransformIsItsDefinition(t *testing.T) {
 	for _, shape := range shapes {
-		t.Run(name(shape), func(t *testing.T) {
+		t.Run(shape.String(), func(t *testing.T) {
 			picture := draw(shape, 3)
-			expectClose(t, transformOf(t, shape, picture), referenceTransform(shape, picture), rounding)
+			expectClose(t, transformOf(shape, picture), referenceTransform(shape, picture), rounding)
 		})
 	}
 }
@@ -43,12 +40,8 @@ type golden struct {
 }
 
 func TestEqualsPyTorch(t *testing.T) {
-	file, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g golden
-	if err := json.Unmarshal(file, &g); err != nil {
+	if err := json.Unmarshal(must(os.ReadFile("testdata/golden.json")), &g); err != nil {
 		t.Fatal(err)
 	}
 	const digits = 1e-7 // of golden.json, of values up to 1
@@ -64,8 +57,8 @@ func TestEqualsPyTorch(t *testing.T) {
 	}
 	expectClose(t, fullWindow, g.Window, digits)
 	for _, p := range g.Pictures {
-		shape := data.Shape{Height: p.Height, Width: p.Width, Channels: p.Channels}
-		got := transformOf(t, shape, draw(shape, p.Seed))
+		shape := size(p.Height, p.Width, p.Channels)
+		got := transformOf(shape, draw(shape, p.Seed))
 		expectClose(t, got, p.Transform, rounding)
 		if p.Normalised != nil {
 			GroupNorm(got, 27*p.Channels)
@@ -87,14 +80,14 @@ func TestSymmetries(t *testing.T) {
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			height, width := 12, 20
-			picture := draw(data.Shape{Height: height, Width: width, Channels: 1}, 4)
+			picture := draw(size(height, width, 1), 4)
 			image := make([]float32, len(picture))
 			s.move(image, picture, height, width)
-			of := transformOf(t, data.Shape{Height: height, Width: width, Channels: 1}, picture)
+			of := transformOf(size(height, width, 1), picture)
 			if s.transposes {
 				height, width = width, height
 			}
-			got := transformOf(t, data.Shape{Height: height, Width: width, Channels: 1}, image)
+			got := transformOf(size(height, width, 1), image)
 			expectClose(t, got, s.coefficients(of, 12/Step, 20/Step), rounding)
 		})
 	}
@@ -139,12 +132,12 @@ func (s symmetry) coefficients(of []float32, height, width int) []float64 {
 
 // A constant picture has its value as x∗φ, and else nothing but smallest.
 func TestConstantPicture(t *testing.T) {
-	shape := data.Shape{Height: 12, Width: 16, Channels: 1}
+	shape := size(12, 16, 1)
 	picture := make([]float32, shape.Values())
 	for i := range picture {
 		picture[i] = 0.75
 	}
-	for i, v := range transformOf(t, shape, picture) {
+	for i, v := range transformOf(shape, picture) {
 		want := 0.0
 		if i < 3*4 {
 			want = 0.75
@@ -158,16 +151,13 @@ func TestConstantPicture(t *testing.T) {
 // What an extractor returns depends on the picture alone and not on those before it.
 func TestPicturesAreTransformedAlone(t *testing.T) {
 	shape := shapes[1]
-	s, err := New(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(New(shape))
 	extract, got := s.Extractor(), make([]float32, s.Width())
 	bad := draw(shape, 5)
 	bad[100] = float32(math.NaN())
 	extract(got, bad)
 	extract(got, draw(shape, 6))
-	for i, v := range transformOf(t, shape, draw(shape, 6)) {
+	for i, v := range transformOf(shape, draw(shape, 6)) {
 		if got[i] != v {
 			t.Fatalf("value %d is %g after another picture and %g alone", i, got[i], v)
 		}
@@ -176,7 +166,7 @@ func TestPicturesAreTransformedAlone(t *testing.T) {
 
 func TestExtractorAllocatesNothing(t *testing.T) {
 	shape := shapes[2]
-	s, _ := New(shape)
+	s := must(New(shape))
 	extract, dst, picture := s.Extractor(), make([]float32, s.Width()), draw(shape, 7)
 	if n := testing.AllocsPerRun(20, func() { extract(dst, picture) }); n > 0 {
 		t.Errorf("%v allocations per picture, expected none", n)
@@ -206,19 +196,22 @@ func draw(shape data.Shape, seed uint32) []float32 {
 	return picture
 }
 
-func transformOf(t *testing.T, shape data.Shape, picture []float32) []float32 {
-	t.Helper()
-	s, err := New(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+func transformOf(shape data.Shape, picture []float32) []float32 {
+	s := must(New(shape))
 	dst := make([]float32, s.Width())
 	s.Extractor()(dst, picture)
 	return dst
 }
 
-func name(shape data.Shape) string {
-	return fmt.Sprintf("%dx%dx%d", shape.Height, shape.Width, shape.Channels)
+func size(height, width, channels int) data.Shape {
+	return data.Shape{Height: height, Width: width, Channels: channels}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func float64s(x []float32) []float64 {
@@ -239,5 +232,50 @@ func expectClose[F float32 | float64](t *testing.T, got []F, want []float64, tol
 		if d := math.Abs(float64(v) - want[i]); !(d <= tolerance) {
 			t.Fatalf("value %d is %g, expected %g to %g", i, v, want[i], tolerance)
 		}
+	}
+}
+
+// Each group gets mean 0 and variance 1, whatever the others hold; the formula, value by value.
+func TestGroupNormIsItsDefinition(t *testing.T) {
+	const channels, groups, places = 6, 3, 5
+	values := make([]float32, channels*places)
+	want := make([]float64, len(values))
+	for i := range values {
+		values[i] = float32(i*i%17) * float32(i/10+1)
+	}
+	const n = channels / groups * places
+	for g := range groups {
+		group := float64s(values[g*n : (g+1)*n])
+		mean, variance := sum(group)/n, 0.0
+		for _, v := range group {
+			variance += (v - mean) * (v - mean) / n
+		}
+		for i, v := range group {
+			want[g*n+i] = (v - mean) / math.Sqrt(variance+1e-5)
+		}
+	}
+	GroupNorm(values, groups)
+	expectClose(t, values, want, 1e-6)
+}
+
+// A group of equal values becomes zero.
+func TestGroupNormOfAConstant(t *testing.T) {
+	values := []float32{0.3, 0.3, 0.3, 0.3, 1, 2, 3, 4}
+	GroupNorm(values, 2)
+	expectClose(t, values[:4], make([]float64, 4), 1e-4)
+}
+
+// BenchmarkExtract transforms pictures on one thread.
+func BenchmarkExtract(b *testing.B) {
+	for _, shape := range []data.Shape{size(28, 28, 1), size(32, 32, 3)} {
+		b.Run(shape.String(), func(b *testing.B) {
+			s := must(New(shape))
+			extract, dst, picture := s.Extractor(), make([]float32, s.Width()), draw(shape, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				extract(dst, picture)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pictures/s")
+		})
 	}
 }
