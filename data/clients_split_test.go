@@ -20,12 +20,6 @@ func recipe(clients int, split string, alpha float64, seed uint64) ClientSplit {
 	return r
 }
 
-func spread(t *testing.T, r ClientSplit, n labels) [][]int {
-	t.Helper()
-	s := must(r.Spread(n))
-	return s
-}
-
 // Every example belongs to one client, clients have equally many, and a seed is a split.
 func TestSplitsCoverAndAreDisjoint(t *testing.T) {
 	for _, n := range []labels{1, 7, 100, 1003} {
@@ -37,7 +31,7 @@ func TestSplitsCoverAndAreDisjoint(t *testing.T) {
 				continue
 			}
 			for _, r := range []ClientSplit{recipe(clients, IID, 1, 1), recipe(clients, Dirichlet, 0.01, 2), recipe(clients, Dirichlet, 1, 3), recipe(clients, Dirichlet, 10000, 4)} {
-				s := spread(t, r, n)
+				s := must(r.Spread(n))
 				all := slices.Concat(s...)
 				slices.Sort(all)
 				if len(s) != clients || len(all) != int(n) || all[0] != 0 || len(slices.Compact(all)) != int(n) {
@@ -48,10 +42,10 @@ func TestSplitsCoverAndAreDisjoint(t *testing.T) {
 						t.Errorf("%+v: a client has %d of %d examples", r, len(own), n)
 					}
 				}
-				if fmt.Sprint(spread(t, r, n)) != fmt.Sprint(s) {
+				if fmt.Sprint(must(r.Spread(n))) != fmt.Sprint(s) {
 					t.Errorf("%+v: the same seed spreads in two ways", r)
 				}
-				if r.Seed += 10; n > 100 && fmt.Sprint(spread(t, r, n)) == fmt.Sprint(s) {
+				if r.Seed += 10; n > 100 && fmt.Sprint(must(r.Spread(n))) == fmt.Sprint(s) {
 					t.Errorf("%+v: two seeds spread in one way", r)
 				}
 			}
@@ -74,7 +68,7 @@ func TestDirichletSkew(t *testing.T) {
 		}
 		want = 1.0/m + (1-1.0/m)*want
 		mean := 0.0
-		for _, own := range spread(t, r, 5*clients*m)[:clients] {
+		for _, own := range must(r.Spread(labels(5 * clients * m)))[:clients] {
 			counts := [k]float64{}
 			for _, i := range own {
 				counts[i%k] += 1.0 / m

@@ -67,3 +67,56 @@ func ExampleLoad_table() {
 	fmt.Println(batcher.Shape(), x, labels)
 	// Output: 2 columns [1.1 -1.2 -0.25 -0.5] [1 0]
 }
+
+// Four views of a picture of one line, at step 0, as the eighth example of its set.
+func Example_augmentation() {
+	line := data.Shape{Height: 1, Width: 4, Channels: 1}
+	views, err := data.NewViews(data.Augmentation{Views: 4, Flip: true}, line, random.ForTest(1)) // random.New() outside of tests
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	view := make([]float32, line.Values())
+	for v := range views.PerExample() {
+		views.Write(view, []float32{1, 2, 3, 4}, 0, 7, v)
+		fmt.Println(view)
+	}
+	// Output:
+	// [1 2 3 4]
+	// [1 2 3 4]
+	// [4 3 2 1]
+	// [1 2 3 4]
+}
+
+// alternating are examples of two classes in turn.
+type alternating int
+
+func (n alternating) Len() int        { return int(n) }
+func (alternating) Classes() []string { return []string{"even", "odd"} }
+func (alternating) Label(i int) int   { return i % 2 }
+
+// A Dirichlet split with a small α gives most clients examples of one class.
+func ExampleClientSplit_Spread() {
+	r := data.NoClients()
+	r.Clients, r.Split, r.Alpha = 50, data.Dirichlet, 0.05
+	own, err := r.Spread(alternating(1000))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	oneSided := 0
+	for _, examples := range own {
+		odd := 0
+		for _, i := range examples {
+			odd += i % 2
+		}
+		if odd < 2 || odd > len(examples)-2 {
+			oneSided++
+		}
+	}
+	fmt.Println("examples of a client:", len(own[0]))
+	fmt.Println("most clients have one class:", oneSided > 25)
+	// Output:
+	// examples of a client: 20
+	// most clients have one class: true
+}

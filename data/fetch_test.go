@@ -88,11 +88,6 @@ func fetchFrom(t *testing.T, set *Dataset, dir string, mirrors ...*mirror) error
 	return set.fetch(t.Context(), dir, func(string, int64, int64) {})
 }
 
-func fetchBlob(t *testing.T, set idxFixture, dir string, mirrors ...*mirror) error {
-	t.Helper()
-	return fetchFrom(t, set.Dataset, dir, mirrors...)
-}
-
 // wantFetched checks that the set is complete and that nothing else lies there.
 func wantFetched(t *testing.T, set idxFixture, dir string) {
 	t.Helper()
@@ -119,9 +114,7 @@ func TestFetchOnceAndNeverAgain(t *testing.T) {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	wantFetched(t, set, dir)
 	if n := len(reports); n < 2 || reports[n-1] != int64(len(files[large])) {
 		t.Errorf("progress: %v", reports)
@@ -129,12 +122,12 @@ func TestFetchOnceAndNeverAgain(t *testing.T) {
 	if n := len(m.asked()); n != 4 {
 		t.Errorf("%d requests, expected 4", n)
 	}
-	if err := fetchBlob(t, set, dir, m); err != nil || len(m.asked()) != 0 {
+	if err := fetchFrom(t, set.Dataset, dir, m); err != nil || len(m.asked()) != 0 {
 		t.Errorf("fetching what is there: %v", err)
 	}
 	// One file is damaged: only that one is fetched again.
 	write(t, files["test-labels.gz"][1:], dir, set.Name, large)
-	check(t, fetchBlob(t, set, dir, m))
+	check(t, fetchFrom(t, set.Dataset, dir, m))
 	if asked := m.asked(); len(asked) != 1 || asked[0] != large {
 		t.Errorf("asked for %v", asked)
 	}
@@ -168,7 +161,7 @@ func TestFetchContinuesAPartialDownload(t *testing.T) {
 			m.odd = c.odd
 			dir := t.TempDir()
 			write(t, c.part, dir, set.Name, large+".part")
-			check(t, fetchBlob(t, set, dir, m))
+			check(t, fetchFrom(t, set.Dataset, dir, m))
 			wantFetched(t, set, dir)
 			if asked := strings.Join(m.asked(), ", "); c.asks != "" && !strings.HasPrefix(asked, c.asks+", ") || c.asks == "" && strings.Contains(asked, large) {
 				t.Errorf("asked for %q, expected %q first", asked, c.asks)
@@ -189,7 +182,7 @@ func TestFetchKeepsWhatATruncatedDownloadBrought(t *testing.T) {
 		return true
 	}
 	dir := t.TempDir()
-	wantError(t, fetchBlob(t, set, dir, m), nil, m.URL+"/"+large, fmt.Sprintf("after 5000 of %d bytes", len(files[large])), "unexpected EOF")
+	wantError(t, fetchFrom(t, set.Dataset, dir, m), nil, m.URL+"/"+large, fmt.Sprintf("after 5000 of %d bytes", len(files[large])), "unexpected EOF")
 	part := filepath.Join(dir, set.Name, large+".part")
 	info, err := os.Stat(part)
 	if err != nil || info.Size() != 5000 {
@@ -203,7 +196,7 @@ func TestFetchKeepsWhatATruncatedDownloadBrought(t *testing.T) {
 	}
 	m.odd = nil
 	m.asked()
-	check(t, fetchBlob(t, set, dir, m))
+	check(t, fetchFrom(t, set.Dataset, dir, m))
 	if asked := m.asked(); asked[0] != large+" bytes=5000-" {
 		t.Errorf("asked for %v", asked)
 	}
@@ -242,7 +235,7 @@ func TestFetchRefusesWrongContent(t *testing.T) {
 			bad := serve(t, wrong)
 			bad.odd = c.odd
 			dir := t.TempDir()
-			err := fetchBlob(t, set, dir, bad)
+			err := fetchFrom(t, set.Dataset, dir, bad)
 			wantError(t, err, nil, c.says...)
 			if c.deleted != errors.Is(err, ErrInvalid) && c.deleted {
 				t.Errorf("%v does not match ErrInvalid", err)
@@ -251,7 +244,7 @@ func TestFetchRefusesWrongContent(t *testing.T) {
 				t.Errorf("the part file is still there: %v", err)
 			}
 			// The next mirror has the right files.
-			check(t, fetchBlob(t, set, dir, bad, serve(t, files)))
+			check(t, fetchFrom(t, set.Dataset, dir, bad, serve(t, files)))
 			wantFetched(t, set, dir)
 		})
 	}
@@ -261,12 +254,12 @@ func TestFetchTriesMirrorsInOrder(t *testing.T) {
 	set, files := blob()
 	first, second := serve(t, nil), serve(t, files)
 	dir := t.TempDir()
-	check(t, fetchBlob(t, set, dir, first, second))
+	check(t, fetchFrom(t, set.Dataset, dir, first, second))
 	if len(first.asked()) != 4 || len(second.asked()) != 4 {
 		t.Error("expected each file to be asked for at both mirrors")
 	}
 	wantFetched(t, set, dir)
-	err := fetchBlob(t, set, t.TempDir(), first, serve(t, nil))
+	err := fetchFrom(t, set.Dataset, t.TempDir(), first, serve(t, nil))
 	wantError(t, err, nil, first.URL, "; then data: http://", `"404 Not Found"`)
 }
 
@@ -318,7 +311,7 @@ func TestFetchDoesNotFollowAPlantedLink(t *testing.T) {
 	victim := write(t, []byte("precious"), t.TempDir(), "victim")
 	check(t, os.MkdirAll(filepath.Join(dir, set.Name), 0o755))
 	check(t, os.Symlink(victim, filepath.Join(dir, set.Name, large+".part")))
-	check(t, fetchBlob(t, set, dir, serve(t, files)))
+	check(t, fetchFrom(t, set.Dataset, dir, serve(t, files)))
 	wantFetched(t, set, dir)
 	if content, _ := os.ReadFile(victim); string(content) != "precious" {
 		t.Errorf("the file outside holds %q", content)
@@ -372,7 +365,7 @@ func TestFetchByName(t *testing.T) {
 func TestFetchIntoAPlaceThatCannotBe(t *testing.T) {
 	set, files := blob()
 	blocked := write(t, nil, t.TempDir(), "file")
-	wantError(t, fetchBlob(t, set, blocked, serve(t, files)), nil, "file")
+	wantError(t, fetchFrom(t, set.Dataset, blocked, serve(t, files)), nil, "file")
 }
 
 // Without a network the error says what to bring and where to put it; the same command then takes it.
@@ -382,7 +375,7 @@ func TestFetchSaysWhereToPutFilesByHand(t *testing.T) {
 	gone.Close()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, set.Name)
-	err := fetchBlob(t, set, dir, gone)
+	err := fetchFrom(t, set.Dataset, dir, gone)
 	wantError(t, err, nil, "connection refused; without a network, get "+large+", ", " elsewhere, put what you have into "+folder+", and give the same command again: it verifies them")
 	if strings.Count(err.Error(), gone.URL) != 1 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("the address is told more than once: %v", err)
@@ -391,7 +384,7 @@ func TestFetchSaysWhereToPutFilesByHand(t *testing.T) {
 		check(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
 	}
 	check(t, os.Remove(filepath.Join(folder, large+".part")))
-	if err := fetchBlob(t, set, dir, gone); err != nil {
+	if err := fetchFrom(t, set.Dataset, dir, gone); err != nil {
 		t.Error(err)
 	}
 	wantFetched(t, set, dir)

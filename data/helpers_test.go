@@ -111,6 +111,17 @@ func tinyFolder(t *testing.T) (set idxFixture, contents [][]byte, dir string) {
 	return set, contents, dir
 }
 
+// whole returns a batch of all examples, in their order.
+func whole(t *testing.T, s Set, n Normalisation) ([]float32, []int32) {
+	t.Helper()
+	x, labels, all := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
+	for i := range all {
+		all[i] = i
+	}
+	check(t, must(NewBatcher(s, n)).Fill(x, labels, all))
+	return x, labels
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -246,6 +246,17 @@ func TestSampleAtTheEnds(t *testing.T) {
 	}
 }
 
+// Every record is in every batch, the last one too, of an even or an odd number; what dst held is
+// forgotten.
+func TestFullTakesEveryRecord(t *testing.T) {
+	dst, all := []int{7, 7, 7}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	for n := range 10 {
+		if dst = (Full{}).Sample(dst, n, nil); !slices.Equal(dst, all[:n]) {
+			t.Errorf("of %d records found %v", n, dst)
+		}
+	}
+}
+
 func TestSampleReusesItsMemory(t *testing.T) {
 	p, src := Poisson{0.1}, random.ForTest(1)
 	dst := sampled(t, p, make([]int, 7, 1000), 1000, src)

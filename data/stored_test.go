@@ -20,19 +20,10 @@ func TestStoredIsImages(t *testing.T) {
 		write(t, pngOf(t, 4, 4, color.NRGBA{uint8(i), uint8(3 * i), uint8(7 * i), 255}), spec.Folder, "train", "dog", fmt.Sprintf("%02d.png", i))
 	}
 	spec.Channels = 3
-	rows := func(s Set, n Normalisation) ([]float32, []int32) {
-		b := must(NewBatcher(s, n))
-		x, labels, indices := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
-		for i := range indices {
-			indices[i] = i
-		}
-		check(t, b.Fill(x, labels, indices))
-		return x, labels
-	}
 	n := Normalisation{Mean: []float64{0.1, 0.2, 0.3}, Std: []float64{1, 0.5, 0.25}}
-	whole, err := Load(spec)
-	if err != nil || whole.Warning != "" {
-		t.Fatal(err, whole.Warning)
+	images := must(Load(spec))
+	if images.Warning != "" {
+		t.Error(images.Warning)
 	}
 	for _, bytes := range []int64{0, 48, 19 * 48, 38*48 - 1, 38 * 48} {
 		spec.Memory = func(train, test int) int64 {
@@ -42,7 +33,7 @@ func TestStoredIsImages(t *testing.T) {
 			return bytes
 		}
 		s, err := Load(spec)
-		if err != nil || s.Stored() != (bytes < 38*48) || s.Name != whole.Name || s.Identity() != whole.Identity() {
+		if err != nil || s.Stored() != (bytes < 38*48) || s.Name != images.Name || s.Identity() != images.Identity() {
 			t.Fatalf("%d bytes: found %+v (%v)", bytes, s, err)
 		}
 		if found := strings.Contains(s.Warning, "% of the pictures stay in memory"); found != s.Stored() {
@@ -52,14 +43,11 @@ func TestStoredIsImages(t *testing.T) {
 		if err := s.Check(func(n, total int) { last = n }); err != nil || s.Stored() && last != 38 {
 			t.Errorf("%d bytes: checked %d pictures (%v), expected 38", bytes, last, err)
 		}
-		part, err1 := Part(s.Train, 3, 30)
-		wholePart, err2 := Part(whole.Train, 3, 30)
-		if err1 != nil || err2 != nil {
-			t.Fatal(err1, err2)
-		}
-		for name, sets := range map[string][2]Set{"train": {s.Train, whole.Train}, "test": {s.Test, whole.Test}, "part": {part, wholePart}} {
-			x, labels := rows(sets[0], n)
-			wantX, wantLabels := rows(sets[1], n)
+		for name, sets := range map[string][2]Set{
+			"train": {s.Train, images.Train}, "test": {s.Test, images.Test}, "part": {must(Part(s.Train, 3, 30)), must(Part(images.Train, 3, 30))},
+		} {
+			x, labels := whole(t, sets[0], n)
+			wantX, wantLabels := whole(t, sets[1], n)
 			if !slices.Equal(x, wantX) || !slices.Equal(labels, wantLabels) {
 				t.Errorf("%d bytes: %s has other rows than in memory", bytes, name)
 			}

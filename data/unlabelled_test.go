@@ -8,22 +8,16 @@ import (
 )
 
 // fewContents makes n pictures of three contents, sorted by class.
-func fewContents(t *testing.T, n int, label func(i int) uint8) *Images {
-	t.Helper()
+func fewContents(n int, label func(i int) uint8) *Images {
 	labels, pixels := make([]uint8, n), make([]uint8, 0, 2*n)
 	for i := range labels {
 		labels[i] = label(i)
 		pixels = append(pixels, uint8(i%3), 7)
 	}
-	m := must(NewImages(Shape{1, 2, 1}, []string{"a", "b", "c"}, labels, pixels))
-	return m
+	return must(NewImages(Shape{1, 2, 1}, []string{"a", "b", "c"}, labels, pixels))
 }
 
-func unlabelled(t *testing.T, s Set) *Unlabelled {
-	t.Helper()
-	u := must(NewUnlabelled(s, random.New()))
-	return u
-}
+func unlabelled(s Set) *Unlabelled { return must(NewUnlabelled(s, random.New())) }
 
 // filled returns a batcher's output for the examples at all places.
 func filled(t *testing.T, s Set) []float32 {
@@ -32,12 +26,7 @@ func filled(t *testing.T, s Set) []float32 {
 	if _, computed := beneath(s).(*Features); computed {
 		n = Normalisation{}
 	}
-	b := must(NewBatcher(s, n))
-	x, labels, all := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
-	for i := range all {
-		all[i] = i
-	}
-	check(t, b.Fill(x, labels, all))
+	x, labels := whole(t, s, n)
 	if _, hidden := s.(*Unlabelled); hidden && slices.Max(labels) > 0 {
 		t.Error("a batch holds a label")
 	}
@@ -62,7 +51,7 @@ func TestPlacesFollowFromContent(t *testing.T) {
 	}
 	found, sorted := of([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}, 0), of([]int{8, 5, 2, 7, 4, 1, 6, 3, 0}, 1)
 	for kind := range found {
-		a, b := unlabelled(t, found[kind]), unlabelled(t, sorted[kind])
+		a, b := unlabelled(found[kind]), unlabelled(sorted[kind])
 		if !slices.Equal(filled(t, a), filled(t, b)) || a.Content() != b.Content() {
 			t.Errorf("%T: the places differ, expected them to follow from the content", found[kind])
 		}
@@ -82,7 +71,7 @@ func TestPlacesFollowFromContent(t *testing.T) {
 // a share of 0.05 is off by 0.02 with a chance below 1e-7.
 func TestEqualExamplesAreExchangeable(t *testing.T) {
 	const n, calls = 60, 4000
-	one := fewContents(t, n, func(i int) uint8 {
+	one := fewContents(n, func(i int) uint8 {
 		if i == 0 { // the first one that is found
 			return 1
 		}
@@ -90,7 +79,7 @@ func TestEqualExamplesAreExchangeable(t *testing.T) {
 	})
 	first, group := 0, 0
 	for range calls {
-		u := unlabelled(t, one)
+		u := unlabelled(one)
 		for place := range n {
 			if u.Secret(place) == 1 {
 				group = place / 20 * 20
@@ -103,7 +92,7 @@ func TestEqualExamplesAreExchangeable(t *testing.T) {
 	if share := float64(first) / calls; share < 0.03 || share > 0.07 {
 		t.Errorf("the one label is the first of its group in %.3f of all calls, expected 0.05", share)
 	}
-	u, x := unlabelled(t, one), []float32(nil)
+	u, x := unlabelled(one), []float32(nil)
 	if x = filled(t, u); x[2*group] != x[2*(group+19)] {
 		t.Error("equal pictures do not stand together")
 	}
@@ -116,13 +105,13 @@ func TestEqualExamplesAreExchangeable(t *testing.T) {
 
 // Another picture is noticed, another label is not.
 func TestContentIsThatOfTheExamples(t *testing.T) {
-	m := fewContents(t, 9, func(i int) uint8 { return uint8(i / 3) })
-	content := unlabelled(t, m).Content()
-	if other := fewContents(t, 9, func(int) uint8 { return 0 }); unlabelled(t, other).Content() != content {
+	m := fewContents(9, func(i int) uint8 { return uint8(i / 3) })
+	content := unlabelled(m).Content()
+	if other := fewContents(9, func(int) uint8 { return 0 }); unlabelled(other).Content() != content {
 		t.Error("another label changes the content")
 	}
 	m.pixels[5]++
-	if unlabelled(t, m).Content() == content {
+	if unlabelled(m).Content() == content {
 		t.Error("another picture does not change the content")
 	}
 }
