@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
@@ -178,7 +179,7 @@ func (p *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
 	}
 }
 
-func (p *sweepWatcher) TrialFinished(r sweep.Row) {
+func (p *sweepWatcher) TrialFinished(r books.Row) {
 	t := p.trials[r.Trial]
 	delete(p.trials, r.Trial)
 	p.done += t.Steps - t.step
@@ -207,7 +208,7 @@ func (p *sweepWatcher) SweepFinished(r sweep.Result) {
 }
 
 // outcome returns a trial's result in a few words.
-func outcome(r sweep.Row) string {
+func outcome(r books.Row) string {
 	test := "no test accuracy"
 	if r.TestAccuracy != nil {
 		test = fmt.Sprintf("test %.2f %%", 100**r.TestAccuracy)

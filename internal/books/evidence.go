@@ -2,7 +2,6 @@ package books
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,13 +38,13 @@ func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	for i, read := range []func(dir string) (*result, error){resultOf, ownResult} {
+	for i, read := range []func(dir string) (*Row, error){resultOf, ReadRow} {
 		row, err := read(dir)
 		if err != nil {
 			return nil, err
 		}
 		if row != nil {
-			claims = append(claims, checkpoints.Claim{Where: []string{filepath.Join(dir, "..", folder.Rows), folder.Row}[i], Entries: row.Entries, Hash: row.Head})
+			claims = append(claims, checkpoints.Claim{Where: []string{filepath.Join(dir, "..", folder.Rows), folder.Row}[i], Entries: row.LedgerEntries, Hash: row.LedgerHead})
 		}
 	}
 	// The one that says most comes first, because it is the one to tell about.
@@ -75,52 +74,14 @@ func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, 
 	return states, damaged, nil
 }
 
-// A result is a row of a sweep's table, as far as it speaks of the ledger of its trial.
-type result struct {
-	Trial   string `json:"trial"`
-	Entries int    `json:"ledger_entries"`
-	Head    string `json:"ledger_head"`
-}
-
-// readResults reads the table of a sweep; none for any other folder.
-func readResults(sweep string) ([]result, error) {
-	var results []result
-	err := folder.ReadRows(sweep, func(line []byte) bool {
-		results = append(results, result{})
-		return json.Unmarshal(line, &results[len(results)-1]) == nil
-	})
-	return results, err
-}
-
 // resultOf returns the row of a trial in the results of its sweep; nil if there is none.
-func resultOf(dir string) (*result, error) {
-	results, err := readResults(filepath.Join(dir, ".."))
-	if err != nil {
-		return nil, err
-	}
+func resultOf(dir string) (*Row, error) {
+	rows, err := ReadRows(filepath.Join(dir, ".."))
 	name := folder.Name(dir)
-	i := slices.IndexFunc(results, func(r result) bool { return r.Trial == name })
-	if i < 0 {
-		return nil, nil
+	if i := slices.IndexFunc(rows, func(r Row) bool { return r.Trial == name }); i >= 0 {
+		return &rows[i], nil
 	}
-	return &results[i], nil
-}
-
-// ownResult reads the row that a task wrote into the folder of a trial; nil if there is none.
-func ownResult(dir string) (*result, error) {
-	file := filepath.Join(dir, folder.Row)
-	line, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	r := new(result)
-	if err := json.Unmarshal(line, r); err != nil {
-		return nil, fmt.Errorf("train: %s: found no result of a trial, expected what a task wrote; without the file the trial is measured again but not trained again: %w", file, checkpoints.ErrCorrupt)
-	}
-	return r, nil
+	return nil, err
 }
 
 // Inspection is the ledger of a run, after every other file that mentions it was found to agree.
@@ -230,11 +191,11 @@ func First(l *accountant.Ledger, n int) *accountant.Ledger {
 }
 
 // RefuteRow applies Refute to a row of a sweep's results if the trial's ledger is known. It accepts
-// a row whose number of releases differs from the ledger's; entries is 0 if the row gives none.
-func RefuteRow(where string, trials []Listed, name string, entries int, said account.Answer) error {
+// a row whose number of releases differs from the ledger's.
+func RefuteRow(where string, trials []Listed, r Row) error {
 	for _, t := range trials {
-		if m := t.Member; path.Base(m.Path) == name && m.Entries > 0 && (entries == 0 || entries == m.Entries) {
-			return Refute(where+": trial "+name, m.Ledger, m.Delta, said)
+		if m := t.Member; path.Base(m.Path) == r.Trial && m.Entries > 0 && (r.LedgerEntries == 0 || r.LedgerEntries == m.Entries) {
+			return Refute(where+": trial "+r.Trial, m.Ledger, m.Delta, r.Answer)
 		}
 	}
 	return nil

@@ -109,7 +109,7 @@ func sweepOf(registry, path string) string {
 // lostTrials lists the trials that only the table of their sweep knows: what they released is not known. Sweeps of the
 // first version can have such.
 func lostTrials(sweep string, list []Listed) (lost []Listed) {
-	results, err := readResults(sweep)
+	results, err := ReadRows(sweep)
 	if err != nil {
 		lost = append(lost, Listed{Dir: sweep, Sweep: sweep, Problem: err, Lost: true})
 	}
@@ -295,7 +295,7 @@ func isGone(registry, dir string, info Known) (bool, error) {
 	}
 	row, err := resultOf(dir)
 	return slices.ContainsFunc(info.Members, func(m checkpoints.Member) bool {
-		return m.Path == path && m.Entries > 0 && (row == nil || row.Entries <= m.Entries)
+		return m.Path == path && m.Entries > 0 && (row == nil || row.LedgerEntries <= m.Entries)
 	}), err
 }
 

@@ -1,10 +1,13 @@
 package books_test
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -77,6 +80,25 @@ func TestQuestionOfARun(t *testing.T) {
 	}
 	if *c.Releases != 12 || c.Run != r.Run || c.TargetEpsilon != q.Epsilon {
 		t.Errorf("found %+v", c)
+	}
+}
+
+// A row has its swept values as JSON, and is read again with them in their order.
+func TestRowsOfSweptValues(t *testing.T) {
+	for value, want := range map[string]string{
+		"0.1": "0.1", "1e-5": "1e-5", ".5": "0.5", "true": "true", "none": `"none"`, "adam": `"adam"`, "[1, 2]": "[1,2]", ".inf": `".inf"`,
+	} {
+		line := must(json.Marshal(books.Row{Trial: "a", Settings: []configs.Setting{{Key: "b.z", Value: value}, {Key: "b.a", Value: "c"}}}))
+		if !strings.HasPrefix(string(line), `{"trial":"a","b.z":`+want+`,"b.a":"c","test_accuracy":null,`) {
+			t.Errorf("%s: found %s, expected %s", value, line, want)
+		}
+		var row books.Row
+		if err := json.Unmarshal(line, &row); err != nil || len(row.Settings) != 2 || row.Settings[0].Key != "b.z" || row.Value("b.z") != strings.Trim(want, `"`) || row.Value("b.a") != "c" || row.Value("b.c") != "" {
+			t.Errorf("%s: found %+v (%v)", line, row, err)
+		}
+	}
+	if json.Unmarshal([]byte(`{"status":"done"}`), new(books.Row)) == nil {
+		t.Error("a row without a trial is read")
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *survey) run(dir string) error {
 // accepts a trial without a folder if the ledger of the data knows its releases.
 func (s *survey) sweep(dir string) error {
 	var names []string
-	results, err := readResults(dir)
+	results, err := ReadRows(dir)
 	if err != nil {
 		return err
 	}

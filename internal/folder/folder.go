@@ -2,7 +2,6 @@
 package folder
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,25 +172,6 @@ func Check(dir, expected string) error {
 	}
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() { // else it was made just now
 		return fmt.Errorf("%w: %s is a link to nothing, expected %s", ErrNoRun, dir, expected)
-	}
-	return nil
-}
-
-// ReadRows hands the lines of a sweep's table to add, which returns false for one that is none. Any
-// other folder has no table, and no rows.
-func ReadRows(sweep string, add func(line []byte) bool) error {
-	path := filepath.Join(sweep, Rows)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	for i, line := range bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n")) {
-		if !add(line) {
-			return fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, i+1, checkpoints.ErrCorrupt)
-		}
 	}
 	return nil
 }

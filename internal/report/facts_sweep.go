@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -22,42 +22,15 @@ import (
 type Sweep struct {
 	Dir    string
 	Name   string
-	Trials int        // with a result or without
-	Keys   []string   // the settings in which rows differ, in the order of the rows
-	Rows   []SweepRow // trials with a result
+	Trials int         // with a result or without
+	Keys   []string    // the settings in which rows differ, in the order of the rows
+	Rows   []books.Row // trials with a result
 
 	// Composed is what all trials cost together, finished or not; nil where Uncomposed says why.
 	Composed   *account.Answer
 	Releases   int
 	Uncomposed string
 	Note       string // results.md as the sweep wrote it, or that it is outgrown; "" before its end
-}
-
-// SweepRow is the result of one trial. Its ε covers that trial alone.
-type SweepRow struct {
-	Trial        string
-	Settings     []Setting
-	TestAccuracy *float64 `json:"test_accuracy"` // nil of a trial that diverged
-	account.Answer
-	// TargetEpsilon is what the configuration would cost that a smaller trial stands for; nil where a
-	// trial is its own.
-	TargetEpsilon *float64 `json:"target_epsilon"`
-	Steps         int      `json:"steps"`
-	Status        string   `json:"status"`
-	LedgerEntries int      `json:"ledger_entries"`
-}
-
-// Setting is a swept key with the value of a trial.
-type Setting struct{ Key, Value string }
-
-// Value is that of a key; "" where the trial has none.
-func (r SweepRow) Value(key string) string {
-	for _, s := range r.Settings {
-		if s.Key == key {
-			return s.Value
-		}
-	}
-	return ""
 }
 
 // ReadSweep reads the folder of a sweep, which may be at work.
@@ -68,11 +41,7 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 		return nil, err
 	}
 	s.Trials = len(trials)
-	if err := folder.ReadRows(dir, func(line []byte) bool {
-		row, err := readRow(line)
-		s.Rows = append(s.Rows, row)
-		return err == nil
-	}); err != nil {
+	if s.Rows, err = books.ReadRows(dir); err != nil {
 		return nil, err
 	}
 	ledgers, err := books.Trials(dir)
@@ -80,7 +49,7 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 		return nil, err
 	}
 	for _, row := range s.Rows {
-		if err := books.RefuteRow(filepath.Join(dir, folder.Rows), ledgers, row.Trial, row.LedgerEntries, row.Answer); err != nil {
+		if err := books.RefuteRow(filepath.Join(dir, folder.Rows), ledgers, row); err != nil {
 			return nil, err
 		}
 	}
@@ -137,44 +106,8 @@ func readTrials(dir string) ([]string, error) {
 	return names, nil
 }
 
-// readRow reads a line of results. Keys of a configuration have a point in them and keep their
-// order; nothing else has.
-func readRow(line []byte) (row SweepRow, err error) {
-	var named struct {
-		Trial *string `json:"trial"`
-		SweepRow
-	}
-	if err := json.Unmarshal(line, &named); err != nil {
-		return row, err
-	}
-	if named.Trial == nil {
-		return row, errors.New("found no trial")
-	}
-	row = named.SweepRow
-	row.Trial = *named.Trial
-	d := json.NewDecoder(bytes.NewReader(line)) // of an object, which was just read whole
-	_, err = d.Token()
-	for err == nil && d.More() {
-		key, _ := d.Token()
-		var value json.RawMessage
-		err = d.Decode(&value)
-		if name, _ := key.(string); strings.Contains(name, ".") {
-			row.Settings = append(row.Settings, Setting{name, plain(value)})
-		}
-	}
-	return row, err
-}
-
-func plain(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		return text
-	}
-	return string(value)
-}
-
 // keysThatDiffer are the settings that tell rows apart.
-func keysThatDiffer(rows []SweepRow) []string {
+func keysThatDiffer(rows []books.Row) []string {
 	var keys []string
 	for _, row := range rows {
 		for _, s := range row.Settings {
@@ -184,7 +117,7 @@ func keysThatDiffer(rows []SweepRow) []string {
 		}
 	}
 	position := func(key string) int {
-		return slices.IndexFunc(rows[0].Settings, func(s Setting) bool { return s.Key == key })
+		return slices.IndexFunc(rows[0].Settings, func(s configs.Setting) bool { return s.Key == key })
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(position(a), position(b)) })
 	return different(keys)

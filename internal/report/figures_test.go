@@ -7,21 +7,23 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/configs"
 	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/report"
 	"dpsgd/internal/run"
 )
 
 // row is a trial of a sweep over clip norm, noise multiplier and seed.
-func row(clip, noise string, seed int, accuracy, epsilon float64) report.SweepRow {
-	return report.SweepRow{
-		Settings:     []report.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
+func row(clip, noise string, seed int, accuracy, epsilon float64) books.Row {
+	return books.Row{
+		Settings:     []configs.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
 		TestAccuracy: &accuracy, Answer: account.Answer{Epsilon: epsilon},
 	}
 }
 
-func sweepOf(rows ...report.SweepRow) *report.Sweep {
+func sweepOf(rows ...books.Row) *report.Sweep {
 	return &report.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
 }
 
@@ -58,7 +60,7 @@ func TestHeat(t *testing.T) {
 
 // Settings that were drawn at random form no grid, and one setting forms none either.
 func TestNoHeatWithoutAGrid(t *testing.T) {
-	var random, one []report.SweepRow
+	var random, one []books.Row
 	for i := range 6 {
 		random = append(random, row(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
 		one = append(one, row(fmt.Sprint(i), "1", 1, 0.5, 1))

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
@@ -127,10 +129,10 @@ func TestNamesAreText(t *testing.T) {
 		run.Examination.Matrix.Names[i] = attack
 	}
 	accuracy := 0.5
-	row := func(value string) SweepRow {
-		return SweepRow{Trial: attack, Settings: []Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, TestAccuracy: &accuracy, Status: attack}
+	row := func(value string) books.Row {
+		return books.Row{Trial: attack, Settings: []configs.Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, TestAccuracy: &accuracy, Status: attack}
 	}
-	s := &Sweep{Name: attack, Dir: attack, Note: attack, Uncomposed: attack, Keys: []string{"a." + attack, "b.c"}, Rows: []SweepRow{row(attack), row("2")}}
+	s := &Sweep{Name: attack, Dir: attack, Note: attack, Uncomposed: attack, Keys: []string{"a." + attack, "b.c"}, Rows: []books.Row{row(attack), row("2")}}
 	page := htmlOf(t, &Report{Runs: []*Run{run, run}, Sweeps: []*Sweep{s}, Version: attack})
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img src=x") {
 		at := max(0, strings.Index(page, "<script")-200)

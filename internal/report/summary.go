@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dpsgd/internal/books"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
@@ -143,7 +144,7 @@ func Results(s *Sweep) Table {
 		t.Heading = append(t.Heading, Last(key))
 	}
 	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
-	target := slices.ContainsFunc(s.Rows, func(r SweepRow) bool { return r.TargetEpsilon != nil })
+	target := slices.ContainsFunc(s.Rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
 	if target {
 		t.Heading = append(t.Heading, "target ε")
 	}

@@ -201,8 +201,12 @@ func (s *sweep) readResults() (err error) {
 	if s.rows, err = s.readRows(); err != nil {
 		return err
 	}
-	if err := s.readOwnRows(); err != nil {
-		return err
+	for i := range s.trials {
+		if s.ours(i) {
+			if err := s.takeOwnRow(s.rows, i); err != nil {
+				return err
+			}
+		}
 	}
 	members, err := s.inspect()
 	if err != nil {
@@ -210,7 +214,7 @@ func (s *sweep) readResults() (err error) {
 	}
 	for _, m := range members {
 		name := path.Base(m.Path)
-		if row, finished := s.rows[name]; !row.isOf(&m) {
+		if row, finished := s.rows[name]; !holdsFor(row, &m) {
 			delete(s.rows, name)
 		} else if finished {
 			if err := books.Refute(filepath.Join(s.dir, folder.Rows)+": trial "+name, m.Ledger, m.Delta, row.Answer); err != nil {

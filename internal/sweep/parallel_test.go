@@ -39,7 +39,7 @@ func TestTrialsSideBySide(t *testing.T) {
 				time.Sleep(100 * time.Millisecond) // so that others can begin meanwhile
 			}
 		},
-		finished: func(Row) { under-- },
+		finished: func(books.Row) { under-- },
 	}
 	r := runSweep(t, s, o)
 	if most < 2 || most > 3 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dpsgd/configs"
+	"dpsgd/internal/books"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -82,7 +83,7 @@ func pointOf(t configs.Trial) Point {
 	return p
 }
 
-func (p *Point) add(row Row) {
+func (p *Point) add(row books.Row) {
 	p.Finished++
 	p.Epsilon, p.TargetEpsilon = max(p.Epsilon, row.Epsilon), row.TargetEpsilon
 	if row.TestAccuracy != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/configs"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 )
@@ -16,14 +17,14 @@ import (
 // is a trial that diverged.
 func measured(t *testing.T, accuracies [][]float64) *sweep {
 	t.Helper()
-	s := &sweep{rows: map[string]Row{}}
+	s := &sweep{rows: map[string]books.Row{}}
 	for i, row := range accuracies {
 		for j, accuracy := range row {
 			point := "clip_norm=" + string(rune('1'+i))
 			trial := configs.Trial{Name: point + ",seed=" + string(rune('1'+j)), Point: point, Settings: []configs.Setting{
 				{Key: "privacy.clip_norm", Label: "clip_norm", Value: string(rune('1' + i))}, {Key: configs.SeedKey, Label: "seed", Value: string(rune('1' + j))}}}
 			s.trials = append(s.trials, trial)
-			r := Row{Trial: trial.Name, Settings: trial.Settings, TestAccuracy: &accuracy}
+			r := books.Row{Trial: trial.Name, Settings: trial.Settings, TestAccuracy: &accuracy}
 			r.Epsilon = float64(i + 1)
 			if math.IsNaN(accuracy) {
 				r.TestAccuracy = nil

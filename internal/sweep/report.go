@@ -58,7 +58,7 @@ func (r Result) trialTable() [][]string {
 		if r.Scale > 1 {
 			line = append(line, orDash(row.TargetEpsilon))
 		}
-		table = append(table, append(line, strconv.Itoa(row.Steps), string(row.Status)))
+		table = append(table, append(line, strconv.Itoa(row.Steps), row.Status))
 	}
 	return table
 }

@@ -12,35 +12,16 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
-	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/run"
 	"dpsgd/internal/train"
 )
 
-// Row is the result of one finished trial. Its ε covers that trial alone.
-type Row struct {
-	Trial        string            `json:"trial"`
-	Settings     []configs.Setting `json:"-"`             // the swept keys
-	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
-	account.Answer
-	Steps   int        `json:"steps"`
-	Seconds float64    `json:"-"`
-	Status  run.Status `json:"status"`
-
-	// Of the trial's ledger at its end: rows of the first version have neither.
-	LedgerEntries int    `json:"ledger_entries,omitempty"`
-	LedgerHead    string `json:"ledger_head,omitempty"`
-
-	// TargetEpsilon is the cost, at the same δ, of the configuration that a smaller trial stands
-	// for; nil where a trial stands for itself.
-	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
-}
-
-func rowOf(t configs.Trial, p planned, r train.Result) Row {
-	row := Row{
+// rowOf returns the row of a trial that has ended.
+func rowOf(t configs.Trial, p planned, r train.Result) books.Row {
+	row := books.Row{
 		Trial: t.Name, Settings: t.Settings, TestAccuracy: &r.TestAccuracy, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
-		Status: r.Status, LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead,
+		Status: string(r.Status), LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead,
 	}
 	if p.target != nil {
 		row.TargetEpsilon = &p.target.Epsilon
@@ -51,45 +32,15 @@ func rowOf(t configs.Trial, p planned, r train.Result) Row {
 	return row
 }
 
-// isOf reports whether a row holds for all that a trial's ledger has: a trial that was resumed by itself
-// after its row was written is measured again.
-func (r Row) isOf(ledger *checkpoints.Member) bool {
+// holdsFor reports whether a row holds for all that a trial's ledger has: a trial that was resumed by
+// itself after its row was written is measured again.
+func holdsFor(r books.Row, ledger *checkpoints.Member) bool {
 	return ledger == nil || r.LedgerEntries == 0 || r.LedgerEntries >= ledger.Entries
 }
 
-// MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
-func (r Row) MarshalJSON() ([]byte, error) {
-	type flat Row
-	all, err := json.Marshal(flat(r))
-	if err != nil {
-		return nil, err
-	}
-	name, _ := json.Marshal(r.Trial) // a string is always writable
-	head := len(`{"trial":`) + len(name)
-	b := slices.Clone(all[:head])
-	for _, s := range r.Settings {
-		key, _ := json.Marshal(s.Key)
-		b = fmt.Appendf(b, `,%s:%s`, key, jsonOf(s.Value))
-	}
-	return append(b, all[head:]...), nil
-}
-
-// jsonOf returns a YAML value as JSON: numbers and words as they are, anything else as its text.
-func jsonOf(value string) []byte {
-	if json.Valid([]byte(value)) {
-		return []byte(value)
-	}
-	if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-		value, _ := json.Marshal(f)
-		return value
-	}
-	text, _ := json.Marshal(value)
-	return text
-}
-
 // finishedRows lists the rows in the order of the trials.
-func (s *sweep) finishedRows() []Row {
-	rows := []Row{}
+func (s *sweep) finishedRows() []books.Row {
+	rows := []books.Row{}
 	for _, t := range s.trials {
 		if row, ok := s.rows[t.Name]; ok {
 			rows = append(rows, row)
@@ -99,27 +50,19 @@ func (s *sweep) finishedRows() []Row {
 }
 
 // readRows reads the results of finished trials.
-func (s *sweep) readRows() (map[string]Row, error) {
-	rows := map[string]Row{}
-	err := folder.ReadRows(s.dir, func(line []byte) bool {
-		row, i, ok := s.parseRow(line)
-		if ok && s.ours(i) {
+func (s *sweep) readRows() (map[string]books.Row, error) {
+	found, err := books.ReadRows(s.dir)
+	rows := map[string]books.Row{}
+	for line, row := range found {
+		i := slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
+		if i < 0 {
+			return nil, books.NoRow(filepath.Join(s.dir, folder.Rows), line+1)
+		}
+		if row.Settings = s.trials[i].Settings; s.ours(i) {
 			rows[row.Trial] = row
 		}
-		return ok
-	})
-	return rows, err
-}
-
-// parseRow reads a row and finds its trial, i; ok is false if the sweep has no such trial.
-func (s *sweep) parseRow(line []byte) (row Row, i int, ok bool) {
-	err := json.Unmarshal(line, &row)
-	i = slices.IndexFunc(s.trials, func(t configs.Trial) bool { return t.Name == row.Trial })
-	if err != nil || i < 0 {
-		return row, i, false
 	}
-	row.Settings = s.trials[i].Settings
-	return row, i, true
+	return rows, err
 }
 
 // writeRows writes results.jsonl and results.csv, each whole or not at all.
@@ -147,11 +90,11 @@ func (s *sweep) writeRows() error {
 
 // csvOf writes the rows as a table with the full names of the swept keys. There is a column for RDP
 // if a trial has another accountant.
-func csvOf(rows []Row) ([]byte, error) {
+func csvOf(rows []books.Row) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	beside := besideRDP(rows)
-	simulated := slices.ContainsFunc(rows, func(r Row) bool { return r.TargetEpsilon != nil })
+	simulated := slices.ContainsFunc(rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
@@ -180,6 +123,6 @@ func csvOf(rows []Row) ([]byte, error) {
 }
 
 // besideRDP reports whether a row has an ε by RDP beside that of another accountant.
-func besideRDP(rows []Row) bool {
-	return slices.ContainsFunc(rows, func(r Row) bool { return r.EpsilonRDP != nil })
+func besideRDP(rows []books.Row) bool {
+	return slices.ContainsFunc(rows, func(r books.Row) bool { return r.EpsilonRDP != nil })
 }

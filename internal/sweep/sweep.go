@@ -10,6 +10,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
@@ -32,7 +33,7 @@ type Watcher interface {
 	TrialStarted(TrialOverview)
 	TrialStepped(TrialOverview, train.Progress)
 	Warned(message string)
-	TrialFinished(Row)
+	TrialFinished(books.Row)
 	SweepFinished(Result)
 }
 
@@ -56,20 +57,20 @@ type TrialOverview struct {
 
 // Result is the report of a sweep at its end.
 type Result struct {
-	Sweep    string     `json:"sweep"`
-	Status   run.Status `json:"status"` // run.Done, run.Interrupted or Incomplete
-	Trials   int        `json:"trials"`
-	Finished int        `json:"finished"`
-	Missing  []Missing  `json:"missing,omitempty"` // trials without a result
-	Rows     []Row      `json:"rows"`
-	Points   []Point    `json:"points"`         // of the rows, those that differ in the seed alone together
-	Best     string     `json:"best,omitempty"` // the Point with the best mean; "" while there is none
-	Composed *Composed  `json:"composed"`       // nil when nothing was released
-	Selected *Selected  `json:"selected,omitempty"`
-	Public   bool       `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
-	Scale    int        `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
-	drawn    bool       // the number of points was drawn
-	Report   string     `json:"report_sha256,omitempty"` // of results.md, in results.json alone
+	Sweep    string      `json:"sweep"`
+	Status   run.Status  `json:"status"` // run.Done, run.Interrupted or Incomplete
+	Trials   int         `json:"trials"`
+	Finished int         `json:"finished"`
+	Missing  []Missing   `json:"missing,omitempty"` // trials without a result
+	Rows     []books.Row `json:"rows"`
+	Points   []Point     `json:"points"`         // of the rows, those that differ in the seed alone together
+	Best     string      `json:"best,omitempty"` // the Point with the best mean; "" while there is none
+	Composed *Composed   `json:"composed"`       // nil when nothing was released
+	Selected *Selected   `json:"selected,omitempty"`
+	Public   bool        `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
+	Scale    int         `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
+	drawn    bool        // the number of points was drawn
+	Report   string      `json:"report_sha256,omitempty"` // of results.md, in results.json alone
 }
 
 // sweep is a sweep that is being carried out.
@@ -92,8 +93,8 @@ type sweep struct {
 	queue queue
 	width int // trials at a time
 
-	mu   sync.Mutex     // guards rows, and calls of the watcher
-	rows map[string]Row // finished trials by name
+	mu   sync.Mutex           // guards rows, and calls of the watcher
+	rows map[string]books.Row // finished trials by name
 
 	beginning  sync.Mutex  // held while a trial begins
 	source     *data.Split // that was read last
@@ -196,5 +197,5 @@ func (silent) SweepStarted(Overview)                      {}
 func (silent) TrialStarted(TrialOverview)                 {}
 func (silent) TrialStepped(TrialOverview, train.Progress) {}
 func (silent) Warned(string)                              {}
-func (silent) TrialFinished(Row)                          {}
+func (silent) TrialFinished(books.Row)                    {}
 func (silent) SweepFinished(Result)                       {}

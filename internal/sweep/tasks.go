@@ -61,11 +61,11 @@ func (s *sweep) ours(i int) bool { return s.share == nil || slices.Contains(s.nu
 
 // TaskResult is the report of a task at its end.
 type TaskResult struct {
-	Sweep   string     `json:"sweep"`
-	Status  run.Status `json:"status"` // run.Done or run.Interrupted
-	Trials  int        `json:"trials"` // of the sweep
-	Numbers []int      `json:"numbers"`
-	Rows    []Row      `json:"rows"` // of the task's trials
+	Sweep   string      `json:"sweep"`
+	Status  run.Status  `json:"status"` // run.Done or run.Interrupted
+	Trials  int         `json:"trials"` // of the sweep
+	Numbers []int       `json:"numbers"`
+	Rows    []books.Row `json:"rows"` // of the task's trials
 }
 
 // RunTask trains the trials of a share, as [Run] does all of them: a trial with a result is not
@@ -233,48 +233,29 @@ func (s *sweep) missing(members []checkpoints.Member) (list []Missing) {
 	return list
 }
 
-func (s *sweep) ownRow(trial string) string { return filepath.Join(s.dir, trial, folder.Row) }
-
 // writeOwnRow writes the row of a trial into its folder.
-func (s *sweep) writeOwnRow(row Row) error {
+func (s *sweep) writeOwnRow(row books.Row) error {
 	line, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("train: result of trial %s: %w", row.Trial, err)
 	}
-	return checkpoints.WriteFileAtomic(s.ownRow(row.Trial), append(line, '\n'), folder.FilePerm)
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, row.Trial, folder.Row), append(line, '\n'), folder.FilePerm)
 }
 
-// readOwnRow reads the row that a task left in the folder of trial i, if there is one.
-func (s *sweep) readOwnRow(i int) (row Row, ok bool, err error) {
-	path := s.ownRow(s.trials[i].Name)
-	line, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return row, false, nil
+// takeOwnRow adds to rows the row that a task left in the folder of trial i, unless rows has one of the
+// trial that is no older.
+func (s *sweep) takeOwnRow(rows map[string]books.Row, i int) error {
+	t := s.trials[i]
+	own, err := books.ReadRow(filepath.Join(s.dir, t.Name))
+	if err != nil || own == nil {
+		return err
 	}
-	if err != nil {
-		return row, false, fmt.Errorf("train: %w", err)
+	if own.Trial != t.Name {
+		return fmt.Errorf("train: %s: found the result of trial %s, expected that of this trial; without the file the trial is measured again but not trained again: %w", filepath.Join(s.dir, t.Name, folder.Row), own.Trial, checkpoints.ErrCorrupt)
 	}
-	row, at, ok := s.parseRow(line)
-	if !ok || at != i {
-		return row, false, fmt.Errorf("train: %s: found no result of this trial, expected what a task wrote; without the file the trial is measured again but not trained again: %w", path, checkpoints.ErrCorrupt)
-	}
-	return row, true, nil
-}
-
-// readOwnRows takes the rows that tasks left, unless the sweep's table has one of the trial that is
-// no older.
-func (s *sweep) readOwnRows() error {
-	for i, t := range s.trials {
-		if !s.ours(i) {
-			continue
-		}
-		row, ok, err := s.readOwnRow(i)
-		if err != nil {
-			return err
-		}
-		if known, there := s.rows[t.Name]; ok && (!there || known.LedgerEntries < row.LedgerEntries) {
-			s.rows[t.Name] = row
-		}
+	if known, there := rows[t.Name]; !there || known.LedgerEntries < own.LedgerEntries {
+		own.Settings = t.Settings
+		rows[t.Name] = *own
 	}
 	return nil
 }

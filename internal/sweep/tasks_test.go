@@ -356,7 +356,7 @@ func TestTrialsOfOthersAreNotRepeated(t *testing.T) {
 			t.Parallel()
 			o := sweepOptions(t)
 			watched, begun := o, map[string]bool{}
-			watched.Watcher = sweepHooks{started: func(o TrialOverview) { begun[o.Name] = true }, finished: func(r Row) {
+			watched.Watcher = sweepHooks{started: func(o TrialOverview) { begun[o.Name] = true }, finished: func(r books.Row) {
 				if !begun[r.Trial] {
 					t.Errorf("trial %s ended and had not begun", r.Trial)
 				}
@@ -366,7 +366,7 @@ func TestTrialsOfOthersAreNotRepeated(t *testing.T) {
 			}}
 			test.one(t, watched)
 			for _, row := range collected(t, s, o).Rows {
-				if row.Status != run.Diverged || row.LedgerEntries != row.Steps {
+				if row.Status != string(run.Diverged) || row.LedgerEntries != row.Steps {
 					t.Errorf("trial %s: found %q and %d releases in %d steps, expected as many after it diverged", row.Trial, row.Status, row.LedgerEntries, row.Steps)
 				}
 			}

@@ -105,7 +105,7 @@ func (s *sweep) work(ctx context.Context, stop func()) {
 		}
 		t := s.trials[i]
 		row, err := s.trial(ctx, i, t)
-		if err == nil && row.Status == run.Interrupted {
+		if err == nil && row.Status == string(run.Interrupted) {
 			s.queue.interrupt()
 			return
 		}
@@ -129,7 +129,7 @@ func (s *sweep) done(i int) bool {
 }
 
 // keep writes the result of a trial.
-func (s *sweep) keep(row Row) error {
+func (s *sweep) keep(row books.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[row.Trial] = row
@@ -145,15 +145,15 @@ func (s *sweep) keep(row Row) error {
 }
 
 // trial trains one, from the beginning or from where it was stopped.
-func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) {
+func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (books.Row, error) {
 	lock, err := checkpoints.TakeLock(filepath.Join(s.dir, t.Name+lockEnd))
 	if err != nil {
-		return Row{}, err
+		return books.Row{}, err
 	}
 	defer lock.Remove()
 	ledger, err := s.ledgerOf(t)
 	if err != nil {
-		return Row{}, err
+		return books.Row{}, err
 	}
 	if row, ok, err := s.trained(i, ledger); ok || err != nil {
 		s.tell(func(w Watcher) {
@@ -163,7 +163,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (Row, error) 
 	}
 	trial, err := s.beginTrial(i, t, ledger != nil)
 	if err != nil {
-		return Row{}, err
+		return books.Row{}, err
 	}
 	defer trial.Close()
 	result, err := trial.Fit(ctx)
@@ -187,19 +187,16 @@ func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 
 // trained returns the result of a trial if somebody else has trained it since this process read the
 // results. Training goes on where a run ended by mishap, such as divergence, so it would release more.
-func (s *sweep) trained(i int, ledger *checkpoints.Member) (row Row, ok bool, err error) {
+func (s *sweep) trained(i int, ledger *checkpoints.Member) (row books.Row, ok bool, err error) {
+	rows := map[string]books.Row{}
 	if s.share != nil { // else the table is this process's own
-		rows, err := s.readRows()
-		if err != nil {
+		if rows, err = s.readRows(); err != nil {
 			return row, false, err
 		}
-		row, ok = rows[s.trials[i].Name]
 	}
-	own, is, err := s.readOwnRow(i)
-	if is && (!ok || row.LedgerEntries < own.LedgerEntries) {
-		row, ok = own, true
-	}
-	return row, ok && row.isOf(ledger), err
+	err = s.takeOwnRow(rows, i)
+	row, ok = rows[s.trials[i].Name]
+	return row, ok && holdsFor(row, ledger), err
 }
 
 // beginTrial prepares a trial, one at a time: trials share their data and its features, which the

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"dpsgd/configs"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
@@ -216,7 +217,7 @@ func TestTrialsSideBySide(t *testing.T) {
 	if s := now(); s.Done != 0.5 || s.Numbers != "1 of 4 trials have a result · at work on a and b" {
 		t.Errorf("found %+v, expected one trial and two halves of four", s)
 	}
-	w.TrialFinished(sweep.Row{Trial: "a"})
+	w.TrialFinished(books.Row{Trial: "a"})
 	w.TrialStepped(sweep.TrialOverview{Name: "b"}, train.Progress{Step: 6, Steps: 10})
 	if s := now(); s.Done != 0.65 || !strings.HasPrefix(s.Numbers, "2 of 4 trials have a result · at work on b: step 6 of 10") {
 		t.Errorf("found %+v, expected two trials and six tenths of four", s)
@@ -239,7 +240,7 @@ func (w publishing) TrialStepped(o sweep.TrialOverview, _ train.Progress) {
 	}
 }
 func (publishing) Warned(string)              {}
-func (publishing) TrialFinished(sweep.Row)    {}
+func (publishing) TrialFinished(books.Row)    {}
 func (publishing) SweepFinished(sweep.Result) {}
 
 // A page of a run with private diagnostics is that of the same run without their file.

@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/sweep"
@@ -115,7 +116,7 @@ func (w *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
 	w.Watcher.TrialStepped(o, s)
 }
 
-func (w *sweepWatcher) TrialFinished(r sweep.Row) {
+func (w *sweepWatcher) TrialFinished(r books.Row) {
 	if i := w.index(r.Trial); i >= 0 {
 		w.atWork = slices.Delete(w.atWork, i, i+1)
 	}

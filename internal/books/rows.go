@@ -1,0 +1,150 @@
+package books
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dpsgd/checkpoints"
+	"dpsgd/configs"
+	"dpsgd/internal/account"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/strictjson"
+)
+
+// Row is the result of one finished trial of a sweep: a line of [folder.Rows]. Its ε covers that trial alone.
+type Row struct {
+	Trial        string            `json:"trial"`
+	Settings     []configs.Setting `json:"-"`             // the swept keys
+	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
+	account.Answer
+	Steps   int     `json:"steps"`
+	Seconds float64 `json:"-"`
+	Status  string  `json:"status"` // a run.Status
+
+	// Of the trial's ledger at its end: rows of the first version have neither.
+	LedgerEntries int    `json:"ledger_entries,omitempty"`
+	LedgerHead    string `json:"ledger_head,omitempty"`
+
+	// TargetEpsilon is the cost, at the same δ, of the configuration that a smaller trial stands
+	// for; nil where a trial stands for itself.
+	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
+}
+
+// Value returns the value of a swept key; "" where the trial has none.
+func (r Row) Value(key string) string {
+	for _, s := range r.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type flat Row
+	all, err := json.Marshal(flat(r))
+	if err != nil {
+		return nil, err
+	}
+	name, _ := json.Marshal(r.Trial) // a string is always writable
+	head := len(`{"trial":`) + len(name)
+	b := slices.Clone(all[:head])
+	for _, s := range r.Settings {
+		key, _ := json.Marshal(s.Key)
+		b = fmt.Appendf(b, `,%s:%s`, key, jsonOf(s.Value))
+	}
+	return append(b, all[head:]...), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. Swept keys have a point in them and keep their order;
+// nothing else has a point.
+func (r *Row) UnmarshalJSON(line []byte) error {
+	type flat Row
+	fields, err := strictjson.Read(line)
+	if err == nil {
+		err = json.Unmarshal(line, (*flat)(r))
+	}
+	if err == nil && r.Trial == "" {
+		err = errors.New("found no trial")
+	}
+	for _, f := range fields {
+		if strings.Contains(f.Key, ".") {
+			r.Settings = append(r.Settings, configs.Setting{Key: f.Key, Value: textOf(f.Value)})
+		}
+	}
+	return err
+}
+
+// jsonOf returns a YAML value as JSON: numbers and words as they are, anything else as its text.
+func jsonOf(value string) []byte {
+	if json.Valid([]byte(value)) {
+		return []byte(value)
+	}
+	if f, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+		value, _ := json.Marshal(f)
+		return value
+	}
+	text, _ := json.Marshal(value)
+	return text
+}
+
+// textOf returns the text of a JSON string, and anything else as it is written.
+func textOf(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// ReadRows reads the table of a sweep. Any other folder has none, and no rows.
+func ReadRows(sweep string) (rows []Row, err error) {
+	path := filepath.Join(sweep, folder.Rows)
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	for i, line := range bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n")) {
+		var row Row
+		if json.Unmarshal(line, &row) != nil {
+			return nil, NoRow(path, i+1)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// NoRow is the error about a line of a sweep's table that is no result of one of its trials.
+func NoRow(path string, line int) error {
+	return fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, line, checkpoints.ErrCorrupt)
+}
+
+// ReadRow reads the row that a task left in the folder of a trial; nil if there is none.
+func ReadRow(trial string) (*Row, error) {
+	path := filepath.Join(trial, folder.Row)
+	line, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	row := new(Row)
+	if json.Unmarshal(line, row) != nil {
+		return nil, fmt.Errorf("train: %s: found no result of a trial, expected what a task wrote; without the file the trial is measured again but not trained again: %w", path, checkpoints.ErrCorrupt)
+	}
+	return row, nil
+}
