@@ -2,10 +2,13 @@ package pate
 
 import (
 	"math"
+	"slices"
 
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // graph joins every example of the pool to those that are most like it. All of it is public.
@@ -109,7 +112,7 @@ func (g *graph) join(i int, cosines []float32) {
 // Consistency", section 2). own and the result have a row for each example and a column for each
 // class, none below 0.
 func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
-	now, next := append([]float64(nil), own...), make([]float64, len(own))
+	now, next := slices.Clone(own), make([]float64, len(own))
 	for range spreads {
 		for i := range len(own) / classes {
 			to := next[i*classes : (i+1)*classes]
@@ -130,20 +133,10 @@ func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
 
 // decide returns the class of each row of opinions, and how sure that is, from 0 to 1.
 func decide(opinions []float64, classes int) (class []uint8, confidence []float64) {
-	for ; len(opinions) > 0; opinions = opinions[classes:] {
-		sum, best := 0.0, 0
-		for c, v := range opinions[:classes] {
-			sum += v
-			if v > opinions[best] {
-				best = c
-			}
-		}
+	for row := range slices.Chunk(opinions, classes) {
+		best := floats.MaxIdx(row)
 		class = append(class, uint8(best))
-		if sum > 0 {
-			confidence = append(confidence, opinions[best]/sum)
-		} else {
-			confidence = append(confidence, 0) // nothing is known
-		}
+		confidence = append(confidence, row[best]/max(floats.Sum(row), math.SmallestNonzeroFloat64)) // 0 where nothing is known
 	}
 	return class, confidence
 }

@@ -48,12 +48,14 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	copy(n.model.Values, n.start)
 	n.trainer.Forget()
-	steps := n.plan.steps(len(indices))
-	schedule, err := n.plan.schedule(steps)
-	if err != nil {
+	c := n.plan.config
+	steps := setup.Steps(c.Training, float64(min(len(indices), c.Training.BatchSize)), len(indices))
+	schedule := setup.Schedule(c, steps)
+	schedule.WarmupSteps = min(schedule.WarmupSteps, steps-1)
+	if err := schedule.Check(); err != nil {
 		return err
 	}
-	return n.trainer.Train(ctx, indices, n.plan.config.Training.BatchSize, steps, schedule.LearningRate, seed)
+	return n.trainer.Train(ctx, indices, c.Training.BatchSize, steps, schedule.LearningRate, seed)
 }
 
 // predict returns the probability of each class for every example of the pool, a row for each.

@@ -147,15 +147,15 @@ func TestRun(t *testing.T) {
 		t.Run(aggregation, func(t *testing.T) {
 			r := create(t, config(t, "pate.aggregation="+aggregation), options(t))
 			result := fit(t, r)
-			in := r.plan.count(r.Books.Ledger())
+			in := r.Plan.count(r.Books.Ledger())
 			wantChecks := 0
 			if aggregation == "confident" {
 				wantChecks = 30
 			}
-			if in.Answers != r.plan.Answers || in.Checks != wantChecks || r.Books.Len() != in.Answers+in.Checks {
-				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.Books.Len(), wantChecks, r.plan.Answers)
+			if in.Answers != r.Plan.Answers || in.Checks != wantChecks || r.Books.Len() != in.Answers+in.Checks {
+				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.Books.Len(), wantChecks, r.Plan.Answers)
 			}
-			if result.Answered < 1 || result.Answered > r.plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || !(*result.TeacherAccuracy > 0.5) {
+			if result.Answered < 1 || result.Answered > r.Plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || !(*result.TeacherAccuracy > 0.5) {
 				t.Errorf("found %+v", result)
 			}
 			if result.Released || !(*result.EpsilonDataDependent > 0) {
@@ -254,7 +254,7 @@ func TestGoesOnAfterAKill(t *testing.T) {
 			if tt.lose {
 				lost = 1
 			}
-			in := again.plan.count(again.Books.Ledger())
+			in := again.Plan.count(again.Books.Ledger())
 			if in.Checks != 30+lost || result.Epsilon > 20 || len(again.answers.asked) != result.Queries {
 				t.Errorf("the ledger holds %+v and costs %v, %d questions lost", in, result.Epsilon, lost)
 			}
@@ -272,16 +272,16 @@ func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 	for threshold, answered := range map[int]int{0: 5, 1000: 0} {
 		r := create(t, config(t), options(t))
 		tiny.Check(t, r.teach(t.Context()))
-		r.dependent = r.plan.Aggregation.NewAccount()
-		r.plan.config.Pate.Threshold = threshold
+		r.dependent = r.Plan.Aggregation.NewAccount()
+		r.Plan.config.Pate.Threshold = threshold
 		journal := new(memory)
 		r.desk = answer.NewDesk(journal, nil)
 		for range 5 {
 			tiny.Check(t, r.askNext())
 		}
-		want := slices.Repeat([]accountant.Event{r.plan.check, r.plan.answer}, 5)
+		want := slices.Repeat([]accountant.Event{r.Plan.check, r.Plan.answer}, 5)
 		if answered == 0 {
-			want = slices.Repeat([]accountant.Event{r.plan.check}, 5)
+			want = slices.Repeat([]accountant.Event{r.Plan.check}, 5)
 		}
 		if !slices.Equal(journal.begun, want) || len(r.answers.class) != answered {
 			t.Errorf("threshold %d: the events are %v, and %d classes were answered; expected %v and %d", threshold, journal.begun, len(r.answers.class), want, answered)
@@ -299,25 +299,25 @@ func TestChecksLostInKillsCost(t *testing.T) {
 	r := create(t, config(t), o)
 	const lost = 40
 	for range lost {
-		tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.plan.check))
+		tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.check))
 	}
 	r.Close()
 	again := tiny.Must(Open(r.Dir, o))(t)
 	defer again.Close()
-	if again.plan.lost != (tally{Checks: lost}) || again.plan.Answers >= r.plan.Answers {
-		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.plan.lost, again.plan.Answers, lost, r.plan.Answers)
+	if again.Plan.lost != (tally{Checks: lost}) || again.Plan.Answers >= r.Plan.Answers {
+		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.Plan.lost, again.Plan.Answers, lost, r.Plan.Answers)
 	}
 	result := fit(t, again)
-	if in := again.plan.count(again.Books.Ledger()); in.Checks != 30+lost || !(result.Epsilon <= 20) {
+	if in := again.Plan.count(again.Books.Ledger()); in.Checks != 30+lost || !(result.Epsilon <= 20) {
 		t.Errorf("the ledger holds %+v and costs %v, expected %d checks within 20", in, result.Epsilon, 30+lost)
 	}
-	account := again.plan.Aggregation.NewAccount()
+	account := again.Plan.Aggregation.NewAccount()
 	for question, answered := range again.answers.asked {
 		account.Add(votes.Question{Votes: again.counts(question), Answered: answered})
 	}
-	without, _ := account.Epsilon(again.plan.Budget.Delta)
+	without, _ := account.Epsilon(again.Plan.Budget.Delta)
 	account.AddLost(lost, 0)
-	if with, _ := account.Epsilon(again.plan.Budget.Delta); math.Abs(*result.EpsilonDataDependent/with-1) > 1e-9 || with <= without {
+	if with, _ := account.Epsilon(again.Plan.Budget.Delta); math.Abs(*result.EpsilonDataDependent/with-1) > 1e-9 || with <= without {
 		t.Errorf("data-dependent ε is %v, expected %v with the lost checks, and %v without", *result.EpsilonDataDependent, with, without)
 	}
 }
@@ -327,7 +327,7 @@ func TestChecksLostInKillsCost(t *testing.T) {
 func TestStatementOfWhatWasReleased(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t, "privacy.epsilon=200"), o)
-	tiny.Check(t, r.Books.Append(1, r.plan.check))
+	tiny.Check(t, r.Books.Append(1, r.Plan.check))
 	r.Close()
 	again := tiny.Must(Open(r.Dir, o))(t)
 	defer again.Close()
@@ -352,14 +352,14 @@ func TestPaysTheRestAfterAKill(t *testing.T) {
 	for range 5 {
 		tiny.Check(t, r.askNext())
 	}
-	tiny.Check(t, r.keepRecord(record{Ended: &tally{Checks: r.plan.Queries, Answers: r.plan.Answers}}))
-	tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.plan.check))
+	tiny.Check(t, r.keepRecord(record{Ended: &tally{Checks: r.Plan.Queries, Answers: r.Plan.Answers}}))
+	tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.check))
 	r.Close()
 	again := tiny.Must(Open(r.Dir, o))(t)
 	defer again.Close()
 	result := fit(t, again)
-	if in := again.plan.count(again.Books.Ledger()); in.Checks != r.plan.Queries || in.Answers != r.plan.Answers || result.Queries != 5 {
-		t.Errorf("the ledger holds %+v after %d questions, expected %d and %d after 5", in, result.Queries, r.plan.Queries, r.plan.Answers)
+	if in := again.Plan.count(again.Books.Ledger()); in.Checks != r.Plan.Queries || in.Answers != r.Plan.Answers || result.Queries != 5 {
+		t.Errorf("the ledger holds %+v after %d questions, expected %d and %d after 5", in, result.Queries, r.Plan.Queries, r.Plan.Answers)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestRefusesWhatDoesNotAgree(t *testing.T) {
 func TestReleaseOfTheDataDependent(t *testing.T) {
 	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), options(t))
 	result := fit(t, r)
-	if in := r.plan.count(r.Books.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
+	if in := r.Plan.count(r.Books.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
 		t.Errorf("ledger %+v, result %+v", in, result)
 	}
 	if s, err := statement.Read(r.Dir); err != nil || !slices.ContainsFunc(s.Facts, func(f statement.Fact) bool { return strings.Contains(f.Name, "released by its smooth sensitivity") }) {
@@ -409,8 +409,8 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
 	r := create(t, config(t, "pate.aggregation=gnmax"), options(t))
 	v := tiny.Must(answer.NewVotes([]int{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, 2))(t)
-	q := tiny.Must(r.plan.question(v))(t)
-	if want := r.plan.answer; q.Event() != want || math.Abs(want.(accountant.Gaussian).NoiseMultiplier-math.Sqrt2) > 1e-9 {
+	q := tiny.Must(r.Plan.question(v))(t)
+	if want := r.Plan.answer; q.Event() != want || math.Abs(want.(accountant.Gaussian).NoiseMultiplier-math.Sqrt2) > 1e-9 {
 		t.Errorf("event %v, expected %v: σ/√2", q.Event(), want)
 	}
 	const n = 4000
@@ -451,7 +451,7 @@ func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 func TestOneVoteOfEachTeacher(t *testing.T) {
 	r := create(t, config(t), options(t))
 	tiny.Check(t, r.teach(t.Context()))
-	for question := range r.plan.Pool {
+	for question := range r.Plan.Pool {
 		sum := 0
 		for _, n := range r.counts(question) {
 			sum += n
@@ -486,11 +486,11 @@ func TestRefusedConfigurations(t *testing.T) {
 func TestDataDependentOfTheQuestions(t *testing.T) {
 	r := create(t, config(t, "pate.aggregation=gnmax"), options(t))
 	fit(t, r)
-	account := r.plan.Aggregation.NewAccount()
+	account := r.Plan.Aggregation.NewAccount()
 	for question := range r.answers.asked {
 		account.Add(votes.Question{Votes: r.counts(question)})
 	}
-	want, _ := account.Epsilon(r.plan.Budget.Delta)
+	want, _ := account.Epsilon(r.Plan.Budget.Delta)
 	if got, _ := r.dataDependent(); got != want {
 		t.Errorf("found %v, expected %v", got, want)
 	}

@@ -3,7 +3,6 @@ package pate
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"sort"
 
 	"dpsgd/accountant"
@@ -11,7 +10,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
-	"dpsgd/optimizer"
 	"dpsgd/release/answer"
 )
 
@@ -44,23 +42,12 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	if err := refuse(c, o); err != nil {
 		return nil, err
 	}
-	accounts, err := account.New(c.Privacy.Accountant, accountant.ZeroOut)
+	p, err := planOf(c, c.Pate.Teachers, cmp.Or(c.Pate.Queries, c.Pate.Pool))
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{
-		Examples: o.Examples, Teachers: c.Pate.Teachers, Pool: c.Pate.Pool, Queries: cmp.Or(c.Pate.Queries, c.Pate.Pool),
-		Budget: accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.ZeroOut},
-		config: c, accounts: accounts,
-	}
-	if err := p.aggregate(); err != nil {
-		return nil, err
-	}
-	if c.Pate.ReleaseDataDependent {
-		p.Release = released(c.Pate.ReleaseOrder)
-		if err := p.Release.Validate(); err != nil {
-			return nil, fmt.Errorf("%w: pate.release_order: %w", setup.ErrPlan, err)
-		}
+	p.Examples, p.Pool = o.Examples, c.Pate.Pool
+	if p.Release != nil {
 		unanimous := make([]int, o.Classes)
 		unanimous[0] = p.Teachers
 		if _, err := p.Aggregation.LocalSensitivity([]votes.Question{{Votes: unanimous, Answered: true}}, p.Teachers, p.Release.Order); err != nil {
@@ -68,6 +55,26 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 		}
 	}
 	return p, p.afford()
+}
+
+// planOf returns the plan of a configuration for so many teachers and questions, but for how many answers
+// the budget allows.
+func planOf(c *configs.Config, teachers, queries int) (*Plan, error) {
+	accounts, err := account.New(c.Privacy.Accountant, accountant.ZeroOut)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Teachers: teachers, Queries: queries, config: c, accounts: accounts,
+		Budget: accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.ZeroOut},
+	}
+	if c.Pate.ReleaseDataDependent {
+		p.Release = released(c.Pate.ReleaseOrder)
+		if err := p.Release.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: pate.release_order: %w", setup.ErrPlan, err)
+		}
+	}
+	return p, p.aggregate()
 }
 
 // refuse returns an error for the first setting that PATE does not do; nil if there is none.
@@ -236,20 +243,4 @@ func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error)
 	}
 	known := t.Checks+t.Answers+t.Releases == with.Count()
 	return known && t.Checks <= p.Queries+p.lost.Checks && t.Answers <= p.Answers+p.lost.Answers && t.Releases <= releases+p.lost.Releases, nil
-}
-
-// steps returns the number of steps of training on n examples.
-func (p *Plan) steps(n int) int {
-	t := p.config.Training
-	if t.Steps > 0 {
-		return t.Steps
-	}
-	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/float64(min(n, t.BatchSize)))))
-}
-
-// schedule returns the learning rate over so many steps.
-func (p *Plan) schedule(steps int) (optimizer.Schedule, error) {
-	o := p.config.Optimizer
-	s := optimizer.Schedule{Curve: o.Schedule.Curve, Peak: o.LearningRate, Steps: steps, WarmupSteps: min(o.Schedule.WarmupSteps, steps-1)}
-	return s, s.Check()
 }

@@ -52,38 +52,35 @@ func (a *answers) add(r record) {
 
 // readAnswers reads what was asked before. A torn last line is a question whose result is lost.
 func (r *Run) readAnswers() error {
-	content, err := os.ReadFile(r.Path(answersFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("train: %w", err)
-	}
-	for _, line := range lines(content) {
+	lines, err := r.lines(answersFile)
+	for _, line := range lines {
 		var found record
 		if json.Unmarshal(line, &found) != nil {
 			continue
 		}
-		if q := found.Question; q != nil && (*q != len(r.answers.asked) || *q >= r.plan.Queries || found.Class < 0 || found.Class >= r.Source.Classes) {
+		if q := found.Question; q != nil && (*q != len(r.answers.asked) || *q >= r.Plan.Queries || found.Class < 0 || found.Class >= r.Source.Classes) {
 			return fmt.Errorf("train: %s: found question %d behind %d others, expected the next: %w", r.Path(answersFile), *q, len(r.answers.asked), checkpoints.ErrCorrupt)
 		}
 		r.answers.add(found)
 	}
-	return nil
+	return err
 }
 
 // settle holds the answers against the ledger: what was paid for and has no result is lost.
 func (r *Run) settle() error {
-	in, done := r.plan.count(r.Books.Ledger()), tally{Answers: len(r.answers.class)}
-	if r.plan.check != nil {
+	in, done := r.Plan.count(r.Books.Ledger()), tally{Answers: len(r.answers.class)}
+	if r.Plan.check != nil {
 		done.Checks = len(r.answers.asked)
 	}
 	if ended := r.answers.ended; ended != nil { // nothing is asked any more
-		r.plan.Queries, r.plan.Answers = ended.Checks, ended.Answers
+		r.Plan.Queries, r.Plan.Answers = ended.Checks, ended.Answers
 		return nil
 	}
 	lost := tally{Checks: in.Checks - done.Checks, Answers: in.Answers - done.Answers, Releases: in.Releases}
 	if lost.Checks < 0 || lost.Answers < 0 {
 		return fmt.Errorf("train: %s: found %d answers, expected at most the %d of %s: %w", r.Path(answersFile), done.Answers, in.Answers, r.Dir, checkpoints.ErrRollback)
 	}
-	return r.plan.goOn(lost, done)
+	return r.Plan.goOn(lost, done)
 }
 
 // keepRecord writes a line into the file of answers, and adds it to the answers.
@@ -98,7 +95,7 @@ func (r *Run) keepRecord(line record) error {
 // asks reports whether the next question is asked: not all questions are asked, nor all answers
 // given that the budget allows.
 func (r *Run) asks() bool {
-	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.plan.Queries && len(r.answers.class) < r.plan.Answers
+	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.Plan.Queries && len(r.answers.class) < r.Plan.Answers
 }
 
 // askNext asks one question: first whether enough teachers agree, then for the class.
@@ -109,8 +106,8 @@ func (r *Run) askNext() error {
 	if err != nil {
 		return err
 	}
-	if r.plan.check != nil {
-		check, err := r.plan.agreement(v)
+	if r.Plan.check != nil {
+		check, err := r.Plan.agreement(v)
 		if err != nil {
 			return err
 		}
@@ -119,7 +116,7 @@ func (r *Run) askNext() error {
 		}
 	}
 	if found.Answered {
-		q, err := r.plan.question(v)
+		q, err := r.Plan.question(v)
 		if err != nil {
 			return err
 		}
@@ -131,23 +128,23 @@ func (r *Run) askNext() error {
 		return err
 	}
 	r.dependent.Add(votes.Question{Votes: r.counts(question), Answered: found.Answered})
-	return r.progress("questions", question+1, r.plan.Queries)
+	return r.progress("questions", question+1, r.Plan.Queries)
 }
 
 // pay writes the checks and answers of the plan that were not asked for: how many these are is known
 // from the votes.
 func (r *Run) pay() error {
 	if r.answers.ended == nil {
-		ended := &tally{Checks: r.plan.Queries + r.plan.lost.Checks, Answers: r.plan.Answers + r.plan.lost.Answers}
+		ended := &tally{Checks: r.Plan.Queries + r.Plan.lost.Checks, Answers: r.Plan.Answers + r.Plan.lost.Answers}
 		if err := r.keepRecord(record{Ended: ended}); err != nil {
 			return err
 		}
 	}
-	in := r.plan.count(r.Books.Ledger())
+	in := r.Plan.count(r.Books.Ledger())
 	for _, due := range []struct {
 		event accountant.Event
 		n     int
-	}{{r.plan.check, r.answers.ended.Checks - in.Checks}, {r.plan.answer, r.answers.ended.Answers - in.Answers}} {
+	}{{r.Plan.check, r.answers.ended.Checks - in.Checks}, {r.Plan.answer, r.answers.ended.Answers - in.Answers}} {
 		for i := 0; due.event != nil && i < due.n; i++ {
 			if err := r.Books.Append(r.Books.Len()+1, due.event); err != nil {
 				return err
@@ -160,7 +157,7 @@ func (r *Run) pay() error {
 // releaseDependent releases the data-dependent divergence, where that is configured. Where a kill has
 // lost what was paid for there is no second release.
 func (r *Run) releaseDependent() error {
-	if r.plan.Release == nil || r.answers.released != nil {
+	if r.Plan.Release == nil || r.answers.released != nil {
 		return nil
 	}
 	var all []*answer.Votes
@@ -171,7 +168,7 @@ func (r *Run) releaseDependent() error {
 		}
 		all = append(all, v)
 	}
-	q, err := answer.DataDependent(r.plan.Aggregation, all, r.answers.asked, *r.plan.Release)
+	q, err := answer.DataDependent(r.Plan.Aggregation, all, r.answers.asked, *r.Plan.Release)
 	if errors.Is(err, votes.ErrConditions) {
 		r.Warn("train: the data-dependent epsilon is not released: " + err.Error())
 		return nil
@@ -189,6 +186,11 @@ func (r *Run) releaseDependent() error {
 	return r.keepRecord(record{Released: &value})
 }
 
-func lines(content []byte) [][]byte {
-	return bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"))
+// lines returns the lines of a file of the run; none where there is no file.
+func (r *Run) lines(file string) ([][]byte, error) {
+	content, err := os.ReadFile(r.Path(file))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return bytes.Split(content, []byte("\n")), nil
 }

@@ -48,63 +48,48 @@ func (r *Run) progress(stage string, done, total int) error {
 
 // spent returns the cost of the ledger.
 func (r *Run) spent() (account.Spent, error) {
-	s, _, err := r.plan.accounts.Spent(r.Books.Ledger(), r.plan.Budget.Delta)
+	s, _, err := r.Plan.accounts.Spent(r.Books.Ledger(), r.Plan.Budget.Delta)
 	return s, err
-}
-
-// claim returns what the run may state for every set of results.
-func (r *Run) claim() (account.Claim, error) {
-	c, _, err := r.plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.plan.Budget.Delta)
-	return c, err
 }
 
 // dataDependent returns the bound that was released on the data-dependent ε, or else that ε itself,
 // which is NOT PRIVATE.
 func (r *Run) dataDependent() (epsilon float64, released bool) {
 	if value := r.answers.released; value != nil {
-		s := r.plan.Release
-		return s.Epsilon(*value+r.plan.Aggregation.Lost(r.plan.lost.Checks, r.plan.lost.Answers, s.Order), r.plan.Budget.Delta), true
+		s := r.Plan.Release
+		return s.Epsilon(*value+r.Plan.Aggregation.Lost(r.Plan.lost.Checks, r.Plan.lost.Answers, s.Order), r.Plan.Budget.Delta), true
 	}
-	epsilon, _ = r.dependent.Epsilon(r.plan.Budget.Delta)
+	epsilon, _ = r.dependent.Epsilon(r.Plan.Budget.Delta)
 	return epsilon, false
 }
 
-// interrupted sets the result of a run that stopped on the way.
-func (r *Run) interrupted() error {
-	if err := r.Books.Present(); err != nil {
+// Finish implements [run.Job]: it sets the result, and writes model and statement of a run that has
+// ended.
+func (r *Run) Finish(status run.Status) error {
+	claimed, _, err := r.Plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.Plan.Budget.Delta)
+	if err != nil {
 		return err
 	}
-	spent, err := r.claim()
 	r.Result = Result{
-		Claimed: spent, Status: run.Interrupted, Epsilon: spent.Epsilon, Delta: r.plan.Budget.Delta, Queries: len(r.answers.asked),
+		Claimed: claimed, Status: status, Epsilon: claimed.Epsilon, Delta: r.Plan.Budget.Delta, Queries: len(r.answers.asked),
 		Answered: len(r.answers.class), Seconds: r.Seconds(), Run: r.Dir,
 	}
-	return err
-}
-
-// finish writes the model and the statement, and sets the result.
-func (r *Run) finish() error {
+	if status == run.Interrupted {
+		return r.Books.Present()
+	}
+	if r.Result.Queries < r.Plan.Queries && r.Result.Answered >= r.Plan.Answers {
+		r.Result.Status = run.BudgetExhausted
+	}
+	teachers := r.teacherAccuracy()
+	dependent, released := r.dataDependent()
+	r.Result.StudentAccuracy, r.Result.TeacherAccuracy, r.Result.Aggregated = &r.evaluation.Accuracy, &teachers, r.aggregated()
+	r.Result.EpsilonDataDependent, r.Result.Released = &dependent, released
 	var beside []checkpoints.Tensor
 	if r.mean != nil {
 		beside = append(beside, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
 	}
 	if err := r.WriteModel(r.student.model, nil, beside...); err != nil {
 		return err
-	}
-	spent, err := r.claim()
-	if err != nil {
-		return err
-	}
-	teachers := r.teacherAccuracy()
-	dependent, released := r.dataDependent()
-	r.Result = Result{
-		Status: run.Done, StudentAccuracy: &r.evaluation.Accuracy, TeacherAccuracy: &teachers,
-		Epsilon: spent.Epsilon, EpsilonDataDependent: &dependent, Delta: r.plan.Budget.Delta,
-		Queries: len(r.answers.asked), Answered: len(r.answers.class), Seconds: r.Seconds(), Run: r.Dir,
-		Released: released, Claimed: spent, Aggregated: r.aggregated(),
-	}
-	if r.Result.Queries < r.plan.Queries && r.Result.Answered >= r.plan.Answers {
-		r.Result.Status = run.BudgetExhausted
 	}
 	if r.Result.Together, err = r.Books.Together(); err != nil {
 		return err
@@ -138,7 +123,7 @@ func (r *Run) writeMetrics(round int) error {
 
 // statement returns the privacy statement of a run that has its result.
 func (r *Run) statement() statement.Statement {
-	c, p, d, result := r.Config.Pate, r.plan, r.Registered.Data, r.Result
+	c, p, d, result := r.Config.Pate, r.Plan, r.Registered.Data, r.Result
 	_, added := noise.Excess(float64(r.Books.Len() * d.Classes))
 	s := statement.Statement{
 		System: "pate", Run: r.Name(), Status: string(result.Status),

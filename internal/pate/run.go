@@ -51,7 +51,6 @@ type Run struct {
 	Plan   *Plan
 	Result Result // once it was carried out
 
-	plan       *Plan
 	options    Options
 	pool, rest data.Set  // of the test examples
 	mean       []float32 // of the pool, taken off features; nil without
@@ -89,7 +88,7 @@ func build(base *run.Run, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Run: base, Plan: plan, plan: plan, options: o, ballots: make([]*ballot, plan.Teachers), answers: answers{class: map[int]int{}}}
+	r := &Run{Run: base, Plan: plan, options: o, ballots: make([]*ballot, plan.Teachers), answers: answers{class: map[int]int{}}}
 	r.parts = partition(base.Source.Examples, plan.Teachers, base.Config.Training.Seed)
 	return r, r.see()
 }
@@ -102,7 +101,7 @@ func (r *Run) see() error {
 		return err
 	}
 	seen := r.Examples
-	if r.pool, err = data.Part(seen.Test, 0, r.plan.Pool); err != nil {
+	if r.pool, err = data.Part(seen.Test, 0, r.Plan.Pool); err != nil {
 		return err
 	}
 	if pool, ok := r.pool.(*data.Features); ok && r.Config.Features.Any() {
@@ -111,7 +110,7 @@ func (r *Run) see() error {
 			return err
 		}
 	}
-	if r.rest, err = data.Part(seen.Test, r.plan.Pool, seen.Test.Len()); err != nil {
+	if r.rest, err = data.Part(seen.Test, r.Plan.Pool, seen.Test.Len()); err != nil {
 		return err
 	}
 	r.graph, err = newGraph(r)
@@ -142,7 +141,7 @@ func (r *Run) Identity() string {
 
 // Planned implements [run.Job].
 func (r *Run) Planned() (*accountant.Ledger, error) {
-	return r.plan.planned(r.plan.Queries, r.plan.Answers)
+	return r.Plan.planned(r.Plan.Queries, r.Plan.Answers)
 }
 
 // State implements [run.Job]. Votes and answers are in files of their own.
@@ -158,7 +157,7 @@ func (r *Run) Restore(*checkpoints.State, string) error {
 
 // Ready implements [run.Job]. A kill may have torn the last lines.
 func (r *Run) Ready() error {
-	r.desk = answer.NewDesk(r.Books, r.plan.Allows)
+	r.desk = answer.NewDesk(r.Books, r.Plan.Allows)
 	return errors.Join(run.EndLine(r.Path(votesFile)), run.EndLine(r.Path(answersFile)))
 }
 
@@ -196,14 +195,6 @@ func (r *Run) Next(ctx context.Context) error {
 		return fmt.Errorf("%w: %s has asked %d questions, expected one at least that passes its check: a lower pate.threshold, or better teachers", ErrUnanswered, r.Dir, len(r.answers.asked))
 	}
 	return r.study(ctx)
-}
-
-// Finish implements [run.Job].
-func (r *Run) Finish(status run.Status) (err error) {
-	if status == run.Interrupted {
-		return r.interrupted()
-	}
-	return r.finish()
 }
 
 func (r *Run) show(p Progress) {

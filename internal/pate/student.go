@@ -9,7 +9,7 @@ import "context"
 func (r *Run) study(ctx context.Context) error {
 	r.Step = 0 // a student that was stopped learns from the beginning, and its last lines count
 	r.OpenMetrics()
-	n, err := newNetwork(r.plan, r.Source.Shape, r.Source.Classes, r.pool, r.pool, r.rest, r.Pool)
+	n, err := newNetwork(r.Plan, r.Source.Shape, r.Source.Classes, r.pool, r.pool, r.rest, r.Pool)
 	if err != nil {
 		return err
 	}
@@ -18,7 +18,7 @@ func (r *Run) study(ctx context.Context) error {
 	rounds := r.Config.Pate.SelfTraining
 	for round := 0; ; round++ {
 		n.trainer.Learn(labels)
-		if err := n.train(ctx, learnt, r.Config.Training.Seed+uint64(r.plan.Teachers+round)); err != nil {
+		if err := n.train(ctx, learnt, r.Config.Training.Seed+uint64(r.Plan.Teachers+round)); err != nil {
 			return err
 		}
 		if r.evaluation, err = n.rest.Run(); err != nil {
@@ -43,7 +43,7 @@ func (r *Run) study(ctx context.Context) error {
 // pictures they say something. An answer that its neighbours contradict is no lesson.
 func (r *Run) lessons() (labels []int32, learnt []int) {
 	classes := r.Source.Classes
-	given, times := make([]float64, r.plan.Pool*classes), make([]float64, classes)
+	given, times := make([]float64, r.Plan.Pool*classes), make([]float64, classes)
 	for _, class := range r.answers.class {
 		times[class]++
 	}

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"sync"
 
 	"dpsgd/accountant/votes"
+	"dpsgd/internal/random"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 )
 
@@ -28,21 +25,35 @@ type ballot struct {
 // readBallots reads the ballots of the teachers that were trained before. Lines that a kill has torn
 // are passed over: those teachers learn again.
 func (r *Run) readBallots() error {
-	content, err := os.ReadFile(r.Path(votesFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	for _, line := range lines(content) {
+	lines, err := r.lines(votesFile)
+	for _, line := range lines {
 		var b ballot
-		if json.Unmarshal(line, &b) != nil || b.Teacher < 0 || b.Teacher >= r.plan.Teachers || len(b.Votes) != r.plan.Pool {
+		if json.Unmarshal(line, &b) != nil || b.Teacher < 0 || b.Teacher >= r.Plan.Teachers || len(b.Votes) != r.Plan.Pool {
 			continue
 		}
 		r.ballots[b.Teacher] = &b
 	}
-	return nil
+	return err
+}
+
+// partition deals the indices of n examples to teachers: every one to one teacher, and the parts
+// differ in size by at most 1. It is a function of public numbers alone, so that an example whose place is
+// empty changes one part, and no other.
+func partition(n, teachers int, seed uint64) [][]int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	src := random.Seeded(seed)
+	for i := n - 1; i > 0; i-- { // Fisher and Yates; nothing rests on its law
+		j := int(src.Uint64() % uint64(i+1))
+		order[i], order[j] = order[j], order[i]
+	}
+	parts := make([][]int, teachers)
+	for k := range parts {
+		parts[k] = order[k*n/teachers : (k+1)*n/teachers]
+	}
+	return parts
 }
 
 // teach trains the teachers that have no ballot, and begins the account of their votes.
@@ -50,8 +61,8 @@ func (r *Run) teach(ctx context.Context) error {
 	if err := r.teachAll(ctx); err != nil {
 		return err
 	}
-	r.dependent = r.plan.Aggregation.NewAccount()
-	r.dependent.AddLost(r.plan.lost.Checks, r.plan.lost.Answers)
+	r.dependent = r.Plan.Aggregation.NewAccount()
+	r.dependent.AddLost(r.Plan.lost.Checks, r.Plan.lost.Answers)
 	for question, answered := range r.answers.asked {
 		r.dependent.Add(votes.Question{Votes: r.counts(question), Answered: answered})
 	}
@@ -67,28 +78,12 @@ func (r *Run) teachAll(ctx context.Context) error {
 			todo = append(todo, k)
 		}
 	}
-	next := make(chan int, len(todo))
-	for _, k := range todo {
-		next <- k
-	}
-	close(next)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wait sync.WaitGroup
-	for range min(cmp.Or(r.options.Threads, setup.Threads(r.Config)), len(todo)) {
-		wait.Go(func() {
-			if err := r.teachSome(ctx, next); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
+	return run.SideBySide(ctx, min(cmp.Or(r.options.Threads, setup.Threads(r.Config)), len(todo)), todo, r.teachSome)
 }
 
 // teachSome trains teachers one after another until there are none left.
 func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
-	n, err := newNetwork(r.plan, r.Source.Shape, r.Source.Classes, r.Examples.Train, r.pool, r.rest, nil)
+	n, err := newNetwork(r.Plan, r.Source.Shape, r.Source.Classes, r.Examples.Train, r.pool, r.rest, nil)
 	if err != nil {
 		return err
 	}
@@ -128,7 +123,7 @@ func (r *Run) keep(b *ballot) error {
 			done++
 		}
 	}
-	r.show(Progress{Stage: "teachers", Done: done, Total: r.plan.Teachers})
+	r.show(Progress{Stage: "teachers", Done: done, Total: r.Plan.Teachers})
 	return nil
 }
 

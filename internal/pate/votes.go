@@ -8,11 +8,9 @@ import (
 	"os"
 	"strconv"
 
-	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
 	"dpsgd/configs"
 	"dpsgd/data/vectors"
-	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
 )
 
@@ -38,25 +36,15 @@ type Analysis struct {
 // each question and a column for each class. With a budget, so many questions are answered as it
 // allows; without one all.
 func Analyse(c *configs.Config, table [][]int) (Analysis, error) {
-	accounts, err := account.New(c.Privacy.Accountant, accountant.ZeroOut)
+	teachers := sum(table[0])
+	if given := c.Pate.Teachers; given > 0 && given != teachers {
+		return Analysis{}, fmt.Errorf("%w: found %d votes in a row, expected the %d of pate.teachers", setup.ErrPlan, teachers, given)
+	}
+	p, err := planOf(c, teachers, len(table))
 	if err != nil {
 		return Analysis{}, err
 	}
-	p := &Plan{
-		Queries: len(table), Answers: len(table), Teachers: sum(table[0]), config: c, accounts: accounts,
-		Budget: accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: accountant.ZeroOut},
-	}
-	if given := c.Pate.Teachers; given > 0 && given != p.Teachers {
-		return Analysis{}, fmt.Errorf("%w: found %d votes in a row, expected the %d of pate.teachers", setup.ErrPlan, p.Teachers, given)
-	}
-	if err := p.aggregate(); err != nil {
-		return Analysis{}, err
-	}
-	if c.Pate.ReleaseDataDependent {
-		if p.Release = released(c.Pate.ReleaseOrder); p.Release.Validate() != nil {
-			return Analysis{}, fmt.Errorf("%w: pate.release_order: %w", setup.ErrPlan, p.Release.Validate())
-		}
-	}
+	p.Answers = p.Queries
 	if c.Privacy.HasBudget() {
 		if err := p.afford(); err != nil {
 			return Analysis{}, err
@@ -66,7 +54,7 @@ func Analyse(c *configs.Config, table [][]int) (Analysis, error) {
 	if err != nil {
 		return Analysis{}, err
 	}
-	spent, _, err := accounts.Spent(l, p.Budget.Delta)
+	spent, _, err := p.accounts.Spent(l, p.Budget.Delta)
 	if err != nil {
 		return Analysis{}, err
 	}

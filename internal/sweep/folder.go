@@ -2,13 +2,11 @@ package sweep
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -50,8 +48,7 @@ type drawIdentity struct {
 }
 
 func drawOf(from string, d configs.Draw) *drawIdentity {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", from, d.Points))
-	return &drawIdentity{from, d, hex.EncodeToString(sum[:])}
+	return &drawIdentity{from, d, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", from, d.Points)))}
 }
 
 // trialIdentity pins a trial's configuration, as far as it changes the result or the guarantee.
@@ -63,8 +60,7 @@ type trialIdentity struct {
 func (s *sweep) identity() sweepIdentity {
 	id := sweepIdentity{Format: sweepFormat, Version: sweepVersion}
 	for _, t := range s.trials {
-		sum := sha256.Sum256(t.Config.Identity())
-		id.Trials = append(id.Trials, trialIdentity{t.Name, hex.EncodeToString(sum[:])})
+		id.Trials = append(id.Trials, trialIdentity{t.Name, fmt.Sprintf("%x", sha256.Sum256(t.Config.Identity()))})
 	}
 	if from := s.file.DrawnFrom(); from != "" {
 		id.Draw = drawOf(from, s.draw)
@@ -212,14 +208,15 @@ func (s *sweep) readResults() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, m := range members {
-		name := path.Base(m.Path)
-		if row, finished := s.rows[name]; !holdsFor(row, &m) {
-			delete(s.rows, name)
-		} else if finished {
-			if err := books.Refute(filepath.Join(s.dir, folder.Rows)+": trial "+name, m.Ledger, m.Delta, row.Answer); err != nil {
-				return err
-			}
+	for _, row := range s.finishedRows() {
+		m, released := members[row.Trial]
+		if !released {
+			continue
+		}
+		if !holdsFor(row, &m) {
+			delete(s.rows, row.Trial)
+		} else if err := books.Refute(filepath.Join(s.dir, folder.Rows)+": trial "+row.Trial, m.Ledger, m.Delta, row.Answer); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -14,8 +14,9 @@ import (
 )
 
 // inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
-// returns the ledgers with releases; a task looks at its own. It writes nothing.
-func (s *sweep) inspect() ([]checkpoints.Member, error) {
+// returns the ledgers with releases by the names of their trials; a task looks at its own trials. It
+// writes nothing.
+func (s *sweep) inspect() (map[string]checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (s *sweep) inspect() ([]checkpoints.Member, error) {
 	if err := s.refuseOthers(info); err != nil {
 		return nil, err
 	}
-	var members []checkpoints.Member
+	members := map[string]checkpoints.Member{}
 	for i, t := range s.trials {
 		if !s.ours(i) {
 			continue
@@ -34,7 +35,7 @@ func (s *sweep) inspect() ([]checkpoints.Member, error) {
 		}
 		if m != nil && m.Entries > 0 {
 			m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
-			members = append(members, *m)
+			members[t.Name] = *m
 		}
 	}
 	return members, nil
@@ -69,37 +70,38 @@ type Composed struct {
 
 // compose accounts for the releases of all trials, finished or not, begun or not, at the least of their
 // deltas.
-func (s *sweep) compose(members []checkpoints.Member) (*Composed, error) {
+func (s *sweep) compose(members map[string]checkpoints.Member) (*Composed, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
-	now, releases, err := books.Compose(members)
-	if err != nil {
-		return nil, err
-	}
-	c := &Composed{Answer: now.Answer(), Releases: releases}
-	var planned []checkpoints.Member
+	var released, planned []checkpoints.Member
 	for i, t := range s.trials {
 		m := checkpoints.Member{Ledger: s.plans[i].releases}
 		m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
-		if j := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Path == s.file.Name+"/"+t.Name }); j >= 0 {
+		if own, ok := members[t.Name]; ok {
+			released = append(released, own)
 			a, err := account.New(m.Accountant, m.Ledger.Relation())
 			if err != nil {
 				return nil, err
 			}
-			if m.Ledger, err = a.Claimed(members[j].Ledger, &checkpoints.Planned{Epsilon: t.Config.Privacy.Epsilon, Releases: s.plans[i].releases}, m.Delta); err != nil {
+			if m.Ledger, err = a.Claimed(own.Ledger, &checkpoints.Planned{Epsilon: t.Config.Privacy.Epsilon, Releases: m.Ledger}, m.Delta); err != nil {
 				return nil, err
 			}
 		}
 		planned = append(planned, m)
 	}
+	now, releases, err := books.Compose(released)
+	if err != nil {
+		return nil, err
+	}
 	all, total, err := books.Compose(planned)
 	if err != nil {
 		return nil, err
 	}
+	c := &Composed{Answer: now.Answer(), Releases: releases}
 	if all.Epsilon > now.Epsilon {
-		released := now.Answer()
-		c.Answer, c.Planned, c.Released = all.Answer(), total, &released
+		answer := now.Answer()
+		c.Answer, c.Planned, c.Released = all.Answer(), total, &answer
 	}
 	return c, nil
 }

@@ -9,7 +9,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -20,7 +19,7 @@ type planned struct {
 	steps    int
 	releases *accountant.Ledger  // that the budget allows
 	subject  checkpoints.Subject // of limits, in the ledger of the data
-	target   *account.Answer     // of the configuration that the trial stands for; nil where it is its own
+	target   *float64            // ε of the configuration that the trial stands for; nil where it is its own
 }
 
 // plan draws what is to be drawn, or reads what was, and plans every trial before the first one
@@ -63,9 +62,11 @@ func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (
 	}
 	var p planned
 	if s.file.Scale > 1 {
-		if p.target, err = costOfPlan(plan); err != nil {
+		spent, err := plan.After(plan.MaxSteps)
+		if err != nil {
 			return planned{}, err
 		}
+		p.target = &spent.Epsilon
 		if err := shrink(t, plan, s.file.Scale); err != nil {
 			return planned{}, err
 		}
@@ -111,12 +112,6 @@ func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 		}
 	}
 	return nil
-}
-
-func costOfPlan(p *train.RunPlan) (*account.Answer, error) {
-	spent, err := p.After(p.MaxSteps)
-	answer := spent.Answer()
-	return &answer, err
 }
 
 func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {

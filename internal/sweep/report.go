@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 )
 
@@ -30,77 +31,70 @@ func (r Result) repeated() bool {
 	return slices.ContainsFunc(r.Points, func(p Point) bool { return p.Trials > 1 })
 }
 
-// trialTable leaves out keys that have the same value in every row: they are in the files.
-func (r Result) trialTable() [][]string {
-	swept := r.sweptKeys()
-	heading := []string{}
-	for _, i := range swept {
-		heading = append(heading, r.Rows[0].Settings[i].Label)
-	}
-	heading = append(heading, "test %", "ε")
-	beside := besideRDP(r.Rows)
-	if beside {
-		heading = append(heading, "ε (rdp)")
-	}
-	if r.Scale > 1 {
-		heading = append(heading, "target ε")
-	}
-	table := [][]string{append(heading, "steps", "status")}
-	for _, row := range r.Rows {
-		var line []string
-		for _, i := range swept {
-			line = append(line, row.Settings[i].Value)
+// column is a column of a table about rows of type R.
+type column[R any] struct {
+	shown   bool
+	heading string
+	cell    func(R) string
+}
+
+// tableOf returns the headings of the columns that are shown, and then a line of cells for each row.
+func tableOf[R any](columns []column[R], rows []R) [][]string {
+	table := make([][]string, 1+len(rows))
+	for _, c := range columns {
+		if !c.shown {
+			continue
 		}
-		line = append(line, percent(row.TestAccuracy), accountant.RoundUp(row.Epsilon, 3))
-		if beside {
-			line = append(line, orDash(row.EpsilonRDP))
+		table[0] = append(table[0], c.heading)
+		for i, row := range rows {
+			table[i+1] = append(table[i+1], c.cell(row))
 		}
-		if r.Scale > 1 {
-			line = append(line, orDash(row.TargetEpsilon))
-		}
-		table = append(table, append(line, strconv.Itoa(row.Steps), row.Status))
 	}
 	return table
 }
 
-// pointTable marks the best point, and points that cannot be told from it.
+// trialTable leaves out keys that have the same value in every row: they are in the files.
+func (r Result) trialTable() [][]string {
+	var columns []column[books.Row]
+	for _, s := range r.swept() {
+		columns = append(columns, column[books.Row]{true, s.Label, func(row books.Row) string { return row.Value(s.Key) }})
+	}
+	return tableOf(append(columns, []column[books.Row]{
+		{true, "test %", func(row books.Row) string { return percent(row.TestAccuracy) }},
+		{true, "ε", func(row books.Row) string { return orDash(&row.Epsilon) }},
+		{besideRDP(r.Rows), "ε (rdp)", func(row books.Row) string { return orDash(row.EpsilonRDP) }},
+		{r.Scale > 1, "target ε", func(row books.Row) string { return orDash(row.TargetEpsilon) }},
+		{true, "steps", func(row books.Row) string { return strconv.Itoa(row.Steps) }},
+		{true, "status", func(row books.Row) string { return row.Status }},
+	}...), r.Rows)
+}
+
+// pointTable marks the best point, and points that cannot be told from it. It leaves out points without
+// a result.
 func (r Result) pointTable() [][]string {
-	swept := r.sweptKeys()
-	heading := []string{}
-	for _, i := range swept {
-		if s := r.Rows[0].Settings[i]; s.Key != configs.SeedKey {
-			heading = append(heading, s.Label)
-		}
+	var columns []column[Point]
+	for _, s := range r.swept() {
+		columns = append(columns, column[Point]{s.Key != configs.SeedKey, s.Label, func(p Point) string { return p.Settings[s.Key] }})
 	}
-	heading = append(heading, "test %", "±", "", "ε of one")
-	if r.Scale > 1 {
-		heading = append(heading, "target ε")
+	return tableOf(append(columns, []column[Point]{
+		{true, "test %", func(p Point) string { return percent(p.TestAccuracy) }},
+		{true, "±", func(p Point) string { return percent(p.HalfWidth) }},
+		{true, "", r.mark},
+		{true, "ε of one", func(p Point) string { return orDash(&p.Epsilon) }},
+		{r.Scale > 1, "target ε", func(p Point) string { return orDash(p.TargetEpsilon) }},
+		{true, "seeds", func(p Point) string { return fmt.Sprintf("%d/%d", p.Finished, p.Trials) }},
+	}...), slices.DeleteFunc(slices.Clone(r.Points), func(p Point) bool { return p.Finished == 0 }))
+}
+
+// mark says how a point compares with the best one; "" if it is worse.
+func (r Result) mark(p Point) string {
+	switch {
+	case p.Point == r.Best:
+		return "best"
+	case p.Indistinguishable:
+		return "≈ best"
 	}
-	table := [][]string{append(heading, "seeds")}
-	for _, p := range r.Points {
-		if p.Finished == 0 {
-			continue
-		}
-		var line []string
-		for _, i := range swept {
-			if key := r.Rows[0].Settings[i].Key; key != configs.SeedKey {
-				line = append(line, p.Settings[key])
-			}
-		}
-		mark := ""
-		switch {
-		case p.Point == r.Best:
-			mark = "best"
-		case p.Indistinguishable:
-			mark = "≈ best"
-		}
-		line = append(line, percent(p.TestAccuracy), percent(p.HalfWidth), mark, accountant.RoundUp(p.Epsilon, 3))
-		if r.Scale > 1 {
-			line = append(line, orDash(p.TargetEpsilon))
-		}
-		table = append(table, append(line, fmt.Sprintf("%d/%d", p.Finished, p.Trials)))
-	}
-	return table
+	return ""
 }
 
 func percent(accuracy *float64) string {
@@ -118,21 +112,14 @@ func orDash(epsilon *float64) string {
 	return accountant.RoundUp(*epsilon, 3)
 }
 
-// sweptKeys returns the indices of the settings that differ between rows.
-func (r Result) sweptKeys() []int {
+// swept returns the settings that differ between rows, as the first row has them.
+func (r Result) swept() []configs.Setting {
 	if len(r.Rows) == 0 {
 		return nil
 	}
-	var keys []int
-	for i, first := range r.Rows[0].Settings {
-		for _, row := range r.Rows {
-			if row.Settings[i].Value != first.Value {
-				keys = append(keys, i)
-				break
-			}
-		}
-	}
-	return keys
+	return slices.DeleteFunc(slices.Clone(r.Rows[0].Settings), func(s configs.Setting) bool {
+		return !slices.ContainsFunc(r.Rows, func(row books.Row) bool { return row.Value(s.Key) != s.Value })
+	})
 }
 
 // Note says what the numbers of the table mean, as lines of sentences.

@@ -21,10 +21,7 @@ import (
 func rowOf(t configs.Trial, p planned, r train.Result) books.Row {
 	row := books.Row{
 		Trial: t.Name, Settings: t.Settings, TestAccuracy: &r.TestAccuracy, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
-		Status: string(r.Status), LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead,
-	}
-	if p.target != nil {
-		row.TargetEpsilon = &p.target.Epsilon
+		Status: string(r.Status), LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead, TargetEpsilon: p.target,
 	}
 	if math.IsNaN(r.TestAccuracy) {
 		row.TestAccuracy = nil
@@ -81,45 +78,36 @@ func (s *sweep) writeRows() error {
 	if err := checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Rows), lines.Bytes(), folder.FilePerm); err != nil {
 		return err
 	}
-	table, err := csvOf(s.finishedRows())
-	if err != nil {
+	var table bytes.Buffer
+	if err := csv.NewWriter(&table).WriteAll(csvTable(s.finishedRows())); err != nil {
 		return fmt.Errorf("train: %s: %w", folder.Table, err)
 	}
-	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Table), table, folder.FilePerm)
+	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Table), table.Bytes(), folder.FilePerm)
 }
 
-// csvOf writes the rows as a table with the full names of the swept keys. There is a column for RDP
-// if a trial has another accountant.
-func csvOf(rows []books.Row) ([]byte, error) {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	beside := besideRDP(rows)
-	simulated := slices.ContainsFunc(rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
+// csvTable returns the rows with the full names of the swept keys. There is a column for RDP if a trial
+// has another accountant.
+func csvTable(rows []books.Row) [][]string {
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
 		}
 		return strconv.FormatFloat(*v, 'g', -1, 64)
 	}
-	for i, r := range rows {
-		header, line := []string{"trial"}, []string{r.Trial}
-		for _, s := range r.Settings {
-			header, line = append(header, s.Key), append(line, s.Value)
-		}
-		header, line = append(header, "test_accuracy", "epsilon"), append(line, number(r.TestAccuracy), number(&r.Epsilon))
-		if beside {
-			header, line = append(header, "epsilon_rdp"), append(line, number(r.EpsilonRDP))
-		}
-		if simulated {
-			header, line = append(header, "target_epsilon"), append(line, number(r.TargetEpsilon))
-		}
-		if i == 0 {
-			w.Write(append(header, "delta", "steps", "status"))
-		}
-		w.Write(append(line, number(&r.Delta), strconv.Itoa(r.Steps), string(r.Status)))
+	columns := []column[books.Row]{{true, "trial", func(r books.Row) string { return r.Trial }}}
+	for _, s := range rows[0].Settings {
+		columns = append(columns, column[books.Row]{true, s.Key, func(r books.Row) string { return r.Value(s.Key) }})
 	}
-	w.Flush()
-	return b.Bytes(), w.Error()
+	simulated := slices.ContainsFunc(rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
+	return tableOf(append(columns, []column[books.Row]{
+		{true, "test_accuracy", func(r books.Row) string { return number(r.TestAccuracy) }},
+		{true, "epsilon", func(r books.Row) string { return number(&r.Epsilon) }},
+		{besideRDP(rows), "epsilon_rdp", func(r books.Row) string { return number(r.EpsilonRDP) }},
+		{simulated, "target_epsilon", func(r books.Row) string { return number(r.TargetEpsilon) }},
+		{true, "delta", func(r books.Row) string { return number(&r.Delta) }},
+		{true, "steps", func(r books.Row) string { return strconv.Itoa(r.Steps) }},
+		{true, "status", func(r books.Row) string { return r.Status }},
+	}...), rows)
 }
 
 // besideRDP reports whether a row has an ε by RDP beside that of another accountant.

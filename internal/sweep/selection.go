@@ -8,7 +8,6 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/rdp"
-	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/statement"
@@ -87,14 +86,14 @@ func (s *sweep) addTrained() error {
 		if i == 0 || t.Point != s.trials[i-1].Point {
 			points[t.Point] = new(accountant.Ledger)
 		}
-		j := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Path == s.file.Name+"/"+t.Name })
-		if j < 0 {
-			continue // it released nothing
+		m, released := members[t.Name]
+		if !released {
+			continue
 		}
-		if account.Choices(members[j].Ledger) > 0 {
+		if account.Choices(m.Ledger) > 0 {
 			return fmt.Errorf("%w: trial %s was extended, which a trial cannot be: the theorem is about runs whose length nobody chose on the way; quote what all trials cost together", ErrOtherSweep, t.Name)
 		}
-		for _, e := range members[j].Ledger.Entries() {
+		for _, e := range m.Ledger.Entries() {
 			if err := points[t.Point].Add(e.Event, e.Count); err != nil {
 				return err
 			}

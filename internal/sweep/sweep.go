@@ -90,7 +90,6 @@ type sweep struct {
 	kinds  []accountant.Event // of points that can be drawn, where their number is
 	delta  float64            // of all of those
 
-	queue queue
 	width int // trials at a time
 
 	mu   sync.Mutex           // guards rows, and calls of the watcher

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,10 +114,7 @@ func (s *sweep) join(share Share) error {
 // leaveLock makes the lock file of a whole sweep without taking the lock. It marks the folder as a
 // sweep's, whose trials count, if sweep.json is lost.
 func (s *sweep) leaveLock() error {
-	f, err := os.OpenFile(filepath.Join(s.dir, folder.SweepLock), os.O_RDWR|os.O_CREATE|os.O_EXCL, folder.FilePerm)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
+	f, err := os.OpenFile(filepath.Join(s.dir, folder.SweepLock), os.O_RDWR|os.O_CREATE, folder.FilePerm)
 	if err == nil {
 		err = f.Close()
 	}
@@ -131,8 +126,10 @@ func (s *sweep) leaveLock() error {
 
 // joinAs is one attempt to join with what is planned.
 func (s *sweep) joinAs() error {
-	if claimed, err := s.claimIfThere(); err != nil || claimed {
-		return err
+	if folder.HoldsAny(s.dir, ".") {
+		if claimed, err := s.claim(); err != nil || claimed {
+			return err
+		}
 	}
 	if _, err := s.inspect(); err != nil {
 		return err // of a sweep whose folder is gone
@@ -145,14 +142,6 @@ func (s *sweep) joinAs() error {
 		return err
 	}
 	return s.claimNew(id)
-}
-
-// claimIfThere is claim for a folder that may not be there.
-func (s *sweep) claimIfThere() (bool, error) {
-	if !folder.HoldsAny(s.dir, ".") {
-		return false, nil
-	}
-	return s.claim()
 }
 
 // Collect gathers what the tasks of a sweep have made by now: their rows into the sweep's table, their
@@ -217,18 +206,12 @@ func Numbers(list []int) string {
 	return b.String()
 }
 
-func (s *sweep) missing(members []checkpoints.Member) (list []Missing) {
+// missing lists the trials without a result.
+func (s *sweep) missing(members map[string]checkpoints.Member) (list []Missing) {
 	for i, t := range s.trials {
-		if _, finished := s.rows[t.Name]; finished {
-			continue
+		if _, finished := s.rows[t.Name]; !finished {
+			list = append(list, Missing{Number: i + 1, Trial: t.Name, Releases: members[t.Name].Entries})
 		}
-		m := Missing{Number: i + 1, Trial: t.Name}
-		for _, released := range members {
-			if path.Base(released.Path) == t.Name {
-				m.Releases = released.Entries
-			}
-		}
-		list = append(list, m)
 	}
 	return list
 }

@@ -1,12 +1,12 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -18,112 +18,52 @@ import (
 	"dpsgd/optimizer"
 )
 
-// queue hands out the trials that are left. What ends the sweep, an error or a stop from outside,
-// ends it for all that are under way.
-type queue struct {
-	mu          sync.Mutex
-	next        int
-	err         error
-	interrupted bool
-}
-
-// take returns the next trial that is left, unless the sweep ends.
-func (q *queue) take(ctx context.Context, trials int, finished func(i int) bool) (i int, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.next < trials && finished(q.next) {
-		q.next++
-	}
-	q.interrupted = q.interrupted || q.next < trials && ctx.Err() != nil
-	if q.err != nil || q.interrupted || q.next == trials {
-		return 0, false
-	}
-	q.next++
-	return q.next - 1, true
-}
-
-// end keeps the first error.
-func (q *queue) end(err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.err == nil {
-		q.err = err
-	}
-}
-
-func (q *queue) interrupt() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.interrupted = true
-}
-
 // train trains the trials that are missing, several at a time if so asked. Each result is on disk
 // before its place is taken by another trial.
 //
 // Small trials keep a machine busier side by side, each on its share of the threads, than one after
 // the other on all: between the kernels of a step there is work that one thread does alone.
 func (s *sweep) train(ctx context.Context) (run.Status, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s.width = s.parallel()
-	var others sync.WaitGroup
-	for range s.width - 1 {
-		others.Go(func() { s.work(ctx, stop) })
+	var left []int
+	for i := range s.trials {
+		if !s.done(i) {
+			left = append(left, i)
+		}
 	}
-	s.work(ctx, stop)
-	others.Wait()
+	s.width = max(1, min(cmp.Or(s.options.Jobs, s.file.Parallel), len(left)))
+	err := run.SideBySide(ctx, s.width, left, s.work)
 	switch {
-	case s.queue.err != nil:
-		return "", s.queue.err
-	case s.queue.interrupted:
+	case err != nil && errors.Is(err, ctx.Err()):
 		return run.Interrupted, nil
+	case err != nil:
+		return "", err
 	}
 	return run.Done, nil
 }
 
-// parallel returns the number of trials under way at a time.
-func (s *sweep) parallel() int {
-	n := s.file.Parallel
-	if s.options.Jobs > 0 {
-		n = s.options.Jobs
-	}
-	left := 0
-	for i := range s.trials {
-		if !s.done(i) {
-			left++
+// work trains one trial after the other until none is left. It returns the error of ctx if that ends
+// before the last one has.
+func (s *sweep) work(ctx context.Context, next <-chan int) error {
+	for i := range next {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-	}
-	return max(1, min(n, left))
-}
-
-// work trains one trial after the other until none is left.
-func (s *sweep) work(ctx context.Context, stop func()) {
-	for {
-		i, ok := s.queue.take(ctx, len(s.trials), s.done)
-		if !ok {
-			return
-		}
-		t := s.trials[i]
-		row, err := s.trial(ctx, i, t)
+		row, err := s.trial(ctx, i, s.trials[i])
 		if err == nil && row.Status == string(run.Interrupted) {
-			s.queue.interrupt()
-			return
+			return ctx.Err()
 		}
 		if err == nil {
 			err = s.keep(row)
 		}
 		if err != nil {
-			s.queue.end(fmt.Errorf("trial %s: %w", t.Name, err))
-			stop()
-			return
+			return fmt.Errorf("trial %s: %w", s.trials[i].Name, err)
 		}
 	}
+	return nil
 }
 
 // done reports whether there is nothing to do here for a trial.
 func (s *sweep) done(i int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	_, finished := s.rows[s.trials[i].Name]
 	return finished || !s.ours(i)
 }
