@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -64,49 +65,36 @@ func (c Contents) Archive() ([]byte, error) {
 	return tarred(files, c.Version.Time)
 }
 
-// tarred returns a .tar.gz of files, in which everything belongs to root.
+// tarred returns a .tar.gz of files and of the folders that they lie in. Everything belongs to root.
 func tarred(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	header := func(h tar.Header) error {
-		h.ModTime, h.Uname, h.Gname, h.Format = modified, "root", "root", tar.FormatGNU
-		return w.WriteHeader(&h)
-	}
-	files = sorted(files)
-	for _, dir := range folders(files) {
-		if err := header(tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
-			return nil, err
+	for _, f := range slices.Concat(folders(files), sorted(files)) {
+		h := tar.Header{
+			Name: f.Name, Mode: int64(f.mode()), Size: int64(len(f.Content)), ModTime: modified,
+			Uname: "root", Gname: "root", Format: tar.FormatGNU,
 		}
-	}
-	for _, f := range files {
-		h := tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: int64(f.mode()), Size: int64(len(f.Content))}
 		if f.Link != "" {
 			h.Typeflag, h.Linkname = tar.TypeSymlink, f.Link
 		}
-		if err := header(h); err != nil {
+		if err := w.WriteHeader(&h); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.Content); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return gzipped(out.Bytes())
+	err := w.Close()
+	return gzipped(out.Bytes()), err
 }
 
-func gzipped(content []byte) ([]byte, error) {
+// gzipped compresses in memory, where writing does not fail.
+func gzipped(content []byte) []byte {
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(content); err != nil {
-		return nil, err
-	}
-	err = w.Close()
-	return out.Bytes(), err
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // there is that level
+	_, _ = w.Write(content)
+	_ = w.Close()
+	return out.Bytes()
 }
 
 // zipped returns a .zip of files, none of which may be a link.
@@ -135,7 +123,7 @@ type file struct {
 	Name    string // with slashes, relative to where the package is unpacked
 	Content []byte
 	Link    string // the target of a symbolic link, which has no content
-	Program bool   // anyone may execute it
+	Program bool   // anyone may execute it, or enter it as a folder
 }
 
 func (f file) mode() fs.FileMode {
@@ -161,14 +149,17 @@ func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// folders returns all folders that files lie in, each after the folder that it lies in.
-func folders(files []file) []string {
-	var all []string
+// folders returns all folders that files lie in, each after the folder that it lies in. Their names end with a slash,
+// by which a tar file knows them.
+func folders(files []file) (all []file) {
+	names := map[string]bool{}
 	for _, f := range files {
 		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
-			all = append(all, dir)
+			names[dir] = true
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	for _, dir := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, file{Name: dir + "/", Program: true})
+	}
+	return all
 }

@@ -24,10 +24,7 @@ func (c Contents) DebianName() string {
 // Debian returns a binary package in the format of deb(5): an ar archive of the format's version,
 // the control files, and the files to install.
 func (c Contents) Debian() ([]byte, error) {
-	files, err := c.debianFiles()
-	if err != nil {
-		return nil, err
-	}
+	files := c.debianFiles()
 	data, err := tarred(files, c.Version.Time)
 	if err != nil {
 		return nil, err
@@ -55,12 +52,14 @@ func (c Contents) Debian() ([]byte, error) {
 }
 
 // debianFiles returns the files to install, where the FHS and Debian's policy have them.
-func (c Contents) debianFiles() ([]file, error) {
+func (c Contents) debianFiles() []file {
 	files := []file{
 		{Name: "usr/bin/train", Content: c.Program, Program: true},
 		{Name: "usr/bin/dpsgd", Link: "train"},
 		{Name: "usr/share/doc/dpsgd/copyright", Content: []byte(copyright)},
 		{Name: "usr/share/doc/dpsgd/README.md", Content: c.Readme},
+		{Name: "usr/share/doc/dpsgd/changelog.gz", Content: gzipped(c.debianChangelog())},
+		{Name: "usr/share/doc/dpsgd/THIRD_PARTY_LICENSES.gz", Content: gzipped(c.Licences)},
 	}
 	if c.MPI != nil {
 		files = append(files, file{Name: "usr/bin/" + mpiProgram, Content: c.MPI, Program: true})
@@ -75,24 +74,13 @@ func (c Contents) debianFiles() ([]file, error) {
 			files = append(files, file{Name: place, Content: completion.Content})
 		}
 	}
-	compressed := []file{
-		{Name: "usr/share/doc/dpsgd/changelog.gz", Content: c.debianChangelog()},
-		{Name: "usr/share/doc/dpsgd/THIRD_PARTY_LICENSES.gz", Content: c.Licences},
-	}
 	for _, page := range c.Manual {
-		compressed = append(compressed, file{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: page.Content})
+		files = append(files, file{Name: "usr/share/man/man1/" + page.Name + ".gz", Content: gzipped(page.Content)})
 		if page.Name == "train.1" {
 			files = append(files, file{Name: "usr/share/man/man1/dpsgd.1.gz", Link: "train.1.gz"})
 		}
 	}
-	for _, f := range compressed {
-		content, err := gzipped(f.Content)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{Name: f.Name, Content: content})
-	}
-	return files, nil
+	return files
 }
 
 // copyright is the file of that name. It names the copy of the licence on every Debian system.
