@@ -25,9 +25,9 @@ const DefaultPreset = "digits"
 
 // Preset is a configuration, network, sweep or file of statistics that the program comes with.
 type Preset struct {
-	Name        string
-	Description string // one line
-	Source      []byte // the YAML file, with its comments
+	Name        string `json:"name"`
+	Description string `json:"description"` // one line
+	Source      []byte `json:"-"`           // the YAML file, with its comments
 }
 
 // Presets lists the configurations that come with the program, the default first.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,13 +38,10 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 		return err
 	}
 	cost, err := new(account.Answerer).Answer(asked)
-	if err != nil {
-		return unanswered(err)
-	}
 	if q.unknown == account.Epsilon && asked.Run != "" {
 		cost.TargetEpsilon = asked.Epsilon
 	}
-	return a.Print(cost, func(w io.Writer) { printCost(w, cost, q.unknown) })
+	return shell.Show(a, printCost(q.unknown))(cost, unanswered(err))
 }
 
 // unanswered turns the refusal of a question into an error of the command line.
@@ -54,37 +54,39 @@ func unanswered(err error) error {
 	return err
 }
 
-// printCost writes an answer for people: what was solved for, what it costs, and what that rests
-// on.
-func printCost(w io.Writer, c account.Cost, unknown account.Unknown) {
-	budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
-	switch {
-	case unknown == account.NoiseMultiplier:
-		shell.Prosef(w, "noise multiplier %s is the least %s", shell.SignificantUp(c.NoiseMultiplier, 7), budget)
-	case unknown == account.SamplingProbability:
-		shell.Prosef(w, "sampling probability %s is the largest %s", shell.SignificantDown(c.SamplingProbability, 7), budget)
-	case unknown == account.Steps && c.Capped:
-		shell.Prosef(w, "more than %s steps fit %s; no further ones are asked about", shell.Count(*c.Steps), budget)
-	case unknown == account.Steps:
-		shell.Prosef(w, "%s steps are the most %s", shell.Count(*c.Steps), budget)
+// printCost returns a function that writes an answer for people: what was solved for, what it costs, and
+// what that rests on.
+func printCost(unknown account.Unknown) func(io.Writer, account.Cost) {
+	return func(w io.Writer, c account.Cost) {
+		budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)
+		switch {
+		case unknown == account.NoiseMultiplier:
+			shell.Prosef(w, "noise multiplier %s is the least %s", shell.SignificantUp(c.NoiseMultiplier, 7), budget)
+		case unknown == account.SamplingProbability:
+			shell.Prosef(w, "sampling probability %s is the largest %s", shell.SignificantDown(c.SamplingProbability, 7), budget)
+		case unknown == account.Steps && c.Capped:
+			shell.Prosef(w, "more than %s steps fit %s; no further ones are asked about", shell.Count(*c.Steps), budget)
+		case unknown == account.Steps:
+			shell.Prosef(w, "%s steps are the most %s", shell.Count(*c.Steps), budget)
+		}
+		of, answer := "ε", fmt.Sprintf("ε = %s at δ = %g", shell.Epsilon(c.Epsilon), c.Delta)
+		if unknown == account.Delta {
+			of, answer = "δ", fmt.Sprintf("δ = %s at ε = %g", shell.SignificantUp(c.Delta, 4), c.Epsilon)
+		}
+		shell.Prosef(w, "%s%s", answer, releasesText(c, unknown))
+		if c.Bracketed {
+			shell.Prosef(w, "%s lies in [%s, %s]", of, shell.SignificantDown(c.Lower, 8), shell.SignificantUp(c.Upper, 8))
+		}
+		if c.Made != nil && unknown == account.Epsilon {
+			shell.Prosef(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result",
+				shell.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
+		}
+		group := ""
+		if c.GroupSize > 1 {
+			group = fmt.Sprintf(" in groups of %s records", shell.Count(c.GroupSize))
+		}
+		shell.Prosef(w, "%s; datasets that differ by %s%s", c.Method, neighbours(c.Unit, c.Relation), group)
 	}
-	of, answer := "ε", fmt.Sprintf("ε = %s at δ = %g", shell.Epsilon(c.Epsilon), c.Delta)
-	if unknown == account.Delta {
-		of, answer = "δ", fmt.Sprintf("δ = %s at ε = %g", shell.SignificantUp(c.Delta, 4), c.Epsilon)
-	}
-	shell.Prosef(w, "%s%s", answer, releasesText(c, unknown))
-	if c.Bracketed {
-		shell.Prosef(w, "%s lies in [%s, %s]", of, shell.SignificantDown(c.Lower, 8), shell.SignificantUp(c.Upper, 8))
-	}
-	if c.Made != nil && unknown == account.Epsilon {
-		shell.Prosef(w, "by now there are %s releases; their own ε = %s holds only if no decision to stop looked at a result",
-			shell.Count(*c.Made.Releases), accountant.RoundUp(c.Made.Epsilon, 3))
-	}
-	group := ""
-	if c.GroupSize > 1 {
-		group = fmt.Sprintf(" in groups of %s records", shell.Count(c.GroupSize))
-	}
-	shell.Prosef(w, "%s; datasets that differ by %s%s", c.Method, neighbours(c.Unit, c.Relation), group)
 }
 
 // neighbours returns what data sets differ by: a record, or the unit that a run protects instead.
@@ -111,4 +113,97 @@ func releasesText(c account.Cost, unknown account.Unknown) string {
 		return text
 	}
 	return fmt.Sprintf(", %s steps with noise multiplier %v, sampling probability %v", shell.Count(*c.Steps), c.NoiseMultiplier, c.SamplingProbability)
+}
+
+// batchHelp is for the help of the commands that read questions from standard input.
+const batchHelp = `With --batch: one JSON object a line from standard input, as in the last example, answered in order by
+the same object with the answer, lower, upper and seconds added, or error. Its keys: id, accountant, relation (with - or _),
+group_size, phases or ledger ([{"event":…,"count":n}]), delta. lower is 0 where an accountant bounds from above only.`
+
+// longestLine bounds what one question may take in memory.
+const longestLine = 16 << 20
+
+// answerLines answers the questions on standard input until it ends. A wrong line is answered too,
+// with its error.
+func answerLines(a *shell.App, c *cobra.Command, args []string, unknown account.Unknown) error {
+	extra := shell.GivenFlag(c, func(name string) bool { return name != "batch" && name != "json" })
+	if len(args) > 0 {
+		extra = args[0]
+	}
+	if extra != "" {
+		return shell.Usagef("found %s beside --batch, expected nothing: the lines say everything", extra)
+	}
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	batch := account.Lines{Unknown: unknown}
+	lines := inputLines(ctx, c.InOrStdin())
+	for {
+		select {
+		case <-ctx.Done():
+			return shell.Stopped(c.Context())
+		case l, ok := <-lines:
+			switch {
+			case !ok && batch.Failed > 0:
+				return fmt.Errorf("found %d lines without an answer, expected none: their error says why", batch.Failed)
+			case !ok:
+				return nil
+			case l.err != nil:
+				return fmt.Errorf("cannot read standard input: %w", l.err)
+			}
+			a.Printed()
+			if _, err := a.Out.Write(append(batch.Answer(l.text), '\n')); err != nil {
+				return fmt.Errorf("cannot write the answer: %w", err)
+			}
+		}
+	}
+}
+
+// line is one line of the input, or the error that ended it.
+type line struct {
+	text []byte
+	err  error
+}
+
+// inputLines reads ahead by one line until the input or ctx ends, so that a signal stops a program
+// that waits for input.
+func inputLines(ctx context.Context, in io.Reader) <-chan line {
+	lines := make(chan line)
+	go func() {
+		defer close(lines)
+		r := bufio.NewReaderSize(in, 64<<10)
+		for {
+			text, err := readLine(r)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			select {
+			case lines <- line{text, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// readLine returns the next line in memory of its own, cut after longestLine bytes: what is left is
+// no JSON then. The last line needs no end.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if room := longestLine - len(text); room > 0 {
+			text = append(text, part[:min(len(part), room)]...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(text) > 0, err == nil:
+			return bytes.TrimSuffix(text, []byte("\n")), nil
+		}
+		return nil, err
+	}
 }

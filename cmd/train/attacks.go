@@ -45,18 +45,14 @@ one. The picture shows the answers to the count with somebody and without, with 
 			if !(epsilon >= 0.01 && epsilon <= 100) || people < 2 || people > 100_000 {
 				return shell.Usagef("found --people %d and --epsilon %g, expected 2 to 100,000 people and an ε from 0.01 to 100", people, epsilon)
 			}
-			s, err := attack.Sensitivities(people, epsilon, 20_000)
-			if err != nil {
-				return err
-			}
-			return a.PrintAndDraw(s, s.Chart(), out, func(w io.Writer) {
+			return shell.ShowDrawn(a, out, picture, func(w io.Writer, s *attack.Sensitivity) {
 				table := [][]string{{"query", "answer", "one person, here", "at worst", "bound", "noise for ε"}}
 				for _, q := range s.Queries {
 					table = append(table, []string{q.Name, attackNumber(q.Answer), attackNumber(q.Measured), attackNumber(q.Worst), attackNumber(q.Bound), attackNumber(q.Noise)})
 				}
 				shell.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s drawn people; the noise is the standard deviation that ε = %g takes, by Laplace\n", shell.Count(s.People), s.Epsilon)
-			})
+			})(attack.Sensitivities(people, epsilon, 20_000))
 		},
 	}
 	c.Flags().IntVar(&people, "people", 1000, "how many people are drawn")
@@ -80,11 +76,8 @@ all others.`,
 			if trials < 1 || trials > 1_000_000 {
 				return shell.Usagef("found --trials %d, expected 1 to 1,000,000", trials)
 			}
-			d, err := attack.Difference(attack.Noise(noise), trials)
-			if err != nil {
-				return shell.AsUsage(err)
-			}
-			return a.PrintAndDraw(d, d.Chart(), out, func(w io.Writer) {
+			result, err := attack.Difference(attack.Noise(noise), trials)
+			return shell.ShowDrawn(a, out, picture, func(w io.Writer, d *attack.Differencing) {
 				table := [][]string{{"ε", "difference %", "knows others %", "95 % interval", "best %", "by ε alone %"}}
 				for _, g := range d.Rows {
 					epsilon := "no noise"
@@ -95,7 +88,7 @@ all others.`,
 				}
 				shell.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, shell.Count(d.Trials))
-			})
+			})(result, shell.AsUsage(err))
 		},
 	}
 	c.Flags().IntVar(&trials, "trials", 10_000, "how often each attack is tried, with people drawn anew")
@@ -119,11 +112,8 @@ together says so ahead.`,
 			if !c.Flags().Changed("queries") {
 				queries = 5 * people
 			}
-			r, err := attack.Reconstruct(attack.Noise(noise), people, queries)
-			if err != nil {
-				return shell.AsUsage(err)
-			}
-			return a.PrintAndDraw(r, r.Chart(), out, func(w io.Writer) {
+			result, err := attack.Reconstruct(attack.Noise(noise), people, queries)
+			return shell.ShowDrawn(a, out, picture, func(w io.Writer, r *attack.Reconstruction) {
 				table := [][]string{{"noise / √people", "ε of all answers", "found %", "95 % interval", "allowed %"}}
 				for _, row := range r.Rows {
 					epsilon := "–"
@@ -134,7 +124,7 @@ together says so ahead.`,
 				}
 				shell.PrintTable(w, table)
 				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, shell.Count(r.Queries), shell.Count(r.People), r.Repeated)
-			})
+			})(result, shell.AsUsage(err))
 		},
 	}
 	c.Flags().IntVar(&people, "people", 200, "how many people are drawn")
@@ -164,17 +154,16 @@ written into the folder of the run. It takes training and test examples to be dr
 			if a.JSON {
 				a.Warn(notPrivate)
 			}
-			m, err := attack.OnRun(args[0], options)
-			if err != nil {
-				return err
-			}
-			return a.PrintAndDraw(m, m.Chart(), out, func(w io.Writer) { printMembership(w, m) })
+			return shell.ShowDrawn(a, out, picture, printMembership)(attack.OnRun(args[0], options))
 		},
 	}
 	dataFlags(c, &options)
 	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
+
+// picture names what an attack draws.
+const picture = "the picture"
 
 // notPrivate is printed ahead of all that is said of training examples.
 const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"

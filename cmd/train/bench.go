@@ -44,9 +44,6 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
   train bench --config configs/mnist-cnn.yaml --json`,
 		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("config") && f.config == "" {
-				return shell.Usagef("found an empty --config, expected a configuration file or the name of a preset")
-			}
 			config, err := f.read(c)
 			if err != nil {
 				return err
@@ -69,6 +66,8 @@ without privacy on the same kernels, to compare with. docs/performance.md says h
 func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 	changed := c.Flags().Changed
 	switch {
+	case changed("config") && f.config == "":
+		return nil, shell.Usagef("found an empty --config, expected a configuration file or the name of a preset")
 	case changed("model") && changed("config"):
 		return nil, shell.Usagef("found --model and --config, expected one of the two")
 	case !slices.Contains(configs.Networks(), f.model):
@@ -82,7 +81,10 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 	case !(f.seconds > 0 && f.seconds <= mostSeconds):
 		return nil, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostSeconds)
 	}
-	config, err := f.configuration()
+	config, err := speed.Configuration(f.model, f.batch)
+	if f.config != "" {
+		config, err = configs.Load(f.config, nil)
+	}
 	if err != nil {
 		return nil, shell.AsUsage(err)
 	}
@@ -93,13 +95,6 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 		config.Performance.Threads = f.threads
 	}
 	return config, nil
-}
-
-func (f *benchFlags) configuration() (*configs.Config, error) {
-	if f.config == "" {
-		return speed.Configuration(f.model, f.batch)
-	}
-	return configs.Load(f.config, nil)
 }
 
 // printBench writes a result for people.

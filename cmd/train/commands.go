@@ -1,12 +1,74 @@
 package main
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
 
 	"github.com/spf13/cobra"
 )
+
+// root returns the command of the whole program.
+func root(a *shell.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "train",
+		Short:         "Train neural networks with differential privacy",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          shell.NoArgs,
+		Version:       version(),
+		Long: `Train neural networks with differential privacy (DP-SGD).
+
+A run follows a YAML configuration, stops before its privacy budget (ε, δ) would be passed, and leaves
+a model, a privacy statement and a ledger of what was released in its folder.
+
+` + shell.ExitHelp,
+	}
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), shell.Help(c)) })
+	root.SetFlagErrorFunc(shell.FlagError)
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print the result as one JSON object on the last line of standard output")
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		a.Hint(c, waits[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
+		return refuseRanks(c)
+	}
+	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	root.AddGroup(&cobra.Group{ID: mostUsed, Title: mostUsed + ":"})
+	for _, s := range sections(a) {
+		root.AddGroup(&cobra.Group{ID: s.title, Title: s.title + ":"})
+		for _, c := range s.commands {
+			if c.GroupID = s.title; slices.Contains(most, c.Name()) {
+				c.GroupID = mostUsed
+			}
+			root.AddCommand(c)
+		}
+	}
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpCommandGroupID("The program")
+	root.SetCompletionCommandGroupID("The program")
+	shell.Complete(root)
+	return root
+}
+
+// helpCommand prints the help of a command, and refuses a name that is no command's.
+func helpCommand() *cobra.Command {
+	help := &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return shell.NoArgs(about, rest)
+			}
+			return about.Help()
+		},
+	}
+	shell.Complete(help)
+	return help
+}
 
 // section is a part of the help.
 type section struct {
@@ -24,24 +86,16 @@ var waits = map[string]string{
 	"ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
 }
 
-// most are the ten commands that most people need; help shows them first.
+// mostUsed is the part of the help that comes first. It has the ten commands that most people need.
+const mostUsed = "Most used"
+
 var most = []string{"init", "describe", "run", "resume", "runs", "report", "predict", "export", "ledger", "calibrate"}
 
-// sections returns all commands by the parts of the help: the most used first, then the others.
-func sections(a *shell.App) []section {
-	first, rest := section{title: "Most used"}, others(a)
-	for i, s := range rest {
-		rest[i].commands = nil
-		for _, c := range s.commands {
-			to := &rest[i]
-			if slices.Contains(most, c.Name()) {
-				to = &first
-			}
-			to.commands = append(to.commands, c)
-		}
-	}
-	return append([]section{first}, rest...)
-}
+// What commands say in errors that they take.
+const (
+	oneRun    = "one: the folder of a run, such as runs/digits-1"
+	oneConfig = "at most one: a configuration file or the name of a preset"
+)
 
 // group puts commands below c, which alone prints its help and takes no arguments.
 func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
@@ -50,8 +104,8 @@ func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// others returns all commands by what they are for.
-func others(a *shell.App) []section {
+// sections returns all commands by what they are for.
+func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},

@@ -34,30 +34,17 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 			if err != nil {
 				return err
 			}
-			return askAll(a, c, asked, plot)
+			points := 0
+			if plot != "" {
+				points = comparedPoints
+			}
+			result, err := account.Compare(c.Context(), asked, points)
+			return shell.ShowDrawn(a, plot, "ε over steps", printComparison)(result, unanswered(shell.Ended(c.Context(), err)))
 		},
 	}
 	q.addFlags(c)
 	shell.PictureFlag(c, &plot, "plot", "ε over steps")
 	return c
-}
-
-func askAll(a *shell.App, c *cobra.Command, asked account.Question, plot string) error {
-	points, drawn := 0, ""
-	if plot != "" {
-		points, drawn = comparedPoints, fmt.Sprintf("\nin %s: ε over steps\n", plot)
-	}
-	result, err := account.Compare(c.Context(), asked, points)
-	if err := shell.Ended(c.Context(), err); err != nil {
-		return unanswered(err)
-	}
-	if plot != "" {
-		err = result.WritePlot(plot)
-	}
-	return shell.Show(a, func(w io.Writer, result *account.Comparison) {
-		printComparison(w, result)
-		io.WriteString(w, drawn)
-	})(result, err)
 }
 
 // printComparison writes a table of the answers and, below it, the refusals.

@@ -82,10 +82,7 @@ func configOf(name string, set []string) (*configs.Config, error) {
 		return folder.ReadConfig(name)
 	}
 	c, err := configs.Load(name, set)
-	if err != nil {
-		return nil, shell.AsUsage(err)
-	}
-	return c, nil
+	return c, shell.AsUsage(err)
 }
 
 // datasetDocs returns a line for each data set that says what it holds.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -29,7 +28,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 			if c.Flags().Changed("examples") && examples < 1 {
 				return shell.Usagef("found --examples %d, expected at least 1", examples)
 			}
-			name := cmp.Or(shell.First(args), configs.DefaultPreset)
+			name := shell.First(args, configs.DefaultPreset)
 			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)

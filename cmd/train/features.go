@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"image/png"
 	"io"
@@ -40,7 +39,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
   train features show fashion-best --set features.seed=7`,
 		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			name := cmp.Or(shell.First(args), featuresPreset)
+			name := shell.First(args, featuresPreset)
 			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/run"
@@ -28,7 +26,7 @@ A configuration with federated.clients; train run takes it too, and train resume
   train federated --set federated.noise=clients --set federated.split=dirichlet`,
 		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			name := cmp.Or(shell.First(args), "federated-digits")
+			name := shell.First(args, "federated-digits")
 			config, err := configs.Load(name, j.set)
 			if err != nil {
 				return shell.AsUsage(err)

@@ -58,11 +58,13 @@ var (
 )
 
 // execute runs one command line and returns its exit code.
-func execute(args []string, out, err io.Writer) int { return shell.New(out, err).Execute(root, args) }
+func execute(args []string, out, err io.Writer) int {
+	return (&shell.App{Out: out, Err: err}).Execute(root, args)
+}
 
 // executeOn runs one command line on a standard input, until a context ends.
 func executeOn(ctx context.Context, in io.Reader, out, errs io.Writer, args ...string) int {
-	return shell.New(out, errs).ExecuteContext(ctx, func(a *shell.App) *cobra.Command {
+	return (&shell.App{Out: out, Err: errs}).ExecuteContext(ctx, func(a *shell.App) *cobra.Command {
 		c := root(a)
 		c.SetIn(in)
 		return c

@@ -36,7 +36,7 @@ what the flags do not say. A file that is there is never overwritten.`,
   train init --data pictures --epsilon 3`,
 		Args: shell.Args(0, 1, "at most one: the file to be written"),
 		RunE: func(c *cobra.Command, args []string) error {
-			file := cmp.Or(shell.First(args), draftFile)
+			file := shell.First(args, draftFile)
 			if _, err := os.Lstat(file); err == nil {
 				return presetTaken(file)
 			}

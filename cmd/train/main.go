@@ -18,7 +18,6 @@ import (
 )
 
 func main() {
-	a := shell.New(os.Stdout, os.Stderr)
-	a.Hints = true
+	a := &shell.App{Out: os.Stdout, Err: os.Stderr, Hints: true}
 	os.Exit(a.Execute(root, os.Args[1:]))
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
 
@@ -58,4 +61,107 @@ func examplesCommand(a *shell.App) *cobra.Command {
 			})
 		},
 	}
+}
+
+// writeManual writes a page for a command and for each one below it into a folder, which is made, and
+// returns their names.
+func writeManual(c *cobra.Command, dir string) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("manual: %w", err)
+	}
+	var files []string
+	var walk func(*cobra.Command) error
+	walk = func(c *cobra.Command) error {
+		if c.Hidden {
+			return nil
+		}
+		c.InitDefaultHelpFlag()
+		file := filepath.Join(dir, name(c)+".1")
+		if err := os.WriteFile(file, []byte(page(c)), 0o644); err != nil {
+			return fmt.Errorf("manual: %w", err)
+		}
+		files = append(files, file)
+		for _, sub := range c.Commands() {
+			if err := walk(sub); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return files, walk(c)
+}
+
+// name returns the name of a command's page, such as train-ledger-show.
+func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// page returns the page of one command, in the macros of man(7). It has no date, so that a program
+// always writes the same pages.
+func page(c *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %q 1 \"\" \"\" \"%s\"\n", strings.ToUpper(name(c)), c.Root().Name()+" manual")
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", manualEscape(name(c)), manualEscape(c.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", manualEscape(c.UseLine()))
+	if c.Long != "" {
+		b.WriteString(".SH DESCRIPTION\n")
+		paragraphs(&b, c.Long)
+	}
+	if c.HasExample() {
+		b.WriteString(".SH EXAMPLES\n")
+		verbatim(&b, shell.Examples(c))
+	}
+	if flags := c.NonInheritedFlags(); flags.HasAvailableFlags() {
+		b.WriteString(".SH OPTIONS\n")
+		verbatim(&b, strings.TrimRight(flags.FlagUsagesWrapped(72), "\n"))
+	}
+	if flags := c.InheritedFlags(); flags.HasAvailableFlags() {
+		b.WriteString(".SH GLOBAL OPTIONS\n")
+		verbatim(&b, strings.TrimRight(flags.FlagUsagesWrapped(72), "\n"))
+	}
+	var also []string
+	if c.HasParent() {
+		also = append(also, name(c.Parent()))
+	}
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			also = append(also, name(sub))
+		}
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", manualEscape(strings.Join(also, " (1),\n.BR ")))
+	}
+	return b.String()
+}
+
+// paragraphs writes text in paragraphs; lines that begin with a space are kept as lines.
+func paragraphs(b *strings.Builder, text string) {
+	for _, p := range strings.Split(text, "\n\n") {
+		first, rest, listed := strings.Cut(p, "\n ")
+		switch {
+		case strings.HasPrefix(p, " "):
+			verbatim(b, shell.Flow(p))
+		case listed:
+			fmt.Fprintf(b, ".PP\n%s\n", manualEscape(first))
+			verbatim(b, shell.Flow(" "+rest))
+		default:
+			fmt.Fprintf(b, ".PP\n%s\n", manualEscape(p))
+		}
+	}
+}
+
+// verbatim writes lines without joining or breaking them.
+func verbatim(b *strings.Builder, text string) {
+	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", manualEscape(text))
+}
+
+// manualEscape writes text so that no character of it is a command: groff(7) takes a line that begins with a
+// dot or an apostrophe for a request, and - for a hyphen.
+func manualEscape(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") && !strings.HasPrefix(line, ".BR ") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -48,7 +47,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 			if err != nil {
 				return err
 			}
-			name := cmp.Or(shell.First(args), configs.DefaultPreset)
+			name := shell.First(args, configs.DefaultPreset)
 			config, err := configs.Load(name, set)
 			if err != nil {
 				return shell.AsUsage(err)
@@ -102,8 +101,13 @@ func printPlan(w io.Writer, p *speed.Plan, f planFlags) {
 	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.latency)
 	printMeasured(w, p.Measured)
 	printStep(w, p)
-	printRows(w, p)
-	printBatches(w, p)
+	printPlanTable(w, "ranks", p.Rows, func(r speed.Row) string { return shell.Count(r.Ranks) })
+	l := p.Limits
+	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", planLimit(l.Below90, l), planLimit(l.Below50, l), shell.Count(l.Fastest))
+	if len(p.Batches) > 1 && p.Ranks > 1 {
+		printPlanTable(w, "batch", p.Batches, func(r speed.Row) string { return batchCount(r.Batch) })
+		fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
+	}
 	total := p.Memory.Total() + p.Messages
 	fmt.Fprintf(w, "\nmemory    about %s a rank: graph %s, parameters %s, examples %s\n", setup.Bytes(total),
 		setup.Bytes(p.Memory.Graph), setup.Bytes(p.Memory.Parameters+p.Messages), setup.Bytes(p.Memory.Examples))
@@ -145,21 +149,6 @@ func printStep(w io.Writer, p *speed.Plan) {
 	shell.PrintTable(w, table)
 	fmt.Fprintf(w, "\nspeed     %.1f times that of one rank, efficiency %s %%; %s steps take %s\n", row.Speedup, shell.Decimals(100*row.Efficiency, 1),
 		shell.Count(p.Steps), shell.Duration(float64(p.Steps)*row.StepMS/1e3))
-}
-
-// printRows writes the table of ranks, and where they stop paying.
-func printRows(w io.Writer, p *speed.Plan) {
-	printPlanTable(w, "ranks", p.Rows, func(r speed.Row) string { return shell.Count(r.Ranks) })
-	l := p.Limits
-	fmt.Fprintf(w, "\nlimits    efficiency falls below 90 %% %s and below 50 %% %s;\n          steps are fastest on %s ranks\n", planLimit(l.Below90, l), planLimit(l.Below50, l), shell.Count(l.Fastest))
-}
-
-// printBatches writes what larger batches change.
-func printBatches(w io.Writer, p *speed.Plan) {
-	if len(p.Batches) > 1 && p.Ranks > 1 {
-		printPlanTable(w, "batch", p.Batches, func(r speed.Row) string { return batchCount(r.Batch) })
-		fmt.Fprintf(w, "\nA larger batch costs privacy, or other noise: train describe --set training.batch_size=…\n")
-	}
 }
 
 // printPlanTable writes rows that differ in one number, ranks or batch.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/trained"
 
 	"github.com/spf13/cobra"
@@ -120,5 +122,28 @@ func lines(w io.Writer, rows bool) func(trained.Answer) error {
 		}
 		table.Flush()
 		return table.Error()
+	}
+}
+
+// withModel opens a run and calls work with its model and predictor.
+func withModel(a *shell.App, run string, work func(*trained.Model, *trained.Predictor) error) error {
+	m, err := trained.Open(run)
+	if err != nil {
+		return err
+	}
+	announce(a, m)
+	pool := kernel.NewPool(setup.Threads(m.Config))
+	defer pool.Close()
+	p, err := trained.New(m, pool)
+	if err != nil {
+		return err
+	}
+	return work(m, p)
+}
+
+// announce says that pictures are drawn, which takes a while, if the network sees features.
+func announce(a *shell.App, m *trained.Model) {
+	if m.Config.Features.Any() {
+		fmt.Fprintf(a.Err, "train: drawing %d pictures for the features %s, which takes up to a minute\n", m.Config.Features.Pictures, m.Config.Features.Transform.Name())
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,13 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 )
-
-// presetItem is what `train presets --json` prints of a preset, a sweep or statistics.
-type presetItem struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Source      string `json:"source,omitempty"` // of one that was asked for
-}
 
 func presetsCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
@@ -31,8 +25,8 @@ func presetsCommand(a *shell.App) *cobra.Command {
 			if len(args) == 1 {
 				return printPreset(a, args[0])
 			}
-			presets, grids, asked := items(configs.Presets()), items(configs.Sweeps()), items(configs.Statistics())
-			return a.Print(map[string][]presetItem{"presets": presets, "sweeps": grids, "statistics": asked}, func(w io.Writer) {
+			presets, grids, asked := configs.Presets(), configs.Sweeps(), configs.Statistics()
+			return a.Print(map[string][]configs.Preset{"presets": presets, "sweeps": grids, "statistics": asked}, func(w io.Writer) {
 				printItems(w, "preset", presets)
 				fmt.Fprintln(w)
 				printItems(w, "sweep", grids)
@@ -43,15 +37,7 @@ func presetsCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-func items(presets []configs.Preset) []presetItem {
-	list := make([]presetItem, len(presets))
-	for i, p := range presets {
-		list[i] = presetItem{Name: p.Name, Description: p.Description}
-	}
-	return list
-}
-
-func printItems(w io.Writer, kind string, list []presetItem) {
+func printItems(w io.Writer, kind string, list []configs.Preset) {
 	table := [][]string{{kind, "what"}}
 	for _, p := range list {
 		table = append(table, []string{p.Name, p.Description})
@@ -70,9 +56,12 @@ func printPreset(a *shell.App, name string) error {
 		}
 		return shell.Usagef("found no preset %q, expected one that `train presets` lists%s", name, spelling.Hint(name, names))
 	}
-	p := presets[i]
-	text := withoutSchema(p.Source)
-	return a.Print(presetItem{p.Name, p.Description, string(text)}, func(w io.Writer) { w.Write(text) })
+	text := withoutSchema(presets[i].Source)
+	result := struct {
+		configs.Preset
+		Source string `json:"source"`
+	}{presets[i], string(text)}
+	return a.Print(result, func(w io.Writer) { w.Write(text) })
 }
 
 // withoutSchema returns a preset without its first line, which tells editors where its schema lies:
@@ -82,4 +71,23 @@ func withoutSchema(source []byte) []byte {
 		return rest
 	}
 	return source
+}
+
+func schemaCommand(a *shell.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of configuration files, for editors",
+		Long: `Print the JSON schema of configuration files. Editors that know YAML complete and check a configuration that begins with
+
+  # yaml-language-server: $schema=schema.json
+
+and lies beside the file schema.json.`,
+		Example: "  train schema > schema.json",
+		Args:    shell.None,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.Print(json.RawMessage(configs.Schema()), func(w io.Writer) {
+				fmt.Fprintf(w, "%s\n", bytes.TrimRight(configs.Schema(), "\n"))
+			})
+		},
+	}
 }

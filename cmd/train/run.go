@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -39,7 +38,7 @@ func runCommand(a *shell.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return together(a, j.Options, func(o train.Options) error {
 				j.Options = o
-				return j.begin(a, c, cmp.Or(shell.First(args), configs.DefaultPreset))
+				return j.begin(a, c, shell.First(args, configs.DefaultPreset))
 			})
 		},
 	}

@@ -146,7 +146,7 @@ func (p *sweepWatcher) SweepStarted(o sweep.Overview) {
 	fmt.Fprintln(p.W)
 	p.total, p.started = o.Steps, time.Now()
 	if p.Bars {
-		p.StartBar(int64(max(1, o.Steps)))
+		p.StartBar(int64(o.Steps))
 	}
 }
 

@@ -32,10 +32,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 				return err
 			}
 			t, err := account.AskTradeoff(asked)
-			if err != nil {
-				return unanswered(err)
-			}
-			return a.PrintAndDraw(t, t.Chart(), out, func(w io.Writer) { printTradeoff(w, t) })
+			return shell.ShowDrawn(a, out, picture, printTradeoff)(t, unanswered(err))
 		},
 	}
 	q.addFlags(c)

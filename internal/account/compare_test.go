@@ -184,18 +184,18 @@ func TestComparisonAsChart(t *testing.T) {
 }
 
 // Both kinds of files are written, and another ending is refused.
-func TestWritePlot(t *testing.T) {
+func TestPlots(t *testing.T) {
 	for name, c := range plots() {
 		for _, format := range chart.Formats() {
 			path := filepath.Join(t.TempDir(), "plot"+strings.ToUpper(format))
-			tiny.Check(t, c.WritePlot(path))
+			tiny.Check(t, c.Chart().Write(path))
 			if info, err := os.Stat(path); err != nil || info.Size() < 500 {
 				t.Errorf("%s: found %v, error %v", name, info, err)
 			}
 		}
 	}
 	path := filepath.Join(t.TempDir(), "plot.pdf")
-	if err := plots()["linear"].WritePlot(path); err == nil || err.Error() != "train: found the plot "+path+", expected a file that ends in .svg or .png" {
+	if err := plots()["linear"].Chart().Write(path); err == nil || err.Error() != "found the plot "+path+", expected a file that ends in .svg or .png" {
 		t.Errorf("found error %v", err)
 	}
 }

@@ -10,15 +10,6 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// WritePlot draws ε over steps into the file path, whose ending, .svg or .png, says the format. An
-// existing file is replaced.
-func (c *Comparison) WritePlot(path string) error {
-	if err := c.Chart().Write(path); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
-}
-
 // logarithmicFrom is the ratio of the largest to the least ε above which the axis of ε is
 // logarithmic.
 const logarithmicFrom = 30

@@ -1,12 +1,18 @@
+// Package shell is what every command of train shares: where it writes, its exit codes and errors,
+// its arguments, what a signal does to it, and how it writes for people: tables, numbers, and work
+// on its way, with a bar where there is a terminal.
 package shell
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"os"
+	"os/signal"
 	"slices"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -17,20 +23,14 @@ type App struct {
 	JSON     bool   // print the result as one object
 	Progress string // how progress is shown: a word of --progress, or "" for what suits the output
 	Hints    bool   // say so when a command takes longer than a second before it prints anything
-	printed  bool   // an object has been printed, or another rank prints it
-	hint     *hint
-	stopper
-}
 
-// New returns an app whose commands write to out and err.
-func New(out, err io.Writer) *App {
-	return &App{Out: out, Err: err, stopper: stopper{err: err, exit: os.Exit}}
-}
+	printed bool        // an object has been printed, or another rank prints it
+	silent  func() bool // reports that the command has written nothing yet
+	hint    *time.Timer // until the hint is printed; nil where there is none
 
-// IsRank tells the app its rank. Ranks above 0 ignore signals and, if they fail, print no JSON.
-func (a *App) IsRank(rank int) {
-	a.isRank(rank)
-	a.printed = a.printed || rank > 0
+	saves atomic.Bool // what was trained is saved at a signal
+	ends  atomic.Bool // a signal is the usual end
+	rank0 atomic.Bool // of several processes, whose launcher passes on signals
 }
 
 // Execute runs one command line, which a signal ends, and returns its exit code.
@@ -45,26 +45,43 @@ func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command
 	if err := limits(); err != nil {
 		return a.Fail(err)
 	}
-	ignorePipes()
+	signal.Ignore(syscall.SIGPIPE) // a write to a reader that is gone fails, and a run saves before it ends
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	checked := &Writer{To: a.Out, Lost: func(err error) {
+	out, errs := &Writer{To: a.Out, Lost: func(err error) {
 		if errors.Is(err, syscall.EPIPE) {
 			cancel(Interrupted{syscall.SIGPIPE})
 		}
-	}}
-	a.Out = checked
-	a.Err = a.startHint(checked)
+	}}, &Writer{To: a.Err}
+	a.Out, a.Err, a.silent = out, errs, func() bool { return !out.Any() && !errs.Any() }
 	command := root(a)
 	command.SetArgs(args)
 	a.JSON = slices.Contains(args, "--json") // also where the command line cannot be read
 	failure := command.ExecuteContext(ctx)
-	a.hint.end()
-	if failure == nil {
-		failure = checked.Err
+	if a.hint != nil {
+		a.hint.Stop()
 	}
-	if errors.Is(checked.Err, syscall.EPIPE) && failure == checked.Err {
+	if failure == nil {
+		failure = out.Err
+	}
+	if errors.Is(out.Err, syscall.EPIPE) && failure == out.Err {
 		failure = Interrupted{syscall.SIGPIPE} // as in `train runs | head`
 	}
 	return a.Fail(failure)
+}
+
+// silence is how long a command may say nothing before it says what it is doing.
+const silence = time.Second
+
+// Hint prints what a command is doing, if that is known, unless it prints something else within a second. A
+// command that reads questions waits for them, and says nothing.
+func (a *App) Hint(c *cobra.Command, what string) {
+	if batch := c.Flags().Lookup("batch"); !a.Hints || what == "" || batch != nil && batch.Value.String() == "true" {
+		return
+	}
+	a.hint = time.AfterFunc(silence, func() {
+		if a.silent() {
+			fmt.Fprintf(a.Err, "train: `%s` %s, which takes longer than a second\n", c.CommandPath(), what)
+		}
+	})
 }

@@ -171,10 +171,10 @@ func given(c *cobra.Command, names ...string) (flags string) {
 	return flags
 }
 
-// First returns the first argument, or "".
-func First(args []string) string {
+// First returns the first argument, or otherwise where there is none.
+func First(args []string, otherwise string) string {
 	if len(args) == 0 {
-		return ""
+		return otherwise
 	}
 	return args[0]
 }

@@ -64,11 +64,17 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// Usagef returns an error of the command line.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// AsUsage marks an error as one of the command line, which names something wrong, such as a
-// configuration that is not there.
-func AsUsage(err error) error { return usageError{err} }
+// AsUsage marks an error, if there is one, as one of the command line, which names something wrong,
+// such as a configuration that is not there.
+func AsUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
 
 // Interrupted is the error of work that a signal ended, and the cause by which its context ended.
 type Interrupted struct{ Signal os.Signal }

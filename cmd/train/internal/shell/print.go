@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"dpsgd/internal/chart"
 	"dpsgd/internal/mpi"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // PrintJSON writes a result as an object on a line of standard output; nothing without --json.
@@ -117,3 +121,76 @@ func (a *App) ProgressFlag(c *cobra.Command) {
 
 // Waits tells what a person has to mend before work goes on.
 func (a *App) Waits(message string) { fmt.Fprintln(a.Err, "train:", message) }
+
+// PictureFlag adds a flag for the file of a picture to a command whose result can be drawn. Another format
+// is refused before there is any work.
+func PictureFlag(c *cobra.Command, file *string, name, picture string) {
+	c.Flags().StringVar(file, name, "", "also draw "+picture+" into this file, .svg or .png")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if c.Flags().Changed(name) && !slices.Contains(chart.Formats(), strings.ToLower(filepath.Ext(*file))) {
+			return Usagef("found --%s %s, expected a file that ends in %s", name, *file, strings.Join(chart.Formats(), " or "))
+		}
+		return nil
+	}
+}
+
+// ShowDrawn returns a function that does what [Show] does, and draws the result into a file unless that is "".
+// what is in the picture, for people.
+func ShowDrawn[T interface{ Chart() chart.Chart }](a *App, file, what string, text func(w io.Writer, result T)) func(T, error) error {
+	if file == "" {
+		return Show(a, text)
+	}
+	return func(result T, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := result.Chart().Write(file); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+		return a.Print(result, func(w io.Writer) {
+			text(w, result)
+			fmt.Fprintf(w, "\nin %s: %s\n", file, what)
+		})
+	}
+}
+
+// Writer remembers the first error of its writes. Helps and progress are printed by code that has
+// no use for errors; a command whose standard output is lost fails all the same, at its end, when a
+// run has saved what it did.
+type Writer struct {
+	To   io.Writer
+	Err  error           // of the first write that failed
+	Lost func(err error) // is called with Err, once; may be nil
+	any  atomic.Bool
+}
+
+// Any reports whether something was written.
+func (c *Writer) Any() bool { return c.any.Load() }
+
+func (c *Writer) Write(p []byte) (int, error) {
+	c.any.Store(true)
+	n, err := c.To.Write(p)
+	if err != nil && c.Err == nil {
+		c.Err = fmt.Errorf("cannot write to standard output: %w", err)
+		if c.Lost != nil {
+			c.Lost(err)
+		}
+	}
+	return n, err
+}
+
+// Terminal reports whether a writer, or a reader, is a terminal: lines can be drawn again on it,
+// and somebody may answer.
+func Terminal(stream any) bool {
+	f, ok := file(stream)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// file returns the file that a writer or a reader uses.
+func file(stream any) (*os.File, bool) {
+	if c, ok := stream.(*Writer); ok {
+		stream = c.To
+	}
+	f, ok := stream.(*os.File)
+	return f, ok
+}

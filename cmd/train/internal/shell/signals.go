@@ -14,20 +14,10 @@ import (
 // patience is how long work that saves nothing has to end by its context before the process ends.
 const patience = 500 * time.Millisecond
 
-// stopper ends the work of a command when a signal comes: by its context, so that what was trained
-// is saved, where the command has said that it saves; at once everywhere else.
-type stopper struct {
-	saves atomic.Bool
-	ends  atomic.Bool
-	rank0 atomic.Bool // of several processes, whose launcher passes on signals
-	err   io.Writer
-	exit  func(code int)
-}
-
 // untilSignal returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP ends. The second one kills.
-func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) {
+func (a *App) untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
+	signals, errs := make(chan os.Signal, 1), a.Err
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup has a run go on when its terminal is gone
 		signal.Notify(signals, syscall.SIGHUP)
@@ -36,11 +26,11 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 		select {
 		case found := <-signals:
 			signal.Stop(signals)
-			if s.rank0.Load() {
+			if a.rank0.Load() {
 				ignoreSignals()
 			}
 			cancel(Interrupted{found})
-			s.stop(found)
+			a.stop(found, errs)
 		case <-ctx.Done():
 		}
 	}()
@@ -50,27 +40,24 @@ func (s *stopper) untilSignal(parent context.Context) (context.Context, func()) 
 	}
 }
 
-// isRank says that this process is one of several. Each of them gets a signal of the terminal, and
+// IsRank says that this process is one of several. Each of them gets a signal of the terminal, and
 // again what the launcher makes of its own. Rank 0 heeds the first signal. The others heed none:
-// they end when rank 0 has ended the step and lets them go.
-func (s *stopper) isRank(rank int) {
-	if s.rank0.Store(rank == 0); rank > 0 {
+// they end when rank 0 has ended the step and lets them go. If they fail, they print no JSON.
+func (a *App) IsRank(rank int) {
+	if a.rank0.Store(rank == 0); rank > 0 {
+		a.printed = true
 		ignoreSignals()
 	}
 }
 
 func ignoreSignals() { signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP) }
 
-// ignorePipes makes a write to a reader that is gone fail, where it would end the process: a run
-// saves first.
-func ignorePipes() { signal.Ignore(syscall.SIGPIPE) }
-
 // Saving notes that a signal has to leave the command time to save, until over is called.
-func (s *stopper) Saving() (over func()) { return during(&s.saves) }
+func (a *App) Saving() (over func()) { return during(&a.saves) }
 
 // Ending notes, until over is called, that a signal is the usual end of the command, as of a
 // server: its context ends it soon, and nothing is said.
-func (s *stopper) Ending() (over func()) { return during(&s.ends) }
+func (a *App) Ending() (over func()) { return during(&a.ends) }
 
 func during(state *atomic.Bool) (over func()) {
 	state.Store(true)
@@ -78,21 +65,21 @@ func during(state *atomic.Bool) (over func()) {
 }
 
 // stop says that the signal was heard if work is saved, else ends the process after a moment.
-func (s *stopper) stop(found os.Signal) {
-	if s.ends.Load() {
+func (a *App) stop(found os.Signal, errs io.Writer) {
+	if a.ends.Load() {
 		return
 	}
-	if s.saves.Load() {
+	if a.saves.Load() {
 		again := "; again to stop now"
-		if s.rank0.Load() {
+		if a.rank0.Load() {
 			again = ""
 		}
-		fmt.Fprintln(s.err, "\ntrain: stopping after this step, then saving"+again)
+		fmt.Fprintln(errs, "\ntrain: stopping after this step, then saving"+again)
 		return
 	}
 	time.Sleep(patience)
-	if !s.saves.Load() {
-		s.exit(ExitSignal + number(found))
+	if !a.saves.Load() {
+		os.Exit(ExitSignal + number(found))
 	}
 }
 
