@@ -76,14 +76,6 @@ func (a ages) Contributions(indices []int) (clip.Batch, error) {
 	return clip.Batch{SquaredNorms: squaredNorms, Parts: []clip.Part{clip.Stored(rows, 1)}}, nil
 }
 
-// memory is a journal that a power loss forgets.
-type memory struct{ ledger accountant.Ledger }
-
-func (m *memory) Begin(_ int, e accountant.Event) (durable func() error) {
-	return func() error { return m.ledger.Add(e, 1) }
-}
-func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
-
 // A plan takes any sampler, clipping policy and mechanism. Here three of our own release a count
 // twice: contributions of people's ages, each scaled to nearly 1.
 func Example_ownPlan() {
@@ -95,7 +87,7 @@ func Example_ownPlan() {
 	for i := range people {
 		people[i] = float32(20 + i%60)
 	}
-	journal := new(memory)
+	journal := new(release.MemoryJournal)
 	door, err := release.NewDoor(plan, 1, journal, nil, nil)
 	if err != nil {
 		panic(err)

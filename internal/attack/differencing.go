@@ -8,6 +8,7 @@ import (
 	"dpsgd/internal/chart"
 	"dpsgd/internal/random"
 	"dpsgd/internal/score"
+	"dpsgd/release"
 )
 
 // Differencing is the attack by two questions whose answers differ by one person: how many people
@@ -76,7 +77,7 @@ func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, err
 	}
 	g.Difference, g.Informed = score.NewShare(difference, trials), score.NewShare(informed, trials)
 	if about != nil {
-		g.Allowed, _, err = allowed(about.ledger)
+		g.Allowed, _, err = allowed(about.Ledger())
 	}
 	return g, err
 }
@@ -84,7 +85,7 @@ func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, err
 // tryOften counts how often both attacks find the bit, each time among people drawn anew: by how many people
 // have a one, and how many of those other than the person. about is a journal of the answers that the person is
 // in, nil without noise.
-func tryOften(n Noise, parameter float64, trials int, src *random.Source) (difference, informed int, about *memory, err error) {
+func tryOften(n Noise, parameter float64, trials int, src *random.Source) (difference, informed int, about *release.MemoryJournal, err error) {
 	for range trials {
 		bits := drawBits(peopleCounted, src)
 		person := int(src.Uint64() % peopleCounted)

@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/accountant/theorems"
+	"dpsgd/release"
 	"dpsgd/release/answer"
 )
 
@@ -61,11 +62,11 @@ type desk struct {
 	*answer.Desk
 	noise     Noise
 	parameter float64
-	journal   *memory
+	journal   *release.MemoryJournal
 }
 
 func newDesk(n Noise, parameter float64) *desk {
-	j := &memory{new(accountant.Ledger)}
+	j := new(release.MemoryJournal)
 	return &desk{answer.NewDesk(j, nil), n, parameter, j}
 }
 
@@ -88,15 +89,6 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	}
 	return float64(answers[0]), nil
 }
-
-// memory is a journal that ends with the program.
-type memory struct{ ledger *accountant.Ledger }
-
-func (m *memory) Begin(_ int, e accountant.Event) (durable func() error) {
-	return func() error { return m.ledger.Add(e, 1) }
-}
-
-func (m *memory) Ledger() *accountant.Ledger { return m.ledger }
 
 // ones returns the sums over the people with a one who are in a subset; nil is everybody.
 func ones(bits []bool, subset []bool) (*answer.Sums, error) {

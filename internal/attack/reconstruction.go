@@ -128,7 +128,7 @@ func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense)
 		answers.Set(q, level, noisy)
 	}
 	var err error
-	row.Allowed, row.Epsilon, err = allowed(d.journal.ledger)
+	row.Allowed, row.Epsilon, err = allowed(d.journal.Ledger())
 	row.Delta, row.Expected = delta, r.expected(deviation)
 	return err
 }

@@ -29,10 +29,6 @@ var noises = map[string]func(*answer.Sums, float64) (answer.Question[[]int64], e
 	configs.DiscreteGaussian: answer.DiscreteGaussian, configs.Gaussian: answer.Gaussian,
 }
 
-func (z additive) question(s *answer.Sums) (answer.Question[[]int64], error) {
-	return noises[z.mechanism](s, z.scale)
-}
-
 // within returns a number that the noise on one sum stays within, up and down, with a chance of 1 -
 // miss. bound limits a record's contribution.
 //

@@ -34,7 +34,7 @@ type asked struct {
 	epsilon, delta float64 // its share of the budget; δ but of Gaussian noise
 	multiplier     float64 // of Gaussian noise at that share
 	factor         float64 // that all noise is scaled by; an ε is divided by it
-	events         []accountant.Event
+	releases       *accountant.Ledger
 	columns        []configs.Column
 }
 
@@ -189,11 +189,10 @@ func (p *plan) calibrate(nothing records) (float64, error) {
 // dry asks every statistic of no records: what is in the ledger is the events of the real
 // questions.
 func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) {
-	all := new(accountant.Ledger)
 	for i := range p.asked {
 		a := &p.asked[i]
 		a.factor = factor
-		paper := new(paperJournal)
+		paper := new(release.MemoryJournal)
 		trial := *a
 		if a.Bounds.Private {
 			trial.Bounds.Interval = configs.Interval{Low: 0, High: 1}
@@ -201,45 +200,36 @@ func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) 
 		if _, err := trial.answer(&work{records: nothing, desk: answer.NewDesk(paper, nil), journal: paper, dry: true}); err != nil {
 			return nil, fmt.Errorf("%w: the %s of %s: %w", setup.ErrPlan, a.Kind, columnName(a.Statistic), err)
 		}
-		a.events = paper.events
-		for _, e := range a.events {
-			if err := all.Add(e, 1); err != nil {
+		a.releases = paper.Ledger()
+	}
+	return with(new(accountant.Ledger), p.asked)
+}
+
+// with returns a ledger that has the releases of statistics, too.
+func with(l *accountant.Ledger, statistics []asked) (*accountant.Ledger, error) {
+	l = l.Clone()
+	for _, a := range statistics {
+		for _, e := range a.releases.Entries() {
+			if err := l.Add(e.Event, e.Count); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return all, nil
+	return l, nil
 }
-
-// paperJournal keeps events of which nothing is released.
-type paperJournal struct {
-	ledger accountant.Ledger
-	events []accountant.Event
-}
-
-var _ release.Journal = (*paperJournal)(nil)
-
-func (j *paperJournal) Begin(_ int, e accountant.Event) (durable func() error) {
-	j.events = append(j.events, e)
-	return func() error { return j.ledger.Add(e, 1) }
-}
-
-func (j *paperJournal) Ledger() *accountant.Ledger { return &j.ledger }
 
 // allows reports whether one event more stays within the budget of the run.
 func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, error) {
-	return p.allowsAll(spent, []accountant.Event{next})
+	l, err := spent.With(next, 1)
+	if err != nil {
+		return false, err
+	}
+	return p.within(l)
 }
 
-// allowsAll reports whether several events more stay within the budget. What is a part of the plan
-// does, since the plan does: an ε does not fall when events are added.
-func (p *plan) allowsAll(spent *accountant.Ledger, next []accountant.Event) (bool, error) {
-	l := spent.Clone()
-	for _, e := range next {
-		if err := l.Add(e, 1); err != nil {
-			return false, err
-		}
-	}
+// within reports whether a ledger stays within the budget. A part of the plan does, since the plan
+// does: an ε does not fall when events are added.
+func (p *plan) within(l *accountant.Ledger) (bool, error) {
 	if p.holds(l) {
 		return true, nil
 	}
@@ -249,10 +239,8 @@ func (p *plan) allowsAll(spent *accountant.Ledger, next []accountant.Event) (boo
 // holds reports whether a ledger is a part of the plan.
 func (p *plan) holds(l *accountant.Ledger) bool {
 	left := map[accountant.Event]int{}
-	for _, a := range p.asked {
-		for _, e := range a.events {
-			left[e]++
-		}
+	for _, e := range p.releases.Entries() {
+		left[e.Event] += e.Count
 	}
 	for _, e := range l.Entries() {
 		if left[e.Event] -= e.Count; left[e.Event] < 0 {
@@ -274,13 +262,7 @@ func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 	if !gaussian(a.Mechanism) {
 		return a.epsilon / a.factor, a.delta, nil
 	}
-	l := new(accountant.Ledger)
-	for _, e := range a.events {
-		if err := l.Add(e, 1); err != nil {
-			return 0, 0, err
-		}
-	}
-	g, err := p.accounts.Guarantee(l, p.budget.Delta)
+	g, err := p.accounts.Guarantee(a.releases, p.budget.Delta)
 	return g.Epsilon, p.budget.Delta, err
 }
 

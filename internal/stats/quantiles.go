@@ -71,7 +71,11 @@ func (a *asked) each() float64 {
 func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
 	z := additive{configs.DiscreteLaplace, a.factor / (a.Interval * a.epsilon)}
 	b, n := a.Bounds.Interval, w.records.public
-	counts, err := counted(w, buckets, number, min(number, partsFor(n, z)), z)
+	parts, part := min(number, partsFor(n, z)), make([]int, len(buckets))
+	for i, b := range buckets {
+		part[i] = b * parts / number
+	}
+	counts, err := w.counts(z, part, parts)
 	if err != nil {
 		return estimate{}, err
 	}
@@ -138,16 +142,6 @@ const ranks = 1 << 16
 // choices are the mechanisms that choose.
 var choices = map[string]func(*answer.Scores, float64) (answer.Question[int], error){
 	configs.Exponential: answer.Exponential, configs.PermuteAndFlip: answer.PermuteAndFlip, configs.NoisyMax: answer.NoisyMax,
-}
-
-// counted is the noisy number of records in each of some equal parts, given the bucket of each
-// record.
-func counted(w *work, buckets []int, number, parts int, z additive) ([]int64, error) {
-	part := make([]int, len(buckets))
-	for i, b := range buckets {
-		part[i] = b * parts / number
-	}
-	return w.counts(z, part, parts)
 }
 
 // readOff reads quantiles off the curve of noisy counts. What it says is off by the noise of the

@@ -231,12 +231,12 @@ func (r *Run) lost(number int) (bool, error) {
 	if r.Books.Len() == entries {
 		return false, nil
 	}
-	var rest []accountant.Event
-	for _, a := range r.plan.asked[number:] {
-		rest = append(rest, a.events...)
+	all, err := with(r.Books.Ledger(), r.plan.asked[number:])
+	if err != nil {
+		return false, err
 	}
-	allowed, err := r.plan.allowsAll(r.Books.Ledger(), rest)
-	return !allowed, err
+	within, err := r.plan.within(all)
+	return !within, err
 }
 
 // foundBounds returns the bounds that were found privately; none is true where the search is lost.

@@ -131,7 +131,7 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 		}
 		r := create(t, file(t, 1, list...), Options{})
 		tiny.Check(t, r.Next(t.Context()))
-		tiny.Check(t, r.Books.Begin(2, r.plan.asked[1].events[0])())
+		tiny.Check(t, r.Books.Begin(2, r.plan.asked[1].releases.Entries()[0].Event)())
 		r.Close()
 		again := open(t, r)
 		if slack { // as if a tighter accountant had come
@@ -143,7 +143,7 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 		if len(results) != 4 || results[1].Lost() == slack || results[2].Lost() || results[3].Lost() {
 			t.Errorf("%s, slack %v: found %+v, expected the second of four lost without slack", list[1], slack, results)
 		}
-		if within, err := again.plan.allowsAll(again.Books.Ledger(), nil); err != nil || !within {
+		if within, err := again.plan.within(again.Books.Ledger()); err != nil || !within {
 			t.Errorf("slack %v: the budget was passed (%v)", slack, err)
 		}
 		s, err := statement.Read(r.Dir)

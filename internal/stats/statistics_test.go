@@ -13,6 +13,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/tiny"
+	"dpsgd/release"
 	"dpsgd/release/answer"
 )
 
@@ -53,14 +54,14 @@ func planned(t testing.TB, f *configs.StatisticsFile, n int) *plan {
 }
 
 // answered is a statistic's estimate, with the events that it pays.
-func answered(t testing.TB, a *asked, set data.Set, f *configs.StatisticsFile) (estimate, []accountant.Event) {
+func answered(t testing.TB, a *asked, set data.Set, f *configs.StatisticsFile) (estimate, []accountant.Entry) {
 	t.Helper()
-	paper := new(paperJournal)
+	paper := new(release.MemoryJournal)
 	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil), journal: paper})
 	if err != nil {
 		t.Fatalf("%s: %v", f.YAML(), err)
 	}
-	return e, paper.events
+	return e, paper.Ledger().Entries()
 }
 
 // truth computes a statistic without noise, by its definition.
@@ -285,29 +286,30 @@ func TestPrintedCostIsSpent(t *testing.T) {
 		epsilon, delta, err := p.cost(a)
 		tiny.Check(t, err)
 		_, events := answered(t, a, people.Train, f)
-		if !slices.Equal(events, a.events) {
-			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, events, a.events)
+		if planned := a.releases.Entries(); !slices.Equal(events, planned) {
+			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, events, planned)
 		}
 		sum, deltas := 0.0, 0.0
-		for _, e := range events {
-			switch e := e.(type) {
+		for _, entry := range events {
+			n := float64(entry.Count)
+			switch e := entry.Event.(type) {
 			case accountant.DiscreteLaplace:
-				sum += 1 / e.Scale
+				sum += n / e.Scale
 			case accountant.Laplace:
-				sum += 1 / e.Scale
+				sum += n / e.Scale
 			case accountant.BoundedRange:
-				sum += e.Range
+				sum += n * e.Range
 			case accountant.AddOrRemoveDP:
-				sum, deltas = sum+e.Epsilon, deltas+e.Delta
+				sum, deltas = sum+n*e.Epsilon, deltas+n*e.Delta
 			case accountant.ApproxDP:
-				sum, deltas = sum+e.Epsilon, deltas+e.Delta
+				sum, deltas = sum+n*e.Epsilon, deltas+n*e.Delta
 			case accountant.Gaussian: // what the noise of one release is calibrated to, here all of the budget
-				if len(events) > 1 || math.Abs(e.NoiseMultiplier/a.multiplier-a.factor) > 1e-9 {
+				if len(events) > 1 || n > 1 || math.Abs(e.NoiseMultiplier/a.multiplier-a.factor) > 1e-9 {
 					t.Errorf("%s: found %v, expected one event with the multiplier %g", text, events, a.multiplier*a.factor)
 				}
 				sum, deltas = epsilon, delta
 			case accountant.DiscreteGaussian:
-				if len(events) > 1 || e.NoiseMultiplier < a.multiplier*a.factor*(1-1e-9) {
+				if len(events) > 1 || n > 1 || e.NoiseMultiplier < a.multiplier*a.factor*(1-1e-9) {
 					t.Errorf("%s: found %v, expected one event with at least the multiplier %g", text, events, a.multiplier*a.factor)
 				}
 				sum, deltas = epsilon, delta

@@ -14,7 +14,7 @@ func (a *asked) count(w *work) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	noisy, err := w.sums(a.noise().question(sums))
+	noisy, err := w.noisy(a.noise(), sums)
 	if err != nil {
 		return estimate{}, err
 	}
@@ -70,8 +70,9 @@ func around(x, distance float64) configs.Interval {
 	return configs.Interval{Low: x - distance, High: x + distance}
 }
 
-// sums asks a question about sums, unless it is none.
-func (w *work) sums(q answer.Question[[]int64], err error) ([]int64, error) {
+// noisy asks for sums with noise.
+func (w *work) noisy(z additive, sums *answer.Sums) ([]int64, error) {
+	q, err := noises[z.mechanism](sums, z.scale)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (w *work) counts(z additive, buckets []int, number int) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.sums(z.question(sums))
+	return w.noisy(z, sums)
 }
 
 // vectors asks for the sum of contributions that have at most these norms, each filled in of a record. It also
@@ -105,7 +106,7 @@ func (a *asked) vectors(w *work, l1, l2 float64, coordinates int, miss float64, 
 	if err != nil {
 		return nil, 0, err
 	}
-	noisy, err = w.sums(z.question(sums))
+	noisy, err = w.noisy(z, sums)
 	return noisy, z.within(norm, miss), err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
+	"dpsgd/release"
 	"dpsgd/release/answer"
 )
 
@@ -39,7 +40,7 @@ func TestDataDependent(t *testing.T) {
 		}
 		divergence += a.Max.Divergence(counts, 15)
 	}
-	desk := answer.NewDesk(new(memory), nil)
+	desk := answer.NewDesk(new(release.MemoryJournal), nil)
 	below, mean := 0, 0.0
 	const draws = 2000
 	for range draws {

@@ -6,17 +6,9 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/release"
 	"dpsgd/release/answer"
 )
-
-// memory is a journal that forgets; that of a run is package checkpoints'.
-type memory struct{ ledger accountant.Ledger }
-
-func (m *memory) Begin(_ int, e accountant.Event) func() error {
-	return func() error { return m.ledger.Add(e, 1) }
-}
-
-func (m *memory) Ledger() *accountant.Ledger { return m.ledger.Clone() }
 
 // Where people live, and which place is the most common, out of one ledger. The budget does not
 // allow a third answer.
@@ -43,7 +35,7 @@ func Example() {
 		g, err := account.Guarantee(with, delta)
 		return g.Epsilon <= 1, err
 	}
-	journal := new(memory)
+	journal := new(release.MemoryJournal) // that of a run is package checkpoints'
 	desk := answer.NewDesk(journal, budget)
 
 	how, err := answer.DiscreteLaplace(counts, 2) // ε = 1/2
