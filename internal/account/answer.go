@@ -167,13 +167,10 @@ var _ accountant.Accountant = viewer{}
 // seen returns spent and l together, as groups see them: what the accountant is asked about.
 func (v viewer) seen(l *accountant.Ledger) (*accountant.Ledger, error) {
 	if v.spent != nil {
-		all := v.spent.Clone()
-		for _, e := range l.Entries() {
-			if err := all.Add(e.Event, e.Count); err != nil {
-				return nil, err
-			}
+		var err error
+		if l, err = ledgerOf(append(v.spent.Entries(), l.Entries()...)); err != nil {
+			return nil, err
 		}
-		l = all
 	}
 	if v.groupSize <= 1 {
 		return l, nil

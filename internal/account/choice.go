@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dpsgd/accountant"
 )
@@ -41,16 +42,8 @@ func Seen(l *accountant.Ledger) (releases *accountant.Ledger, divisor float64, e
 	if choices > mostChoices {
 		return nil, 0, fmt.Errorf("%w: found %d choices of how much is released, expected at most %d, which leave something of δ", ErrNoGuarantee, choices, mostChoices)
 	}
-	releases = new(accountant.Ledger)
-	for _, e := range l.Entries() {
-		if e.Event == Choice {
-			continue
-		}
-		if err := releases.Add(e.Event, e.Count); err != nil {
-			return nil, 0, err
-		}
-	}
-	return releases, math.Ldexp(1, choices), nil
+	releases, err = ledgerOf(slices.DeleteFunc(l.Entries(), func(e accountant.Entry) bool { return e.Event == Choice }))
+	return releases, math.Ldexp(1, choices), err
 }
 
 // mostChoices keeps 2^choices, and δ/2^choices, within the range of float64.

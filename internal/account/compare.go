@@ -3,7 +3,6 @@ package account
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -71,32 +70,28 @@ func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 		}
 		compared := one.first(q.Ledger)
 		if compared.Error == "" && points > 0 {
-			compared.Curve = one.curve(ctx, q.Ledger, one.affordable(points, len(q.Ledger.Entries())))
+			compared.Curve = one.curve(ctx, q.Ledger, points)
 		}
 		c.Accountants = append(c.Accountants, compared)
 	}
-	slices.SortStableFunc(c.Accountants, func(a, b Compared) int {
-		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(value(a.Epsilon), value(b.Epsilon)))
-	})
+	slices.SortStableFunc(c.Accountants, inOrder)
 	return c, nil
 }
 
-// kind returns 0 for a bound, 1 for an estimate and 2 for a refusal, the order of the rows.
-func (c Compared) kind() int {
-	switch {
-	case c.Epsilon == nil:
-		return 2
-	case c.Estimate:
-		return 1
+// inOrder compares rows: bounds come first, then estimates, then refusals, each by ε.
+func inOrder(a, b Compared) int {
+	place := func(c Compared) (kind int, epsilon float64) {
+		switch {
+		case c.Epsilon == nil:
+			return 2, 0
+		case c.Estimate:
+			return 1, *c.Epsilon
+		}
+		return 0, *c.Epsilon
 	}
-	return 0
-}
-
-func value(x *float64) float64 {
-	if x == nil {
-		return 0
-	}
-	return *x
+	kindA, epsilonA := place(a)
+	kindB, epsilonB := place(b)
+	return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(epsilonA, epsilonB))
 }
 
 // asker answers for ε by one accountant or estimate, and keeps what that has computed.
@@ -144,23 +139,19 @@ func (a asker) first(l *accountant.Ledger) Compared {
 	return c
 }
 
-// affordable returns how many points, at most points, the curve of a ledger with so many entries
-// has. An answer takes longer the more entries there are, and longer by pld. The number does not
-// depend on time, so that the same releases have the same curve on every machine.
-func (a asker) affordable(points, entries int) int {
+// curve returns ε after growing numbers of the releases, at most points of them. Points without an
+// answer are left out. An answer takes longer the more entries a ledger has, and longer by pld; how
+// many are asked for does not depend on time, so that the same releases have the same curve on every
+// machine.
+func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []Point {
 	const least = 4
 	answers := 50
 	if a.name == PLD {
 		answers = 25
 	}
-	return min(points, max(least, answers/max(1, entries)))
-}
-
-// curve returns ε after growing numbers of the releases. Points without an answer are left out.
-func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []Point {
 	var spends []Point
 	total := releases.Count()
-	points = min(points, total)
+	points = min(points, max(least, answers/max(1, len(releases.Entries()))), total)
 	for i := points; i >= 1 && ctx.Err() == nil; i-- {
 		steps := max(1, int(math.Round(float64(total)*float64(i)/float64(points))))
 		l, err := beginning(releases, steps)
@@ -177,13 +168,10 @@ func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points in
 
 // beginning returns the first n releases of a ledger.
 func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
-	first := new(accountant.Ledger)
-	for _, e := range l.Entries() {
-		count := min(n, e.Count)
-		if err := first.Add(e.Event, count); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		n -= count
+	entries := l.Entries()
+	for i := range entries {
+		entries[i].Count = min(n, entries[i].Count)
+		n -= entries[i].Count
 	}
-	return first, nil
+	return ledgerOf(entries)
 }

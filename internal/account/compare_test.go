@@ -39,12 +39,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%v: found the estimate %+v, expected %v", r, one, want)
 			}
 		}
-		if !slices.IsSortedFunc(c.Accountants, func(a, b Compared) int {
-			if a.kind() != b.kind() {
-				return a.kind() - b.kind()
-			}
-			return int(math.Copysign(1, value(a.Epsilon)-value(b.Epsilon)))
-		}) {
+		if !slices.IsSortedFunc(c.Accountants, inOrder) {
 			t.Errorf("%v: %v are out of order", r, names)
 		}
 		slices.Sort(names)

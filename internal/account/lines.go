@@ -32,7 +32,7 @@ import (
 // SamplingProbability of all phases.
 type Lines struct {
 	Failed   int     // lines that were answered with an error
-	Unknown  Unknown // what is asked for; NoiseMultiplier becomes SamplingProbability: see asks
+	Unknown  Unknown // what is asked for; NoiseMultiplier becomes SamplingProbability where the first phase has none
 	accounts Answerer
 	read     int // lines so far
 }
@@ -221,7 +221,10 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 		return err
 	}
 	if i == 0 {
-		q.Unknown = b.asks(o)
+		q.Unknown = b.Unknown
+		if q.Unknown == NoiseMultiplier && o.Get(keyProbability) == nil {
+			q.Unknown = SamplingProbability
+		}
 	}
 	open := map[Unknown]string{NoiseMultiplier: keyNoise, SamplingProbability: keyProbability}[q.Unknown]
 	if q.Unknown == Steps && last {
@@ -248,12 +251,4 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 		return accountant.Validate(p)
 	}
 	return q.Ledger.Add(p, steps)
-}
-
-// asks returns b.Unknown, or SamplingProbability for NoiseMultiplier if first has no probability.
-func (b *Lines) asks(first object) Unknown {
-	if b.Unknown == NoiseMultiplier && first.Get(keyProbability) == nil {
-		return SamplingProbability
-	}
-	return b.Unknown
 }

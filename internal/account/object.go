@@ -99,3 +99,18 @@ func (f *fields) text(key, otherwise string) string {
 	}
 	return s
 }
+
+// above reads a finite number above 0 that must be there.
+func (f *fields) above(key string) float64 {
+	x := f.needed(key, "a number above 0")
+	if f.err == nil && !(x > 0 && !math.IsInf(x, 1)) {
+		f.failf("found %q: %.40s, expected a number above 0", key, f.Get(key))
+	}
+	return x
+}
+
+// count reads a whole number of at least 1 that must be there.
+func (f *fields) count(key string) int {
+	f.needed(key, "a whole number")
+	return f.whole(key, MostSteps, 1)
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/data"
@@ -72,6 +73,17 @@ func OneEntry(e accountant.Event, count int) (*accountant.Ledger, error) {
 	return new(accountant.Ledger).With(e, count)
 }
 
+// ledgerOf returns the ledger of these entries.
+func ledgerOf(entries []accountant.Entry) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	for _, e := range entries {
+		if err := l.Add(e.Event, e.Count); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
 // ErrFixed is matched where the releases do not have the parameter that a question asks for.
 var ErrFixed = errors.New("train: the releases do not have what is asked for")
 
@@ -115,17 +127,14 @@ func vary(l *accountant.Ledger, with func(accountant.Event, float64) (accountant
 
 // ledger returns the releases with the parameter x.
 func (v variable) ledger(x float64) (*accountant.Ledger, error) {
-	l := new(accountant.Ledger)
-	for _, entry := range v.entries {
-		e, err := v.with(entry.Event, x)
-		if err == nil {
-			err = l.Add(e, entry.Count)
-		}
-		if err != nil {
+	entries := slices.Clone(v.entries)
+	for i := range entries {
+		var err error
+		if entries[i].Event, err = v.with(entries[i].Event, x); err != nil {
 			return nil, err
 		}
 	}
-	return l, nil
+	return ledgerOf(entries)
 }
 
 // event returns the event, one for all entries, and the count for a solver. vary met the errors.
