@@ -4,6 +4,8 @@ package mpi
 
 import (
 	"fmt"
+	"os"
+	"time"
 	"unsafe"
 )
 
@@ -72,4 +74,15 @@ func (m *member) check() error {
 		}
 	}
 	return nil
+}
+
+// endWithLauncher ends this process when the one that started it is gone: a launcher that is killed
+// cannot end its ranks. What was released is in the ledger, and the last checkpoint stays.
+func endWithLauncher(rank int) {
+	launcher := os.Getppid()
+	for os.Getppid() == launcher {
+		time.Sleep(500 * time.Millisecond)
+	}
+	fmt.Fprintf(os.Stderr, "train: rank %d: the process that started it (%d) has ended, and so does this one\n", rank, launcher)
+	os.Exit(1)
 }

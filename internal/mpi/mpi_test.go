@@ -110,55 +110,17 @@ func panics(g mpi.Group) (err error) {
 	return fmt.Errorf("found %d", *nothing)
 }
 
-// launcher is a program that starts ranks.
-type launcher struct {
-	command string
-	openMPI bool
-}
-
-// launchers are those of this machine, by Debian's names and by the usual one, or the one that a
-// variable names, whose library DPSGD_MPI may.
-func launchers(t *testing.T) map[string]launcher {
-	t.Helper()
-	commands := []string{"mpirun.openmpi", "mpirun.mpich", "mpirun"}
-	if command := os.Getenv("DPSGD_TEST_MPIRUN"); command != "" {
-		commands = []string{command}
-	}
-	found := map[string]launcher{}
-	for _, command := range commands {
-		text, err := exec.Command(command, "--version").CombinedOutput()
-		name := "Open MPI"
-		switch {
-		case errors.Is(err, exec.ErrNotFound):
-			continue
-		case strings.Contains(string(text), "HYDRA"), strings.Contains(string(text), "Intel(R) MPI"):
-			name = "MPICH"
-		}
-		if _, known := found[name]; !known {
-			found[name] = launcher{command, name == "Open MPI"}
-		}
-	}
-	if len(found) == 0 {
-		t.Skipf("skipped: found none of %s", strings.Join(commands, ", "))
-	}
-	return found
-}
-
 // start is the command that runs a task as so many ranks.
-func (l launcher) start(ctx context.Context, ranks int, name string) *exec.Cmd {
-	arguments := []string{"-n", strconv.Itoa(ranks), os.Args[0]}
-	if l.openMPI {
-		arguments = append([]string{"--map-by", ":OVERSUBSCRIBE"}, arguments...)
-	}
-	c := exec.CommandContext(ctx, l.command, arguments...)
-	c.Env = append(os.Environ(), task+"="+name, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+func start(ctx context.Context, l mpitest.Launcher, ranks int, name string) *exec.Cmd {
+	c := l.Start(ctx, mpitest.Part{Ranks: ranks, Command: []string{os.Args[0]}})
+	c.Env = append(c.Env, task+"="+name)
 	return c
 }
 
 // run is start to the end, with what ranks print.
-func (l launcher) run(t *testing.T, ranks int, name string, environment ...string) (out string, status int) {
+func run(t *testing.T, l mpitest.Launcher, ranks int, name string, environment ...string) (out string, status int) {
 	t.Helper()
-	c := l.start(t.Context(), ranks, name)
+	c := start(t.Context(), l, ranks, name)
 	c.Env = append(c.Env, environment...)
 	text, err := c.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
@@ -167,79 +129,76 @@ func (l launcher) run(t *testing.T, ranks int, name string, environment ...strin
 	return string(text), c.ProcessState.ExitCode()
 }
 
-func TestTalk(t *testing.T) {
-	for name, l := range launchers(t) {
-		for _, ranks := range []int{1, 2, 4} {
-			t.Run(fmt.Sprintf("%s/%d", name, ranks), func(t *testing.T) {
-				if out, status := l.run(t, ranks, "talk"); status != 0 {
-					t.Errorf("found status %d:\n%s", status, out)
-				}
-			})
-		}
+// each runs a test with each launcher of this machine.
+func each(t *testing.T, test func(t *testing.T, l mpitest.Launcher)) {
+	for _, l := range mpitest.Launchers(t) {
+		t.Run(l.Name, func(t *testing.T) { test(t, l) })
 	}
+}
+
+func TestTalk(t *testing.T) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
+		for _, ranks := range []int{1, 2, 4} {
+			if out, status := run(t, l, ranks, "talk"); status != 0 {
+				t.Errorf("%d ranks: found status %d:\n%s", ranks, status, out)
+			}
+		}
+	})
 }
 
 // Rank 0 says who does not bring a part, who brings another number of values, and who has stopped
 // since; and ends everybody with its status.
 func TestLost(t *testing.T) {
-	for name, l := range launchers(t) {
+	each(t, func(t *testing.T, l mpitest.Launcher) {
 		for task, sizes := range map[string][]int{"late": {2, 4}, "unequal": {4}, "stopped": {4}} {
 			for _, ranks := range sizes {
-				t.Run(fmt.Sprintf("%s/%s/%d", name, task, ranks), func(t *testing.T) {
-					began := time.Now()
-					out, status := l.run(t, ranks, task)
-					if !strings.Contains(out, "found: <nil>\n") || status != 3 {
-						t.Errorf("found status %d after %v:\n%s", status, time.Since(began), out)
-					}
-				})
+				if out, status := run(t, l, ranks, task); !strings.Contains(out, "found: <nil>\n") || status != 3 {
+					t.Errorf("%s of %d: found status %d:\n%s", task, ranks, status, out)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Go sees the signals that it lives by, also those that libraries like to take.
 func TestSignals(t *testing.T) {
-	for name, l := range launchers(t) {
-		t.Run(name, func(t *testing.T) {
-			if out, status := l.run(t, 1, "panic"); !strings.Contains(out, "nil pointer dereference") || status != 1 {
-				t.Errorf("found status %d:\n%s", status, out)
+	each(t, func(t *testing.T, l mpitest.Launcher) {
+		if out, status := run(t, l, 1, "panic"); !strings.Contains(out, "nil pointer dereference") || status != 1 {
+			t.Errorf("found status %d:\n%s", status, out)
+		}
+		for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			c, pids, out := waiting(t, l, 2, "wait")
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, s)
 			}
-			for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-				c, pids, out := l.waiting(t, 2, "wait")
-				for _, pid := range pids {
-					_ = syscall.Kill(pid, s)
-				}
-				if err := c.Wait(); err != nil || strings.Count(out.String(), "heard "+s.String()) != 2 {
-					t.Errorf("found %v:\n%s", err, out)
-				}
+			if err := c.Wait(); err != nil || strings.Count(out.String(), "heard "+s.String()) != 2 {
+				t.Errorf("found %v:\n%s", err, out)
 			}
-		})
-	}
+		}
+	})
 }
 
 // Of a launcher that is killed no rank stays.
 func TestOrphans(t *testing.T) {
-	for name, l := range launchers(t) {
-		t.Run(name, func(t *testing.T) {
-			c, pids, out := l.waiting(t, 2, "wait")
-			_ = c.Process.Kill()
-			_ = c.Wait()
-			for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-				alive := 0
-				for _, pid := range pids {
-					if running(pid) {
-						alive++
-					}
-				}
-				if alive == 0 {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("found %d of %d ranks alive:\n%s", alive, len(pids), out)
+	each(t, func(t *testing.T, l mpitest.Launcher) {
+		c, pids, out := waiting(t, l, 2, "wait")
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			alive := 0
+			for _, pid := range pids {
+				if running(pid) {
+					alive++
 				}
 			}
-		})
-	}
+			if alive == 0 {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("found %d of %d ranks alive:\n%s", alive, len(pids), out)
+			}
+		}
+	})
 }
 
 // running says whether a process is there and no zombie, whom its new parent may leave lying about.
@@ -253,9 +212,9 @@ func running(pid int) bool {
 }
 
 // waiting starts a task and returns when all ranks have said which processes they are.
-func (l launcher) waiting(t *testing.T, ranks int, name string) (c *exec.Cmd, pids []int, out *lines) {
+func waiting(t *testing.T, l mpitest.Launcher, ranks int, name string) (c *exec.Cmd, pids []int, out *lines) {
 	t.Helper()
-	c, out = l.start(t.Context(), ranks, name), new(lines)
+	c, out = start(t.Context(), l, ranks, name), new(lines)
 	c.Stdout, c.Stderr = out, out
 	c.WaitDelay = time.Second
 	if err := c.Start(); err != nil {
@@ -295,35 +254,31 @@ func (l *lines) String() string {
 
 // What does not fit is said in one line: what was found, what was expected, what to do.
 func TestWrongLibrary(t *testing.T) {
-	all := launchers(t)
+	all := mpitest.Launchers(t)
 	files := map[string]string{"Open MPI": "libmpich.so.12", "MPICH": "libmpi.so.40"} // each other's
-	for name, l := range all {
-		t.Run(name, func(t *testing.T) {
-			cases := map[string]string{
-				"libnothing.so.1": "found no MPI library (libnothing.so.1: cannot open shared object file: No such file or directory), expected libnothing.so.1: mend DPSGD_MPI",
-				"libm.so.6":       "mpi: libm.so.6: found no symbol MPI_",
+	each(t, func(t *testing.T, l mpitest.Launcher) {
+		cases := map[string]string{
+			"libnothing.so.1": "found no MPI library (libnothing.so.1: cannot open shared object file: No such file or directory), expected libnothing.so.1: mend DPSGD_MPI",
+			"libm.so.6":       "mpi: libm.so.6: found no symbol MPI_",
+		}
+		if len(all) == 2 {
+			cases[files[l.Name]] = "found a group of 1, expected the 2 ranks that " + map[string]string{"Open MPI": "Open MPI's mpirun", "MPICH": "MPICH's mpiexec"}[l.Name] + " started"
+		}
+		for file, want := range cases {
+			out, status := run(t, l, 2, "library", "DPSGD_MPI="+file)
+			if !strings.Contains(out, want) || status == 0 {
+				t.Errorf("%s: found status %d and %q, expected %q", file, status, out, want)
 			}
-			if len(all) == 2 {
-				cases[files[name]] = "found a group of 1, expected the 2 ranks that " + map[string]string{"Open MPI": "Open MPI's mpirun", "MPICH": "MPICH's mpiexec"}[name] + " started"
-			}
-			for file, want := range cases {
-				out, status := l.run(t, 2, "library", "DPSGD_MPI="+file)
-				if !strings.Contains(out, want) || status == 0 {
-					t.Errorf("%s: found status %d and %q, expected %q", file, status, out, want)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // An error of the library has its words.
 func TestErrorOfMPI(t *testing.T) {
-	for name, l := range launchers(t) {
-		t.Run(name, func(t *testing.T) {
-			out, status := l.run(t, 1, "error")
-			if !strings.Contains(out, "mpi: MPI_Send of "+name) || !strings.Contains(strings.ToLower(out), "invalid rank") || status != 1 {
-				t.Errorf("found status %d:\n%s", status, out)
-			}
-		})
-	}
+	each(t, func(t *testing.T, l mpitest.Launcher) {
+		out, status := run(t, l, 1, "error")
+		if !strings.Contains(out, "mpi: MPI_Send of "+l.Name) || !strings.Contains(strings.ToLower(out), "invalid rank") || status != 1 {
+			t.Errorf("found status %d:\n%s", status, out)
+		}
+	})
 }

@@ -16,12 +16,17 @@ type Launcher struct {
 	command string
 }
 
-// Launchers returns the launchers of this machine. A test is skipped where there is none.
+// Launchers returns the launchers of this machine, by Debian's names and by the usual one, or the one that
+// DPSGD_TEST_MPIRUN names, whose library DPSGD_MPI may. A test is skipped where there is none.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
 	known := map[string]bool{}
-	for _, command := range []string{"mpirun.openmpi", "mpirun.mpich", "mpirun"} {
+	commands := []string{"mpirun.openmpi", "mpirun.mpich", "mpirun"}
+	if command := os.Getenv("DPSGD_TEST_MPIRUN"); command != "" {
+		commands = []string{command}
+	}
+	for _, command := range commands {
 		text, err := exec.Command(command, "--version").CombinedOutput()
 		if errors.Is(err, exec.ErrNotFound) {
 			continue
@@ -36,7 +41,7 @@ func Launchers(t testing.TB) []Launcher {
 		}
 	}
 	if len(found) == 0 {
-		t.Skip("skipped: found neither mpirun.openmpi, mpirun.mpich nor mpirun")
+		t.Skipf("skipped: found none of %s", strings.Join(commands, ", "))
 	}
 	return found
 }

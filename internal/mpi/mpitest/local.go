@@ -11,28 +11,27 @@ import (
 // Local returns a group whose ranks are goroutines of this process, the rank numbers being the indices.
 // After Abort every call of every rank fails.
 func Local(size int) []mpi.Group {
-	shared := &exchange{arrivals: make([]chan arrival, size), orders: make([]chan []byte, size), taken: make(chan struct{}, size), ended: make(chan struct{})}
+	shared := &exchange{hearing: make([]chan visit, size), bringing: make([]chan visit, size), ended: make(chan struct{})}
 	ranks := make([]mpi.Group, size)
 	for r := range ranks {
-		shared.arrivals[r], shared.orders[r] = make(chan arrival), make(chan []byte)
+		shared.hearing[r], shared.bringing[r] = make(chan visit), make(chan visit)
 		ranks[r] = &local{shared, r}
 	}
 	return ranks
 }
 
-// exchange is what the ranks of a local group share.
+// exchange is where rank 0 of a local group meets the others.
 type exchange struct {
-	orders   []chan []byte  // from rank 0 to each rank
-	arrivals []chan arrival // from each rank to rank 0
-	taken    chan struct{}  // a rank has copied an order
-	ended    chan struct{}  // is closed by the first Abort
-	once     sync.Once
+	hearing, bringing []chan visit  // from each rank, to hear what rank 0 says, and to bring a part of a sum
+	ended             chan struct{} // is closed by the first Abort
+	once              sync.Once
 }
 
-// arrival is the part of a sum that a rank brings. It may be reused once read is closed.
-type arrival struct {
-	values []int64
-	read   chan struct{}
+// visit is the memory of a rank in the hands of rank 0.
+type visit struct {
+	said   []byte  // to be filled
+	values []int64 // to be added
+	over   chan error
 }
 
 type local struct {
@@ -41,7 +40,7 @@ type local struct {
 }
 
 func (l *local) Rank() int    { return l.rank }
-func (l *local) Size() int    { return len(l.orders) }
+func (l *local) Size() int    { return len(l.hearing) }
 func (l *local) Close() error { return nil }
 func (l *local) Abort(int)    { l.once.Do(func() { close(l.ended) }) }
 
@@ -49,30 +48,29 @@ func (l *local) lost() error {
 	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, mpi.ErrLost)
 }
 
+// visit goes to rank 0, and waits until that has done its part.
+func (l *local) visit(rank0 chan<- visit, v visit) error {
+	v.over = make(chan error, 1)
+	select {
+	case rank0 <- v:
+		return <-v.over
+	case <-l.ended:
+		return l.lost()
+	}
+}
+
 func (l *local) Broadcast(b []byte) error {
 	if l.rank > 0 {
-		select {
-		case order := <-l.orders[l.rank]:
-			if len(order) != len(b) {
-				return fmt.Errorf("group: rank %d: rank 0 says %d bytes, expected %d", l.rank, len(order), len(b))
-			}
-			copy(b, order)
-			l.taken <- struct{}{}
-			return nil
-		case <-l.ended:
-			return l.lost()
-		}
+		return l.visit(l.hearing[l.rank], visit{said: b})
 	}
 	for r := 1; r < l.Size(); r++ {
 		select {
-		case l.orders[r] <- b:
-		case <-l.ended:
-			return l.lost()
-		}
-	}
-	for range l.Size() - 1 {
-		select {
-		case <-l.taken:
+		case v := <-l.hearing[r]:
+			var err error
+			if copy(v.said, b); len(v.said) != len(b) {
+				err = fmt.Errorf("group: rank %d: rank 0 says %d bytes, expected %d", r, len(b), len(v.said))
+			}
+			v.over <- err
 		case <-l.ended:
 			return l.lost()
 		}
@@ -82,23 +80,21 @@ func (l *local) Broadcast(b []byte) error {
 
 func (l *local) Reduce(values []int64, patience time.Duration) error {
 	if l.rank > 0 {
-		a := arrival{values, make(chan struct{})}
-		select {
-		case l.arrivals[l.rank] <- a:
-			<-a.read
-			return nil
-		case <-l.ended:
-			return l.lost()
-		}
+		return l.visit(l.bringing[l.rank], visit{values: values})
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for r := 1; r < l.Size(); r++ {
 		select {
-		case a := <-l.arrivals[r]:
-			if err := a.addTo(values, r); err != nil {
-				return err
+		case v := <-l.bringing[r]:
+			if len(v.values) != len(values) {
+				v.over <- nil
+				return fmt.Errorf("group: rank %d brings %d values, expected %d", r, len(v.values), len(values))
 			}
+			for i, summand := range v.values {
+				values[i] += summand
+			}
+			v.over <- nil
 		case <-l.ended:
 			return l.lost()
 		case <-late.C:
@@ -108,24 +104,12 @@ func (l *local) Reduce(values []int64, patience time.Duration) error {
 	return nil
 }
 
-// addTo adds what rank r brings.
-func (a arrival) addTo(values []int64, r int) error {
-	defer close(a.read)
-	if len(a.values) != len(values) {
-		return fmt.Errorf("group: rank %d brings %d values, expected %d", r, len(a.values), len(values))
-	}
-	for i, v := range a.values {
-		values[i] += v
-	}
-	return nil
-}
-
 // missing returns the ranks, of this one and those after it, that have not come.
 func (l *local) missing(from int) (ranks []int) {
 	for r := from; r < l.Size(); r++ {
 		select {
-		case a := <-l.arrivals[r]:
-			close(a.read)
+		case v := <-l.bringing[r]:
+			v.over <- nil
 		default:
 			ranks = append(ranks, r)
 		}
