@@ -2,9 +2,12 @@
 package folder
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -179,6 +182,20 @@ func Check(dir, expected string) error {
 // Without is the error about a folder that is no run, because a file is missing.
 func Without(dir, file string) error {
 	return fmt.Errorf("%w: %s holds no %s, expected the folder of a run such as runs/digits-1", ErrNoRun, dir, file)
+}
+
+// SHA256 returns the hash of a file, in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, _, err := checkpoints.OpenRegular(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("train: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Name is the name of a folder, without where it lies.

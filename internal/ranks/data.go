@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"dpsgd/clip"
 	"dpsgd/configs"
@@ -134,31 +133,14 @@ func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Po
 	if err := g.Reduce(all, Gathering); err != nil || rank != 0 {
 		return err
 	}
-	return twice(all, bounds)
-}
-
-// twice refuses hashes of examples if one is found on two ranks.
-func twice(all []int64, bounds []int) error {
-	var distinct []int64 // of each rank, one rank after the other
-	parts := make([][]int64, len(bounds)-1)
-	for rank := range parts {
-		part := all[bounds[rank]:bounds[rank+1]]
-		slices.Sort(part)
-		parts[rank] = slices.Compact(part)
-		distinct = append(distinct, parts[rank]...)
-	}
-	slices.Sort(distinct)
-	for i, h := range distinct[:max(0, len(distinct)-1)] {
-		if h != distinct[i+1] {
-			continue
-		}
-		var have []int
-		for rank, part := range parts {
-			if _, found := slices.BinarySearch(part, h); found {
-				have = append(have, rank)
+	has := make(map[int64]int, len(all)) // a rank with the example of a hash
+	for rank := range g.Size() {
+		for _, h := range all[bounds[rank]:bounds[rank+1]] {
+			if other, found := has[h]; found && other != rank {
+				return fmt.Errorf("ranks: found the same training example on rank %d and rank %d, expected each on one rank with performance.data_per_rank: it would contribute twice", other, rank)
 			}
+			has[h] = rank
 		}
-		return fmt.Errorf("ranks: found the same training example on rank %d and rank %d, expected each on one rank with performance.data_per_rank: it would contribute twice", have[0], have[1])
 	}
 	return nil
 }

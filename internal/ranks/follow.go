@@ -12,16 +12,14 @@ import (
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/records"
 	"dpsgd/internal/setup"
-	"dpsgd/model"
 	"dpsgd/release"
 )
 
-// follower is a rank that adds up its parts of sums for rank 0. It has no folder, no journal and no
-// noise.
+// follower is a rank that adds up its parts of sums for rank 0: one of the [release.Ranks]. It has no
+// folder, no journal and no noise.
 type follower struct {
-	group   mpi.Group
+	mpi.Group
 	bounds  []int // of the examples of each rank, where it has its own
-	model   *model.Model
 	work    records.Work
 	records *records.Records
 	sum     *clip.Sum // secret
@@ -32,27 +30,26 @@ type follower struct {
 // Follow does what rank 0 of the group says until rank 0 ends the run. Its data is that of the request, on
 // the threads that choose returns for the configuration of rank 0. The error says which rank it is of.
 func Follow(g mpi.Group, request setup.Request, threads func(*configs.Config) int) error {
-	f := &follower{group: g}
-	err := f.follow(request, threads)
-	if f.work.Pool != nil {
-		f.work.Pool.Close()
+	f := &follower{Group: g}
+	err := f.prepare(request, threads)
+	if err == nil {
+		err = f.listen()
 	}
+	f.work.Pool.Close()
 	if err != nil {
 		return fmt.Errorf("rank %d of %d: %w", g.Rank(), g.Size(), err)
 	}
 	return nil
 }
 
-func (f *follower) follow(request setup.Request, threads func(*configs.Config) int) error {
-	if err := f.prepare(request, threads); err != nil {
-		return err
-	}
-	if err := f.group.Reduce(ready(f.group), 0); err != nil {
+// listen says that this rank is ready, and carries out what rank 0 says until that ends the run.
+func (f *follower) listen() error {
+	if err := f.Group.Reduce(ready(f.Group), 0); err != nil {
 		return err
 	}
 	for {
 		m := make([]message, 1)
-		err := f.group.Broadcast(bytesOf(m))
+		err := f.Broadcast(bytesOf(m))
 		if err != nil {
 			return err
 		}
@@ -75,7 +72,7 @@ func (f *follower) follow(request setup.Request, threads func(*configs.Config) i
 // prepare declares what the records of this rank's parts contribute.
 func (f *follower) prepare(request setup.Request, threads func(*configs.Config) int) error {
 	var first call
-	if err := hear(f.group, &first); err != nil {
+	if err := hear(f.Group, &first); err != nil {
 		return err
 	}
 	if err := first.sameProgram(); err != nil {
@@ -89,11 +86,11 @@ func (f *follower) prepare(request setup.Request, threads func(*configs.Config) 
 		return err
 	}
 	var source *setup.Source
-	if source, f.bounds, err = find(f.group, c, request); err != nil {
+	if source, f.bounds, err = find(f.Group, c, request); err != nil {
 		return err
 	}
 	var o Orders
-	if err := hear(f.group, &o); err != nil {
+	if err := hear(f.Group, &o); err != nil {
 		return err
 	}
 	pool := kernel.NewPool(threads(c))
@@ -104,8 +101,7 @@ func (f *follower) prepare(request setup.Request, threads func(*configs.Config) 
 	if f.work.Model, err = setup.Model(c, source.Shape, source.Classes); err != nil {
 		return err
 	}
-	f.model = f.work.Model
-	initial, err := setup.Start(c, f.model)
+	initial, err := setup.Start(c, f.work.Model)
 	if err != nil {
 		return err
 	}
@@ -116,7 +112,7 @@ func (f *follower) prepare(request setup.Request, threads func(*configs.Config) 
 		return err
 	}
 	if f.bounds != nil {
-		err = apart(f.group, f.bounds, f.work.Examples.Train, o.Salt, pool)
+		err = apart(f.Group, f.bounds, f.work.Examples.Train, o.Salt, pool)
 	} else {
 		err = o.sameData(source, f.work.Examples.Train, pool)
 	}
@@ -138,7 +134,7 @@ func (f *follower) prepare(request setup.Request, threads func(*configs.Config) 
 // centre subtracts the mean that rank 0 has released.
 func (f *follower) centre(length int) error {
 	mean := make([]float32, length)
-	if err := f.group.Broadcast(bytesOf(mean)); err != nil {
+	if err := f.Broadcast(bytesOf(mean)); err != nil {
 		return err
 	}
 	return setup.Centre(f.work.Examples, mean, f.work.Pool)
@@ -146,11 +142,11 @@ func (f *follower) centre(length int) error {
 
 // step adds up this rank's part of a step.
 func (f *follower) step(m message) error {
-	parameters := bytesOf(f.model.Values)
+	parameters := bytesOf(f.work.Model.Values)
 	f.sample = slices.Grow(f.sample[:0], int(m.length))[:m.length]
 	sample := bytesOf(f.sample)
 	f.body = slices.Grow(f.body[:0], len(parameters)+len(sample))[:len(parameters)+len(sample)]
-	if err := f.group.Broadcast(f.body); err != nil {
+	if err := f.Broadcast(f.body); err != nil {
 		return err
 	}
 	copy(sample, f.body[copy(parameters, f.body):])
@@ -164,22 +160,18 @@ func (f *follower) step(m message) error {
 	}
 	records := f.records.AtStep(int(m.step))
 	if f.bounds != nil {
-		records = &ofRank{Contributor: records, first: f.bounds[f.group.Rank()]}
+		records = &ofRank{Contributor: records, first: f.bounds[f.Rank()]}
 	}
-	return release.AddPart(f.sum, f.sample, records, reducer{f.group, f.bounds})
-}
-
-// reducer is a rank that is not the first among [release.Ranks].
-type reducer struct {
-	mpi.Group
-	bounds []int
+	return release.AddPart(f.sum, f.sample, records, f)
 }
 
 // Bounds implements [release.Ranks].
-func (r reducer) Bounds() []int { return r.bounds }
+func (f *follower) Bounds() []int { return f.bounds }
 
-// Share is for rank 0.
-func (reducer) Share(int, []int) error { return errors.New("ranks: only rank 0 has a sample to share") }
+// Share implements [release.Ranks]; it is for rank 0.
+func (*follower) Share(int, []int) error {
+	return errors.New("ranks: only rank 0 has a sample to share")
+}
 
 // Reduce implements [release.Ranks].
-func (r reducer) Reduce(values []int64) error { return r.Group.Reduce(values, 0) }
+func (f *follower) Reduce(values []int64) error { return f.Group.Reduce(values, 0) }

@@ -5,17 +5,17 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -64,16 +64,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ranks: %w", err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("ranks: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("ranks: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return folder.SHA256(path)
 })
 
 // mostHashed bounds the values that a fingerprint reads: of larger sets it takes examples that the salt
@@ -129,11 +120,8 @@ func noNormalisation(set data.Set) data.Normalisation {
 	if _, computed := set.(*data.Features); computed {
 		return data.Normalisation{}
 	}
-	n := data.Normalisation{}
-	for range set.Shape().Channels {
-		n.Mean, n.Std = append(n.Mean, 0), append(n.Std, 1)
-	}
-	return n
+	channels := set.Shape().Channels
+	return data.Normalisation{Mean: make([]float64, channels), Std: slices.Repeat([]float64{1}, channels)}
 }
 
 // Physical returns how many examples a physical batch has on each of so many ranks, at most the

@@ -12,7 +12,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
-	"dpsgd/internal/trained"
 )
 
 // ErrNotSaved: what a run made could not be written into its folder.
@@ -175,7 +174,7 @@ var SaveState = checkpoints.Save
 // Publish writes the privacy statement, about the model that the folder holds.
 func (r *Run) Publish(s statement.Statement) (err error) {
 	if folder.HoldsAny(r.Dir, folder.Model) {
-		if s.ModelSHA256, err = trained.Sum(r.Dir); err != nil {
+		if s.ModelSHA256, err = folder.SHA256(r.Path(folder.Model)); err != nil {
 			return err
 		}
 	}

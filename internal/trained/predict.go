@@ -1,6 +1,7 @@
 package trained
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -101,34 +102,18 @@ func (p *Predictor) answer(file string, row int, logits []float32) (Answer, erro
 // with the smaller label comes first, as in an evaluation.
 func (p *Predictor) shares(logits []float32) ([]Share, error) {
 	largest := float64(slices.Max(logits))
-	shares, sum := make([]Share, len(logits)), 0.0
+	chances, order, sum := make([]float64, len(logits)), make([]int, len(logits)), 0.0
 	for i, l := range logits {
-		e := math.Exp(float64(l) - largest)
-		shares[i] = Share{p.model.Data.Names[i], e}
-		sum += e
+		chances[i], order[i] = math.Exp(float64(l)-largest), i
+		sum += chances[i]
 	}
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil, errors.New("the model of the run answers with numbers that are not finite: its training diverged")
 	}
-	for i := range shares {
-		shares[i].Probability /= sum
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
+	shares := make([]Share, len(order))
+	for i, label := range order {
+		shares[i] = Share{p.model.Data.Names[label], chances[label] / sum}
 	}
-	order := make([]int, len(logits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case logits[a] > logits[b]:
-			return -1
-		case logits[a] < logits[b]:
-			return 1
-		}
-		return 0
-	})
-	sorted := make([]Share, len(order))
-	for i, at := range order {
-		sorted[i] = shares[at]
-	}
-	return sorted, nil
+	return shares, nil
 }

@@ -1,11 +1,8 @@
 package trained
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -47,22 +44,8 @@ func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []floa
 	return tensors, mean, err
 }
 
-// Sum returns the SHA-256 of the file with the model of a run. The statement keeps it: the format
-// of the file has no checksum, and a weight with a flipped bit is a number like any other.
-func Sum(dir string) (string, error) {
-	f, _, err := checkpoints.OpenRegular(filepath.Join(dir, folder.Model))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("train: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// checkSum holds the model of a run against the sum in its statement. Earlier versions wrote none.
+// checkSum holds the model of a run against the sum in its statement: the format of the file has no
+// checksum, and a weight with a flipped bit is a number like any other. Earlier versions wrote no sum.
 func checkSum(dir string) error {
 	s, err := statement.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {
@@ -71,7 +54,7 @@ func checkSum(dir string) error {
 	if err != nil {
 		return err
 	}
-	found, err := Sum(dir)
+	found, err := folder.SHA256(filepath.Join(dir, folder.Model))
 	if err == nil && found != s.ModelSHA256 {
 		err = fmt.Errorf("train: %s: found SHA-256 %s, expected %s as %s says: the file is damaged or of another run; `train resume %s` writes it again: %w",
 			filepath.Join(dir, folder.Model), found, s.ModelSHA256, folder.StatementData, folder.Argument(dir), checkpoints.ErrCorrupt)
