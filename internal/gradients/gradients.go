@@ -3,6 +3,8 @@
 package gradients
 
 import (
+	"slices"
+
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/graph"
@@ -145,7 +147,8 @@ func (g *Gradients) ClipBy(policy clip.Policy) {
 		parts = g.layers.batch.Parts
 	}
 	if counting, ok := policy.(clip.Counting); ok {
-		g.counts = newCounts(counting, parts, g.input.batch)
+		g.counts = &counts{policy: counting, values: make([]float32, g.input.batch)}
+		g.counts.parts = append(slices.Clone(parts), clip.Stored(g.counts.values, 1))
 	}
 }
 

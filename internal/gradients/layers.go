@@ -37,7 +37,7 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, no
 		}
 		l.layer = append(l.layer, slices.Index(names, name))
 		l.parts = append(l.parts, newScaledPart(parts[i], l.factors[l.layer[i]], pool))
-		l.batch.Parts = append(l.batch.Parts, l.parts[i].part())
+		l.batch.Parts = append(l.batch.Parts, l.parts[i].part)
 	}
 	return l
 }
@@ -76,66 +76,51 @@ func (l *layers) scale(n int) clip.Batch {
 	return l.batch
 }
 
-// scaledPart multiplies the gradients of a part by a factor for each example.
-type scaledPart interface {
-	// prepare prepares the first n examples of a batch. Their factors are known by then.
-	prepare(n int)
-	// part returns the scaled gradients, which are valid after prepare.
-	part() clip.Part
+// scaledPart is the gradients of a part, multiplied by a factor for each example.
+type scaledPart struct {
+	part    clip.Part
+	prepare func(n int) // makes part ready for the first n examples of a batch, whose factors are known
 }
 
 func newScaledPart(p clip.Part, factors []float32, pool *kernel.Pool) scaledPart {
-	if outer, ok := p.(clip.Outer); ok {
-		scaled := outer
-		scaled.Z, scaled.SquaredZ = make([]float32, len(outer.Z)), make([]float64, len(outer.SquaredZ))
-		return &scaledOuter{outer, scaled, factors}
+	if given, ok := p.(clip.Outer); ok {
+		return scaledOuter(given, factors)
 	}
-	s := &scaledRows{rows: p.(clip.Rows), factors: factors, workers: make([]scaler, pool.Threads())}
-	for i := range s.workers {
-		w := &s.workers[i]
-		w.scaled, w.forward = make([]float32, piece), w.pass
-	}
-	return s
+	return scaledRows(p.(clip.Rows), factors, pool)
 }
 
 // scaledOuter scales the second factor of outer products.
-type scaledOuter struct {
-	given, scaled clip.Outer
-	factors       []float32
-}
-
-func (o *scaledOuter) part() clip.Part { return o.scaled }
-
-func (o *scaledOuter) prepare(n int) {
-	for i, factor := range o.factors[:n] {
-		z := o.scaled.Z[i*o.given.Out : (i+1)*o.given.Out]
-		clear(z)
-		kernel.Axpy(z, factor, o.given.Z[i*o.given.Out:(i+1)*o.given.Out])
-		o.scaled.SquaredZ[i] = float64(factor) * float64(factor) * o.given.SquaredZ[i]
-	}
+func scaledOuter(given clip.Outer, factors []float32) scaledPart {
+	scaled := given
+	scaled.Z, scaled.SquaredZ = make([]float32, len(given.Z)), make([]float64, len(given.SquaredZ))
+	return scaledPart{scaled, func(n int) {
+		for i, factor := range factors[:n] {
+			z := scaled.Z[i*given.Out : (i+1)*given.Out]
+			clear(z)
+			kernel.Axpy(z, factor, given.Z[i*given.Out:(i+1)*given.Out])
+			scaled.SquaredZ[i] = float64(factor) * float64(factor) * given.SquaredZ[i]
+		}
+	}}
 }
 
 // scaledRows scales rows when they are asked for, piece by piece.
-type scaledRows struct {
-	rows    clip.Rows
-	factors []float32
-	workers []scaler
+func scaledRows(given clip.Rows, factors []float32, pool *kernel.Pool) scaledPart {
+	workers := make([]scaler, pool.Threads())
+	for i := range workers {
+		w := &workers[i]
+		w.scaled, w.forward = make([]float32, piece), w.pass
+	}
+	scaled := given
+	scaled.Form = func(worker, example int, emit func([]float32)) {
+		w := &workers[worker]
+		w.factor, w.emit = factors[example], emit
+		given.Form(worker, example, w.forward)
+	}
+	return scaledPart{scaled, func(int) {}}
 }
 
 // piece is the number of values that are scaled at a time: they stay in the first-level cache.
 const piece = 2048
-
-func (s *scaledRows) prepare(int) {}
-
-func (s *scaledRows) part() clip.Part {
-	rows := s.rows
-	rows.Form = func(worker, example int, emit func([]float32)) {
-		w := &s.workers[worker]
-		w.factor, w.emit = s.factors[example], emit
-		s.rows.Form(worker, example, w.forward)
-	}
-	return rows
-}
 
 // scaler multiplies the pieces that one worker gets by a factor, and hands them on to emit.
 type scaler struct {
@@ -157,15 +142,8 @@ func (w *scaler) pass(values []float32) {
 // counts adds the last coordinate of contributions under a [clip.Counting] policy.
 type counts struct {
 	policy clip.Counting
-	values []float32 // one for each example
-	parts  []clip.Part
-}
-
-// newCounts returns the counts of batches of up to batch examples, as a last part after gradients.
-func newCounts(policy clip.Counting, gradients []clip.Part, batch int) *counts {
-	c := &counts{policy: policy, values: make([]float32, batch)}
-	c.parts = append(slices.Clone(gradients), clip.Stored(c.values, 1))
-	return c
+	values []float32   // one for each example
+	parts  []clip.Part // the gradients, and the counts at the end
 }
 
 // add returns b with the counts of its first n examples. Each depends on its example's norm alone.
