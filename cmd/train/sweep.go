@@ -54,7 +54,10 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 				over := func() {}
 				defer func() { over() }()
 				watcher := &sweepWatcher{Display: a.Display(), saves: func() { over = a.Saving() }}
-				o.Watcher = page.Sweep(watcher)
+				o.Warned, o.Watcher = watcher.Warned, page.Sweep(sweep.Watcher{
+					SweepStarted: watcher.SweepStarted, TrialStarted: watcher.TrialStarted, TrialStepped: watcher.TrialStepped,
+					TrialFinished: watcher.TrialFinished, SweepFinished: watcher.SweepFinished,
+				})
 				if share != nil {
 					err = runTask(a, c, &watcher.Display, args[0], why, file, *share, o)
 				} else {

@@ -39,7 +39,7 @@ func (r *Run) progress(stage string, done, total int) error {
 	}
 	spent, err := r.spent()
 	dependent, released := r.dataDependent()
-	r.show(Progress{
+	run.Tell(r.options.Progress, Progress{
 		Stage: stage, Done: done, Total: total, Answered: len(r.answers.class), Spent: spent,
 		Dependent: dependent, Released: released, Accuracy: r.evaluation.Accuracy,
 	})

@@ -163,9 +163,7 @@ func (r *Run) Ready() error {
 
 // Start implements [run.Job].
 func (r *Run) Start(context.Context) error {
-	if r.options.Started != nil {
-		r.options.Started(r)
-	}
+	run.Tell(r.options.Started, r)
 	return nil
 }
 
@@ -195,10 +193,4 @@ func (r *Run) Next(ctx context.Context) error {
 		return fmt.Errorf("%w: %s has asked %d questions, expected one at least that passes its check: a lower pate.threshold, or better teachers", ErrUnanswered, r.Dir, len(r.answers.asked))
 	}
 	return r.study(ctx)
-}
-
-func (r *Run) show(p Progress) {
-	if r.options.Progress != nil {
-		r.options.Progress(p)
-	}
 }

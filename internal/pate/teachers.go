@@ -123,7 +123,7 @@ func (r *Run) keep(b *ballot) error {
 			done++
 		}
 	}
-	r.show(Progress{Stage: "teachers", Done: done, Total: r.Plan.Teachers})
+	run.Tell(r.options.Progress, Progress{Stage: "teachers", Done: done, Total: r.Plan.Teachers})
 	return nil
 }
 

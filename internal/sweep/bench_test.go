@@ -28,7 +28,7 @@ seeds: 3
 parallel: %d
 `, steps, batch, parallel)))(b)
 			var start time.Time
-			watcher := sweepHooks{started: func(TrialOverview) {
+			watcher := Watcher{TrialStarted: func(TrialOverview) {
 				if start.IsZero() {
 					start = time.Now()
 				}

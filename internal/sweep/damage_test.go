@@ -85,9 +85,8 @@ func newScene(t *testing.T, run func(context.Context, *configs.Sweep, Options) (
 	o := s.sweepOptions(s.now)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	trial := 0
-	o.Watcher = sweepHooks{started: func(o TrialOverview) { trial = o.Number }, stepped: func(p train.Progress) {
-		if trial == 2 && p.Step == 7 {
+	o.Watcher = Watcher{TrialStepped: func(at TrialOverview, p train.Progress) {
+		if at.Number == 2 && p.Step == 7 {
 			cancel()
 		}
 	}}

@@ -240,7 +240,7 @@ func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o.Watcher = sweepHooks{stepped: func(p train.Progress) { cancel() }}
+	o.Watcher = Watcher{TrialStepped: func(_ TrialOverview, p train.Progress) { cancel() }}
 	r, err := Run(ctx, s, o)
 	if err != nil || r.Status != run.Interrupted || r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
 		t.Errorf("found %+v (%v)", r, err)

@@ -24,8 +24,8 @@ func TestTrialsSideBySide(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep+"parallel: 3\n"), sweepOptions(t)
 	var calls sync.Mutex
 	under, most := 0, 0
-	o.Watcher = sweepHooks{
-		started: func(TrialOverview) {
+	o.Watcher = Watcher{
+		TrialStarted: func(TrialOverview) {
 			if !calls.TryLock() {
 				t.Error("the watcher is told two things at a time")
 				return
@@ -34,12 +34,12 @@ func TestTrialsSideBySide(t *testing.T) {
 			under++
 			most = max(most, under)
 		},
-		stepped: func(train.Progress) {
+		TrialStepped: func(TrialOverview, train.Progress) {
 			if most < 2 {
 				time.Sleep(100 * time.Millisecond) // so that others can begin meanwhile
 			}
 		},
-		finished: func(books.Row) { under-- },
+		TrialFinished: func(books.Row) { under-- },
 	}
 	r := runSweep(t, s, o)
 	if most < 2 || most > 3 {

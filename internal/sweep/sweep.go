@@ -23,18 +23,17 @@ type Options struct {
 	RunsDir       string // parent of the sweep's folder; "runs" when empty
 	Jobs          int    // trials at a time, in place of the file's number; 0 for that number
 	Watcher       Watcher
-	Waits         func(message string) // see run.Options
+	Warned, Waits func(message string) // see run.Options
 }
 
-// Watcher is told how a sweep goes, one call at a time. Methods but SweepStarted and SweepFinished
-// concern one trial; where several are trained at a time, they come in any order.
-type Watcher interface {
-	SweepStarted(Overview)
-	TrialStarted(TrialOverview)
-	TrialStepped(TrialOverview, train.Progress)
-	Warned(message string)
-	TrialFinished(books.Row)
-	SweepFinished(Result)
+// Watcher is told how a sweep goes, one call at a time. Functions that are nil are not called. Where
+// several trials are trained at a time, what concerns one of them comes in any order.
+type Watcher struct {
+	SweepStarted  func(Overview)
+	TrialStarted  func(TrialOverview)
+	TrialStepped  func(TrialOverview, train.Progress)
+	TrialFinished func(books.Row)
+	SweepFinished func(Result)
 }
 
 // Overview describes a sweep before it begins.
@@ -79,7 +78,6 @@ type sweep struct {
 	dir      string
 	registry string // the folder with the ledger of data sets
 	options  Options
-	watcher  Watcher
 	collects bool   // what is reserved is for tasks
 	share    *Share // that a task works at; nil without tasks
 	numbers  []int  // of the trials of that share, from 1
@@ -119,7 +117,7 @@ func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s.watcher.SweepFinished(result)
+	run.Tell(s.options.Watcher.SweepFinished, result)
 	return result, nil
 }
 
@@ -135,11 +133,8 @@ func opened(file *configs.Sweep, o Options, collects bool) (*sweep, *checkpoints
 }
 
 func newSweep(file *configs.Sweep, o Options) *sweep {
-	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o, watcher: o.Watcher}
+	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o}
 	s.dir = filepath.Join(s.registry, file.Name)
-	if s.watcher == nil {
-		s.watcher = silent{}
-	}
 	return s
 }
 
@@ -150,7 +145,7 @@ func (s *sweep) announce() {
 			o.Steps += s.plans[i].steps
 		}
 	}
-	s.watcher.SweepStarted(o)
+	run.Tell(s.options.Watcher.SweepStarted, o)
 }
 
 // result gathers the rows in the order of the trials, compares their points and says what choosing
@@ -188,13 +183,3 @@ func (s *sweep) result(status run.Status) (Result, error) {
 	}
 	return r, checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Report), report, folder.FilePerm)
 }
-
-// silent is a Watcher that shows nothing.
-type silent struct{}
-
-func (silent) SweepStarted(Overview)                      {}
-func (silent) TrialStarted(TrialOverview)                 {}
-func (silent) TrialStepped(TrialOverview, train.Progress) {}
-func (silent) Warned(string)                              {}
-func (silent) TrialFinished(books.Row)                    {}
-func (silent) SweepFinished(Result)                       {}

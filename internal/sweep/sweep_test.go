@@ -66,38 +66,12 @@ func costOf(dir string) (account.Cost, error) {
 	return new(account.Answerer).Answer(r.Question(account.Epsilon))
 }
 
-// sweepHooks is a Watcher made of functions.
-type sweepHooks struct {
-	silent
-	started  func(TrialOverview)
-	stepped  func(train.Progress)
-	finished func(books.Row)
-}
-
-func (h sweepHooks) TrialFinished(r books.Row) {
-	if h.finished != nil {
-		h.finished(r)
-	}
-}
-
-func (h sweepHooks) TrialStarted(o TrialOverview) {
-	if h.started != nil {
-		h.started(o)
-	}
-}
-
-func (h sweepHooks) TrialStepped(_ TrialOverview, p train.Progress) {
-	if h.stepped != nil {
-		h.stepped(p)
-	}
-}
-
 // interruptSweep stops a sweep after so many steps of all trials together.
 func interruptSweep(t testing.TB, s *configs.Sweep, o Options, steps int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o.Watcher = sweepHooks{stepped: func(train.Progress) {
+	o.Watcher = Watcher{TrialStepped: func(TrialOverview, train.Progress) {
 		if steps--; steps == 0 {
 			cancel()
 		}
@@ -111,27 +85,36 @@ func interruptSweep(t testing.TB, s *configs.Sweep, o Options, steps int) {
 // when it has begun.
 func killSweep(t testing.TB, s *configs.Sweep, o Options, number, steps int) {
 	t.Helper()
+	kill(t, o, number, steps, func(o Options) error { _, err := Run(context.Background(), s, o); return err })
+}
+
+// killTask drops a task as killSweep does a sweep.
+func killTask(t testing.TB, s *configs.Sweep, share Share, o Options, number, steps int) {
+	t.Helper()
+	kill(t, o, number, steps, func(o Options) error { _, err := RunTask(context.Background(), s, share, o); return err })
+}
+
+func kill(t testing.TB, o Options, number, steps int, work func(Options) error) {
+	t.Helper()
 	type killed struct{}
-	trial := 0
-	o.Watcher = sweepHooks{
-		started: func(o TrialOverview) {
-			if trial = o.Number; trial == number && steps == 0 {
+	o.Watcher = Watcher{
+		TrialStarted: func(at TrialOverview) {
+			if at.Number == number && steps == 0 {
 				panic(killed{})
 			}
 		},
-		stepped: func(p train.Progress) {
-			if trial == number && p.Step == steps {
+		TrialStepped: func(at TrialOverview, p train.Progress) {
+			if at.Number == number && p.Step == steps {
 				panic(killed{})
 			}
 		},
 	}
 	defer func() {
 		if _, ok := recover().(killed); !ok {
-			t.Fatal("the sweep was not killed")
+			t.Fatal("it was not killed")
 		}
 	}()
-	_, err := Run(context.Background(), s, o)
-	t.Error(err)
+	t.Error(work(o))
 }
 
 // Every combination is an ordinary run, and the three tables agree.
@@ -287,7 +270,7 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	maps.Copy(finished, tiny.Snapshot(t, filepath.Join(dir, trials[1].Name)))
 
 	var started []int
-	o.Watcher = sweepHooks{started: func(o TrialOverview) {
+	o.Watcher = Watcher{TrialStarted: func(o TrialOverview) {
 		started = append(started, o.Number)
 		if o.Number == 3 && o.ResumedAt != 5 {
 			t.Errorf("trial 3 resumed at step %d, expected its checkpoint at 5", o.ResumedAt)
@@ -396,20 +379,16 @@ func TestInterruptedSweep(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	number := 0
-	o.Watcher = sweepHooks{
-		started: func(o TrialOverview) { number = o.Number },
-		stepped: func(p train.Progress) {
-			if number == 2 && p.Step == 7 {
-				cancel()
-			}
-		},
-	}
+	o.Watcher = Watcher{TrialStepped: func(at TrialOverview, p train.Progress) {
+		if at.Number == 2 && p.Step == 7 {
+			cancel()
+		}
+	}}
 	r, err := Run(ctx, s, o)
 	if err != nil || r.Status != run.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 || r.Composed.Planned != 12*r.Trials || r.Composed.Released == nil || r.Composed.Released.Epsilon >= r.Composed.Epsilon {
 		t.Fatalf("found %+v, %+v (%v), expected one result and 19 releases", r, r.Composed, err)
 	}
-	o.Watcher = nil
+	o.Watcher = Watcher{}
 	if r := runSweep(t, s, o); r.Status != run.Done || r.Finished != 8 || r.Composed.Releases != 8*12 {
 		t.Errorf("found %+v, %+v, expected 8 results and 96 releases", r, r.Composed)
 	}

@@ -160,7 +160,7 @@ func Collect(_ context.Context, file *configs.Sweep, o Options) (Result, error) 
 	}
 	result, err := s.result(status)
 	if err == nil {
-		s.watcher.SweepFinished(result)
+		run.Tell(s.options.Watcher.SweepFinished, result)
 	}
 	return result, err
 }

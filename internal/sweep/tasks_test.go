@@ -47,28 +47,6 @@ func collected(t testing.TB, s *configs.Sweep, o Options) Result {
 	return r
 }
 
-// killTask drops a task when its trial number has made so many steps.
-func killTask(t testing.TB, s *configs.Sweep, share Share, o Options, number, steps int) {
-	t.Helper()
-	type killed struct{}
-	trial := 0
-	o.Watcher = sweepHooks{
-		started: func(o TrialOverview) { trial = o.Number },
-		stepped: func(p train.Progress) {
-			if trial == number && p.Step == steps {
-				panic(killed{})
-			}
-		},
-	}
-	defer func() {
-		if _, ok := recover().(killed); !ok {
-			t.Error("the task was not killed")
-		}
-	}()
-	_, err := RunTask(context.Background(), s, share, o)
-	t.Error(err)
-}
-
 func shown(t testing.TB, runs string) books.Total {
 	t.Helper()
 	totals, err := books.Show(runs)
@@ -240,7 +218,7 @@ func TestTasksDrawOnce(t *testing.T) {
 func TestTrialIsOneTask(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	twin := o
-	o.Watcher = sweepHooks{stepped: func(p train.Progress) {
+	o.Watcher = Watcher{TrialStepped: func(_ TrialOverview, p train.Progress) {
 		if p.Step != 3 {
 			return
 		}
@@ -308,7 +286,7 @@ func TestCollectWhileTasksWork(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, taskSweep), sweepOptions(t)
 	halfway := make(chan struct{}, 1)
 	watched := o
-	watched.Watcher = sweepHooks{stepped: func(p train.Progress) {
+	watched.Watcher = Watcher{TrialStepped: func(_ TrialOverview, p train.Progress) {
 		select {
 		case halfway <- struct{}{}:
 		default: // a collection is about to begin
@@ -356,7 +334,7 @@ func TestTrialsOfOthersAreNotRepeated(t *testing.T) {
 			t.Parallel()
 			o := sweepOptions(t)
 			watched, begun := o, map[string]bool{}
-			watched.Watcher = sweepHooks{started: func(o TrialOverview) { begun[o.Name] = true }, finished: func(r books.Row) {
+			watched.Watcher = Watcher{TrialStarted: func(o TrialOverview) { begun[o.Name] = true }, TrialFinished: func(r books.Row) {
 				if !begun[r.Trial] {
 					t.Errorf("trial %s ended and had not begun", r.Trial)
 				}

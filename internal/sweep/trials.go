@@ -80,7 +80,7 @@ func (s *sweep) keep(row books.Row) error {
 	if err := write(); err != nil {
 		return err
 	}
-	s.watcher.TrialFinished(row)
+	run.Tell(s.options.Watcher.TrialFinished, row)
 	return nil
 }
 
@@ -96,8 +96,8 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (books.Row, e
 		return books.Row{}, err
 	}
 	if row, ok, err := s.trained(i, ledger); ok || err != nil {
-		s.tell(func(w Watcher) {
-			w.TrialStarted(TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name, ResumedAt: row.Steps, Steps: s.plans[i].steps})
+		s.tell(func() {
+			run.Tell(s.options.Watcher.TrialStarted, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name, ResumedAt: row.Steps, Steps: s.plans[i].steps})
 		})
 		return row, err
 	}
@@ -150,7 +150,7 @@ func (s *sweep) beginTrial(i int, t configs.Trial, started bool) (*train.Run, er
 		return nil, err
 	}
 	o := train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Waits: s.options.Waits}}
-	o.Warned = func(message string) { s.tell(func(to Watcher) { to.Warned(t.Name + ": " + message) }) }
+	o.Warned = func(message string) { s.tell(func() { run.Tell(s.options.Warned, t.Name+": "+message) }) }
 	o.Watcher = s.watching(TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name})
 	if s.width > 1 {
 		o.Threads = max(1, setup.Threads(t.Config)/s.width)
@@ -186,26 +186,31 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 		err = source.Check(func(int, int) {})
 	}
 	if err == nil && source.Warning != "" {
-		s.tell(func(w Watcher) { w.Warned(source.Warning) })
+		s.tell(func() { run.Tell(s.options.Warned, source.Warning) })
 	}
 	s.source, s.sourceSpec = source, spec
 	return source, err
 }
 
-// tell calls the watcher, which sees one call at a time.
-func (s *sweep) tell(call func(Watcher)) {
+// tell calls a function that tells something: whoever watches hears one call at a time.
+func (s *sweep) tell(call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	call(s.watcher)
+	call()
 }
 
 // watching returns a watcher of one trial, which tells the watcher of the sweep.
 func (s *sweep) watching(trial TrialOverview) train.Watcher {
+	to := s.options.Watcher
 	return train.Watcher{
 		Started: func(o train.Overview) {
 			trial.ResumedAt, trial.Steps = o.ResumedAt, o.Plan.Steps
-			s.tell(func(to Watcher) { to.TrialStarted(trial) })
+			s.tell(func() { run.Tell(to.TrialStarted, trial) })
 		},
-		Stepped: func(p train.Progress) { s.tell(func(to Watcher) { to.TrialStepped(trial, p) }) },
+		Stepped: func(p train.Progress) {
+			if to.TrialStepped != nil {
+				s.tell(func() { to.TrialStepped(trial, p) })
+			}
+		},
 	}
 }

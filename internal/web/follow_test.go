@@ -178,7 +178,7 @@ func TestFollowASweep(t *testing.T) {
 	tiny.Write(t, base, tiny.Config)
 	file, err := configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
 	tiny.Check(t, err)
-	if _, err := sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing{p, r})}); err != nil {
+	if _, err := sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing(p, r))}); err != nil {
 		t.Fatal(err)
 	}
 	tiny.Check(t, p.Close())
@@ -200,7 +200,7 @@ func TestFollowASweep(t *testing.T) {
 // Without a page the next watcher is told alone.
 func TestNoPage(t *testing.T) {
 	var none *Page
-	if none.Run(train.Watcher{}).Stepped != nil || none.Sweep(publishing{}) != (publishing{}) {
+	if none.Run(train.Watcher{}).Stepped != nil || none.Sweep(sweep.Watcher{}).TrialStepped != nil {
 		t.Error("found other watchers")
 	}
 }
@@ -208,7 +208,7 @@ func TestNoPage(t *testing.T) {
 // Several trials at a time count with the share of their steps that is made.
 func TestTrialsSideBySide(t *testing.T) {
 	p := listen(t)
-	w := p.Sweep(publishing{page: p}).(*sweepWatcher)
+	w := p.Sweep(sweep.Watcher{})
 	now := func() state { return p.latest.Load().state() }
 	w.SweepStarted(sweep.Overview{Dir: t.TempDir(), Trials: 4, Finished: 1})
 	w.TrialStarted(sweep.TrialOverview{Name: "a", Steps: 10})
@@ -226,22 +226,12 @@ func TestTrialsSideBySide(t *testing.T) {
 
 // publishing is a watcher of a sweep that makes the page tell what it knows, and waits until the reader
 // has heard of the trial.
-type publishing struct {
-	page   *Page
-	reader *reader // nil for none
+func publishing(p *Page, r *reader) sweep.Watcher {
+	return sweep.Watcher{TrialStepped: func(o sweep.TrialOverview, _ train.Progress) {
+		p.publish(false)
+		r.wait(func(s state) bool { return strings.Contains(s.Numbers, "at work on "+o.Name) })
+	}}
 }
-
-func (publishing) SweepStarted(sweep.Overview)      {}
-func (publishing) TrialStarted(sweep.TrialOverview) {}
-func (w publishing) TrialStepped(o sweep.TrialOverview, _ train.Progress) {
-	w.page.publish(false)
-	if w.reader != nil {
-		w.reader.wait(func(s state) bool { return strings.Contains(s.Numbers, "at work on "+o.Name) })
-	}
-}
-func (publishing) Warned(string)              {}
-func (publishing) TrialFinished(books.Row)    {}
-func (publishing) SweepFinished(sweep.Result) {}
 
 // A page of a run with private diagnostics is that of the same run without their file.
 func TestNothingPrivate(t *testing.T) {

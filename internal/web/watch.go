@@ -77,11 +77,51 @@ func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher {
 	if p == nil {
 		return next
 	}
-	return &sweepWatcher{Watcher: next, page: p}
+	w := &sweepWatcher{page: p}
+	return sweep.Watcher{
+		SweepStarted: func(o sweep.Overview) {
+			w.dir, w.finished, w.all = o.Dir, o.Finished, o.Trials
+			w.show(working, "", true)
+			run.Tell(next.SweepStarted, o)
+		},
+		TrialStarted: func(o sweep.TrialOverview) {
+			w.progress = train.Progress{}
+			w.atWork = append(w.atWork, trialAtWork{o.Name, o.ResumedAt, o.Steps})
+			w.show(working, "", false)
+			run.Tell(next.TrialStarted, o)
+		},
+		TrialStepped: func(o sweep.TrialOverview, s train.Progress) {
+			if i := w.index(o.Name); i >= 0 {
+				w.atWork[i].step = s.Step
+			}
+			w.progress = s
+			w.show(working, "", false)
+			if next.TrialStepped != nil {
+				next.TrialStepped(o, s)
+			}
+		},
+		TrialFinished: func(r books.Row) {
+			if i := w.index(r.Trial); i >= 0 {
+				w.atWork = slices.Delete(w.atWork, i, i+1)
+			}
+			w.finished++
+			w.show(working, "", true)
+			run.Tell(next.TrialFinished, r)
+		},
+		SweepFinished: func(r sweep.Result) {
+			ending := endings[r.Status]
+			if r.Status == run.Done {
+				ending = "Done: every trial has a result."
+			}
+			w.finished, w.all, w.atWork = r.Finished, r.Trials, nil
+			w.show(finished, ending, true)
+			run.Tell(next.SweepFinished, r)
+		},
+	}
 }
 
+// sweepWatcher is how far a sweep has come.
 type sweepWatcher struct {
-	sweep.Watcher
 	page *Page
 	dir  string
 	trials
@@ -94,47 +134,7 @@ type trialAtWork struct {
 	step, steps int
 }
 
-func (w *sweepWatcher) SweepStarted(o sweep.Overview) {
-	w.dir, w.finished, w.all = o.Dir, o.Finished, o.Trials
-	w.show(working, "", true)
-	w.Watcher.SweepStarted(o)
-}
-
-func (w *sweepWatcher) TrialStarted(o sweep.TrialOverview) {
-	w.progress = train.Progress{}
-	w.atWork = append(w.atWork, trialAtWork{o.Name, o.ResumedAt, o.Steps})
-	w.show(working, "", false)
-	w.Watcher.TrialStarted(o)
-}
-
-func (w *sweepWatcher) TrialStepped(o sweep.TrialOverview, s train.Progress) {
-	if i := w.index(o.Name); i >= 0 {
-		w.atWork[i].step = s.Step
-	}
-	w.progress = s
-	w.show(working, "", false)
-	w.Watcher.TrialStepped(o, s)
-}
-
-func (w *sweepWatcher) TrialFinished(r books.Row) {
-	if i := w.index(r.Trial); i >= 0 {
-		w.atWork = slices.Delete(w.atWork, i, i+1)
-	}
-	w.finished++
-	w.show(working, "", true)
-	w.Watcher.TrialFinished(r)
-}
-
-func (w *sweepWatcher) SweepFinished(r sweep.Result) {
-	ending := endings[r.Status]
-	if r.Status == run.Done {
-		ending = "Done: every trial has a result."
-	}
-	w.finished, w.all, w.atWork = r.Finished, r.Trials, nil
-	w.show(finished, ending, true)
-	w.Watcher.SweepFinished(r)
-}
-
+// index returns the place of a trial among those at work; -1 if it is not among them.
 func (w *sweepWatcher) index(trial string) int {
 	return slices.IndexFunc(w.atWork, func(t trialAtWork) bool { return t.name == trial })
 }
