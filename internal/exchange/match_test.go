@@ -3,12 +3,17 @@ package exchange_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/exchange"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
 
@@ -63,5 +68,31 @@ func TestMatchByName(t *testing.T) {
 	if !fits.Named || fits.Fits[2].Tensor != "2.weight" || fits.Fits[0].Tensor != "" || !slices.Equal(fits.Unused, []string{"5.weight", "more"}) ||
 		!slices.Equal(fits.Missing(), []string{"0", "2.bias", "3", "5", "6"}) {
 		t.Errorf("found %+v, expected 2.weight alone", fits)
+	}
+}
+
+// The model in the folder of a run was trained on that run's data, though the file itself does not say
+// so: nobody is told to declare it as public. What is written from it says so, too. Of weights that say nothing
+// of their origin a person has to: the line is left open, and a configuration without it is refused.
+func TestImportedModelOfARunIsPrivate(t *testing.T) {
+	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
+	c := tiny.Must(folder.ReadConfig(dir))(t)
+	own := filepath.Join(dir, folder.Model)
+	to, alone := filepath.Join(t.TempDir(), "start.safetensors"), filepath.Join(t.TempDir(), "weights.safetensors")
+	tiny.Write(t, alone, tiny.Read(t, own))
+	for _, test := range []struct {
+		path    string
+		private bool
+		line    string
+	}{
+		{own, true, "init_trained_on: private"},
+		{to, true, "init_trained_on: private"},
+		{alone, false, "\n  init_trained_on: # "},
+	} {
+		i := tiny.Must(exchange.Import(test.path, c, to))(t)
+		hasEpsilon := slices.ContainsFunc(i.About, func(f trained.Fact) bool { return f.Key == "privacy.epsilon" })
+		if hasEpsilon != test.private || !strings.Contains(i.YAML, test.line) {
+			t.Errorf("%s: found %+v, expected %q, and the guarantee of the run or none", test.path, i, test.line)
+		}
 	}
 }
