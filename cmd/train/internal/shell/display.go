@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -78,10 +79,20 @@ func (b *bar) line(columns int, colour bool) string {
 	if room < leastCells {
 		return Cut(b.text(columns-1), columns-1)
 	}
-	b.cells = min(b.cells, room)                                             // it does not grow again: a bar that breathes is hard to read
-	percent := int(100 * (float64(min(b.done, b.total)) / float64(b.total))) // a bar moves by whole ones
-	full := int(float64(percent) / 100 * float64(b.cells))
-	return strings.Repeat(paint(colour, green, "█"), full) + strings.Repeat(paint(colour, faint, "░"), b.cells-full) + "  " + text
+	b.cells = min(b.cells, room) // it does not grow again: a bar that breathes is hard to read
+	shown := progressbar.NewOptions64(b.total,
+		progressbar.OptionSetWriter(io.Discard), // the line is asked for
+		progressbar.OptionSetWidth(b.cells),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionShowDescriptionAtLineEnd(),
+		// ThemeUnicode of the library needs a font with private-use glyphs.
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: paint(colour, green, "█"), SaucerPadding: paint(colour, faint, "░")}),
+	)
+	shown.Describe(text)
+	_ = shown.Set64(min(b.done, b.total))
+	_, line, _ := strings.Cut(shown.String(), "% ") // the text says how far it is
+	return strings.TrimRight(line, " ")
 }
 
 // Colours, as ECMA-48 numbers them.
