@@ -17,22 +17,15 @@ func folderOf(t *testing.T, files map[string]string) string {
 	dir := filepath.Join(t.TempDir(), "my data: 100%")
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		check(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	return dir
 }
 
 func made(t *testing.T, set string, epsilon float64) (Draft, *Config) {
 	t.Helper()
-	d, err := MakeDraft(set, epsilon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(MakeDraft(set, epsilon))(t)
 	c, err := Parse("made.yaml", d.Text, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, d.Text)

@@ -15,7 +15,7 @@ import (
 	"dpsgd/model"
 )
 
-// The tests in extend_*_test.go add a kind from outside its package, by one row of a table, and
+// The tests in extend_kinds_test.go add a kind from outside its package, by one row of a table, and
 // take it all the way: it is in the schema and the reference, it parses, it is written again, its
 // mistakes are explained, and it trains.
 
@@ -73,10 +73,7 @@ func trained(t *testing.T, c *configs.Config) (before, after []float32, learning
 	if _, err := r.Fit(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.New(c.Model.Layers, model.Input{Height: side, Width: side, Channels: 1}, 3, c.Training.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(model.New(c.Model.Layers, model.Input{Height: side, Width: side, Channels: 1}, 3, c.Training.Seed))(t)
 	state, _, err := checkpoints.Latest(filepath.Join(runs, "new", "checkpoints"))
 	if err != nil {
 		t.Fatal(err)

@@ -32,17 +32,11 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 	tested := map[string]bool{}
 	for _, tt := range tests {
 		tested[tt.name] = true
-		layers, err := Network(tt.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		layers := must(Network(tt.name))(t)
 		if own, err := (Model{Name: otherNames[tt.name], Layers: layers}).Network(); err != nil || !reflect.DeepEqual(own, layers) {
 			t.Errorf("%s is %s, and by its other name %s (%v)", tt.name, encodeLayers(layers), encodeLayers(own), err)
 		}
-		m, err := model.New(layers, tt.in, 10, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(model.New(layers, tt.in, 10, 1))(t)
 		if got := len(m.Values); got != tt.want {
 			t.Errorf("%s has %d parameters, want %d", tt.name, got, tt.want)
 		}
@@ -74,10 +68,7 @@ func TestNetworkErrors(t *testing.T) {
 
 // mnist-cnn-relu differs from mnist-cnn in its activations alone, so that the two compare these.
 func TestMNISTNetworksDifferInActivations(t *testing.T) {
-	tanh, err := Network("mnist-cnn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tanh := must(Network("mnist-cnn"))(t)
 	relu, err := Network("mnist-cnn-relu")
 	if got, want := encodeLayers(relu), strings.ReplaceAll(encodeLayers(tanh), "tanh", "relu"); err != nil || got != want {
 		t.Errorf("found %s (%v), expected %s", got, err, want)

@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -44,10 +43,7 @@ func TestPresetsOfResults(t *testing.T) {
 		"fashion-cnn": {"fashion-mnist", "mnist-cnn", 1024, 40, 4},
 		"cifar-cnn":   {"cifar-10", "cifar-cnn", 1024, 30, 1},
 	} {
-		c, err := Load(name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(Load(name, nil))(t)
 		if c.Privacy.Epsilon != 3 || !c.Privacy.Calibrated() || c.Privacy.Delta != 1e-5 {
 			t.Errorf("%s: privacy is %+v, want a calibrated epsilon of 3 at delta 1e-5", name, c.Privacy)
 		}
@@ -63,19 +59,24 @@ func TestPresetsOfResults(t *testing.T) {
 }
 
 // shipped returns the YAML files that come with the program, by path.
-func shipped(t *testing.T) map[string]string {
+func shipped(t testing.TB) map[string]string {
+	return filesOf(t, "*.yaml", "networks/*.yaml", "sweeps/*.yaml")
+}
+
+// badFiles returns the files with a mistake, by path.
+func badFiles(t testing.TB) map[string]string { return filesOf(t, "testdata/*.bad.yaml") }
+
+// filesOf returns the files that match the patterns, by path.
+func filesOf(t testing.TB, patterns ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range []string{"*.yaml", "networks/*.yaml", "sweeps/*.yaml"} {
+	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %v, %d files", pattern, err, len(paths))
 		}
 		for _, path := range paths {
-			src, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must(os.ReadFile(path))(t)
 			files[path] = string(src)
 		}
 	}
@@ -103,16 +104,12 @@ func TestShippedFilesHelpTheReader(t *testing.T) {
 
 func TestLoadReadsFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "my.yaml")
-	if err := os.WriteFile(path, []byte(smallest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte(smallest), 0o600))
 	c, err := Load(path, []string{"training.steps=7"})
 	if err != nil || c.Training.Steps != 7 || c.Training.Epochs != 0 {
 		t.Errorf("Load = %+v, %v", c, err)
 	}
-	if err := os.WriteFile(path, []byte("data: {name: x}\n"+strings.Repeat("#\n", 1<<20)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, []byte("data: {name: x}\n"+strings.Repeat("#\n", 1<<20)), 0o600))
 	_, err = Load(path, nil)
 	if want := path + ":1:1: found more than 65536 bytes, expected at most 65536"; err == nil || err.Error() != want {
 		t.Errorf("Load of 2 MiB: %v, want %s", err, want)
@@ -140,21 +137,15 @@ func TestLoadErrors(t *testing.T) {
 
 // What the first version wrote as the configuration of a run reads the same today, key by key.
 func TestConfigurationsOfTheFirstVersion(t *testing.T) {
-	files, err := filepath.Glob("testdata/first-version/*.yaml")
-	if err != nil || len(files) != 6 {
-		t.Fatalf("found %d files (%v), expected 6", len(files), err)
+	files := filesOf(t, "testdata/first-version/*.yaml")
+	if len(files) != 6 {
+		t.Errorf("found %d files, expected 6", len(files))
 	}
-	for _, file := range files {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Parse(file, src, nil)
+	for file, src := range files {
+		c, err := Parse(file, []byte(src), nil)
 		if err != nil {
 			t.Error(err)
-			continue
-		}
-		if got := c.YAML(); !bytes.Equal(got, src) {
+		} else if got := string(c.YAML()); got != src {
 			t.Errorf("%s is written as\n%s\nexpected\n%s", file, got, src)
 		}
 	}

@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dpsgd/internal/setting"
@@ -87,4 +88,54 @@ func networkSchema() []byte {
 		"properties", object{"layers", model.List{NonEmpty: true}.Schema()},
 		"$defs", LayerSchemas(),
 	})
+}
+
+// statisticsSchema returns the JSON schema (draft 2020-12) of files of statistics, for editors. Parse checks
+// more, such as keys that a kind of statistic does not have.
+func statisticsSchema() []byte {
+	shared := object{}
+	for _, section := range []string{"data", "privacy"} {
+		properties := object{}
+		for _, name := range statisticsSections[section] {
+			properties = append(properties, name, fieldAt(section+"."+name).schema())
+		}
+		shared = append(shared, section, object{"type", "object", "additionalProperties", false, "properties", properties})
+	}
+	return SchemaFile("Private statistics", object{
+		"type", "object",
+		"additionalProperties", false,
+		"required", statisticsKeys,
+		"properties", append(shared, "statistics", object{"type", "array", "minItems", 1, "maxItems", maxStatistics, "items", argumentsSchema(new(Statistic).arguments(), "statistic")}),
+	})
+}
+
+// sweepSchema returns the JSON schema (draft 2020-12) of sweep files. Parse checks more.
+func sweepSchema() []byte {
+	grid, set, random := object{}, object{}, object{}
+	ends := object{"type", "array", "minItems", 2, "maxItems", 2, "items", object{"type", "number"}}
+	for _, f := range fields {
+		list := object{"type", "array", "minItems", 1, "items", f.format.Schema()}
+		set = append(set, f.path, f.schema())
+		grid = append(grid, f.path, append(slices.Clone(list), "description", f.doc))
+		random = append(random, f.path, append(mapping(1, object{lawChoices, list, lawUniform, ends, lawLogUniform, ends}), "description", f.doc))
+	}
+	s, n := new(Sweep), new(TrialNumber)
+	drawn := append(argumentsSchema(n.arguments()), "minProperties", 2, "description", "A distribution of the number of trials. Shape is for truncated_negative_binomial alone.")
+	seeds := object{"type", "array", "minItems", 1, "items", fieldAt(SeedKey).format.Schema()}
+	arguments := s.arguments()
+	for i, a := range arguments {
+		read := map[string]object{
+			"set": mapping(0, set), "grid": mapping(1, grid), "random": mapping(1, random), "tan": mapping(1, object{"scale", tanScale.Schema()}),
+			"trials": {"anyOf", []object{fixedNumber.Schema(), drawn}}, "seeds": {"anyOf", []object{seedCount.Schema(), seeds}},
+		}[a.Name]
+		if read != nil {
+			arguments[i].Format = form[Sweep]{schema: read}
+		}
+	}
+	return SchemaFile("Sweep over configurations", append(argumentsSchema(arguments), "$defs", LayerSchemas()))
+}
+
+// mapping is the schema of a mapping with at least so many of these keys.
+func mapping(least int, properties object) object {
+	return object{"type", "object", "minProperties", least, "additionalProperties", false, "properties", properties}
 }

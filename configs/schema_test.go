@@ -30,9 +30,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		"reference.md":           Reference(),
 	} {
 		if *update {
-			if err := os.WriteFile(path, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(path, want, 0o644))
 		}
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, want) {
@@ -45,9 +43,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 func schemaOf(t *testing.T, src []byte) map[string]any {
 	t.Helper()
 	var s map[string]any
-	if err := json.Unmarshal(src, &s); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(src, &s))
 	return s
 }
 
@@ -69,10 +65,7 @@ func decodeYAML(t *testing.T, src string) any {
 
 func TestShippedFilesPassTheirSchema(t *testing.T) {
 	for path, src := range shipped(t) {
-		schema, err := os.ReadFile(filepath.Join(filepath.Dir(path), "schema.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		schema := must(os.ReadFile(filepath.Join(filepath.Dir(path), "schema.json")))(t)
 		root := schemaOf(t, schema)
 		if err := conforms(root, root, decodeYAML(t, src), ""); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -101,10 +94,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 		"missing-argument", "unknown-argument", "argument-of-relu", "layer-list", "layer-two-keys", "zero-kernel", "three-kernel-sizes", "zero-dilation", "dropout-one", "empty-body",
 		"unknown-optimizer", "unknown-engine", "table-alone", "table-and-folder", "vectors-alone", "zero-std-of-table", "mean-in-bytes",
 	} {
-		src, err := os.ReadFile(filepath.Join("testdata", name+".bad.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must(os.ReadFile(filepath.Join("testdata", name+".bad.yaml")))(t)
 		if conforms(root, root, decodeYAML(t, string(src)), "") == nil {
 			t.Errorf("%s passes the schema", name)
 		}

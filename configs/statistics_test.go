@@ -155,10 +155,7 @@ func TestDefaultStatistics(t *testing.T) {
 	if f, err := LoadStatistics("digits", nil, nil); err != nil || len(f.Statistics) != 4 || f.Statistics[1].Bounds.High != 1 {
 		t.Errorf("found %v, %v, expected a histogram and three statistics of brightness", f, err)
 	}
-	c, err := Parse("people.yaml", []byte("data: {table: people, columns: [age, income], label: sick, classes: ['no', 'yes']}\nprivacy: {epsilon: 1}"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(Parse("people.yaml", []byte("data: {table: people, columns: [age, income], label: sick, classes: ['no', 'yes']}\nprivacy: {epsilon: 1}"), nil))(t)
 	age := Bounds{Interval: Interval{0, 120}}
 	for want, bounds := range map[string]map[string]Bounds{
 		"configs: invalid configuration: found no bounds for income, expected --bounds 'NAME=LOW:HIGH' or --bounds 'NAME=private' for each column of data.columns": {"age": age},

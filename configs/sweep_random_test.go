@@ -44,10 +44,7 @@ func TestDrawnValuesFollowTheirLaw(t *testing.T) {
 	numbers := func(i int) []float64 {
 		var xs []float64
 		for _, p := range d.Points {
-			x, err := strconv.ParseFloat(p[i], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must(strconv.ParseFloat(p[i], 64))(t)
 			xs = append(xs, x)
 		}
 		return xs
@@ -229,10 +226,7 @@ func TestNamesOfDrawnPointsTellNoNumber(t *testing.T) {
 // The same draw is the same trials, and no draw is none.
 func TestTrialsOfADraw(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {choices: [0.1, 1]}, optimizer.learning_rate: {log_uniform: [0.1, 1]}}\ntrials: 3\nseeds: 2\n")
-	trials, err := s.Trials(Draw{Points: [][]string{{"1", "0.5"}, {"0.1", "0.25"}, {"1", "0.5"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must(s.Trials(Draw{Points: [][]string{{"1", "0.5"}, {"0.1", "0.25"}, {"1", "0.5"}}}))(t)
 	for _, trial := range trials {
 		c, err := Load(trial.Base, trial.Overrides)
 		if err != nil || !reflect.DeepEqual(c, trial.Config) {
@@ -349,13 +343,8 @@ func TestProblemsOfAPresetAreAtTheSweepFile(t *testing.T) {
 		t.Errorf("found error %v, expected the preset's name", err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {delta: 1e-5}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := ParseSweep(filepath.Join(dir, "s.yaml"), []byte("name: s\nbase: base.yaml\nseeds: [1]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {delta: 1e-5}\n"), 0o600))
+	s := must(ParseSweep(filepath.Join(dir, "s.yaml"), []byte("name: s\nbase: base.yaml\nseeds: [1]\n")))(t)
 	if _, err := s.Trials(Draw{}); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "base.yaml")+":2:1") {
 		t.Errorf("found error %v, expected the place in the base, which is a file", err)
 	}

@@ -14,19 +14,13 @@ import (
 
 func mustSweep(t *testing.T, src string) *Sweep {
 	t.Helper()
-	s, err := ParseSweep("test.yaml", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(ParseSweep("test.yaml", []byte(src)))(t)
 	return s
 }
 
 func mustTrials(t *testing.T, s *Sweep) []Trial {
 	t.Helper()
-	trials, err := s.Trials(Draw{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must(s.Trials(Draw{}))(t)
 	return trials
 }
 
@@ -128,17 +122,10 @@ grid:
 
 func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"), 0o600))
 	file := filepath.Join(dir, "sweep.yaml")
-	if err := os.WriteFile(file, []byte("name: s\nbase: base.yaml\nseeds: [1]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := LoadSweep(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte("name: s\nbase: base.yaml\nseeds: [1]\n"), 0o600))
+	s := must(LoadSweep(file))(t)
 	if trials := mustTrials(t, s); trials[0].Base != filepath.Join(dir, "base.yaml") {
 		t.Errorf("the base is %s", trials[0].Base)
 	}
@@ -146,10 +133,7 @@ func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
 
 func TestShippedSweeps(t *testing.T) {
 	for _, p := range Sweeps() {
-		s, err := LoadSweep(p.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(LoadSweep(p.Name))(t)
 		d := Draw{}
 		if s.Number != nil {
 			d = s.Draw(random.New())

@@ -141,10 +141,7 @@ func TestClaimsStayWithinTheBudget(t *testing.T) {
 		{49, 1, 40, 0, epsilon(49, 2)},
 		{43, 0, 0, epsilon(44, 0), epsilon(44, 0)}, // nobody knows what was planned but the budget
 	} {
-		l, err := a.Claimed(of(test.made, test.choices), &checkpoints.Planned{Epsilon: test.budget, Releases: of(test.planned, 0)}, 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := tiny.Must(a.Claimed(of(test.made, test.choices), &checkpoints.Planned{Epsilon: test.budget, Releases: of(test.planned, 0)}, 1e-5))(t)
 		cost, _, err := a.Spent(l, 1e-5)
 		if err != nil || cost.Epsilon != test.want {
 			t.Errorf("%+v: claimed are %v: ε = %v (%v), expected %v", test, l.Entries(), cost.Epsilon, err, test.want)

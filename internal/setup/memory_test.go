@@ -34,17 +34,11 @@ func TestCheckRefusesBeforeAnythingIsTaken(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			source := "data: {name: mnist}\nmodel: {layers: [" + test.layers + "]}\nprivacy: {noise_multiplier: 1, clip_norm: 1}\ntraining: {physical_batch_size: 128}\nperformance: {max_memory: 2GiB}\n"
-			c, err := configs.Parse("test.yaml", []byte(source), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o, err := OutlineOf(c, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := tiny.Must(configs.Parse("test.yaml", []byte(source), nil))(t)
+			o := tiny.Must(OutlineOf(c, 0))(t)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err = CheckMemory(c, o)
+			err := CheckMemory(c, o)
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), test.advice) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("found %v, expected one line with %q", err, test.advice)
