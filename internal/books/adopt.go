@@ -18,12 +18,12 @@ import (
 // version, and those that went on after it was copied, if it is an older copy. Runs apart are left to
 // [Collect].
 func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
-	info := d.Info()
+	shared := Known{DatasetsInfo: d.Info(), dir: dir}
 	apart, err := readApart(dir)
 	if err != nil {
 		return err
 	}
-	if err := f.refuseRegistered(dir, info.ID); err != nil {
+	if err := f.refuseRegistered(dir, shared.ID); err != nil {
 		return err
 	}
 	for _, run := range f.runs {
@@ -43,18 +43,18 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 		} else if begun {
 			continue
 		}
-		if m, known := info.Member(header.Run); known {
-			if err := catchUp(d, m, path); err != nil {
+		if m, known := shared.Member(header.Run); known {
+			if err := shared.catchUp(d, m, run); err != nil {
 				return err
 			}
 			continue
 		}
 		r, err := adopted(dir, run)
 		if err == nil {
-			err = keepsLimit(dir, run, info, r.Data.Subject())
+			err = shared.keepsLimit(run, r.Data.Subject())
 		}
 		if err != nil {
-			return fmt.Errorf("%s cannot be registered in %s: %w", run, filepath.Join(dir, folder.Datasets), err)
+			return fmt.Errorf("%s cannot be registered in %s: %w", run, shared.path(), err)
 		}
 		if err := d.Adopt(path, r); err != nil {
 			return err
@@ -65,7 +65,8 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 
 // catchUp brings a known run up to date if its own ledger is ahead: after a power loss, or beside
 // an older copy of the ledger of the data. A run that is under way does so itself.
-func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
+func (k Known) catchUp(d *checkpoints.Datasets, m checkpoints.Member, run string) error {
+	path := filepath.Join(run, folder.Ledger)
 	if last, err := checkpoints.LastHash(path); err != nil || last == m.Hash {
 		return err
 	}
@@ -77,7 +78,7 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 		return err
 	}
 	defer j.Close()
-	if err := keepsLimit(filepath.Join(filepath.Dir(path), ".."), filepath.Dir(path), d.Info(), m.Data.Subject()); err != nil {
+	if err := k.keepsLimit(run, m.Data.Subject()); err != nil {
 		return err
 	}
 	if j.Check(m.Claim(folder.Datasets)) != nil {
@@ -88,12 +89,12 @@ func catchUp(d *checkpoints.Datasets, m checkpoints.Member, path string) error {
 
 // keepsLimit refuses a run whose data have lost their limit ([refuseLostLimit]). It is asked when the
 // ledger of the data lacks releases of that run.
-func keepsLimit(registry, run string, info checkpoints.DatasetsInfo, s checkpoints.Subject) error {
+func (k Known) keepsLimit(run string, s checkpoints.Subject) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
 		return nil // whoever needs that run tells
 	}
-	return refuseLostLimit(run, filepath.Join(registry, folder.Datasets), info, c, s)
+	return k.refuseLostLimit(run, c, s)
 }
 
 // adopted returns the registration of a run whose folder exists, from that or its ledger apart.

@@ -2,6 +2,7 @@ package books
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,10 +52,7 @@ func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err 
 	if err != nil {
 		return m, false, err
 	}
-	own, err := checkpoints.ReadDatasets(apartLedger(registry, path))
-	if absent(err) {
-		return m, false, nil
-	}
+	own, err := readLedger(apartLedger(registry, path))
 	m, ok = own.Member(run)
 	return m, ok, err
 }
@@ -181,8 +179,8 @@ func Collect(registry string, dirs []string, hold func(dir string) (release func
 // file if the shared one lacks any of it, such as a last line that a power cut left there alone.
 func collect(d *checkpoints.Datasets, registry, path string) error {
 	file := apartLedger(registry, path)
-	own, err := checkpoints.ReadDatasets(file)
-	if err != nil && !absent(err) {
+	own, err := readLedger(file)
+	if err != nil {
 		return err
 	}
 	for _, m := range own.Members {
@@ -206,47 +204,52 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 
 // Known joins the ledgers of a folder of runs: the shared one, and those apart.
 type Known struct {
-	checkpoints.DatasetsInfo                   // of the shared one, with the runs of all
+	checkpoints.DatasetsInfo                   // of the shared one, with the runs of all; empty where there is none
+	dir                      string            // the folder
 	apart                    map[string]string // the file that knows most of a run, if it is one apart
+	missing                  error             // why there is no shared one, where there should be one
+}
+
+// readLedger reads a ledger of data sets; it is empty where there is none.
+func readLedger(file string) (checkpoints.DatasetsInfo, error) {
+	info, err := checkpoints.ReadDatasets(file)
+	if absent(err) {
+		err = nil
+	}
+	return info, err
 }
 
 // readApart reads the ledgers apart. Whoever reads the shared one too reads it later: a run that is
 // collected meanwhile is then in one of them at least.
 func readApart(registry string) (Known, error) {
-	k := Known{apart: map[string]string{}}
+	k := Known{dir: registry, apart: map[string]string{}}
 	files, err := apartLedgers(registry)
-	if err != nil {
-		return k, err
-	}
 	for _, file := range files {
-		own, err := checkpoints.ReadDatasets(file)
-		if absent(err) {
-			continue
-		}
-		if err != nil {
-			return k, err
+		var own checkpoints.DatasetsInfo
+		if own, err = readLedger(file); err != nil {
+			break
 		}
 		for _, m := range own.Members {
 			k.apart[m.Run] = file
 			k.Members = append(k.Members, m)
 		}
 	}
-	return k, nil
+	return k, err
 }
 
-// readKnown reads all ledgers of a folder of runs. The error is as that of reading the shared one.
+// readKnown reads all ledgers of a folder of runs.
 func readKnown(registry string) (Known, error) {
 	k, err := readApart(registry)
 	if err != nil {
 		return k, err
 	}
-	shared, err := checkpoints.ReadDatasets(filepath.Join(registry, folder.Datasets))
-	if err != nil {
-		return k, err
-	}
+	shared, err := readLedger(k.path())
 	k.addShared(shared)
-	return k, nil
+	return k, err
 }
+
+// path leads to the shared ledger.
+func (k Known) path() string { return filepath.Join(k.dir, folder.Datasets) }
 
 // addShared puts the runs of the shared ledger in front. For a run that is in both ledgers, the ledger
 // with more entries counts.
@@ -281,9 +284,4 @@ func (k Known) uncollected() (paths []string) {
 }
 
 // Where returns the path of the ledger that knows most of a run, for messages.
-func (k Known) Where(registry, run string) string {
-	if file, ok := k.apart[run]; ok {
-		return file
-	}
-	return filepath.Join(registry, folder.Datasets)
-}
+func (k Known) Where(run string) string { return cmp.Or(k.apart[run], k.path()) }

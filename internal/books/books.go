@@ -119,23 +119,16 @@ func Open(dir string) (*Books, error) {
 
 func (b *Books) check(dir string) error {
 	info := b.Info()
-	claims, err := claimsAbout(dir)
+	known, claims, err := evidence(dir, func() (Known, error) { return registryOf(dir, info) }, info.Run)
 	if err != nil {
 		return err
 	}
-	home, err := registryOf(dir, info)
-	if err != nil {
-		return err
+	if known.missing != nil {
+		return known.missing
 	}
-	if home.missing != nil {
-		return home.missing
-	}
-	if err := home.refuseOtherPlan(dir, info.Run); err != nil {
-		return err
-	}
-	b.Registry = home.dir
-	b.planned = home.planned(dir, info.Run, b.Ledger())
-	return b.Check(append(claims, home.claims(info.Run)...)...)
+	b.Registry = known.dir
+	b.planned = known.planned(dir, info.Run, b.Ledger())
+	return b.Check(claims...)
 }
 
 // Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,

@@ -100,39 +100,45 @@ func (i Inspection) Claim(c *configs.Config) (account.Claim, error) {
 // Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so
 // the run may be going on.
 func Inspect(dir string) (Inspection, error) {
-	return inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) { return registryOf(dir, header) })
+	return inspectIn(dir, func(header checkpoints.JournalInfo) (Known, error) { return registryOf(dir, header) })
 }
 
 // inspectIn is Inspect, but find looks up the ledger of the data.
-func inspectIn(dir string, find func(header checkpoints.JournalInfo) (home, error)) (Inspection, error) {
+func inspectIn(dir string, find func(header checkpoints.JournalInfo) (Known, error)) (i Inspection, err error) {
 	path := filepath.Join(dir, folder.Ledger)
 	header, err := checkpoints.ReadHeader(path)
 	if err != nil {
-		return Inspection{}, withoutLedger(dir, err)
-	}
-	claims, err := claimsAbout(dir)
-	if err != nil {
-		return Inspection{}, err
-	}
-	if err := refuseEdited(dir); err != nil {
-		return Inspection{}, err
-	}
-	home, err := find(header)
-	if err != nil {
-		return Inspection{}, err
-	}
-	if err := home.refuseOtherPlan(dir, header.Run); err != nil {
-		return Inspection{}, err
-	}
-	i := Inspection{}
-	if home.missing != nil {
-		i.Warning = strings.TrimPrefix(home.missing.Error(), "train: ")
-	}
-	if i.Ledger, i.Info, err = checkpoints.ReadJournal(path, append(claims, home.claims(header.Run)...)...); err != nil {
 		return i, withoutLedger(dir, err)
 	}
-	i.Planned = home.planned(dir, header.Run, i.Ledger)
+	known, claims, err := evidence(dir, func() (Known, error) {
+		if err := refuseEdited(dir); err != nil {
+			return Known{}, err
+		}
+		return find(header)
+	}, header.Run)
+	if err != nil {
+		return i, err
+	}
+	if known.missing != nil {
+		i.Warning = strings.TrimPrefix(known.missing.Error(), "train: ")
+	}
+	if i.Ledger, i.Info, err = checkpoints.ReadJournal(path, claims...); err != nil {
+		return i, withoutLedger(dir, err)
+	}
+	i.Planned = known.planned(dir, header.Run, i.Ledger)
 	return i, nil
+}
+
+// evidence returns the ledgers of a run's data, which find looks up and which agree with its
+// configuration, and what they and the files of the run claim about the run's own ledger.
+func evidence(dir string, find func() (Known, error), run string) (known Known, claims []checkpoints.Claim, err error) {
+	if claims, err = claimsAbout(dir); err != nil {
+		return known, nil, err
+	}
+	if known, err = find(); err == nil {
+		err = known.refuseOtherPlan(dir, run)
+	}
+	return known, append(claims, known.claims(run)...), err
 }
 
 // ErrNotPrivate: a run has no guarantee, and so no ledger.
@@ -203,8 +209,8 @@ func RefuteRow(where string, trials []Listed, r Row) error {
 
 // planned returns everything that a run set out to release, from the ledger of its data, or else
 // from the run's folder.
-func (h home) planned(dir, run string, l *accountant.Ledger) *checkpoints.Planned {
-	if m, ok := h.info.Member(run); ok && m.Planned != nil {
+func (k Known) planned(dir, run string, l *accountant.Ledger) *checkpoints.Planned {
+	if m, ok := k.Member(run); ok && m.Planned != nil {
 		return m.Planned
 	}
 	return plannedIn(dir, l)

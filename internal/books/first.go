@@ -36,7 +36,7 @@ import (
 // The split is fixed with A before the first release: one that is chosen afterwards spends δ twice.
 
 // firstOf returns the first plan that was fixed on the data of s; nil if there is none.
-func firstOf(k checkpoints.DatasetsInfo, s checkpoints.Subject) *checkpoints.First {
+func (k Known) firstOf(s checkpoints.Subject) *checkpoints.First {
 	for _, f := range k.First {
 		if f.Same(s) {
 			return &f
@@ -95,23 +95,23 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 
 // admit refuses what would pass a limit: what own asks for, or reservations of others that are known after and not
 // before. It returns what the ledger of the data has to keep with what is admitted, if anything.
-func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoints.Limit, own request) ([]checkpoints.First, error) {
-	first := firstOf(before, l.Subject)
-	was, old, err := stateUnder(registry, before, l, first, request{Run: own.Run})
+func admit(before, after Known, l checkpoints.Limit, own request) ([]checkpoints.First, error) {
+	first := before.firstOf(l.Subject)
+	was, old, err := before.stateUnder(l, first, request{Run: own.Run})
 	if err != nil {
 		return nil, err
 	}
 	if old.Count() > 0 { // what was fixed stays so
-		is, _, err := stateUnder(registry, after, l, first, own)
+		is, _, err := after.stateUnder(l, first, own)
 		if err != nil {
 			return nil, err
 		}
 		if refusal := is.refuses(was); refusal != nil {
-			return nil, fmt.Errorf("%w%s", refusal, room(registry, after, l, first, own))
+			return nil, fmt.Errorf("%w%s", refusal, after.room(l, first, own))
 		}
 		return nil, nil
 	}
-	is, all, err := stateUnder(registry, after, l, nil, own)
+	is, all, err := after.stateUnder(l, nil, own)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func admit(registry string, before, after checkpoints.DatasetsInfo, l checkpoint
 }
 
 // room says how much of a refused plan would fit, "" where that is not known.
-func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own request) string {
+func (k Known) room(l checkpoints.Limit, first *checkpoints.First, own request) string {
 	if own.Planned == nil || own.Planned.Count() == 0 {
 		return ""
 	}
@@ -146,7 +146,7 @@ func room(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, firs
 		return some
 	}
 	n := sort.Search(last.Count, func(n int) bool {
-		s, _, err := stateUnder(registry, k, l, first, request{own.Run, own.Path, part(n + 1)})
+		s, _, err := k.stateUnder(l, first, request{own.Run, own.Path, part(n + 1)})
 		return err != nil || s.Reserved > l.Epsilon
 	})
 	if n == 0 {

@@ -119,21 +119,21 @@ func TestRefusalsSayWhatFits(t *testing.T) {
 		}
 		return l
 	}
-	empty := checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}
-	_, err := admit(t.TempDir(), empty, empty, l, request{Run: "r", Path: "r", Planned: gaussian(20)})
+	known := Known{dir: t.TempDir(), DatasetsInfo: checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}}
+	_, err := admit(known, known, l, request{Run: "r", Path: "r", Planned: gaussian(20)})
 	_, exact, other := split(l, gaussian(20))
 	if other != nil || err == nil || !strings.Contains(err.Error(), accountant.RoundUp(exact, 3)) {
 		t.Errorf("found %v (%v), expected the plan's own ε = %v", err, other, exact)
 	}
-	k := checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}, Members: []checkpoints.Member{
-		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}}
-	_, err = admit(t.TempDir(), k, k, l, request{Run: "r", Path: "r", Planned: gaussian(20)})
+	known.Members = []checkpoints.Member{
+		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}
+	_, err = admit(known, known, l, request{Run: "r", Path: "r", Planned: gaussian(20)})
 	if err == nil || !strings.Contains(err.Error(), "the first ") {
 		t.Fatalf("found %v, expected how much fits", err)
 	}
 	n := 0
 	for ; ; n++ {
-		if _, err := admit(t.TempDir(), k, k, l, request{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
+		if _, err := admit(known, known, l, request{Run: "r", Path: "r", Planned: gaussian(n + 1)}); err != nil {
 			break
 		}
 	}

@@ -20,13 +20,10 @@ import (
 // Limits returns the limits that were set in a folder of runs, and how much of each is used.
 func Limits(registry string) ([]LimitState, error) {
 	known, err := readKnown(registry)
-	if absent(err) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
-	return known.limits(registry)
+	return known.limits()
 }
 
 // ShowLimit returns the limit of the data of that name; an error if none is set.
@@ -43,9 +40,9 @@ func ShowLimit(registry, name string) (LimitState, error) {
 	return LimitState{}, err
 }
 
-func (k Known) limits(registry string) (states []LimitState, err error) {
+func (k Known) limits() (states []LimitState, err error) {
 	for _, l := range k.Limits {
-		s, err := stateOf(registry, k.DatasetsInfo, l, request{})
+		s, err := k.state(l)
 		if err != nil {
 			return nil, err
 		}
@@ -64,11 +61,11 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 	subject := b.own.Data.Subject()
 	run, limited := b.Info().Run, false
 	err := put(b.datasets, b.Registry, func(known Known) (terms checkpoints.Terms, err error) {
-		limit, ok := limitOf(known.DatasetsInfo, subject)
+		limit, ok := known.limitOf(subject)
 		if limited = ok; !ok {
 			return terms, nil
 		}
-		terms.First, err = admit(b.Registry, known.DatasetsInfo, known.DatasetsInfo, limit, request{Run: run, Path: b.own.Path, Planned: planned})
+		terms.First, err = admit(known, known, limit, request{Run: run, Path: b.own.Path, Planned: planned})
 		terms.Reserve = []checkpoints.Reservation{{By: run, Subject: subject, Lock: b.own.Path + "/" + folder.Ledger, Planned: planned}}
 		return terms, err
 	})
@@ -104,29 +101,30 @@ func (b *Books) Room(planned *accountant.Ledger) error {
 	}
 	run := b.Info().Run
 	self, _ := known.Member(run)
-	limit, ok := limitOf(known.DatasetsInfo, self.Data.Subject())
+	limit, ok := known.limitOf(self.Data.Subject())
 	if !ok {
 		return nil
 	}
-	_, err = admit(b.Registry, known.DatasetsInfo, known.DatasetsInfo, limit, request{Run: run, Path: self.Path, Planned: planned})
+	_, err = admit(known, known, limit, request{Run: run, Path: self.Path, Planned: planned})
 	return err
 }
 
 // reserveApart is Reserve for a run apart, which may write to no file of others: its sweep has reserved
 // for it, or it is refused.
 func (b *Books) reserveApart(planned *accountant.Ledger) error {
-	shared, err := checkpoints.ReadDatasets(filepath.Join(b.Registry, folder.Datasets))
-	if err != nil {
+	shared := Known{dir: b.Registry}
+	var err error
+	if shared.DatasetsInfo, err = checkpoints.ReadDatasets(shared.path()); err != nil {
 		return err
 	}
-	limit, ok := limitOf(shared, b.own.Data.Subject())
+	limit, ok := shared.limitOf(b.own.Data.Subject())
 	if !ok {
 		return nil
 	}
-	r := reservationOf(shared, b.own.Path)
+	r := shared.reservationOf(b.own.Path)
 	if b.reserved = r.Planned; r.Lock != "" || !r.Same(b.own.Data.Subject()) || !within(planned, r.Planned) {
 		return fmt.Errorf("%w %s, ε = %g at δ = %g: found no room for %s in %s, expected that it was reserved; give `train sweep FILE --collect` once before the tasks",
-			ErrLimit, b.own.Data.Name, limit.Epsilon, limit.Delta, b.own.Path, filepath.Join(b.Registry, folder.Datasets))
+			ErrLimit, b.own.Data.Name, limit.Epsilon, limit.Delta, b.own.Path, shared.path())
 	}
 	return nil
 }
@@ -168,9 +166,6 @@ func (b *Books) giveBack() error {
 // it, and such a one is not changed by one with a lock. Nothing is kept on data without a limit.
 func ReserveTrials(registry string, trials []checkpoints.Reservation, lock string) error {
 	known, err := readKnown(registry)
-	if absent(err) {
-		return nil
-	}
 	if err != nil || len(known.Limits) == 0 {
 		return err
 	}
@@ -180,13 +175,13 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 	}
 	defer d.Close()
 	return put(d, registry, func(known Known) (terms checkpoints.Terms, err error) {
-		after := known.DatasetsInfo
+		after := known
 		after.Reserved = slices.DeleteFunc(slices.Clone(known.Reserved), func(r checkpoints.Reservation) bool {
 			return reserves(trials, r.By) && (r.Lock != "" || lock == "")
 		})
 		for _, t := range trials {
-			_, limited := limitOf(known.DatasetsInfo, t.Subject)
-			old := reservationOf(known.DatasetsInfo, t.By)
+			_, limited := known.limitOf(t.Subject)
+			old := known.reservationOf(t.By)
 			if t.Lock = lock; !limited || reserves(after.Reserved, t.By) || t.Planned.Count()+old.Planned.Count() == 0 {
 				continue
 			}
@@ -199,7 +194,7 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 			if !slices.ContainsFunc(trials, func(t checkpoints.Reservation) bool { return t.Same(l.Subject) }) {
 				continue
 			}
-			first, err := admit(registry, known.DatasetsInfo, after, l, request{})
+			first, err := admit(known, after, l, request{})
 			if err != nil {
 				return terms, err
 			}
@@ -229,15 +224,15 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	defer d.Close()
 	var state LimitState
 	err = put(d, registry, func(known Known) (terms checkpoints.Terms, err error) {
-		if len(limitsOf(known.DatasetsInfo, l.Subject)) > 1 {
+		if len(known.limitsOf(l.Subject)) > 1 {
 			return terms, fmt.Errorf("%w %s: found limits of several units by that name, expected one", ErrLimit, l.Data)
 		}
-		old, limited := limitOf(known.DatasetsInfo, l.Subject)
+		old, limited := known.limitOf(l.Subject)
 		if limited { // by name alone it is the one that is there
 			l.Subject = old.Subject
 		}
-		if state, err = stateOf(registry, known.DatasetsInfo, l, request{}); err == nil {
-			err = state.refuseSetting(registry, known)
+		if state, err = known.state(l); err == nil {
+			err = state.refuseSetting(known)
 		}
 		if !limited || old != l {
 			terms.Limit = &l
@@ -254,7 +249,7 @@ func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart boo
 	if err != nil {
 		return configs.Limit{}, err
 	}
-	found, ok := limitOf(known.DatasetsInfo, s)
+	found, ok := known.limitOf(s)
 	switch want := c.Data.Limit; {
 	case ok && want.Any() && (want != configs.Limit{Epsilon: found.Epsilon, Delta: found.Delta}):
 		return want, fmt.Errorf("%w %s: found data.limit of epsilon %g and delta %g, expected the epsilon %g and delta %g that were set in %s", ErrLimit, s.Data, want.Epsilon, want.Delta, found.Epsilon, found.Delta, filepath.Join(registry, folder.Datasets))

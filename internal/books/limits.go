@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"dpsgd/accountant"
@@ -49,15 +50,16 @@ type request struct {
 	Planned   *accountant.Ledger
 }
 
-// stateOf returns how much of a limit is used if what own asks for is reserved too.
-func stateOf(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, own request) (LimitState, error) {
-	s, _, err := stateUnder(registry, k, l, firstOf(k, l.Subject), own)
+// state returns how much of a limit is used.
+func (k Known) state(l checkpoints.Limit) (LimitState, error) {
+	s, _, err := k.stateUnder(l, k.firstOf(l.Subject), request{})
 	return s, err
 }
 
-// stateUnder is stateOf with the releases that were made or are reserved, under a first plan or none.
-func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit, first *checkpoints.First, own request) (s LimitState, all *accountant.Ledger, err error) {
-	spent, all, err := releases(registry, k, l.Subject, own)
+// stateUnder is state, under a first plan or none, if what own asks for is reserved too. all is what was released or is
+// reserved.
+func (k Known) stateUnder(l checkpoints.Limit, first *checkpoints.First, own request) (s LimitState, all *accountant.Ledger, err error) {
+	spent, all, err := k.releases(l.Subject, own)
 	s.Limit = l
 	if err == nil {
 		s.Spent, err = used(l, first, spent)
@@ -72,12 +74,12 @@ func stateUnder(registry string, k checkpoints.DatasetsInfo, l checkpoints.Limit
 }
 
 // releases returns what was released on a subject, and all of that with what runs at work may still release.
-func releases(registry string, k checkpoints.DatasetsInfo, on checkpoints.Subject, own request) (spent, all *accountant.Ledger, err error) {
+func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accountant.Ledger, err error) {
 	spent, all = new(accountant.Ledger), new(accountant.Ledger)
 	counted := map[string]bool{} // reservations that were counted with a member
 	inForce := func(by string) *accountant.Ledger {
 		counted[by] = true
-		if r := reservationOf(k, by); by != own.Run && r.Same(on) && held(registry, r.Lock) {
+		if r := k.reservationOf(by); by != own.Run && r.Same(on) && held(k.dir, r.Lock) {
 			return r.Planned
 		}
 		return new(accountant.Ledger)
@@ -173,15 +175,15 @@ func addAll(to, from *accountant.Ledger) error {
 func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.Count() }
 
 // refuseSetting refuses a limit that comes too late, or too small or too large.
-func (s LimitState) refuseSetting(registry string, k Known) error {
-	old, limited := limitOf(k.DatasetsInfo, s.Subject)
+func (s LimitState) refuseSetting(k Known) error {
+	old, limited := k.limitOf(s.Subject)
 	releases := 0
 	for _, m := range k.Members {
 		if !s.Same(m.Data.Subject()) {
 			continue
 		}
 		releases += m.Entries
-		if !limited && (k.apart[m.Run] != "" || atWork(registry, m.Path)) {
+		if !limited && (k.apart[m.Run] != "" || atWork(k.dir, m.Path)) {
 			return fmt.Errorf("%w %s: found the run %s at work on it, expected none; wait until it has ended", ErrLimit, s.Data, m.Path)
 		}
 	}
@@ -190,7 +192,7 @@ func (s LimitState) refuseSetting(registry string, k Known) error {
 		return fmt.Errorf("%w %s: found %d releases on it, expected none: a limit is set before the first; `train ledger show` says what they cost, whatever was chosen on the way", ErrLimit, s.Data, releases)
 	case limited && releases+len(k.Reserved) > 0 && (s.Epsilon > old.Epsilon || s.Delta > old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g after %d releases, expected at most the ε = %g and the δ = %g of before: a limit is never raised once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, releases, old.Epsilon, old.Delta)
-	case limited && releases+len(k.Reserved) > 0 && firstOf(k.DatasetsInfo, s.Subject) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
+	case limited && releases+len(k.Reserved) > 0 && k.firstOf(s.Subject) != nil && (s.Epsilon != old.Epsilon || s.Delta != old.Delta):
 		return fmt.Errorf("%w %s: found ε = %g at δ = %g, expected the ε = %g at δ = %g of before: its δ was split for a first plan, and a split is never changed once something was released", ErrLimit, s.Data, s.Epsilon, s.Delta, old.Epsilon, old.Delta)
 	case s.Reserved > s.Epsilon:
 		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", ErrLimit, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
@@ -222,26 +224,21 @@ func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 }
 
 // limitOf returns the limit that a subject is under.
-func limitOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (l checkpoints.Limit, ok bool) {
-	for _, l := range limitsOf(info, s) {
+func (k Known) limitOf(s checkpoints.Subject) (l checkpoints.Limit, ok bool) {
+	for _, l := range k.limitsOf(s) {
 		return l, true
 	}
 	return l, false
 }
 
 // limitsOf lists all limits on a subject: a name without a unit may have several.
-func limitsOf(info checkpoints.DatasetsInfo, s checkpoints.Subject) (all []checkpoints.Limit) {
-	for _, l := range info.Limits {
-		if l.Same(s) {
-			all = append(all, l)
-		}
-	}
-	return all
+func (k Known) limitsOf(s checkpoints.Subject) []checkpoints.Limit {
+	return slices.DeleteFunc(slices.Clone(k.Limits), func(l checkpoints.Limit) bool { return !l.Same(s) })
 }
 
 // reservationOf returns the reservation by a run or a trial's path; an empty one if there is none.
-func reservationOf(info checkpoints.DatasetsInfo, by string) checkpoints.Reservation {
-	for _, r := range info.Reserved {
+func (k Known) reservationOf(by string) checkpoints.Reservation {
+	for _, r := range k.Reserved {
 		if r.By == by {
 			return r
 		}
@@ -249,13 +246,13 @@ func reservationOf(info checkpoints.DatasetsInfo, by string) checkpoints.Reserva
 	return checkpoints.Reservation{Planned: new(accountant.Ledger)}
 }
 
-// refuseLostLimit makes sure that the ledger of the data has the limit that a run began with, or a smaller one.
-func refuseLostLimit(dir, where string, info checkpoints.DatasetsInfo, c *configs.Config, s checkpoints.Subject) error {
+// refuseLostLimit makes sure that the ledgers have the limit that the run in dir began with, or a smaller one.
+func (k Known) refuseLostLimit(dir string, c *configs.Config, s checkpoints.Subject) error {
 	want := c.Data.Limit
 	if !want.Any() {
 		return nil
 	}
-	found, ok := limitOf(info, s)
+	found, ok := k.limitOf(s)
 	if ok && found.Epsilon <= want.Epsilon && found.Delta <= want.Delta {
 		return nil
 	}
@@ -264,5 +261,5 @@ func refuseLostLimit(dir, where string, info checkpoints.DatasetsInfo, c *config
 		has = fmt.Sprintf("a limit of ε = %g at δ = %g", found.Epsilon, found.Delta)
 	}
 	return fmt.Errorf("train: %s: found %s of %s, expected one of at most ε = %g at δ = %g, with which %s was begun; put it back from a copy: %w",
-		where, has, s.Data, want.Epsilon, want.Delta, dir, checkpoints.ErrRollback)
+		k.path(), has, s.Data, want.Epsilon, want.Delta, dir, checkpoints.ErrRollback)
 }

@@ -65,7 +65,7 @@ func list(dir, only string) ([]Listed, error) {
 		return nil, err
 	}
 	info, err := readKnown(dir)
-	if err != nil && !absent(err) {
+	if err != nil {
 		return nil, err
 	}
 	all := []Listed{}
@@ -73,7 +73,7 @@ func list(dir, only string) ([]Listed, error) {
 		if only != "" && filepath.Dir(run) != only {
 			continue
 		}
-		l := listed(dir, run, info)
+		l := listed(run, info)
 		if l.Sweep = sweepOf(dir, l.Member.Path); !there(l.Sweep) && slices.Contains(found.sweeps, filepath.Dir(run)) {
 			l.Sweep = filepath.Dir(run)
 		}
@@ -125,9 +125,9 @@ func lostTrials(sweep string, list []Listed) (lost []Listed) {
 }
 
 // listed reads one run. If its ledger is refused, Member is what the ledger of the data knows.
-func listed(registry, run string, info Known) Listed {
+func listed(run string, info Known) Listed {
 	l := Listed{Dir: run}
-	found, warning, err := readMember(registry, run, info)
+	found, warning, err := readMember(run, info)
 	switch {
 	case err != nil:
 		l.Problem = err
@@ -136,7 +136,7 @@ func listed(registry, run string, info Known) Listed {
 	case warning != "":
 		l.Problem = errors.New(warning)
 	}
-	path, unnamed := pathFrom(registry, run)
+	path, unnamed := pathFrom(info.dir, run)
 	switch {
 	case found != nil:
 		l.Member = *found
@@ -176,12 +176,12 @@ func Sum(dirs []string) ([]Total, error) {
 		if at := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == i.Info.Run }); at >= 0 {
 			return nil, fmt.Errorf("%w: found %s and %s, which are one run or a copy of it; expected different runs", ErrSame, members[at].Path, dir)
 		}
-		home, err := registryOf(dir, i.Info)
+		known, err := registryOf(dir, i.Info)
 		if err != nil {
 			return nil, err
 		}
 		m := checkpoints.Member{Run: i.Info.Run, Entries: i.Info.Entries, Hash: i.Info.Hash, Ledger: i.Ledger}
-		if err := register(filepath.Join(dir, ".."), dir, home.info, &m); err != nil {
+		if err := known.register(dir, &m); err != nil {
 			return nil, err
 		}
 		m.Planned, m.Path = i.Planned, dir
@@ -194,21 +194,21 @@ func Sum(dirs []string) ([]Total, error) {
 var ErrSame = errors.New("train: not several runs")
 
 // inspectMember is InspectTrial for any run. Of the registration, the member has Path alone.
-func inspectMember(registry, dir string, info Known) (m *checkpoints.Member, warning string, err error) {
-	path, err := pathFrom(registry, dir)
+func inspectMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
+	path, err := pathFrom(info.dir, dir)
 	if err != nil {
 		return nil, "", err
 	}
-	i, err := inspectIn(dir, func(header checkpoints.JournalInfo) (home, error) {
+	i, err := inspectIn(dir, func(header checkpoints.JournalInfo) (Known, error) {
 		// A long ledger is read once for all runs; only a run that is registered elsewhere is
 		// looked up.
 		if _, known := info.Member(header.Run); known || header.Datasets == info.ID {
-			return home{dir: registry, info: info}, nil
+			return info, nil
 		}
 		return registryOf(dir, header)
 	})
 	if errors.Is(err, folder.ErrNoRun) || errors.Is(err, ErrNotPrivate) || errors.Is(err, checkpoints.ErrUnfinished) {
-		return nil, "", refuseLost(registry, dir, path, info)
+		return nil, "", info.refuseLost(dir, path)
 	}
 	if err != nil {
 		return nil, "", err
@@ -219,20 +219,20 @@ func inspectMember(registry, dir string, info Known) (m *checkpoints.Member, war
 }
 
 // readMember is inspectMember with the registration. Where that cannot be had, the member is returned with the error.
-func readMember(registry, dir string, info Known) (m *checkpoints.Member, warning string, err error) {
-	m, warning, err = inspectMember(registry, dir, info)
+func readMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
+	m, warning, err = inspectMember(dir, info)
 	if err == nil && m != nil {
-		err = register(registry, dir, info, m)
+		err = info.register(dir, m)
 	}
 	return m, warning, err
 }
 
 // register gives a member the registration that the ledger of the data has, or would have, and what else the folder of
 // the run tells of it.
-func register(registry, dir string, info Known, m *checkpoints.Member) (err error) {
-	known, ok := info.Member(m.Run)
+func (k Known) register(dir string, m *checkpoints.Member) (err error) {
+	known, ok := k.Member(m.Run)
 	if m.Registration = known.Registration; !ok {
-		m.Registration, err = adopted(registry, dir)
+		m.Registration, err = adopted(k.dir, dir)
 	}
 	if m.Data = withUnit(dir, m.Data); m.Planned == nil {
 		m.Planned = plannedIn(dir, m.Ledger)
@@ -241,11 +241,11 @@ func register(registry, dir string, info Known, m *checkpoints.Member) (err erro
 }
 
 // refuseLost returns an error if anything shows that a run without a ledger has released something.
-func refuseLost(registry, dir, path string, info Known) error {
+func (k Known) refuseLost(dir, path string) error {
 	who := ""
-	for _, m := range info.Members {
+	for _, m := range k.Members {
 		if m.Path == path && m.Entries > 0 {
-			who = info.Where(registry, m.Run)
+			who = k.Where(m.Run)
 		}
 	}
 	row, err := resultOf(dir)
@@ -288,13 +288,13 @@ func afterLedger(dir string) (string, error) {
 }
 
 // isGone says whether a trial has no folder, and the ledger of the data knows all that it released.
-func isGone(registry, dir string, info Known) (bool, error) {
-	path, err := pathFrom(registry, dir)
+func (k Known) isGone(dir string) (bool, error) {
+	path, err := pathFrom(k.dir, dir)
 	if err != nil || there(dir) {
 		return false, err
 	}
 	row, err := resultOf(dir)
-	return slices.ContainsFunc(info.Members, func(m checkpoints.Member) bool {
+	return slices.ContainsFunc(k.Members, func(m checkpoints.Member) bool {
 		return m.Path == path && m.Entries > 0 && (row == nil || row.LedgerEntries <= m.Entries)
 	}), err
 }
@@ -304,15 +304,15 @@ func isGone(registry, dir string, info Known) (bool, error) {
 // other runs may take the name of one that is gone. It returns nil for a trial that was not started,
 // or was killed before it had a ledger: nothing was released from it. A trial whose ledger is gone is
 // refused.
-func InspectTrial(registry, dir string, info Known) (*checkpoints.Member, error) {
-	found, _, err := inspectMember(registry, dir, info)
+func InspectTrial(dir string, info Known) (*checkpoints.Member, error) {
+	found, _, err := inspectMember(dir, info)
 	if err != nil || found == nil {
 		return nil, err
 	}
 	for _, m := range info.Members {
 		if m.Path == found.Path && m.Entries > 0 && m.Run != found.Run {
 			return nil, fmt.Errorf("train: %s: found the ledger of run %s, expected that of run %s, which made %d releases there as %s says: %w",
-				filepath.Join(registry, found.Path), found.Run, m.Run, m.Entries, info.Where(registry, m.Run), checkpoints.ErrRollback)
+				filepath.Join(info.dir, found.Path), found.Run, m.Run, m.Entries, info.Where(m.Run), checkpoints.ErrRollback)
 		}
 	}
 	return found, nil

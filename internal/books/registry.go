@@ -51,7 +51,7 @@ func ReadDatasets(dir string) (Known, error) {
 		return Known{}, err
 	}
 	known, err := readKnown(dir)
-	if err != nil && !absent(err) {
+	if err != nil {
 		return known, err
 	}
 	return known, found.refuseRegistered(dir, known.ID)
@@ -175,35 +175,28 @@ func readSweep(dir string) (r sweepRecord) {
 	return r
 }
 
-// A home is the folder with the ledger of a run's data.
-type home struct {
-	dir     string // its folder
-	info    Known  // empty where there is none
-	missing error  // why there is none, where there should be one
-}
-
-// claims returns what the ledger says about a run; nothing if it does not know it.
-func (h home) claims(run string) []checkpoints.Claim {
-	m, ok := h.info.Member(run)
+// claims returns what the ledgers say about a run; nothing if they do not know it.
+func (k Known) claims(run string) []checkpoints.Claim {
+	m, ok := k.Member(run)
 	if !ok {
 		return nil
 	}
-	return []checkpoints.Claim{m.Claim(h.info.Where(h.dir, run))}
+	return []checkpoints.Claim{m.Claim(k.Where(run))}
 }
 
 // refuseOtherPlan makes sure that a run still has the δ, the accountant and the unit of privacy that it
 // was registered with: at a larger δ, or by another accountant, the same releases have a smaller ε, and
 // what labels cost says nothing about examples. A configuration that is gone is told about by whoever needs it.
-func (h home) refuseOtherPlan(dir, run string) error {
-	m, ok := h.info.Member(run)
+func (k Known) refuseOtherPlan(dir, run string) error {
+	m, ok := k.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
 		return nil
 	}
 	c, err := folder.ReadConfig(dir)
 	if err == nil {
-		err = refuseLostLimit(dir, filepath.Join(h.dir, folder.Datasets), h.info.DatasetsInfo, c, m.Data.Subject())
+		err = k.refuseLostLimit(dir, c, m.Data.Subject())
 	}
-	config, where := filepath.Join(dir, folder.Config), h.info.Where(h.dir, run)
+	config, where := filepath.Join(dir, folder.Config), k.Where(run)
 	switch {
 	case err != nil:
 		return err
@@ -268,27 +261,24 @@ func ofOtherUnit(c *configs.Config, registered checkpoints.Data) bool {
 
 // registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a
 // sweep for its trials. A run names its ledger, so that it is found too where sweep.json is lost.
-func registryOf(dir string, run checkpoints.JournalInfo) (home, error) {
+func registryOf(dir string, run checkpoints.JournalInfo) (Known, error) {
 	above, aboveThat := filepath.Join(dir, ".."), filepath.Join(dir, "..", "..")
-	h := home{dir: above}
 	if folder.HoldsAny(above, folder.Sweep) {
-		h.dir, above, aboveThat = aboveThat, aboveThat, above
+		above, aboveThat = aboveThat, above
 	}
 	for _, d := range []string{above, aboveThat} {
-		info, err := readKnown(d)
-		if absent(err) {
-			continue
-		}
+		k, err := readKnown(d)
 		if err != nil {
-			return h, err
+			return k, err
 		}
-		if _, known := info.Member(run.Run); known || info.ID == run.Datasets {
-			return home{dir: d, info: info}, nil
+		if _, known := k.Member(run.Run); k.ID != "" && (known || k.ID == run.Datasets) {
+			return k, nil
 		}
 	}
+	none := Known{dir: above}
 	if run.Datasets != "" {
-		h.missing = fmt.Errorf("train: %s: found no %s with the identifier %s, expected the ledger in which %s is registered; put it back from a copy: %w",
-			h.dir, folder.Datasets, run.Datasets, dir, checkpoints.ErrRollback)
+		none.missing = fmt.Errorf("train: %s: found no %s with the identifier %s, expected the ledger in which %s is registered; put it back from a copy: %w",
+			above, folder.Datasets, run.Datasets, dir, checkpoints.ErrRollback)
 	}
-	return h, nil
+	return none, nil
 }

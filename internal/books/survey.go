@@ -13,7 +13,6 @@ import (
 
 // A survey is everything that a folder of runs says about what was released.
 type survey struct {
-	dir     string
 	folders folders
 	info    Known
 	// baselines are runs that are NOT PRIVATE and so have no ledger.
@@ -26,7 +25,7 @@ type survey struct {
 // surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on.
 // What is wrong with one run is a problem of the survey, not its end.
 func surveyRuns(dir string) (*survey, error) {
-	s := &survey{dir: dir, found: map[string]bool{}}
+	s := &survey{found: map[string]bool{}}
 	err := folder.Check(dir, "a folder of runs")
 	if err != nil {
 		return nil, err
@@ -34,12 +33,11 @@ func surveyRuns(dir string) (*survey, error) {
 	if s.folders, err = foldersBelow(dir); err != nil {
 		return nil, err
 	}
-	s.info, err = readKnown(dir)
-	if absent(err) && len(s.folders.runs)+len(s.folders.sweeps)+len(s.folders.apart) == 0 {
-		return nil, fmt.Errorf("%w: %s holds no %s and no run, expected a folder of runs", folder.ErrNoRun, dir, folder.Datasets)
-	}
-	if err != nil && !absent(err) {
+	if s.info, err = readKnown(dir); err != nil {
 		return nil, err
+	}
+	if s.info.ID == "" && len(s.folders.runs)+len(s.folders.sweeps)+len(s.folders.apart) == 0 {
+		return nil, fmt.Errorf("%w: %s holds no %s and no run, expected a folder of runs", folder.ErrNoRun, dir, folder.Datasets)
 	}
 	s.add(s.folders.refuseRegistered(dir, s.info.ID))
 	s.members = slices.Clone(s.info.Members)
@@ -51,8 +49,6 @@ func surveyRuns(dir string) (*survey, error) {
 	}
 	return s, nil
 }
-
-func (s *survey) path() string { return filepath.Join(s.dir, folder.Datasets) }
 
 func (s *survey) add(problem error) {
 	if problem == nil {
@@ -68,7 +64,7 @@ func (s *survey) add(problem error) {
 
 // run takes one run into the survey.
 func (s *survey) run(dir string) error {
-	found, warning, err := readMember(s.dir, dir, s.info)
+	found, warning, err := readMember(dir, s.info)
 	switch {
 	case err != nil:
 		return err
@@ -85,7 +81,7 @@ func (s *survey) run(dir string) error {
 		s.members[i] = *found
 		return nil
 	}
-	s.add(keepsLimit(s.dir, dir, s.info.DatasetsInfo, found.Data.Subject()))
+	s.add(s.info.keepsLimit(dir, found.Data.Subject()))
 	s.members = append(s.members, *found)
 	return nil
 }
@@ -105,9 +101,9 @@ func (s *survey) sweep(dir string) error {
 		names = append(names, t.Name)
 	}
 	for _, name := range names {
-		gone, err := isGone(s.dir, filepath.Join(dir, name), s.info)
+		gone, err := s.info.isGone(filepath.Join(dir, name))
 		if !gone && err == nil {
-			_, err = InspectTrial(s.dir, filepath.Join(dir, name), s.info)
+			_, err = InspectTrial(filepath.Join(dir, name), s.info)
 		}
 		s.add(err)
 	}
@@ -118,7 +114,7 @@ func (s *survey) sweep(dir string) error {
 // folder below this one: deleted, or moved out of it.
 func (s *survey) gone() (paths []string) {
 	for _, m := range s.info.Members {
-		if m.Entries > 0 && !s.found[m.Run] && !there(filepath.Join(s.dir, filepath.FromSlash(m.Path))) {
+		if m.Entries > 0 && !s.found[m.Run] && !there(filepath.Join(s.info.dir, filepath.FromSlash(m.Path))) {
 			paths = append(paths, m.Path)
 		}
 	}
@@ -178,12 +174,12 @@ func Show(dir string) (Totals, error) {
 	if len(s.problems) > 0 {
 		return Totals{}, errors.Join(s.problems...)
 	}
-	used, err := s.info.limits(s.dir)
+	used, err := s.info.limits()
 	if err != nil {
 		return Totals{}, err
 	}
 	totals, err := s.totals()
-	return Totals{Ledger: s.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines, Limits: used}, err
+	return Totals{Ledger: s.info.path(), Head: s.info.Hash, Datasets: totals, Uncollected: s.info.uncollected(), Gone: s.gone(), NotPrivate: s.baselines, Limits: used}, err
 }
 
 // Check is the outcome of a check of all ledgers of a folder.
@@ -215,16 +211,16 @@ func Verify(dir, head string) (Check, error) {
 			s.add(problem)
 		}
 	}
-	c := Check{Ledger: s.path(), Head: s.info.Hash, Uncollected: s.info.uncollected(), Gone: s.gone(), Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
+	c := Check{Ledger: s.info.path(), Head: s.info.Hash, Uncollected: s.info.uncollected(), Gone: s.gone(), Runs: len(s.folders.runs), Sweeps: len(s.folders.sweeps), Problems: []string{}}
 	for _, m := range s.members {
 		c.Releases += m.Entries
 	}
 	if head != "" {
-		if c.HeadLine, err = checkpoints.FindHash(s.path(), head); err != nil && !absent(err) {
+		if c.HeadLine, err = checkpoints.FindHash(s.info.path(), head); err != nil && !absent(err) {
 			return Check{}, err
 		}
 		if c.HeadLine == 0 {
-			s.add(fmt.Errorf("train: %s: found no line with the hash %s, expected that of a head that was shown before: %w", s.path(), head, checkpoints.ErrRollback))
+			s.add(fmt.Errorf("train: %s: found no line with the hash %s, expected that of a head that was shown before: %w", s.info.path(), head, checkpoints.ErrRollback))
 		}
 	}
 	for _, problem := range s.problems {

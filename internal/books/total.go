@@ -142,9 +142,9 @@ func (b *Books) Together() (statement.Together, error) {
 	self, _ := known.Member(b.Info().Run)
 	self.Data.Unit = cmp.Or(self.Data.Unit, b.own.Data.Unit)
 	t, err := together(known.Members, self.Data)
-	if limit, ok := limitOf(known.DatasetsInfo, self.Data.Subject()); ok && err == nil {
+	if limit, ok := known.limitOf(self.Data.Subject()); ok && err == nil {
 		var s LimitState
-		s, err = stateOf(b.Registry, known.DatasetsInfo, limit, request{})
+		s, err = known.state(limit)
 		t.DatasetLimit, t.DatasetLimitDelta, t.DatasetSpent = s.Epsilon, s.Delta, s.Spent
 	}
 	return t, err

@@ -147,14 +147,14 @@ func TestLimitOfUnit(t *testing.T) {
 	for _, unit := range []checkpoints.Unit{labelled, unsaid} {
 		m := member(t, checkpoints.Data{Name: "labels of pets", Examples: 300, Unit: unit}, 1e-5, gradient)
 		for _, l := range []checkpoints.Limit{under(labelled), under(unsaid)} {
-			known := checkpoints.DatasetsInfo{Members: []checkpoints.Member{m}, Limits: []checkpoints.Limit{l}}
-			if s, err := stateOf(registry, known, l, request{}); err != nil || s.Spent == 0 {
+			known := Known{dir: registry, DatasetsInfo: checkpoints.DatasetsInfo{Members: []checkpoints.Member{m}, Limits: []checkpoints.Limit{l}}}
+			if s, err := known.state(l); err != nil || s.Spent == 0 {
 				t.Errorf("a run with %+v uses %g (%v) of %+v, expected more", unit, s.Spent, err, l)
 			}
 		}
 	}
-	known := checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{under(labelled), under(examples)}}
-	if l, ok := limitOf(known, under(examples).Subject); !ok || l != under(examples) || len(limitsOf(known, under(unsaid).Subject)) != 2 {
+	known := Known{DatasetsInfo: checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{under(labelled), under(examples)}}}
+	if l, ok := known.limitOf(under(examples).Subject); !ok || l != under(examples) || len(known.limitsOf(under(unsaid).Subject)) != 2 {
 		t.Errorf("found %+v, expected the limit of examples", l)
 	}
 }

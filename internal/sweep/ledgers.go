@@ -29,7 +29,7 @@ func (s *sweep) inspect() (map[string]checkpoints.Member, error) {
 		if !s.ours(i) {
 			continue
 		}
-		m, err := books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
+		m, err := books.InspectTrial(filepath.Join(s.dir, t.Name), info)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (s *sweep) refuseOthers(info books.Known) error {
 		ours := slices.ContainsFunc(s.trials, func(t configs.Trial) bool { return t.Name == name })
 		if inside && m.Entries > 0 && !ours {
 			return fmt.Errorf("train: %s: found no such trial in the sweep, expected the one that made %d releases there as %s says; put its folder and %s back from a copy, or choose another name in the sweep file: %w",
-				filepath.Join(s.dir, name), m.Entries, info.Where(s.registry, m.Run), folder.Sweep, checkpoints.ErrRollback)
+				filepath.Join(s.dir, name), m.Entries, info.Where(m.Run), folder.Sweep, checkpoints.ErrRollback)
 		}
 	}
 	return nil

@@ -122,7 +122,7 @@ func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return books.InspectTrial(s.registry, filepath.Join(s.dir, t.Name), info)
+	return books.InspectTrial(filepath.Join(s.dir, t.Name), info)
 }
 
 // trained returns the result of a trial if somebody else has trained it since this process read the
