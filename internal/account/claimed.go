@@ -44,7 +44,7 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	if err != nil {
 		return nil, err
 	}
-	made, all := counts(l), counts(planned)
+	made, all := Counts(l), Counts(planned)
 	if maps.Equal(made, all) {
 		return l, nil
 	}
@@ -131,15 +131,6 @@ func (a Accountants) upTo(epsilon float64, l *accountant.Ledger, step accountant
 	}
 	n := sort.Search(most, func(n int) bool { return !a.fits(with(n), epsilon, delta) })
 	return with(max(0, n-1))
-}
-
-// counts returns the number of releases of each event in a ledger.
-func counts(l *accountant.Ledger) map[accountant.Event]int {
-	n := map[accountant.Event]int{}
-	for _, e := range l.Entries() {
-		n[e.Event] += e.Count
-	}
-	return n
 }
 
 // Claim is the cost that a run may state for every set of results, and that of its releases by now.

@@ -154,7 +154,7 @@ func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points in
 	points = min(points, max(least, answers/max(1, len(releases.Entries()))), total)
 	for i := points; i >= 1 && ctx.Err() == nil; i-- {
 		steps := max(1, int(math.Round(float64(total)*float64(i)/float64(points))))
-		l, err := beginning(releases, steps)
+		l, err := Beginning(releases, steps)
 		if err != nil {
 			continue
 		}
@@ -164,14 +164,4 @@ func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points in
 	}
 	slices.Reverse(spends)
 	return spends
-}
-
-// beginning returns the first n releases of a ledger.
-func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
-	entries := l.Entries()
-	for i := range entries {
-		entries[i].Count = min(n, entries[i].Count)
-		n -= entries[i].Count
-	}
-	return ledgerOf(entries)
 }

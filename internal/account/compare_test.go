@@ -117,7 +117,7 @@ func TestBeginning(t *testing.T) {
 	l := releasesOf(t, 0.1, 1, 3)
 	tiny.Check(t, l.Add(DPSGD(0.1, 2), 4))
 	for n, want := range []string{"", "3:1", "3:2", "3:3", "3:3 4:1", "3:3 4:2", "3:3 4:3", "3:3 4:4", "3:3 4:4"} {
-		first := tiny.Must(beginning(l, n))(t)
+		first := tiny.Must(Beginning(l, n))(t)
 		var found []string
 		for i, e := range first.Entries() {
 			found = append(found, fmt.Sprintf("%d:%d", 3+i, e.Count))

@@ -119,7 +119,7 @@ func Open(dir string) (*Books, error) {
 
 func (b *Books) check(dir string) error {
 	info := b.Info()
-	known, claims, err := evidence(dir, func() (Known, error) { return registryOf(dir, info) }, info.Run)
+	known, claims, err := evidence(dir, info, registryOf)
 	if err != nil {
 		return err
 	}

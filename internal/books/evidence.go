@@ -84,12 +84,11 @@ func resultOf(dir string) (*Row, error) {
 	return nil, err
 }
 
-// Inspection is the ledger of a run, after every other file that mentions it was found to agree.
+// Inspection is what the ledger of a run says, after every other file that mentions it was found to agree.
 type Inspection struct {
-	Ledger  *accountant.Ledger
-	Info    checkpoints.JournalInfo
-	Planned *checkpoints.Planned // everything that the run set out to release; nil where nobody knows
-	Warning string               // that the ledger of the run's data was not there to be asked; "" in most cases
+	checkpoints.Member        // of its registration Planned alone, which is nil where nobody knows it
+	Warning            string // that the ledger of the run's data was not there to be asked; "" in most cases
+	known              Known  // the ledgers of the run's data
 }
 
 // Claim returns what the run may state, whatever its results, at the δ of its configuration.
@@ -99,46 +98,51 @@ func (i Inspection) Claim(c *configs.Config) (account.Claim, error) {
 
 // Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so
 // the run may be going on.
-func Inspect(dir string) (Inspection, error) {
-	return inspectIn(dir, func(header checkpoints.JournalInfo) (Known, error) { return registryOf(dir, header) })
-}
+func Inspect(dir string) (Inspection, error) { return inspectIn(dir, registryOf) }
 
-// inspectIn is Inspect, but find looks up the ledger of the data.
-func inspectIn(dir string, find func(header checkpoints.JournalInfo) (Known, error)) (i Inspection, err error) {
+// A finder looks up the ledgers of the data of the run in dir.
+type finder func(dir string, header checkpoints.JournalInfo) (Known, error)
+
+// inspectIn is Inspect with a finder.
+func inspectIn(dir string, find finder) (i Inspection, err error) {
 	path := filepath.Join(dir, folder.Ledger)
 	header, err := checkpoints.ReadHeader(path)
 	if err != nil {
 		return i, withoutLedger(dir, err)
 	}
-	known, claims, err := evidence(dir, func() (Known, error) {
+	known, claims, err := evidence(dir, header, func(dir string, header checkpoints.JournalInfo) (Known, error) {
 		if err := refuseEdited(dir); err != nil {
 			return Known{}, err
 		}
-		return find(header)
-	}, header.Run)
+		return find(dir, header)
+	})
 	if err != nil {
 		return i, err
 	}
+	l, info, err := checkpoints.ReadJournal(path, claims...)
+	if err != nil {
+		return i, withoutLedger(dir, err)
+	}
+	i.Member, i.known = checkpoints.Member{Run: info.Run, Entries: info.Entries, Hash: info.Hash, Ledger: l}, known
+	i.Planned = known.planned(dir, info.Run, l)
 	if known.missing != nil {
 		i.Warning = strings.TrimPrefix(known.missing.Error(), "train: ")
 	}
-	if i.Ledger, i.Info, err = checkpoints.ReadJournal(path, claims...); err != nil {
-		return i, withoutLedger(dir, err)
-	}
-	i.Planned = known.planned(dir, header.Run, i.Ledger)
 	return i, nil
 }
 
-// evidence returns the ledgers of a run's data, which find looks up and which agree with its
-// configuration, and what they and the files of the run claim about the run's own ledger.
-func evidence(dir string, find func() (Known, error), run string) (known Known, claims []checkpoints.Claim, err error) {
-	if claims, err = claimsAbout(dir); err != nil {
-		return known, nil, err
+// evidence returns the ledgers of a run's data, which agree with its configuration, and what they and
+// the files of the run claim about the run's own ledger.
+func evidence(dir string, header checkpoints.JournalInfo, find finder) (Known, []checkpoints.Claim, error) {
+	claims, err := claimsAbout(dir)
+	if err != nil {
+		return Known{}, nil, err
 	}
-	if known, err = find(); err == nil {
-		err = known.refuseOtherPlan(dir, run)
+	known, err := find(dir, header)
+	if err == nil {
+		err = known.refuseOtherPlan(dir, header.Run)
 	}
-	return known, append(claims, known.claims(run)...), err
+	return known, append(claims, known.claims(header.Run)...), err
 }
 
 // ErrNotPrivate: a run has no guarantee, and so no ledger.
@@ -179,21 +183,6 @@ func Refute(where string, l *accountant.Ledger, delta float64, said account.Answ
 	}
 	return fmt.Errorf("train: %s: found ε = %g at δ = %g, expected at least the %.4g at δ = %g of the ledger; put the file back from a copy: %w",
 		where, said.Epsilon, said.Delta, least.Epsilon, delta, checkpoints.ErrCorrupt)
-}
-
-// First returns a ledger of the first n releases of l (all, if l has fewer), without choices.
-func First(l *accountant.Ledger, n int) *accountant.Ledger {
-	first := new(accountant.Ledger)
-	for _, e := range l.Entries() {
-		if e.Event == account.Choice {
-			continue
-		}
-		count := min(n, e.Count)
-		if n -= count; first.Add(e.Event, count) != nil {
-			return l // cannot be: both are events of a ledger
-		}
-	}
-	return first
 }
 
 // RefuteRow applies Refute to a row of a sweep's results if the trial's ledger is known. It accepts

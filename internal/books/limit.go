@@ -77,13 +77,12 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 
 // put appends the terms that decide makes of everything that is known while nobody else appends, unless it refuses.
 func put(d *checkpoints.Datasets, registry string, decide func(known Known) (checkpoints.Terms, error)) error {
-	apart, err := readApart(registry)
+	known, err := readApart(registry)
 	if err != nil {
 		return err
 	}
 	var refusal error
 	err = d.Put(func(info checkpoints.DatasetsInfo) (terms checkpoints.Terms) {
-		known := apart
 		known.addShared(info)
 		if terms, refusal = decide(known); refusal != nil {
 			return checkpoints.Terms{}

@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
@@ -92,18 +93,18 @@ func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accoun
 		if m.Run == own.Run && own.Planned != nil {
 			most = larger(most, own.Planned)
 		}
-		if err := errors.Join(addAll(spent, m.Ledger), addAll(all, most)); err != nil {
+		if err := errors.Join(account.AddAll(spent, m.Ledger), account.AddAll(all, most)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if _, known := k.Member(own.Run); !known && own.Planned != nil {
-		if err := addAll(all, larger(own.Planned, inForce(own.Path))); err != nil {
+		if err := account.AddAll(all, larger(own.Planned, inForce(own.Path))); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, r := range k.Reserved {
 		if !counted[r.By] {
-			if err := addAll(all, inForce(r.By)); err != nil {
+			if err := account.AddAll(all, inForce(r.By)); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -142,7 +143,7 @@ func held(registry, lock string) bool {
 
 // larger returns a ledger with each event of a or b, as often as in the one that has it more often.
 func larger(a, b *accountant.Ledger) *accountant.Ledger {
-	counts := counted(a)
+	counts := account.Counts(a)
 	l := a.Clone()
 	for _, e := range b.Entries() {
 		more := max(0, e.Count-counts[e.Event])
@@ -152,23 +153,6 @@ func larger(a, b *accountant.Ledger) *accountant.Ledger {
 		}
 	}
 	return l
-}
-
-func counted(l *accountant.Ledger) map[accountant.Event]int {
-	counts := map[accountant.Event]int{}
-	for _, e := range l.Entries() {
-		counts[e.Event] += e.Count
-	}
-	return counts
-}
-
-func addAll(to, from *accountant.Ledger) error {
-	for _, e := range from.Entries() {
-		if err := to.Add(e.Event, e.Count); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // within reports whether l has no event more often than the ledger of.

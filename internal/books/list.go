@@ -173,19 +173,14 @@ func Sum(dirs []string) ([]Total, error) {
 		if err != nil {
 			return nil, err
 		}
-		if at := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == i.Info.Run }); at >= 0 {
+		if at := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == i.Run }); at >= 0 {
 			return nil, fmt.Errorf("%w: found %s and %s, which are one run or a copy of it; expected different runs", ErrSame, members[at].Path, dir)
 		}
-		known, err := registryOf(dir, i.Info)
-		if err != nil {
+		if err := i.known.register(dir, &i.Member); err != nil {
 			return nil, err
 		}
-		m := checkpoints.Member{Run: i.Info.Run, Entries: i.Info.Entries, Hash: i.Info.Hash, Ledger: i.Ledger}
-		if err := known.register(dir, &m); err != nil {
-			return nil, err
-		}
-		m.Planned, m.Path = i.Planned, dir
-		members = append(members, m)
+		i.Path = dir
+		members = append(members, i.Member)
 	}
 	return (&survey{members: members}).totals()
 }
@@ -193,13 +188,13 @@ func Sum(dirs []string) ([]Total, error) {
 // ErrSame: two runs that are to be added up are one.
 var ErrSame = errors.New("train: not several runs")
 
-// inspectMember is InspectTrial for any run. Of the registration, the member has Path alone.
+// inspectMember is InspectTrial for any run. Of the registration, the member has Path and Planned alone.
 func inspectMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(info.dir, dir)
 	if err != nil {
 		return nil, "", err
 	}
-	i, err := inspectIn(dir, func(header checkpoints.JournalInfo) (Known, error) {
+	i, err := inspectIn(dir, func(dir string, header checkpoints.JournalInfo) (Known, error) {
 		// A long ledger is read once for all runs; only a run that is registered elsewhere is
 		// looked up.
 		if _, known := info.Member(header.Run); known || header.Datasets == info.ID {
@@ -213,9 +208,8 @@ func inspectMember(dir string, info Known) (m *checkpoints.Member, warning strin
 	if err != nil {
 		return nil, "", err
 	}
-	m = &checkpoints.Member{Run: i.Info.Run, Entries: i.Info.Entries, Hash: i.Info.Hash, Ledger: i.Ledger}
-	m.Path = path
-	return m, i.Warning, nil
+	i.Path = path
+	return &i.Member, i.Warning, nil
 }
 
 // readMember is inspectMember with the registration. Where that cannot be had, the member is returned with the error.
@@ -231,12 +225,11 @@ func readMember(dir string, info Known) (m *checkpoints.Member, warning string, 
 // the run tells of it.
 func (k Known) register(dir string, m *checkpoints.Member) (err error) {
 	known, ok := k.Member(m.Run)
+	planned := m.Planned
 	if m.Registration = known.Registration; !ok {
 		m.Registration, err = adopted(k.dir, dir)
 	}
-	if m.Data = withUnit(dir, m.Data); m.Planned == nil {
-		m.Planned = plannedIn(dir, m.Ledger)
-	}
+	m.Data, m.Planned = withUnit(dir, m.Data), cmp.Or(m.Planned, planned)
 	return err
 }
 

@@ -52,7 +52,7 @@ func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, n
 		if slices.Index(tightest, m.Accountant) < slices.Index(tightest, name) {
 			name = m.Accountant
 		}
-		if err := addAll(l, m.Ledger); err != nil {
+		if err := account.AddAll(l, m.Ledger); err != nil {
 			return nil, 0, "", err
 		}
 	}

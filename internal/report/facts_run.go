@@ -108,13 +108,21 @@ func (r *Run) holdMetrics() error {
 	if r.ledger == nil {
 		return nil
 	}
+	released, _, err := account.Seen(r.ledger)
+	if err != nil {
+		return err
+	}
 	for _, line := range thinned(r.Metrics) {
 		n := line.Step
 		if ahead {
 			n = r.ledger.Count()
 		}
+		first, err := account.Beginning(released, n)
+		if err != nil {
+			return err
+		}
 		where := fmt.Sprintf("%s: step %d", filepath.Join(r.Dir, folder.Metrics), line.Step)
-		if err := books.Refute(where, books.First(r.ledger, n), r.Config.Privacy.Delta, line.Answer); err != nil {
+		if err := books.Refute(where, first, r.Config.Privacy.Delta, line.Answer); err != nil {
 			return err
 		}
 	}
@@ -140,7 +148,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	}
 	r.warn(i.Warning)
 	r.ledger = i.Ledger
-	if r.entries = i.Info.Entries; r.entries == 0 {
+	if r.entries = i.Entries; r.entries == 0 {
 		return nil
 	}
 	r.Releases = r.entries - account.Choices(i.Ledger)

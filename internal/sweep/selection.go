@@ -93,10 +93,8 @@ func (s *sweep) addTrained() error {
 		if account.Choices(m.Ledger) > 0 {
 			return fmt.Errorf("%w: trial %s was extended, which a trial cannot be: the theorem is about runs whose length nobody chose on the way; quote what all trials cost together", ErrOtherSweep, t.Name)
 		}
-		for _, e := range m.Ledger.Entries() {
-			if err := points[t.Point].Add(e.Event, e.Count); err != nil {
-				return err
-			}
+		if err := account.AddAll(points[t.Point], m.Ledger); err != nil {
+			return err
 		}
 	}
 	for _, l := range points {

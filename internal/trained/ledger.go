@@ -33,7 +33,7 @@ func checkStatement(dir string, c *configs.Config, s *statement.Statement) error
 	if s.Delta != c.Privacy.Delta {
 		return refuse(fmt.Sprintf("δ = %g", s.Delta), fmt.Sprintf("%g, that of %s,", c.Privacy.Delta, folder.Config))
 	}
-	if i.Ledger, err = beginning(i.Ledger, s.LedgerEntries); err != nil {
+	if i.Ledger, err = account.Beginning(i.Ledger, s.LedgerEntries); err != nil {
 		return err
 	}
 	claim, err := i.Claim(c)
@@ -62,22 +62,6 @@ func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error
 		return nil
 	}
 	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)
-}
-
-// beginning returns the first n entries of a ledger: a resumed run may have more than its model.
-func beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
-	first := new(accountant.Ledger)
-	for _, e := range l.Entries() {
-		count := min(n, e.Count)
-		if count == 0 {
-			break
-		}
-		if err := first.Add(e.Event, count); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		n -= count
-	}
-	return first, nil
 }
 
 // selected gives the model of a sweep's best point, where nobody may learn how many points there were, the

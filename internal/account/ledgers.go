@@ -1,0 +1,32 @@
+package account
+
+import "dpsgd/accountant"
+
+// Counts returns the number of releases of each event in a ledger.
+func Counts(l *accountant.Ledger) map[accountant.Event]int {
+	n := map[accountant.Event]int{}
+	for _, e := range l.Entries() {
+		n[e.Event] += e.Count
+	}
+	return n
+}
+
+// AddAll adds the releases of one ledger to another.
+func AddAll(to, from *accountant.Ledger) error {
+	for _, e := range from.Entries() {
+		if err := to.Add(e.Event, e.Count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Beginning returns a ledger of the first n releases of l, of all if l has fewer.
+func Beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
+	entries := l.Entries()
+	for i := range entries {
+		entries[i].Count = min(n, entries[i].Count)
+		n -= entries[i].Count
+	}
+	return ledgerOf(entries)
+}
