@@ -1,8 +1,6 @@
 package accountant
 
-import (
-	"errors"
-)
+import "errors"
 
 var (
 	// ErrUnsupported is matched when an accountant cannot analyse an event or a
@@ -46,6 +44,52 @@ type Accountant interface {
 	// is no guarantee. It may be 0: where nothing was released, or the releases are
 	// epsilon-differentially private.
 	Delta(l *Ledger, epsilon float64) (Guarantee, error)
+}
+
+// Bound bounds one half of a guarantee for everything in a ledger, given the other half, and names the
+// theorems behind the number. With an error the number means nothing.
+type Bound func(l *Ledger, given float64) (bound float64, method string, err error)
+
+// Make returns the accountant of that name under r whose epsilon at a delta, and whose delta at an
+// epsilon, are these bounds. They are asked for halves in range alone. It is an error if r is not a
+// relation.
+func Make(name string, r Relation, epsilon, delta Bound) (Accountant, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	return &made{name, r, epsilon, delta}, nil
+}
+
+type made struct {
+	name           string
+	relation       Relation
+	epsilon, delta Bound
+}
+
+func (m *made) Name() string { return m.name }
+
+func (m *made) Relation() Relation { return m.relation }
+
+func (m *made) Guarantee(l *Ledger, delta float64) (Guarantee, error) {
+	if err := ValidateDelta(delta); err != nil {
+		return Guarantee{}, err
+	}
+	epsilon, method, err := m.epsilon(l, delta)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	return Guarantee{epsilon, delta, m.relation, method}, nil
+}
+
+func (m *made) Delta(l *Ledger, epsilon float64) (Guarantee, error) {
+	if err := ValidateEpsilon(epsilon); err != nil {
+		return Guarantee{}, err
+	}
+	delta, method, err := m.delta(l, epsilon)
+	if err != nil {
+		return Guarantee{}, err
+	}
+	return Guarantee{epsilon, delta, m.relation, method}, nil
 }
 
 // Interval bounds a number from both sides.

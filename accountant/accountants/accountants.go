@@ -20,13 +20,13 @@ var registry = []struct {
 	name string
 	make func(accountant.Relation) (accountant.Accountant, error)
 }{
-	{"advanced", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewAdvanced(r) }},
-	{"basic", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewBasic(r) }},
+	{"advanced", theorems.NewAdvanced},
+	{"basic", theorems.NewBasic},
 	{"exact", func(r accountant.Relation) (accountant.Accountant, error) { return pld.NewExact(r) }},
-	{"optimal", func(r accountant.Relation) (accountant.Accountant, error) { return theorems.NewOptimal(r) }},
+	{"optimal", theorems.NewOptimal},
 	{"pld", func(r accountant.Relation) (accountant.Accountant, error) { return pld.New(r) }},
 	{"rdp", func(r accountant.Relation) (accountant.Accountant, error) { return rdp.New(r, rdp.DefaultOrders()) }},
-	{"zcdp", func(r accountant.Relation) (accountant.Accountant, error) { return NewConcentrated(r) }},
+	{"zcdp", NewConcentrated},
 }
 
 // New returns the accountant of that name for relation r, with its default options. See Names. An

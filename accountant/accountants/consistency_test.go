@@ -132,8 +132,7 @@ func TestExtremes(t *testing.T) {
 
 func newAccountant(t *testing.T, name string) accountant.Accountant {
 	t.Helper()
-	a := tiny.Must(New(name, accountant.AddOrRemoveOne))(t)
-	return a
+	return tiny.Must(New(name, accountant.AddOrRemoveOne))(t)
 }
 
 // Every accountant that knows DP-SGD is an upper bound of the exact epsilon and delta of the composition.

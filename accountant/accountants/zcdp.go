@@ -8,13 +8,11 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-const nameConcentrated = "zcdp"
-
 // roundingError is far above the relative error of the few operations of a formula here.
 const roundingError = 1e-12
 
-// Concentrated is the accountant of zero-concentrated differential privacy (Bun, Steinke
-// 2016, arXiv:1605.02065). It knows of a release one number, ρ, such that the Rényi
+// NewConcentrated returns the accountant of zero-concentrated differential privacy (Bun, Steinke
+// 2016, arXiv:1605.02065) under r. It is an error if r is not a relation. The accountant knows of a release one number, ρ, such that the Rényi
 // divergence of every order α is at most ρα; the numbers of a ledger add up (Lemma 1.7).
 // It analyses, with a sensitivity s of 2 under ReplaceOne and of 1 else,
 //
@@ -43,49 +41,19 @@ const roundingError = 1e-12
 // Epsilon at δ is the least of the conversion of Canonne, Kamath, Steinke 2020 over all
 // real orders, so it is a little below that of the Rényi accountant where both know the
 // ledger.
-type Concentrated struct{ relation accountant.Relation }
-
-var _ accountant.Accountant = (*Concentrated)(nil)
-
-// NewConcentrated returns the accountant under r. It is an error if r is not a relation.
-func NewConcentrated(r accountant.Relation) (*Concentrated, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
+func NewConcentrated(r accountant.Relation) (accountant.Accountant, error) {
+	by := func(conversion func(rho, given float64) float64) accountant.Bound {
+		return func(l *accountant.Ledger, given float64) (float64, string, error) {
+			rho, err := rhoOfAll(l, r)
+			return conversion(rho, given), "zCDP (Bun, Steinke 2016), conversion of Canonne, Kamath, Steinke 2020", err
+		}
 	}
-	return &Concentrated{relation: r}, nil
+	return accountant.Make("zcdp", r, by(concentratedEpsilon), by(concentratedDelta))
 }
 
-func (a *Concentrated) Name() string { return nameConcentrated }
-
-func (a *Concentrated) Relation() accountant.Relation { return a.relation }
-
-const methodZCDP = "zCDP (Bun, Steinke 2016), conversion of Canonne, Kamath, Steinke 2020"
-
-func (a *Concentrated) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	if err := accountant.ValidateDelta(delta); err != nil {
-		return accountant.Guarantee{}, err
-	}
-	rho, err := a.Rho(l)
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	return accountant.Guarantee{Epsilon: concentratedEpsilon(rho, delta), Delta: delta, Relation: a.relation, Method: methodZCDP}, nil
-}
-
-func (a *Concentrated) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
-	if err := accountant.ValidateEpsilon(epsilon); err != nil {
-		return accountant.Guarantee{}, err
-	}
-	rho, err := a.Rho(l)
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	return accountant.Guarantee{Epsilon: epsilon, Delta: concentratedDelta(rho, epsilon), Relation: a.relation, Method: methodZCDP}, nil
-}
-
-// Rho returns the ρ of the whole ledger, rounded up: 0 if nothing is released about anyone,
+// rhoOfAll returns the ρ of the whole ledger, rounded up: 0 if nothing is released about anyone,
 // +Inf where noise is missing. Errors are those of accountant.Accountant.
-func (a *Concentrated) Rho(l *accountant.Ledger) (float64, error) {
+func rhoOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
 		return 0, err
@@ -95,7 +63,7 @@ func (a *Concentrated) Rho(l *accountant.Ledger) (float64, error) {
 	}
 	sum := 0.0
 	for _, entry := range released.Entries {
-		rho, err := a.rhoOf(entry.Event)
+		rho, err := rhoOf(entry.Event, r)
 		if err != nil {
 			return 0, err
 		}
@@ -105,9 +73,9 @@ func (a *Concentrated) Rho(l *accountant.Ledger) (float64, error) {
 	return sum * (1 + roundingError), nil
 }
 
-// rhoOf is the ρ of an event as accountant.Simplify leaves it.
-func (a *Concentrated) rhoOf(e accountant.Event) (float64, error) {
-	s := a.relation.Sensitivity()
+// rhoOf returns the ρ of an event that accountant.Simplify leaves.
+func rhoOf(e accountant.Event, r accountant.Relation) (float64, error) {
+	s := r.Sensitivity()
 	switch e := e.(type) {
 	case accountant.Gaussian:
 		return s / e.NoiseMultiplier * (s / e.NoiseMultiplier) / 2, nil
@@ -119,7 +87,7 @@ func (a *Concentrated) rhoOf(e accountant.Event) (float64, error) {
 		return min(s*e.Range*(s*e.Range)/8, rhoOfPure(s*e.Range)), nil
 	case accountant.AddOrRemoveDP:
 		if e.Delta == 0 {
-			return rhoOfPure(e.Under(a.relation).Epsilon), nil
+			return rhoOfPure(e.Under(r).Epsilon), nil
 		}
 	case accountant.Laplace:
 		return rhoOfPure(s / e.Scale), nil
@@ -130,18 +98,18 @@ func (a *Concentrated) rhoOf(e accountant.Event) (float64, error) {
 			return rhoOfPure(e.Epsilon), nil
 		}
 	case accountant.RandomizedResponse:
-		if a.relation == accountant.ReplaceOne {
+		if r == accountant.ReplaceOne {
 			return rhoOfPure(e.Epsilon()), nil
 		}
 	case accountant.TreeAggregation:
-		if a.relation == accountant.ZeroOut {
+		if r == accountant.ZeroOut {
 			return float64(e.Depth()) / e.NoiseMultiplier / e.NoiseMultiplier / 2, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: the %s accountant cannot analyse %v under %v", accountant.ErrUnsupported, nameConcentrated, e, a.relation)
+	return 0, fmt.Errorf("%w: the zcdp accountant cannot analyse %v under %v", accountant.ErrUnsupported, e, r)
 }
 
-// rhoOfPure is ε tanh(ε/2); see Concentrated.
+// rhoOfPure returns ε tanh(ε/2); see NewConcentrated.
 func rhoOfPure(epsilon float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return epsilon

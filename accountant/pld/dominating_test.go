@@ -51,8 +51,7 @@ func TestSampledReleasesHaveBothDirections(t *testing.T) {
 
 func newExactUnder(t *testing.T, r accountant.Relation) *Accountant {
 	t.Helper()
-	a := tiny.Must(NewExact(r))(t)
-	return a
+	return tiny.Must(NewExact(r))(t)
 }
 
 // What nobody knows the worst direction of is refused.

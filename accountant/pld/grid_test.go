@@ -26,14 +26,12 @@ func holds(t *testing.T, id string, got accountant.Interval, value, slack, below
 
 func epsilonOf(t *testing.T, parts []pair.Part, delta float64) accountant.Interval {
 	t.Helper()
-	got := tiny.Must(gridEpsilon(parts, delta))(t)
-	return got
+	return tiny.Must(gridEpsilon(parts, delta))(t)
 }
 
 func deltaOf(t *testing.T, parts []pair.Part, epsilon float64) accountant.Interval {
 	t.Helper()
-	got := tiny.Must(gridDelta(parts, epsilon))(t)
-	return got
+	return tiny.Must(gridDelta(parts, epsilon))(t)
 }
 
 // T Gaussian releases are one of σ/√T.

@@ -7,9 +7,7 @@
 // checks the other. Both bound the truth from below too, see [Accountant.EpsilonInterval].
 package pld
 
-import (
-	"dpsgd/accountant"
-)
+import "dpsgd/accountant"
 
 const (
 	methodPairs    = "dominating pairs (Zhu, Dong, Wang 2022), "
@@ -25,9 +23,8 @@ const (
 // Accountant answers with the epsilon or delta of the dominating pairs of a ledger, and never below
 // it. It analyses every event of which a dominating pair is known, and compositions. It holds no state.
 type Accountant struct {
-	name     string
-	relation accountant.Relation
-	ask      oneDirection
+	accountant.Accountant
+	ask oneDirection
 }
 
 var _ accountant.IntervalAccountant = (*Accountant)(nil)
@@ -42,52 +39,36 @@ var _ accountant.IntervalAccountant = (*Accountant)(nil)
 // answers, and where it cannot, Chernoff's bound, which is the bound of "rdp" over all real orders.
 // Method says so, and the interval how wide it is.
 func NewExact(r accountant.Relation) (*Accountant, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	return &Accountant{"exact", r, exactDirection}, nil
+	return newAccountant("exact", r, exactDirection)
 }
 
 // New returns the accountant "pld" for relation r: the losses of the dominating pairs, discretised
 // so that no answer is below the truth, and composed by fast Fourier transforms. Answers are within
 // about 0.1 % of the truth. The numerics are independent of those of "exact".
 func New(r accountant.Relation) (*Accountant, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	return &Accountant{"pld", r, byPLD}, nil
+	return newAccountant("pld", r, byPLD)
 }
 
-func (a *Accountant) Name() string { return a.name }
-
-func (a *Accountant) Relation() accountant.Relation { return a.relation }
-
-// Guarantee returns epsilon at delta, the upper end of EpsilonInterval.
-func (a *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	i, method, err := askProfile(l, a.relation, epsilonAt(delta), a.ask)
-	if err != nil {
-		return accountant.Guarantee{}, err
+// newAccountant returns the accountant that answers with the upper ends of its intervals.
+func newAccountant(name string, r accountant.Relation, ask oneDirection) (*Accountant, error) {
+	upper := func(about func(given float64) question) accountant.Bound {
+		return func(l *accountant.Ledger, given float64) (float64, string, error) {
+			i, method, err := askProfile(l, r, about(given), ask)
+			return i.Upper, method, err
+		}
 	}
-	return accountant.Guarantee{Epsilon: i.Upper, Delta: delta, Relation: a.relation, Method: method}, nil
-}
-
-// Delta returns delta at epsilon, the upper end of DeltaInterval.
-func (a *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
-	i, method, err := askProfile(l, a.relation, deltaAt(epsilon), a.ask)
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	return accountant.Guarantee{Epsilon: epsilon, Delta: i.Upper, Relation: a.relation, Method: method}, nil
+	a, err := accountant.Make(name, r, upper(epsilonAt), upper(deltaAt))
+	return &Accountant{a, ask}, err
 }
 
 // EpsilonInterval returns bounds of the exact epsilon at delta of the dominating pairs.
 func (a *Accountant) EpsilonInterval(l *accountant.Ledger, delta float64) (accountant.Interval, error) {
-	i, _, err := askProfile(l, a.relation, epsilonAt(delta), a.ask)
+	i, _, err := askProfile(l, a.Relation(), epsilonAt(delta), a.ask)
 	return i, err
 }
 
 // DeltaInterval returns bounds of the exact delta at epsilon of the dominating pairs.
 func (a *Accountant) DeltaInterval(l *accountant.Ledger, epsilon float64) (accountant.Interval, error) {
-	i, _, err := askProfile(l, a.relation, deltaAt(epsilon), a.ask)
+	i, _, err := askProfile(l, a.Relation(), deltaAt(epsilon), a.ask)
 	return i, err
 }

@@ -78,8 +78,7 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 
 func group(t *testing.T, l *accountant.Ledger, size int) *accountant.Ledger {
 	t.Helper()
-	seen := tiny.Must(accountant.Group(l, size))(t)
-	return seen
+	return tiny.Must(accountant.Group(l, size))(t)
 }
 
 // mixed returns the ledger of terms ["dpsgd", q, σ, steps], ["gaussian", σ, steps] and
@@ -183,12 +182,12 @@ func TestReferenceDirections(t *testing.T) {
 
 // The question of bench/compare_accounting.py, at an interval of losses that other programs take.
 func BenchmarkQuestionPLD(b *testing.B) {
-	a := &Accountant{"pld", accountant.AddOrRemoveOne, func(parts []pair.Part, q question) (accountant.Interval, string, error) {
+	a := tiny.Must(newAccountant("pld", accountant.AddOrRemoveOne, func(parts []pair.Part, q question) (accountant.Interval, string, error) {
 		p := newSketch(parts, q.at).planEpsilon(q.at)
 		p.space(1e-4)
 		i, err := p.epsilon(q.at)
 		return i, methodPLD, err
-	}}
+	}))(b)
 	step := accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 1}}
 	l := accounttest.Ledger(b, accountant.Entry{Event: step, Count: 10_000})
 	for b.Loop() {

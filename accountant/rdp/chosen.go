@@ -73,11 +73,11 @@ func NewChosen(r accountant.Relation) (*Chosen, error) {
 // Guarantee returns ε at delta of a ledger: +Inf also where the deltas of its events are too much. See
 // [accountant.Accountant] for the errors.
 func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	answer := accountant.Guarantee{Delta: delta, Relation: c.rdp.relation, Method: "a mixture of Rényi divergences, for releases that may be chosen by what earlier ones showed (Feldman, Zrnic 2021; Whitehouse et al. 2023; Canonne et al. 2020)"}
+	answer := accountant.Guarantee{Delta: delta, Relation: c.rdp.Relation(), Method: "a mixture of Rényi divergences, for releases that may be chosen by what earlier ones showed (Feldman, Zrnic 2021; Whitehouse et al. 2023; Canonne et al. 2020)"}
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return answer, err
 	}
-	pure, epsilons, deltas, err := withoutDeltas(l, c.rdp.relation)
+	pure, epsilons, deltas, err := withoutDeltas(l, c.rdp.Relation())
 	if err != nil {
 		return answer, err
 	}

@@ -111,8 +111,7 @@ func sameKind(a, b accountant.Event) bool {
 func TestDivergencesThatAgree(t *testing.T) {
 	divergenceAt := func(r accountant.Relation, e accountant.Event, alpha float64) float64 {
 		t.Helper()
-		d := tiny.Must(rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha))(t)
-		return d
+		return tiny.Must(rdpUnder(t, r, DefaultOrders()).Divergence(e, alpha))(t)
 	}
 	const never = 100000 // of 100000 records: no batch is cut
 	for _, alpha := range []float64{1.01, 1.7, 2, 15.5, 64} {

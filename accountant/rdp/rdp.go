@@ -40,7 +40,7 @@ const (
 // the least value of the conversion over the orders. The events must be fixed in advance; for events
 // that are chosen by what earlier ones released there is [Chosen].
 type Accountant struct {
-	relation   accountant.Relation
+	accountant.Accountant
 	orders     []float64 // ascending, distinct, at least minOrder
 	conversion conversion
 	curves     *curveCache
@@ -53,9 +53,6 @@ var _ accountant.Accountant = (*Accountant)(nil)
 // left out. It is an error if an order is out of range or none is left, and for an
 // unknown relation.
 func New(r accountant.Relation, orders []float64) (*Accountant, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
 	var used []float64
 	for _, alpha := range orders {
 		if err := validateOrder(alpha); err != nil {
@@ -70,7 +67,10 @@ func New(r accountant.Relation, orders []float64) (*Accountant, error) {
 	}
 	slices.Sort(used)
 	used = slices.Compact(used)
-	return &Accountant{relation: r, orders: used, conversion: newConversion(used), curves: newCurveCache(r, used)}, nil
+	a := &Accountant{orders: used, conversion: newConversion(used), curves: newCurveCache(r, used)}
+	var err error
+	a.Accountant, err = accountant.Make(nameRDP, r, a.epsilon, a.delta)
+	return a, err
 }
 
 func validateOrder(alpha float64) error {
@@ -99,49 +99,31 @@ func DefaultOrders() []float64 {
 	return append(orders, 8192)
 }
 
-func (r *Accountant) Name() string { return nameRDP }
-
-func (r *Accountant) Relation() accountant.Relation { return r.relation }
-
-// Guarantee returns epsilon at delta of the whole ledger. The conversion can come out below 0 for a
+// epsilon returns epsilon at delta of the whole ledger. The conversion can come out below 0 for a
 // delta near 1, and is then 0: the releases are (0, delta)-private.
-func (r *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	if err := accountant.ValidateDelta(delta); err != nil {
-		return accountant.Guarantee{}, err
-	}
+func (r *Accountant) epsilon(l *accountant.Ledger, delta float64) (epsilon float64, method string, err error) {
 	s, method, err := r.search(l, r.conversion.epsilonSearch(delta))
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	answer := accountant.Guarantee{Delta: delta, Relation: r.relation, Method: method}
 	switch {
-	case s.best >= 0:
-		answer.Epsilon = max(s.value, 0)
-	case !s.free:
-		answer.Epsilon = math.Inf(1)
+	case err != nil || s.free:
+		return 0, method, err
+	case s.best < 0:
+		return math.Inf(1), method, nil
 	}
-	return answer, nil
+	return max(s.value, 0), method, nil
 }
 
-// Delta returns delta at epsilon of the whole ledger, by the conversion that Guarantee uses: at
-// this delta, Guarantee returns at most this epsilon. Delta is 1 where no order gives a smaller
+// delta returns delta at epsilon of the whole ledger, by the conversion that epsilon uses: at
+// this delta, epsilon is at most this one. It is 1 where no order gives a smaller
 // one, and 0 where the ledger costs nothing.
-func (r *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
-	if err := accountant.ValidateEpsilon(epsilon); err != nil {
-		return accountant.Guarantee{}, err
-	}
+func (r *Accountant) delta(l *accountant.Ledger, epsilon float64) (delta float64, method string, err error) {
 	s, method, err := r.search(l, r.conversion.deltaSearch(epsilon))
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	answer := accountant.Guarantee{Epsilon: epsilon, Relation: r.relation, Method: method}
 	switch {
-	case s.best >= 0:
-		answer.Delta = s.delta(epsilon)
-	case !s.free:
-		answer.Delta = 1
+	case err != nil || s.free:
+		return 0, method, err
+	case s.best < 0:
+		return 1, method, nil
 	}
-	return answer, nil
+	return s.delta(epsilon), method, nil
 }
 
 // delta returns δ at the best order, above 0. It is rounded up by more than rounding can have taken
@@ -166,10 +148,7 @@ func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, err
 	if alpha < minOrder {
 		return 0, fmt.Errorf("%w: Rényi order is %v, want at least %v", accountant.ErrInvalid, alpha, minOrder)
 	}
-	if err := accountant.Validate(e); err != nil {
-		return 0, err
-	}
-	d, err := divergenceOf(e, r.relation, r.orders)
+	d, err := divergenceOf(e, r.Relation(), r.orders)
 	if err != nil || d == nil {
 		return 0, err
 	}

@@ -21,8 +21,7 @@ func newRDP(t testing.TB, orders []float64) *Accountant {
 
 func rdpUnder(t testing.TB, r accountant.Relation, orders []float64) *Accountant {
 	t.Helper()
-	a := tiny.Must(New(r, orders))(t)
-	return a
+	return tiny.Must(New(r, orders))(t)
 }
 
 // opacusOrders is the default list of Opacus 1.5: 1.1 to 10.9 by tenths, 12 to 63.

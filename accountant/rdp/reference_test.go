@@ -106,8 +106,7 @@ func TestReferenceCalibrations(t *testing.T) {
 
 func newExact(t testing.TB) *pld.Accountant {
 	t.Helper()
-	a := tiny.Must(pld.NewExact(accountant.AddOrRemoveOne))(t)
-	return a
+	return tiny.Must(pld.NewExact(accountant.AddOrRemoveOne))(t)
 }
 
 // ordersOf returns the named lists of orders.

@@ -134,13 +134,13 @@ func (r *Accountant) Selection(kinds []accountant.Event, mean, shape, delta floa
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return accountant.Guarantee{}, err
 	}
-	answer := accountant.Guarantee{Delta: delta, Relation: r.relation, Method: "RDP (private selection; Papernot, Steinke 2022), conversion of Canonne, Kamath, Steinke 2020"}
+	answer := accountant.Guarantee{Delta: delta, Relation: r.Relation(), Method: "RDP (private selection; Papernot, Steinke 2022), conversion of Canonne, Kamath, Steinke 2020"}
 	var runs []divergence
 	for _, e := range kinds {
 		if err := accountant.Validate(accountant.RepeatAndSelect{Event: e, Mean: mean, Shape: shape}); err != nil {
 			return accountant.Guarantee{}, err
 		}
-		d, err := divergenceOf(e, r.relation, r.orders)
+		d, err := divergenceOf(e, r.Relation(), r.orders)
 		if err != nil {
 			return accountant.Guarantee{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Accountant is an accountant.Accountant that uses the (ε, δ) of every release and a theorem about
+// composition is an accountant that uses the (ε, δ) of every release and a theorem about
 // the composition of (ε, δ) alone. Its answers are far above the answers of accountants that look
 // at whole distributions, and serve for comparison.
 //
@@ -19,20 +19,18 @@ import (
 // smaller ε. "optimal" is never above "advanced", nor is "advanced" above "basic".
 //
 // Delta is found by solving for it, to a relative 1e-9 on the private side.
-type Accountant struct {
-	relation     accountant.Relation
-	name, method string
-	compose      theorem // beside basic composition, or nil
+type composition struct {
+	relation accountant.Relation
+	method   string
+	theorem  theorem // beside basic composition, or nil
 }
 
 // theorem returns the ε of the composition that q describes.
 type theorem func(q *question) (epsilon float64)
 
-var _ accountant.Accountant = (*Accountant)(nil)
-
 // NewBasic returns the accountant "basic": the sum of the epsilons and of the deltas
 // (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006; Theorem 3.16 of Dwork, Roth 2014).
-func NewBasic(r accountant.Relation) (*Accountant, error) {
+func NewBasic(r accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(r, "basic", "basic composition (Dwork et al. 2006)", nil)
 }
 
@@ -40,7 +38,7 @@ func NewBasic(r accountant.Relation) (*Accountant, error) {
 // of the advanced composition of Dwork, Rothblum, Vadhan 2010 in its sharpest closed form
 // for different releases, the second and third term of Theorem 3.5 of Kairouz, Oh, Viswanath
 // 2015 (arXiv:1311.0776).
-func NewAdvanced(r accountant.Relation) (*Accountant, error) {
+func NewAdvanced(r accountant.Relation) (accountant.Accountant, error) {
 	const method = "advanced composition (Dwork, Rothblum, Vadhan 2010; closed form of Kairouz, Oh, Viswanath 2015)"
 	return newComposition(r, "advanced", method, (*question).closedForm)
 }
@@ -49,59 +47,36 @@ func NewAdvanced(r accountant.Relation) (*Accountant, error) {
 // alone (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.3, for equal releases;
 // Murtagh, Vadhan 2016, arXiv:1507.03113, Theorem 1.5, for different ones, where it may be
 // off by up to about 1e-4 of the deviation of the losses).
-func NewOptimal(r accountant.Relation) (*Accountant, error) {
+func NewOptimal(r accountant.Relation) (accountant.Accountant, error) {
 	const method = "optimal composition (Kairouz, Oh, Viswanath 2015; Murtagh, Vadhan 2016)"
 	return newComposition(r, "optimal", method, (*question).optimal)
 }
 
-func newComposition(r accountant.Relation, name, method string, compose theorem) (*Accountant, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	return &Accountant{r, name, method + " of the (ε, δ) of each release", compose}, nil
+func newComposition(r accountant.Relation, name, method string, theorem theorem) (accountant.Accountant, error) {
+	c := &composition{r, method + " of the (ε, δ) of each release", theorem}
+	return accountant.Make(name, r, c.epsilon, c.delta)
 }
 
-func (c *Accountant) Name() string { return c.name }
-
-func (c *Accountant) Relation() accountant.Relation { return c.relation }
-
-func (c *Accountant) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	if err := accountant.ValidateDelta(delta); err != nil {
-		return accountant.Guarantee{}, err
-	}
+func (c *composition) epsilon(l *accountant.Ledger, delta float64) (epsilon float64, method string, err error) {
 	s, err := c.shares(l)
-	if err != nil {
-		return accountant.Guarantee{}, err
-	}
-	return c.guarantee(c.epsilon(s, delta), delta), nil
+	return c.composed(s, delta), c.method, err
 }
 
-func (c *Accountant) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
-	if err := accountant.ValidateEpsilon(epsilon); err != nil {
-		return accountant.Guarantee{}, err
-	}
+func (c *composition) delta(l *accountant.Ledger, epsilon float64) (delta float64, method string, err error) {
 	s, err := c.shares(l)
-	if err != nil {
-		return accountant.Guarantee{}, err
+	if err == nil && s.compose((*question).basic, 0, 1) > epsilon {
+		delta = numeric.LeastDelta(func(delta float64) float64 { return c.composed(s, delta) }, epsilon)
 	}
-	delta := 0.0
-	if s.compose((*question).basic, 0, 1) > epsilon {
-		delta = numeric.LeastDelta(func(delta float64) float64 { return c.epsilon(s, delta) }, epsilon)
-	}
-	return c.guarantee(epsilon, delta), nil
+	return delta, c.method, err
 }
 
-func (c *Accountant) guarantee(epsilon, delta float64) accountant.Guarantee {
-	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: c.relation, Method: c.method}
-}
-
-// epsilon returns the ε of the theorem, or of basic composition where that is less.
-func (c *Accountant) epsilon(s deltaShares, delta float64) float64 {
+// composed returns the ε of the theorem, or of basic composition where that is less.
+func (c *composition) composed(s deltaShares, delta float64) float64 {
 	epsilon := s.compose((*question).basic, delta, 1)
-	if c.compose == nil || epsilon == 0 {
+	if c.theorem == nil || epsilon == 0 {
 		return epsilon
 	}
-	return min(epsilon, s.compose(c.compose, delta, 0.5))
+	return min(epsilon, s.compose(c.theorem, delta, 0.5))
 }
 
 // costed is the cost of a release that is made count times.
@@ -118,7 +93,7 @@ type deltaShares struct {
 	takers     float64 // number of releases that take a share
 }
 
-func (c *Accountant) shares(l *accountant.Ledger) (deltaShares, error) {
+func (c *composition) shares(l *accountant.Ledger) (deltaShares, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
 		return deltaShares{}, err

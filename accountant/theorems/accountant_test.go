@@ -11,16 +11,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-func newCompositions(t testing.TB, r accountant.Relation) (basic, advanced, optimal *Accountant) {
-	t.Helper()
-	all := make([]*Accountant, 3)
-	for i, make := range []func(accountant.Relation) (*Accountant, error){NewBasic, NewAdvanced, NewOptimal} {
-		var err error
-		if all[i], err = make(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all[0], all[1], all[2]
+func newCompositions(t testing.TB, r accountant.Relation) (basic, advanced, optimal accountant.Accountant) {
+	return tiny.Must(NewBasic(r))(t), tiny.Must(NewAdvanced(r))(t), tiny.Must(NewOptimal(r))(t)
 }
 
 // On a ledger of (ε, δ) the accountants are the theorems.
@@ -45,7 +37,7 @@ func TestCompositionOfGuarantees(t *testing.T) {
 		}
 		closed, best := questionAbout(gs, delta).closedForm(), questionAbout(gs, delta).optimal()
 		for _, tt := range []struct {
-			a    *Accountant
+			a    accountant.Accountant
 			want float64
 		}{{basic, sum}, {advanced, closed}, {optimal, best}} {
 			if got := accounttest.Epsilon(t, tt.a, l, delta); accounttest.Relative(got, tt.want) > 1e-9 {
@@ -62,8 +54,7 @@ func TestCompositionOfGuarantees(t *testing.T) {
 func TestCompositionOfOneRelease(t *testing.T) {
 	const delta = 1e-6
 	gaussian := func(sigma, delta float64) float64 {
-		e := tiny.Must(GaussianEpsilon(sigma, delta))(t)
-		return e
+		return tiny.Must(GaussianEpsilon(sigma, delta))(t)
 	}
 	amplified := func(q, e float64) float64 { return math.Log1p(q * math.Expm1(e)) }
 	for _, tt := range []struct {
@@ -128,7 +119,7 @@ func TestCompositionAddsDeltas(t *testing.T) {
 			if got := accounttest.Epsilon(t, basic, l, 1e-5); got != tt.want && !(accounttest.Relative(got, tt.want) < 1e-12) {
 				t.Errorf("%s: 100 deltas of %v at δ=1e-5: basic composition answers %v, want %v", name, tt.delta, got, tt.want)
 			}
-			for _, a := range []*Accountant{advanced, optimal} {
+			for _, a := range []accountant.Accountant{advanced, optimal} {
 				if got := accounttest.Epsilon(t, a, l, 1e-5); got > tt.want*(1+1e-12) || math.IsInf(tt.want, 1) && !math.IsInf(got, 1) {
 					t.Errorf("%s: 100 deltas of %v at δ=1e-5: %s composition answers %v, basic %v", name, tt.delta, a.Name(), got, tt.want)
 				}
@@ -238,7 +229,7 @@ func TestCompositionOfManyReleases(t *testing.T) {
 
 func TestCompositionDelta(t *testing.T) {
 	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
-	for _, a := range []*Accountant{basic, advanced, optimal} {
+	for _, a := range []accountant.Accountant{basic, advanced, optimal} {
 		pure := accounttest.Ledger(t, accountant.Entry{Event: accountant.Laplace{Scale: 10}, Count: 30}) // ε = 3 at δ = 0
 		if g, err := a.Delta(pure, 3.0000001); err != nil || g.Delta != 0 {
 			t.Errorf("%s: %v, %v, want delta 0", a.Name(), g, err)

@@ -11,8 +11,7 @@ import (
 
 func TestLeastDelta(t *testing.T) {
 	gaussian := func(delta float64) float64 {
-		e := tiny.Must(theorems.GaussianEpsilon(1, delta))(t)
-		return e
+		return tiny.Must(theorems.GaussianEpsilon(1, delta))(t)
 	}
 	for _, e := range []float64{0, 1e-3, 0.1, 1, 5, 20, 30} {
 		want := tiny.Must(theorems.GaussianDelta(1, e))(t)
