@@ -40,11 +40,11 @@ type Pass struct {
 
 // LayerInfo describes one layer of a declared network.
 type LayerInfo struct {
-	Name         string // place in the network, such as "3" or "4.body.0"
-	Kind         string
-	Output       []int // shape of one example's output
-	Parameters   int
-	MultiplyAdds int // of the forward pass, per example
+	Name         string `json:"name"` // place in the network, such as "3" or "4.body.0"
+	Kind         string `json:"kind"`
+	Output       []int  `json:"output"` // shape of one example's output
+	Parameters   int    `json:"parameters"`
+	MultiplyAdds int    `json:"multiply_adds"` // of the forward pass, per example
 }
 
 // Parameter returns the node of a trainable tensor of the current layer. Shape is PyTorch's; order,

@@ -17,9 +17,6 @@ type people struct {
 	source release.Contributor // of examples
 }
 
-// newPeople returns the contributor of persons with these examples.
-func newPeople(own [][]int, src *random.Source) *people { return &people{own: own, src: src} }
-
 // from makes later contributions those of this contributor of examples.
 func (p *people) from(source release.Contributor) *people {
 	p.source = source

@@ -50,7 +50,7 @@ func TestAPersonMovesASumByOneExample(t *testing.T) {
 		own[0][i] = i
 	}
 	source := &rows{}
-	one := newPeople(own, random.ForTest(1)).from(source)
+	one := (&people{own: own, src: random.ForTest(1)}).from(source)
 	for _, sample := range [][]int{{0}, {1}, {0, 1}, {1, 0}, {0, 1, 2}, {2, 1, 0}} {
 		for range 20 {
 			source.asked = nil
@@ -82,7 +82,7 @@ func TestAPersonMovesASumByOneExample(t *testing.T) {
 func TestExamplesAreDrawnAlike(t *testing.T) {
 	own := []int{3, 5, 8, 13, 21, 34, 55, 89, 144, 233}
 	source := &rows{}
-	one := newPeople([][]int{{1}, own}, random.ForTest(2)).from(source)
+	one := (&people{own: [][]int{{1}, own}, src: random.ForTest(2)}).from(source)
 	for range 10_000 {
 		if _, err := one.Contributions([]int{0, 1}); err != nil {
 			t.Fatal(err)

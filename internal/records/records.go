@@ -58,7 +58,7 @@ func New(c *configs.Config, w Work) (*Records, error) {
 	gradients.ClipBy(w.Policy)
 	r := &Records{Gradients: gradients}
 	if w.Source.Own != nil {
-		r.people = newPeople(w.Source.Own, random.New())
+		r.people = &people{own: w.Source.Own, src: random.New()}
 	}
 	return r, nil
 }
@@ -85,7 +85,7 @@ func (r *Records) Coordinates() int {
 // Rows returns what each record adds to the sum of all features: a row of norm 1 at most.
 func (r *Records) Rows(rows *data.Features) (release.Contributor, error) {
 	if r.Clients != nil {
-		return NewMeans(rows, r.Clients.Examples())
+		return NewMeans(rows, r.Clients.own)
 	}
 	each, err := gradients.NewRows(rows)
 	if err != nil || r.people == nil {

@@ -27,7 +27,7 @@ func TestAPersonAddsOneRow(t *testing.T) {
 	for i := range examples {
 		own[(i+1)%persons] = append(own[(i+1)%persons], i)
 	}
-	r := &Records{people: newPeople(own, random.New())}
+	r := &Records{people: &people{own: own, src: random.New()}}
 	contributor := tiny.Must(r.Rows(rows))(t)
 	for person := range persons {
 		sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, examples, nil))(t)

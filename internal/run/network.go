@@ -20,28 +20,29 @@ type Network struct {
 	Model      *model.Model
 	Initial    string // SHA-256 of the file with the weights that it begins with; "" if they are random
 	Schedule   optimizer.Schedule
-	Mean       *optimizer.Mean // of the parameters, measured and written in their place; nil for none
-	Evaluator  *gradients.Evaluator
+	Mean       *optimizer.Mean      // of the parameters, measured and written in their place; nil for none
+	Evaluator  *gradients.Evaluator // on the test examples
 	Evaluation gradients.Evaluation // the newest one, zero before the first
 	ByClass    *score.Matrix        // of the newest evaluation
 	run        *Run
 }
 
-// Declare builds the network of the configuration, and sets its initial weights.
+// Declare builds the network of the configuration, sets its initial weights, and computes what it sees of
+// the examples.
 func (r *Run) Declare() (*Network, error) {
 	n := &Network{run: r}
 	var err error
 	if n.Model, err = setup.Model(r.Config, r.Source.Shape, r.Source.Classes); err != nil {
 		return nil, err
 	}
-	n.Initial, err = setup.Start(r.Config, n.Model)
+	if n.Initial, err = setup.Start(r.Config, n.Model); err != nil {
+		return nil, err
+	}
+	if err := r.See(); err != nil {
+		return nil, err
+	}
+	n.Evaluator, err = gradients.NewEvaluator(n.Model, r.Examples.Test, setup.Normalisation(r.Config, r.Source.Shape.Channels), r.Pool)
 	return n, err
-}
-
-// Compile builds the evaluator, which measures the network on the test examples.
-func (n *Network) Compile() (err error) {
-	n.Evaluator, err = gradients.NewEvaluator(n.Model, n.run.Examples.Test, setup.Normalisation(n.run.Config, n.run.Source.Shape.Channels), n.run.Pool)
-	return err
 }
 
 // View returns a checkpoint with the parameters, their mean and the update rule's state, not copied.

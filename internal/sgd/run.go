@@ -3,6 +3,7 @@ package sgd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,10 +77,7 @@ func (o Options) build(base *run.Run) (*Run, error) {
 	if r.Network, err = base.Declare(); err != nil {
 		return nil, err
 	}
-	r.start = append([]float32(nil), r.Model.Values...)
-	if err := r.See(); err != nil {
-		return nil, err
-	}
+	r.start = slices.Clone(r.Model.Values)
 	return r, r.compile()
 }
 
@@ -96,7 +94,7 @@ func (r *Run) planLabels() (err error) {
 	return err
 }
 
-// compile declares the graphs of training and evaluation.
+// compile declares the graph of training.
 func (r *Run) compile() (err error) {
 	c := r.Config
 	if setup.Places(c) == setup.ByContent {
@@ -120,9 +118,6 @@ func (r *Run) compile() (err error) {
 	r.trainer.Ready = func() error { return r.Order.Wait() }
 	for i := range r.Source.Examples {
 		r.whole = append(r.whole, i)
-	}
-	if err := r.Compile(); err != nil {
-		return err
 	}
 	return r.beginPhase(0)
 }

@@ -19,7 +19,7 @@ type Description struct {
 	Data         setup.Outline          `json:"data"`
 	Input        []int                  `json:"input"`                  // height, width, channels; or the number of columns
 	Augmentation string                 `json:"augmentation,omitempty"` // the views in which the network sees examples while it trains
-	Layers       []Layer                `json:"layers"`
+	Layers       []model.LayerInfo      `json:"layers"`
 	Parameters   int                    `json:"parameters"`                  // that are trained
 	Frozen       int                    `json:"frozen_parameters,omitempty"` // that are not
 	MultiplyAdds int                    `json:"multiply_adds"`               // of the forward pass, per example
@@ -28,15 +28,6 @@ type Description struct {
 	CurveRDP     []account.Point        `json:"curve_rdp,omitempty"` // the same steps by RDP, beside another accountant
 	Memory       setup.Memory           `json:"memory"`
 	Engines      []gradients.Assignment `json:"engines"`
-}
-
-// Layer describes one layer of the network.
-type Layer struct {
-	Name         string `json:"name"`
-	Kind         string `json:"kind"`
-	Output       []int  `json:"output"` // shape of one example's output
-	Parameters   int    `json:"parameters"`
-	MultiplyAdds int    `json:"multiply_adds"`
 }
 
 // Privacy is what a plan will guarantee.
@@ -86,13 +77,10 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 		return nil, err
 	}
 	d := &Description{
-		Data: o, Input: o.Shape.Dims(), Parameters: len(m.Values), Frozen: m.FrozenValues(),
+		Data: o, Input: o.Shape.Dims(), Layers: m.Layers(), Parameters: len(m.Values), Frozen: m.FrozenValues(),
 	}
 	if c.Training.Augmentation.Any() {
 		d.Augmentation = c.Training.Augmentation.String()
-	}
-	for _, l := range m.Layers() {
-		d.Layers = append(d.Layers, Layer(l))
 	}
 	d.MultiplyAdds, _ = m.MultiplyAdds()
 	if plan == nil {
@@ -133,6 +121,10 @@ func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 
 // fillPrivacy fills in what the plan costs.
 func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
+	clipping := plan.Policy.String()
+	if c.Federated.Any() || c.Privacy.Unit == configs.UnitPerson {
+		clipping = strings.ReplaceAll(clipping, "one example", plan.Unit)
+	}
 	points := min(curvePoints, plan.MaxSteps)
 	for i := 1; i <= points; i++ {
 		steps := plan.MaxSteps * i / points
@@ -148,7 +140,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	s, err := plan.After(plan.MaxSteps)
 	d.Privacy = Privacy{
 		Unit: plan.Unit, Records: plan.Records,
-		NoiseMultiplier: plan.NoiseMultiplier(), Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: whatIsBounded(c, plan),
+		NoiseMultiplier: plan.NoiseMultiplier(), Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: clipping,
 		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
 		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
@@ -157,14 +149,6 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 		d.Privacy.TargetEpsilon = plan.Budget.Epsilon
 	}
 	return err
-}
-
-// whatIsBounded says, as text, what of a record is bounded, and how.
-func whatIsBounded(c *configs.Config, plan *RunPlan) string {
-	if c.Federated.Any() || c.Privacy.Unit == configs.UnitPerson {
-		return strings.ReplaceAll(plan.Policy.String(), "one example", plan.Unit)
-	}
-	return plan.Policy.String()
 }
 
 // fillEngines declares the training graph to see how gradients are formed, and estimates what it

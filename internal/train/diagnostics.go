@@ -5,12 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/tensorboard"
-	"dpsgd/internal/trained"
 )
 
 // diagnostics collects what one step says about its examples, for a file that is NOT private. nil
@@ -77,12 +75,4 @@ func (r *Run) diagnose(took time.Duration) error {
 	line.Norms = tensorboard.Count(d.norms)
 	d.norms = d.norms[:0]
 	return r.WriteLine(folder.Diagnostics, line, d.copies)
-}
-
-// writeModel writes the parameters, or their average over steps, with the mean of features.
-func (r *Run) writeModel() error {
-	if mean := r.features.mean; mean != nil {
-		return r.Write(nil, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(mean)}, Data: mean})
-	}
-	return r.Write(nil)
 }

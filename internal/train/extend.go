@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -215,12 +216,13 @@ func (r *Run) extended() []statement.Extension {
 	return list
 }
 
-// wasPlan reports whether the hash is of a plan that the run had before an extension.
-func (r *Run) wasPlan(hash string) bool {
-	for _, e := range r.extensions {
-		if e.Plan == hash {
-			return true
-		}
+// ofExtensions returns the text that extensions add to the identity of a plan: a checkpoint that
+// was saved after one belongs to no run that was not extended.
+func ofExtensions(list []folder.Extension) string {
+	var h strings.Builder
+	for i, e := range list {
+		fmt.Fprintf(&h, "extension_%d after step %d, %d releases %s, from %d steps and epsilon %v to %d and %v, plan %s\n",
+			i+1, e.Step, e.Entries, e.Head, e.From.Steps, e.From.Epsilon, e.To.Steps, e.To.Epsilon, e.Plan)
 	}
-	return false
+	return h.String()
 }

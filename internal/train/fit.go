@@ -6,9 +6,11 @@ import (
 	"math"
 	"time"
 
+	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
+	"dpsgd/internal/trained"
 	"dpsgd/release"
 )
 
@@ -76,10 +78,12 @@ func (r *Run) takeStep() error {
 	start := time.Now()
 	rate := r.Schedule.LearningRate(r.Step)
 	r.plan.begin(r.Step)
-	if err := r.update.Apply(r.Model.Values, r.release, r.plan.divisor(), rate); err != nil {
+	if err := r.update.Apply(r.Model.Values, r.release, r.plan.ExpectedBatchSize/r.plan.unit(), rate); err != nil {
 		return err
 	}
-	r.followNorms()
+	if counting := r.counting(); counting != nil {
+		counting.Learn(r.count, r.plan.ExpectedBatchSize)
+	}
 	r.Step++
 	r.Mean.Add(r.Model.Values, r.Step)
 	took := time.Since(start)
@@ -97,8 +101,10 @@ func (r *Run) release(consume func(release.Noisy)) error {
 
 // Finish lets the other ranks go, evaluates the model, and writes model and privacy statement.
 func (r *Run) Finish(status run.Status) error {
-	if err := r.dismiss(); err != nil {
-		return err
+	if r.together.leader != nil {
+		if err := r.together.leader.Dismiss(); err != nil {
+			return err
+		}
 	}
 	if err := r.evaluate(); err != nil {
 		return err
@@ -108,18 +114,18 @@ func (r *Run) Finish(status run.Status) error {
 		return err
 	}
 	r.warn()
-	p := r.progress(claim.Spent)
-	result := Result{
-		Status: status, Steps: r.Step,
-		Answer: claim.Answer(), Released: claim.Released,
-		NoiseMultiplier: r.plan.NoiseMultiplier(), TestAccuracy: r.Evaluation.Accuracy, ByClass: r.ByClass.ByClass(), Average: r.Config.Training.Average.Name(),
-		Seconds: p.Seconds, ExamplesPerSecond: p.ExamplesPerSecond, Run: r.Dir, TargetEpsilon: r.Config.Privacy.Epsilon,
-		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(),
-	}
+	result := r.untested(status, claim)
+	result.NoiseMultiplier, result.TargetEpsilon, result.Run = r.plan.NoiseMultiplier(), r.Config.Privacy.Epsilon, r.Dir
+	result.TestAccuracy, result.ByClass, result.Average = r.Evaluation.Accuracy, r.ByClass.ByClass(), r.Config.Training.Average.Name()
+	result.ExamplesPerSecond = r.PerSecond(r.plan.ExpectedBatchSize)
 	if result.Together, err = r.Books.Together(); err != nil {
 		return err
 	}
-	if err := r.writeModel(); err != nil {
+	var beside []checkpoints.Tensor
+	if mean := r.features.mean; mean != nil {
+		beside = append(beside, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(mean)}, Data: mean})
+	}
+	if err := r.Write(nil, beside...); err != nil {
 		return err
 	}
 	if err := r.Publish(r.statement(status, claim, result.Together)); err != nil {
@@ -134,10 +140,14 @@ func (r *Run) Finish(status run.Status) error {
 // because its parameters left the range of float32, with BudgetExhausted before its first step.
 func (r *Run) Untested(status run.Status) (Result, error) {
 	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
+	return r.untested(status, claim), err
+}
+
+func (r *Run) untested(status run.Status, claim account.Claim) Result {
 	return Result{
 		Status: status, Steps: r.Step, Answer: claim.Answer(), Released: claim.Released, TestAccuracy: math.NaN(),
 		Seconds: r.Seconds(), LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(),
-	}, err
+	}
 }
 
 // evaluate measures the current parameters, or their mean, on the test examples.

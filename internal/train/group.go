@@ -2,19 +2,13 @@ package train
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"dpsgd/configs"
 	"dpsgd/internal/mpi"
 	"dpsgd/internal/ranks"
 	"dpsgd/internal/setup"
-	"dpsgd/optimizer"
 )
-
-// ranksSlot is where checkpoints keep the largest number of ranks that the run has had, beside the slots
-// of the update rule: its statement says whom it trusted.
-const ranksSlot = "run.ranks"
 
 // Follow takes part in a run of which another process is rank 0 until that has enough. It leaves nothing
 // on disk but features that it had to compute.
@@ -28,14 +22,6 @@ func (o Options) size() int {
 		return 1
 	}
 	return o.Group.Size()
-}
-
-// undiagnosed refuses private diagnostics in a run of several ranks.
-func (o Options) undiagnosed(c *configs.Config) error {
-	if o.size() > 1 && c.Run.PrivateDiagnostics {
-		return setup.Misfit("run.private_diagnostics", "is true for %d ranks, expected false: rank 0 would see its part of each batch alone", o.size())
-	}
-	return nil
 }
 
 // processes is the part of a run that concerns its ranks.
@@ -74,32 +60,4 @@ func (r *Run) trust() error {
 	}
 	t.ranks = t.leader.Size()
 	return r.Save()
-}
-
-// dismiss lets the other ranks go.
-func (r *Run) dismiss() error {
-	if r.together.leader == nil {
-		return nil
-	}
-	return r.together.leader.Dismiss()
-}
-
-// keep puts the number of ranks into a checkpoint.
-func (t *processes) keep(slots map[string][]float32) {
-	if t.ranks > 1 {
-		slots[ranksSlot] = []float32{float32(t.ranks)}
-	}
-}
-
-// restore takes the number of ranks out of a checkpoint.
-func (t *processes) restore(slots map[string][]float32) error {
-	kept, ok := slots[ranksSlot]
-	delete(slots, ranksSlot)
-	if ok && len(kept) != 1 {
-		return fmt.Errorf("train: found %d values of %q, expected 1: %w", len(kept), ranksSlot, optimizer.ErrState)
-	}
-	if ok {
-		t.ranks = max(1, int(kept[0]))
-	}
-	return nil
 }

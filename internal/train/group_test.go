@@ -117,8 +117,8 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 						t.Errorf("%q: %d ranks add up another sum of %d records than one", overrides, size, len(sample))
 					}
 				}
-				if err := r.dismiss(); err != nil {
-					t.Error(err)
+				if r.together.leader != nil {
+					tiny.Check(t, r.together.leader.Dismiss())
 				}
 			})
 			if err := errors.Join(errs...); err != nil {
@@ -166,9 +166,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 				t.Errorf("ranks add up another sum of %v than one", sample)
 			}
 		}
-		if err := r.dismiss(); err != nil {
-			t.Error(err)
-		}
+		tiny.Check(t, r.together.leader.Dismiss())
 	})
 	tiny.Check(t, errors.Join(errs...))
 	whole := train(t, o)

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
@@ -134,6 +135,25 @@ func (p *RunPlan) distinct() error {
 
 // NoiseMultiplier returns the noise multiplier of the first step.
 func (p *RunPlan) NoiseMultiplier() float64 { return accountant.NoiseMultiplier(p.Mechanism.Event(0)) }
+
+// identity returns a text with all that may not change between the parts of a run: the plan, the shape of
+// its data and the SHA-256 of the file of the initial weights, "" if there is none. It is made of public
+// values only: a hash of the training data would let anyone who guesses the data check the guess.
+func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) string {
+	var h strings.Builder
+	if c.Features.Any() {
+		fmt.Fprintln(&h, c.Features.Recipe)
+	}
+	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", c.Identity(), p.Steps, p.NoiseMultiplier(),
+		o.Examples, o.Shape, o.Names)
+	if o.People > 0 {
+		fmt.Fprintf(&h, "people %d\n", o.People)
+	}
+	if initial != "" {
+		fmt.Fprintf(&h, "initial weights %s\n", initial)
+	}
+	return h.String()
+}
 
 // firstOf returns the noise multiplier of the first step in the ledger; 0 if there is none.
 func (p *RunPlan) firstOf(past *past, noise release.Noise) float64 {

@@ -85,7 +85,7 @@ func TestPlanHash(t *testing.T) {
 	hash := func(n int, overrides ...string) string {
 		c := tiny.Parse(t, overrides...)
 		p := tiny.Must(NewPlan(c, n))(t)
-		return p.Hash(c, setup.OutlineOfSource(tiny.Source(t, n)), "")
+		return p.identity(c, setup.OutlineOfSource(tiny.Source(t, n)), "")
 	}
 	for _, change := range [][]string{
 		{"privacy.clipping=adaptive", "privacy.clip_quantile=0.6"}, {"privacy.clipping=adaptive", "privacy.clip_rate=0.3"}, {"privacy.clipping=adaptive", "privacy.count_share=0.002"},

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"dpsgd/accountant"
@@ -67,9 +68,6 @@ type Run struct {
 // Create prepares a new run: it reads the data, fixes the plan, declares the network, and only when
 // all of that has worked makes the run's folder.
 func Create(c *configs.Config, o Options) (*Run, error) {
-	if err := o.undiagnosed(c); err != nil {
-		return nil, err
-	}
 	r := new(Run)
 	return run.Create(c, r.found(o), func(base *run.Run) (*Run, error) { return r, r.build(base, o, nil) })
 }
@@ -92,9 +90,6 @@ func reopen(dir string, o Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.undiagnosed(c); err != nil {
-		return nil, err
-	}
 	r := new(Run)
 	r, _, err = run.Reopen(dir, c, r.found(o), func(base *run.Run) (*Run, error) {
 		var err error
@@ -106,17 +101,21 @@ func reopen(dir string, o Options) (*Run, error) {
 	return r, err
 }
 
-// found returns the options, with a Find by which all ranks find the examples together.
+// found returns the options, with a Find by which all ranks find the examples together. It refuses private
+// diagnostics in a run of several ranks.
 func (r *Run) found(o Options) run.Options {
 	common := o.Options
 	common.Find = func(c *configs.Config, request setup.Request) (source *setup.Source, err error) {
+		if o.size() > 1 && c.Run.PrivateDiagnostics {
+			return nil, setup.Misfit("run.private_diagnostics", "is true for %d ranks, expected false: rank 0 would see its part of each batch alone", o.size())
+		}
 		source, r.together.bounds, err = ranks.Find(o.Group, c, request)
 		return source, err
 	}
 	return common
 }
 
-// build makes plan, model, and the graphs of training and evaluation. Past is nil for a new run.
+// build makes plan, network, and the graph of training. Past is nil for a new run.
 func (r *Run) build(base *run.Run, o Options, past *past) error {
 	r.Run, r.together.patience, r.watcher = base, o.Patience, o.Watcher
 	c, source := r.Config, r.Source
@@ -132,9 +131,6 @@ func (r *Run) build(base *run.Run, o Options, past *past) error {
 	if r.Network, err = base.Declare(); err != nil {
 		return err
 	}
-	if err := r.See(); err != nil {
-		return err
-	}
 	r.physical = ranks.Physical(c, r.plan.ExpectedBatchSize, source.Examples, o.size())
 	if err := r.compile(); err != nil {
 		return err
@@ -142,16 +138,13 @@ func (r *Run) build(base *run.Run, o Options, past *past) error {
 	return r.lead(o.Group)
 }
 
-// compile makes the update rule and the mean, and declares the graphs of training and evaluation.
+// compile makes the update rule and the mean, and declares the graph of training.
 func (r *Run) compile() error {
 	var err error
 	if r.update, r.Schedule, err = setup.Update(r.Config, len(r.Model.Values), r.plan.Steps, r.Pool.Threads(), r.plan.Deviation); err != nil {
 		return err
 	}
 	if r.Mean, err = optimizer.NewMean(r.Config.Training.Average, r.Model.Values, r.plan.Steps); err != nil {
-		return err
-	}
-	if err := r.Compile(); err != nil {
 		return err
 	}
 	var engines gradients.Choice // none in a new run
@@ -191,7 +184,7 @@ func (r *Run) Restore(s *checkpoints.State, path string) error {
 	if s.Unreleased {
 		return fmt.Errorf("%w: %s is of a run whose steps are no releases, expected one of noisy steps", books.ErrOtherPlan, path)
 	}
-	if s.PlanHash != r.PlanHash && !r.wasPlan(s.PlanHash) {
+	if s.PlanHash != r.PlanHash && !slices.ContainsFunc(r.extensions, func(e folder.Extension) bool { return e.Plan == s.PlanHash }) {
 		return r.OtherPlan(path, s.PlanHash)
 	}
 	if err := r.Fits(s, path); err != nil {
@@ -210,25 +203,59 @@ func (r *Run) State() *checkpoints.State {
 	return s
 }
 
+// Where checkpoints keep two numbers beside the slots of the update rule: a clip norm that follows the
+// norms of gradients, and the most ranks that the run has had, as its statement says whom it trusted.
+const (
+	clipNormSlot = "privacy.clip_norm"
+	ranksSlot    = "run.ranks"
+)
+
 // keepSlots puts into a checkpoint what the run has learnt beside its parameters. It is public.
 func (r *Run) keepSlots(slots map[string][]float32) {
 	if r.features.mean != nil {
 		slots[trained.MeanOfFeatures] = r.features.mean
 	}
-	r.keepClipNorm(slots)
-	r.together.keep(slots)
+	if counting := r.counting(); counting != nil {
+		slots[clipNormSlot] = []float32{float32(counting.ClipNorm())}
+	}
+	if r.together.ranks > 1 {
+		slots[ranksSlot] = []float32{float32(r.together.ranks)}
+	}
 }
 
-// restoreSlots takes out of a checkpoint what keepSlots put in.
+// restoreSlots takes out of a checkpoint what keepSlots put in. Whatever a checkpoint says of the clip
+// norm, the bound of a release is that of the configuration.
 func (r *Run) restoreSlots(slots map[string][]float32) error {
 	if mean := slots[trained.MeanOfFeatures]; mean != nil {
 		r.features.mean = mean
 		delete(slots, trained.MeanOfFeatures)
 	}
-	if err := r.together.restore(slots); err != nil {
+	if slots[ranksSlot] != nil {
+		ranks, err := takeNumber(slots, ranksSlot)
+		if err != nil {
+			return err
+		}
+		r.together.ranks = max(1, int(ranks))
+	}
+	counting := r.counting()
+	if counting == nil {
+		return nil
+	}
+	norm, err := takeNumber(slots, clipNormSlot)
+	if err != nil {
 		return err
 	}
-	return r.restoreClipNorm(slots)
+	return counting.Restore(norm)
+}
+
+// takeNumber takes the one number of a slot out of a checkpoint.
+func takeNumber(slots map[string][]float32, name string) (float64, error) {
+	kept := slots[name]
+	if len(kept) != 1 {
+		return 0, fmt.Errorf("train: found %d values of %q, expected 1: %w", len(kept), name, optimizer.ErrState)
+	}
+	delete(slots, name)
+	return float64(kept[0]), nil
 }
 
 // keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it

@@ -7,7 +7,6 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/records"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/release"
@@ -20,8 +19,15 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 	switch {
 	case c.Federated.Any():
 		record = "client"
-		s.Facts, s.Trusted = records.Facts(c.Federated), records.Trusted(c.Federated)
+		s.Facts = []statement.Fact{
+			{Name: "Clients", Value: c.Federated.String()},
+			{Name: "What a client does in a round", Value: fmt.Sprintf("%d steps of SGD at learning rate %v, each on %d of its examples, from the model of now; what it contributes is by how far that moved the parameters, and all clients count alike",
+				c.Federated.LocalSteps, c.Federated.LocalLearningRate, c.Federated.LocalBatchSize)},
+		}
+		s.Trusted = "the server, which sees the clients' changes or their sum before it adds noise"
 		if shares, ok := mechanism.(*release.Distributed); ok {
+			s.Trusted = fmt.Sprintf("secure aggregation, which tells the server sums modulo 2^%d alone, of integers that have all noise; that %d clients who do not tell the server their noise take part in every round; who a round was computed from is known to the sampled clients alone",
+				c.Federated.ModulusBits, c.Federated.Noisy())
 			s.AddedDelta = min(1, s.AddedDelta+shares.Excess(float64(s.NoiseValues), s.Epsilon))
 			s.Neighbours += "; its client takes part in both, and adds its share of the noise"
 		}
