@@ -35,8 +35,7 @@ func labelled(t *testing.T, m *data.Images, label func(i int) int) *data.Images 
 			}
 		}
 	}
-	sorted := tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
-	return sorted
+	return tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
 }
 
 // The set "sorted" is one that has a name. Its files are the split.
@@ -83,10 +82,7 @@ func writeNPY(t *testing.T, dir string, split *data.Split) {
 		header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape)
 		header += strings.Repeat(" ", 117-len(header)) + "\n" // 10 bytes before it make 128
 		content := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header)))
-		content, err := binary.Append(append(content, header...), binary.LittleEndian, values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content = tiny.Must(binary.Append(append(content, header...), binary.LittleEndian, values))(t)
 		tiny.Write(t, filepath.Join(dir, name), string(content))
 	}
 	rows(t, dir, split, func(part string, set *data.Images) {
@@ -264,10 +260,7 @@ var flat = instead(stages, "training.steps=1", "optimizer.learning_rate=1e-6")
 // and the answers.
 func tellAll(t *testing.T, o Options) (r *Run, fewest int, told []int32) {
 	t.Helper()
-	r, err := Create(tiny.Parse(t, flat...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = tiny.Must(Create(tiny.Parse(t, flat...), o))(t)
 	t.Cleanup(func() { r.Close() })
 	ask := r.ask
 	fewest = 3
@@ -298,10 +291,7 @@ func TestAnswersAreDrawnAnew(t *testing.T) {
 	}
 
 	pixels := make([]uint8, tiny.Examples*36)
-	equal, err := data.NewImages(data.Shape{Height: 6, Width: 6, Channels: 1}, o.Given.Train.Classes(), slices.Repeat([]uint8{0, 1, 2}, tiny.Examples/3), pixels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	equal := tiny.Must(data.NewImages(data.Shape{Height: 6, Width: 6, Channels: 1}, o.Given.Train.Classes(), slices.Repeat([]uint8{0, 1, 2}, tiny.Examples/3), pixels))(t)
 	o.Given = &data.Split{Name: "equal", Train: equal, Test: o.Given.Test}
 	a, _, _ := tellAll(t, o) // whose first stage asks all of them
 	b, _, _ := tellAll(t, o)
@@ -403,10 +393,7 @@ func TestOtherPicturesAreRefused(t *testing.T) {
 // A run of a version in which places could follow from labels does not go on, and says why.
 func TestRunsInFoundOrderAreRefused(t *testing.T) {
 	stopped, o := fit(t, options(t), 5, ofLabels...)
-	r, err := Open(stopped.Run, Options{Options: run.Options{Request: setup.Request{Given: o.Given}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(Open(stopped.Run, Options{Options: run.Options{Request: setup.Request{Given: o.Given}}}))(t)
 	r.PlanHash = run.HashOf(r.foundIdentity()) // what that version wrote
 	tiny.Check(t, r.Save())
 	state, _, err := checkpoints.Latest(r.Path(folder.Checkpoints))

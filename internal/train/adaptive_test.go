@@ -76,9 +76,7 @@ func TestAdaptiveRunSaysWhatItDid(t *testing.T) {
 	}
 	var s, f statement.Statement
 	for run, into := range map[string]*statement.Statement{found.Run: &s, flat.Run: &f} {
-		if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(run, folder.StatementData))), into); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(run, folder.StatementData))), into))
 	}
 	if s.ClipNorm != 1000 || s.Clipping != "adaptive" || s.NoiseValues != f.NoiseValues+12 {
 		t.Errorf("the statement says clip norm %v, clipping %s, %d noise values (%d of flat clipping)", s.ClipNorm, s.Clipping, s.NoiseValues, f.NoiseValues)

@@ -28,9 +28,7 @@ func TestModelIsTheAverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Model.Import(tensors); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, r.Model.Import(tensors))
 	for i, v := range r.Model.Values {
 		sum := 0.0
 		for _, parameters := range path[5:] {

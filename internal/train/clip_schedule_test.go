@@ -75,9 +75,7 @@ func TestRateByNoiseKnowsTheClipNorms(t *testing.T) {
 func TestStatementSaysTheClipSchedule(t *testing.T) {
 	r := train(t, options(t), "privacy.clip_norm=0.5", "privacy.clip_schedule=linear", "privacy.clip_final_factor=0.5", "training.evaluate_every=11")
 	var s statement.Statement
-	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s))
 	want := "flat: the clip norm c is 0.5 in the first step, 0.25 in the last of 12, linear between them; contributions are clipped to c and multiplied by C/c, which is undone after the noise; what one example adds to the sum, over all coordinates, has L2 norm at most C = 0.5"
 	if s.Bound != want || s.ClipNorm != 0.5 {
 		t.Errorf("found    %s\nexpected %s", s.Bound, want)

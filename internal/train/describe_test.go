@@ -20,8 +20,7 @@ import (
 
 func loadPreset(t testing.TB, name string, overrides ...string) *configs.Config {
 	t.Helper()
-	c := tiny.Must(configs.Load(name, overrides))(t)
-	return c
+	return tiny.Must(configs.Load(name, overrides))(t)
 }
 
 // The CNN of Papernot et al., arXiv:2007.14191, table 1: layers and 26,010 parameters.
@@ -175,10 +174,7 @@ func TestOutlineOfAFolder(t *testing.T) {
 // What the network sees in training is described, and takes memory; of the data nothing changes.
 func TestDescribeViews(t *testing.T) {
 	describe := func(overrides ...string) *Description {
-		d, err := Describe(loadPreset(t, "digits", append(append([]string{"training.steps=10"}, quick...), overrides...)...), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tiny.Must(Describe(loadPreset(t, "digits", append(append([]string{"training.steps=10"}, quick...), overrides...)...), 0))(t)
 		return d
 	}
 	plain, views := describe(), describe("training.augmentation.views=4", "training.augmentation.shift=2")
@@ -192,10 +188,7 @@ func TestDescribeViews(t *testing.T) {
 
 // A description holds both curves.
 func TestDescribeByExact(t *testing.T) {
-	d, err := Describe(loadPreset(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := tiny.Must(Describe(loadPreset(t, "digits", "privacy.accountant=exact", "model.name=logistic", "privacy.noise_multiplier=1", "training.steps=1000"), 0))(t)
 	if p := d.Privacy; p.Accountant != "exact" || p.EpsilonRDP == nil || *p.EpsilonRDP <= 3 || p.Epsilon > 3 || p.Steps >= p.PlannedSteps || len(p.Fallbacks) != 0 {
 		t.Errorf("found %+v", p)
 	}

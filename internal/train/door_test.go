@@ -60,10 +60,7 @@ func TestMeanHasItsNoise(t *testing.T) {
 func TestSharesAreThoseOfTheFewestClients(t *testing.T) {
 	const clients, least, sigma, coordinates = 60, 50, 20.0, 20000
 	c := tiny.Parse(t, "federated.clients=60", "federated.noise=clients", "federated.min_clients=50", "privacy.delta=1e-3", "training.batch_size=30")
-	m, err := noiseOf(c).Mechanism(&release.ConstantNoise{}, sigma, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(noiseOf(c).Mechanism(&release.ConstantNoise{}, sigma, 1, nil))(t)
 	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, coordinates, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,7 @@ func ledgerOf(t *testing.T, dir string) *accountant.Ledger {
 
 func extend(t *testing.T, dir string, epsilon float64, steps int, o Options) Extended {
 	t.Helper()
-	e := tiny.Must(Extend(dir, epsilon, steps, o))(t)
-	return e
+	return tiny.Must(Extend(dir, epsilon, steps, o))(t)
 }
 
 // plainly is the ε of so many steps of the tiny configuration whose number was fixed in advance.

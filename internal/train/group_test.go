@@ -117,9 +117,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 						t.Errorf("%q: %d ranks add up another sum of %d records than one", overrides, size, len(sample))
 					}
 				}
-				if r.together.leader != nil {
-					tiny.Check(t, r.together.leader.Dismiss())
-				}
+				r.dismiss(t)
 			})
 			if err := errors.Join(errs...); err != nil {
 				t.Error(err)
@@ -152,10 +150,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	alone := tiny.Must(prepare(c, o))(t)
 	defer alone.Pool.Close()
 	errs := apart(t, parts, func(g mpi.Group) {
-		r, err := prepare(c, Options{Options: run.Options{Request: setup.Request{Given: parts[0]}, RunsDir: o.RunsDir}, Group: g})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := tiny.Must(prepare(c, Options{Options: run.Options{Request: setup.Request{Given: parts[0]}, RunsDir: o.RunsDir}, Group: g}))(t)
 		defer r.Pool.Close()
 		copy(r.Model.Values, alone.Model.Values)
 		if r.plan.Records != tiny.Examples || r.PlanHash != alone.PlanHash {
@@ -166,7 +161,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 				t.Errorf("ranks add up another sum of %v than one", sample)
 			}
 		}
-		tiny.Check(t, r.together.leader.Dismiss())
+		r.dismiss(t)
 	})
 	tiny.Check(t, errors.Join(errs...))
 	whole := train(t, o)
@@ -242,6 +237,14 @@ func samplesOf(records int) [][]int {
 		all[i] = i
 	}
 	return [][]int{{}, {7}, {3, records - 1}, all, {0, 1, 2, 5, 8, 13, 21, 34, 55}}
+}
+
+// dismiss lets the other ranks go, where there are any.
+func (r *Run) dismiss(t *testing.T) {
+	t.Helper()
+	if r.together.leader != nil {
+		tiny.Check(t, r.together.leader.Dismiss())
+	}
 }
 
 // setMean has a run subtract a mean of features that was released before, where it has one.

@@ -30,9 +30,7 @@ func TestCopiesOfMetricsHoldEachStepOnce(t *testing.T) {
 		stopped := interruptAfter(t, create(t, tiny.Parse(t, "training.evaluate_every=3"), o), cut)
 		killed := filepath.Join(stopped.Run, folder.Metrics)
 		after := tiny.Read(t, killed) + `{"step":` + strconv.Itoa(cut/3*3+3) + `,"epsilon":1,"delta":1e-5,"test_accuracy":0,"test_loss":0,"learning_rate":0}` + "\n" + `{"st`
-		if err := os.WriteFile(killed, []byte(after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, os.WriteFile(killed, []byte(after), 0o600))
 		fit(t, open(t, stopped.Run, o))
 		fit(t, open(t, stopped.Run, o)) // which evaluates the last step once more
 		want := map[int]string{4: "3 4 6 9 12", 7: "3 6 7 9 12", 11: "3 6 9 11 12"}[cut]

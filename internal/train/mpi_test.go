@@ -46,27 +46,16 @@ func overMPI(t *testing.T, g mpi.Group) (o Options, overrides []string, samples 
 func said(t *testing.T, g mpi.Group) []string {
 	o, overrides, samples := overMPI(t, g)
 	c := tiny.Parse(t, overrides...)
-	r, err := prepare(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(prepare(c, o))(t)
 	defer r.Pool.Close()
 	var lines []string
 	for step, sample := range samples {
 		lines = append(lines, fmt.Sprintf("found sum %d %x", len(sample), sha256.Sum256(fmt.Append(nil, sumOf(t, r, step, sample)))))
 	}
-	if err := r.dismiss(); err != nil {
-		t.Fatal(err)
-	}
-	run, err := Create(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.dismiss(t)
+	run := tiny.Must(Create(c, o))(t)
 	defer run.Close()
-	result, err := run.Fit(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := tiny.Must(run.Fit(context.Background()))(t)
 	return append(lines, fmt.Sprintf("found run %s %d %v %v", result.Status, result.Steps, result.Epsilon, ledgerOf(t, run.Dir).Entries()))
 }
 
@@ -75,10 +64,7 @@ func TestAsRank(t *testing.T) {
 	if os.Getenv(asRank) == "" {
 		t.Skip("skipped: is for ranks that another test starts")
 	}
-	g, err := mpi.Join()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := tiny.Must(mpi.Join())(t)
 	if g.Rank() == 0 {
 		for _, line := range said(t, g) {
 			fmt.Println(line)
@@ -86,14 +72,10 @@ func TestAsRank(t *testing.T) {
 	} else {
 		o, _, _ := overMPI(t, g)
 		for range 2 { // the sums, and the run
-			if err := Follow(o); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, Follow(o))
 		}
 	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, g.Close())
 }
 
 // Under every MPI library, with 1, 2 and 4 ranks, and with 3 of which each has examples of its own: the sums

@@ -43,10 +43,7 @@ func init() {
 // the network sees what it saw in the first one. Where what is kept is damaged, they read them.
 func TestPublishedPicturesAreReadOnce(t *testing.T) {
 	published.reads, published.source = 0, tiny.Large(t)
-	c, err := configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes")))(t)
 	o := options(t)
 	o.Given = nil
 	first := create(t, c, o)
@@ -74,10 +71,7 @@ func TestPublishedPicturesAreReadOnce(t *testing.T) {
 // taken for them: the accuracy on it, which is published, would be one of training examples.
 func TestTrainingRowsAreNoTestRows(t *testing.T) {
 	published.reads, published.source = 0, tiny.Large(t)
-	c, err := configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := tiny.Must(configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes")))(t)
 	o := options(t)
 	o.Given = nil
 	create(t, c, o)

@@ -15,14 +15,10 @@ func TestReferenceOfAccountants(t *testing.T) {
 	reference := tiny.Read(t, "../../configs/reference.md")
 	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
 		plan := func(accountant string, overrides ...string) *RunPlan {
-			p := tiny.Must(NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
-			return p
+			return tiny.Must(NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
 		}
 		rdp, exact := plan("rdp"), plan("exact")
-		same, err := plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier())).After(rdp.Steps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		same := tiny.Must(plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier())).After(rdp.Steps))(t)
 		steps := fmt.Sprint(rdp.Steps)
 		if len(steps) > 3 {
 			steps = steps[:len(steps)-3] + "," + steps[len(steps)-3:]
@@ -37,6 +33,5 @@ func TestReferenceOfAccountants(t *testing.T) {
 
 func load(t testing.TB, name string, overrides ...string) *configs.Config {
 	t.Helper()
-	c := tiny.Must(configs.Load(name, overrides))(t)
-	return c
+	return tiny.Must(configs.Load(name, overrides))(t)
 }

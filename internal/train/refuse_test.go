@@ -107,9 +107,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"checkpoints of a run with another network", func(t *testing.T, dir string, o *Options) {
 			other := train(t, *o, "model.name=mlp")
 			remove(folder.Checkpoints)(t, dir, o)
-			if err := os.CopyFS(filepath.Join(dir, folder.Checkpoints), os.DirFS(filepath.Join(other.Run, folder.Checkpoints))); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, os.CopyFS(filepath.Join(dir, folder.Checkpoints), os.DirFS(filepath.Join(other.Run, folder.Checkpoints))))
 		}, checkpoints.ErrRollback, ""},
 		{"all checkpoints damaged", func(t *testing.T, dir string, _ *Options) {
 			found, err := filepath.Glob(filepath.Join(dir, folder.Checkpoints, "*"))
@@ -150,8 +148,7 @@ func shifted(t testing.TB, s data.Set) *data.Images {
 	for i := range m.Len() {
 		labels, pixels = append(labels, uint8((m.Label(i)+1)%len(m.Classes()))), append(pixels, m.Pixels(i)...)
 	}
-	out := tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
-	return out
+	return tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
 }
 
 // renamed is a source with other class names.
@@ -163,8 +160,7 @@ func renamed(t testing.TB, s *data.Split, classes ...string) *data.Split {
 		for i := range m.Len() {
 			labels, pixels = append(labels, uint8(m.Label(i))), append(pixels, m.Pixels(i)...)
 		}
-		out := tiny.Must(data.NewImages(m.Shape(), classes, labels, pixels))(t)
-		return out
+		return tiny.Must(data.NewImages(m.Shape(), classes, labels, pixels))(t)
 	}
 	return &data.Split{Name: s.Name, Train: again(s.Train), Test: again(s.Test)}
 }

@@ -25,10 +25,7 @@ import (
 func blackSource(t testing.TB, n, height, width int) *data.Split {
 	t.Helper()
 	pictures := func(n int) *data.Images {
-		m, err := data.NewImages(data.Shape{Height: height, Width: width, Channels: 1}, []string{"a", "b"}, make([]uint8, n), make([]uint8, n*height*width))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := tiny.Must(data.NewImages(data.Shape{Height: height, Width: width, Channels: 1}, []string{"a", "b"}, make([]uint8, n), make([]uint8, n*height*width)))(t)
 		return m
 	}
 	return &data.Split{Name: "black", Train: pictures(n), Test: pictures(4)}

@@ -157,8 +157,7 @@ func publicBytes(t *testing.T, path string) []byte {
 	if strings.HasSuffix(path, ".ckpt") {
 		s := tiny.Must(checkpoints.Load(path))(t)
 		s.LedgerHash = ""
-		b := tiny.Must(json.Marshal(s))(t)
-		return b
+		return tiny.Must(json.Marshal(s))(t)
 	}
 	content := []byte(tiny.Read(t, path))
 	if filepath.Base(path) == folder.Engines {

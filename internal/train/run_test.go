@@ -257,6 +257,5 @@ func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 // mustPlan may also be a plan that allows no step.
 func mustPlan(t testing.TB, overrides ...string) *RunPlan {
 	t.Helper()
-	p := tiny.Must(newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{}, nil, nil))(t)
-	return p
+	return tiny.Must(newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{}, nil, nil))(t)
 }

@@ -150,10 +150,7 @@ func TestCheckpointsHaveOneTime(t *testing.T) {
 	}
 	var times []time.Time
 	for _, f := range files {
-		info, err := os.Stat(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := tiny.Must(os.Stat(f))(t)
 		times = append(times, info.ModTime())
 	}
 	if !times[0].Equal(times[1]) {

@@ -34,9 +34,7 @@ func TestStatementIsAFunctionOfTheLedger(t *testing.T) {
 func TestStatementSaysWhatRan(t *testing.T) {
 	r := train(t, options(t), "privacy.epsilon=3", "privacy.noise_multiplier=1.5", "training.batch_size=60", "privacy.clip_norm=0.25")
 	var s statement.Statement
-	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s))
 	want := statement.Statement{
 		Run: s.Run, Status: string(run.Done), Unit: "one training example", Relation: "zero-out", TargetEpsilon: 3,
 		Answer: account.Answer{Epsilon: r.Epsilon, Delta: 1e-4, Accountant: "rdp"}, Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,

@@ -21,10 +21,7 @@ import (
 // prepared builds a run without a folder.
 func prepared(t testing.TB, overrides ...string) *Run {
 	t.Helper()
-	r, err := prepare(tiny.Parse(t, overrides...), Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := tiny.Must(prepare(tiny.Parse(t, overrides...), Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}}}))(t)
 	t.Cleanup(r.Pool.Close)
 	return r
 }

@@ -35,12 +35,10 @@ func always(*accountant.Ledger) bool { return true }
 // stubPlan is a plan that a stub accounts for.
 func stubPlan(t testing.TB, s *stub, overrides ...string) *RunPlan {
 	t.Helper()
-	p := tiny.Must(newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{account: s}, nil, nil))(t)
-	return p
+	return tiny.Must(newPlan(tiny.Parse(t, overrides...), tiny.Examples, Options{account: s}, nil, nil))(t)
 }
 
 func guarantee(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) accountant.Guarantee {
 	t.Helper()
-	g := tiny.Must(a.Guarantee(l, delta))(t)
-	return g
+	return tiny.Must(a.Guarantee(l, delta))(t)
 }
