@@ -78,15 +78,12 @@ func dirichlet(classes int, alpha float64, src *rand.Rand) []float64 {
 // draw returns a class that has examples left, with probability proportional to its share. If none
 // of these has a share, as when a client's only class is used up, it first sets all shares to 1.
 func draw(shares []float64, left [][]int, src *rand.Rand) int {
-	weight := func(share float64, class int) float64 {
-		if len(left[class]) == 0 {
-			return 0
-		}
-		return share
-	}
-	total := 0.0
+	weights, total := make([]float64, len(shares)), 0.0
 	for class, share := range shares {
-		total += weight(share, class)
+		if len(left[class]) > 0 {
+			weights[class] = share
+			total += share
+		}
 	}
 	if total == 0 {
 		for class := range shares {
@@ -95,8 +92,7 @@ func draw(shares []float64, left [][]int, src *rand.Rand) int {
 		return draw(shares, left, src)
 	}
 	at, last := total*src.Float64(), 0
-	for class, share := range shares {
-		w := weight(share, class)
+	for class, w := range weights {
 		if w == 0 {
 			continue
 		}

@@ -11,7 +11,10 @@ func (d *DigitDrawer) draw(dst []uint8, digit int) {
 	forms := skeletons[digit]
 	form := &forms[d.dice.below(len(forms))]
 	d.place(form)
-	d.drawField()
+	strength := d.dice.between(pixel, 3*pixel)
+	for i := range d.field {
+		d.field[i] = [2]int{d.dice.around(strength), d.dice.around(strength)}
+	}
 	clear(d.ink[:])
 	for _, stroke := range form.strokes {
 		d.follow(stroke)
@@ -50,14 +53,11 @@ func (d *DigitDrawer) follow(stroke []uint8) {
 	const steps = 6 // of one piece
 	d.way = d.way[:0]
 	last := len(stroke) - 1
-	closed := stroke[0] == stroke[last]
 	at := func(i int) knot {
-		switch {
-		case closed:
+		if stroke[0] == stroke[last] { // closed
 			return d.knots[stroke[(i+last)%last]]
-		default:
-			return d.knots[stroke[min(max(i, 0), last)]]
 		}
+		return d.knots[stroke[min(max(i, 0), last)]]
 	}
 	for piece := range last {
 		a, b, c, e := at(piece-1), at(piece), at(piece+1), at(piece+2)
@@ -86,30 +86,18 @@ const (
 	fieldStep = 7 * pixel
 )
 
-func (d *DigitDrawer) drawField() {
-	strength := d.dice.between(pixel, 3*pixel)
-	for i := range d.field {
-		d.field[i] = [2]int{d.dice.around(strength), d.dice.around(strength)}
-	}
-}
-
 // bend shifts a point by the field, interpolated between its four grid points
 // with weights 3t²−2t³, which has no kinks.
 func (d *DigitDrawer) bend(k knot) knot {
 	column, across := cell(k.x)
 	row, down := cell(k.y)
 	corner := row*fieldSide + column
-	for axis := range 2 {
+	shift := func(axis int) int {
 		top := blend(d.field[corner][axis], d.field[corner+1][axis], across)
 		bottom := blend(d.field[corner+fieldSide][axis], d.field[corner+fieldSide+1][axis], across)
-		shift := blend(top, bottom, down)
-		if axis == 0 {
-			k.x += shift
-		} else {
-			k.y += shift
-		}
+		return blend(top, bottom, down)
 	}
-	return k
+	return knot{k.x + shift(0), k.y + shift(1), k.radius}
 }
 
 // cell returns the grid cell of a coordinate and the smoothed position inside the cell, 0 to 256.

@@ -52,15 +52,15 @@ func (d *Dataset) fetch(ctx context.Context, dir string, progress func(file stri
 	defer root.Close()
 	downloads := newDownloader(root, d.Mirrors, time.Minute, progress)
 	if d.Unpack != nil {
-		downloads.check = func(part string) error { return d.Unpack(d, filepath.Join(folder, part), root) }
+		downloads.unpack = func(part string) error { return d.Unpack(d, filepath.Join(folder, part), root) }
 	}
 	var names []string
 	for _, f := range d.Files {
 		names = append(names, f.Name)
 	}
 	for _, f := range d.Files {
-		if downloads.here(f) {
-			continue
+		if downloads.verified(f.Name, f) == nil {
+			continue // it is here
 		}
 		if err := downloads.fetch(ctx, f); err != nil {
 			if ctx.Err() == nil {
@@ -82,9 +82,9 @@ type downloader struct {
 	silence  time.Duration // how long a server may send nothing; a whole download has no limit
 	client   *http.Client
 
-	// check, where it is not nil, replaces the checksum and the final rename for an archive whose own
-	// checksum is unknown: it unpacks and verifies what is inside.
-	check func(part string) error
+	// unpack, where it is not nil, unpacks an archive whose own checksum is unknown and verifies what is
+	// inside. It takes the place of the checksum and of the final rename.
+	unpack func(part string) error
 }
 
 func newDownloader(root *os.Root, mirrors []string, silence time.Duration, progress func(file string, done, total int64)) *downloader {
@@ -139,24 +139,13 @@ func (d *downloader) fetchFrom(ctx context.Context, address string, f File) erro
 	return fmt.Errorf("data: %s: the download was deleted: %w", address, err)
 }
 
-// here reports whether the folder already holds a file that verifies. check, if set, unpacks it.
-func (d *downloader) here(f File) bool {
-	if d.check != nil {
-		return d.check(f.Name) == nil
-	}
-	return d.verified(f.Name, f) == nil
-}
-
-// accept verifies a complete part file and renames it, or removes it once check has unpacked it.
+// accept verifies a complete part file and renames it, or removes it once it is unpacked.
 func (d *downloader) accept(part string, f File) error {
-	if d.check != nil {
-		if err := d.check(part); err != nil {
-			return err
-		}
-		return d.root.Remove(part)
-	}
 	if err := d.verified(part, f); err != nil {
 		return err
+	}
+	if d.unpack != nil {
+		return d.root.Remove(part)
 	}
 	if err := d.root.Chmod(part, 0o644); err != nil {
 		return err
@@ -164,8 +153,11 @@ func (d *downloader) accept(part string, f File) error {
 	return d.root.Rename(part, f.Name)
 }
 
-// verified compares size and SHA-256 of a file of the folder with f.
+// verified compares size and SHA-256 of a file of the folder with f, or unpacks the file.
 func (d *downloader) verified(name string, f File) error {
+	if d.unpack != nil {
+		return d.unpack(name)
+	}
 	r, err := d.root.Open(name)
 	if err != nil {
 		return err

@@ -57,29 +57,25 @@ func ownersOfRecords(spec Spec) ([]string, error) {
 // drawn by the public seed and the owner's name from that owner's examples alone: the examples of
 // others do not change which. Owners are in the order in which they first come.
 func ByOwner(owners []string, most int, seed uint64) [][]int {
-	var own [][]int
 	var names []string
-	place := map[string]int{}
+	own := map[string][]int{}
 	for i, owner := range owners {
-		at, known := place[owner]
-		if !known {
-			at = len(own)
-			place[owner] = at
-			own, names = append(own, nil), append(names, owner)
+		if own[owner] == nil {
+			names = append(names, owner)
 		}
-		own[at] = append(own[at], i)
+		own[owner] = append(own[owner], i)
 	}
-	if most > 0 {
-		for i, examples := range own {
-			own[i] = firstOf(examples, most, names[i], seed)
-		}
+	drawn := make([][]int, len(names))
+	for i, name := range names {
+		drawn[i] = firstOf(own[name], most, name, seed)
 	}
-	return own
+	return drawn
 }
 
-// firstOf draws at most so many of an owner's examples by seed and name. They stay in order.
+// firstOf draws at most so many of an owner's examples, or all if most is 0, by seed and name. They stay
+// in order.
 func firstOf(examples []int, most int, name string, seed uint64) []int {
-	if len(examples) <= most {
+	if len(examples) <= most || most == 0 {
 		return examples
 	}
 	hash := fnv.New64a()

@@ -31,16 +31,13 @@ func (s Scores) GoString() string { return s.String() }
 // of two chances differ by at most epsilon; the event is accountant.BoundedRange.
 func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
-	if err != nil {
-		return Question[int]{}, err
-	}
-	return Question[int]{accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
+	return ask(err, accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {
 		for { // a candidate drawn uniformly is taken with the chance that it has beside the best
 			if j := int(noise.Below(uint64(len(s.values)), src)); s.falls(j, scale, src) {
 				return j
 			}
 		}
-	}}, nil
+	})
 }
 
 // PermuteAndFlip asks for a candidate by permute-and-flip (McKenna, Sheldon 2020, arXiv:2010.12603,
@@ -54,10 +51,7 @@ func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 // width, and Pr[N > m + width] ≥ e^-ε Pr[N > m].
 func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
-	if err != nil {
-		return Question[int]{}, err
-	}
-	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+	return ask(err, accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
 		order := make([]int, len(s.values))
 		for i := range order { // Fisher and Yates, as far as needed
 			order[i] = i
@@ -70,7 +64,7 @@ func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 			}
 		}
 		panic("answer: the best candidate was not taken")
-	}}, nil
+	})
 }
 
 // NoisyMax asks for the candidate whose score with discrete Laplace noise of scale width/ε is the
@@ -80,16 +74,9 @@ func PermuteAndFlip(s *Scores, epsilon float64) (Question[int], error) {
 // is a threshold too.
 func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
-	if err != nil {
-		return Question[int]{}, err
-	}
-	return Question[int]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
-		noisy := make([]int64, len(s.values))
-		for i, x := range s.values {
-			noisy[i] = saturated(x, noise.Laplace(scale, src))
-		}
-		return greatest(noisy)
-	}}, nil
+	return ask(err, accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) int {
+		return greatest(noisy(s.values, scale, noise.Laplace, src))
+	})
 }
 
 // falls is true with probability exp(-(best-score)/scale).

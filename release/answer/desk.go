@@ -27,6 +27,15 @@ type Question[A any] struct {
 	draw  func(src *random.Source) A // draws anew with every call
 }
 
+// ask returns the question with this event and this way to draw an answer, or err, with which its
+// parameters were refused.
+func ask[A any](err error, event accountant.Event, draw func(src *random.Source) A) (Question[A], error) {
+	if err != nil {
+		return Question[A]{}, err
+	}
+	return Question[A]{event, draw}, nil
+}
+
 // Event describes one answer to an accountant. It depends on public parameters alone.
 func (q Question[A]) Event() accountant.Event { return q.event }
 

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -40,23 +41,17 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 		return Question[Tested]{}, fmt.Errorf("answer: found delta %v, expected in (0, 1)", delta)
 	}
 	ofTest, err := times(2/epsilon, 1+1e-12, noise.MaxScale)
-	if err != nil {
-		return Question[Tested]{}, err
-	}
-	ofMedian, err := times(2/epsilon, float64(step)*(1+1e-12), noise.MaxScale)
-	if err != nil {
-		return Question[Tested]{}, err
-	}
+	ofMedian, errMedian := times(2/epsilon, float64(step)*(1+1e-12), noise.MaxScale)
 	// Pr[N ≥ n] is below exp(-n/scale).
 	needed := int64(math.Ceil(ofTest.Float64() * -math.Log(delta) * (1 + 1e-12)))
 	x := newOrdered(values, low, high)
 	median, distance := x.median(), x.distance(step)
-	return Question[Tested]{accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
+	return ask(cmp.Or(err, errMedian), accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
 		if saturated(distance, noise.Laplace(ofTest, src)) < needed {
 			return Tested{}
 		}
 		return Tested{saturated(median, noise.Laplace(ofMedian, src)), true}
-	}}, nil
+	})
 }
 
 // ordered are values in ascending order, with as many low ones before them and high ones behind

@@ -14,11 +14,7 @@ import (
 // 1/scale. The event is accountant.DiscreteLaplace.
 func DiscreteLaplace(s *Sums, scale float64) (Question[[]int64], error) {
 	ratio, err := times(scale, float64(s.reach.l1), noise.MaxScale)
-	if err != nil {
-		return Question[[]int64]{}, err
-	}
-	event := accountant.DiscreteLaplace{Scale: scale, Sensitivity: int(s.reach.l1)}
-	return s.with(event, ratio, noise.Laplace), nil
+	return s.with(err, accountant.DiscreteLaplace{Scale: scale, Sensitivity: int(s.reach.l1)}, ratio, noise.Laplace)
 }
 
 // Laplace asks for the sums with Laplace noise of scale times their L1 bound, rounded to integers:
@@ -26,10 +22,7 @@ func DiscreteLaplace(s *Sums, scale float64) (Question[[]int64], error) {
 // is a function of what the real mechanism returns.
 func Laplace(s *Sums, scale float64) (Question[[]int64], error) {
 	ratio, err := times(scale, float64(s.reach.l1), noise.MaxScale)
-	if err != nil {
-		return Question[[]int64]{}, err
-	}
-	return s.with(accountant.Laplace{Scale: scale}, ratio, noise.RoundedLaplace), nil
+	return s.with(err, accountant.Laplace{Scale: scale}, ratio, noise.RoundedLaplace)
 }
 
 // DiscreteGaussian asks for the sums with discrete Gaussian noise of noiseMultiplier times their L2
@@ -37,37 +30,41 @@ func Laplace(s *Sums, scale float64) (Question[[]int64], error) {
 // 2^-20 more: less noise is not more costly at every ε on a lattice.
 func DiscreteGaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	ratio, err := times(noiseMultiplier, s.reach.l2, noise.MaxDeviation)
-	if err != nil {
-		return Question[[]int64]{}, err
-	}
 	event := accountant.DiscreteGaussian{NoiseMultiplier: ratio.Float64() / s.reach.l2}
 	if s.reach.alone {
 		event.Sensitivity = int(s.reach.l1)
 	}
-	return s.with(event, ratio, noise.Gaussian), nil
+	return s.with(err, event, ratio, noise.Gaussian)
 }
 
 // Gaussian asks for the sums with Gaussian noise of noiseMultiplier times their L2 bound, rounded
 // to integers (package noise). The event is accountant.Gaussian.
 func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	deviation := productUp(noiseMultiplier, s.reach.l2)
+	var err error
 	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {
-		return Question[[]int64]{}, fmt.Errorf("answer: found noise of deviation %v, expected above 0 and at most 2^40", deviation)
+		err = fmt.Errorf("answer: found noise of deviation %v, expected above 0 and at most 2^40", deviation)
 	}
-	return Question[[]int64]{accountant.Gaussian{NoiseMultiplier: noiseMultiplier}, func(src *random.Source) []int64 {
+	return ask(err, accountant.Gaussian{NoiseMultiplier: noiseMultiplier}, func(src *random.Source) []int64 {
 		return addGaussian(s.values, deviation, src)
-	}}, nil
+	})
 }
 
-// with asks for the sums with independent noise of one law and scale.
-func (s *Sums) with(e accountant.Event, scale noise.Ratio, law func(noise.Ratio, *random.Source) int64) Question[[]int64] {
-	return Question[[]int64]{e, func(src *random.Source) []int64 {
-		noisy := make([]int64, len(s.values))
-		for i, x := range s.values {
-			noisy[i] = saturated(x, law(scale, src))
-		}
-		return noisy
-	}}
+// law draws an integer with noise of a scale.
+type law func(scale noise.Ratio, src *random.Source) int64
+
+// with asks for the sums with independent noise of one law and scale, unless err refused the scale.
+func (s *Sums) with(err error, e accountant.Event, scale noise.Ratio, of law) (Question[[]int64], error) {
+	return ask(err, e, func(src *random.Source) []int64 { return noisy(s.values, scale, of, src) })
+}
+
+// noisy returns values with independent noise of one law and scale.
+func noisy(values []int64, scale noise.Ratio, of law, src *random.Source) []int64 {
+	sums := make([]int64, len(values))
+	for i, x := range values {
+		sums[i] = saturated(x, of(scale, src))
+	}
+	return sums
 }
 
 // addGaussian returns values with rounded Gaussian noise. The noise is an integer below 2^53 and

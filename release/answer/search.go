@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -58,19 +59,13 @@ func AboveThreshold(threshold, bound int64, found int, epsilon float64) (Questio
 	each := 2 * float64(found)
 	share := 1 / (1 + math.Cbrt(each*each)) // of ε₁
 	ofThreshold, err := times(float64(bound)/(epsilon*share), 1+1e-12, noise.MaxScale)
-	if err != nil {
-		return Question[*Search]{}, err
-	}
-	ofSums, err := times(each*float64(bound)/(epsilon*(1-share)), 1+1e-12, noise.MaxScale)
-	if err != nil {
-		return Question[*Search]{}, err
-	}
-	return Question[*Search]{accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) *Search {
+	ofSums, errSums := times(each*float64(bound)/(epsilon*(1-share)), 1+1e-12, noise.MaxScale)
+	return ask(cmp.Or(err, errSums), accountant.AddOrRemoveDP{Epsilon: epsilon}, func(src *random.Source) *Search {
 		noisy := saturated(threshold, noise.Laplace(ofThreshold, src))
 		s := &Search{threshold: noisy, bound: bound, noise: ofSums, left: found, src: src}
 		s.self = s
 		return s
-	}}, nil
+	})
 }
 
 // Above says whether a sum of one coordinate, with its noise, reaches the threshold with its own.

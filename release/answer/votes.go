@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -42,13 +43,10 @@ const finer = 1 << 20
 // accountant.Gaussian with the noise multiplier sigma/√2, a Rényi divergence of α/sigma²
 // (Proposition 8 there). The noise is rounded to 2^-20 of a vote; the first class wins a tie.
 func GaussianMax(v *Votes, sigma float64) (Question[int], error) {
-	if err := inVotes(sigma); err != nil {
-		return Question[int]{}, err
-	}
-	event := accountant.Gaussian{NoiseMultiplier: overRoot2(sigma)}
-	return Question[int]{event, func(src *random.Source) int {
+	overRoot2 := math.Nextafter(math.Nextafter(sigma/math.Sqrt2, 0), 0) // rounded down
+	return ask(inVotes(sigma), accountant.Gaussian{NoiseMultiplier: overRoot2}, func(src *random.Source) int {
 		return greatest(addGaussian(v.fine(), sigma*finer, src))
-	}}, nil
+	})
 }
 
 // LaplaceMax asks for the class with the most votes after Laplace noise of that scale, in votes,
@@ -57,20 +55,10 @@ func GaussianMax(v *Votes, sigma float64) (Question[int], error) {
 // of half the scale, ε is 2/scale. The noise is rounded to 2^-20 of a vote; the first class wins a
 // tie.
 func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
-	if err := inVotes(scale); err != nil {
-		return Question[int]{}, err
-	}
 	ratio, err := times(scale, finer, noise.MaxScale)
-	if err != nil {
-		return Question[int]{}, err
-	}
-	return Question[int]{accountant.Laplace{Scale: scale / 2}, func(src *random.Source) int {
-		noisy := v.fine()
-		for i := range noisy {
-			noisy[i] = saturated(noisy[i], noise.RoundedLaplace(ratio, src))
-		}
-		return greatest(noisy)
-	}}, nil
+	return ask(cmp.Or(inVotes(scale), err), accountant.Laplace{Scale: scale / 2}, func(src *random.Source) int {
+		return greatest(noisy(v.fine(), ratio, noise.RoundedLaplace, src))
+	})
 }
 
 // Agreement asks whether the most votes that a class has reach a threshold, after Gaussian noise of
@@ -78,17 +66,15 @@ func LaplaceMax(v *Votes, scale float64) (Question[int], error) {
 // where only a yes is followed by GaussianMax. One training example moves the most votes by at most
 // 1: the event is accountant.Gaussian with the noise multiplier sigma.
 func Agreement(v *Votes, threshold int, sigma float64) (Question[bool], error) {
-	if err := inVotes(sigma); err != nil {
-		return Question[bool]{}, err
+	err := inVotes(sigma)
+	if err == nil && !(threshold >= 0 && threshold <= maxContribution) {
+		err = fmt.Errorf("answer: found a threshold of %d votes, expected 0 to %d", threshold, int64(maxContribution))
 	}
-	if !(threshold >= 0 && threshold <= maxContribution) {
-		return Question[bool]{}, fmt.Errorf("answer: found a threshold of %d votes, expected 0 to %d", threshold, int64(maxContribution))
-	}
-	return Question[bool]{accountant.Gaussian{NoiseMultiplier: sigma}, func(src *random.Source) bool {
+	return ask(err, accountant.Gaussian{NoiseMultiplier: sigma}, func(src *random.Source) bool {
 		fine := v.fine()
 		most := []int64{fine[greatest(fine)]}
 		return addGaussian(most, sigma*finer, src)[0] >= int64(threshold)*finer
-	}}, nil
+	})
 }
 
 // fine are the votes in steps of the noise. There are fewer than 2^43 votes in any memory.
@@ -107,6 +93,3 @@ func inVotes(size float64) error {
 	}
 	return nil
 }
-
-// overRoot2 is x/√2 rounded down.
-func overRoot2(x float64) float64 { return math.Nextafter(math.Nextafter(x/math.Sqrt2, 0), 0) }
