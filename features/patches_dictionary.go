@@ -51,15 +51,18 @@ func (s sampler) filters(n int, numbers []int) (patchFilters, error) {
 		return patchFilters{}, fmt.Errorf("patches: %d patches of enough contrast in %d drawn pictures, "+
 			"expected %d, one for each filter", len(chosen), s.pictures.Count, n)
 	}
-	w, err := newWhitening(patches)
+	mean, covariance := patchMoments(patches)
+	matrix, err := whitening(covariance)
 	if err != nil {
 		return patchFilters{}, err
 	}
-	weights, bias, err := w.filters(patches, chosen)
-	if err != nil {
-		return patchFilters{}, err
+	f := patchFilters{s.size, s.pictures.Channels, mat.NewDense(n, mean.Len(), nil), make([]float64, n)}
+	for i, number := range chosen {
+		if f.bias[i], err = setFilter(f.weights.RawRowView(i), patches.RowView(number), mean, matrix); err != nil {
+			return patchFilters{}, err
+		}
 	}
-	return patchFilters{size: s.size, channels: s.pictures.Channels, weights: weights, bias: bias}, nil
+	return f, nil
 }
 
 // contrasted returns the first n rows whose norm is above half the median norm.
@@ -119,20 +122,13 @@ func (s sampler) copyPatch(dst []float64, number int) {
 	}
 }
 
-// A whitening maps patches x to matrix·(x - mean), whose covariance is about the identity.
-type whitening struct {
-	mean   *mat.VecDense
-	matrix *mat.Dense
-}
-
-// newWhitening estimates the symmetric whitening matrix of patches in rows, (covariance +
-// regularisation)^(-1/2): "ZCA" in Bell, Sejnowski, "The independent components of natural scenes
-// are edge filters" (Vision Research 37, 1997).
-func newWhitening(patches *mat.Dense) (whitening, error) {
-	mean, covariance := patchMoments(patches)
+// whitening returns the symmetric matrix (covariance + regularisation)^(-1/2): "ZCA" in Bell, Sejnowski,
+// "The independent components of natural scenes are edge filters" (Vision Research 37, 1997). The
+// covariance of matrix·(x - mean) of patches x is about the identity.
+func whitening(covariance *mat.SymDense) (*mat.Dense, error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(covariance, true) {
-		return whitening{}, errors.New("patches: the covariance of the patches has no eigenvectors that could be found")
+		return nil, errors.New("patches: the covariance of the patches has no eigenvectors that could be found")
 	}
 	var vectors, scaled, matrix mat.Dense
 	eigen.VectorsTo(&vectors)
@@ -141,7 +137,7 @@ func newWhitening(patches *mat.Dense) (whitening, error) {
 		return v / math.Sqrt(max(values[j], 0)+regularisation)
 	}, &vectors)
 	matrix.Mul(&scaled, vectors.T())
-	return whitening{mean, &matrix}, nil
+	return &matrix, nil
 }
 
 // momentRows is the number of patches that are centred at a time.
@@ -164,28 +160,23 @@ func patchMoments(patches *mat.Dense) (*mat.VecDense, *mat.SymDense) {
 	return mean, covariance
 }
 
-// filters returns the functions x → d·whitened x of the chosen patches d, themselves whitened and
-// of norm 1, as weights·x - bias.
-func (w whitening) filters(patches *mat.Dense, chosen []int) (weights *mat.Dense, bias []float64, err error) {
-	n := w.mean.Len()
-	weights, bias = mat.NewDense(len(chosen), n, nil), make([]float64, len(chosen))
+// setFilter sets the weights of the function x → d·whitened x = weights·x - bias of a chosen patch d,
+// itself whitened and of norm 1.
+func setFilter(weights []float64, patch mat.Vector, mean *mat.VecDense, matrix *mat.Dense) (bias float64, err error) {
 	var centred, d, row mat.VecDense
-	for i, number := range chosen {
-		centred.SubVec(patches.RowView(number), w.mean)
-		d.MulVec(w.matrix, &centred)
-		norm := mat.Norm(&d, 2)
-		if norm == 0 {
-			return nil, nil, errors.New("patches: the patches of the drawn pictures are all alike")
-		}
-		row.MulVec(w.matrix, &d)
-		row.ScaleVec(1/norm, &row)
-		bias[i] = mat.Dot(&row, w.mean)
-		// A patch has mean 0, so a constant is nothing to it: the filter gets sum 0, and means
-		// need not be subtracted from patches.
-		constant := mat.Sum(&row) / float64(n)
-		for j := range n {
-			weights.Set(i, j, row.AtVec(j)-constant)
-		}
+	centred.SubVec(patch, mean)
+	d.MulVec(matrix, &centred)
+	norm := mat.Norm(&d, 2)
+	if norm == 0 {
+		return 0, errors.New("patches: the patches of the drawn pictures are all alike")
 	}
-	return weights, bias, nil
+	row.MulVec(matrix, &d)
+	row.ScaleVec(1/norm, &row)
+	// A patch has mean 0, so a constant is nothing to it: the filter gets sum 0, and means need not be
+	// subtracted from patches.
+	constant := mat.Sum(&row) / float64(len(weights))
+	for j := range weights {
+		weights[j] = row.AtVec(j) - constant
+	}
+	return mat.Dot(&row, mean), nil
 }

@@ -29,37 +29,36 @@ type extractor struct {
 	stripRows     int // rows of a strip, but for the last one
 	grid          grid
 	pixels        []float32 // the scaled picture, its mean subtracted
-	deviation     deviation
+	sums, squares []float64 // of the pixels of a patch in one row, for each row and position
+	inverse       []float32 // 1/√(variance + contrastFloor) of the patch at each position
 	even, odd     products
-	sums          []kernel.Excess // one for each cell
+	cells         []kernel.Excess // the sums of responses in each cell
 }
 
 func newExtractor(p *patchFeatures) *extractor {
-	size := p.options.Size
+	rows, columns := p.scaled.Height-p.options.Size+1, p.scaled.Width-p.options.Size+1
 	e := &extractor{
-		patchFeatures: p,
-		rows:          p.scaled.Height - size + 1, columns: p.scaled.Width - size + 1,
-		pixels:    make([]float32, p.scaled.Values()),
-		deviation: newDeviation(p.scaled, size),
+		patchFeatures: p, rows: rows, columns: columns, pixels: make([]float32, p.scaled.Values()),
+		sums: make([]float64, p.scaled.Height*columns), squares: make([]float64, p.scaled.Height*columns), inverse: make([]float32, rows*columns),
 	}
 	e.stripRows = min(max(1, stripPositions/e.columns), e.rows)
 	e.grid = newGrid(e.rows, e.columns, p.options.Pooling)
 	e.even, e.odd = e.newProducts(p.folded.even), e.newProducts(p.folded.odd)
 	for range p.options.Pooling * p.options.Pooling {
 		above, below := make([]float32, p.options.Filters), make([]float32, p.options.Filters)
-		e.sums = append(e.sums, kernel.Excess{Above: above, Below: below})
+		e.cells = append(e.cells, kernel.Excess{Above: above, Below: below})
 	}
 	return e
 }
 
 func (e *extractor) extract(dst, picture []float32) {
 	e.scale(picture)
-	e.deviation.invert(e.pixels)
+	e.invert()
 	for c := range e.scaled.Channels {
 		area := e.scaled.Height * e.scaled.Width
 		e.folded.foldPlane(e.even.of(c), e.odd.of(c), e.pixels[c*area:(c+1)*area], e.scaled.Width)
 	}
-	for _, s := range e.sums {
+	for _, s := range e.cells {
 		clear(s.Above)
 		clear(s.Below)
 	}
@@ -95,8 +94,8 @@ func (e *extractor) strip(from, to int) {
 		first := gridCell(e.grid.rowEdges, row) * e.options.Pooling
 		for _, r := range e.grid.runs {
 			at := ((row-from)*e.columns + r.from) * f.count
-			scale := e.deviation.inverse[row*e.columns:][r.from:r.to]
-			kernel.AddExcess(e.sums[first+r.column], e.sums[first+r.mirrored],
+			scale := e.inverse[row*e.columns:][r.from:r.to]
+			kernel.AddExcess(e.cells[first+r.column], e.cells[first+r.mirrored],
 				e.even.values[at:], e.odd.values[at:], scale, f.below, f.above)
 		}
 	}
@@ -104,9 +103,9 @@ func (e *extractor) strip(from, to int) {
 
 // store writes the features to dst: means over each cell, of the picture and its mirror image.
 func (e *extractor) store(dst []float32) {
-	cells := len(e.sums)
+	cells := len(e.cells)
 	below := dst[len(dst)/2:]
-	for i, s := range e.sums {
+	for i, s := range e.cells {
 		row, column := i/e.options.Pooling, i%e.options.Pooling
 		positions := (e.grid.rowEdges[row+1] - e.grid.rowEdges[row]) * (e.grid.columnEdges[column+1] - e.grid.columnEdges[column])
 		scale := 1 / float32(2*positions)
@@ -117,53 +116,33 @@ func (e *extractor) store(dst []float32) {
 	}
 }
 
-// A deviation computes 1/√(variance + contrastFloor) of every patch of a picture.
-type deviation struct {
-	shape         data.Shape
-	size          int
-	sums, squares []float64 // over the channels and the columns of a patch, for each row of pixels and position
-	inverse       []float32 // 1/√(variance + contrastFloor) of the patch at each position
-}
-
-func newDeviation(shape data.Shape, size int) deviation {
-	columns := shape.Width - size + 1
-	return deviation{
-		shape: shape, size: size,
-		sums: make([]float64, shape.Height*columns), squares: make([]float64, shape.Height*columns),
-		inverse: make([]float32, (shape.Height-size+1)*columns),
-	}
-}
-
-// invert sets inverse for a picture.
-func (d deviation) invert(pixels []float32) {
-	d.sumRows(pixels)
-	columns := d.shape.Width - d.size + 1
-	n := float64(d.shape.Channels * d.size * d.size)
-	for i := range d.inverse {
+// invert sets inverse.
+func (e *extractor) invert() {
+	e.sumRows()
+	size := e.options.Size
+	n := float64(e.scaled.Channels * size * size)
+	for i := range e.inverse {
 		var sum, squares float64
-		for at := i; at < i+d.size*columns; at += columns {
-			sum += d.sums[at]
-			squares += d.squares[at]
+		for at := i; at < i+size*e.columns; at += e.columns {
+			sum += e.sums[at]
+			squares += e.squares[at]
 		}
 		variance := max(squares-sum*sum/n, 0) / (n - 1)
-		d.inverse[i] = float32(1 / math.Sqrt(variance+contrastFloor))
+		e.inverse[i] = float32(1 / math.Sqrt(variance+contrastFloor))
 	}
 }
 
-// sumRows sets sums and squares: at each position along a row, over a patch's pixels in that row.
-func (d deviation) sumRows(pixels []float32) {
-	columns, area := d.shape.Width-d.size+1, d.shape.Height*d.shape.Width
-	clear(d.sums)
-	clear(d.squares)
-	for c := range d.shape.Channels {
-		for y := range d.shape.Height {
-			row := pixels[c*area+y*d.shape.Width:][:d.shape.Width]
-			sums, squares := d.sums[y*columns:][:columns], d.squares[y*columns:][:columns]
-			for x := range columns {
-				for _, v := range row[x : x+d.size] {
-					sums[x] += float64(v)
-					squares[x] += float64(v) * float64(v)
-				}
+// sumRows sets sums and squares.
+func (e *extractor) sumRows() {
+	clear(e.sums)
+	clear(e.squares)
+	for line := range e.scaled.Channels * e.scaled.Height {
+		row, y := e.pixels[line*e.scaled.Width:][:e.scaled.Width], line%e.scaled.Height
+		sums, squares := e.sums[y*e.columns:][:e.columns], e.squares[y*e.columns:][:e.columns]
+		for x := range sums {
+			for _, v := range row[x : x+e.options.Size] {
+				sums[x] += float64(v)
+				squares[x] += float64(v) * float64(v)
 			}
 		}
 	}

@@ -82,43 +82,38 @@ func (f foldedFilters) foldPlane(even, odd, plane []float32, width int) {
 // strip of rows of positions at a time.
 type products struct {
 	filterPart
-	count, channels, size int       // of the filters
-	height, positions     int       // of the scaled picture, in pixels; along one of its rows
-	folded                []float32 // the picture, folded: (channel, column, row, position)
-	taps                  []float32 // of a strip: (channel, column, row of a patch, position)
-	values                []float32 // of a strip: (position, filter)
+	e      *extractor
+	folded []float32 // the picture, folded: (channel, column, row, position)
+	taps   []float32 // of a strip: (channel, column, row of a patch, position)
+	values []float32 // of a strip: (position, filter)
 }
 
 func (e *extractor) newProducts(p filterPart) products {
-	f, strip := e.folded, e.stripRows*e.columns
+	lines, strip := e.scaled.Channels*p.columns, e.stripRows*e.columns
 	return products{
-		filterPart: p,
-		count:      f.count, channels: f.channels, size: f.size,
-		height: e.scaled.Height, positions: e.columns,
-		folded: make([]float32, f.channels*p.columns*e.scaled.Height*e.columns),
-		taps:   make([]float32, f.channels*p.columns*f.size*strip),
-		values: make([]float32, strip*f.count),
+		p, e, make([]float32, lines*e.scaled.Height*e.columns),
+		make([]float32, lines*e.options.Size*strip), make([]float32, strip*e.folded.count),
 	}
 }
 
 // of returns the memory in folded of one channel.
 func (p *products) of(channel int) []float32 {
-	n := p.columns * p.height * p.positions
+	n := len(p.folded) / p.e.scaled.Channels
 	return p.folded[channel*n : (channel+1)*n]
 }
 
 // compute sets values for the rows [from, to) of positions.
 func (p *products) compute(from, to int) {
-	strip, lines := (to-from)*p.positions, p.channels*p.columns
-	taps := p.taps
+	strip, lines := (to-from)*p.e.columns, p.e.scaled.Channels*p.columns
+	taps, size, count := p.taps, p.e.options.Size, p.e.folded.count
 	for line := range lines {
-		source := p.folded[(line*p.height+from)*p.positions:]
-		for y := range p.size {
+		source := p.folded[(line*p.e.scaled.Height+from)*p.e.columns:]
+		for y := range size {
 			// What is y rows below a position, for all positions.
-			copy(taps[:strip], source[y*p.positions:])
+			copy(taps[:strip], source[y*p.e.columns:])
 			taps = taps[strip:]
 		}
 	}
 	var caller *kernel.Pool
-	caller.Gemm(true, false, strip, p.count, lines*p.size, 1, p.taps, strip, p.weights, p.count, 0, p.values, p.count)
+	caller.Gemm(true, false, strip, count, lines*size, 1, p.taps, strip, p.weights, count, 0, p.values, count)
 }
