@@ -12,10 +12,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-func distributed(t testing.TB, sigma float64, shares Shares, seed uint64, pool *kernel.Pool) Mechanism {
-	t.Helper()
-	m := must(NewDistributed(&ConstantNoise{}, sigma, 1, shares, pool))
-	return seeded{m, random.ForTest(seed)}
+func distributed(sigma float64, shares Shares, seed uint64, pool *kernel.Pool) Mechanism {
+	return seeded{must(NewDistributed(&ConstantNoise{}, sigma, 1, shares, pool)), random.ForTest(seed)}
 }
 
 // The noise of all clients together passes the battery of Gaussian noise: the noise accounted for
@@ -29,7 +27,7 @@ func TestDistributedPassesTheBattery(t *testing.T) {
 	}{{1, 1, 1, 1}, {0.5, 0.01, 3, 5}, {4, 100, 5, 5}} {
 		t.Run(fmt.Sprintf("%d of %d", c.come, c.clients), func(t *testing.T) {
 			shares := Shares{Clients: c.clients, Least: min(3, c.clients), ModulusBits: 52, Present: func(int) int { return c.come }}
-			m := distributed(t, c.sigma, shares, uint64(50+i), pool)
+			m := distributed(c.sigma, shares, uint64(50+i), pool)
 			if m.Event(0) != (accountant.Gaussian{NoiseMultiplier: c.sigma}) {
 				t.Errorf("the event is %v", m.Event(0))
 			}
@@ -48,7 +46,7 @@ func TestDistributedPassesTheBattery(t *testing.T) {
 func TestBatteryRejectsBrokenShares(t *testing.T) {
 	const sigma, bound, clients = 1.0, 0.5, 3
 	for name, factor := range map[string]float64{"all by each": math.Sqrt(clients), "parts of the deviation": 1 / math.Sqrt(clients), "one is missing": math.Sqrt(2. / 3), "half": 0.5, "twice": 2} {
-		m := distributed(t, factor*sigma, Shares{Clients: clients, Least: clients, ModulusBits: 52}, 60, nil)
+		m := distributed(factor*sigma, Shares{Clients: clients, Least: clients, ModulusBits: 52}, 60, nil)
 		publish := func(step int, sum *clip.Sum) []float64 { return published(t, m, step, sum) }
 		if len(noiseFaults(publish, sigma, bound)) == 0 {
 			t.Errorf("%s: the battery finds nothing", name)
@@ -59,8 +57,8 @@ func TestBatteryRejectsBrokenShares(t *testing.T) {
 // With fewer clients than the noise is accounted for nothing leaves, and the sum stays what it was.
 func TestTooFewClients(t *testing.T) {
 	come := 2
-	m := distributed(t, 1, Shares{Clients: 5, Least: 3, ModulusBits: 40, Present: func(int) int { return come }}, 1, nil)
-	sum := emptySum(t, 1, 100)
+	m := distributed(1, Shares{Clients: 5, Least: 3, ModulusBits: 40, Present: func(int) int { return come }}, 1, nil)
+	sum := emptySum(1, 100)
 	if err := m.Privatize(0, sum, nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrTooFew) {
 		t.Errorf("found %v, expected %v", err, ErrTooFew)
 	}
@@ -73,15 +71,15 @@ func TestTooFewClients(t *testing.T) {
 		}
 	}
 	// So little noise that a share is not smooth on the lattice is refused.
-	m = distributed(t, 1e-6, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
-	if err := m.Privatize(0, emptySum(t, 1, 100), nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
+	m = distributed(1e-6, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
+	if err := m.Privatize(0, emptySum(1, 100), nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
 		t.Errorf("found %v, expected %v", err, ErrPlan)
 	}
 }
 
 // What the server sees is the sum modulo 2^k: out of range it wraps around, inside it is exact.
 func TestSumsModuloAPowerOfTwo(t *testing.T) {
-	m := distributed(t, 1, Shares{Clients: 1, Least: 1, ModulusBits: 8}, 1, nil)
+	m := distributed(1, Shares{Clients: 1, Least: 1, ModulusBits: 8}, 1, nil)
 	for x, want := range map[int64]int64{0: 0, 127: 127, 128: -128, -128: -128, -129: 127, 256: 0, 300: 44, -1: -1, math.MaxInt64: -1, math.MinInt64: 0} {
 		if got := m.(seeded).Mechanism.(*Distributed).wrapped(x); got != want {
 			t.Errorf("%d modulo 2^8 is %d, expected %d", x, got, want)
@@ -89,9 +87,9 @@ func TestSumsModuloAPowerOfTwo(t *testing.T) {
 	}
 	// C/g is 2^20 at C = 1, so that noise of σ = 4 wraps a modulus of 2^22 around, and not one of 2^40.
 	for bits, wraps := range map[int]bool{22: true, 40: false} {
-		m := distributed(t, 4, Shares{Clients: 2, Least: 2, ModulusBits: bits}, 2, nil)
+		m := distributed(4, Shares{Clients: 2, Least: 2, ModulusBits: bits}, 2, nil)
 		largest := 0.0
-		for _, v := range published(t, m, 0, emptySum(t, 1, 10_000)) {
+		for _, v := range published(t, m, 0, emptySum(1, 10_000)) {
 			largest = max(largest, math.Abs(v))
 		}
 		half := math.Ldexp(1, bits-21)
@@ -125,7 +123,7 @@ func TestDistributedAgainstThePaper(t *testing.T) {
 
 // A mechanism that adds almost nothing to δ: 10^6 parameters, 10^4 clients, 10^4 rounds at ε = 8.
 func TestDistributedExcess(t *testing.T) {
-	m := distributed(t, 1, Shares{Clients: 10_000, Least: 1, ModulusBits: 40}, 1, nil).(seeded).Mechanism.(*Distributed)
+	m := distributed(1, Shares{Clients: 10_000, Least: 1, ModulusBits: 40}, 1, nil).(seeded).Mechanism.(*Distributed)
 	if excess := m.Excess(1e6*1e4, 8); !(excess > 0 && excess < 1e-12) {
 		t.Errorf("δ grows by %g", excess)
 	}

@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -95,13 +96,11 @@ func (s *script) Contributions(indices []int) (clip.Batch, error) {
 
 const records = 20
 
-func newDoor(t *testing.T, s *script, q float64) *Door {
-	t.Helper()
+func newDoor(s *script, q float64) *Door {
 	s.budget = 1000
 	quiet := must(NewGaussian(1e-30, nil))
 	plan := Plan{Records: records, Sampler: scriptSampler{data.Poisson{SamplingProbability: q}, s}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: scriptMechanism{quiet, s}}
-	d := must(NewDoor(plan, records, s, s.allows, nil))
-	return d
+	return must(NewDoor(plan, records, s, s.allows, nil))
 }
 
 // A release goes: budget, sample, then the event in the journal, then noise; by ranks, the sample goes to the others
@@ -111,7 +110,7 @@ func TestReleaseInOrder(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 3, 7, 64} { // of the group; 0 is a process alone
 		for _, q := range []float64{0, 0.1, 0.5, 1} {
 			s := &script{}
-			d := newDoor(t, s, q)
+			d := newDoor(s, q)
 			if size > 0 {
 				d.Among(&scriptRanks{s: s, size: size})
 			}
@@ -146,7 +145,7 @@ func TestReleaseInOrder(t *testing.T) {
 // An empty sample is a release like any other.
 func TestEmptySampleIsReleased(t *testing.T) {
 	s := &script{}
-	d := newDoor(t, s, 0)
+	d := newDoor(s, 0)
 	handedOut := 0
 	must(0, d.Release(0, s, func(n Noisy) { handedOut += len(n.Values()) }))
 	if handedOut != records || s.ledger.Count() != 1 || len(s.asked) != 0 {
@@ -171,7 +170,7 @@ func TestNothingLeavesAfterAnError(t *testing.T) {
 		{3, "record 1", []string{"budget", "sample", "share 0", "reduce", "record 1"}, 0},
 	} {
 		s := &script{fail: test.fail}
-		d := newDoor(t, s, 1)
+		d := newDoor(s, 1)
 		if test.ranks > 0 {
 			d.Among(&scriptRanks{s: s, size: test.ranks})
 		}
@@ -181,7 +180,7 @@ func TestNothingLeavesAfterAnError(t *testing.T) {
 		}
 	}
 	s := &script{}
-	d := newDoor(t, s, 1)
+	d := newDoor(s, 1)
 	s.budget = 2
 	for step := range 2 {
 		must(0, d.Release(step, s, func(Noisy) {}))
@@ -199,7 +198,7 @@ func TestDoorsDrawOtherSamples(t *testing.T) {
 	var samples []string
 	for range 2 {
 		s := &script{}
-		d := newDoor(t, s, 0.5)
+		d := newDoor(s, 0.5)
 		d.plan.Records = 1000
 		d.sample = d.plan.Sampler.Sample(nil, 1000, d.sampling)
 		samples = append(samples, fmt.Sprint(d.sample))
@@ -243,10 +242,10 @@ func (c *correlated) Privatize(step int, sum *clip.Sum, src *random.Source, cons
 // telescopes.
 func TestMechanismsMayRemember(t *testing.T) {
 	const dim, releases = 50, 20
-	m := &correlated{Mechanism: gaussian(t, 1, 3, nil)}
+	m := &correlated{Mechanism: gaussian(1, 3, nil)}
 	total := make([]float64, dim)
 	for step := range releases {
-		for i, v := range published(t, m, step, emptySum(t, 1, dim)) {
+		for i, v := range published(t, m, step, emptySum(1, dim)) {
 			total[i] += v
 		}
 	}
@@ -258,7 +257,7 @@ func TestMechanismsMayRemember(t *testing.T) {
 }
 
 func TestNewDoorRefuses(t *testing.T) {
-	good := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.5}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: gaussian(t, 1, 1, nil)}
+	good := Plan{Records: 5, Sampler: data.Poisson{SamplingProbability: 0.5}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: gaussian(1, 1, nil)}
 	change := func(f func(*Plan)) Plan { p := good; f(&p); return p }
 	for name, test := range map[string]struct {
 		plan Plan
@@ -276,5 +275,33 @@ func TestNewDoorRefuses(t *testing.T) {
 		if _, err := NewDoor(test.plan, test.dim, &script{}, nil, nil); !errors.Is(err, test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error is %v, want a line that wraps %v", name, err, test.want)
 		}
+	}
+}
+
+// The added δ covers the sampler's distance from its law, (1+e^ε)·T·n·2^-124 for Poisson samples,
+// and the noise: above zero, and below any float above it. It is at most 1, and covers the noise
+// alone where nothing is sampled.
+func TestClaimAddsDelta(t *testing.T) {
+	const dim, releases, records = 1000, 100_000, 60_000
+	plan := Plan{Unit: "one example", Records: records, Policy: clip.Flat{ClipNorm: 1}, Mechanism: gaussian(1, 1, nil)}
+	for _, epsilon := range []float64{0, 1, 8, 30} {
+		plan.Sampler = data.Poisson{SamplingProbability: 0.01}
+		want := (1 + math.Exp(epsilon)) * releases * records * 0x1p-124
+		if got := plan.Claim(dim, releases, epsilon).AddedDelta; !(got >= want*(1-1e-12) && got <= want*(1+1e-12)) {
+			t.Errorf("ε = %g: adds %g to δ, expected %g", epsilon, got, want)
+		}
+		plan.Sampler = data.Full{}
+		if got := plan.Claim(dim, releases, epsilon).AddedDelta; got != math.SmallestNonzeroFloat64 {
+			t.Errorf("ε = %g, without sampling: adds %g to δ, expected the least float above 0", epsilon, got)
+		}
+	}
+	plan.Sampler = data.Poisson{SamplingProbability: 0.01}
+	for _, epsilon := range []float64{500, 1000, math.Inf(1)} {
+		if got := plan.Claim(dim, releases, epsilon).AddedDelta; got != 1 {
+			t.Errorf("ε = %g: adds %g to δ, expected 1", epsilon, got)
+		}
+	}
+	if got := plan.Claim(0, 0, 1).AddedDelta; got != 0 {
+		t.Errorf("no releases add %g to δ", got)
 	}
 }

@@ -126,11 +126,7 @@ func TestScheduledRefuses(t *testing.T) {
 	if _, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 0, 5, nil); !errors.Is(err, ErrPlan) {
 		t.Errorf("no noise: error is %v, expected %v", err, ErrPlan)
 	}
-	m, err := NewScheduled(vanishing{}, 1, 5, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = m.Privatize(1, emptySum(t, 1, 3), nil, func(Noisy) { t.Error("a sum left without noise") })
+	err := must(NewScheduled(vanishing{}, 1, 5, nil)).Privatize(1, emptySum(1, 3), nil, func(Noisy) { t.Error("a sum left without noise") })
 	if !errors.Is(err, ErrPlan) {
 		t.Errorf("a step without noise: error is %v, expected %v", err, ErrPlan)
 	}

@@ -69,7 +69,7 @@ func TestRecordsContributeWhereTheyAre(t *testing.T) {
 	for _, bounds := range [][]int{{0, records}, {0, 1, records}, {0, 7, 7, 20, records}, {0, 0, records, records}} {
 		for _, q := range []float64{0, 0.1, 0.5, 1} {
 			s := &script{}
-			d := newDoor(t, s, q)
+			d := newDoor(s, q)
 			d.Among(&scriptRanks{s: s, size: len(bounds) - 1, bounds: bounds})
 			for step := range 10 {
 				s.asked = nil

@@ -65,6 +65,5 @@ func TestAgreesWithPillow(t *testing.T) {
 func unpack(t *testing.T, packed []byte) []byte {
 	t.Helper()
 	r := must(zlib.NewReader(bytes.NewReader(packed)))
-	content := must(io.ReadAll(r))
-	return content
+	return must(io.ReadAll(r))
 }
