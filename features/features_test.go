@@ -146,18 +146,27 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// Where a file stands in the place of the other one, whose fingerprint it has, rows are computed again.
-func TestFilesThatWereSwapped(t *testing.T) {
+// Rows that are kept are not computed again, unless a file stands in the place of the other one, whose
+// fingerprint it has.
+func TestKeptRowsAreTaken(t *testing.T) {
 	shape := size(12, 12, 1)
 	base := recipes()["patches"]
 	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
-	q := Request{Cache: t.TempDir()}
-	must(Compute(base, split, q))
+	computed := 0
+	q := Request{Cache: t.TempDir(), Computed: func(int, int) { computed++ }}
+	first := must(Compute(base, split, q))
+	before := computed
+	kept := must(Compute(base, split, q))
+	checkEqual(t, kept.Train.(*data.Features), first.Train.(*data.Features))
+	checkEqual(t, kept.Test.(*data.Features), first.Test.(*data.Features))
+	if before == 0 || computed != before {
+		t.Errorf("computed %d times and then %d times, expected once", before, computed-before)
+	}
 	train, test := paths(q.Cache, fingerprintOf(base, split))
 	check(t, os.Rename(train, test))
 	check(t, os.WriteFile(train, must(os.ReadFile(test)), 0o600))
 	again, err := Compute(base, split, q)
-	if err != nil || again.Test.Len() != split.Test.Len() || again.Train.Len() != split.Train.Len() {
+	if err != nil || computed == before || again.Test.Len() != split.Test.Len() || again.Train.Len() != split.Train.Len() {
 		t.Errorf("found %d training and %d test rows (%v), expected %d and %d", again.Train.Len(), again.Test.Len(), err, split.Train.Len(), split.Test.Len())
 	}
 }
