@@ -28,9 +28,9 @@ func (c *checker) missing(parent, key, expected string) {
 	}
 }
 
-// refuse reports the value of a key, unless the key was not given or was reported already.
-func (c *checker) refuse(path, format string, args ...any) {
-	if c.given.has(path) && !c.bad[path] {
+// refuse reports the value of a key if it is wrong, unless the key was not given or was reported already.
+func (c *checker) refuse(path string, wrong bool, format string, args ...any) {
+	if wrong && c.given.has(path) && !c.bad[path] {
 		c.Addf(c.given[path].value.At, path, format, args...)
 	}
 }
@@ -53,9 +53,8 @@ func (c *checker) check() {
 	}
 	c.checkConstants("data.mean", c.Data.Mean)
 	c.checkConstants("data.std", c.Data.Std)
-	if w := c.Optimizer.Schedule.WarmupSteps; w > c.Training.Steps && c.Training.Steps > 0 && !c.bad["training.steps"] {
-		c.refuse("optimizer.schedule.warmup_steps", "found %d, expected at most the %d training.steps", w, c.Training.Steps)
-	}
+	warmup, steps := c.Optimizer.Schedule.WarmupSteps, c.Training.Steps
+	c.refuse("optimizer.schedule.warmup_steps", warmup > steps && steps > 0 && !c.bad["training.steps"], "found %d, expected at most the %d training.steps", warmup, steps)
 	c.checkByNoise()
 	c.checkOrdinary()
 	c.checkClients()
@@ -92,9 +91,7 @@ func (c *checker) checkData() {
 			c.missing("data", path, fieldAt(path).formatIn(c.Config).Expected()+", because "+given[0]+" is given")
 		}
 	}
-	if slices.Contains(c.Data.Columns, c.Data.Label) {
-		c.refuse("data.label", "found %s, which is one of data.columns, expected another column", printable(c.Data.Label))
-	}
+	c.refuse("data.label", slices.Contains(c.Data.Columns, c.Data.Label), "found %s, which is one of data.columns, expected another column", printable(c.Data.Label))
 }
 
 // checkConstants refuses a wrong number of normalisation constants, where it is known.
@@ -103,13 +100,12 @@ func (c *checker) checkConstants(path string, values []float64) {
 	if c.Data.rows() {
 		of = "column"
 	}
-	if n := len(values); want > 0 && c.Data.Vectors == "" && n != 1 && n != want && !c.anyBad("data.channels", "data.columns") {
-		expected := fmt.Sprintf("1 or %d, one per %s", want, of)
-		if want == 1 {
-			expected = "1"
-		}
-		c.refuse(path, "found %d values, expected %s", n, expected)
+	expected := fmt.Sprintf("1 or %d, one per %s", want, of)
+	if want == 1 {
+		expected = "1"
 	}
+	n, known := len(values), want > 0 && c.Data.Vectors == "" && !c.anyBad("data.channels", "data.columns")
+	c.refuse(path, known && n != 1 && n != want, "found %d values, expected %s", n, expected)
 }
 
 // checkByNoise refuses learning_rate by_noise with an update rule or clipping for which the effect
@@ -119,12 +115,9 @@ func (c *checker) checkByNoise() {
 	if !c.Optimizer.ByNoise() || c.bad[rule] {
 		return
 	}
-	if _, known := optimizer.HeavyBall(c.Optimizer.Rule); !known {
-		c.refuse(rate, "found by_noise with %s %s, expected a number, or %s", rule, c.Optimizer.Rule.Name(), setting.Or(optimizer.HeavyBalls()))
-	}
-	if name := c.Privacy.Clipping.Name(); name == "adaptive" {
-		c.refuse(rate, "found by_noise with privacy.clipping %s, whose noise is not known ahead, expected a number or another clipping", name)
-	}
+	_, known := optimizer.HeavyBall(c.Optimizer.Rule)
+	c.refuse(rate, !known, "found by_noise with %s %s, expected a number, or %s", rule, c.Optimizer.Rule.Name(), setting.Or(optimizer.HeavyBalls()))
+	c.refuse(rate, c.Privacy.Clipping.Name() == "adaptive", "found by_noise with privacy.clipping adaptive, whose noise is not known ahead, expected a number or another clipping")
 }
 
 // checkOrdinary refuses, in a run without noise on gradients, what depends on that noise.
@@ -135,16 +128,10 @@ func (c *checker) checkOrdinary() {
 	why := "privacy.none"
 	if !c.Privacy.None {
 		why = "privacy.unit label"
-		if !c.Privacy.Calibrated() {
-			c.refuse("privacy.noise_multiplier", "found %g with %s, expected privacy.epsilon, which says how often a label is told truly", c.Privacy.NoiseMultiplier, why)
-		}
+		c.refuse("privacy.noise_multiplier", !c.Privacy.Calibrated(), "found %g with %s, expected privacy.epsilon, which says how often a label is told truly", c.Privacy.NoiseMultiplier, why)
 	}
-	if c.Optimizer.ByNoise() {
-		c.refuse("optimizer.learning_rate", "found by_noise with %s, where gradients have no noise, expected a number, such as 2 for features", why)
-	}
-	if optimizer.CheckPlain(c.Optimizer.Rule) != nil {
-		c.refuse("optimizer.name", "found %s, which counts on noise, with %s, where gradients have none, expected another one", c.Optimizer.Rule.Name(), why)
-	}
+	c.refuse("optimizer.learning_rate", c.Optimizer.ByNoise(), "found by_noise with %s, where gradients have no noise, expected a number, such as 2 for features", why)
+	c.refuse("optimizer.name", optimizer.CheckPlain(c.Optimizer.Rule) != nil, "found %s, which counts on noise, with %s, where gradients have none, expected another one", c.Optimizer.Rule.Name(), why)
 }
 
 // checkClients refuses keys and values that have no meaning with federated.clients.
@@ -153,21 +140,11 @@ func (c *checker) checkClients() {
 	if !c.Federated.Any() || c.bad[clients] {
 		return
 	}
-	if c.Federated.MinClients > c.Federated.Clients {
-		c.refuse("federated.min_clients", "found %d, expected at most the %d of %s", c.Federated.MinClients, c.Federated.Clients, clients)
-	}
-	if c.Privacy.Clipping.Name() == "per_layer" {
-		c.refuse("privacy.clipping", "found per_layer with %s, expected another clipping: a client's change is bounded as a whole", clients)
-	}
-	if c.Privacy.Unit != UnitExample {
-		c.refuse("privacy.unit", "found %s with %s, expected example: what is protected is one client with all its examples", c.Privacy.Unit, clients)
-	}
-	if c.Privacy.None {
-		c.refuse("privacy.none", "found true with %s, expected false", clients)
-	}
-	if c.Run.PrivateDiagnostics {
-		c.refuse("run.private_diagnostics", "found true with %s, expected false: a run of rounds has none", clients)
-	}
+	c.refuse("federated.min_clients", c.Federated.MinClients > c.Federated.Clients, "found %d, expected at most the %d of %s", c.Federated.MinClients, c.Federated.Clients, clients)
+	c.refuse("privacy.clipping", c.Privacy.Clipping.Name() == "per_layer", "found per_layer with %s, expected another clipping: a client's change is bounded as a whole", clients)
+	c.refuse("privacy.unit", c.Privacy.Unit != UnitExample, "found %s with %s, expected example: what is protected is one client with all its examples", c.Privacy.Unit, clients)
+	c.refuse("privacy.none", c.Privacy.None, "found true with %s, expected false", clients)
+	c.refuse("run.private_diagnostics", c.Run.PrivateDiagnostics, "found true with %s, expected false: a run of rounds has none", clients)
 }
 
 // checkPersons refuses unit person if examples have no owner, and a group that folders cannot have.
@@ -176,12 +153,8 @@ func (c *checker) checkPersons() {
 	if c.Privacy.Unit != UnitPerson || c.Privacy.None || c.anyBad(unit, group) {
 		return
 	}
-	switch {
-	case c.Data.Folder == "" && c.Data.Table == "":
-		c.refuse(unit, "found person, expected data.folder or data.table: other examples do not say whose they are")
-	case c.Data.Group == "":
-		c.refuse(unit, "found person, expected data.group, which says whose an example is")
-	case c.Data.Folder != "" && c.Data.Group != GroupPrefix:
-		c.refuse(group, "found %s with data.folder, expected %s", printable(c.Data.Group), GroupPrefix)
-	}
+	known := c.Data.Folder != "" || c.Data.Table != ""
+	c.refuse(unit, !known, "found person, expected data.folder or data.table: other examples do not say whose they are")
+	c.refuse(unit, known && c.Data.Group == "", "found person, expected data.group, which says whose an example is")
+	c.refuse(group, c.Data.Folder != "" && c.Data.Group != "" && c.Data.Group != GroupPrefix, "found %s with data.folder, expected %s", printable(c.Data.Group), GroupPrefix)
 }

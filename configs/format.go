@@ -31,8 +31,7 @@ func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 		if n.Kind == scalarNode && f.Parse(n.Text, n.Quoted, into) {
 			return true
 		}
-		r.Expected(n, key, f.Expected(), hint(f, n))
-		return false
+		return r.Expected(n, key, f.Expected(), hint(f, n))
 	}
 	panic(fmt.Sprintf("configs: values of %s have the format %T, which cannot be read", key, f))
 }

@@ -19,8 +19,7 @@ type listOf[T any] struct {
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
 		hint := map[bool]string{true: n.ListHint()}[f.says == ""]
-		r.Expected(n, key, f.Expected(), hint)
-		return false
+		return r.Expected(n, key, f.Expected(), hint)
 	}
 	values, ok := decodeItems[T](r, f.of, n, key)
 	if !ok || f.distinct && !f.areDistinct(r, n, key, values) {
@@ -35,8 +34,7 @@ func (f listOf[T]) areDistinct(r *report, n *node, key string, values []T) bool 
 	for i := range values {
 		text := strings.ToLower(encode(f.of, &values[i]))
 		if j, again := first[text]; again {
-			r.Addf(n.Items[i].At, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.Items[i].Describe(), j)
-			return false
+			return r.Addf(n.Items[i].At, fmt.Sprintf("%s[%d]", key, i), "found %s, expected a name that differs from item %d in more than case", n.Items[i].Describe(), j)
 		}
 		first[text] = i
 	}
@@ -98,8 +96,7 @@ func decodeSize(f setting.Sizes, r *report, n *node, key string, into *Size) boo
 		*into = Size{Height: side, Width: side}
 		return true
 	}
-	r.Expected(n, key, f.Expected(), n.IntegerHint())
-	return false
+	return r.Expected(n, key, f.Expected(), n.IntegerHint())
 }
 
 func encodeSize(f setting.Sizes, size Size) string {

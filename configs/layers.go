@@ -18,12 +18,10 @@ const noBatchNorm = "group_norm instead: batch normalisation mixes the examples 
 // decodeLayers reads a list of layers.
 func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequential) bool {
 	if n.Kind != listNode || f.NonEmpty && len(n.Items) == 0 {
-		r.Expected(n, key, f.Expected(), "")
-		return false
+		return r.Expected(n, key, f.Expected(), "")
 	}
 	if strings.Count(key, "[") > maxNesting {
-		r.Addf(n.At, key, "found residual blocks more than %d deep, expected at most %d", maxNesting, maxNesting)
-		return false
+		return r.Addf(n.At, key, "found residual blocks more than %d deep, expected at most %d", maxNesting, maxNesting)
 	}
 	var layers model.Sequential
 	ok := true
@@ -43,13 +41,11 @@ func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
 		e := n.Entries[0]
 		name, at = e.Key, &node{Kind: scalarNode, Text: e.Key, At: e.At}
 		if _, known := layerKinds.Named(name); known && e.Value.Kind != mappingNode {
-			r.Expected(e.Value, key+"."+name, "a mapping of its arguments", "")
-			return nil, false
+			return nil, r.Expected(e.Value, key+"."+name, "a mapping of its arguments", "")
 		}
 		arguments = e.Value.Entries
 	case n.Kind != scalarNode:
-		r.Expected(n, key, "a layer such as relu or linear: {out_features: 10}", "")
-		return nil, false
+		return nil, r.Expected(n, key, "a layer such as relu or linear: {out_features: 10}", "")
 	}
 	kind, ok := layerKinds.Named(name)
 	if !ok {

@@ -92,17 +92,23 @@ func given(overrides []string) Position {
 // report collects problems; the zero value is empty.
 type report struct{ problems Problems }
 
-// Addf adds a problem.
-func (r *report) Addf(at Position, key, format string, args ...any) {
+// Addf adds a problem, and returns false, for readers that report whether they could read something.
+func (r *report) Addf(at Position, key, format string, args ...any) (ok bool) {
 	r.problems = append(r.problems, Problem{at, key, fmt.Sprintf(format, args...)})
+	return false
 }
 
-// Expected reports n in place of what was expected, unless n is broken. The hint may be empty.
-func (r *report) Expected(n *node, key, expected, hint string) {
-	if n.Kind == brokenNode {
-		return // what is wrong with it has been said already
+// Refuse adds a problem if something is wrong.
+func (r *report) Refuse(wrong bool, at Position, key, format string, args ...any) {
+	if wrong {
+		r.Addf(at, key, format, args...)
 	}
-	r.Addf(n.At, key, "found %s, expected %s", n.Describe(), hinted(expected, hint))
+}
+
+// Expected reports n in place of what was expected, unless n is broken: that has been reported. The
+// hint may be empty. It returns false, as Addf does.
+func (r *report) Expected(n *node, key, expected, hint string) (ok bool) {
+	return n.Kind != brokenNode && r.Addf(n.At, key, "found %s, expected %s", n.Describe(), hinted(expected, hint))
 }
 
 // Err returns the problems in reading order as [Problems], or nil when there are none.

@@ -189,14 +189,12 @@ func mechanismsOf(kind string) (names setting.Choice) {
 // decodeStatistic reads one statistic; what is wrong is reported under its path.
 func decodeStatistic(r *report, n *node, path string) (s Statistic, ok bool) {
 	if n.Kind != mappingNode {
-		r.Expected(n, path, "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}", "")
-		return s, false
+		return s, r.Expected(n, path, "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}", "")
 	}
 	s = Statistic{Share: 1, Trust: Curator, at: n.At, path: path}
 	kind, kinds := find(n, []string{"statistic"}), setting.Choice(StatisticKinds())
 	if kind == nil {
-		r.Addf(n.At, path+".statistic", "found nothing, expected %s", kinds.Expected())
-		return s, false
+		return s, r.Addf(n.At, path+".statistic", "found nothing, expected %s", kinds.Expected())
 	}
 	if !decode(kinds, r, kind, path+".statistic", &s.Kind) {
 		return s, false
@@ -310,8 +308,7 @@ func (b Interval) Given() bool { return b.Low < b.High }
 // readQueries reads the counts of a search, which have no mechanism and share of their own.
 func (s *Statistic) readQueries(r *report, n *node, path string) bool {
 	if n.Kind != listNode || len(n.Items) == 0 || len(n.Items) > maxQueries {
-		r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
-		return false
+		return r.Expected(n, path, fmt.Sprintf("a list of 1 to %d counts such as {column: age, range: [65, 120]}", maxQueries), "")
 	}
 	var ok bool
 	s.Queries, ok = decodeItems[Statistic](r, query(), n, path)
@@ -333,8 +330,7 @@ func query() form[Statistic] {
 func (s *Statistic) readQuery(r *report, n *node, path string) bool {
 	*s = Statistic{Kind: StatCount, Share: 1, Trust: Curator, at: n.At, path: path}
 	if n.Kind != mappingNode {
-		r.Expected(n, path, "a count such as {column: age, range: [65, 120]}", "")
-		return false
+		return r.Expected(n, path, "a count such as {column: age, range: [65, 120]}", "")
 	}
 	return s.decode(r, n, "a count of a search", s.kind().keys) && s.complete(r, n)
 }
@@ -343,10 +339,7 @@ func (s *Statistic) readQuery(r *report, n *node, path string) bool {
 func (s *Statistic) complete(r *report, n *node) bool {
 	k := s.kind()
 	local := slices.Contains(LocalMechanisms, s.Mechanism)
-	wrong := func(key, format string, args ...any) bool {
-		r.Addf(n.At, s.path+key, format, args...)
-		return false
-	}
+	wrong := func(key, format string, args ...any) bool { return r.Addf(n.At, s.path+key, format, args...) }
 	const nothing = "found nothing, expected %s"
 	switch {
 	case s.Kind == StatAboveThreshold && len(s.Queries) == 0:

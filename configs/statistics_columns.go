@@ -151,9 +151,8 @@ func (s *Statistic) check(r *report, c *Config) {
 		ofClass, ofPixels = ofClass || column.Class, ofPixels && column.Pixels
 	}
 	s.checkClass(r, c, key, ofClass)
-	if len(s.Each) > 0 && len(s.Each) != len(names) {
-		r.Addf(s.at, s.path+".bounds", "found %d pairs for %d columns, expected one pair for each, or one [low, high] for all", len(s.Each), len(names))
-	}
+	r.Refuse(len(s.Each) > 0 && len(s.Each) != len(names), s.at, s.path+".bounds",
+		"found %d pairs for %d columns, expected one pair for each, or one [low, high] for all", len(s.Each), len(names))
 	s.checkBounds(r, ofClass, ofPixels)
 }
 
@@ -196,10 +195,9 @@ func (s *Statistic) checkBounds(r *report, ofClass, ofPixels bool) {
 	default:
 		r.Addf(s.at, s.path+".bounds", "found nothing, expected [low, high], which is public, or private: bounds are never taken from the data")
 	}
-	if s.Kind == StatMedian && !s.Bounds.Private && s.Step >= s.Bounds.High-s.Bounds.Low && s.Bounds.Given() {
-		r.Addf(s.at, s.path+".step", "found %s, expected less than the width of the bounds, %s", encodeNumber(s.Step), encodeNumber(s.Bounds.High-s.Bounds.Low))
-	}
-	if s.Bounds.Private && (s.Kind == StatMedian || s.many || s.Trust != Curator) {
-		r.Addf(s.at, s.path+".bounds", "found private, expected [low, high] for a median, for several columns, or where no curator is trusted")
-	}
+	width := s.Bounds.High - s.Bounds.Low
+	r.Refuse(s.Kind == StatMedian && !s.Bounds.Private && s.Bounds.Given() && s.Step >= width, s.at, s.path+".step",
+		"found %s, expected less than the width of the bounds, %s", encodeNumber(s.Step), encodeNumber(width))
+	r.Refuse(s.Bounds.Private && (s.Kind == StatMedian || s.many || s.Trust != Curator), s.at, s.path+".bounds",
+		"found private, expected [low, high] for a median, for several columns, or where no curator is trusted")
 }

@@ -129,8 +129,7 @@ func ParseSweep(file string, src []byte) (*Sweep, error) {
 func axes(least int, expected string, read func(a *axis, r *report, n *node, name string)) form[[]axis] {
 	return form[[]axis]{read: func(into *[]axis, r *report, n *node, section string) bool {
 		if n.Kind != mappingNode || len(n.Entries) < least {
-			r.Expected(n, section, expected, "")
-			return false
+			return r.Expected(n, section, expected, "")
 		}
 		for _, e := range n.Entries {
 			name := section + "." + printable(e.Key)
@@ -155,8 +154,7 @@ func (s *Sweep) readSeeds(r *report, n *node, name string) bool {
 	if n.Kind != listNode || len(n.Items) == 0 {
 		var count int
 		if n.Kind != scalarNode || !seedCount.Parse(n.Text, n.Quoted, &count) {
-			r.Expected(n, name, "a list of whole numbers, or how many: "+seedCount.Expected(), "")
-			return false
+			return r.Expected(n, name, "a list of whole numbers, or how many: "+seedCount.Expected(), "")
 		}
 		list = &node{Kind: listNode}
 		for seed := range count {
@@ -176,8 +174,7 @@ func (s *Sweep) Repeats() int { return combined(s.seeds) }
 // readTAN reads the mapping tan, which has the one key scale.
 func (s *Sweep) readTAN(r *report, n *node, name string) bool {
 	if n.Kind != mappingNode {
-		r.Expected(n, name, "a mapping with the key scale", "")
-		return false
+		return r.Expected(n, name, "a mapping with the key scale", "")
 	}
 	return decodeArguments(r, []setting.Argument{{Name: "scale", Format: tanScale, Value: &s.Scale, Required: true}}, n.At, n.Entries, name)
 }
@@ -185,18 +182,10 @@ func (s *Sweep) readTAN(r *report, n *node, name string) bool {
 // check reports keys that are missing or exclude each other, and sweeps that are too large.
 func (s *Sweep) check(r *report, root *node) {
 	has := func(key string) bool { return find(root, []string{key}) != nil }
-	if !has("grid") && !has("random") && !has("seeds") {
-		r.Addf(root.At, "grid", "found nothing, expected a mapping from keys to lists of values, or random, or seeds")
-	}
-	if has("grid") && has("random") {
-		r.Addf(root.At, "random", "found together with grid, expected one of the two (a list is drawn from by {choices: [...]})")
-	}
-	switch {
-	case has("random") && !has("trials"):
-		r.Addf(root.At, "trials", "found nothing, expected how many points to draw, %s", numberExpected)
-	case has("trials") && !has("random"):
-		r.Addf(root.At, "trials", "found without random, expected it only where points are drawn")
-	}
+	r.Refuse(!has("grid") && !has("random") && !has("seeds"), root.At, "grid", "found nothing, expected a mapping from keys to lists of values, or random, or seeds")
+	r.Refuse(has("grid") && has("random"), root.At, "random", "found together with grid, expected one of the two (a list is drawn from by {choices: [...]})")
+	r.Refuse(has("random") && !has("trials"), root.At, "trials", "found nothing, expected how many points to draw, %s", numberExpected)
+	r.Refuse(has("trials") && !has("random"), root.At, "trials", "found without random, expected it only where points are drawn")
 	s.checkPlaces(r)
 	s.checkSize(r, root)
 	s.checkDrawn(r)
@@ -223,12 +212,8 @@ func (s *Sweep) checkSize(r *report, root *node) {
 	if s.Number != nil {
 		trials, place = s.Number.Fixed*s.Repeats(), "trials"
 	}
-	if trials > maxTrials {
-		r.Addf(root.At, place, "found more than %d trials, expected at most %d", maxTrials, maxTrials)
-	}
-	if s.Number != nil && s.Number.Drawn() && combined(s.random) > maxTrials {
-		r.Addf(root.At, "random", "found more than %d combinations of choices, expected at most %d where the number of trials is drawn", maxTrials, maxTrials)
-	}
+	r.Refuse(trials > maxTrials, root.At, place, "found more than %d trials, expected at most %d", maxTrials, maxTrials)
+	r.Refuse(s.Number != nil && s.Number.Drawn() && combined(s.random) > maxTrials, root.At, "random", "found more than %d combinations of choices, expected at most %d where the number of trials is drawn", maxTrials, maxTrials)
 }
 
 // combined returns the number of combinations of values, at most maxTrials+1.

@@ -69,14 +69,9 @@ func readNumber(into **TrialNumber, r *report, at *node, name string) bool {
 		return true
 	}
 	decodeArguments(r, n.arguments(), at.At, at.Entries, name)
-	hasShape := find(at, []string{"shape"}) != nil
-	switch {
-	case n.Distribution == "":
-	case n.Distribution == truncatedNegativeBinomial && !hasShape:
-		r.Addf(at.At, name+".shape", "found nothing, expected %s", shapeNumber.Expected())
-	case n.Distribution != truncatedNegativeBinomial && hasShape:
-		r.Addf(at.At, name+".shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
-	}
+	hasShape, needed := find(at, []string{"shape"}) != nil, n.Distribution == truncatedNegativeBinomial
+	r.Refuse(needed && !hasShape, at.At, name+".shape", "found nothing, expected %s", shapeNumber.Expected())
+	r.Refuse(!needed && hasShape && n.Drawn(), at.At, name+".shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
 	switch n.Distribution {
 	case poissonNumber:
 		n.Shape = math.Inf(1)
