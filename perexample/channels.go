@@ -14,7 +14,7 @@ func (r Bias) Size() int { return r.Channels }
 
 func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }
 
-func (r Bias) names() (operation, parameter string) { return "bias", "bias" }
+func (r Bias) name() string { return "bias" }
 
 // OfViews implements [Rule]: the rows of an example are further positions.
 func (r Bias) OfViews(views int) Rule {
@@ -72,7 +72,7 @@ func (r ScaleWeight) values() int { return r.Positions * r.Channels }
 
 func (r ScaleWeight) Values() (x, dz int) { return r.values(), r.values() }
 
-func (r ScaleWeight) names() (operation, parameter string) { return "scale", "scale" }
+func (r ScaleWeight) name() string { return "scale" }
 
 // OfViews implements [Rule]: the rows of an example are further positions.
 func (r ScaleWeight) OfViews(views int) Rule {

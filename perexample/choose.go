@@ -70,9 +70,12 @@ func Measure(rules []Rule, batch int) ([]Timing, error) {
 			continue
 		}
 		var rounds [2]Timing
-		for j := range rounds {
+		for j, n := 0, examples(r, batch); j < len(rounds); j++ {
 			var err error
-			if rounds[j], err = measureBoth(r, examples(r, batch)); err != nil {
+			if rounds[j].Ghost, err = measure(r, Ghost, n); err != nil {
+				return nil, err
+			}
+			if rounds[j].Materialise, err = measure(r, Materialise, n); err != nil {
 				return nil, err
 			}
 		}
@@ -109,14 +112,6 @@ func examples(r Rule, batch int) int {
 		n = max(n, cacheBytes/(4*r.Size())+1)
 	}
 	return min(n, batch)
-}
-
-func measureBoth(r Rule, batch int) (t Timing, err error) {
-	if t.Ghost, err = measure(r, Ghost, batch); err != nil {
-		return t, err
-	}
-	t.Materialise, err = measure(r, Materialise, batch)
-	return t, err
 }
 
 // measure returns the shortest time of a few runs of norms and clipped sum.

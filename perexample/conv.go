@@ -18,7 +18,7 @@ func (r ConvWeight) Size() int { return r.Out * r.Taps() }
 
 func (r ConvWeight) Values() (x, dz int) { return r.Height * r.Width * r.In, r.Positions() * r.Out }
 
-func (r ConvWeight) names() (operation, parameter string) { return "conv", "convolution weight" }
+func (r ConvWeight) name() string { return "convolution weight" }
 
 func (r ConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
 

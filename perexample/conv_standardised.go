@@ -20,10 +20,6 @@ type StandardisedConvWeight struct {
 // String describes the geometry; the weights are no part of the rule.
 func (r StandardisedConvWeight) String() string { return fmt.Sprintf("%+v", r.ConvWeight) }
 
-func (r StandardisedConvWeight) names() (operation, parameter string) {
-	return "standardised-conv", "convolution weight"
-}
-
 func (r StandardisedConvWeight) Cost() Cost {
 	c := r.ConvWeight.Cost()
 	return Cost{GhostNorm: c.Materialise, GhostSum: c.GhostSum, Materialise: c.Materialise}

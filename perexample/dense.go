@@ -14,7 +14,7 @@ func (r DenseWeight) Size() int { return r.In * r.Out }
 
 func (r DenseWeight) Values() (x, dz int) { return r.In, r.Out }
 
-func (r DenseWeight) names() (operation, parameter string) { return "dense", "dense weight" }
+func (r DenseWeight) name() string { return "dense weight" }
 
 func (r DenseWeight) Cost() Cost {
 	product := float64(r.In) * float64(r.Out)

@@ -29,8 +29,8 @@ type Rule interface {
 	norm(pool *kernel.Pool) norm
 	// weightedSum returns the Run of [WeightedSum] for inputs x, dz and w.
 	weightedSum(pool *kernel.Pool, batch int) func(out graph.Array, in []graph.Array)
-	// names returns the word for the rule in names of operations, and what errors call it.
-	names() (operation, parameter string)
+	// name says what the parameter is, for errors and for the names of operations.
+	name() string
 }
 
 // Former calls emit with the gradient of one example, in pieces that follow each other in the
@@ -70,8 +70,7 @@ func (u Use) input(dz *gorgonia.Node) *gorgonia.Node {
 
 // check fails the builder unless input and dz are what the rule expects.
 func (u Use) check(b *graph.Builder, dz *gorgonia.Node) bool {
-	_, name := u.Rule.names()
-	x := u.input(dz)
+	name, x := u.Rule.name(), u.input(dz)
 	sizeX, sizeZ := u.Rule.Values()
 	return (x == dz || expect(b, name, "the input", x, sizeX)) && expect(b, name, "the output", dz, sizeZ) && sameBatch(b, name, x, dz)
 }
@@ -79,12 +78,11 @@ func (u Use) check(b *graph.Builder, dz *gorgonia.Node) bool {
 // WeightedSum adds the node of Σᵢ wᵢ gᵢ, shape (Size), for weights w of shape (B): float32 sums
 // without a bound, for training without privacy. An example of weight 0 adds exactly 0.
 func WeightedSum(b *graph.Builder, u Use, dz, w *gorgonia.Node) *gorgonia.Node {
-	operation, name := u.Rule.names()
-	if !u.check(b, dz) || !sameBatch(b, name, dz, w) {
+	if !u.check(b, dz) || !sameBatch(b, u.Rule.name(), dz, w) {
 		return nil
 	}
 	return b.Apply(graph.Operation{
-		Name: operation + "-weighted-sum", Type: tensor.Float32, Shape: []int{u.Rule.Size()},
+		Name: u.Rule.name() + ": weighted sum", Type: tensor.Float32, Shape: []int{u.Rule.Size()},
 		Run: u.Rule.weightedSum(b.Pool(), dz.Shape()[0]),
 	}, u.input(dz), dz, w)
 }
@@ -97,10 +95,9 @@ func (u Use) gradients(b *graph.Builder, dz *gorgonia.Node) *gorgonia.Node {
 	x, pool, size := u.input(dz), b.Pool(), u.Rule.Size()
 	batch, sizeZ := rows(dz)
 	_, sizeX := rows(x)
-	operation, _ := u.Rule.names()
 	form, writers := u.Rule.Former(pool), newWriters(pool)
 	return b.Apply(graph.Operation{
-		Name: operation + "-gradients", Type: tensor.Float32, Shape: []int{batch, size},
+		Name: u.Rule.name() + ": gradients", Type: tensor.Float32, Shape: []int{batch, size},
 		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
 			w := &writers[worker]
 			for i := lo; i < hi; i++ {
@@ -137,9 +134,8 @@ func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gor
 	x := u.input(dz)
 	batch, sizeZ := rows(dz)
 	_, sizeX := rows(x)
-	operation, _ := u.Rule.names()
 	return b.Apply(graph.Operation{
-		Name: operation + "-squared-norms", Type: tensor.Float64, Shape: []int{batch},
+		Name: u.Rule.name() + ": squared norms", Type: tensor.Float64, Shape: []int{batch},
 		Run: graph.Parallel(b.Pool(), batch, graph.Grain(int(u.Rule.Cost().GhostNorm)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				out.Float64[i] = square(worker, i, row(in[0], i, sizeX), row(in[1], i, sizeZ))

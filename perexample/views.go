@@ -56,7 +56,7 @@ func (r SummedViews) Cost() Cost {
 	return Cost{GhostNorm: form, GhostSum: form, Materialise: form}
 }
 
-func (r SummedViews) names() (operation, parameter string) { return "views", "views" }
+func (r SummedViews) name() string { return "views" }
 
 func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
 

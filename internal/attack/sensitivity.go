@@ -40,13 +40,11 @@ const (
 	retirement = 65
 )
 
-// query is a question, a database on which one person moves its answer as far as on any, and how far
-// that is, of databases of so many people.
+// query is a question with a database on which one person moves its answer as far as on any.
 type query struct {
-	name  string
+	Query
 	of    func(ages []int) float64
 	worst []int
-	bound float64
 }
 
 // queries are the questions about n people: one person adds at most one to a count and at most the
@@ -55,15 +53,15 @@ type query struct {
 func queries(n int) []query {
 	half := float64(n / 2)
 	return []query{
-		{"count of people over 65", countOf, old(n, 1), 1},
-		{"more than half over 65 (1 or 0)", func(ages []int) float64 {
+		{Query{Name: "count of people over 65", Bound: 1}, countOf, old(n, 1)},
+		{Query{Name: "more than half over 65 (1 or 0)", Bound: 1}, func(ages []int) float64 {
 			if countOf(ages) > half {
 				return 1
 			}
 			return 0
-		}, old(n, n/2+1), 1},
-		{"sum of ages", sumOf, old(n, 1), oldest},
-		{"mean age", func(ages []int) float64 { return sumOf(ages) / float64(len(ages)) }, old(n, 1), oldest / float64(n)},
+		}, old(n, n/2+1)},
+		{Query{Name: "sum of ages", Bound: oldest}, sumOf, old(n, 1)},
+		{Query{Name: "mean age", Bound: oldest / float64(n)}, func(ages []int) float64 { return sumOf(ages) / float64(len(ages)) }, old(n, 1)},
 	}
 }
 
@@ -105,10 +103,9 @@ func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error)
 	}
 	s := &Sensitivity{Attack: "sensitivity", People: people, Epsilon: epsilon, Draws: draws}
 	for _, q := range queries(people) {
-		s.Queries = append(s.Queries, Query{
-			Name: q.name, Answer: q.of(ages), Measured: largestChange(q.of, ages), Worst: largestChange(q.of, q.worst),
-			Bound: q.bound, Noise: math.Sqrt2 * q.bound / epsilon,
-		})
+		q.Answer, q.Measured, q.Worst = q.of(ages), largestChange(q.of, ages), largestChange(q.of, q.worst)
+		q.Noise = math.Sqrt2 * q.Bound / epsilon
+		s.Queries = append(s.Queries, q.Query)
 	}
 	return s, s.draw(ages, epsilon)
 }

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bytes"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/template"
@@ -18,16 +17,10 @@ var cardText string
 
 var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
 	"up":      func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
-	"quote":   quote,
+	"quote":   asJSON, // whose texts are YAML's
 	"percent": func(share *float64) string { return fmt.Sprintf("%.2f %%", 100**share) },
 	"join":    strings.Join,
 }).Parse(cardText))
-
-// quote writes a text for YAML: JSON's texts are YAML's.
-func quote(s string) (string, error) {
-	b, err := json.Marshal(s)
-	return string(b), err
-}
 
 // hub says where Hugging Face has the data sets that the trainer knows.
 var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10"}

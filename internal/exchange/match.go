@@ -127,7 +127,7 @@ func (l layer) shapes() string {
 	return strings.Join(texts, " ")
 }
 
-// named is the full name of the tensor with a last name.
+// named returns the full name of the tensor with a last name.
 func (l layer) named(last string) string {
 	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
 	return l.tensors[i].Name

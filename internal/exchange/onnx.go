@@ -27,29 +27,27 @@ func ONNX(m *trained.Model) ([]byte, error) {
 		return nil, err
 	}
 	n := &onnxNetwork{&onnxGraph{names: map[string]int{}}, layers}
-	name, shape := inputOf(m)
-	x, seen := n.seen(m, d, name)
+	in, shape := inputs[m.Sees()], []int{m.Data.Shape.Channels}
+	if m.Sees() == trained.Pictures {
+		shape = append(shape, m.Data.Shape.Height, m.Data.Shape.Width)
+	}
+	x, seen := n.seen(m, d, in.name)
 	n.add("Identity", []string{n.sequential(n.layers, "", seen.Dims(), x)}, "logits")
 	if n.err != nil {
 		return nil, n.err
 	}
-	content := n.file(m, n.encode("dpsgd", name, shape, "logits", []int{m.Data.Classes}))
+	content := n.file(m, n.encode("dpsgd", in.name, shape, "logits", []int{m.Data.Classes}))
 	if len(content) > maxBytes {
 		return nil, fmt.Errorf("onnx: the model takes %d bytes, expected at most %d, which is what the format can hold", len(content), maxBytes)
 	}
 	return content, nil
 }
 
-// inputOf is the name of the graph's input and its shape for one example.
-func inputOf(m *trained.Model) (name string, shape []int) {
-	s := m.Data.Shape
-	switch m.Sees() {
-	case trained.Pictures:
-		return "pictures", []int{s.Channels, s.Height, s.Width}
-	case trained.Rows:
-		return "rows", []int{s.Channels}
-	}
-	return "vectors", []int{s.Channels}
+// inputs describes what the graph takes, by what the model sees.
+var inputs = map[trained.Kind]struct{ name, values string }{
+	trained.Pictures: {"pictures", "float32 (N, channels, height, width), red, green, blue or grey from 0 to 1"},
+	trained.Rows:     {"rows", "float32 (N, columns), as they stand in the table"},
+	trained.Vectors:  {"vectors", "float32 (N, width), of any length"},
 }
 
 // seen adds what is done to the input ahead of the first layer, and returns the shape of that.
@@ -93,7 +91,8 @@ func (g *onnxGraph) halves(x string) string {
 func (n *onnxNetwork) file(m *trained.Model, graph message) (file message) {
 	file.integer(1, irVersion)
 	file.text(2, "dpsgd")
-	file.text(6, "Trained "+m.Training()+"; see the metadata. Input: "+described[m.Sees()])
+	in := inputs[m.Sees()]
+	file.text(6, fmt.Sprintf("Trained %s; see the metadata. Input: %q, %s", m.Training(), in.name, in.values))
 	file.bytes(7, graph)
 	var operators message
 	operators.text(1, "")
@@ -107,11 +106,4 @@ func (n *onnxNetwork) file(m *trained.Model, graph message) (file message) {
 		file.bytes(14, pair)
 	}
 	return file
-}
-
-// described says what the input is.
-var described = map[trained.Kind]string{
-	trained.Pictures: `"pictures", float32 (N, channels, height, width), red, green, blue or grey from 0 to 1`,
-	trained.Rows:     `"rows", float32 (N, columns), as they stand in the table`,
-	trained.Vectors:  `"vectors", float32 (N, width), of any length`,
 }

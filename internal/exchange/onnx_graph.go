@@ -72,7 +72,7 @@ func (a attribute) encode() (m message) {
 	m.text(1, a.name)
 	switch v := a.value.(type) {
 	case float32:
-		m.float(2, v)
+		m = protowire.AppendFixed32(protowire.AppendTag(m, 2, protowire.Fixed32Type), math.Float32bits(v))
 		m.integer(20, floatKind)
 	case int:
 		m.integer(3, int64(v))
@@ -162,10 +162,6 @@ type message []byte
 
 func (m *message) integer(field protowire.Number, v int64) {
 	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), uint64(v))
-}
-
-func (m *message) float(field protowire.Number, v float32) {
-	*m = protowire.AppendFixed32(protowire.AppendTag(*m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
 func (m *message) bytes(field protowire.Number, v []byte) {

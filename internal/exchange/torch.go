@@ -19,13 +19,16 @@ import (
 var files embed.FS
 
 var script = template.Must(template.New("model.py.tmpl").Funcs(template.FuncMap{
-	"json": func(v any) (string, error) { // which is Python, too, for texts and lists of them
-		b, err := json.Marshal(v)
-		return string(b), err
-	},
+	"json": asJSON, // which is Python, too, for texts and lists of them
 	"ints": list,
-	"text": text,
+	// What others have written does not end a docstring.
+	"text": strings.NewReplacer(`\`, `\\`, `"""`, `'''`, "\n", " ", "\r", " ").Replace,
 }).ParseFS(files, "*.py.tmpl"))
+
+func asJSON(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
 
 type page struct {
 	Run, Training         string
@@ -69,11 +72,6 @@ func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, er
 		return nil, nil, fmt.Errorf("pytorch: %w", err)
 	}
 	return b.Bytes(), tensors, nil
-}
-
-// text is what others have written, fit for a docstring: it does not end there.
-func text(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"""`, `'''`, "\n", " ", "\r", " ").Replace(s)
 }
 
 // seen says what the model takes, the shape of one example in Python, and what the network sees of

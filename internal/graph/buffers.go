@@ -72,7 +72,7 @@ type bufferPlan struct {
 	inputs  map[*gorgonia.Node][]*gorgonia.Node
 	readers map[*gorgonia.Node]int // readers that have not run yet; requested outputs count one that never runs
 	held    map[*gorgonia.Node]buffer
-	lent    map[*gorgonia.Node]buffer // memory of inputs
+	lent    map[*gorgonia.Node]buffer // memory of inputs, for the first operation that works in place on them
 	free    []buffer
 	floats  int
 
@@ -83,14 +83,6 @@ type bufferPlan struct {
 type buffer struct {
 	size   int
 	values []float32
-}
-
-// array is the first so many values.
-func (b buffer) array(size int) Array {
-	if b.values == nil {
-		return Array{}
-	}
-	return Array{Float32: b.values[:size]}
 }
 
 func newBufferPlan(order, outputs []*gorgonia.Node) *bufferPlan {
@@ -127,13 +119,10 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 		memory = p.take(size)
 	}
 	p.held[n] = memory
-	return memory.array(size)
-}
-
-// lend offers the memory of an input of the graph to the first operation that works in place on it;
-// nobody else gets it.
-func (p *bufferPlan) lend(n *gorgonia.Node, a Array) {
-	p.lent[n] = buffer{tensor.Shape(n.Shape()).TotalSize(), a.Float32}
+	if p.sketched {
+		return Array{}
+	}
+	return Array{Float32: memory.values[:size]}
 }
 
 // inherit hands an operation that may work in place the buffer of an input that it is the last to

@@ -52,7 +52,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		if leaf, ok := b.leaves[n]; ok {
 			arrays[n], e.values[n] = leaf, leaf
 			if b.inputs[n] {
-				plan.lend(n, leaf)
+				plan.lent[n] = buffer{n.Shape().TotalSize(), leaf.Float32}
 			}
 			continue
 		}

@@ -43,7 +43,7 @@ type axis struct {
 }
 
 var (
-	steps    = axis{"steps", func(m run.Metrics) float64 { return float64(m.Step) }, whole}
+	steps    = axis{"steps", func(m run.Metrics) float64 { return float64(m.Step) }, func(v float64) string { return strconv.Itoa(int(v)) }}
 	spent    = axis{"ε", func(m run.Metrics) float64 { return m.Epsilon }, epsilon}
 	accuracy = axis{"test accuracy, %", func(m run.Metrics) float64 { return 100 * m.TestAccuracy }, hundredths}
 )
@@ -92,8 +92,6 @@ func overSteps(f Figure, curves []curve, x, y axis) []Figure {
 	f.Drawing = c
 	return []Figure{f}
 }
-
-func whole(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func hundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
@@ -160,7 +158,7 @@ func FiguresOfExamination(r *Run) []Figure {
 	}
 	e := r.Examination
 	var all []Figure
-	if !ManyClasses(e) {
+	if len(e.Classes) <= mostRows {
 		all = append(all, byClass(e))
 	}
 	if len(e.Classes) <= mostCells {
@@ -169,11 +167,8 @@ func FiguresOfExamination(r *Run) []Figure {
 	return all
 }
 
-// ManyClasses says that there are more than a figure has room for.
-func ManyClasses(e *score.Examination) bool { return len(e.Classes) > mostRows }
-
 func byClass(e *score.Examination) Figure {
-	f := Figure{ID: "classes", Title: "Test accuracy by class", Note: aboutClasses, Table: ClassTable(e)}
+	f := Figure{ID: "classes", Title: "Test accuracy by class", Note: aboutClasses, Table: classTable(e)}
 	drawing := chart.Intervals{Title: f.Title, X: accuracy.name}
 	for _, c := range e.Classes {
 		drawing.Rows = withShare(drawing.Rows, c.Name, c.Share, 0)
@@ -193,8 +188,8 @@ func withShare(rows []chart.Interval, name string, s score.Share, series int) []
 	return append(rows, chart.Interval{Name: name, Value: 100 * s.Accuracy, Low: 100 * s.Low, High: 100 * s.High, Series: series})
 }
 
-// ClassTable is the accuracy of each class.
-func ClassTable(e *score.Examination) Table {
+// classTable lists the accuracy of each class.
+func classTable(e *score.Examination) Table {
 	t := Table{Heading: []string{"class", "test " + e.Noun, "correct", "accuracy, %", "from", "to"}}
 	for _, c := range e.Classes {
 		t.Rows = append(t.Rows, []string{c.Name, strconv.Itoa(c.Examples), strconv.Itoa(c.Correct), hundredthsOf(c.Accuracy), hundredthsOf(c.Low), hundredthsOf(c.High)})
@@ -243,7 +238,7 @@ func FiguresOfDiagnostics(r *Run) []Figure {
 		row := []string{step}
 		for i, v := range d.NormQuantiles {
 			quantiles[i].Points = append(quantiles[i].Points, chart.Point{X: float64(d.Step), Y: v})
-			row = append(row, short(v))
+			row = append(row, strconv.FormatFloat(v, 'g', 4, 64))
 		}
 		norms.Table.Rows = append(norms.Table.Rows, row)
 	}
@@ -280,9 +275,6 @@ func (f Figure) Label() string {
 func hundredthsOf(share float64) string { return hundredths(100 * share) }
 
 func epsilon(value float64) string { return accountant.RoundUp(value, 3) }
-
-// short is a number with at most four digits that count.
-func short(value float64) string { return strconv.FormatFloat(value, 'g', 4, 64) }
 
 // thinned are at most mostPoints of all, evenly, the last one among them.
 func thinned[Point any](all []Point) []Point {

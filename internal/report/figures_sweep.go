@@ -61,7 +61,7 @@ func pointsOf(s *Sweep) []point {
 		var values, names []string
 		for _, key := range keys {
 			values = append(values, row.Value(key))
-			names = append(names, Last(key)+" "+row.Value(key))
+			names = append(names, lastWord(key)+" "+row.Value(key))
 		}
 		i := slices.IndexFunc(points, func(p point) bool { return slices.Equal(p.values, values) })
 		if i < 0 {
@@ -73,8 +73,8 @@ func pointsOf(s *Sweep) []point {
 	return points
 }
 
-// Last is the last part of a key, in words.
-func Last(key string) string {
+// lastWord is the last part of a key, in words.
+func lastWord(key string) string {
 	return strings.ReplaceAll(key[strings.LastIndexByte(key, '.')+1:], "_", " ")
 }
 
@@ -101,7 +101,7 @@ func gridOf(s *Sweep, points []point) (g grid, ok bool) {
 	if x < 0 || y < 0 {
 		y, x = 0, 1
 	}
-	g.x, g.y, g.cells = Last(keys[x]), Last(keys[y]), map[[2]string]point{}
+	g.x, g.y, g.cells = lastWord(keys[x]), lastWord(keys[y]), map[[2]string]point{}
 	for _, p := range points {
 		at := [2]string{p.values[y], p.values[x]}
 		g.rows, g.columns = append(g.rows, at[0]), append(g.columns, at[1])

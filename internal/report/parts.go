@@ -24,10 +24,10 @@ func (p part) Omitted() int { return max(0, len(p.SideBySide)-mostDetailed) }
 
 // ManyClasses is the accuracy of each class where there are too many for a figure; no row otherwise.
 func (p part) ManyClasses() Table {
-	if p.Run == nil || p.Run.Examination == nil || !ManyClasses(p.Run.Examination) {
+	if p.Run == nil || p.Run.Examination == nil || len(p.Run.Examination.Classes) <= mostRows {
 		return Table{}
 	}
-	return ClassTable(p.Run.Examination)
+	return classTable(p.Run.Examination)
 }
 
 // mostDetailed is how many runs have a part of their own beside others: the page has to stay small.

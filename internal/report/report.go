@@ -130,7 +130,7 @@ var pageText string
 var style string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"heading": heading, "markdown": MarkdownHTML, "drawing": drawing, "lead": Lead, "summary": summaryOf, "results": Results, "statistics": Statistics,
+	"heading": heading, "markdown": MarkdownHTML, "drawing": drawing, "lead": lead, "summary": summaryOf, "results": results, "statistics": statistics,
 	"up": epsilon, "count": count, "accountants": accountants, "argument": folder.Argument, "dict": dict,
 	"style": func() template.CSS { return template.CSS(style) },
 	"add":   func(a, b int) int { return a + b },

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"dpsgd/internal/books"
-	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
 )
@@ -19,12 +18,8 @@ type pair struct{ Name, Value string }
 
 func percent(share float64) string { return hundredthsOf(share) + " %" }
 
-func within(s score.Share) string {
-	return fmt.Sprintf("%s (%s to %s)", percent(s.Accuracy), percent(s.Low), percent(s.High))
-}
-
-// Lead describes the run in one sentence.
-func Lead(r *Run) string {
+// lead describes the run in one sentence.
+func lead(r *Run) string {
 	accuracy := "not measured yet"
 	if n := len(r.Metrics); n > 0 {
 		accuracy = percent(r.Metrics[n-1].TestAccuracy)
@@ -54,7 +49,8 @@ func summaryOf(r *Run) []pair {
 		accuracy, loss, steps = percent(last.TestAccuracy), strconv.FormatFloat(last.TestLoss, 'f', 4, 64), count(last.Step)
 	}
 	if e := r.Examination; e != nil {
-		accuracy = within(e.Matrix.Total())
+		all := e.Matrix.Total()
+		accuracy = fmt.Sprintf("%s (%s to %s)", percent(all.Accuracy), percent(all.Low), percent(all.High))
 	}
 	cost, delta, by, unit := none, none, r.Config.Privacy.Accountant, none
 	if r.NotPrivate {
@@ -111,15 +107,14 @@ func dataOf(r *Run) string {
 }
 
 func count(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
+	if n < 1000 {
+		return strconv.Itoa(n)
 	}
-	return digits
+	return fmt.Sprintf("%s,%03d", count(n/1000), n%1000)
 }
 
-// Statistics are those that a run has released.
-func Statistics(r *Run) Table {
+// statistics are those that a run has released.
+func statistics(r *Run) Table {
 	t := Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
 	for _, s := range r.Statistics {
 		t.Rows = append(t.Rows, []string{s.Statistic, s.Column, shortened(s.Value), shortened(s.Low), shortened(s.High), s.Mechanism, epsilon(s.Epsilon), fmt.Sprint(s.Delta)})
@@ -137,11 +132,11 @@ func shortened(n stats.Numbers) string {
 	return strings.ReplaceAll(string(text[:most]), ",", ", ") + "…"
 }
 
-// Results are the rows of a sweep.
-func Results(s *Sweep) Table {
+// results are the rows of a sweep.
+func results(s *Sweep) Table {
 	t := Table{Heading: []string{"trial"}}
 	for _, key := range s.Keys {
-		t.Heading = append(t.Heading, Last(key))
+		t.Heading = append(t.Heading, lastWord(key))
 	}
 	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
 	target := slices.ContainsFunc(s.Rows, func(r books.Row) bool { return r.TargetEpsilon != nil })

@@ -27,12 +27,17 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 	each := d / time.Duration(turns*len(sizes)+1)
 	for range turns {
 		for i, size := range sizes {
-			r, err := Measure(ctx, alone(c, size), "private", each)
+			alone := *c
+			alone.Training.BatchSize, alone.Training.PhysicalBatchSize = size, size
+			r, err := Measure(ctx, &alone, "private", each)
 			if err != nil {
 				return m, err
 			}
+			if i == len(m.Graphs) {
+				m.Graphs = append(m.Graphs, Graph{size, math.Inf(1)})
+			}
 			after := r.Parts["noise"] + r.Parts["update"]
-			m.keep(i, Graph{size, max(0, r.StepMS-after)}, after)
+			m.Graphs[i].MS, m.Update = min(m.Graphs[i].MS, max(0, r.StepMS-after)), min(m.Update, after)
 		}
 	}
 	b, err := newBench(c, "evaluation")
@@ -72,14 +77,6 @@ const (
 	repetitions = 9 // of what takes microseconds to milliseconds
 )
 
-// keep takes the shortest of the times that were measured of graph number i, and of what comes after all graphs.
-func (m *Machine) keep(i int, g Graph, after float64) {
-	if i == len(m.Graphs) {
-		m.Graphs = append(m.Graphs, g)
-	}
-	m.Graphs[i].MS, m.Update = min(m.Graphs[i].MS, g.MS), min(m.Update, after)
-}
-
 // graphSizes returns the sizes of graphs to measure: 1, and most, most/4, most/16, … while above 3.
 func graphSizes(most int) []int {
 	sizes := []int{max(1, most)}
@@ -93,21 +90,8 @@ func graphSizes(most int) []int {
 	return sizes
 }
 
-// alone is a configuration whose step is one physical batch of that size.
-func alone(c *configs.Config, size int) *configs.Config {
-	copied := *c
-	copied.Training.BatchSize, copied.Training.PhysicalBatchSize = size, size
-	return &copied
-}
-
-// usual is the median time of a piece of work, in milliseconds.
+// usual returns the median time of a piece of work, in milliseconds.
 func usual(work func() error) (float64, error) {
-	t, err := repeated(work)
-	return milliseconds(t), err
-}
-
-// repeated is the median time of a piece of work.
-func repeated(work func() error) (time.Duration, error) {
 	times := make([]time.Duration, repetitions)
 	for i := range times {
 		start := time.Now()
@@ -116,7 +100,7 @@ func repeated(work func() error) (time.Duration, error) {
 		}
 		times[i] = time.Since(start)
 	}
-	return median(times), nil
+	return milliseconds(median(times)), nil
 }
 
 // merging is the time of what comes before and after the messages of a sum.

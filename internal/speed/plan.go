@@ -83,7 +83,9 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	p := &Plan{
 		Network: cmp.Or(c.Model.Name, "layers"), Ranks: r.Ranks, Threads: setup.Threads(c), BitsASecond: r.Network.Rate, LatencyMS: milliseconds(r.Network.Latency),
 		Parameters: values, Batch: plan.ExpectedBatchSize, Steps: plan.MaxSteps, Measured: m,
-		Messages: messages(values, plan.ExpectedBatchSize),
+		// What one process has no need of: the sum as it is sent, parameters and sample as they are told, and the
+		// memory through which an MPI library gets them.
+		Messages: float64(values)*(sumBytes+parameterBytes) + plan.ExpectedBatchSize*indexBytes + libraryBytes,
 	}
 	job := jobOf(c, plan, values)
 	p.fill(job, m, r.Network, plan.Records)
@@ -97,13 +99,6 @@ func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
 		Batch: plan.ExpectedBatchSize, Deviation: math.Sqrt(float64(plan.Records) * q * (1 - q)),
 		Values: values, Physical: min(c.Training.PhysicalBatchSize, plan.Records), EvaluateEvery: c.Training.EvaluateEvery, CheckpointEvery: c.Run.CheckpointEvery,
 	}
-}
-
-// messages is what one process has no need of: the sum as it is sent, parameters and sample as they are
-// told, and the memory through which an MPI library gets them.
-func messages(values int, batch float64) float64 {
-	const library = 8 << 20
-	return float64(values)*(sumBytes+parameterBytes) + batch*indexBytes + library
 }
 
 func (p *Plan) fill(job Job, m Machine, w Network, records int) {

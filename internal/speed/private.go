@@ -126,21 +126,17 @@ func (unwritten) Begin(int, accountant.Event) func() error { return func() error
 func (unwritten) Ledger() *accountant.Ledger               { return new(accountant.Ledger) }
 
 func (s *privateStep) profile(record func(part string, d time.Duration)) {
-	s.record, s.bare = record, bareUpdate(s.pool, len(s.parameters))
+	s.record = record
+	parameters, gradient := make([]float32, len(s.parameters)), make([]float32, len(s.parameters)) // vectors of its own
+	bare, _ := usual(func() error {
+		addScaled(s.pool, parameters, -benchRate, gradient)
+		return nil
+	})
+	s.bare = time.Duration(bare * float64(time.Millisecond))
 	s.gradients.Profile(func(part, _ string, d time.Duration) { record(part, d) })
 }
 
 func recordNothing(string, time.Duration) {}
-
-// bareUpdate is the time of p = p - rate·g for so many parameters, on vectors of its own.
-func bareUpdate(pool *kernel.Pool, n int) time.Duration {
-	parameters, gradient := make([]float32, n), make([]float32, n)
-	times, _ := repeated(func() error {
-		addScaled(pool, parameters, -benchRate, gradient)
-		return nil
-	})
-	return times
-}
 
 // addScaled is y += a·x on all threads.
 func addScaled(pool *kernel.Pool, y []float32, a float32, x []float32) {

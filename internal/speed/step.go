@@ -105,6 +105,7 @@ const (
 	indexBytes     = 8
 	sumBytes       = 8
 	parameterBytes = 4
+	libraryBytes   = 8 << 20
 )
 
 // with is a step on so many ranks whose graphs hold so many examples.
