@@ -27,17 +27,14 @@ func TestDigitsAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-func TestDigitsDoNotDependOnProcessorsOrCount(t *testing.T) {
+// A picture does not depend on the processors, the number of pictures, or what was drawn before it.
+func TestDigitsAreDrawnAlone(t *testing.T) {
 	all := must(drawDigits(5, 700, 10))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	few := must(drawDigits(5, 300, 10))
 	if !bytes.Equal(all.Train.(*Images).pixels[:len(few.Train.(*Images).pixels)], few.Train.(*Images).pixels) {
 		t.Error("the first pictures differ")
 	}
-}
-
-// A picture does not depend on what the drawer drew before it.
-func TestPicturesDoNotDependOnOrder(t *testing.T) {
 	forward := drawn(5, 0, 20)
 	var d DigitDrawer
 	pixels := make([]uint8, DigitSide*DigitSide)

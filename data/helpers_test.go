@@ -111,6 +111,13 @@ func tinyFolder(t *testing.T) (set idxFixture, contents [][]byte, dir string) {
 	return set, contents, dir
 }
 
+// panics reports whether a call panics.
+func panics(call func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
+	call()
+	return
+}
+
 // whole returns a batch of all examples, in their order.
 func whole(t *testing.T, s Set, n Normalisation) ([]float32, []int32) {
 	t.Helper()

@@ -272,14 +272,9 @@ func TestSampleRefusesNonsense(t *testing.T) {
 	for _, q := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
 		p := Poisson{q}
 		wantError(t, p.Validate(), nil, "expected a number from 0 to 1")
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("q=%v: no panic", q)
-				}
-			}()
-			p.Sample(nil, 10, random.ForTest(1))
-		}()
+		if !panics(func() { p.Sample(nil, 10, random.ForTest(1)) }) {
+			t.Errorf("q=%v: no panic", q)
+		}
 	}
 }
 

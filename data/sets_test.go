@@ -84,14 +84,9 @@ func TestFillPanicsWhenTheBatchDoesNotFit(t *testing.T) {
 		"labels":  func() { b.Fill(make([]float32, 12), make([]int32, 1), []int{0, 1}) },
 		"indices": func() { b.Fill(make([]float32, 6), make([]int32, 1), []int{2}) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			call()
-		}()
+		if !panics(call) {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }
 

@@ -91,10 +91,16 @@ func TestRatioOfLikelihoods(t *testing.T) {
 	}
 }
 
+// mostSquare is what χ² over so many cells exceeds once in 10^5 draws: its quantile, from that of the
+// normal distribution (Wilson, Hilferty 1931), 4.3 deviations out.
+func mostSquare(cells float64) float64 {
+	freedom := cells - 1
+	return freedom * math.Pow(1-2/(9*freedom)+4.3*math.Sqrt(2/(9*freedom)), 3)
+}
+
 // What is drawn has the likelihoods that are said: 40,000 reports of one value, by a χ² test over
 // all possible reports. With seed 3 it passes; by itself it would fail in one of 10^5 draws for
-// each protocol and value, for the quantile of χ² is taken from the normal distribution (Wilson,
-// Hilferty 1931), 4.3 deviations out.
+// each protocol and value.
 func TestReportsHaveTheirLikelihood(t *testing.T) {
 	src := random.ForTest(3)
 	for name, p := range protocols(6, 1) {
@@ -107,7 +113,7 @@ func TestReportsHaveTheirLikelihood(t *testing.T) {
 			for range draws {
 				found[string(p.Randomize(value, src))]++
 			}
-			sum, square, cells := 0.0, 0.0, 0
+			sum, square, cells := 0.0, 0.0, 0.0
 			all := reports(p)
 			for _, r := range all {
 				sum += p.Likelihood(value, r)
@@ -126,10 +132,8 @@ func TestReportsHaveTheirLikelihood(t *testing.T) {
 				square += (rest - expectedRest) * (rest - expectedRest) / expectedRest
 				cells++
 			}
-			freedom := float64(cells - 1)
-			limit := freedom * math.Pow(1-2/(9*freedom)+4.3*math.Sqrt(2/(9*freedom)), 3)
-			if square > limit {
-				t.Errorf("%s of value %d: found χ² %.1f over %d cells, expected at most %.1f", name, value, square, cells, limit)
+			if square > mostSquare(cells) {
+				t.Errorf("%s of value %d: found χ² %.1f over %.0f cells, expected at most %.1f", name, value, square, cells, mostSquare(cells))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
@@ -20,7 +21,9 @@ import (
 type Rappor struct {
 	claim
 	filter Filter
-	flip   chance // that a bit is reported as its opposite: f/2
+	flip   chance  // that a bit is reported as its opposite: f/2
+	set    float64 // the probability of a reported 1 where the filter has a 1: q* of the paper
+	unset  float64 // the same where the filter has a 0: p*
 
 	bits   [][][]int     // the bits that are set, of every cohort and value
 	weight [][][]float64 // of every cohort, value and bit: what the bit adds to the score
@@ -52,7 +55,7 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 		return nil, fmt.Errorf("%w: found %d values, expected at most %d in filters", ErrInvalid, values, maxFiltered)
 	}
 	flip := atLeast(1 / (math.Exp(epsilon/float64(2*filter.Hashes)) + 1))
-	p := &Rappor{claim: c, filter: filter, flip: flip}
+	p := &Rappor{claim: c, filter: filter, flip: flip, set: flip.complement(), unset: flip.value()}
 	p.hash()
 	return p, p.solve()
 }
@@ -72,10 +75,8 @@ func (p *Rappor) hash() {
 		}
 		p.bits[cohort] = make([][]int, p.values)
 		for v := range p.values {
-			set := make([]bool, p.filter.Bits)
 			for _, f := range functions {
-				if b := f.bucket(v, p.filter.Bits); !set[b] {
-					set[b] = true
+				if b := f.bucket(v, p.filter.Bits); !slices.Contains(p.bits[cohort][v], b) {
 					p.bits[cohort][v] = append(p.bits[cohort][v], b)
 				}
 			}
@@ -85,10 +86,6 @@ func (p *Rappor) hash() {
 
 // rapporSeed is the seed from which the hash functions are drawn.
 const rapporSeed = 2014
-
-// chances returns the probability of a reported 1 where the filter has a 1, and where it has a 0:
-// q* and p* of the paper.
-func (p *Rappor) chances() (set, unset float64) { return p.flip.complement(), p.flip.value() }
 
 // solve computes the weights of least squares. With X the filters of all m cohorts, one row for
 // each cohort and bit and one column for each value, the mean over cohorts of (S - p*)/(q* - p*) at
@@ -109,8 +106,7 @@ func (p *Rappor) solve() error {
 		return fmt.Errorf("%w: found filters of %d bits in %d cohorts that do not tell %d values apart, expected more bits or cohorts", ErrInvalid, p.filter.Bits, p.filter.Cohorts, p.values)
 	}
 	weights.Mul(&inverse, x.T())
-	set, unset := p.chances()
-	weights.Scale(1/(set-unset), &weights)
+	weights.Scale(1/(p.set-p.unset), &weights)
 	p.weight = make([][][]float64, p.filter.Cohorts)
 	for cohort := range p.weight {
 		p.weight[cohort] = make([][]float64, p.values)
@@ -118,13 +114,13 @@ func (p *Rappor) solve() error {
 			p.weight[cohort][v] = weights.RawRowView(v)[cohort*p.filter.Bits : (cohort+1)*p.filter.Bits]
 		}
 	}
-	p.spread(set, unset)
+	p.spread()
 	return nil
 }
 
 // spread computes square, the variance of every score: the mean over cohorts of the variance within
 // a cohort, whose bits are independent, plus the variance of the score's mean between cohorts.
-func (p *Rappor) spread(set, unset float64) {
+func (p *Rappor) spread() {
 	p.square = mat.NewDense(p.values, p.values, nil)
 	share := 1 / float64(p.filter.Cohorts)
 	for cohort, filters := range p.bits {
@@ -132,12 +128,12 @@ func (p *Rappor) spread(set, unset float64) {
 			for v, weights := range p.weight[cohort] {
 				mean, variance := 0.0, 0.0
 				for _, w := range weights {
-					variance += w * w * unset * (1 - unset)
+					variance += w * w * p.unset * (1 - p.unset)
 				}
 				for _, b := range bits {
 					w := weights[b]
-					mean += w * (set - unset)
-					variance += w * w * (set*(1-set) - unset*(1-unset))
+					mean += w * (p.set - p.unset)
+					variance += w * w * (p.set*(1-p.set) - p.unset*(1-p.unset))
 				}
 				p.square.Set(v, u, p.square.At(v, u)+share*(variance+mean*mean))
 			}
@@ -149,9 +145,8 @@ func (p *Rappor) spread(set, unset float64) {
 }
 
 func (p *Rappor) String() string {
-	set, unset := p.chances()
 	return fmt.Sprintf("a Bloom filter of %d bits by %d of %d hash functions, one cohort's, with bits that are 1 with a chance of %.4g where the filter has a 1 and %.4g where it has a 0",
-		p.filter.Bits, p.filter.Hashes, p.filter.Hashes*p.filter.Cohorts, set, unset)
+		p.filter.Bits, p.filter.Hashes, p.filter.Hashes*p.filter.Cohorts, p.set, p.unset)
 }
 
 // Randomize implements [Protocol]. It draws a cohort for each report. The first two bytes of a
@@ -173,33 +168,20 @@ func (p *Rappor) Randomize(value int, src *random.Source) Report {
 
 // Likelihood implements [Protocol]. It leaves out the chance of the cohort, equal for all values.
 func (p *Rappor) Likelihood(value int, r Report) float64 {
-	set, unset := p.chances()
-	bits := make([]float64, p.filter.Bits)
-	for b := range bits {
-		bits[b] = unset
-	}
+	ones := slices.Repeat([]float64{p.unset}, p.filter.Bits)
 	for _, b := range p.bits[binary.LittleEndian.Uint16(r)][value] {
-		bits[b] = set
+		ones[b] = p.set
 	}
-	product := 1.0
-	for b, one := range bits {
-		if r.has(16 + b) {
-			product *= one
-		} else {
-			product *= 1 - one
-		}
-	}
-	return product
+	return r.likelihood(16, ones)
 }
 
 func (p *Rappor) Add(scores []float64, r Report) {
-	_, unset := p.chances()
 	for v, weights := range p.weight[binary.LittleEndian.Uint16(r)] {
 		for b, w := range weights {
 			if r.has(16 + b) {
-				scores[v] += w * (1 - unset)
+				scores[v] += w * (1 - p.unset)
 			} else {
-				scores[v] -= w * unset
+				scores[v] -= w * p.unset
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dpsgd/internal/random"
 )
@@ -62,20 +63,24 @@ func (p *Unary) Randomize(value int, src *random.Source) Report {
 func (r Report) set(bit int)      { r[bit/8] |= 1 << (bit % 8) }
 func (r Report) has(bit int) bool { return r[bit/8]>>(bit%8)&1 == 1 }
 
-func (p *Unary) Likelihood(value int, r Report) float64 {
+// likelihood returns the probability of the bits from bit from on, given the probability of a 1 for
+// each.
+func (r Report) likelihood(from int, ones []float64) float64 {
 	product := 1.0
-	for v := range p.values {
-		one := p.other
-		if v == value {
-			one = p.own
-		}
-		if r.has(v) {
-			product *= one.value()
+	for b, one := range ones {
+		if r.has(from + b) {
+			product *= one
 		} else {
-			product *= one.complement()
+			product *= 1 - one
 		}
 	}
 	return product
+}
+
+func (p *Unary) Likelihood(value int, r Report) float64 {
+	ones := slices.Repeat([]float64{p.lie}, p.values)
+	ones[value] = p.truth
+	return r.likelihood(0, ones)
 }
 
 func (p *Unary) Add(scores []float64, r Report) { p.add(scores, r.has) }

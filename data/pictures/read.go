@@ -85,7 +85,7 @@ func mended(m image.Image, format string, about tags) (image.Image, error) {
 	if format == "webp" {
 		return ofVideo(m), nil
 	}
-	if fax := about[tagCompression] == group3 || about[tagCompression] == group4; format == "tiff" && fax && about[tagPhotometric] == blackIsZero {
+	if format == "tiff" && about.fax() && about[tagPhotometric] == blackIsZero {
 		// White runs of Group 3 and 4 are zeros, whatever zeros stand for: TIFF 6.0, sections 10 and 11.
 		// Package tiff takes them for white.
 		grey, ok := m.(*image.Gray)

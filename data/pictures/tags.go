@@ -38,16 +38,18 @@ func (t tags) orientation() int {
 	return 1
 }
 
+// fax reports whether the pixels are packed as fax machines pack them.
+func (t tags) fax() bool { return t[tagCompression] == group3 || t[tagCompression] == group4 }
+
 // refuse returns an error if the tags have a value that changes the pixels and that package tiff of
 // golang.org/x/image v0.47.0 ignores.
 func (t tags) refuse() error {
-	fax := t[tagCompression] == group3 || t[tagCompression] == group4
 	switch {
 	case t[tagCompression] == group3 && t[tagGroup3] != 0: // two dimensions, or lines that end at whole bytes
 		return errors.New("found a TIFF packed with Group 3 and options, expected it without them, or another packing")
 	case t[tagPlanes] == separate:
 		return errors.New("found a TIFF in planes, one for each colour, expected the colours of a pixel side by side")
-	case t[tagFillOrder] == lowestFirst && !fax:
+	case t[tagFillOrder] == lowestFirst && !t.fax():
 		return errors.New("found a TIFF whose bytes are filled from their lowest bit on, expected the highest")
 	}
 	return nil

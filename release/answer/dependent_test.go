@@ -21,10 +21,7 @@ func TestDataDependent(t *testing.T) {
 		for teacher := range 2 * (i % 10) {
 			of[teacher] = 1 + teacher%9
 		}
-		var err error
-		if cast[i], err = answer.NewVotes(of, 10); err != nil {
-			t.Fatal(err)
-		}
+		cast[i] = must(answer.NewVotes(of, 10))
 	}
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}}
 	s := votes.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}

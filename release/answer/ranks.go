@@ -3,6 +3,7 @@ package answer
 import (
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // maxRank bounds the denominator of a quantile, so that scores stay integers.
@@ -20,13 +21,7 @@ func NewRanks(values, candidates []int64, part, whole int) (*Scores, error) {
 	}
 	below := make([]int64, len(candidates)+1) // values from one candidate to the next
 	for _, x := range values {
-		first, _ := slices.BinarySearchFunc(candidates, x, func(c, x int64) int {
-			if c > x {
-				return 1
-			}
-			return -1
-		})
-		below[first]++
+		below[sort.Search(len(candidates), func(i int) bool { return candidates[i] > x })]++
 	}
 	scores, sum := make([]int64, len(candidates)), int64(0)
 	for i := range scores {
