@@ -49,10 +49,7 @@ func TestGroup(t *testing.T) {
 // What has no exact share is rounded to the private side.
 func TestGroupRounds(t *testing.T) {
 	for size := 2; size < 2000; size++ {
-		l, err := accountant.Group(accounttest.Ledger(t, accountant.Entry{accountant.Gaussian{0.7}, 1}, accountant.Entry{accountant.ZCDP{0.3}, 1}, accountant.Entry{accountant.ApproxDP{0.01, 1e-12}, 1}), size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := tiny.Must(accountant.Group(accounttest.Ledger(t, accountant.Entry{accountant.Gaussian{0.7}, 1}, accountant.Entry{accountant.ZCDP{0.3}, 1}, accountant.Entry{accountant.ApproxDP{0.01, 1e-12}, 1}), size))(t)
 		n := float64(size)
 		entries := l.Entries()
 		if sigma := entries[0].Event.(accountant.Gaussian).NoiseMultiplier; !(math.FMA(sigma, n, -0.7) <= 0 && sigma >= 0.7/n*(1-1e-14)) {

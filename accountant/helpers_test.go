@@ -5,14 +5,11 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
+	"dpsgd/internal/tiny"
 )
 
 // newNamed returns the accountant of that name under AddOrRemoveOne.
 func newNamed(t testing.TB, name string) accountant.Accountant {
 	t.Helper()
-	a, err := accountants.New(name, accountant.AddOrRemoveOne)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return tiny.Must(accountants.New(name, accountant.AddOrRemoveOne))(t)
 }

@@ -10,6 +10,7 @@ import (
 	"dpsgd/accountant/accountants"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/numeric"
+	"dpsgd/internal/tiny"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -47,11 +48,7 @@ func alphas() []float64 {
 
 func curveOf(t *testing.T, name string, entries ...accountant.Entry) accountant.Tradeoff {
 	t.Helper()
-	c, err := accountant.TradeoffOf(newNamed(t, name), accounttest.Ledger(t, entries...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return tiny.Must(accountant.TradeoffOf(newNamed(t, name), accounttest.Ledger(t, entries...)))(t)
 }
 
 // gaussian is the trade-off function of N(0, 1) and N(μ, 1): Dong, Roth, Su 2019, section 2.

@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 // TestAccountantContract holds every accountant that New knows, for every relation, to the
@@ -275,10 +276,7 @@ func notLess(t *testing.T, a accountant.Accountant, more, e float64, lower func(
 	t.Helper()
 	slack := 1e-10
 	if b, ok := a.(accountant.IntervalAccountant); ok {
-		i, err := lower(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := tiny.Must(lower(b))(t)
 		e = i.Lower
 	} else if a.Name() == "optimal" {
 		slack = 1e-4

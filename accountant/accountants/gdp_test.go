@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
 
 func TestReferenceGDP(t *testing.T) {
@@ -37,11 +38,7 @@ func TestGDPOfPhases(t *testing.T) {
 	poisson := accountant.PoissonSampled{SamplingProbability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 1.5}}
 	estimate := func(r accountant.Relation, entries ...accountant.Entry) float64 {
 		t.Helper()
-		mu, err := muOfAll(accounttest.Ledger(t, entries...), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return mu
+		return tiny.Must(muOfAll(accounttest.Ledger(t, entries...), r))(t)
 	}
 	a, b := estimate(accountant.ZeroOut, accountant.Entry{Event: poisson, Count: 300}), estimate(accountant.ZeroOut, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 7}, Count: 5})
 	for _, tt := range []struct {

@@ -31,10 +31,7 @@ func TestPriceOfChoice(t *testing.T) {
 			e = accountant.PoissonSampled{SamplingProbability: c.q, Event: e}
 		}
 		whole := tiny.Must(exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5))(t)
-		half, err := exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps / 2}), 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		half := tiny.Must(exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps / 2}), 1e-5))(t)
 		found := chosen(t, accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5)
 		t.Logf("%v × %d: fixed %.3f, chosen %.3f, sum of halves %.3f", e, c.steps, whole.Epsilon, found, 2*half.Epsilon)
 		if !(found > whole.Epsilon && found < 1.35*whole.Epsilon && found < 2*half.Epsilon) {

@@ -257,10 +257,7 @@ func TestSelectionOfNegativeBinomialNumber(t *testing.T) {
 		}
 	}
 	const rho, mean = 0.02, 10.0
-	got, err := newRDP(t, DefaultOrders()).Divergence(accountant.RepeatAndSelect{Event: accountant.ZCDP{Rho: rho}, Mean: mean, Shape: 1}, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := tiny.Must(newRDP(t, DefaultOrders()).Divergence(accountant.RepeatAndSelect{Event: accountant.ZCDP{Rho: rho}, Mean: mean, Shape: 1}, 20))(t)
 	// min over λ of (1-1/λ)ρλ + log(mean)/λ is at λ² = log(mean)/ρ.
 	want := 20*rho + 2*(2*math.Sqrt(rho*math.Log(mean))-rho) + math.Log(mean)/19
 	if got < want || got > want*1.001 {
@@ -280,10 +277,7 @@ func TestSelectionIsMonotone(t *testing.T) {
 	for _, shape := range shapes {
 		before := divergence(func(float64) float64 { return 0 })
 		for _, mean := range []float64{1, 1.1, 2, 10, 1000} {
-			d, err := divergenceOf(accountant.RepeatAndSelect{Event: one, Mean: mean, Shape: shape}, accountant.AddOrRemoveOne, orders)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := tiny.Must(divergenceOf(accountant.RepeatAndSelect{Event: one, Mean: mean, Shape: shape}, accountant.AddOrRemoveOne, orders))(t)
 			previous := 0.0
 			for i := 0; i < len(orders); i += 25 {
 				alpha := orders[i]

@@ -56,10 +56,7 @@ func referenceRDP(t *testing.T) map[string]*Accountant {
 
 func TestReferenceDivergences(t *testing.T) {
 	for _, row := range accounttest.Rows[accounttest.Row](t, "rdp_poisson_gaussian") {
-		d, err := divergenceOf(accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, accountant.AddOrRemoveOne, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tiny.Must(divergenceOf(accountant.PoissonSampled{SamplingProbability: row.Q, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, accountant.AddOrRemoveOne, nil))(t)
 		got := d(row.Alpha)
 		if e := accounttest.Relative(got, row.Value); !(e < relativeError) { // the project asks for 1e-9
 			t.Errorf("%s: q=%v σ=%v α=%v: %v, want %v (relative error %.1e)", row.ID, row.Q, row.Sigma, row.Alpha, got, row.Value, e)

@@ -133,19 +133,13 @@ func TestCompositionAddsDeltas(t *testing.T) {
 func TestCompositionSharesWhatIsLeft(t *testing.T) {
 	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.ApproxDP{Epsilon: 0.1, Delta: 5e-8}, Count: 100}, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 20}, Count: 4})
-	one, err := GaussianEpsilon(20, 5e-6/4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := tiny.Must(GaussianEpsilon(20, 5e-6/4))(t)
 	if got, want := accounttest.Epsilon(t, basic, l, 1e-5), 10+4*one; !(got >= want*(1-1e-12) && got <= want*(1+1e-9)) {
 		t.Errorf("%v, want %v", got, want)
 	}
 
 	const n, sigma, delta = 300, 200.0, 1e-5
-	each := guarantee{Delta: delta / 2 / n}
-	if each.Epsilon, err = GaussianEpsilon(sigma, each.Delta); err != nil {
-		t.Fatal(err)
-	}
+	each := guarantee{tiny.Must(GaussianEpsilon(sigma, delta/2/n))(t), delta / 2 / n}
 	closed, best := questionAbout(slices.Repeat([]guarantee{each}, n), delta).closedForm(), newQuestion([]counted{{each, n}}, delta).optimal()
 	many := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: n})
 	if got := accounttest.Epsilon(t, advanced, many, delta); accounttest.Relative(got, closed) > 1e-9 {

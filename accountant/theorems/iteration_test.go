@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/tiny"
 )
 
 // linear is the divergence, over its order, of the last iterate of steps w ← c·w + Z, with c of the batch
@@ -34,10 +35,7 @@ func TestLastIterateOfLinearSteps(t *testing.T) {
 	attained, withoutLast, halfOfOthers := 0, false, false
 	for passes := 1; passes <= 5; passes++ {
 		for batches := 1; batches <= 4; batches++ {
-			rho, err := theorems.LastIterate{NoiseMultiplier: 1, Passes: passes, Batches: batches, Reach: math.Inf(1)}.Rho(1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rho := tiny.Must(theorems.LastIterate{NoiseMultiplier: 1, Passes: passes, Batches: batches, Reach: math.Inf(1)}.Rho(1))(t)
 			for try := range 400 {
 				c := make([]float64, batches)
 				for j := range c {
@@ -129,10 +127,7 @@ func TestLastIterateInAnInterval(t *testing.T) {
 		passes, batches int
 	}{{2, 1, 1, 1}, {2, 1, 12, 1}, {1, 0.5, 6, 1}, {4, 1, 8, 1}, {4, 1, 4, 3}, {1, 1, 10, 2}, {0.5, 1, 6, 1}} {
 		l := theorems.LastIterate{NoiseMultiplier: tt.sigma, Passes: tt.passes, Batches: tt.batches, Reach: tt.width}
-		rho, err := l.Rho(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rho := tiny.Must(l.Rho(1))(t)
 		found := projected(tt.width, tt.sigma, tt.passes, tt.batches)
 		if found > rho*1.01 {
 			t.Errorf("%+v: divergence %v·α, bound %v·α", l, found, rho)
