@@ -14,9 +14,7 @@ import (
 func following(t testing.TB, bound, clipNorm, share float64) *Following {
 	t.Helper()
 	f := (&Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: share}).WithBound(bound).(*Following)
-	if err := f.Restore(clipNorm); err != nil {
-		t.Fatal(err)
-	}
+	check(t, f.Restore(clipNorm))
 	return f
 }
 
@@ -71,9 +69,7 @@ func counted(f *Following, e examples) Batch {
 func sumOf(t testing.TB, s *Sum, b Batch, n int) []int64 {
 	t.Helper()
 	s.Reset()
-	if err := s.Add(b, n); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Add(b, n))
 	return released(t, s)
 }
 

@@ -256,9 +256,7 @@ func formedRowsThatChange(t *testing.T, newSum sumMaker) {
 			emit(row)
 		}}}}
 		sum := newSum(t, 1, width, nil)
-		if err := sum.Add(b, 1); err != nil {
-			t.Fatal(err)
-		}
+		check(t, sum.Add(b, 1))
 		checkMoved(t, "a row that changes", sum.lattice, released(t, sum), make([]int64, width))
 	}
 }
@@ -282,9 +280,7 @@ func TestLatePiecesAreIgnored(t *testing.T) {
 		}},
 	}}
 	sum := newSum(t, 2, width+1, nil)
-	if err := sum.Add(b, 2); err != nil {
-		t.Fatal(err)
-	}
+	check(t, sum.Add(b, 2))
 	for i, v := range released(t, sum) {
 		want := int64(2 * math.RoundToEven(float64(float32(0.3))/sum.lattice.Spacing))
 		if i >= 4 && i < width {
@@ -313,9 +309,7 @@ func TestPartsThatMoveStayWithinTheBound(t *testing.T) {
 	splits := [][]int{{dim}, {2, 3, 5}, {7, 3}, {2, 8}, {1, 1, 8}, {5, 5}}
 	for _, sizes := range splits {
 		sum.Reset()
-		if err := errors.Join(sum.Add(batch(sizes), 1), all.Add(batch(sizes), 1)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(sum.Add(batch(sizes), 1), all.Add(batch(sizes), 1)))
 		found := released(t, sum)
 		if want == nil {
 			want = found

@@ -135,9 +135,7 @@ const manyExamples = 1 << 14
 func newSumFor(t testing.TB, room int, policy Policy, dim int, pool *kernel.Pool) *Sum {
 	t.Helper()
 	s, err := NewSum(policy, dim, pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s.Refine(room)
 	return s
 }
@@ -155,9 +153,7 @@ func addAll(t testing.TB, s *Sum, e examples, physical int) {
 	t.Helper()
 	for lo := 0; lo < e.n; lo += physical {
 		part := e.part(lo, min(lo+physical, e.n))
-		if err := s.Add(part.batch(), part.n); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.Add(part.batch(), part.n))
 	}
 }
 
@@ -168,10 +164,15 @@ func released(t testing.TB, s *Sum) []int64 {
 		found = make([]int64, s.Dim())
 		integers(found, 0)
 	})
+	check(t, err)
+	return found
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
 }
 
 // The sum equals the exact sum of each example's own contribution, for any order of the examples,
@@ -307,9 +308,7 @@ func TestPaddingIsNotRead(t *testing.T) {
 		}
 	}
 	sum := newSum(t, 1, s.dim(), nil)
-	if err := sum.Add(e.batch(), 4); err != nil {
-		t.Fatal(err)
-	}
+	check(t, sum.Add(e.batch(), 4))
 	if !slices.Equal(released(t, sum), want) {
 		t.Error("rows of padding change the sum")
 	}
@@ -408,9 +407,7 @@ func TestMergedSumIsThatOfAll(t *testing.T) {
 				return nil
 			})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if !slices.Equal(released(t, mine), want) {
 			t.Errorf("cut at %d: the merged sum is not that of all examples", cut)
 		}
@@ -421,15 +418,13 @@ func TestMergedSumIsThatOfAll(t *testing.T) {
 func TestMergeIsExactOrFails(t *testing.T) {
 	sum := newSum(t, 1, 3, nil)
 	extremes := []int64{1 << 53, -1<<53 + 1, 1<<52 + 1}
-	if err := sum.Merge(func(total []int64) error {
+	check(t, sum.Merge(func(total []int64) error {
 		if !slices.Equal(total, []int64{0, 0, 0}) {
 			t.Errorf("found %v, expected the sum of nobody", total)
 		}
 		copy(total, extremes)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if found := released(t, sum); !slices.Equal(found, extremes) {
 		t.Errorf("found %v, expected %v", found, extremes)
 	}
@@ -536,9 +531,7 @@ func TestSumIsNotPrinted(t *testing.T) {
 	e := newExamples(s, 1)
 	copy(e.rows, []float32{0.7890, 0.1, 0.2})
 	e.measure()
-	if err := sum.Add(e.batch(), 1); err != nil {
-		t.Fatal(err)
-	}
+	check(t, sum.Add(e.batch(), 1))
 	secret := fmt.Sprint(int64(math.Round(float64(e.rows[0]) / sum.lattice.Spacing)))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
 		if text := fmt.Sprintf(verb, sum); strings.Contains(text, secret[:4]) || !strings.Contains(text, "clip.Sum") {
@@ -557,9 +550,7 @@ func TestAddAllocatesNothing(t *testing.T) {
 	sum := newSum(t, 1, s.dim(), nil)
 	if n := testing.AllocsPerRun(10, func() {
 		sum.Reset()
-		if err := sum.Add(b, 20); err != nil {
-			t.Fatal(err)
-		}
+		check(t, sum.Add(b, 20))
 	}); n > 0 {
 		t.Errorf("%v allocations, expected none", n)
 	}

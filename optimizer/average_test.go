@@ -58,20 +58,14 @@ func TestAverages(t *testing.T) {
 	tested := map[string]bool{}
 	for _, a := range averages {
 		tested[a.Name()] = true
-		m, err := NewMean(a, path[0], steps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(NewMean(a, path[0], steps))(t)
 		for step := 1; step <= steps; step++ {
 			if w := a.Weight(step, steps); !(w >= 0 && w <= 1) {
 				t.Errorf("%s %+v: weight %g in step %d", a.Name(), a, w, step)
 			}
 			slots := map[string][]float32{"other": {1}}
 			m.Keep(slots)
-			again, err := NewMean(a, make([]float32, dim), steps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must(NewMean(a, make([]float32, dim), steps))(t)
 			if err := again.Restore(slots); err != nil || len(slots) != 1 {
 				t.Fatalf("%s: %v, %d slots are left", a.Name(), err, len(slots))
 			}
@@ -105,10 +99,7 @@ func held(m *Mean, parameters []float32) []float32 {
 
 // The parameters come back when what was done with the mean fails.
 func TestParametersComeBack(t *testing.T) {
-	m, err := NewMean(&EMA{}, []float32{7}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewMean(&EMA{}, []float32{7}, 1))(t)
 	parameters, broken := []float32{1}, errors.New("no pictures today")
 	if err := m.InPlaceOf(parameters, func() error { return broken }); err != broken || parameters[0] != 1 || held(m, parameters)[0] != 7 {
 		t.Errorf("%v, parameters %v, mean %v", err, parameters, held(m, parameters))
@@ -127,10 +118,7 @@ func TestAveragesRefuse(t *testing.T) {
 			t.Errorf("%+v: error is %v, want one that begins %q", a, err, says)
 		}
 	}
-	m, err := NewMean(&EMA{}, []float32{1, 2}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(NewMean(&EMA{}, []float32{1, 2}, 5))(t)
 	for name, slots := range map[string]map[string][]float32{"no slot": {}, "short slot": {"average": {1}}} {
 		if err := m.Restore(slots); !errors.Is(err, ErrState) || held(m, []float32{0, 0})[0] != 1 {
 			t.Errorf("%s: error is %v, want %v", name, err, ErrState)

@@ -36,9 +36,7 @@ func TestScheduleTables(t *testing.T) {
 			map[int]float64{0: 4, 1: 8, 2: 8, 4: 8, 5: 4, 7: 4, 8: 2, 9: 2, 100: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := c.spec.Check(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, c.spec.Check())
 			for step, want := range c.want {
 				if got := c.spec.LearningRate(step); math.Abs(got-want) > 1e-12 {
 					t.Errorf("LearningRate(%d) = %.15g, want %.15g", step, got, want)
@@ -59,9 +57,7 @@ func TestScheduleRatesAreInRange(t *testing.T) {
 		tested[curve.Name()] = true
 		for _, warmup := range []int{0, 1, 7, 49} {
 			spec := Schedule{Curve: curve, Peak: 0.3, Steps: 50, WarmupSteps: warmup}
-			if err := spec.Check(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, spec.Check())
 			for step := range 60 {
 				if rate := spec.LearningRate(step); !(rate >= 0 && rate <= spec.Peak) {
 					t.Errorf("%s %+v: LearningRate(%d) = %g", curve.Name(), spec, step, rate)
@@ -117,15 +113,10 @@ func TestScheduleWithNoise(t *testing.T) {
 	deviation := func(step int) float64 { return 8 + float64(step) }
 	for momentum, rule := range map[float64]UpdateRule{0: &SGD{}, 0.9: &Momentum{Momentum: 0.9}} {
 		s := Schedule{Curve: &Linear{}, Peak: 7, Steps: steps, WarmupSteps: 3}.WithNoise(target, deviation, momentum)
-		if err := s.Check(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.Check())
 		variance := 0.0
 		for noisy := range steps {
-			update, err := NewUpdate(rule, 1, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			update := must(NewUpdate(rule, 1, 1))(t)
 			parameter := []float32{0}
 			for step := range steps {
 				g := bare(t, 0)

@@ -37,13 +37,25 @@ func rules() map[string]UpdateRule {
 	}
 }
 
-func newUpdate(t testing.TB, r UpdateRule, dim int) *Update {
+func check(t testing.TB, err error) {
 	t.Helper()
-	u, err := NewUpdate(r, dim, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u
+}
+
+// must returns what a call returned, and fails the test if that is an error.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+func newUpdate(t testing.TB, r UpdateRule, dim int) *Update {
+	t.Helper()
+	return must(NewUpdate(r, dim, 1))(t)
 }
 
 // noise is a gradient of nothing but noise, as a mechanism makes it: the same values for the same
@@ -53,35 +65,23 @@ func noise(t testing.TB, dim int, bound float64, seed uint64) Gradient {
 }
 
 func noiseOf(t testing.TB, noiseMultiplier float64, dim int, bound float64, seed uint64) Gradient {
-	return func(consume func(release.Noisy)) error {
-		mechanism, err := release.NewGaussian(noiseMultiplier, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum, err := clip.NewSum(clip.Flat{ClipNorm: bound}, dim, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return mechanism.Privatize(0, sum, random.ForTest(seed), consume)
-	}
+	return privatized(t, noiseMultiplier, bound, seed, dim, func(*clip.Sum) {})
 }
 
 // bare is a gradient of given values with no noise to speak of.
 func bare(t testing.TB, given ...float32) Gradient {
-	return func(consume func(release.Noisy)) error {
-		mechanism, err := release.NewGaussian(1e-30, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum, err := clip.NewSum(clip.Flat{ClipNorm: 1024}, len(given), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+	return privatized(t, 1e-30, 1024, 1, len(given), func(sum *clip.Sum) {
 		row := clip.Stored(given, len(given))
-		if err := sum.Add(clip.Batch{SquaredNorms: []float64{1}, Parts: []clip.Part{row}}, 1); err != nil {
-			t.Fatal(err)
-		}
-		return mechanism.Privatize(0, sum, random.ForTest(1), consume)
+		check(t, sum.Add(clip.Batch{SquaredNorms: []float64{1}, Parts: []clip.Part{row}}, 1))
+	})
+}
+
+// privatized is what a mechanism makes of a sum that fill has added to.
+func privatized(t testing.TB, noiseMultiplier, bound float64, seed uint64, dim int, fill func(*clip.Sum)) Gradient {
+	return func(consume func(release.Noisy)) error {
+		sum := must(clip.NewSum(clip.Flat{ClipNorm: bound}, dim, nil))(t)
+		fill(sum)
+		return must(release.NewGaussian(noiseMultiplier, nil))(t).Privatize(0, sum, random.ForTest(seed), consume)
 	}
 }
 
@@ -89,9 +89,7 @@ func bare(t testing.TB, given ...float32) Gradient {
 func values(t testing.TB, g Gradient, dim int) []float64 {
 	t.Helper()
 	all := make([]float64, dim)
-	if err := g(func(n release.Noisy) { copy(all[n.From():], n.Values()) }); err != nil {
-		t.Fatal(err)
-	}
+	check(t, g(func(n release.Noisy) { copy(all[n.From():], n.Values()) }))
 	return all
 }
 
@@ -105,9 +103,7 @@ func startingPoint(dim int, seed uint64) []float32 {
 
 func apply(t testing.TB, u *Update, p []float32, g Gradient, batch, rate float64) {
 	t.Helper()
-	if err := u.Apply(p, g, batch, rate); err != nil {
-		t.Fatal(err)
-	}
+	check(t, u.Apply(p, g, batch, rate))
 }
 
 // state is a copy of what a rule remembers.
@@ -159,9 +155,7 @@ func checkRestore(t *testing.T, rule UpdateRule) {
 	}
 	for cut := range points {
 		p, u := slices.Clone(points[cut]), newUpdate(t, rule, dim)
-		if err := u.Restore(states[cut]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, u.Restore(states[cut]))
 		for _, v := range g[cut:] {
 			apply(t, u, p, v, 100, 0.1)
 		}
@@ -178,9 +172,7 @@ func checkStateIsCopied(t *testing.T, rule UpdateRule) {
 	if want.Step != 1 {
 		t.Errorf("the state is at step %d after one step, want 1", want.Step)
 	}
-	if err := u.Restore(given); err != nil {
-		t.Fatal(err)
-	}
+	check(t, u.Restore(given))
 	for _, values := range given.Slots {
 		values[0] = 77
 	}
@@ -323,9 +315,7 @@ func TestPlainIsTheUpdateOfBareSums(t *testing.T) {
 				sum[i] = float32(v) // exact: few multiples of a power of two
 			}
 			apply(t, u, want, gradient, 10, 0.1)
-			if err := plain.Apply(found, sum, 10, 0.1); err != nil {
-				t.Fatal(err)
-			}
+			check(t, plain.Apply(found, sum, 10, 0.1))
 		}
 		if !slices.Equal(found, want) || !reflect.DeepEqual(plain.View(), u.View()) {
 			t.Errorf("%s: plain sums lead elsewhere", name)
@@ -381,7 +371,7 @@ func TestNewUpdateRefuses(t *testing.T) {
 // is the same: a configuration has one key for it.
 func TestKindsAreConsistent(t *testing.T) {
 	same := map[string]setting.Argument{}
-	check := func(name string, thing any) {
+	consistent := func(name string, thing any) {
 		if err := setting.Check(name, thing); err != nil {
 			t.Errorf("a default is refused: %v", err)
 		}
@@ -397,15 +387,15 @@ func TestKindsAreConsistent(t *testing.T) {
 		}
 	}
 	for _, k := range UpdateRules() {
-		check(k.Name, k.New())
+		consistent(k.Name, k.New())
 	}
 	clear(same)
 	for _, k := range Curves() {
-		check(k.Name, k.New())
+		consistent(k.Name, k.New())
 	}
 	clear(same)
 	for _, k := range Averages() {
-		check(k.Name, k.New())
+		consistent(k.Name, k.New())
 	}
 }
 
