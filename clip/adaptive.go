@@ -83,7 +83,8 @@ func (f *Following) lengths() (gradient, count float64) {
 
 func (f *Following) Factors(dst []float32, squaredNorms []float64) {
 	gradient, _ := f.lengths()
-	flatThenStretched(dst, squaredNorms, f.clipNorm, gradient)
+	stretch := gradient / f.clipNorm // of what is clipped as by [Flat]
+	factors(dst, squaredNorms, f.clipNorm, func(target, norm float64) float64 { return stretch * math.Min(1, target/norm) })
 }
 
 // Counts implements [Counting].

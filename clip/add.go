@@ -22,9 +22,12 @@ type adder interface {
 	multiply(examples int)
 	// add adds the integers that wait, of the part's coordinates from, from+1, …, to dst.
 	add(dst []int64, from int)
-	// first returns the part's first coordinate, and size the number of its coordinates.
-	first() int
-	size() int
+}
+
+// placed is the adder of a part, with the part's first coordinate and the number of its coordinates.
+type placed struct {
+	adder
+	first, size int
 }
 
 // open prepares one adder for each part of a batch, with the memory of the batch before if it fits.
@@ -32,10 +35,10 @@ func (s *Sum) open(b Batch, examples int) {
 	from := 0
 	for i, p := range b.Parts {
 		if i == len(s.parts) {
-			s.parts = append(s.parts, nil)
+			s.parts = append(s.parts, placed{})
 		}
-		if a := s.parts[i]; a == nil || a.first() != from || !a.open(p, examples) {
-			s.parts[i] = s.newAdder(p, from)
+		if a := s.parts[i]; a.adder == nil || a.first != from || !a.open(p, examples) {
+			s.parts[i] = placed{s.newAdder(p, from), from, p.Size()}
 			s.parts[i].open(p, examples)
 		}
 		from += p.Size()
@@ -46,7 +49,7 @@ func (s *Sum) open(b Batch, examples int) {
 func (s *Sum) newAdder(p Part, from int) adder {
 	switch p := p.(type) {
 	case Rows:
-		return newRowsAdder(s, p, from)
+		return newRowsAdder(p, s.pool.Threads())
 	case Outer:
 		return newOuterAdder(s, p, from)
 	}
@@ -56,9 +59,7 @@ func (s *Sum) newAdder(p Part, from int) adder {
 // rowsAdder rounds [Rows] and adds them to one sum of float64 for each worker.
 type rowsAdder struct {
 	rows    Rows
-	from    int
 	workers []rowsWorker
-	sum     *Sum
 }
 
 // rowsWorker holds one worker's sum of rounded rows, and its example in progress.
@@ -72,8 +73,8 @@ type rowsWorker struct {
 	squares float64
 }
 
-func newRowsAdder(s *Sum, p Rows, from int) *rowsAdder {
-	a := &rowsAdder{rows: p, from: from, workers: make([]rowsWorker, s.pool.Threads()), sum: s}
+func newRowsAdder(p Rows, threads int) *rowsAdder {
+	a := &rowsAdder{rows: p, workers: make([]rowsWorker, threads)}
 	for i := range a.workers {
 		w := &a.workers[i]
 		w.integers, w.emit = make([]float64, p.Width), w.add
@@ -122,6 +123,3 @@ func (a *rowsAdder) add(dst []int64, from int) {
 		}
 	}
 }
-
-func (a *rowsAdder) first() int { return a.from }
-func (a *rowsAdder) size() int  { return a.rows.Width }

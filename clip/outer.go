@@ -184,6 +184,3 @@ func (a *outerAdder) add(dst []int64, from int) {
 		kernel.AddShifted(dst, a.product[from:from+len(dst)], a.shift)
 	}
 }
-
-func (a *outerAdder) first() int { return a.from }
-func (a *outerAdder) size() int  { return len(a.product) }

@@ -88,13 +88,6 @@ type Moving interface {
 	Unit() float64
 }
 
-// flatThenStretched sets the factors of gradients that are clipped to clipNorm as [Flat] does, and
-// then multiplied so that the clip norm becomes length.
-func flatThenStretched(dst []float32, squaredNorms []float64, clipNorm, length float64) {
-	stretch := length / clipNorm
-	factors(dst, squaredNorms, clipNorm, func(target, norm float64) float64 { return stretch * math.Min(1, target/norm) })
-}
-
 // withinLimits returns the allowed clip norm nearest to c.
 func withinLimits(c float64) float64 { return min(max(c, MinClipNorm), MaxClipNorm) }
 

@@ -32,7 +32,7 @@ type Sum struct {
 	values         []int64 // undefined until begun
 	begun, waiting bool    // whether values hold a sum, and whether a group waits to be added to it
 
-	parts   []adder   // of the batch in progress; their memory is used again
+	parts   []placed  // of the batch in progress; their memory is used again
 	factors []float32 // of its examples
 	squares []float64 // squared norms of the rounded contributions of its examples
 	group   group
@@ -163,9 +163,8 @@ func (s *Sum) read(dst []int64, from int) {
 		return
 	}
 	for _, p := range s.parts {
-		at := p.first()
-		if lo, hi := max(from, at), min(from+len(dst), at+p.size()); lo < hi {
-			p.add(dst[lo-from:hi-from], lo-at)
+		if lo, hi := max(from, p.first), min(from+len(dst), p.first+p.size); lo < hi {
+			p.add(dst[lo-from:hi-from], lo-p.first)
 		}
 	}
 }

@@ -14,11 +14,10 @@ import (
 // public values (students, training on released labels), and the baseline that is marked NOT
 // PRIVATE. It is not safe for concurrent use.
 type Plain struct {
-	update *Update
-	rule   PlainRule
-	pool   *kernel.Pool
-	wide   [][]float64   // for each thread, the sums of the block that it is at
-	memory [][][]float32 // for each thread, the slots of that block
+	*Update
+	plain PlainRule
+	pool  *kernel.Pool
+	wide  [][]float64 // for each thread, the sums of the block that it is at
 }
 
 // PlainRule is a rule whose arithmetic asks nothing about noise.
@@ -44,17 +43,16 @@ const plainBlock = 1 << 10
 // NewPlain returns the rule for dim parameters, as before its first step, on the threads of pool. A
 // rule that counts on noise, such as adambc, is refused. The error wraps [ErrRule].
 func NewPlain(r UpdateRule, dim int, pool *kernel.Pool) (*Plain, error) {
-	update, err := NewUpdate(r, dim, 1)
+	update, err := NewUpdate(r, dim, pool.Threads())
 	if err != nil {
 		return nil, err
 	}
 	if err := CheckPlain(r); err != nil {
 		return nil, err
 	}
-	p := &Plain{update: update, rule: r.(PlainRule), pool: pool}
+	p := &Plain{Update: update, plain: r.(PlainRule), pool: pool}
 	for range pool.Threads() {
 		p.wide = append(p.wide, make([]float64, plainBlock))
-		p.memory = append(p.memory, make([][]float32, len(update.memory)))
 	}
 	return p, nil
 }
@@ -62,15 +60,15 @@ func NewPlain(r UpdateRule, dim int, pool *kernel.Pool) (*Plain, error) {
 // Apply changes parameters (length dim) in place by one step with the mean gradient sum/batch. It
 // does not check sum (length dim), which may hold infinities as training that diverges does.
 func (p *Plain) Apply(parameters, sum []float32, batch, rate float64) error {
-	switch dim := p.update.dim; {
+	switch dim := p.dim; {
 	case len(parameters) != dim || len(sum) != dim:
-		return fmt.Errorf("optimizer: %s got %d parameters and a sum of %d, expected %d: %w", p.rule.Name(), len(parameters), len(sum), dim, ErrUpdate)
+		return fmt.Errorf("optimizer: %s got %d parameters and a sum of %d, expected %d: %w", p.Name(), len(parameters), len(sum), dim, ErrUpdate)
 	case !(batch > 0) || math.IsInf(batch, 1):
 		return fmt.Errorf("optimizer: batch size is %g, must be positive and finite: %w", batch, ErrUpdate)
 	case !(rate >= 0) || math.IsInf(rate, 1):
 		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", rate, ErrUpdate)
 	}
-	p.update.step++
+	p.step++
 	p.pool.Run(len(sum), plainBlock, func(worker, lo, hi int) {
 		for ; lo < hi; lo += plainBlock {
 			p.move(worker, lo, min(lo+plainBlock, hi), parameters, sum, 1/batch, rate)
@@ -81,26 +79,20 @@ func (p *Plain) Apply(parameters, sum []float32, batch, rate float64) error {
 
 // move applies a step to coordinates lo up to, not including, hi.
 func (p *Plain) move(worker, lo, hi int, parameters, sum []float32, perBatch, rate float64) {
-	wide, memory := p.wide[worker][:hi-lo], p.memory[worker]
+	wide, memory := p.wide[worker][:hi-lo], p.threads[worker]
 	for i, v := range sum[lo:hi] {
 		wide[i] = float64(v)
 	}
-	for i, slot := range p.update.memory {
+	for i, slot := range p.memory {
 		memory[i] = slot[lo:hi]
 	}
-	p.rule.MovePlain(parameters[lo:hi], wide, perBatch, rate, p.update.step, memory)
+	p.plain.MovePlain(parameters[lo:hi], wide, perBatch, rate, p.step, memory)
 }
 
 // Forget makes the rule what it was before its first step.
 func (p *Plain) Forget() {
-	p.update.step = 0
-	for _, slot := range p.update.memory {
+	p.step = 0
+	for _, slot := range p.memory {
 		clear(slot)
 	}
 }
-
-// View returns what the rule remembers, for a checkpoint that is written before the next Apply.
-func (p *Plain) View() State { return p.update.View() }
-
-// Restore makes the rule continue from a state, as [Update.Restore] does.
-func (p *Plain) Restore(s State) error { return p.update.Restore(s) }

@@ -83,7 +83,8 @@ type atom struct{ mass, other, loss float64 }
 func merge(p pair.Pair, nodes []int, interval, steepness, enough float64) law {
 	atoms, infinite := atoms(p, subdivided(nodes, interval))
 	var best law
-	most, enough := math.Inf(-1), cumulant(atoms, steepness)-enough
+	cumulant := logMoment(len(atoms), steepness, func(i int) (mass, loss float64) { return atoms[i].mass, atoms[i].loss })
+	most, enough := math.Inf(-1), cumulant-enough
 	try := func(offset float64) (good bool) {
 		r := rounder{interval: interval}
 		r.offset = offset - math.Floor(offset)
@@ -164,11 +165,6 @@ func offsets(atoms []atom, interval, steepness float64) []float64 {
 		parts = append(parts, (float64(i)+0.5)/float64(others))
 	}
 	return parts
-}
-
-// cumulant returns log E[e^(θL)].
-func cumulant(atoms []atom, theta float64) float64 {
-	return logMoment(len(atoms), theta, func(i int) (mass, loss float64) { return atoms[i].mass, atoms[i].loss })
 }
 
 // logMoment returns log Σ mass·e^(θ·loss) over n outcomes.

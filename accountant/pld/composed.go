@@ -35,7 +35,8 @@ const (
 
 // delta returns a bound of δ(ε).
 func (c *composed) delta(epsilon float64, which side) float64 {
-	from := c.positionAbove(epsilon)
+	k := math.Floor((epsilon-c.offset)/c.interval) - float64(c.first) + 1
+	from := int(min(max(k, 0), float64(len(c.mass)))) // the first position whose loss is above ε
 	if from == len(c.mass) {
 		return c.bound(epsilon, 0, which)
 	}
@@ -81,12 +82,6 @@ func (c *composed) weights() (most, norm float64) {
 }
 
 func (c *composed) loss(position int) float64 { return float64(c.first+position)*c.interval + c.offset }
-
-// positionAbove returns the first position in the window whose loss is above ε.
-func (c *composed) positionAbove(epsilon float64) int {
-	k := math.Floor((epsilon-c.offset)/c.interval) - float64(c.first) + 1
-	return int(min(max(k, 0), float64(len(c.mass))))
-}
 
 // sums holds plain, Σ e^(-θx) mass, and weighted, Σ (1 - e^-x) e^(-θx) mass, over the last position
 // that was added and all above it. x is the distance from that position. Positions are added

@@ -44,7 +44,10 @@ const tolerance = 1e-5
 
 // planEpsilon plans for the ε at δ.
 func (s *sketch) planEpsilon(delta float64) *plan {
-	theta := s.saddleFor(delta)
+	theta := firstAbove(func(theta float64) bool {
+		_, logDelta := s.saddlePoint(theta)
+		return logDelta <= math.Log(delta)
+	})
 	epsilon, _ := s.saddlePoint(theta)
 	deviation := s.deviation(theta)
 	return s.plan(theta, closeness*max(epsilon, deviation/20)*(theta+1/deviation))

@@ -177,15 +177,6 @@ func (s *sketch) saddleAt(epsilon float64) float64 {
 	})
 }
 
-// saddleFor returns the tilt that moves the mean of the composed loss to about the
-// ε that belongs to δ.
-func (s *sketch) saddleFor(delta float64) float64 {
-	return firstAbove(func(theta float64) bool {
-		_, logDelta := s.saddlePoint(theta)
-		return logDelta <= math.Log(delta)
-	})
-}
-
 // firstAbove returns about the least θ ≥ 0 at which an increasing condition holds.
 func firstAbove(holds func(theta float64) bool) float64 {
 	if holds(0) {

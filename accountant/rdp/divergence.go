@@ -66,11 +66,15 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 		return e.Divergence, "noise scaled to smooth sensitivity; Papernot et al. 2018", nil
 	case accountant.RandomizedResponse:
 		if r == accountant.ReplaceOne {
-			return responseDivergence(e), theoremPure, nil
+			truth := 1 - e.NoiseProbability + e.NoiseProbability/float64(e.Buckets)
+			return responseRenyi(e.Epsilon(), truth), theoremPure, nil
 		}
 	case accountant.TreeAggregation:
 		if r == accountant.ZeroOut {
-			return treeDivergence(e), "tree aggregation; Kairouz et al. 2021", nil
+			// One release for each node whose sum holds the record (arXiv:2103.00039, Theorem C.1).
+			node := gaussianDivergence(e.NoiseMultiplier)
+			d := func(alpha float64) float64 { return float64(e.Depth()) * node(alpha) }
+			return d, "tree aggregation; Kairouz et al. 2021", nil
 		}
 	case accountant.PoissonSampled:
 		if d, theorem := poissonDivergence(e, r); d != nil {
@@ -195,23 +199,11 @@ func laplaceDivergence(scale float64) divergence {
 	return func(alpha float64) float64 { return theorems.LaplaceRenyi(scale, alpha) }
 }
 
-// treeDivergence returns the divergence of ⌈log₂(Steps+1)⌉ Gaussian releases, one for each node
-// whose sum holds the record: Kairouz et al. 2021, arXiv:2103.00039, Theorem C.1.
-func treeDivergence(e accountant.TreeAggregation) divergence {
-	node := gaussianDivergence(e.NoiseMultiplier)
-	return func(alpha float64) float64 { return float64(e.Depth()) * node(alpha) }
-}
-
 // pureDivergence is the largest divergence of any ε-differentially private mechanism, which binary
 // randomized response attains (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.2 with δ =
 // 0: every such mechanism is a function of its answer).
 func pureDivergence(epsilon float64) divergence {
 	return responseRenyi(epsilon, 1/(1+math.Exp(-epsilon)))
-}
-
-// responseDivergence is the divergence of k-ary randomized response when one record is replaced.
-func responseDivergence(e accountant.RandomizedResponse) divergence {
-	return responseRenyi(e.Epsilon(), 1-e.NoiseProbability+e.NoiseProbability/float64(e.Buckets))
 }
 
 // responseRenyi returns the divergence of randomised response that answers truly with probability

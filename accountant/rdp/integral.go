@@ -53,7 +53,8 @@ func refined(h, width float64, terms func(offset, step float64, add func(x float
 		terms(h/2, h, sum.Add)
 		h /= 2
 		finer := sum.Log() + math.Log(h)
-		if agree(value, finer) {
+		// They agree to the tolerance, or to about the last digits.
+		if math.Abs(value-finer) <= integralTolerance+1e-14*math.Abs(finer) || value == finer {
 			return finer
 		}
 		if width/h > maxNodes {
@@ -82,12 +83,6 @@ func window(f func(t float64) float64, left, right float64) (first, last float64
 		}
 	}
 	return first - 1, last + 1
-}
-
-// agree reports whether two logarithms agree to integralTolerance, or to about the last
-// digits of b.
-func agree(a, b float64) bool {
-	return math.Abs(a-b) <= integralTolerance+1e-14*math.Abs(b) || a == b
 }
 
 // logFiniteIntegral returns the logarithm of the integral of exp(f) over [a, b], by the

@@ -92,12 +92,6 @@ func trim(first int, masses []float64, cut float64) (int, []float64, float64) {
 	return first, masses, lost + below
 }
 
-// gridCells returns how many cells the width of a distribution should have, so
-// that convolving the tables takes about 2^29 multiplications.
-func gridCells(tables [][]atom) float64 {
-	return math.Max(1<<9, math.Min(1<<20, float64(1<<29)/float64(multiplications(tables))))
-}
-
 // multiplications counts the multiplications that one cell takes part in.
 func multiplications(tables [][]atom) int {
 	n := 0

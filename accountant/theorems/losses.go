@@ -58,11 +58,6 @@ func (l *losses) at(epsilon float64) (delta, rate float64) {
 	return math.Min(1, delta*(1+l.slop)+l.infinite), rate
 }
 
-// largest returns the largest finite loss, or more.
-func (l *losses) largest() float64 {
-	return math.Abs(l.outer[len(l.outer)-1].loss) + math.Abs(l.inner[len(l.inner)-1].loss)
-}
-
 // maxAtoms bounds the atoms of each of the two lists that halves returns.
 const maxAtoms = 1 << 20
 
@@ -82,7 +77,9 @@ func (q *question) losses() *losses {
 	}
 	// By Hoeffding's inequality L is within reach of its mean but for the cut.
 	reach := math.Sqrt(-2 * q.squares * numeric.Log(cut))
-	width, cells := 2*math.Min(reach, q.epsilons), gridCells(tables)
+	width := 2 * math.Min(reach, q.epsilons)
+	// Convolving the tables takes about 2^29 multiplications.
+	cells := math.Max(1<<9, math.Min(1<<20, float64(1<<29)/float64(multiplications(tables))))
 	if unit, ok := commonUnit(q.groups); ok && width/unit <= cells {
 		for i, g := range q.groups {
 			tables[i] = group{unit * math.Round(g.epsilon/unit), g.count}.atoms(cut)

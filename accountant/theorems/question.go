@@ -109,6 +109,7 @@ func (q *question) optimal() float64 {
 	most := numeric.Up(q.epsilons, 4)
 	epsilon := numeric.Up(leastEpsilon(l.at, q.pure, most), 8)
 	// Sums of losses round: each of them moves by a few ulp of the largest.
-	epsilon += float64(len(q.groups)+8) * numeric.Ulp * l.largest()
+	largest := math.Abs(l.outer[len(l.outer)-1].loss) + math.Abs(l.inner[len(l.inner)-1].loss)
+	epsilon += float64(len(q.groups)+8) * numeric.Ulp * largest
 	return math.Min(epsilon, closed)
 }

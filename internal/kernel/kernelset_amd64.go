@@ -42,7 +42,7 @@ var avx2Kernel = kernelSet{
 	groupNormGrad:     groupNormGradColumnsAVX2,
 	sumRows:           sumRowsColumnsAVX2,
 	sumSquares:        sumInBlocks(reduceBlock, sumSquaresAVX2, portableSumSquares),
-	addRounded:        addRoundedBlocksAVX2,
+	addRounded:        addRoundedInBlocks(reduceBlock, addRoundedAVX2, portableAddRounded),
 	round:             roundBlocksAVX2,
 	addShifted:        addShiftedBlocksAVX2,
 	maxWindows:        maxWindowsBlocksAVX2,
@@ -69,7 +69,7 @@ var avx512Kernel = func() kernelSet {
 	k.ofPairs = &kernelSet{tileRows: k.tileRows, tileCols: k.tileCols, panel: avx512Pairs.panel, transpose: transposeAVX2}
 	k.dots = avx512Dots.products
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
-	k.addRounded = addRoundedBlocksAVX512
+	k.addRounded = addRoundedInBlocks(wideBlock, addRoundedAVX512, avx2Kernel.addRounded)
 	k.round = roundBlocksAVX512
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
@@ -140,24 +140,22 @@ func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []floa
 	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
 }
 
-func addRoundedBlocksAVX2(sum []float64, row []float32, scale float32) (squares float64) {
-	whole := len(row) / reduceBlock * reduceBlock
-	if whole > 0 {
-		squares = addRoundedAVX2(whole/reduceBlock, &sum[0], &row[0], scale)
+// addRounder is kernelSet.addRounded.
+type addRounder func(sum []float64, row []float32, scale float32) (squares float64)
+
+// addRoundedInBlocks does for addRounded what sumInBlocks does.
+func addRoundedInBlocks(block int, f func(blocks int, sum *float64, row *float32, scale float32) float64, rest addRounder) addRounder {
+	return func(sum []float64, row []float32, scale float32) (squares float64) {
+		whole := len(row) / block * block
+		if whole > 0 {
+			squares = f(whole/block, &sum[0], &row[0], scale)
+		}
+		return squares + rest(sum[whole:], row[whole:], scale)
 	}
-	return squares + portableAddRounded(sum[whole:], row[whole:], scale)
 }
 
 // wideBlock counts the elements that the reductions on AVX-512 take at a time.
 const wideBlock = 2 * reduceBlock
-
-func addRoundedBlocksAVX512(sum []float64, row []float32, scale float32) (squares float64) {
-	whole := len(row) / wideBlock * wideBlock
-	if whole > 0 {
-		squares = addRoundedAVX512(whole/wideBlock, &sum[0], &row[0], scale)
-	}
-	return squares + addRoundedBlocksAVX2(sum[whole:], row[whole:], scale)
-}
 
 func addShiftedBlocksAVX2(dst []int64, x []int32, shift int) {
 	whole := len(x) / reduceBlock * reduceBlock

@@ -41,23 +41,20 @@ func RemovedGroup(q float64, size int, sigma float64) Mixtures {
 // N(-1, σ²). It serves both directions.
 func Replaced(q, sigma float64) Mixtures {
 	p := binomial(q, 1)
-	other := slices.Clone(p)
-	for i := range other {
-		other[i].Mean *= -1
-	}
-	return Mixtures{Sigma: sigma, P: p, Q: other}
+	return Mixtures{Sigma: sigma, P: p, Q: mirror(p)}
 }
 
 // Reversed returns the pair (Q, P), mirrored at x = 0 so that L grows with x again.
 func (m Mixtures) Reversed() Mixtures {
-	mirror := func(cs []Component) []Component {
-		mirrored := slices.Clone(cs)
-		for i := range mirrored {
-			mirrored[i].Mean = 0 - mirrored[i].Mean
-		}
-		return mirrored
-	}
 	return Mixtures{Sigma: m.Sigma, P: mirror(m.Q), Q: mirror(m.P)}
+}
+
+func mirror(cs []Component) []Component {
+	mirrored := slices.Clone(cs)
+	for i := range mirrored {
+		mirrored[i].Mean = 0 - mirrored[i].Mean
+	}
+	return mirrored
 }
 
 // binomial returns the distribution of Bin(n, q) as components, without those whose
