@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"dpsgd/accountant"
@@ -133,6 +134,17 @@ func Read(t testing.TB, path string) string {
 func Write(t testing.TB, path, content string) {
 	t.Helper()
 	Check(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+// Says expects the privacy statement in the folder of a run to hold these texts.
+func Says(t testing.TB, dir string, texts ...string) {
+	t.Helper()
+	said := Read(t, filepath.Join(dir, folder.Statement))
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			t.Errorf("the statement does not say %q:\n%s", text, said)
+		}
+	}
 }
 
 // Unsummed returns a statement as earlier versions wrote it, without the sum that finds every edit.

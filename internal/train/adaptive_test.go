@@ -1,11 +1,9 @@
 package train
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,23 +29,14 @@ func TestCountHasTheClaimedNoise(t *testing.T) {
 	r := create(t, tiny.Parse(t, noBias, adaptive, "training.sampling=full", "optimizer.name=sgd", fmt.Sprintf("privacy.count_share=%g", share),
 		fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma),
 		"privacy.clip_norm=0.3", "data.mean=[0]", "privacy.delta=1e-4"), o)
-	norms, path := []float64{r.plan.movingClipNorm(r.Step)}, [][]float32{slices.Clone(r.Model.Values)}
-	r.watcher.Stepped = func(p Progress) {
-		norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.Model.Values))
-	}
-	fit(t, r)
-	count, gradients := make([][]float64, steps), make([][]float64, steps)
+	path, norms := stepwise(t, r)
+	count := make([][]float64, steps)
 	for step := range count {
 		fall := math.Log(norms[step+1] / norms[step])
 		count[step] = []float64{(fall + 0.2*0.5) / (0.2 * sigma / (2 * math.Sqrt(share) * n))}
-		deviation := sigma * norms[step] / math.Sqrt(1-share) / n * rate
-		gradients[step] = make([]float64, len(path[0]))
-		for i := range gradients[step] {
-			gradients[step][i] = (float64(path[step][i]) - float64(path[step+1][i])) / deviation
-		}
 	}
 	checkFreshNoise(t, "count", count)
-	checkFreshNoise(t, "gradients", gradients)
+	checkFreshNoise(t, "gradients", moved(path, func(step int) float64 { return sigma * norms[step] / math.Sqrt(1-share) / n * rate }))
 }
 
 // The clip norm of a run goes down where all gradients are shorter, each of its values is in the
@@ -63,21 +52,16 @@ func TestAdaptiveRunSaysWhatItDid(t *testing.T) {
 		t.Errorf("ε is %v after %d releases, with flat clipping %v after %d", found.Epsilon, found.LedgerEntries, flat.Epsilon, flat.LedgerEntries)
 	}
 	last := 1000.0
-	lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(found.Run, folder.Metrics))), "\n")
-	for _, line := range lines {
-		var m run.Metrics
-		if err := json.Unmarshal([]byte(line), &m); err != nil || !(m.ClipNorm < last) {
-			t.Errorf("the metrics say clip norm %v after %v (%v)", m.ClipNorm, last, err)
+	for _, m := range linesOf[run.Metrics](t, found.Run, folder.Metrics) {
+		if !(m.ClipNorm < last) {
+			t.Errorf("the metrics say clip norm %v after %v", m.ClipNorm, last)
 		}
 		last = m.ClipNorm
 	}
 	if strings.Contains(tiny.Read(t, filepath.Join(flat.Run, folder.Metrics)), "clip_norm") {
 		t.Error("the metrics of flat clipping have a clip norm")
 	}
-	var s, f statement.Statement
-	for run, into := range map[string]*statement.Statement{found.Run: &s, flat.Run: &f} {
-		tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(run, folder.StatementData))), into))
-	}
+	s, f := tiny.Must(statement.Read(found.Run))(t), tiny.Must(statement.Read(flat.Run))(t)
 	if s.ClipNorm != 1000 || s.Clipping != "adaptive" || s.NoiseValues != f.NoiseValues+12 {
 		t.Errorf("the statement says clip norm %v, clipping %s, %d noise values (%d of flat clipping)", s.ClipNorm, s.Clipping, s.NoiseValues, f.NoiseValues)
 	}
@@ -91,16 +75,11 @@ func TestAdaptiveRunSaysWhatItDid(t *testing.T) {
 // edited writes another clip norm into the newest checkpoint of a run, under a correct hash.
 func edited(t *testing.T, dir string, values []float32) {
 	t.Helper()
-	state, _, err := checkpoints.Latest(filepath.Join(dir, folder.Checkpoints))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := newest(t, dir)
 	if state.Slots[clipNormSlot] = values; values == nil {
 		delete(state.Slots, clipNormSlot)
 	}
-	if _, err := checkpoints.Save(filepath.Join(dir, folder.Checkpoints), state); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(checkpoints.Save(filepath.Join(dir, folder.Checkpoints), state))(t)
 }
 
 // A clip norm that somebody wrote into a checkpoint changes no bound and no event, so that ε is
@@ -157,10 +136,9 @@ func TestDiagnosticsSayWhatWasClipped(t *testing.T) {
 	for _, policy := range []string{"privacy.clipping=flat", "privacy.clipping=per_layer", adaptive, "privacy.clip_schedule=linear"} {
 		for norm, want := range map[string]float64{"1e-6": 1, "1000": 0} {
 			r := train(t, options(t), policy, "privacy.clip_norm="+norm, "optimizer.learning_rate=1e-9", "run.private_diagnostics=true")
-			for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Diagnostics))), "\n") {
-				var d run.Diagnostics
-				if err := json.Unmarshal([]byte(line), &d); err != nil || d.ClippedFraction != want || !(d.MeanNorm > 1e-3) {
-					t.Errorf("%s, clip norm %s: found %s (%v), expected the clipped fraction %v", policy, norm, line, err, want)
+			for _, d := range linesOf[run.Diagnostics](t, r.Run, folder.Diagnostics) {
+				if d.ClippedFraction != want || !(d.MeanNorm > 1e-3) {
+					t.Errorf("%s, clip norm %s: found %+v, expected the clipped fraction %v", policy, norm, d, want)
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -29,26 +28,15 @@ func TestNoiseFollowsTheClipNorm(t *testing.T) {
 			overrides := []string{noBias, "optimizer.name=sgd", fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch),
 				fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("privacy.noise_multiplier=%g", sigma), "privacy.clip_norm=0.3", "data.mean=[0]", "privacy.clipping=" + clipping}
 			r := create(t, tiny.Parse(t, append(slices.Clone(overrides), "privacy.clip_schedule="+schedule, "privacy.clip_final_factor=0.1")...), o)
-			norms := []float64{r.plan.movingClipNorm(0)}
-			path := [][]float32{slices.Clone(r.Model.Values)}
-			r.watcher.Stepped = func(p Progress) {
-				norms, path = append(norms, p.ClipNorm), append(path, slices.Clone(r.Model.Values))
-			}
-			journal := r.Books
-			fit(t, r)
-			noise := make([][]float64, steps)
-			for step := range noise {
+			path, norms := stepwise(t, r)
+			checkFreshNoise(t, schedule, moved(path, func(step int) float64 {
 				c := 0.3 * factor(float64(step)/(steps-1))
 				if math.Abs(norms[step]/c-1) > 1e-12 {
 					t.Fatalf("%s: the clip norm of step %d is %v, expected %v", schedule, step, norms[step], c)
 				}
-				noise[step] = make([]float64, len(path[0]))
-				for i := range noise[step] {
-					noise[step][i] = (float64(path[step][i]) - float64(path[step+1][i])) / (sigma * c / batch * rate)
-				}
-			}
-			checkFreshNoise(t, schedule, noise)
-			if entries := journal.Ledger().Entries(); len(entries) != 1 || entries[0].Event != mustPlan(t, append(overrides, "training.batch_size=45")...).Event(0) || entries[0].Count != steps {
+				return sigma * c / batch * rate
+			}))
+			if entries := r.Books.Ledger().Entries(); len(entries) != 1 || entries[0].Event != mustPlan(t, append(overrides, "training.batch_size=45")...).Event(0) || entries[0].Count != steps {
 				t.Errorf("%s: the ledger holds %v, expected one event of a clip norm that stays", schedule, entries)
 			}
 		}
@@ -74,8 +62,7 @@ func TestRateByNoiseKnowsTheClipNorms(t *testing.T) {
 // The statement and the metrics say which clip norm steps had.
 func TestStatementSaysTheClipSchedule(t *testing.T) {
 	r := train(t, options(t), "privacy.clip_norm=0.5", "privacy.clip_schedule=linear", "privacy.clip_final_factor=0.5", "training.evaluate_every=11")
-	var s statement.Statement
-	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s))
+	s := tiny.Must(statement.Read(r.Run))(t)
 	want := "flat: the clip norm c is 0.5 in the first step, 0.25 in the last of 12, linear between them; contributions are clipped to c and multiplied by C/c, which is undone after the noise; what one example adds to the sum, over all coordinates, has L2 norm at most C = 0.5"
 	if s.Bound != want || s.ClipNorm != 0.5 {
 		t.Errorf("found    %s\nexpected %s", s.Bound, want)

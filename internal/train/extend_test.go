@@ -74,15 +74,8 @@ func TestExtendedRunCountsEverything(t *testing.T) {
 		if s.EpsilonPlain == nil || *s.EpsilonPlain < second.Epsilon*(1-1e-6) {
 			t.Errorf("%s: by the plain formula it is %v, expected an upper bound of %v", name, s.EpsilonPlain, second.Epsilon)
 		}
-		for _, want := range []string{"| Extended | after step 12, with 12 entries in the ledger: from 12 steps and a budget of ε = 3 to ", "δ is twice as large"} {
-			if text := tiny.Read(t, filepath.Join(first.Run, folder.Statement)); !strings.Contains(text, want) {
-				t.Errorf("%s: the statement does not say %q:\n%s", name, want, text)
-			}
-		}
-		score, err := Evaluate(first.Run, o)
-		if err != nil || score.Epsilon != second.Epsilon {
-			t.Errorf("%s: eval says ε %v (%v), expected %v", name, score.Epsilon, err, second.Epsilon)
-		}
+		tiny.Says(t, first.Run, "| Extended | after step 12, with 12 entries in the ledger: from 12 steps and a budget of ε = 3 to ", "δ is twice as large")
+		measured(t, second, o)
 	}
 }
 
@@ -122,9 +115,7 @@ func TestExtensionCannotBeTakenBack(t *testing.T) {
 	if _, err := Open(first.Run, o); !errors.Is(err, books.ErrOtherPlan) {
 		t.Errorf("going on without %s is %v, expected an error that matches %v", folder.Extended, err, books.ErrOtherPlan)
 	}
-	if score, err := Evaluate(first.Run, o); err != nil || score.Epsilon != done.Epsilon {
-		t.Errorf("eval says ε %v (%v), expected %v", score.Epsilon, err, done.Epsilon)
-	}
+	measured(t, done, o)
 	totals, err := books.Show(o.RunsDir)
 	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Fixed.Epsilon != done.Epsilon || totals.Datasets[0].Runs[0].Epsilon != done.Epsilon {
 		t.Errorf("the ledger of the data says %+v (%v), expected ε %v", totals, err, done.Epsilon)

@@ -6,11 +6,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/checkpoints"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -25,21 +25,12 @@ func featureOptions(t *testing.T) Options {
 	return o
 }
 
-// events lists the releases of a run.
-func events(t *testing.T, dir string) []accountant.Entry {
-	l, _, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.Entries()
-}
-
 // The mean is released ahead of the first step, is in the ledger with its noise, and is paid for by
 // the noise of the steps: together they spend the budget and no more.
 func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	r := create(t, tiny.Parse(t, tiny.Features...), featureOptions(t))
 	result := fit(t, r)
-	entries := events(t, result.Run)
+	entries := ledgerOf(t, result.Run).Entries()
 	noise := accountant.Gaussian{NoiseMultiplier: r.plan.NoiseMultiplier()}
 	if len(entries) != 2 || entries[0] != (accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 40}, Count: 1}) || entries[1] != (accountant.Entry{Event: noise, Count: 12}) {
 		t.Fatalf("found %v, expected the mean with noise 40 and 12 full batches with %v", entries, noise)
@@ -60,22 +51,14 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 func TestResumedRunKeepsItsMean(t *testing.T) {
 	o := featureOptions(t)
 	stopped := interruptAfter(t, create(t, tiny.Parse(t, tiny.Features...), o), 5)
-	before, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := newest(t, stopped.Run).Slots[trained.MeanOfFeatures]
 	result := fit(t, open(t, stopped.Run, o))
-	after, _, err := checkpoints.Latest(filepath.Join(stopped.Run, folder.Checkpoints))
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := newest(t, stopped.Run).Slots[trained.MeanOfFeatures]
 	if tiny.Releases(t, result.Run) != 13 || result.Status != run.Done {
 		t.Errorf("found %s after %d releases, expected done after 13", result.Status, tiny.Releases(t, result.Run))
 	}
-	for i, v := range before.Slots[trained.MeanOfFeatures] {
-		if after.Slots[trained.MeanOfFeatures][i] != v {
-			t.Fatalf("column %d of the mean was %v and is %v", i, v, after.Slots[trained.MeanOfFeatures][i])
-		}
+	if !slices.Equal(before, after) || before == nil {
+		t.Errorf("the mean was %v and is %v", before, after)
 	}
 }
 
@@ -87,7 +70,7 @@ func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 	tiny.Check(t, r.releaseMean())
 	r.Close()
 	result := fit(t, open(t, r.Dir, o))
-	entries := events(t, r.Dir)
+	entries := ledgerOf(t, r.Dir).Entries()
 	if entries[0].Count != 2 || result.Epsilon > 3 || result.LedgerEntries != result.Steps+2 {
 		t.Errorf("found %v with ε %v after %d steps, expected the mean twice and at most 3", entries, result.Epsilon, result.Steps)
 	}
@@ -127,11 +110,8 @@ func TestFeaturesAreCached(t *testing.T) {
 		t.Errorf("found %d pictures computed again", computed)
 	}
 	for i := range tiny.Examples {
-		a, b := first.Examples.Train.(*data.Features).Halves(i), second.Examples.Train.(*data.Features).Halves(i)
-		for j := range a {
-			if a[j] != b[j] {
-				t.Fatalf("row %d differs", i)
-			}
+		if !slices.Equal(first.Examples.Train.(*data.Features).Halves(i), second.Examples.Train.(*data.Features).Halves(i)) {
+			t.Fatalf("row %d differs", i)
 		}
 	}
 	for _, f := range files {
@@ -158,11 +138,7 @@ func TestRowsAreIsolated(t *testing.T) {
 	}
 	after := create(t, c, o).Examples.Train.(*data.Features)
 	for i := range before.Len() {
-		same := true
-		for j, h := range before.Halves(i) {
-			same = same && after.Halves(i)[j] == h
-		}
-		if same != (i != 7) {
+		if same := slices.Equal(before.Halves(i), after.Halves(i)); same != (i != 7) {
 			t.Errorf("row %d: same is %v", i, same)
 		}
 	}
@@ -170,13 +146,8 @@ func TestRowsAreIsolated(t *testing.T) {
 
 // The statement says what was computed and what else was released.
 func TestStatementTellsOfFeatures(t *testing.T) {
-	result := tiny.Must(create(t, tiny.Parse(t, tiny.Features...), featureOptions(t)).Fit(context.Background()))(t)
-	text := tiny.Read(t, filepath.Join(result.Run, folder.Statement))
-	for _, want := range []string{"24 strokes drawn from seed 1", "once: one example adds at most C = 1; Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 40", "12x12x1"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the statement does not say %q:\n%s", want, text)
-		}
-	}
+	result := train(t, featureOptions(t), tiny.Features...)
+	tiny.Says(t, result.Run, "24 strokes drawn from seed 1", "once: one example adds at most C = 1; Gaussian noise of standard deviation σ·C on every coordinate of the sum, σ = 40", "12x12x1")
 }
 
 // A run that is stopped before it begins pays for no mean.
@@ -200,10 +171,8 @@ func TestMeanIsNoStep(t *testing.T) {
 // A model is measured on the features that it was trained on, or not at all.
 func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
 	o := featureOptions(t)
-	result := fit(t, create(t, tiny.Parse(t, tiny.Features...), o))
-	if score, err := Evaluate(result.Run, o); err != nil || score.TestAccuracy != result.TestAccuracy {
-		t.Errorf("found %v (%v), expected %v", score.TestAccuracy, err, result.TestAccuracy)
-	}
+	result := train(t, o, tiny.Features...)
+	measured(t, result, o)
 	path := filepath.Join(result.Run, folder.Config)
 	config := strings.Replace(tiny.Read(t, path), "groups: 27", "groups: 9", 1)
 	tiny.Check(t, os.WriteFile(path, []byte(config), 0o600))

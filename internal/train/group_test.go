@@ -296,10 +296,8 @@ func variance(t *testing.T, size int) (ratio float64, draws int) {
 		path = append(path, slices.Clone(r.Model.Values))
 		r.watcher.Stepped = func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }
 	})
-	deviation := 0.8 * 0.3 / batch * rate
-	for step := range steps {
-		for i, v := range path[step] {
-			z := (float64(v) - float64(path[step+1][i])) / deviation
+	for _, step := range moved(path, func(int) float64 { return 0.8 * 0.3 / batch * rate }) {
+		for _, z := range step {
 			ratio += z * z
 			draws++
 		}

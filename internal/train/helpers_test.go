@@ -2,11 +2,17 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 )
@@ -78,6 +84,70 @@ func (r *Run) atStep(steps int, call func()) {
 			call()
 		}
 	}
+}
+
+// measured expects an evaluation of a run's model to say what the run reported.
+func measured(t testing.TB, r Result, o Options) score.Score {
+	t.Helper()
+	s := tiny.Must(Evaluate(r.Run, o))(t)
+	if s.TestAccuracy != r.TestAccuracy || s.Epsilon != r.Epsilon {
+		t.Errorf("measured as %+v, expected what the run reported: %+v", s, r)
+	}
+	return s
+}
+
+// linesOf reads a file of lines in JSON.
+func linesOf[T any](t testing.TB, dir, name string) (all []T) {
+	t.Helper()
+	for line := range strings.Lines(tiny.Read(t, filepath.Join(dir, name))) {
+		var v T
+		tiny.Check(t, json.Unmarshal([]byte(line), &v))
+		all = append(all, v)
+	}
+	return all
+}
+
+// newest returns the newest checkpoint of a run.
+func newest(t testing.TB, dir string) *checkpoints.State {
+	t.Helper()
+	state, _, err := checkpoints.Latest(filepath.Join(dir, folder.Checkpoints))
+	tiny.Check(t, err)
+	return state
+}
+
+// saver saves a checkpoint in a folder.
+type saver func(dir string, s *checkpoints.State) (path string, err error)
+
+// saving hands checkpoints to save, with what would have saved them, until the test ends.
+func saving(t testing.TB, save func(dir string, s *checkpoints.State, next saver) (string, error)) {
+	t.Helper()
+	next := run.SaveState
+	t.Cleanup(func() { run.SaveState = next })
+	run.SaveState = func(dir string, s *checkpoints.State) (string, error) { return save(dir, s, next) }
+}
+
+// stepwise carries a run out, and returns the parameters before the first step and after each, and the
+// clip norm of each step and the next.
+func stepwise(t testing.TB, r *Run) (path [][]float32, norms []float64) {
+	t.Helper()
+	path, norms = [][]float32{slices.Clone(r.Model.Values)}, []float64{r.plan.movingClipNorm(r.Step)}
+	r.watcher.Stepped = func(p Progress) {
+		path, norms = append(path, slices.Clone(r.Model.Values)), append(norms, p.ClipNorm)
+	}
+	fit(t, r)
+	return path, norms
+}
+
+// moved returns how far each step of a path moved the parameters, in units of deviation.
+func moved(path [][]float32, deviation func(step int) float64) (steps [][]float64) {
+	for step, before := range path[:len(path)-1] {
+		by := make([]float64, len(before))
+		for i, v := range before {
+			by[i] = (float64(v) - float64(path[step+1][i])) / deviation(step)
+		}
+		steps = append(steps, by)
+	}
+	return steps
 }
 
 // prepare is a run without a folder.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -75,13 +74,8 @@ func TestTrainingFromWeights(t *testing.T) {
 			t.Errorf("%s: changed by training is %v, expected %v", tensor.Name, frozen, !frozen)
 		}
 	}
-	score, err := Evaluate(result.Run, o)
-	if err != nil || score.TestAccuracy != result.TestAccuracy {
-		t.Errorf("measured as %v (%v), expected what the run reported, %v", score.TestAccuracy, err, result.TestAccuracy)
-	}
-	var s statement.Statement
-	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(result.Run, folder.StatementData))), &s))
-	sum := r.Initial
+	measured(t, result, o)
+	s, sum := tiny.Must(statement.Read(result.Run))(t), r.Initial
 	if s.NoiseValues != 12*trained || s.FrozenValues != 36+4+4+4+144+144 || !strings.Contains(s.InitialWeights, "weights.safetensors; all weights at the start have the SHA-256 `"+sum+"`, declared as trained on public data") {
 		t.Errorf("the statement has %d noise values, %d frozen ones and the weights %q", s.NoiseValues, s.FrozenValues, s.InitialWeights)
 	}
@@ -118,9 +112,7 @@ func TestStatementSaysWhereWeightsComeFrom(t *testing.T) {
 		"nothing": "- the initial weights, which are declared as trained on nothing",
 	} {
 		r := train(t, options(t), append(from(path, on), "training.steps=1")...)
-		if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, want) || !strings.Contains(text, "| Parameters that are not trained: nothing of the examples is released for them | 336 |") {
-			t.Errorf("%s: the statement does not say %q:\n%s", on, want, text)
-		}
+		tiny.Says(t, r.Run, want, "| Parameters that are not trained: nothing of the examples is released for them | 336 |")
 	}
 }
 

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -52,24 +51,16 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 				"privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]"), o)
 			examples := 0
 			r.records.Gradients.Observe(func(d gradients.Diagnosis) { examples += len(d.Losses) })
-			path := [][]float32{slices.Clone(r.Model.Values)}
-			r.watcher.Stepped = func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }
-			fit(t, r)
-
-			var claim statement.Statement
-			tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Dir, folder.StatementData))), &claim))
+			path, _ := stepwise(t, r)
+			claim := tiny.Must(statement.Read(r.Dir))(t)
 			// The noise of each step in claimed standard deviations, with the memory of the rule
 			// taken out.
-			deviation := claim.NoiseMultiplier * claim.ClipNorm / claim.ExpectedBatchSize * rate
-			noise := make([][]float64, steps)
-			for step := range noise {
-				noise[step] = make([]float64, len(path[0]))
-				for i := range noise[step] {
-					v := float64(path[step][i]) - float64(path[step+1][i])
-					if rule == "momentum" && step > 0 {
-						v -= r.Config.Optimizer.Rule.(*optimizer.Momentum).Momentum * (float64(path[step-1][i]) - float64(path[step][i]))
+			noise := moved(path, func(int) float64 { return claim.NoiseMultiplier * claim.ClipNorm / claim.ExpectedBatchSize * rate })
+			if momentum, ok := r.Config.Optimizer.Rule.(*optimizer.Momentum); ok {
+				for step := steps - 1; step > 0; step-- {
+					for i := range noise[step] {
+						noise[step][i] -= momentum.Momentum * noise[step-1][i]
 					}
-					noise[step][i] = v / deviation
 				}
 			}
 			checkFreshNoise(t, fmt.Sprintf("%s, pictures of %v", rule, size), noise)
@@ -119,21 +110,11 @@ func checkFreshNoise(t *testing.T, what string, noise [][]float64) {
 	}
 }
 
-// moves trains on nothing for some steps and returns how far each of them moved the parameters.
+// moves carries a run out and returns how far each step moved the parameters.
 func moves(t *testing.T, r *Run) [][]float64 {
 	t.Helper()
-	var all [][]float64
-	before := slices.Clone(r.Model.Values)
-	r.watcher.Stepped = func(Progress) {
-		step := make([]float64, len(before))
-		for i, v := range r.Model.Values {
-			step[i] = float64(before[i]) - float64(v)
-		}
-		copy(before, r.Model.Values)
-		all = append(all, step)
-	}
-	fit(t, r)
-	return all
+	path, _ := stepwise(t, r)
+	return moved(path, func(int) float64 { return 1 })
 }
 
 // noBias is a network whose gradients are zero for black pictures.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/optimizer"
 )
@@ -125,8 +125,8 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 	if r.Status != run.BudgetExhausted || tiny.Releases(t, dir) != 30 || r.Steps != 14 || r.Epsilon > 4 {
 		t.Errorf("found %s after %d steps with %d releases and ε = %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Epsilon)
 	}
-	if statement := tiny.Read(t, filepath.Join(dir, folder.StatementData)); !strings.Contains(statement, `"ledger_entries": 30`) {
-		t.Errorf("the statement does not count 30 releases:\n%s", statement)
+	if s := tiny.Must(statement.Read(dir))(t); s.LedgerEntries != 30 {
+		t.Errorf("the statement counts %d releases, expected 30", s.LedgerEntries)
 	}
 }
 
@@ -134,22 +134,22 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 // checkpoint loses one step each time, and none at any other moment.
 func TestKillCostsOneStep(t *testing.T) {
 	o := options(t)
-	save := run.SaveState
-	defer func() { run.SaveState = save }()
 	r := create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
+	stops := 0 // the step whose checkpoint the disk does not take
+	saving(t, func(dir string, s *checkpoints.State, save saver) (string, error) {
+		if s.Step == stops {
+			return "", errors.New("killed")
+		}
+		return save(dir, s)
+	})
 	for kill := range 4 {
 		begun := r.Step
 		if want := 2 * kill; begun != want {
 			t.Fatalf("kill %d: the run goes on at step %d, expected %d", kill, begun, want)
 		}
-		run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
-			if s.Step == begun+3 { // as if the disk had stopped
-				return "", errors.New("killed")
-			}
-			return save(dir, s)
-		}
-		dir := killAfter(t, r, begun+3)
-		run.SaveState = save
+		stops = begun + 3
+		dir := killAfter(t, r, stops)
+		stops = 0
 		if entries := tiny.Releases(t, dir); entries != 2*kill+3+kill {
 			t.Errorf("kill %d: found %d releases, expected %d steps and one more for each kill", kill, entries, 2*kill+2)
 		}
@@ -263,9 +263,7 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	}
 	r := fit(t, open(t, dir, o))
 	seen := map[int]float64{}
-	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(dir, folder.Metrics))), "\n") {
-		var m run.Metrics
-		tiny.Check(t, json.Unmarshal([]byte(line), &m))
+	for _, m := range linesOf[run.Metrics](t, dir, folder.Metrics) {
 		seen[m.Step] = m.Epsilon // the later line of a step that ran twice
 	}
 	for _, step := range []int{6, 8, 10, 12} {

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -217,9 +216,7 @@ func TestMetricsArePublic(t *testing.T) {
 	r := train(t, options(t), "training.evaluate_every=4", "run.private_diagnostics=true")
 	public := []string{"step", "epsilon", "delta", "test_accuracy", "test_loss", "learning_rate"}
 	var steps []float64
-	for _, line := range strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Metrics))), "\n") {
-		var found map[string]float64
-		tiny.Check(t, json.Unmarshal([]byte(line), &found))
+	for _, found := range linesOf[map[string]float64](t, r.Run, folder.Metrics) {
 		steps = append(steps, found["step"])
 		for key, value := range found {
 			if !slices.Contains(public, key) || math.IsNaN(value) {
@@ -235,13 +232,11 @@ func TestMetricsArePublic(t *testing.T) {
 // The file that is not private exists only when it was asked for, and says what it should.
 func TestDiagnosticsOnlyWhenAsked(t *testing.T) {
 	r := train(t, options(t), "run.private_diagnostics=true", "privacy.clip_norm=1e-6")
-	lines := strings.Split(strings.TrimSpace(tiny.Read(t, filepath.Join(r.Run, folder.Diagnostics))), "\n")
+	lines := linesOf[run.Diagnostics](t, r.Run, folder.Diagnostics)
 	if len(lines) != 12 {
 		t.Fatalf("found %d lines, expected one for each of 12 steps", len(lines))
 	}
-	for i, line := range lines {
-		var d run.Diagnostics
-		tiny.Check(t, json.Unmarshal([]byte(line), &d))
+	for i, d := range lines {
 		// Every gradient is longer than 1e-6. A batch of 40 expected examples is empty with
 		// probability 1e-19.
 		if d.Step != i+1 || d.BatchSize < 1 || d.ClippedFraction != 1 || d.NotFinite != 0 || !(d.MeanNorm > 1e-6) || !(d.TrainingLoss > 0) {

@@ -24,15 +24,15 @@ import (
 // run.Pauses short.
 func fullDisk(t *testing.T, below string, full func() bool) {
 	t.Helper()
-	save, waits := run.SaveState, run.Pauses
-	t.Cleanup(func() { run.SaveState, run.Pauses = save, waits })
+	waits := run.Pauses
+	t.Cleanup(func() { run.Pauses = waits })
 	run.Pauses = slices.Repeat([]time.Duration{time.Millisecond}, 3)
-	run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
+	saving(t, func(dir string, s *checkpoints.State, save saver) (string, error) {
 		if strings.HasPrefix(dir, below) && s.Step > 0 && full() {
 			return "", fmt.Errorf("checkpoints: %w", &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC})
 		}
 		return save(dir, s)
-	}
+	})
 }
 
 // A disk without room is waited for, and a person is told what to do; when there is room the run
@@ -90,9 +90,9 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 		nil, {"optimizer.name=adam"}, {"training.average=ema", "training.evaluate_every=3"}, {"federated.clients=100"}, {"privacy.clipping=adaptive"}, {"run.checkpoint_every=3"},
 	} {
 		t.Run(fmt.Sprint(choices), func(t *testing.T) {
-			o, save, saves := options(t), run.SaveState, 0
+			o, saves := options(t), 0
 			var r *Run
-			run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
+			saving(t, func(dir string, s *checkpoints.State, save saver) (string, error) {
 				copied := &checkpoints.State{Parameters: slices.Clone(s.Parameters), Slots: map[string][]float32{}}
 				for name, slot := range s.Slots {
 					copied.Slots[name] = slices.Clone(slot)
@@ -107,8 +107,7 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 				}
 				saves++
 				return path, err
-			}
-			defer func() { run.SaveState = save }()
+			})
 			r = create(t, tiny.Parse(t, append([]string{"run.checkpoint_every=1"}, choices...)...), o)
 			result := fit(t, r)
 			if every := r.Config.Run.CheckpointEvery; result.LedgerEntries != 12 || saves != 1+12/every {
@@ -121,14 +120,13 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 // A checkpoint that fails while the next sum is computed ends the run without that step's event, and
 // without its release.
 func TestFailedCheckpointLeavesNoRelease(t *testing.T) {
-	o, save, broken := options(t), run.SaveState, errors.New("broken")
-	run.SaveState = func(dir string, s *checkpoints.State) (string, error) {
+	o, broken := options(t), errors.New("broken")
+	saving(t, func(dir string, s *checkpoints.State, save saver) (string, error) {
 		if s.Step == 5 {
 			return "", broken
 		}
 		return save(dir, s)
-	}
-	defer func() { run.SaveState = save }()
+	})
 	var at5 []float32
 	var r *Run
 	o.Stepped = func(p Progress) { at5 = slices.Clone(r.Model.Values) }

@@ -1,7 +1,7 @@
 package train
 
 import (
-	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
@@ -33,8 +33,7 @@ func TestStatementIsAFunctionOfTheLedger(t *testing.T) {
 // The statement says everything that the claim rests on.
 func TestStatementSaysWhatRan(t *testing.T) {
 	r := train(t, options(t), "privacy.epsilon=3", "privacy.noise_multiplier=1.5", "training.batch_size=60", "privacy.clip_norm=0.25")
-	var s statement.Statement
-	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Run, folder.StatementData))), &s))
+	s := tiny.Must(statement.Read(r.Run))(t)
 	want := statement.Statement{
 		Run: s.Run, Status: string(run.Done), Unit: "one training example", Relation: "zero-out", TargetEpsilon: 3,
 		Answer: account.Answer{Epsilon: r.Epsilon, Delta: 1e-4, Accountant: "rdp"}, Method: s.Method, Sampler: "Poisson", SamplingProbability: 0.2, Mechanism: "Gaussian", NoiseMultiplier: 1.5,
@@ -66,21 +65,13 @@ func TestStatementSaysWhatRan(t *testing.T) {
 	if !strings.Contains(s.Method, "Mironov, Talwar, Zhang 2019") || !strings.Contains(s.Method, "Canonne, Kamath, Steinke 2020") {
 		t.Errorf("the method names no source: %s", s.Method)
 	}
-	text := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
-	for _, want := range append(notPrivate, "q = 0.2", "σ = 1.5", "C = 0.25", "T = 12", "of a budget of 3", "the expected batch size 60", want.Neighbours, want.Public, "P[the results are in S, with one set] ≤ e^ε · P[the results are in S, with the other] + δ", "nothing to ε; to δ less than 1e-") {
-		if !strings.Contains(text, want) {
-			t.Errorf("the statement does not say %q:\n%s", want, text)
-		}
-	}
+	tiny.Says(t, r.Run, append(notPrivate, "q = 0.2", "σ = 1.5", "C = 0.25", "T = 12", "of a budget of 3", "the expected batch size 60", want.Neighbours, want.Public, "P[the results are in S, with one set] ≤ e^ε · P[the results are in S, with the other] + δ", "nothing to ε; to δ less than 1e-")...)
 }
 
 // Diagnostics are named as not private when they were on, and not mentioned when they were off.
 func TestStatementNamesDiagnosticsOnlyIfOn(t *testing.T) {
 	for _, on := range []bool{false, true} {
-		override := "run.private_diagnostics=false"
-		if on {
-			override = "run.private_diagnostics=true"
-		}
+		override := fmt.Sprint("run.private_diagnostics=", on)
 		r := train(t, options(t), override)
 		for _, name := range []string{folder.Statement, folder.StatementData} {
 			if strings.Contains(tiny.Read(t, filepath.Join(r.Run, name)), folder.Diagnostics) != on {
@@ -97,9 +88,7 @@ func TestStatementRemembersDiagnostics(t *testing.T) {
 	path := filepath.Join(r.Run, folder.Config)
 	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "private_diagnostics: true", "private_diagnostics: false", 1))
 	fit(t, open(t, r.Run, o))
-	if !strings.Contains(tiny.Read(t, filepath.Join(r.Run, folder.Statement)), folder.Diagnostics) {
-		t.Error("the statement hides the diagnostics that lie beside it")
-	}
+	tiny.Says(t, r.Run, folder.Diagnostics) // which lie beside it
 }
 
 // What is printed is never below what was computed.
