@@ -87,17 +87,12 @@ type record struct {
 // formatHeader starts a chain and returns its header line. Datasets is an identifier, or "".
 func (c *chain) formatHeader(datasets string) []byte {
 	c.run, c.datasets = publicRandom(runSize), datasets
-	line := c.header()
-	c.head = digestOf(line)
-	return append(line, '\n')
-}
-
-// header is line 1, without its newline.
-func (c *chain) header() []byte {
-	if c.datasets == "" {
-		return []byte(headerAlone + c.run + headerEnd)
+	line := headerAlone + c.run + headerEnd
+	if datasets != "" {
+		line = headerRegistered + c.run + headerDatasets + datasets + headerEnd
 	}
-	return []byte(headerRegistered + c.run + headerDatasets + c.datasets + headerEnd)
+	c.head = digestOf([]byte(line))
+	return []byte(line + "\n")
 }
 
 // format returns the line of the next record, without adding it.

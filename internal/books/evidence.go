@@ -110,12 +110,10 @@ func inspectIn(dir string, find finder) (i Inspection, err error) {
 	if err != nil {
 		return i, withoutLedger(dir, err)
 	}
-	known, claims, err := evidence(dir, header, func(dir string, header checkpoints.JournalInfo) (Known, error) {
-		if err := refuseEdited(dir); err != nil {
-			return Known{}, err
-		}
-		return find(dir, header)
-	})
+	if err := refuseEdited(dir); err != nil {
+		return i, err
+	}
+	known, claims, err := evidence(dir, header, find)
 	if err != nil {
 		return i, err
 	}

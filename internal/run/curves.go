@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,20 +91,11 @@ func (c *Copies) Add(line []byte) error {
 		return nil
 	}
 	c.last = p.step
-	err := appendTo(c.files.Events, c.event(p))
+	err := appendTo(c.files.Events, 0, c.event(p))
 	if c.files.Table != "" && err == nil {
-		err = appendTo(c.files.Table, c.row(p))
+		err = appendTo(c.files.Table, 0, c.row(p))
 	}
 	return err
-}
-
-func appendTo(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, folder.FilePerm)
-	if err != nil {
-		return fmt.Errorf("curves: %w", err)
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
 }
 
 // event returns the TensorBoard record of a point: a number or a histogram for each key.

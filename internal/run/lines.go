@@ -123,13 +123,18 @@ func torn(line []byte) bool {
 
 // AppendLine appends a line and a line feed to a file, and makes the file if there is none.
 func AppendLine(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, folder.FilePerm)
+	return appendTo(path, os.O_CREATE, append(line, '\n'))
+}
+
+// appendTo appends to a file, which it makes where flag says so.
+func appendTo(path string, flag int, content []byte) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|flag, folder.FilePerm)
 	if err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}
 	before, err := f.Seek(0, io.SeekEnd)
 	if err == nil {
-		if _, err = f.Write(append(line, '\n')); err != nil {
+		if _, err = f.Write(content); err != nil {
 			err = errors.Join(err, f.Truncate(before)) // no part of a line stays where a disk is full
 		}
 	}
