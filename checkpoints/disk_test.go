@@ -4,46 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
 )
 
-// A syncSpy is the real file system that counts what it is asked to make durable, and really does
-// it.
-type syncSpy struct {
-	disk
-	files, dirs map[string]int
-}
-
-func (s *syncSpy) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
-	f, err := s.disk.OpenFile(name, flag, perm)
-	if err != nil {
-		return nil, err
-	}
-	return spiedFile{f, s, filepath.Base(name)}, nil
-}
-
-func (s *syncSpy) SyncDir(name string) error {
-	s.dirs[filepath.Base(name)]++
-	return s.disk.SyncDir(name)
-}
-
-type spiedFile struct {
-	file
-	spy  *syncSpy
-	name string
-}
-
-func (f spiedFile) Sync() error {
-	f.spy.files[f.name]++
-	return f.file.Sync()
-}
-
 // Every release is synced once in each ledger, and every name once in its directory.
 func TestReleasesAreSynced(t *testing.T) {
-	spy := &syncSpy{files: map[string]int{}, dirs: map[string]int{}}
+	synced := map[string]int{}
+	spy := &faultyDisk{failAt: -1, seen: func(call, path string) {
+		if call == "sync" {
+			synced[filepath.Base(path)]++
+		}
+	}}
 	base := filepath.Join(t.TempDir(), "runs")
 	d := must(createDatasets(spy, filepath.Join(base, "datasets.jsonl")))
 	defer d.Close()
@@ -51,15 +26,15 @@ func TestReleasesAreSynced(t *testing.T) {
 	j := must(createJournal(spy, filepath.Join(base, "one", "ledger.jsonl"), d.Info().ID))
 	defer j.Close()
 	must(0, d.Register(j, testRegistration))
-	clear(spy.files)
+	if synced["one"] == 0 || synced["runs"] < 2 {
+		t.Errorf("found syncs %v, expected those of the names in runs and one", synced)
+	}
+	clear(synced)
 	for step := range 5 {
 		must(0, j.AppendWith(d, step+1, event(1)))
 	}
-	if spy.files["ledger.jsonl"] != 5 || spy.files["datasets.jsonl"] != 5 {
-		t.Errorf("found syncs %v, expected 5 of each ledger", spy.files)
-	}
-	if spy.dirs["one"] == 0 || spy.dirs["runs"] < 2 {
-		t.Errorf("found syncs of directories %v, expected those of the names in runs and one", spy.dirs)
+	if want := map[string]int{"ledger.jsonl": 5, "datasets.jsonl": 5}; !maps.Equal(synced, want) {
+		t.Errorf("found syncs %v, expected %v", synced, want)
 	}
 }
 

@@ -38,10 +38,14 @@ type faultyDisk struct {
 	sticky bool
 	calls  int
 	open   []*os.File
+	seen   func(call, path string) // is told of each call before it is made; nil in most tests
 }
 
 // strike counts a call and says whether it is to fail.
-func (d *faultyDisk) strike() bool {
+func (d *faultyDisk) strike(what, path string) bool {
+	if d.seen != nil {
+		d.seen(what, path)
+	}
 	call := d.calls
 	d.calls++
 	return d.failAt >= 0 && (call == d.failAt || d.sticky && call > d.failAt)
@@ -56,16 +60,16 @@ func (d *faultyDisk) fail() error {
 }
 
 // try makes a call, or fails.
-func (d *faultyDisk) try(call func() error) error {
-	if d.strike() {
+func (d *faultyDisk) try(what, path string, call func() error) error {
+	if d.strike(what, path) {
 		return d.fail()
 	}
 	return call()
 }
 
 // tried is try for a call that returns something.
-func tried[V any](d *faultyDisk, call func() (V, error)) (v V, err error) {
-	err = d.try(func() error { v, err = call(); return err })
+func tried[V any](d *faultyDisk, what, path string, call func() (V, error)) (v V, err error) {
+	err = d.try(what, path, func() error { v, err = call(); return err })
 	return v, err
 }
 
@@ -77,7 +81,7 @@ func (d *faultyDisk) kill() {
 }
 
 func (d *faultyDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
-	return tried(d, func() (file, error) {
+	return tried(d, fmt.Sprintf("open %#x %v", flag, perm), name, func() (file, error) {
 		f, err := os.OpenFile(name, flag, perm)
 		if err != nil {
 			return nil, err
@@ -88,30 +92,32 @@ func (d *faultyDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, er
 }
 
 func (d *faultyDisk) Lstat(name string) (fs.FileInfo, error) {
-	return tried(d, func() (fs.FileInfo, error) { return d.disk.Lstat(name) })
+	return tried(d, "lstat", name, func() (fs.FileInfo, error) { return d.disk.Lstat(name) })
 }
 
 func (d *faultyDisk) Stat(name string) (fs.FileInfo, error) {
-	return tried(d, func() (fs.FileInfo, error) { return d.disk.Stat(name) })
+	return tried(d, "stat", name, func() (fs.FileInfo, error) { return d.disk.Stat(name) })
 }
 
 func (d *faultyDisk) ReadDir(name string) ([]fs.DirEntry, error) {
-	return tried(d, func() ([]fs.DirEntry, error) { return d.disk.ReadDir(name) })
+	return tried(d, "list", name, func() ([]fs.DirEntry, error) { return d.disk.ReadDir(name) })
 }
 
 func (d *faultyDisk) Mkdir(name string, perm fs.FileMode) error {
-	return d.try(func() error { return d.disk.Mkdir(name, perm) })
+	return d.try("make", name, func() error { return d.disk.Mkdir(name, perm) })
 }
 
 func (d *faultyDisk) Rename(oldName, newName string) error {
-	return d.try(func() error { return d.disk.Rename(oldName, newName) })
+	return d.try("rename", oldName, func() error { return d.disk.Rename(oldName, newName) })
 }
 
 func (d *faultyDisk) Remove(name string) error {
-	return d.try(func() error { return d.disk.Remove(name) })
+	return d.try("remove", name, func() error { return d.disk.Remove(name) })
 }
 
-func (d *faultyDisk) SyncDir(string) error { return d.try(func() error { return nil }) }
+func (d *faultyDisk) SyncDir(name string) error {
+	return d.try("sync", name, func() error { return nil })
+}
 
 type faultyFile struct {
 	diskFile
@@ -119,7 +125,7 @@ type faultyFile struct {
 }
 
 func (f faultyFile) WriteAt(b []byte, offset int64) (int, error) {
-	if !f.d.strike() {
+	if !f.d.strike("write", f.Name()) {
 		return f.diskFile.WriteAt(b, offset)
 	}
 	if f.d.fault == faultEIO {
@@ -136,20 +142,22 @@ func (f faultyFile) WriteAt(b []byte, offset int64) (int, error) {
 }
 
 func (f faultyFile) ReadAt(b []byte, offset int64) (int, error) {
-	return tried(f.d, func() (int, error) { return f.diskFile.ReadAt(b, offset) })
+	return tried(f.d, "read", f.Name(), func() (int, error) { return f.diskFile.ReadAt(b, offset) })
 }
 
-func (f faultyFile) Stat() (fs.FileInfo, error) { return tried(f.d, f.diskFile.Stat) }
-func (f faultyFile) Sync() error                { return f.d.try(func() error { return nil }) }
-func (f faultyFile) Lock() error                { return f.d.try(f.diskFile.Lock) }
-func (f faultyFile) Unlock() error              { return f.d.try(f.diskFile.Unlock) }
+func (f faultyFile) Stat() (fs.FileInfo, error) {
+	return tried(f.d, "stat", f.Name(), f.diskFile.Stat)
+}
+func (f faultyFile) Sync() error   { return f.d.try("sync", f.Name(), func() error { return nil }) }
+func (f faultyFile) Lock() error   { return f.d.try("lock", f.Name(), f.diskFile.Lock) }
+func (f faultyFile) Unlock() error { return f.d.try("unlock", f.Name(), f.diskFile.Unlock) }
 func (f faultyFile) Truncate(size int64) error {
-	return f.d.try(func() error { return f.diskFile.Truncate(size) })
+	return f.d.try("truncate", f.Name(), func() error { return f.diskFile.Truncate(size) })
 }
 
 func (f faultyFile) Close() error {
 	err := f.diskFile.Close() // the descriptor is gone even when close reports an error
-	if f.d.strike() {
+	if f.d.strike("close", f.Name()) {
 		return f.d.fail()
 	}
 	return err

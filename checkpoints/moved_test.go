@@ -34,17 +34,6 @@ var moves = map[string]func(path string) error{
 	},
 }
 
-// A movedFile is moved when its line is written and not synced yet.
-type movedFile struct {
-	file
-	move func()
-}
-
-func (f movedFile) Sync() error {
-	f.move()
-	return f.file.Sync()
-}
-
 // Whatever is done to one of its ledgers under a running process, be it between two releases or while a
 // line is being stored: the next release is refused, and so is every later one.
 func TestMovedLedgerTakesNoRelease(t *testing.T) {
@@ -63,10 +52,16 @@ func TestMovedLedgerTakesNoRelease(t *testing.T) {
 				switch {
 				case !during:
 					moved = move(path)
-				case shared:
-					d.f = movedFile{d.f, func() { moved = move(path) }}
 				default:
-					j.f = movedFile{j.f, func() { moved = move(path) }}
+					written := j.ledgerFile
+					if shared {
+						written = d.ledgerFile
+					}
+					written.f = faultyFile{written.f.(diskFile), &faultyDisk{failAt: -1, seen: func(call, _ string) {
+						if call == "sync" { // the line is written, and not synced yet
+							moved = move(path)
+						}
+					}}}
 				}
 				err := j.AppendWith(d, 4, event(1.1))
 				if moved != nil {

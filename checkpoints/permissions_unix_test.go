@@ -3,6 +3,7 @@
 package checkpoints
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,44 +50,23 @@ func TestPermissionsUnderUmaskZero(t *testing.T) {
 	}
 }
 
-// A creationSpy notes how files are created.
-type creationSpy struct {
-	disk
-	flags int
-	perm  fs.FileMode
-	names []string
-}
-
-func (s *creationSpy) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
-	s.flags, s.perm, s.names = flag, perm, append(s.names, name)
-	return s.disk.OpenFile(name, flag, perm)
-}
-
 // The temporary file is created exclusively, private from the first moment, beside its target, and
 // under a name that nobody can prepare.
 func TestTemporaryFile(t *testing.T) {
 	dir := t.TempDir()
-	spy := &creationSpy{}
+	exclusively := fmt.Sprintf("open %#x %v", os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o600))
+	var names []string
+	spy := &faultyDisk{failAt: -1, seen: func(call, path string) {
+		if call == exclusively {
+			names = append(names, path)
+		}
+	}}
 	for range 2 {
 		must(save(spy, dir, sampleState(1)))
 	}
-	if spy.flags&os.O_EXCL == 0 || spy.perm != 0o600 {
-		t.Errorf("created with flags %#x and permissions %v", spy.flags, spy.perm)
+	if len(names) != 2 || names[0] == names[1] || !strings.HasPrefix(names[0], filepath.Join(dir, ".checkpoint-1.ckpt")) {
+		t.Errorf("created %q as %s", names, exclusively)
 	}
-	if len(spy.names) != 2 || spy.names[0] == spy.names[1] || !strings.HasPrefix(spy.names[0], filepath.Join(dir, ".checkpoint-1.ckpt")) {
-		t.Errorf("temporary files %q", spy.names)
-	}
-}
-
-// A swappingDisk replaces a file in the moment between its check and its lock.
-type swappingDisk struct{ disk }
-
-func (s swappingDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
-	f, err := s.disk.OpenFile(name, flag, perm)
-	if err == nil {
-		err = os.Rename(name+".other", name)
-	}
-	return f, err
 }
 
 // Two processes must not each hold the lock of another file under one name.
@@ -94,7 +74,12 @@ func TestReplacedLedgerIsRefused(t *testing.T) {
 	j, path := newJournal(t, 1)
 	j.Close()
 	must(0, os.WriteFile(path+".other", must(os.ReadFile(path)), 0o600))
-	_, err := openJournal(swappingDisk{}, path)
+	swap := &faultyDisk{failAt: -1, seen: func(call, _ string) {
+		if call == "lock" {
+			must(0, os.Rename(path+".other", path))
+		}
+	}}
+	_, err := openJournal(swap, path)
 	wantError(t, err, ErrMoved, path, "found another file than the one opened")
 }
 

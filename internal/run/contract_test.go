@@ -43,34 +43,36 @@ func noisy(dir string, c *configs.Config, o run.Options, stepped func()) (carrie
 
 func noisyBy(ranks mpi.Group, dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
 	options := train.Options{Options: o, Group: ranks, Watcher: train.Watcher{Stepped: func(train.Progress) { stepped() }}}
-	start := func() (*train.Run, error) { return train.Create(c, options) }
+	return begun(dir, func() (*train.Run, error) { return train.Create(c, options) }, func() (*train.Run, error) { return train.Open(dir, options) },
+		func(r *train.Run) carried {
+			return carried{r.Run, func(ctx context.Context) (run.Status, error) {
+				result, err := r.Fit(ctx)
+				return result.Status, err
+			}, false}
+		})
+}
+
+// begun creates a run, or opens it where dir says which.
+func begun[R any](dir string, create, open func() (R, error), as func(R) carried) (carried, error) {
 	if dir != "" {
-		start = func() (*train.Run, error) { return train.Open(dir, options) }
+		create = open
 	}
-	r, err := start()
+	r, err := create()
 	if err != nil {
 		return carried{}, err
 	}
-	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
-		result, err := r.Fit(ctx)
-		return result.Status, err
-	}, false}, nil
+	return as(r), nil
 }
 
 func plain(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
 	options := sgd.Options{Options: o, Watcher: sgd.Watcher{Stepped: func(sgd.Progress) { stepped() }}}
-	start := func() (*sgd.Run, error) { return sgd.Create(c, options) }
-	if dir != "" {
-		start = func() (*sgd.Run, error) { return sgd.Open(dir, options) }
-	}
-	r, err := start()
-	if err != nil {
-		return carried{}, err
-	}
-	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
-		result, err := r.Fit(ctx)
-		return result.Status, err
-	}, false}, nil
+	return begun(dir, func() (*sgd.Run, error) { return sgd.Create(c, options) }, func() (*sgd.Run, error) { return sgd.Open(dir, options) },
+		func(r *sgd.Run) carried {
+			return carried{r.Run, func(ctx context.Context) (run.Status, error) {
+				result, err := r.Fit(ctx)
+				return result.Status, err
+			}, false}
+		})
 }
 
 // teachers is a run of teachers, whose steps are teachers and questions: a student who is stopped learns
@@ -81,18 +83,13 @@ func teachers(dir string, c *configs.Config, o run.Options, stepped func()) (car
 			stepped()
 		}
 	}}
-	start := func() (*pate.Run, error) { return pate.Create(c, options) }
-	if dir != "" {
-		start = func() (*pate.Run, error) { return pate.Open(dir, options) }
-	}
-	r, err := start()
-	if err != nil {
-		return carried{}, err
-	}
-	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
-		err := r.CarryOut(ctx)
-		return r.Result.Status, err
-	}, false}, nil
+	return begun(dir, func() (*pate.Run, error) { return pate.Create(c, options) }, func() (*pate.Run, error) { return pate.Open(dir, options) },
+		func(r *pate.Run) carried {
+			return carried{r.Run, func(ctx context.Context) (run.Status, error) {
+				err := r.CarryOut(ctx)
+				return r.Result.Status, err
+			}, false}
+		})
 }
 
 // persons is noisy on a table of 60 persons with five records each.
@@ -141,24 +138,20 @@ func answers(dir string, c *configs.Config, o run.Options, stepped func()) (carr
 			stepped()
 		}
 	}}
-	start := func() (*stats.Run, error) { return stats.Open(dir, options) }
-	if dir == "" {
+	return begun(dir, func() (*stats.Run, error) {
 		f, err := configs.ParseStatistics("tiny.yaml", []byte(fourStatistics), nil)
 		if err != nil {
-			return carried{}, err
+			return nil, err
 		}
 		f.Config.Performance, options.Name = c.Performance, c.Run.Name
-		start = func() (*stats.Run, error) { return stats.Create(f, options) }
-	}
-	r, err := start()
-	if err != nil {
-		return carried{}, err
-	}
-	known = r.Step
-	return carried{r.Run, func(ctx context.Context) (run.Status, error) {
-		err := r.CarryOut(ctx)
-		return r.Status, err
-	}, true}, nil
+		return stats.Create(f, options)
+	}, func() (*stats.Run, error) { return stats.Open(dir, options) }, func(r *stats.Run) carried {
+		known = r.Step
+		return carried{r.Run, func(ctx context.Context) (run.Status, error) {
+			err := r.CarryOut(ctx)
+			return r.Status, err
+		}, true}
+	})
 }
 
 const fourStatistics = `
