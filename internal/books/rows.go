@@ -49,6 +49,16 @@ func (r Row) Value(key string) string {
 	return ""
 }
 
+// Swept returns the settings that differ between rows, as the first row has them.
+func Swept(rows []Row) []configs.Setting {
+	if len(rows) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(rows[0].Settings), func(s configs.Setting) bool {
+		return !slices.ContainsFunc(rows, func(r Row) bool { return r.Value(s.Key) != s.Value })
+	})
+}
+
 // MarshalJSON writes a flat object: trial, the swept keys under their full names, the numbers.
 func (r Row) MarshalJSON() ([]byte, error) {
 	type flat Row

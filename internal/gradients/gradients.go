@@ -42,17 +42,12 @@ type Diagnosis struct {
 // the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is the choice of
 // an earlier process of the run, the zero value if there was none.
 func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
-	return DeclareGradients(m, batcher, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
+	d, err := declare(graph.NewBuilder(pool), m, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		if engines, ok := kept.engines(uses, batch, engine); ok {
 			return engines, nil
 		}
 		return chooseEngines(uses, batch, engine)
-	}, pool)
-}
-
-// DeclareGradients does what [NewGradients] does, with the engines that choose returns.
-func DeclareGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error), pool *kernel.Pool) (*Gradients, error) {
-	d, err := declare(graph.NewBuilder(pool), m, views, batch, choose)
+	})
 	if err != nil {
 		return nil, err
 	}

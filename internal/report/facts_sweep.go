@@ -1,18 +1,15 @@
 package report
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"dpsgd/checkpoints"
-	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -53,7 +50,9 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 			return nil, err
 		}
 	}
-	s.Keys = keysThatDiffer(s.Rows)
+	for _, setting := range books.Swept(s.Rows) {
+		s.Keys = append(s.Keys, setting.Key)
+	}
 	s.Uncomposed = "nobody has asked yet; the sweep says so at its end"
 	if q.Accountants {
 		s.compose(ledgers)
@@ -104,23 +103,6 @@ func readTrials(dir string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// keysThatDiffer are the settings that tell rows apart.
-func keysThatDiffer(rows []books.Row) []string {
-	var keys []string
-	for _, row := range rows {
-		for _, s := range row.Settings {
-			if s.Value != rows[0].Value(s.Key) {
-				keys = append(keys, s.Key)
-			}
-		}
-	}
-	position := func(key string) int {
-		return slices.IndexFunc(rows[0].Settings, func(s configs.Setting) bool { return s.Key == key })
-	}
-	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(position(a), position(b)) })
-	return different(keys)
 }
 
 // compose accounts for the releases of all trials together, at the least of their δ: also of those whose

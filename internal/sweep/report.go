@@ -56,7 +56,7 @@ func tableOf[R any](columns []column[R], rows []R) [][]string {
 // trialTable leaves out keys that have the same value in every row: they are in the files.
 func (r Result) trialTable() [][]string {
 	var columns []column[books.Row]
-	for _, s := range r.swept() {
+	for _, s := range books.Swept(r.Rows) {
 		columns = append(columns, column[books.Row]{true, s.Label, func(row books.Row) string { return row.Value(s.Key) }})
 	}
 	return tableOf(append(columns, []column[books.Row]{
@@ -73,7 +73,7 @@ func (r Result) trialTable() [][]string {
 // a result.
 func (r Result) pointTable() [][]string {
 	var columns []column[Point]
-	for _, s := range r.swept() {
+	for _, s := range books.Swept(r.Rows) {
 		columns = append(columns, column[Point]{s.Key != configs.SeedKey, s.Label, func(p Point) string { return p.Settings[s.Key] }})
 	}
 	return tableOf(append(columns, []column[Point]{
@@ -110,16 +110,6 @@ func orDash(epsilon *float64) string {
 		return "–"
 	}
 	return accountant.RoundUp(*epsilon, 3)
-}
-
-// swept returns the settings that differ between rows, as the first row has them.
-func (r Result) swept() []configs.Setting {
-	if len(r.Rows) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(r.Rows[0].Settings), func(s configs.Setting) bool {
-		return !slices.ContainsFunc(r.Rows, func(row books.Row) bool { return row.Value(s.Key) != s.Value })
-	})
 }
 
 // Note says what the numbers of the table mean, as lines of sentences.

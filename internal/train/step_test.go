@@ -124,11 +124,12 @@ func mixEngines(t testing.TB, r *Run, physical int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engines := make([]perexample.Engine, len(r.records.Gradients.Engines()))
-	for i := range engines {
-		engines[i] = perexample.Engine(i % 2)
+	kept := r.records.Gradients.Choice("auto")
+	kept.PhysicalBatchSize = physical
+	for i := range kept.Parameters {
+		kept.Parameters[i].Engine = perexample.Engine(i % 2)
 	}
-	if r.records.Gradients, err = gradients.DeclareGradients(r.Model, batcher, nil, physical, func([]perexample.Use) ([]perexample.Engine, error) { return engines, nil }, r.Pool); err != nil {
+	if r.records.Gradients, err = gradients.NewGradients(r.Model, batcher, nil, physical, "auto", kept, r.Pool); err != nil {
 		t.Fatal(err)
 	}
 	r.records.Gradients.ClipBy(r.plan.Policy)

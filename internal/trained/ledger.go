@@ -33,6 +33,7 @@ func checkStatement(dir string, c *configs.Config, s *statement.Statement) error
 	if s.Delta != c.Privacy.Delta {
 		return refuse(fmt.Sprintf("δ = %g", s.Delta), fmt.Sprintf("%g, that of %s,", c.Privacy.Delta, folder.Config))
 	}
+	// A resumed run may have more entries than its model.
 	if i.Ledger, err = account.Beginning(i.Ledger, s.LedgerEntries); err != nil {
 		return err
 	}
