@@ -15,14 +15,10 @@ import (
 // stored are pictures of a folder of which so many bytes stay in memory.
 func stored(t *testing.T, folder string, bytes int64) *data.Split {
 	t.Helper()
-	s, err := data.Load(data.Spec{
+	return tiny.Must(data.Load(data.Spec{
 		Folder: folder, Classes: []string{"top", "middle", "bottom"}, Size: setting.Size{Height: 6, Width: 6}, Channels: 1,
 		Memory: func(int, int) int64 { return bytes },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	}))(t)
 }
 
 // Pictures that are decoded when they are needed have the sums of those in memory, bit for bit, with

@@ -65,19 +65,9 @@ func normalisation(set data.Set) data.Normalisation {
 // gradients are those of a set in views of a recipe under a fixed key.
 func (r rig) gradients(set data.Set, recipe data.Augmentation, batch int, engine string) *Gradients {
 	r.t.Helper()
-	views, err := data.NewViews(recipe, set.Shape(), random.ForTest(7))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	batcher, err := data.NewBatcher(set, normalisation(set))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	g, err := NewGradients(r.model, batcher, views, batch, engine, Choice{}, r.pool)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return g
+	views := tiny.Must(data.NewViews(recipe, set.Shape(), random.ForTest(7)))(r.t)
+	batcher := tiny.Must(data.NewBatcher(set, normalisation(set)))(r.t)
+	return tiny.Must(NewGradients(r.model, batcher, views, batch, engine, Choice{}, r.pool))(r.t)
 }
 
 // each returns the gradient of every example, and its squared norm as the graph found it.
@@ -206,8 +196,7 @@ func viewsOf(t *testing.T, set *data.Images, recipe data.Augmentation, step int)
 			}
 		}
 	}
-	all := tiny.Must(data.NewImages(set.Shape(), set.Classes(), labels, pixels))(t)
-	return all
+	return tiny.Must(data.NewImages(set.Shape(), set.Classes(), labels, pixels))(t)
 }
 
 // Guarantee 1 with views: physical batch size, order of the examples and threads change no bit of
@@ -345,28 +334,32 @@ func rows(t *testing.T, n int) *data.Rows {
 			}
 		}
 	}
-	r := tiny.Must(data.NewRows(columns, []string{"a", "b", "c"}, labels, values))(t)
-	return r
+	return tiny.Must(data.NewRows(columns, []string{"a", "b", "c"}, labels, values))(t)
 }
 
 // integers is the clipped sum of the examples, physical batch by physical batch.
 func integers(t *testing.T, g *Gradients, batches ...[]int) []int64 {
 	t.Helper()
-	dim := g.Coordinates()
-	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, dim, nil))(t)
+	found, _ := sumOf(t, g, clip.Flat{ClipNorm: 1}, batches...)
+	return found
+}
+
+// sumOf is the sum of the contributions under a policy, physical batch by physical batch, and how many
+// units of gradients 1 stands for.
+func sumOf(t *testing.T, g *Gradients, policy clip.Policy, batches ...[]int) (found []int64, spacing float64) {
+	t.Helper()
+	sum := tiny.Must(clip.NewSum(policy, g.Coordinates(), nil))(t)
 	sum.Refine(1000)
 	for _, indices := range batches {
-		b, err := g.Contributions(indices)
-		if err == nil {
-			err = sum.Add(b, len(indices))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := tiny.Must(g.Contributions(indices))(t)
+		tiny.Check(t, sum.Add(b, len(indices)))
 	}
-	found := make([]int64, dim)
-	tiny.Check(t, sum.Release(func(read clip.Integers, _ clip.Lattice) { read(found, 0) }))
-	return found
+	found = make([]int64, g.Coordinates())
+	tiny.Check(t, sum.Release(func(read clip.Integers, l clip.Lattice) {
+		read(found, 0)
+		spacing = l.Spacing
+	}))
+	return found, spacing
 }
 
 // What a batch contributes is a function of its own examples, in one view or in several: not of

@@ -29,20 +29,20 @@ func (m *member) join() error {
 		return err
 	}
 	level := new(int32)
-	if err := m.call("MPI_Init_thread", m.initThread, 0, 0, m.funneled, uintptr(unsafe.Pointer(level))); err != nil {
+	if err := m.call("MPI_Init_thread", 0, 0, m.funneled, uintptr(unsafe.Pointer(level))); err != nil {
 		return err
 	}
 	if *level < int32(m.funneled) {
 		return fmt.Errorf("mpi: %s (%s): found level %d of threads, expected MPI_THREAD_FUNNELED (%d): choose another library with %s=FILE", m.file, m.version, *level, m.funneled, chosen)
 	}
 	// Until then errors end the process with the library's own message.
-	if err := m.call("MPI_Comm_set_errhandler", m.setErrorHandler, m.comm, m.errorsReturn); err != nil {
+	if err := m.call("MPI_Comm_set_errhandler", m.comm, m.errorsReturn); err != nil {
 		return err
 	}
-	if m.rank, err = m.number("MPI_Comm_rank", m.rankOf, m.comm); err != nil {
+	if m.rank, err = m.number("MPI_Comm_rank", m.comm); err != nil {
 		return err
 	}
-	if m.size, err = m.number("MPI_Comm_size", m.sizeOf, m.comm); err != nil {
+	if m.size, err = m.number("MPI_Comm_size", m.comm); err != nil {
 		return err
 	}
 	if err := m.check(); err != nil {
@@ -52,9 +52,9 @@ func (m *member) join() error {
 }
 
 // number calls a function that says one number about a handle.
-func (l *library) number(name string, function, handle uintptr) (int, error) {
+func (l *library) number(name string, handle uintptr) (int, error) {
 	found := new(int32)
-	err := l.call(name, function, handle, uintptr(unsafe.Pointer(found)))
+	err := l.call(name, handle, uintptr(unsafe.Pointer(found)))
 	return int(*found), err
 }
 
@@ -65,7 +65,7 @@ func (m *member) check() error {
 			m.file, m.version, m.size, size, by, chosen)
 	}
 	for kind, want := range map[uintptr]int{m.int64s: 8, m.bytes: 1} {
-		size, err := m.number("MPI_Type_size", m.typeSize, kind)
+		size, err := m.number("MPI_Type_size", kind)
 		if err != nil {
 			return err
 		}

@@ -15,32 +15,19 @@ import (
 // chosen is the variable that names a library.
 const chosen = "DPSGD_MPI"
 
-// functions are those of an MPI library that this package calls.
-type functions struct {
-	libraryVersion, version, initThread, finalize, abort, errorString uintptr
-	rankOf, sizeOf, setErrorHandler, typeSize, allocateMemory         uintptr
-	sendLater, freeRequest                                            uintptr
-	send, receive, probe, test, broadcast, reduce, barrier            uintptr
-}
-
-func (f *functions) names() map[string]*uintptr {
-	return map[string]*uintptr{
-		"MPI_Get_library_version": &f.libraryVersion, "MPI_Get_version": &f.version, "MPI_Init_thread": &f.initThread,
-		"MPI_Finalize": &f.finalize, "MPI_Abort": &f.abort, "MPI_Error_string": &f.errorString,
-		"MPI_Comm_rank": &f.rankOf, "MPI_Comm_size": &f.sizeOf, "MPI_Comm_set_errhandler": &f.setErrorHandler,
-		"MPI_Type_size": &f.typeSize, "MPI_Alloc_mem": &f.allocateMemory,
-		"MPI_Send": &f.send, "MPI_Isend": &f.sendLater, "MPI_Request_free": &f.freeRequest,
-		"MPI_Recv": &f.receive, "MPI_Iprobe": &f.probe, "MPI_Test": &f.test,
-		"MPI_Ibcast": &f.broadcast, "MPI_Ireduce": &f.reduce, "MPI_Ibarrier": &f.barrier,
-	}
+// symbols are the functions of an MPI library that this package calls.
+var symbols = []string{
+	"MPI_Get_library_version", "MPI_Get_version", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Error_string",
+	"MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_set_errhandler", "MPI_Type_size", "MPI_Alloc_mem",
+	"MPI_Send", "MPI_Isend", "MPI_Request_free", "MPI_Recv", "MPI_Iprobe", "MPI_Test", "MPI_Ibcast", "MPI_Ireduce", "MPI_Ibarrier",
 }
 
 // library is an MPI library in the memory of this process.
 type library struct {
-	functions
 	abi
-	file    string
-	version string // as it calls itself, such as Open MPI v4.1.4
+	functions map[string]uintptr // the symbols
+	file      string
+	version   string // as it calls itself, such as Open MPI v4.1.4
 }
 
 // candidates lists the files that may be the library, in the order in which they are looked for.
@@ -89,12 +76,13 @@ func quieten() {
 }
 
 func load(handle uintptr, file string) (*library, error) {
-	l := &library{file: file}
-	for name, at := range l.names() {
-		var err error
-		if *at, err = purego.Dlsym(handle, name); err != nil {
+	l := &library{file: file, functions: map[string]uintptr{}}
+	for _, name := range symbols {
+		at, err := purego.Dlsym(handle, name)
+		if err != nil {
 			return nil, noSymbol(file, name)
 		}
+		l.functions[name] = at
 	}
 	l.version = l.describe()
 	major, minor := l.standard()
@@ -126,8 +114,8 @@ const longest = 8192
 // the heap by the line below: stacks of Go move.
 //
 //go:uintptrescapes
-func (l *library) call(name string, function uintptr, arguments ...uintptr) error {
-	code, _, _ := purego.SyscallN(function, arguments...)
+func (l *library) call(name string, arguments ...uintptr) error {
+	code, _, _ := purego.SyscallN(l.functions[name], arguments...)
 	if int32(code) == 0 {
 		return nil
 	}
@@ -137,7 +125,7 @@ func (l *library) call(name string, function uintptr, arguments ...uintptr) erro
 // text returns the library's text for an error code.
 func (l *library) text(code int32) string {
 	text, length := new([longest]byte), new(int32)
-	if failed, _, _ := purego.SyscallN(l.errorString, uintptr(code), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {
+	if failed, _, _ := purego.SyscallN(l.functions["MPI_Error_string"], uintptr(code), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {
 		return fmt.Sprintf("error %d", code)
 	}
 	return strings.ReplaceAll(string(text[:*length]), "\n", "; ")
@@ -146,7 +134,7 @@ func (l *library) text(code int32) string {
 // describe returns the library's name and version, the first part of what it says about itself.
 func (l *library) describe() string {
 	text, length := new([longest]byte), new(int32)
-	if failed, _, _ := purego.SyscallN(l.libraryVersion, uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {
+	if failed, _, _ := purego.SyscallN(l.functions["MPI_Get_library_version"], uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {
 		return "an unknown version"
 	}
 	all := bytes.TrimRight(text[:*length], "\x00")
@@ -159,6 +147,6 @@ func (l *library) describe() string {
 // standard returns the version of the MPI standard that the library follows.
 func (l *library) standard() (major, minor int) {
 	a, b := new(int32), new(int32)
-	purego.SyscallN(l.functions.version, uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
+	purego.SyscallN(l.functions["MPI_Get_version"], uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
 	return int(*a), int(*b)
 }

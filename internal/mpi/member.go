@@ -68,7 +68,7 @@ func newMember() *member {
 func (m *member) allocate() error {
 	const values = bufferValues + 2*noteValues
 	memory := new(unsafe.Pointer)
-	if err := m.call("MPI_Alloc_mem", m.allocateMemory, 8*values, m.noInfo, uintptr(unsafe.Pointer(memory))); err != nil {
+	if err := m.call("MPI_Alloc_mem", 8*values, m.noInfo, uintptr(unsafe.Pointer(memory))); err != nil {
 		return err
 	}
 	all := unsafe.Slice((*int64)(*memory), values)
@@ -117,11 +117,11 @@ func (m *member) Close() error {
 		return nil
 	}
 	err := m.order(func() error {
-		if err := m.collective(spinning, "MPI_Ibarrier", m.barrier, m.comm, uintptr(unsafe.Pointer(m.request))); err != nil {
+		if err := m.collective(spinning, "MPI_Ibarrier", m.comm, uintptr(unsafe.Pointer(m.request))); err != nil {
 			return err
 		}
 		m.left = true
-		err := m.call("MPI_Finalize", m.finalize)
+		err := m.call("MPI_Finalize")
 		m.sayGoodbye()
 		return err
 	})
@@ -160,7 +160,7 @@ func (m *member) Abort(status int) {
 func (m *member) end(status int) {
 	time.Sleep(forwarding)
 	if !m.left {
-		_ = m.call("MPI_Abort", m.abort, m.comm, uintptr(status)) // there is nobody left to tell
+		_ = m.call("MPI_Abort", m.comm, uintptr(status)) // there is nobody left to tell
 	}
 	os.Exit(status)
 }

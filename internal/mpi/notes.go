@@ -21,25 +21,25 @@ func hereTag(asked int) int { return 1 + tags + asked%tags }
 // note sends a note to a rank.
 func (m *member) note(to, tag, number int) error {
 	m.sent[0], m.sent[1] = int64(m.rank), int64(number)
-	return m.call("MPI_Send", m.send, uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm)
+	return m.call("MPI_Send", uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm)
 }
 
 // post sends the note in m.sent without waiting for its receiver.
 func (m *member) post(to, tag int) error {
 	request := new(uintptr)
-	if err := m.call("MPI_Isend", m.sendLater, uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm, uintptr(unsafe.Pointer(request))); err != nil {
+	if err := m.call("MPI_Isend", uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm, uintptr(unsafe.Pointer(request))); err != nil {
 		return err
 	}
-	return m.call("MPI_Request_free", m.freeRequest, uintptr(unsafe.Pointer(request)))
+	return m.call("MPI_Request_free", uintptr(unsafe.Pointer(request)))
 }
 
 // read takes a note that has come, if one has.
 func (m *member) read(source uintptr, tag int) (from, number int, ok bool, err error) {
-	err = m.call("MPI_Iprobe", m.probe, source, uintptr(tag), m.comm, uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
+	err = m.call("MPI_Iprobe", source, uintptr(tag), m.comm, uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
 	if err != nil || *m.flag == 0 {
 		return 0, 0, false, err
 	}
-	err = m.call("MPI_Recv", m.receive, uintptr(unsafe.Pointer(&m.heard[0])), noteValues, m.int64s, source, uintptr(tag), m.comm, m.ignoreStatus)
+	err = m.call("MPI_Recv", uintptr(unsafe.Pointer(&m.heard[0])), noteValues, m.int64s, source, uintptr(tag), m.comm, m.ignoreStatus)
 	return int(m.heard[0]), int(m.heard[1]), err == nil, err
 }
 

@@ -37,7 +37,7 @@ func (m *member) broadcastAll(b []byte) error {
 
 // broadcastBuffer makes n bytes of the buffer those of rank 0.
 func (m *member) broadcastBuffer(n int, spin time.Duration) error {
-	return m.collective(spin, "MPI_Ibcast", m.broadcast, uintptr(unsafe.Pointer(&m.buffer[0])), uintptr(n), m.bytes, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
+	return m.collective(spin, "MPI_Ibcast", uintptr(unsafe.Pointer(&m.buffer[0])), uintptr(n), m.bytes, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
 }
 
 // reduceAll sums once rank 0 knows that everybody brings a part, and everybody knows that: whoever is
@@ -76,7 +76,7 @@ func (m *member) reduceBuffer(n int) error {
 	if m.rank > 0 {
 		from, to = to, 0
 	}
-	return m.collective(meeting, "MPI_Ireduce", m.reduce, from, to, uintptr(n), m.int64s, m.sum, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
+	return m.collective(meeting, "MPI_Ireduce", from, to, uintptr(n), m.int64s, m.sum, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
 }
 
 // expectParts waits until all ranks have said that they have a part of a sum, of so many values.
@@ -110,8 +110,8 @@ func (m *member) lost(missing []int, patience time.Duration, err error) error {
 // all others are there: one that stops within the operation holds up everybody.
 //
 //go:uintptrescapes
-func (m *member) collective(spin time.Duration, name string, function uintptr, arguments ...uintptr) error {
-	if err := m.call(name, function, arguments...); err != nil {
+func (m *member) collective(spin time.Duration, name string, arguments ...uintptr) error {
+	if err := m.call(name, arguments...); err != nil {
 		return err
 	}
 	for {
@@ -132,7 +132,7 @@ func (m *member) collective(spin time.Duration, name string, function uintptr, a
 
 // ended reports whether the collective operation has ended.
 func (m *member) ended() (bool, error) {
-	err := m.call("MPI_Test", m.test, uintptr(unsafe.Pointer(m.request)), uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
+	err := m.call("MPI_Test", uintptr(unsafe.Pointer(m.request)), uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
 	return *m.flag != 0, err
 }
 

@@ -61,6 +61,15 @@ func create(t *testing.T, c *configs.Config, o Options) *Run {
 	return r
 }
 
+// reopen closes a run, and opens it again.
+func reopen(t *testing.T, r *Run, o Options) *Run {
+	t.Helper()
+	r.Close()
+	again := tiny.Must(Open(r.Dir, o))(t)
+	t.Cleanup(func() { again.Close() })
+	return again
+}
+
 func fit(t *testing.T, r *Run) Result {
 	t.Helper()
 	tiny.Check(t, r.CarryOut(t.Context()))
@@ -244,8 +253,7 @@ func TestGoesOnAfterAKill(t *testing.T) {
 					trainedNow++
 				}
 			}
-			again := tiny.Must(Open(r.Dir, o))(t)
-			defer again.Close()
+			again := reopen(t, r, o)
 			result := fit(t, again)
 			if kept+trainedNow != 10 {
 				t.Errorf("%d teachers were kept and %d trained, expected 10 together", kept, trainedNow)
@@ -301,9 +309,7 @@ func TestChecksLostInKillsCost(t *testing.T) {
 	for range lost {
 		tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.check))
 	}
-	r.Close()
-	again := tiny.Must(Open(r.Dir, o))(t)
-	defer again.Close()
+	again := reopen(t, r, o)
 	if again.Plan.lost != (tally{Checks: lost}) || again.Plan.Answers >= r.Plan.Answers {
 		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.Plan.lost, again.Plan.Answers, lost, r.Plan.Answers)
 	}
@@ -328,9 +334,7 @@ func TestStatementOfWhatWasReleased(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t, "privacy.epsilon=200"), o)
 	tiny.Check(t, r.Books.Append(1, r.Plan.check))
-	r.Close()
-	again := tiny.Must(Open(r.Dir, o))(t)
-	defer again.Close()
+	again := reopen(t, r, o)
 	result := fit(t, again)
 	s, err := statement.Read(r.Dir)
 	if err != nil || s.Released == nil || s.Epsilon != result.Epsilon || !(s.Released.Epsilon < s.Epsilon) || s.Repeated != 1 || s.ClaimedEntries != s.LedgerEntries {
@@ -354,9 +358,7 @@ func TestPaysTheRestAfterAKill(t *testing.T) {
 	}
 	tiny.Check(t, r.keepRecord(record{Ended: &tally{Checks: r.Plan.Queries, Answers: r.Plan.Answers}}))
 	tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.check))
-	r.Close()
-	again := tiny.Must(Open(r.Dir, o))(t)
-	defer again.Close()
+	again := reopen(t, r, o)
 	result := fit(t, again)
 	if in := again.Plan.count(again.Books.Ledger()); in.Checks != r.Plan.Queries || in.Answers != r.Plan.Answers || result.Queries != 5 {
 		t.Errorf("the ledger holds %+v after %d questions, expected %d and %d after 5", in, result.Queries, r.Plan.Queries, r.Plan.Answers)

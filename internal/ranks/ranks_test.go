@@ -16,6 +16,12 @@ import (
 	"dpsgd/internal/tiny"
 )
 
+// images is a set of pictures of 9 values.
+func images(t *testing.T, labels, pixels []uint8) *data.Images {
+	t.Helper()
+	return tiny.Must(data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, labels, pixels))(t)
+}
+
 // Orders are refused by a rank with another program, with one pixel, one label or one owner changed.
 func TestRanksNoticeWhatDiffers(t *testing.T) {
 	set := func(change func(pixels, labels []uint8)) *data.Images {
@@ -24,11 +30,7 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 			pixels[i] = uint8(i)
 		}
 		change(pixels, labels)
-		m, err := data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, labels, pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		return images(t, labels, pixels)
 	}
 	same := func([]uint8, []uint8) {}
 	mine := &setup.Source{Own: [][]int{{0, 1}, {2}}}
@@ -70,11 +72,7 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 		for i := range differ {
 			pixels[i*values]++
 		}
-		m, err := data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, make([]uint8, count), pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		return images(t, make([]uint8, count), pixels)
 	}
 	noticed := 0
 	for range starts {
@@ -106,11 +104,7 @@ func TestNoExampleIsOnTwoRanks(t *testing.T) {
 			pixels = append(pixels, uint8(p), uint8(p>>8), 1, 2, 3, 4, 5, 6, 7)
 			labels[i] = uint8(i % 2)
 		}
-		m, err := data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, labels, pixels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		return images(t, labels, pixels)
 	}
 	for name, c := range map[string]struct {
 		sets []*data.Images

@@ -26,14 +26,12 @@ import (
 
 func datasets(t testing.TB, runs string) checkpoints.DatasetsInfo {
 	t.Helper()
-	info := tiny.Must(checkpoints.ReadDatasets(filepath.Join(runs, folder.Datasets)))(t)
-	return info
+	return tiny.Must(checkpoints.ReadDatasets(filepath.Join(runs, folder.Datasets)))(t)
 }
 
 func mustShow(t testing.TB, runs string) books.Totals {
 	t.Helper()
-	l := tiny.Must(books.Show(runs))(t)
-	return l
+	return tiny.Must(books.Show(runs))(t)
 }
 
 // cost is ε of steps of the tiny configuration, by RDP as it says.

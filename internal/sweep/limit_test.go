@@ -59,17 +59,13 @@ func TestLimitOfADataSet(t *testing.T) {
 	}
 	tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, o))
 	collected := sweepOf(t, tiny.Config, "name: tasks\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1]}\n")
-	if _, err := Collect(t.Context(), collected, s); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(Collect(t.Context(), collected, s))(t)
 	shown := mustShow(t, o.RunsDir)
 	if l := shown.Limits; len(l) != 1 || !(l[0].Spent < l[0].Reserved && l[0].Reserved <= 9) {
 		t.Errorf("found %+v, expected what the task has reserved", l)
 	}
 	task(t, collected, Share{First: 1}, s)
-	if _, err := Collect(t.Context(), collected, s); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(Collect(t.Context(), collected, s))(t)
 	shown = mustShow(t, o.RunsDir)
 	if l := shown.Limits[0]; l.Spent != l.Reserved || l.Spent <= first.DatasetSpent || l.Spent > 9 || l.Spent != shown.Datasets[0].Epsilon {
 		t.Errorf("found %+v, expected all of it spent", l)
@@ -88,9 +84,7 @@ func TestLimitOfADataSet(t *testing.T) {
 func TestLimitDoesNotVanish(t *testing.T) {
 	o := tinyrun.Options(t)
 	tiny.Check(t, os.MkdirAll(o.RunsDir, folder.Perm))
-	if _, err := books.EnsureDatasets(o.RunsDir); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(books.EnsureDatasets(o.RunsDir))(t)
 	path := filepath.Join(o.RunsDir, folder.Datasets)
 	old := tiny.Read(t, path)
 	if _, err := books.SetLimit(o.RunsDir, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: 9, Delta: 1e-4}); err != nil {

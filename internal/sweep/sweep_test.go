@@ -42,8 +42,7 @@ func sweepOf(t testing.TB, base, sweep string) *configs.Sweep {
 	t.Helper()
 	dir := t.TempDir()
 	tiny.Write(t, filepath.Join(dir, "base.yaml"), base)
-	s := tiny.Must(configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep)))(t)
-	return s
+	return tiny.Must(configs.ParseSweep(filepath.Join(dir, "sweep.yaml"), []byte(sweep)))(t)
 }
 
 func sweepOptions(t testing.TB) Options {
@@ -52,8 +51,7 @@ func sweepOptions(t testing.TB) Options {
 
 func runSweep(t testing.TB, s *configs.Sweep, o Options) Result {
 	t.Helper()
-	r := tiny.Must(Run(context.Background(), s, o))(t)
-	return r
+	return tiny.Must(Run(context.Background(), s, o))(t)
 }
 
 // costOf computes what a run has spent by its ledger, with the accountant and at the δ of its
@@ -325,7 +323,7 @@ func TestSweepKilledBeforeALedger(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s, o := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+			s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 			killSweep(t, s, o, 2, 0)
 			second := filepath.Join(o.RunsDir, "sweep", "clip_norm=1")
 			tiny.Check(t, test.left(second))
@@ -338,7 +336,7 @@ func TestSweepKilledBeforeALedger(t *testing.T) {
 
 // A kill can come between the end of a trial and its row, and between the two tables.
 func TestSweepKilledBetweenFiles(t *testing.T) {
-	s, o := sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"), sweepOptions(t)
+	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	whole := runSweep(t, s, o)
 	first, second := filepath.Join(whole.Sweep, whole.Rows[0].Trial), filepath.Join(whole.Sweep, whole.Rows[1].Trial)
 	rows := filepath.Join(whole.Sweep, folder.Rows)
@@ -396,7 +394,6 @@ func TestInterruptedSweep(t *testing.T) {
 
 // A folder belongs to one sweep; what does not fit is refused in one line and nothing changes.
 func TestSweepRefuses(t *testing.T) {
-	const small = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
 	tests := []struct {
 		name        string
 		base, sweep string
@@ -404,16 +401,16 @@ func TestSweepRefuses(t *testing.T) {
 		match       error
 		want        string
 	}{
-		{"another grid", tiny.Config, strings.Replace(small, "[0.1, 1]", "[0.1, 2]", 1), nil, ErrOtherSweep, "holds trial clip_norm=1, expected clip_norm=2"},
-		{"more trials", tiny.Config, strings.Replace(small, "[0.1, 1]", "[0.1, 1, 2]", 1), nil, ErrOtherSweep, "holds 2 trials, expected the 3 of the sweep file"},
-		{"another base", strings.Replace(tiny.Config, "steps: 12", "steps: 13", 1), small, nil, ErrOtherSweep, "holds trial clip_norm=0.1 with another base configuration"},
-		{"a batch above the data", strings.Replace(tiny.Config, "batch_size: 40", "batch_size: 400", 1), small, nil, setup.ErrPlan, "trial clip_norm=0.1"},
-		{"a run's folder", tiny.Config, small, func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, folder.Sweep)) }, ErrOtherSweep, "expected an empty folder or that of this sweep"},
-		{"damaged sweep.json", tiny.Config, small, func(t *testing.T, dir string) { tiny.Write(t, filepath.Join(dir, folder.Sweep), "{") }, ErrOtherSweep, "cannot be read"},
-		{"damaged results", tiny.Config, small, func(t *testing.T, dir string) {
+		{"another grid", tiny.Config, strings.Replace(smallSweep, "[0.1, 1]", "[0.1, 2]", 1), nil, ErrOtherSweep, "holds trial clip_norm=1, expected clip_norm=2"},
+		{"more trials", tiny.Config, strings.Replace(smallSweep, "[0.1, 1]", "[0.1, 1, 2]", 1), nil, ErrOtherSweep, "holds 2 trials, expected the 3 of the sweep file"},
+		{"another base", strings.Replace(tiny.Config, "steps: 12", "steps: 13", 1), smallSweep, nil, ErrOtherSweep, "holds trial clip_norm=0.1 with another base configuration"},
+		{"a batch above the data", strings.Replace(tiny.Config, "batch_size: 40", "batch_size: 400", 1), smallSweep, nil, setup.ErrPlan, "trial clip_norm=0.1"},
+		{"a run's folder", tiny.Config, smallSweep, func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, folder.Sweep)) }, ErrOtherSweep, "expected an empty folder or that of this sweep"},
+		{"damaged sweep.json", tiny.Config, smallSweep, func(t *testing.T, dir string) { tiny.Write(t, filepath.Join(dir, folder.Sweep), "{") }, ErrOtherSweep, "cannot be read"},
+		{"damaged results", tiny.Config, smallSweep, func(t *testing.T, dir string) {
 			tiny.Write(t, filepath.Join(dir, folder.Rows), tiny.Read(t, filepath.Join(dir, folder.Rows))+"{}\n")
 		}, nil, "results.jsonl:3: found no result of a trial"},
-		{"in use", tiny.Config, small, func(t *testing.T, dir string) {
+		{"in use", tiny.Config, smallSweep, func(t *testing.T, dir string) {
 			lock := tiny.Must(checkpoints.TakeLock(filepath.Join(dir, folder.SweepLock)))(t)
 			t.Cleanup(func() { lock.Close() })
 		}, checkpoints.ErrLocked, folder.SweepLock},
@@ -421,7 +418,7 @@ func TestSweepRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := sweepOptions(t)
-			dir := runSweep(t, sweepOf(t, tiny.Config, small), o).Sweep
+			dir := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o).Sweep
 			if test.spoil != nil {
 				test.spoil(t, dir)
 			}

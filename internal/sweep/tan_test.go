@@ -17,7 +17,7 @@ import (
 // learning rate: noise on the mean gradient, σC/B, is the same. Its ε is of what it released, and
 // the target's is told beside it.
 func TestSimulationsAtASmallScale(t *testing.T) {
-	const file = "name: sweep\nbase: base.yaml\ngrid: {privacy.clip_norm: [0.1, 1]}\n"
+	const file = smallSweep
 	r := runSweep(t, sweepOf(t, tiny.Config, file+"tan: {scale: 4}\n"), sweepOptions(t))
 	target := cost(t, 12)
 	want := cost(t, 12, "training.batch_size=10", "privacy.noise_multiplier=0.25")

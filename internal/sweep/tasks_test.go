@@ -43,8 +43,7 @@ func task(t testing.TB, s *configs.Sweep, share Share, o Options) TaskResult {
 
 func collected(t testing.TB, s *configs.Sweep, o Options) Result {
 	t.Helper()
-	r := tiny.Must(Collect(t.Context(), s, o))(t)
-	return r
+	return tiny.Must(Collect(t.Context(), s, o))(t)
 }
 
 func shown(t testing.TB, runs string) books.Total {

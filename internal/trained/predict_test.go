@@ -29,8 +29,7 @@ func open(t testing.TB, run string) *trained.Predictor {
 	m := tiny.Must(trained.Open(run))(t)
 	pool := kernel.NewPool(2)
 	t.Cleanup(pool.Close)
-	p := tiny.Must(trained.New(m, pool))(t)
-	return p
+	return tiny.Must(trained.New(m, pool))(t)
 }
 
 // correct predicts all pictures of a test folder and returns the share whose folder has the name of

@@ -21,10 +21,7 @@ func TestStatementIsHeldAgainstTheLedger(t *testing.T) {
 	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	path := filepath.Join(dir, folder.StatementData)
 	whole := tiny.Read(t, path)
-	s, err := statement.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := tiny.Must(statement.Read(dir))(t)
 	part := func(share float64) [2]string {
 		return [2]string{`"epsilon": [0-9.]+`, fmt.Sprintf(`"epsilon": %v`, share*s.Epsilon)}
 	}
