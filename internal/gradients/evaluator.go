@@ -29,17 +29,21 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	if err != nil {
 		return nil, err
 	}
-	b := graph.NewBuilder(pool)
-	batch := min(evaluationBatch, set.Len())
-	network, err := m.Prediction(b, batch)
-	if err != nil {
-		return nil, err
-	}
-	executor, err := b.Compile(network.Logits, network.Losses)
+	network, executor, err := predicting(graph.NewBuilder(pool), m, min(evaluationBatch, set.Len()))
 	if err != nil {
 		return nil, err
 	}
 	return &Evaluator{newRunning(executor, network, batcher, nil, pool), set.Len()}, nil
+}
+
+// predicting declares and compiles the graph by which m predicts so many examples.
+func predicting(b *graph.Builder, m *model.Model, batch int) (*model.Network, *graph.Executor, error) {
+	network, err := m.Prediction(b, batch)
+	if err != nil {
+		return nil, nil, err
+	}
+	executor, err := b.Compile(network.Logits, network.Losses)
+	return network, executor, err
 }
 
 // Prediction is what a model says of one example.

@@ -35,21 +35,11 @@ func NewSketch(m *model.Model, views *data.Views, batch int, engine string, thre
 		return s, err
 	}
 	s.Training = float64(batch) * (float64(d.executor.Bytes()) + inputBytes(d.network))
-	return s, s.predict(m)
-}
-
-// predict sets Prediction, in bytes, from the graph of predictions, compiled as a sketch.
-func (s *Sketch) predict(m *model.Model) error {
-	b := graph.NewSketch()
-	network, err := m.Prediction(b, 1)
-	if err != nil {
-		return err
-	}
-	executor, err := b.Compile(network.Logits, network.Losses)
+	network, executor, err := predicting(graph.NewSketch(), m, 1)
 	if err == nil {
 		s.Prediction = evaluationBatch * (float64(executor.Bytes()) + inputBytes(network))
 	}
-	return err
+	return s, err
 }
 
 func inputBytes(n *model.Network) float64 { return 4 * float64(n.Images.Shape().TotalSize()) }

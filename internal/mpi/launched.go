@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -67,16 +68,9 @@ func tasksOf(list, node string) int {
 		return 1
 	}
 	for part := range strings.SplitSeq(list, ",") {
-		number, times, repeated := strings.Cut(strings.TrimSuffix(part, ")"), "(x")
-		tasks, err := strconv.Atoi(number)
-		if err != nil {
+		tasks, machines := 0, 1
+		if n, _ := fmt.Sscanf(part, "%d(x%d)", &tasks, &machines); n == 0 {
 			return 1
-		}
-		machines := 1
-		if repeated {
-			if machines, err = strconv.Atoi(times); err != nil {
-				return 1
-			}
 		}
 		if at < machines {
 			return tasks

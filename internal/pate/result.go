@@ -123,25 +123,13 @@ func (r *Run) writeMetrics(round int) error {
 
 // statement returns the privacy statement of a run that has its result.
 func (r *Run) statement() statement.Statement {
-	c, p, d, result := r.Config.Pate, r.Plan, r.Registered.Data, r.Result
-	_, added := noise.Excess(float64(r.Books.Len() * d.Classes))
-	s := statement.Statement{
-		System: "pate", Run: r.Name(), Status: string(result.Status),
-		Unit: "one training example", Relation: result.Claimed.Relation.String(),
-		Neighbours:    accountant.ZeroOut.Neighbours("one training example"),
-		Public:        fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", d.Examples),
-		Trusted:       "whoever runs this program: it sees the training examples, the teachers and their votes",
-		Answer:        result.Claimed.Answer(),
-		Method:        result.Claimed.Method,
-		Released:      result.Claimed.Released,
-		AddedDelta:    added,
-		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(), Together: result.Together,
-		TargetEpsilon: p.Budget.Epsilon, Data: d.Name, Examples: d.Examples, Shape: d.Shape, Classes: d.Classes,
-	}
-	if s.Released != nil {
-		s.Repeated = account.Choices(result.Claimed.Ledger)
-		s.ClaimedEntries = result.Claimed.Ledger.Count() - s.Repeated
-	}
+	c, p, result := r.Config.Pate, r.Plan, r.Result
+	s := r.Statement(result.Status, result.Claimed, result.Together)
+	s.System, s.Unit, s.Neighbours = "pate", "one training example", accountant.ZeroOut.Neighbours("one training example")
+	s.Public = fmt.Sprintf("the number of places, %d, the pool and everything else in the configuration", s.Examples)
+	s.Trusted = "whoever runs this program: it sees the training examples, the teachers and their votes"
+	s.TargetEpsilon = p.Budget.Epsilon
+	_, s.AddedDelta = noise.Excess(float64(r.Books.Len() * s.Classes))
 	fact := func(name, format string, args ...any) {
 		s.Facts = append(s.Facts, statement.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
@@ -164,7 +152,7 @@ func (r *Run) statement() statement.Statement {
 	}
 	fact("Student", "trained on the answers and the pool; %d rounds of self-training", c.SelfTraining)
 	s.NotPrivate = []string{
-		fmt.Sprintf("the number of training examples, %d", d.Examples),
+		fmt.Sprintf("the number of training examples, %d", s.Examples),
 		"the names of the classes, the size and channels of the pictures, and every value of the configuration; if they were chosen by looking at the training examples, that choice is not covered",
 		"the test examples: those of the pool are public, and the accuracy of the student is computed on the others without protection",
 		fmt.Sprintf("%s and %s: the votes of each teacher, its accuracy, and when which question was answered. Whoever sees those files has no guarantee", votesFile, answersFile),

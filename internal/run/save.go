@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
@@ -170,6 +171,22 @@ func (r *Run) checkpoint(state *checkpoints.State) Saving {
 
 // SaveState is a variable so that tests can have disks that are full.
 var SaveState = checkpoints.Save
+
+// Statement returns the privacy statement about all releases, whose cost is claimed, as far as it is the
+// same for every kind of run.
+func (r *Run) Statement(status Status, claimed account.Claim, together statement.Together) statement.Statement {
+	d, choices := r.Registered.Data, account.Choices(claimed.Ledger)
+	s := statement.Statement{
+		Run: r.Name(), Status: string(status), Relation: claimed.Relation.String(),
+		Answer: claimed.Answer(), Method: claimed.Method, Released: claimed.Released, Repeated: choices - account.Choices(r.Books.Ledger()),
+		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(), Together: together,
+		Data: d.Name, Examples: d.Examples, Shape: d.Shape, Classes: d.Classes,
+	}
+	if s.Released != nil {
+		s.ClaimedEntries = claimed.Ledger.Count() - choices
+	}
+	return s
+}
 
 // Publish writes the privacy statement, about the model that the folder holds.
 func (r *Run) Publish(s statement.Statement) (err error) {

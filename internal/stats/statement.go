@@ -19,8 +19,7 @@ func (r *Run) state() error {
 	if r.Books.Len() == 0 {
 		return nil
 	}
-	ledger := r.Books.Ledger()
-	spent, refusal, err := r.plan.accounts.Claim(ledger, r.Books.Planned(), r.plan.budget.Delta)
+	spent, refusal, err := r.plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.plan.budget.Delta)
 	if err != nil {
 		return err
 	}
@@ -28,26 +27,17 @@ func (r *Run) state() error {
 	if err != nil {
 		return err
 	}
-	s := statement.Statement{
-		Run: r.Name(), Status: string(r.Status), System: "statistics", Unit: unit,
-		Relation:   spent.Relation.String(),
-		Neighbours: accountant.ZeroOut.Neighbours(unit),
-		Public:     fmt.Sprintf("the number of records, %d, the file of statistics and its bounds", r.records.public),
-		Released:   spent.Released, Answer: spent.Answer(), Method: spent.Method, TargetEpsilon: r.plan.budget.Epsilon, AddedDelta: r.addedDelta(spent.Epsilon),
-		Trusted: r.trusted(), Facts: r.facts(),
-		LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(), Together: together,
-		Data: r.Registered.Data.Name, Examples: r.Registered.Data.Examples, Shape: r.Registered.Data.Shape, Classes: r.Registered.Data.Classes,
-		NotPrivate: []string{
-			fmt.Sprintf("the number of records, %d", r.records.public),
-			"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
-			"how long the run took, and the times of its files",
-		},
+	s := r.Statement(r.Status, spent, together)
+	s.System, s.Unit, s.Neighbours, s.Trusted, s.Facts = "statistics", unit, accountant.ZeroOut.Neighbours(unit), r.trusted(), r.facts()
+	s.Public = fmt.Sprintf("the number of records, %d, the file of statistics and its bounds", r.records.public)
+	s.TargetEpsilon, s.AddedDelta = r.plan.budget.Epsilon, r.addedDelta(spent.Epsilon)
+	s.NotPrivate = []string{
+		fmt.Sprintf("the number of records, %d", r.records.public),
+		"the names of columns and classes, and everything in the file of statistics, its bounds and bins with it; if they were chosen by looking at the data, that choice is not covered",
+		"how long the run took, and the times of its files",
 	}
 	if slices.ContainsFunc(r.plan.asked, func(a asked) bool { return a.Trust != configs.Curator }) {
 		s.NotPrivate = append(s.NotPrivate, "the records from whoever had them when reports were made of them: who trusts nobody has each record randomized where it is, as package local does it")
-	}
-	if s.Released != nil {
-		s.ClaimedEntries = spent.Ledger.Count()
 	}
 	if refusal != nil {
 		s.Fallbacks = []account.Fallback{{Asked: "all statistics together", Accountant: r.plan.accounts.Name(), Refusal: refusal.Error(), Answer: "ε = " + accountant.RoundUp(spent.Epsilon, 4)}}

@@ -78,9 +78,8 @@ type sweep struct {
 	dir      string
 	registry string // the folder with the ledger of data sets
 	options  Options
-	collects bool   // what is reserved is for tasks
-	share    *Share // that a task works at; nil without tasks
-	numbers  []int  // of the trials of that share, from 1
+	collects bool  // what is reserved is for tasks
+	numbers  []int // of the trials of a task's share, from 1; nil without tasks
 
 	draw   configs.Draw
 	trials []configs.Trial
@@ -103,33 +102,46 @@ type sweep struct {
 // the spend of its ledger. When ctx is done, the trials' current steps are finished and saved, and
 // the status is [run.Interrupted].
 func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
-	s, lock, err := opened(file, o, false)
+	return carryOut(file, o, false, func(s *sweep) (run.Status, error) {
+		s.announce()
+		return s.train(ctx)
+	})
+}
+
+// Collect gathers what the tasks of a sweep have made by now: their rows into the sweep's table, their
+// ledgers into the one of the data. Trials without a result, under way or not, count with what they
+// have released, and the result names them. Collecting again adds what has come since. Without any
+// task it begins the sweep: what is drawn is drawn then.
+func Collect(_ context.Context, file *configs.Sweep, o Options) (Result, error) {
+	return carryOut(file, o, true, func(s *sweep) (run.Status, error) {
+		if len(s.rows) < len(s.trials) {
+			return Incomplete, nil
+		}
+		return run.Done, nil
+	})
+}
+
+// carryOut plans a sweep, locks its folder, has work done there, and returns the result of all trials.
+func carryOut(file *configs.Sweep, o Options, collects bool, work func(*sweep) (run.Status, error)) (Result, error) {
+	s := newSweep(file, o)
+	s.collects = collects
+	if err := s.plan(); err != nil {
+		return Result{}, err
+	}
+	lock, err := s.open()
 	if err != nil {
 		return Result{}, err
 	}
 	defer lock.Close()
-	s.announce()
-	status, err := s.train(ctx)
+	status, err := work(s)
 	if err != nil {
 		return Result{}, err
 	}
 	result, err := s.result(status)
-	if err != nil {
-		return Result{}, err
+	if err == nil {
+		run.Tell(o.Watcher.SweepFinished, result)
 	}
-	run.Tell(s.options.Watcher.SweepFinished, result)
-	return result, nil
-}
-
-// opened plans a sweep and opens its folder, which it locks.
-func opened(file *configs.Sweep, o Options, collects bool) (*sweep, *checkpoints.Lock, error) {
-	s := newSweep(file, o)
-	s.collects = collects
-	if err := s.plan(); err != nil {
-		return nil, nil, err
-	}
-	lock, err := s.open()
-	return s, lock, err
+	return result, err
 }
 
 func newSweep(file *configs.Sweep, o Options) *sweep {

@@ -55,7 +55,7 @@ func (h Share) of(trials int) ([]int, error) {
 }
 
 // ours reports whether this process is to carry out trial i.
-func (s *sweep) ours(i int) bool { return s.share == nil || slices.Contains(s.numbers, i+1) }
+func (s *sweep) ours(i int) bool { return s.numbers == nil || slices.Contains(s.numbers, i+1) }
 
 // TaskResult is the report of a task at its end.
 type TaskResult struct {
@@ -74,7 +74,6 @@ func RunTask(ctx context.Context, file *configs.Sweep, share Share, o Options) (
 	if err := s.join(share); err != nil {
 		return TaskResult{}, err
 	}
-	s.share = &share
 	var err error
 	if s.numbers, err = share.of(len(s.trials)); err != nil {
 		return TaskResult{}, err
@@ -142,27 +141,6 @@ func (s *sweep) joinAs() error {
 		return err
 	}
 	return s.claimNew(id)
-}
-
-// Collect gathers what the tasks of a sweep have made by now: their rows into the sweep's table, their
-// ledgers into the one of the data. Trials without a result, under way or not, count with what they
-// have released, and the result names them. Collecting again adds what has come since. Without any
-// task it begins the sweep: what is drawn is drawn then.
-func Collect(_ context.Context, file *configs.Sweep, o Options) (Result, error) {
-	s, lock, err := opened(file, o, true)
-	if err != nil {
-		return Result{}, err
-	}
-	defer lock.Close()
-	status := run.Done
-	if len(s.rows) < len(s.trials) {
-		status = Incomplete
-	}
-	result, err := s.result(status)
-	if err == nil {
-		run.Tell(s.options.Watcher.SweepFinished, result)
-	}
-	return result, err
 }
 
 // gather brings finished trials that tasks trained into the ledger of the data.

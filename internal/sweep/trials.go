@@ -74,7 +74,7 @@ func (s *sweep) keep(row books.Row) error {
 	defer s.mu.Unlock()
 	s.rows[row.Trial] = row
 	write := s.writeRows
-	if s.share != nil {
+	if s.numbers != nil {
 		write = func() error { return s.writeOwnRow(row) }
 	}
 	if err := write(); err != nil {
@@ -129,7 +129,7 @@ func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 // results. Training goes on where a run ended by mishap, such as divergence, so it would release more.
 func (s *sweep) trained(i int, ledger *checkpoints.Member) (row books.Row, ok bool, err error) {
 	rows := map[string]books.Row{}
-	if s.share != nil { // else the table is this process's own
+	if s.numbers != nil { // else the table is this process's own
 		if rows, err = s.readRows(); err != nil {
 			return row, false, err
 		}
@@ -149,7 +149,7 @@ func (s *sweep) beginTrial(i int, t configs.Trial, started bool) (*train.Run, er
 	if err != nil {
 		return nil, err
 	}
-	o := train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.share != nil, Waits: s.options.Waits}}
+	o := train.Options{Options: run.Options{Request: setup.Request{Given: source}, RunsDir: s.dir, Folder: t.Name, Registry: s.registry, Apart: s.numbers != nil, Waits: s.options.Waits}}
 	o.Warned = func(message string) { s.tell(func() { run.Tell(s.options.Warned, t.Name+": "+message) }) }
 	o.Watcher = s.watching(TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name})
 	if s.width > 1 {

@@ -15,26 +15,17 @@ import (
 // statement describes a run whose ledger has the given guarantee, with the claim that its plan
 // makes.
 func (r *Run) statement(status run.Status, spent account.Claim, together statement.Together) statement.Statement {
-	means, choices, entries, dim := r.means(), account.Choices(r.Books.Ledger()), r.Books.Len(), r.records.Coordinates()
-	steps := entries - choices - means
+	means, choices, dim := r.means(), account.Choices(r.Books.Ledger()), r.records.Coordinates()
+	steps := r.Books.Len() - choices - means
 	claim := r.plan.Claim(dim, steps, spent.Epsilon)
-	s := statement.Statement{
-		Run: r.Name(), Status: string(status), Unit: claim.Unit, Relation: spent.Relation.String(), Neighbours: claim.Neighbours, Public: claim.Public,
-		Answer: spent.Answer(), AddedDelta: claim.AddedDelta,
-		Method:  spent.Method,
-		Sampler: r.plan.Sampler.Name(), Sampling: claim.Sampling, SamplingProbability: r.plan.SamplingProbability,
-		Mechanism: r.plan.Mechanism.Name(), Noise: claim.Noise, NoiseValues: dim * steps, NoiseMultiplier: r.plan.NoiseMultiplier(),
-		ClipNorm: r.plan.Policy.Bound(), Clipping: r.plan.Policy.Name(), Bound: claim.Clipping,
-		ExpectedBatchSize: r.plan.ExpectedBatchSize, MaxSteps: r.plan.MaxSteps, PlannedSteps: r.plan.Steps, Steps: r.Step,
-		LedgerEntries: entries, LedgerHead: r.Books.Hash(), Together: together,
-		Data: r.Source.Name, Examples: r.Registered.Data.Examples, Shape: r.Registered.Data.Shape, Classes: r.Registered.Data.Classes,
-		NotPrivate: notPrivate(r.Source.Outline, r.plan.Sampler, r.plan.SamplingProbability, r.Config.Data.Vectors != "", r.diagnosed()), Fallbacks: r.plan.Fallbacks,
-		Released: spent.Released, Repeated: account.Choices(spent.Ledger) - choices,
-		FrozenValues: r.Model.FrozenValues(), Extended: r.extended(), Choices: choices,
-	}
-	if s.Released != nil {
-		s.ClaimedEntries = spent.Ledger.Count() - account.Choices(spent.Ledger)
-	}
+	s := r.Statement(status, spent, together)
+	s.Data, s.Unit, s.Neighbours, s.Public, s.AddedDelta = r.Source.Name, claim.Unit, claim.Neighbours, claim.Public, claim.AddedDelta
+	s.Sampler, s.Sampling, s.SamplingProbability = r.plan.Sampler.Name(), claim.Sampling, r.plan.SamplingProbability
+	s.Mechanism, s.Noise, s.NoiseValues, s.NoiseMultiplier = r.plan.Mechanism.Name(), claim.Noise, dim*steps, r.plan.NoiseMultiplier()
+	s.ClipNorm, s.Clipping, s.Bound = r.plan.Policy.Bound(), r.plan.Policy.Name(), claim.Clipping
+	s.ExpectedBatchSize, s.MaxSteps, s.PlannedSteps, s.Steps = r.plan.ExpectedBatchSize, r.plan.MaxSteps, r.plan.Steps, r.Step
+	s.NotPrivate = notPrivate(r.Source.Outline, r.plan.Sampler, r.plan.SamplingProbability, r.Config.Data.Vectors != "", r.diagnosed())
+	s.Fallbacks, s.FrozenValues, s.Extended, s.Choices = r.plan.Fallbacks, r.Model.FrozenValues(), r.extended(), choices
 	if r.Initial != "" {
 		ofWeights(r.Config.Model, r.Initial, &s)
 	}
