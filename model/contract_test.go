@@ -25,49 +25,43 @@ func predict(t *testing.T, m *model.Model, in batch) []float32 {
 
 // The contract of every network: the per-example gradients over all parameters = central
 // differences of the loss of each example alone = batches of one; and both engines report their
-// norms and add them up.
+// norms and add them up. Nothing is clipped here, so that little is rounded away.
 func TestPerExampleGradients(t *testing.T) {
-	const n = 3
 	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
 		m := newModel(t, layers)
-		r := newReference(m, layers)
-		in := draw(m, n, 3)
-		want := make([][]float64, n)
-		for i := range n {
-			want[i] = r.gradient(m, in.image(i), in.labels[i])
-		}
-		longest := 0.0 // so that nothing is clipped and little is rounded away
-		for _, g := range want {
-			longest = max(longest, 1.01*norm(g))
-		}
-		for _, engine := range engines {
-			together := newStep(t, m, options{batch: n, engine: engine, clipNorm: longest}).run(t, in)
-			alone := newStep(t, m, options{batch: 1, engine: engine, clipNorm: longest})
-			sum := make([]float64, len(m.Values))
-			for i := range n {
-				g := together.gradients[i]
-				if d := distance(g, want[i]); d > 1e-4*norm(want[i]) {
-					t.Errorf("%v: gradient %d is off the central differences by %.2g of its norm", engine, i, d/norm(want[i]))
-				}
-				one := alone.run(t, in.part(i, i+1))
-				if d := distance(one.gradients[0], g); d > 1e-5*norm(g) {
-					t.Errorf("%v: gradient %d differs alone and in a batch by %.2g of its norm", engine, i, d/norm(g))
-				}
-				if d := distance(one.sum, g); d > rounding*norm(g) {
-					t.Errorf("%v: the unclipped sum over example %d alone is off its gradient by %.2g of its norm", engine, i, d/norm(g))
-				}
-				if got := math.Sqrt(together.squaredNorms[i]); math.Abs(got-norm(g)) > 1e-5*norm(g) {
-					t.Errorf("%v: norm %d is %v, the gradient's is %v", engine, i, got, norm(g))
-				}
-				for j, v := range g {
-					sum[j] += float64(v)
-				}
-			}
-			if d := distance(together.sum, sum); d > rounding*longest {
-				t.Errorf("%v: the unclipped sum is off the sum of the gradients by %.2g of its norm", engine, d/norm(sum))
-			}
-		}
+		checkGradients(t, m, newReference(m, layers), 3, 1.01)
 	})
+}
+
+// checkGradients holds the gradients of n examples, their norms and sums to that contract, with a clip
+// norm that is so large a share of the longest gradient.
+func checkGradients(t *testing.T, m *model.Model, r *reference, n int, share float64) {
+	t.Helper()
+	in, want, longest := draw(m, n, 3), make([][]float64, n), 0.0
+	for i := range n {
+		want[i] = r.gradient(m, in.image(i), in.labels[i])
+		longest = max(longest, norm(want[i]))
+	}
+	clipNorm := share * longest
+	for _, engine := range engines {
+		check := func(what string, off, bound float64) {
+			t.Helper()
+			if !(off <= bound) {
+				t.Errorf("%v: %s is off by %.2g, expected at most %.2g", engine, what, off, bound)
+			}
+		}
+		together := newStep(t, m, options{batch: n, engine: engine, clipNorm: clipNorm}).run(t, in)
+		alone := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
+		for i, g := range together.gradients {
+			one := alone.run(t, in.part(i, i+1))
+			check("a gradient", distance(g, want[i]), 1e-4*norm(want[i]))
+			check("a gradient in a batch of one", distance(one.gradients[0], g), 1e-5*norm(g))
+			check("a norm", math.Abs(math.Sqrt(together.squaredNorms[i])-norm(g)), 1e-5*norm(g))
+			check("the sum over one example", distance(one.sum, clippedSum(one, clipNorm)), rounding*norm(g))
+			check("what one example adds, above the clip norm,", norm(one.sum)-clipNorm, 0)
+		}
+		check("the sum", distance(together.sum, clippedSum(together, clipNorm)), rounding*longest)
+	}
 }
 
 // Whatever one example becomes, all that belongs to the others keeps every bit.

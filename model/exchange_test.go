@@ -79,10 +79,7 @@ func TestLayoutIsPyTorchs(t *testing.T) {
 
 // flatten puts channels first, so a linear layer behind it has PyTorch's order of inputs.
 func TestFlattenOrderIsPyTorchs(t *testing.T) {
-	m, err := model.New(model.Sequential{model.Flatten{}, model.Linear{Out: 12, NoBias: true}}, model.Input{Height: 2, Width: 3, Channels: 2}, 12, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(model.New(model.Sequential{model.Flatten{}, model.Linear{Out: 12, NoBias: true}}, model.Input{Height: 2, Width: 3, Channels: 2}, 12, 1))(t)
 	identity := make([]float32, 144)
 	for i := range 12 {
 		identity[13*i] = 1

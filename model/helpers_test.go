@@ -3,12 +3,14 @@ package model_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dpsgd/clip"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/perexample"
 
@@ -106,10 +108,7 @@ func forEachNetwork(t *testing.T, test func(t *testing.T, layers model.Sequentia
 // newModel draws all parameters, also the gains and shifts that start at 1 and 0.
 func newModel(t *testing.T, layers model.Sequential) *model.Model {
 	t.Helper()
-	m, err := model.New(layers, input, classes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := tiny.Must(model.New(layers, input, classes, 1))(t)
 	for i, v := range normals(len(m.Values), 2) {
 		m.Values[i] += 0.1 * v
 	}
@@ -150,7 +149,7 @@ func (b batch) image(i int) []float32 {
 }
 
 func (b batch) clone() batch {
-	return batch{append([]float32{}, b.images...), append([]int32{}, b.labels...), append([]float32{}, b.mask...)}
+	return batch{slices.Clone(b.images), slices.Clone(b.labels), slices.Clone(b.mask)}
 }
 
 // part is the examples [lo, hi).
@@ -192,10 +191,7 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	pool := kernel.NewPool(o.threads)
 	t.Cleanup(pool.Close)
 	b := graph.NewBuilder(pool)
-	n, err := m.Training(b, o.batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := tiny.Must(m.Training(b, o.batch))(t)
 	outputs := make([]*gorgonia.Node, len(n.Uses))
 	for i, u := range n.Uses {
 		outputs[i] = u.Output
@@ -210,10 +206,7 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	for _, p := range s.bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}
-	s.executor, err = b.Compile(append(wanted, s.gradients...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.executor = tiny.Must(b.Compile(append(wanted, s.gradients...)...))(t)
 	return s
 }
 
@@ -239,9 +232,9 @@ func (s *step) run(t *testing.T, in batch) result {
 	copy(s.builder.Values(s.network.Labels).Int32, in.labels)
 	copy(s.builder.Values(s.network.Mask).Float32, in.mask)
 	s.executor.RunAll()
-	read := func(node *gorgonia.Node) []float32 { return append([]float32{}, s.executor.Values(node).Float32...) }
+	read := func(node *gorgonia.Node) []float32 { return slices.Clone(s.executor.Values(node).Float32) }
 	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid), factors: make([]float32, n),
-		squaredNorms: append([]float64{}, s.executor.Values(s.norms).Float64...), gradients: make([][]float32, n)}
+		squaredNorms: slices.Clone(s.executor.Values(s.norms).Float64), gradients: make([][]float32, n)}
 	s.policy.Factors(r.factors, r.squaredNorms)
 	for _, node := range s.gradients {
 		values := s.executor.Values(node).Float32
@@ -264,14 +257,9 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 		batch.Parts = append(batch.Parts, part)
 		dim += part.Size()
 	}
-	clipped, err := clip.NewSum(s.policy, dim, s.pool)
-	if err == nil {
-		clipped.Refine(examples)
-		err = clipped.Add(batch, examples)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	clipped := tiny.Must(clip.NewSum(s.policy, dim, s.pool))(t)
+	clipped.Refine(examples)
+	tiny.Check(t, clipped.Add(batch, examples))
 	clipped.Release(func(integers clip.Integers, l clip.Lattice) {
 		sum = make([]float64, dim)
 		sums := make([]int64, dim)
@@ -311,10 +299,5 @@ func distance[A, B float32 | float64](a []A, b []B) float64 {
 }
 
 func sameBits(a, b []float32) bool {
-	for i, v := range a {
-		if math.Float32bits(v) != math.Float32bits(b[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }

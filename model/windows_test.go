@@ -1,12 +1,13 @@
 package model_test
 
 import (
-	"math"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"dpsgd/internal/random"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
 
@@ -94,59 +95,25 @@ func TestRandomWindows(t *testing.T) {
 			layers = append(layers, d.convolution(), model.SiLU)
 		}
 		layers = append(layers, model.Flatten{}, model.Linear{Out: classes})
-		m, err := model.New(layers, in, classes, seed)
-		if err != nil {
-			t.Fatalf("seed %d, %+v on %+v: %v", seed, layers, in, err)
-		}
-		if !checkWindows(t, m, newReference(m, layers)) {
-			t.Errorf("seed %d: %+v on %+v", seed, layers, in)
-		}
+		t.Run(fmt.Sprintf("seed %d: %+v on %+v", seed, layers, in), func(t *testing.T) {
+			m := tiny.Must(model.New(layers, in, classes, seed))(t)
+			const n = 2
+			r, examples := newReference(m, layers), draw(m, n, 3)
+			logits := predict(t, m, examples)
+			for i := range n {
+				want := r.logits(examples.image(i), in)
+				if r.closest < near {
+					return
+				}
+				if off := distance(logits[i*classes:(i+1)*classes], want); !(off <= 1e-5*(norm(want)+1)) {
+					t.Errorf("output %d is off by %.2g", i, off)
+				}
+			}
+			checkGradients(t, m, r, n, 0.7)
+		})
 	}
 }
 
 // near is a distance between two values in a window at which float32, or a step of the differences, may
 // take the other one for the largest: then the gradient is another one, and nothing is compared.
 const near = 1e-5
-
-// checkWindows compares a network with the same written out.
-func checkWindows(t *testing.T, m *model.Model, r *reference) bool {
-	t.Helper()
-	const n = 2
-	in := draw(m, n, 3)
-	want, longest := make([][]float64, n), 0.0
-	for i := range n {
-		if r.logits(in.image(i), m.Input()); r.closest < near {
-			return true
-		}
-		want[i] = r.gradient(m, in.image(i), in.labels[i])
-		longest = max(longest, norm(want[i]))
-	}
-	clipNorm := 0.7 * longest
-	sum := make([]float64, len(m.Values))
-	for _, g := range want {
-		for j, v := range g {
-			sum[j] += min(1, clipNorm/norm(g)) * v
-		}
-	}
-	ok := true
-	check := func(what string, off, bound float64) {
-		t.Helper()
-		if !(off <= bound) {
-			ok = false
-			t.Errorf("%s is off by %.2g, expected at most %.2g", what, off, bound)
-		}
-	}
-	for _, engine := range engines {
-		together := newStep(t, m, options{batch: n, engine: engine, clipNorm: clipNorm}).run(t, in)
-		alone := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
-		for i, g := range want {
-			logits := r.logits(in.image(i), m.Input())
-			check("output", distance(together.logits[i*classes:(i+1)*classes], logits), 1e-5*(norm(logits)+1))
-			check("gradient", distance(together.gradients[i], g), 1e-4*norm(g))
-			check("norm", math.Abs(math.Sqrt(together.squaredNorms[i])-norm(g)), 1e-4*norm(g))
-			check("what one example adds, above the clip norm,", norm(alone.run(t, in.part(i, i+1)).sum)-clipNorm, 0)
-		}
-		check("clipped sum", distance(together.sum, sum), n*rounding*clipNorm)
-	}
-	return ok
-}

@@ -98,7 +98,7 @@ func TestExamplesAreIndependent(t *testing.T) {
 					t.Errorf("example %d changes to %s: the gradient of %d changes", changed, o.name, i)
 				}
 				for _, engine := range engines {
-					if !sameBits64(before.norms[engine][i:i+1], after.norms[engine][i:i+1]) {
+					if !sameBits(before.norms[engine][i:i+1], after.norms[engine][i:i+1]) {
 						t.Errorf("%v: example %d changes to %s: the norm of %d changes", engine, changed, o.name, i)
 					}
 				}
@@ -196,7 +196,7 @@ func TestThreadsChangeNothing(t *testing.T) {
 				got := newRig(t, c, batch, threads).run(t, in)
 				same := sameBits(got.gradients, want.gradients) && sameBits(got.sum, want.sum)
 				for _, engine := range engines {
-					same = same && sameBits64(got.norms[engine], want.norms[engine]) && sameBits64(got.integers[engine], want.integers[engine])
+					same = same && sameBits(got.norms[engine], want.norms[engine]) && sameBits(got.integers[engine], want.integers[engine])
 				}
 				if !same {
 					t.Errorf("%d threads give another result than 1", threads)

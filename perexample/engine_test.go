@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/tiny"
 	"dpsgd/perexample"
 
 	"gorgonia.org/tensor"
@@ -146,14 +147,16 @@ func TestMeasure(t *testing.T) {
 		earlyConv, lateConv, dense, perexample.Bias{Positions: 196, Channels: 16}, perexample.Bias{Positions: 1, Channels: 10},
 		perexample.ScaleWeight{Positions: 9, Channels: 4},
 	}
-	timings, err := perexample.Measure(rules, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	timings := tiny.Must(perexample.Measure(rules, 8))(t)
+	estimates := perexample.Estimate(rules, 8)
 	for i, got := range timings {
-		if got.Ghost <= 0 || got.Materialise <= 0 {
-			t.Errorf("%T takes %+v, expected positive times", rules[i], got)
+		if least := min(got.Ghost, got.Materialise, estimates[i].Ghost, estimates[i].Materialise); least <= 0 {
+			t.Errorf("%T takes %+v and about %+v, expected positive times", rules[i], got, estimates[i])
 		}
+	}
+	// The late convolution is measured, on inputs, gradients and norms of 8 examples.
+	if found, want := perexample.MeasuredBytes(rules[1:2], 8), 4.0*8*(4*4*128+4*4*128+128*1152+3); found != want {
+		t.Errorf("measuring takes %v bytes, expected %v", found, want)
 	}
 }
 

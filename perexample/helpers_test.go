@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 	"dpsgd/perexample"
 
 	"gorgonia.org/gorgonia"
@@ -231,22 +232,17 @@ func normals(n int, src *random.Public) []float32 {
 }
 
 func (in inputs) clone() inputs {
-	return inputs{append([]float32{}, in.x...), append([]float32{}, in.dz...), append([]float32{}, in.w...)}
+	return inputs{slices.Clone(in.x), slices.Clone(in.dz), slices.Clone(in.w)}
 }
 
 // overwrite sets all of example i's values of x and dz, or only the values of one of them.
 func (c ruleCase) overwrite(in inputs, i int, x, dz float32) {
-	for j := i * c.x; j < (i+1)*c.x; j++ {
-		in.x[j] = x
-	}
-	for j := i * c.dz; j < (i+1)*c.dz; j++ {
-		in.dz[j] = dz
-	}
+	copy(in.x[i*c.x:], slices.Repeat([]float32{x}, c.x))
+	copy(in.dz[i*c.dz:], slices.Repeat([]float32{dz}, c.dz))
 }
 
 // rig is a rule at work on a graph, with both engines side by side.
 type rig struct {
-	rule            perexample.Rule
 	pool            *kernel.Pool
 	builder         *graph.Builder
 	executor        *graph.Executor
@@ -265,7 +261,7 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 	pool := kernel.NewPool(threads)
 	t.Cleanup(pool.Close)
 	b := graph.NewBuilder(pool)
-	r := &rig{rule: c.rule, pool: pool, builder: b, batch: batch, gradient: c.rule.Size(),
+	r := &rig{pool: pool, builder: b, batch: batch, gradient: c.rule.Size(),
 		norms: map[perexample.Engine]*gorgonia.Node{}, plans: map[perexample.Engine]perexample.Binding{}}
 	r.x = b.Input("x", tensor.Float32, batch, c.x)
 	r.dz = b.Input("dz", tensor.Float32, batch, c.dz)
@@ -279,11 +275,7 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 		outputs = append(append(outputs, r.norms[engine]), plan.Outputs()...)
 	}
 	r.gradients = r.plans[perexample.Materialise].Outputs()[0]
-	e, err := b.Compile(outputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.executor = e
+	r.executor = tiny.Must(b.Compile(outputs...))(t)
 	return r
 }
 
@@ -314,16 +306,11 @@ func (r *rig) run(t *testing.T, in inputs) results {
 // integers is the clipped sum of all examples.
 func (r *rig) integers(t *testing.T, engine perexample.Engine) (integers []float64) {
 	t.Helper()
-	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, r.gradient, r.pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, r.gradient, r.pool))(t)
 	b := clip.Batch{
 		SquaredNorms: r.executor.Values(r.norms[engine]).Float64, Parts: []clip.Part{r.plans[engine].Part(r.executor, r.pool)},
 	}
-	if err := sum.Add(b, r.batch); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, sum.Add(b, r.batch))
 	integers = make([]float64, sum.Dim())
 	values := make([]int64, sum.Dim())
 	sum.Release(func(read clip.Integers, _ clip.Lattice) { read(values, 0) })
@@ -357,22 +344,8 @@ func distance(got []float32, want []float64) float64 {
 }
 
 // sameBits compares as bit patterns, so that NaN equals NaN.
-func sameBits(a, b []float32) bool {
-	for i, v := range a {
-		if math.Float32bits(v) != math.Float32bits(b[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
-}
-
-func sameBits64(a, b []float64) bool {
-	for i, v := range a {
-		if math.Float64bits(v) != math.Float64bits(b[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
+func sameBits[T float32 | float64](a, b []T) bool {
+	return slices.EqualFunc(a, b, func(x, y T) bool { return math.Float64bits(float64(x)) == math.Float64bits(float64(y)) })
 }
 
 func nan() float32      { return float32(math.NaN()) }

@@ -22,6 +22,16 @@ var geometries = map[string]kernel.Conv{
 	"depthwise": {Height: 8, Width: 8, In: 8, Out: 8, KernelH: 2, KernelW: 2, StrideH: 1, StrideW: 1, Groups: 8},
 }
 
+// forEachGeometry gives a test every geometry, with its rule on one example.
+func forEachGeometry(t *testing.T, test func(t *testing.T, geometry kernel.Conv, c ruleCase, r *rig)) {
+	for name, geometry := range geometries {
+		t.Run(name, func(t *testing.T) {
+			c := convCase("", geometry)
+			test(t, geometry, c, newRig(t, c, 1, 1))
+		})
+	}
+}
+
 // cancelling draws an image and output gradients of ordinary size whose filter gradient is about
 // rest times its ordinary size: the part of the output gradients that the taps can see is removed
 // but for that rest.
@@ -72,29 +82,25 @@ func widen(x []float32) []float64 {
 // The ghost norm of a convolution is a sum in which large terms may cancel. It stays right however
 // much they do: a norm that is too small would let an example through unclipped.
 func TestGhostNormUnderCancellation(t *testing.T) {
-	for name, geometry := range geometries {
-		t.Run(name, func(t *testing.T) {
-			c := convCase("", geometry)
-			r := newRig(t, c, 1, 1)
-			for _, rest := range []float64{1, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 0} {
-				for seed := range uint64(20) {
-					in := cancelling(geometry, rest, seed)
-					got := r.run(t, in)
-					norm := math.Sqrt(got.norms[perexample.Ghost][0])
-					// A float32 gradient enters the sum, and its norm must not be underestimated.
-					// Where the terms cancel, the norm covers their rounding.
-					formed, rounding := math.Sqrt(got.norms[perexample.Materialise][0]), termSize(geometry, in)*0x1p-20
-					if norm < formed*(1-1e-5) || norm > formed*(1+1e-5)+rounding {
-						t.Errorf("rest %g, seed %d: ghost norm %v, norm of the gradient %v", rest, seed, norm, formed)
-					}
-					// Below, the float32 gradient itself has lost its digits.
-					if exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz))); rest >= 1e-3 && math.Abs(norm-exact) > 1e-4*exact+rounding {
-						t.Errorf("rest %g, seed %d: ghost norm %v, in float64 %v", rest, seed, norm, exact)
-					}
+	forEachGeometry(t, func(t *testing.T, geometry kernel.Conv, c ruleCase, r *rig) {
+		for _, rest := range []float64{1, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 0} {
+			for seed := range uint64(20) {
+				in := cancelling(geometry, rest, seed)
+				got := r.run(t, in)
+				norm := math.Sqrt(got.norms[perexample.Ghost][0])
+				// A float32 gradient enters the sum, and its norm must not be underestimated.
+				// Where the terms cancel, the norm covers their rounding.
+				formed, rounding := math.Sqrt(got.norms[perexample.Materialise][0]), termSize(geometry, in)*0x1p-20
+				if norm < formed*(1-1e-5) || norm > formed*(1+1e-5)+rounding {
+					t.Errorf("rest %g, seed %d: ghost norm %v, norm of the gradient %v", rest, seed, norm, formed)
+				}
+				// Below, the float32 gradient itself has lost its digits.
+				if exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz))); rest >= 1e-3 && math.Abs(norm-exact) > 1e-4*exact+rounding {
+					t.Errorf("rest %g, seed %d: ghost norm %v, in float64 %v", rest, seed, norm, exact)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // The contribution of one example, clipped by its norm, has the norm that it was meant to have to a
@@ -102,16 +108,13 @@ func TestGhostNormUnderCancellation(t *testing.T) {
 // terms cancel: with the ghost engine the norm and the gradient come from different algorithms.
 // Otherwise an honest example could be refused for its length.
 func TestContributionHasTheNormOfItsExample(t *testing.T) {
-	for name, geometry := range geometries {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, convCase("", geometry), 1, 1)
-			for _, rest := range []float64{1, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 0} {
-				for seed := range uint64(20) {
-					checkContribution(t, r, cancelling(geometry, rest, 100+seed))
-				}
+	forEachGeometry(t, func(t *testing.T, geometry kernel.Conv, _ ruleCase, r *rig) {
+		for _, rest := range []float64{1, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 0} {
+			for seed := range uint64(20) {
+				checkContribution(t, r, cancelling(geometry, rest, 100+seed))
 			}
-		})
-	}
+		}
+	})
 }
 
 // The same where a gradient is measured by one algorithm and formed by another: an image of one
@@ -163,26 +166,22 @@ func checkContribution(t *testing.T, r *rig, in inputs) {
 // The cancellation that an adversary would choose: a constant image, and output gradients that
 // alternate in sign.
 func TestGhostNormOfAlternatingGradients(t *testing.T) {
-	for name, geometry := range geometries {
-		t.Run(name, func(t *testing.T) {
-			c := convCase("", geometry)
-			r := newRig(t, c, 1, 1)
-			in := inputs{x: make([]float32, c.x), dz: make([]float32, c.dz), w: []float32{1}}
-			for i := range in.x {
-				in.x[i] = 0.7
+	forEachGeometry(t, func(t *testing.T, geometry kernel.Conv, c ruleCase, r *rig) {
+		in := inputs{x: make([]float32, c.x), dz: make([]float32, c.dz), w: []float32{1}}
+		for i := range in.x {
+			in.x[i] = 0.7
+		}
+		for _, rest := range []float32{0, 1e-6, 1e-3, 0.1} {
+			for i := range in.dz {
+				in.dz[i] = rest + 1.3*float32(1-2*(i/geometry.Out%2))
 			}
-			for _, rest := range []float32{0, 1e-6, 1e-3, 0.1} {
-				for i := range in.dz {
-					in.dz[i] = rest + 1.3*float32(1-2*(i/geometry.Out%2))
-				}
-				exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz)))
-				norm := math.Sqrt(r.run(t, in).norms[perexample.Ghost][0])
-				if math.Abs(norm-exact) > 1e-4*exact+1e-5+termSize(geometry, in)*0x1p-20 {
-					t.Errorf("rest %g: ghost norm %v, in float64 %v", rest, norm, exact)
-				}
+			exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz)))
+			norm := math.Sqrt(r.run(t, in).norms[perexample.Ghost][0])
+			if math.Abs(norm-exact) > 1e-4*exact+1e-5+termSize(geometry, in)*0x1p-20 {
+				t.Errorf("rest %g: ghost norm %v, in float64 %v", rest, norm, exact)
 			}
-		})
-	}
+		}
+	})
 }
 
 // Values far from 1 neither lose a norm to underflow nor pass an infinite gradient as a finite one:

@@ -143,9 +143,7 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 		tiny.Check(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	for _, format := range []string{"onnx", "pytorch-script"} {
-		if _, err := exchange.Export(m, format, filepath.Join(dir, "model"+exchange.Extension(format))); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Must(exchange.Export(m, format, filepath.Join(dir, "model"+exchange.Extension(format))))(t)
 	}
 }
 

@@ -106,9 +106,7 @@ func TestStructure(t *testing.T) {
 				reshapes++
 				raw := constants[texts(all(t, n.bytes, 1))[1]]
 				shape := make([]int64, len(raw)/8)
-				if _, err := binary.Decode(raw, binary.LittleEndian, shape); err != nil {
-					t.Fatal(err)
-				}
+				tiny.Must(binary.Decode(raw, binary.LittleEndian, shape))(t)
 				if slices.Contains(shape, -1) && slices.Contains(shape, 0) || len(shape) == 0 {
 					t.Errorf("%s: %s brings values to the shape %v, expected one that an empty batch has too", name, out, shape)
 				}
@@ -163,9 +161,7 @@ func TestProvenance(t *testing.T) {
 // The Python file is one that a person would have written.
 func TestScript(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := exchange.Export(modelOf(t, cases()["residual blocks"]), "pytorch-script", filepath.Join(dir, "mine.py")); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(exchange.Export(modelOf(t, cases()["residual blocks"]), "pytorch-script", filepath.Join(dir, "mine.py")))(t)
 	script := tiny.Read(t, filepath.Join(dir, "mine.py"))
 	for _, part := range []string{`
         self.network = nn.Sequential(

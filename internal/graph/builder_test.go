@@ -203,15 +203,7 @@ func TestReshapedMemoryIsKept(t *testing.T) {
 	x := b.Input("x", tensor.Float32, n)
 	y := sine(b, x)
 	again := b.Reshape(y, 3, 4)
-	doubled := b.Apply(graph.Operation{
-		Name: "double", Type: tensor.Float32, Shape: []int{n}, InPlace: true,
-		Run: func(out graph.Array, in []graph.Array) {
-			for i, v := range in[0].Float32 {
-				out.Float32[i] = 2 * v
-			}
-		},
-	}, y)
-	later := square(b, square(b, doubled))
+	later := square(b, square(b, twice(b, y, true)))
 	read := b.Apply(graph.Operation{ // after everything else
 		Name: "read", Type: tensor.Float32, Shape: []int{n},
 		Run: func(out graph.Array, in []graph.Array) { copy(out.Float32, in[0].Float32) },

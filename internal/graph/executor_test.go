@@ -87,16 +87,6 @@ func operations(b *graph.Builder) []*gorgonia.Node {
 // parameters, inputs that are read later, and inputs of another size alone.
 func TestInPlaceUsesInputsUp(t *testing.T) {
 	const n = 16
-	scaled := func(b *graph.Builder, x *gorgonia.Node, inPlace bool) *gorgonia.Node {
-		return b.Apply(graph.Operation{
-			Name: "twice", Type: tensor.Float32, Shape: []int{n}, InPlace: inPlace,
-			Run: func(out graph.Array, in []graph.Array) {
-				for i, v := range in[0].Float32 {
-					out.Float32[i] = 2 * v
-				}
-			},
-		}, x)
-	}
 	for _, test := range []struct {
 		name    string
 		declare func(b *graph.Builder) (leaf *gorgonia.Node, outputs []*gorgonia.Node)
@@ -104,25 +94,25 @@ func TestInPlaceUsesInputsUp(t *testing.T) {
 	}{
 		{"the last reader", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
 			x := b.Input("x", tensor.Float32, n)
-			first := scaled(b, x, false)
-			return x, []*gorgonia.Node{first, scaled(b, x, true)}
+			first := twice(b, x, false)
+			return x, []*gorgonia.Node{first, twice(b, x, true)}
 		}, true},
 		{"not the last reader", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
 			x := b.Input("x", tensor.Float32, n)
-			first := scaled(b, x, true)
-			return x, []*gorgonia.Node{first, scaled(b, x, false)}
+			first := twice(b, x, true)
+			return x, []*gorgonia.Node{first, twice(b, x, false)}
 		}, false},
 		{"not in place", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
 			x := b.Input("x", tensor.Float32, n)
-			return x, []*gorgonia.Node{scaled(b, x, false)}
+			return x, []*gorgonia.Node{twice(b, x, false)}
 		}, false},
 		{"a parameter", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
 			x := b.Parameter("x", make([]float32, n), n)
-			return x, []*gorgonia.Node{scaled(b, x, true)}
+			return x, []*gorgonia.Node{twice(b, x, true)}
 		}, false},
 		{"an input that is an output", func(b *graph.Builder) (*gorgonia.Node, []*gorgonia.Node) {
 			x := b.Input("x", tensor.Float32, n)
-			return x, []*gorgonia.Node{x, scaled(b, x, true)}
+			return x, []*gorgonia.Node{x, twice(b, x, true)}
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

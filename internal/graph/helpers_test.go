@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/random"
+	"dpsgd/internal/tiny"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -57,6 +58,18 @@ func square(b *graph.Builder, x *gorgonia.Node) *gorgonia.Node {
 	return elementwise(b, "square", x,
 		func(x float32) float32 { return x * x },
 		func(x, dy float32) float32 { return 2 * x * dy })
+}
+
+// twice declares 2·x, which may use up the memory of x.
+func twice(b *graph.Builder, x *gorgonia.Node, inPlace bool) *gorgonia.Node {
+	return b.Apply(graph.Operation{
+		Name: "twice", Type: tensor.Float32, Shape: x.Shape(), InPlace: inPlace,
+		Run: func(out graph.Array, in []graph.Array) {
+			for i, v := range in[0].Float32 {
+				out.Float32[i] = 2 * v
+			}
+		},
+	}, x)
 }
 
 // product declares the elementwise product of two nodes, which may be one and the same.
@@ -113,9 +126,5 @@ func (branching) reference(x, weight float64) (y, dh float64) {
 
 func compile(t *testing.T, b *graph.Builder, outputs ...*gorgonia.Node) *graph.Executor {
 	t.Helper()
-	e, err := b.Compile(outputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return tiny.Must(b.Compile(outputs...))(t)
 }

@@ -50,9 +50,7 @@ func TestReadRun(t *testing.T) {
 func TestReadExtendedRun(t *testing.T) {
 	o := tinyrun.Options(t)
 	first := tinyrun.Train(t, o, "privacy.epsilon=3", "privacy.noise_multiplier=1")
-	if _, err := train.Extend(first.Run, 6, 2*first.Steps, o); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(train.Extend(first.Run, 6, 2*first.Steps, o))(t)
 	result := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
 	r := readRun(t, first.Run, report.Request{Accountants: true})
 	if r.Spent.Epsilon != result.Epsilon || r.Releases != result.Steps || r.Statement == nil || r.Statement.Epsilon != result.Epsilon || r.NoiseMultiplier != r.Statement.NoiseMultiplier || len(r.Warnings) != 0 {
@@ -79,6 +77,10 @@ func TestReadSweep(t *testing.T) {
 	}
 	if found.Composed == nil || found.Composed.Epsilon != result.Composed.Epsilon || found.Releases != 12 || found.Note == "" {
 		t.Errorf("found %+v (%s), expected what the sweep reports: %+v", found.Composed, found.Uncomposed, result.Composed)
+	}
+	list, err := report.Lines(o.RunsDir)
+	if err != nil || len(list) != 5 || list[0].Trials != 4 || *list[0].Epsilon != result.Composed.Epsilon || list[0].Status != "done" || list[4].Sweep != result.Sweep {
+		t.Errorf("found %+v (%v), expected a line of the sweep ahead of its trials", list, err)
 	}
 	// Files without a ledger are held against one.
 	edit := func(path, pattern, by string) (restore func()) {

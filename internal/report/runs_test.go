@@ -79,9 +79,7 @@ func TestExtendedRunIsListed(t *testing.T) {
 		t.Errorf("%+v (%v) of %+v", list, err, e)
 	}
 	r := tinyrun.Open(t, first.Run, o)
-	if _, err := r.Fit(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(r.Fit(context.Background()))(t)
 	r.Close()
 	if list, err = Lines(o.RunsDir); err != nil || list[0].Status != "done" {
 		t.Errorf("%+v (%v)", list, err)

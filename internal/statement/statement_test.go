@@ -30,10 +30,7 @@ func TestBeliefs(t *testing.T) {
 		{800, 1e-6, []string{"| 50 % | 0 % | 100 % |"}},
 		{0, 1e-6, []string{"| 10 % | 9.090 % | 10.99 % |"}},
 	} {
-		text, err := statement.Statement{Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := tiny.Must(statement.Statement{Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown())(t)
 		for _, want := range tt.want {
 			if !strings.Contains(string(text), want) {
 				_, table, _ := strings.Cut(string(text), "## What somebody")
@@ -100,9 +97,7 @@ func TestEditedStatementIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := statement.Statement{Run: "one", Answer: account.Answer{Epsilon: 1.25, Delta: 1e-5}, AddedDelta: 0.125, NoiseMultiplier: 1.5, Steps: 12,
 		Together: statement.Together{DatasetEpsilon: 3.5, DatasetDelta: 1e-5, DatasetRuns: 2, DatasetReleases: 24}}
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, s.Write(dir))
 	path := filepath.Join(dir, folder.StatementData)
 	whole := tiny.Read(t, path)
 	if found, err := statement.Read(dir); err != nil || found.Epsilon != 1.25 || found.DatasetEpsilon != 3.5 {

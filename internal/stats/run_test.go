@@ -135,9 +135,7 @@ func TestKilledBetweenEventAndResult(t *testing.T) {
 		r.Close()
 		again := open(t, r)
 		if slack { // as if a tighter accountant had come
-			if _, err := again.plan.dry(records{config: again.file.Config, public: 2000}, 3); err != nil {
-				t.Fatal(err)
-			}
+			tiny.Must(again.plan.dry(records{config: again.file.Config, public: 2000}, 3))(t)
 		}
 		results := finished(t, again)
 		if len(results) != 4 || results[1].Lost() == slack || results[2].Lost() || results[3].Lost() {
