@@ -46,11 +46,9 @@ one. The picture shows the answers to the count with somebody and without, with 
 				return shell.Usagef("found --people %d and --epsilon %g, expected 2 to 100,000 people and an ε from 0.01 to 100", people, epsilon)
 			}
 			return shell.ShowDrawn(a, out, picture, func(w io.Writer, s *attack.Sensitivity) {
-				table := [][]string{{"query", "answer", "one person, here", "at worst", "bound", "noise for ε"}}
-				for _, q := range s.Queries {
-					table = append(table, []string{q.Name, attackNumber(q.Answer), attackNumber(q.Measured), attackNumber(q.Worst), attackNumber(q.Bound), attackNumber(q.Noise)})
-				}
-				shell.PrintTable(w, table)
+				shell.PrintRows(w, []string{"query", "answer", "one person, here", "at worst", "bound", "noise for ε"}, s.Queries, func(q attack.Query) []string {
+					return []string{q.Name, attackNumber(q.Answer), attackNumber(q.Measured), attackNumber(q.Worst), attackNumber(q.Bound), attackNumber(q.Noise)}
+				})
 				fmt.Fprintf(w, "\n%s drawn people; the noise is the standard deviation that ε = %g takes, by Laplace\n", shell.Count(s.People), s.Epsilon)
 			})(attack.Sensitivities(people, epsilon, 20_000))
 		},
@@ -78,15 +76,13 @@ all others.`,
 			}
 			result, err := attack.Difference(attack.Noise(noise), trials)
 			return shell.ShowDrawn(a, out, picture, func(w io.Writer, d *attack.Differencing) {
-				table := [][]string{{"ε", "difference %", "knows others %", "95 % interval", "best %", "by ε alone %"}}
-				for _, g := range d.Rows {
+				shell.PrintRows(w, []string{"ε", "difference %", "knows others %", "95 % interval", "best %", "by ε alone %"}, d.Rows, func(g attack.Guess) []string {
 					epsilon := "no noise"
 					if g.Epsilon > 0 {
 						epsilon = fmt.Sprintf("%g", g.Epsilon)
 					}
-					table = append(table, []string{epsilon, shell.Percent(g.Difference.Accuracy), shell.Percent(g.Informed.Accuracy), interval(g.Informed), shell.Percent(g.Allowed), shell.Percent(g.Bound)})
-				}
-				shell.PrintTable(w, table)
+					return []string{epsilon, shell.Percent(g.Difference.Accuracy), shell.Percent(g.Informed.Accuracy), interval(g.Informed), shell.Percent(g.Allowed), shell.Percent(g.Bound)}
+				})
 				fmt.Fprintf(w, "\n%s noise, %s trials each; guessing is right in 50 %%\n", d.Noise, shell.Count(d.Trials))
 			})(result, shell.AsUsage(err))
 		},
@@ -114,15 +110,13 @@ together says so ahead.`,
 			}
 			result, err := attack.Reconstruct(attack.Noise(noise), people, queries)
 			return shell.ShowDrawn(a, out, picture, func(w io.Writer, r *attack.Reconstruction) {
-				table := [][]string{{"noise / √people", "ε of all answers", "found %", "95 % interval", "allowed %"}}
-				for _, row := range r.Rows {
+				shell.PrintRows(w, []string{"noise / √people", "ε of all answers", "found %", "95 % interval", "allowed %"}, r.Rows, func(row attack.Found) []string {
 					epsilon := "–"
 					if row.Epsilon > 0 {
 						epsilon = accountant.RoundUp(row.Epsilon, 2)
 					}
-					table = append(table, []string{fmt.Sprintf("%g", row.Ratio), epsilon, shell.Percent(row.Recovered.Accuracy), interval(row.Recovered), shell.Percent(row.Allowed)})
-				}
-				shell.PrintTable(w, table)
+					return []string{fmt.Sprintf("%g", row.Ratio), epsilon, shell.Percent(row.Recovered.Accuracy), interval(row.Recovered), shell.Percent(row.Allowed)}
+				})
 				fmt.Fprintf(w, "\n%s noise on %s answers about %s people, %d times; guessing finds 50 %%\n", r.Noise, shell.Count(r.Queries), shell.Count(r.People), r.Repeated)
 			})(result, shell.AsUsage(err))
 		},
@@ -170,14 +164,12 @@ const notPrivate = "NOT PRIVATE: this is computed from training examples without
 
 func printMembership(w io.Writer, m *attack.Membership) {
 	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, shell.Count(m.Training), shell.Count(m.Test), m.Run)
-	table := [][]string{{"errors %", "training noticed %", "test noticed %", "allowed %"}}
-	for _, o := range m.Operating {
-		table = append(table, []string{
+	shell.PrintRows(w, []string{"errors %", "training noticed %", "test noticed %", "allowed %"}, m.Operating, func(o attack.Operating) []string {
+		return []string{
 			fmt.Sprintf("%g", 100*o.Rate), shell.Percent(o.TruePositive.Accuracy) + " (" + interval(o.TruePositive) + ")",
 			shell.Percent(o.TrueNegative.Accuracy) + " (" + interval(o.TrueNegative) + ")", shell.Percent(o.Allowed),
-		})
-	}
-	shell.PrintTable(w, table)
+		}
+	})
 	fmt.Fprintf(w, "\nAUC  %.4f, 95 %% interval %.4f to %.4f; 0.5 is guessing\n", m.AUC, m.Low, m.High)
 	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", shell.Down(m.EpsilonAtLeast, 3), shell.Count(m.Right), shell.Count(m.Guesses))
 	promised := "no promise about whole examples"

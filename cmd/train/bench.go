@@ -108,15 +108,13 @@ func printBench(w io.Writer, b *speed.Result, f benchFlags) {
 	fmt.Fprintf(w, "step      %.3f ms, the median of %s\n", b.StepMS, shell.Count(b.Steps))
 	fmt.Fprintf(w, "work      %.1f GFLOP/s, %.1f %% of the FMA limit of %.1f\n", b.GFLOPs, 100*b.GFLOPs/b.FMALimitGFLOPs, b.FMALimitGFLOPs)
 	fmt.Fprintf(w, "memory    %.1f MiB at its peak, %s examples at once\n\n", b.PeakRSSMiB, shell.Count(b.Physical))
-	table := [][]string{{"part", "ms", "% of the step"}}
-	for _, part := range speed.Parts() {
+	shell.PrintRows(w, []string{"part", "ms", "% of the step"}, speed.Parts(), func(part string) []string {
 		ms := b.Parts[part]
-		table = append(table, []string{part, shell.Decimals(ms, 3), shell.Decimals(100*ms/b.StepMS, 1)})
-	}
-	shell.PrintTable(w, table)
+		return []string{part, shell.Decimals(ms, 3), shell.Decimals(100*ms/b.StepMS, 1)}
+	})
 	if len(b.Engines) > 0 {
 		fmt.Fprintln(w)
-		table = [][]string{{"parameter", "per-example norms"}}
+		table := [][]string{{"parameter", "per-example norms"}}
 		for _, e := range b.Engines {
 			table = append(table, []string{e.Parameter, e.Engine.String()})
 		}

@@ -29,11 +29,11 @@ func dataListCommand(a *shell.App) *cobra.Command {
 		Args:  shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
-			table := [][]string{{"name", "training", "test", "pictures", "classes"}}
-			for _, s := range sets {
-				table = append(table, []string{s.Name, shell.Count(s.Examples), shell.Count(s.Tests), s.Shape.String(), shell.Count(s.Classes)})
-			}
-			return a.Print(map[string]any{"data": sets}, func(w io.Writer) { shell.PrintTable(w, table) })
+			return a.Print(map[string]any{"data": sets}, nil, func(w io.Writer) {
+				shell.PrintRows(w, []string{"name", "training", "test", "pictures", "classes"}, sets, func(s setup.Outline) []string {
+					return []string{s.Name, shell.Count(s.Examples), shell.Count(s.Tests), s.Shape.String(), shell.Count(s.Classes)}
+				})
+			})
 		},
 	}
 }
@@ -62,7 +62,7 @@ This reads all of them, whoever was drawn. What it prints is for who holds the d
 			if err != nil {
 				return err
 			}
-			return a.Print(map[string]any{"name": read.Name, "examples": read.Train.Len(), "test_examples": read.Test.Len(), "status": "readable"}, func(w io.Writer) {
+			return a.Print(map[string]any{"name": read.Name, "examples": read.Train.Len(), "test_examples": read.Test.Len(), "status": "readable"}, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "all %s training and %s test examples of %s can be read\n", shell.Count(read.Train.Len()), shell.Count(read.Test.Len()), read.Name)
 			})
 		},
@@ -117,7 +117,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 				}
 				return err
 			}
-			return a.Print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, func(w io.Writer) {
+			return a.Print(map[string]string{"name": args[0], "data_dir": dir, "status": "verified"}, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is in %s and verified\n", args[0], dir)
 			})
 		},

@@ -56,10 +56,7 @@ have phases or ledger instead.
 			return shell.Usagef("found %s beside %d runs, expected none: they are accounted for together as they are", extra, len(args))
 		}
 		totals, err := books.Sum(args)
-		if err != nil {
-			return err
-		}
-		return a.Print(map[string]any{"datasets": totals}, func(w io.Writer) { printDatasetTotals(w, totals) })
+		return a.Print(map[string]any{"datasets": totals}, err, func(w io.Writer) { printDatasetTotals(w, totals) })
 	}
 	return c
 }
@@ -74,11 +71,9 @@ func printDatasetTotals(w io.Writer, totals []books.Total) {
 		shell.Prosef(w, "together  %s over %s releases", shell.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), shell.Count(t.Releases))
 		shell.Prosef(w, "          %s, if chosen before any result", shell.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
 		fmt.Fprintln(w)
-		table := [][]string{{"run", "releases", "ε", "δ"}}
-		for _, r := range t.Runs {
-			table = append(table, []string{r.Run, shell.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)})
-		}
-		shell.PrintTable(w, table)
+		shell.PrintRows(w, []string{"run", "releases", "ε", "δ"}, t.Runs, func(r books.RunTotal) []string {
+			return []string{r.Run, shell.Count(r.Releases), accountant.RoundUp(r.Epsilon, 3), fmt.Sprintf("%g", r.Delta)}
+		})
 		if t.Note != "" {
 			fmt.Fprintln(w)
 			shell.Prosef(w, "%s.", t.Note)

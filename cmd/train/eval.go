@@ -26,7 +26,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 				return err
 			}
 			a.Warn(found.Warning)
-			return a.Print(found, func(w io.Writer) {
+			return a.Print(found, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, shell.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
 				fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))

@@ -41,10 +41,7 @@ func exportCommand(a *shell.App) *cobra.Command {
 			}
 			announce(a, m)
 			files, err := exchange.Export(m, format, path)
-			if err != nil {
-				return err
-			}
-			return a.Print(map[string]any{"format": format, "files": files}, func(w io.Writer) {
+			return a.Print(map[string]any{"format": format, "files": files}, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%s is in %s\n", args[0], strings.Join(files, " and "))
 			})
 		},
@@ -70,16 +67,11 @@ guarantee says and what it does not cover. The licence is left for you to choose
 				return err
 			}
 			content, err := exchange.Card(m)
-			switch {
-			case err != nil:
-				return err
-			case path == "":
-				return a.Print(map[string]string{"card": string(content)}, func(w io.Writer) { w.Write(content) })
+			if err != nil || path == "" {
+				return a.Print(map[string]string{"card": string(content)}, err, func(w io.Writer) { w.Write(content) })
 			}
-			if err := checkpoints.WriteFileAtomic(path, content, folder.FilePerm); err != nil {
-				return err
-			}
-			return a.Print(map[string]string{"file": path}, func(w io.Writer) { fmt.Fprintf(w, "the card of %s is in %s\n", args[0], path) })
+			err = checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
+			return a.Print(map[string]string{"file": path}, err, func(w io.Writer) { fmt.Fprintf(w, "the card of %s is in %s\n", args[0], path) })
 		},
 	}
 	c.Flags().StringVarP(&path, "output", "o", "", "file to write, such as README.md (default: standard output)")
@@ -114,15 +106,13 @@ what they tell of that is not covered by the run's guarantee.`,
 }
 
 func printImport(w io.Writer, i exchange.Imported) {
-	table := [][]string{{"parameter", "shape", "tensor of the file"}}
-	for _, f := range i.Fits.Fits {
+	shell.PrintRows(w, []string{"parameter", "shape", "tensor of the file"}, i.Fits.Fits, func(f exchange.Fit) []string {
 		tensor := shell.Plain(f.Tensor)
 		if tensor == "" {
 			tensor = "none, begins at random"
 		}
-		table = append(table, []string{f.Parameter, strings.Trim(fmt.Sprint(f.Shape), "[]"), tensor})
-	}
-	shell.PrintTable(w, table)
+		return []string{f.Parameter, strings.Trim(fmt.Sprint(f.Shape), "[]"), tensor}
+	})
 	if len(i.Unused) > 0 {
 		for at, name := range i.Unused {
 			i.Unused[at] = shell.Plain(name)

@@ -45,10 +45,7 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 			display := a.Display()
 			o.RunsDir, o.Warned = filepath.Dir(filepath.Clean(args[0])), display.Warned
 			extended, err := train.Extend(args[0], epsilon, steps, o)
-			if err != nil {
-				return err
-			}
-			return a.Print(extended, func(w io.Writer) { printExtended(w, extended, shell.DataGiven(c)) })
+			return a.Print(extended, err, func(w io.Writer) { printExtended(w, extended, shell.DataGiven(c)) })
 		},
 	}
 	c.Flags().Float64Var(&epsilon, "epsilon", 0, "the new budget")

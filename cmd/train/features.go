@@ -61,10 +61,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 			if err = png.Encode(&encoded, shown.Sheet(pictures)); err == nil {
 				err = checkpoints.WriteFileAtomic(out, encoded.Bytes(), 0o644)
 			}
-			if err != nil {
-				return err
-			}
-			return a.Print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": features.DrawnVersion}, func(w io.Writer) {
+			return a.Print(map[string]any{"file": out, "drawn": config.Features.Drawn, "seed": config.Features.Seed, "version": features.DrawnVersion}, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%s: %d of the %s that seed %d draws, version %d of the rules; nobody's pictures\n", out, pictures, config.Features.Drawn, config.Features.Seed, features.DrawnVersion)
 			})
 		},

@@ -47,10 +47,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 			if err != nil {
 				return shell.AsUsage(err)
 			}
-			if err := writeNew(file, d.Text); err != nil {
-				return err
-			}
-			return a.Print(map[string]any{"file": file, "preset": d.Preset, "open": d.Open}, func(w io.Writer) {
+			return a.Print(map[string]any{"file": file, "preset": d.Preset, "open": d.Open}, writeNew(file, d.Text), func(w io.Writer) {
 				fmt.Fprintf(w, "%s is written, from the preset %s\n", file, d.Preset)
 				if d.Open > 0 {
 					fmt.Fprintf(w, "change the %d lines that are marked with %s\n", d.Open, configs.DraftMark)

@@ -137,7 +137,7 @@ is wrong is damage.`,
 				}
 				return err
 			}
-			return a.Print(check, func(w io.Writer) {
+			return a.Print(check, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "%s runs and %s sweeps agree with %s, %s releases; head %s\n",
 					shell.Count(check.Runs), shell.Count(check.Sweeps), check.Ledger, shell.Count(check.Releases), check.Head)
 				printBeside(w, check.Uncollected, check.Gone)

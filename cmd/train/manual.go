@@ -20,10 +20,7 @@ func manCommand(a *shell.App) *cobra.Command {
 		Args:    shell.Args(1, 1, "one: the folder that gets the pages, such as ~/.local/share/man/man1"),
 		RunE: func(c *cobra.Command, args []string) error {
 			files, err := writeManual(c.Root(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.Print(map[string][]string{"pages": files}, func(w io.Writer) {
+			return a.Print(map[string][]string{"pages": files}, err, func(w io.Writer) {
 				fmt.Fprintf(w, "%s pages in %s; read one by `man -l %s`\n", shell.Count(len(files)), args[0], files[0])
 			})
 		},
@@ -51,7 +48,7 @@ func examplesCommand(a *shell.App) *cobra.Command {
 					}
 				}
 			}
-			return a.Print(map[string][]item{"examples": list}, func(w io.Writer) {
+			return a.Print(map[string][]item{"examples": list}, nil, func(w io.Writer) {
 				for i, e := range list {
 					if i > 0 {
 						fmt.Fprintln(w)

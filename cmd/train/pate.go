@@ -82,7 +82,7 @@ func carryOutPate(a *shell.App, c *cobra.Command, config *configs.Config, dir st
 	if err := r.CarryOut(c.Context()); err != nil {
 		return err
 	}
-	return stopped(a, c, r.Result.Status, "and saved; "+goOn(c, r.Result.Run), a.Print(r.Result, func(w io.Writer) { printPate(w, r.Result) }))
+	return stopped(a, c, r.Result.Status, "and saved; "+goOn(c, r.Result.Run), a.Print(r.Result, nil, func(w io.Writer) { printPate(w, r.Result) }))
 }
 
 func printPate(w io.Writer, r pate.Result) {

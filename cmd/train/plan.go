@@ -153,13 +153,11 @@ func printStep(w io.Writer, p *speed.Plan) {
 
 // printPlanTable writes rows that differ in one number, ranks or batch.
 func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.Row) string) {
-	table := [][]string{{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}}
-	for _, r := range rows {
-		table = append(table, []string{number(r), shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), shell.Decimals(100*r.Efficiency, 1),
-			fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))})
-	}
 	fmt.Fprintln(w)
-	shell.PrintTable(w, table)
+	shell.PrintRows(w, []string{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}, rows, func(r speed.Row) []string {
+		return []string{number(r), shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), shell.Decimals(100*r.Efficiency, 1),
+			fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))}
+	})
 }
 
 // planLimit returns in words at which number of ranks something happens; 0 is nowhere.

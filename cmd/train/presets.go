@@ -26,7 +26,7 @@ func presetsCommand(a *shell.App) *cobra.Command {
 				return printPreset(a, args[0])
 			}
 			presets, grids, asked := configs.Presets(), configs.Sweeps(), configs.Statistics()
-			return a.Print(map[string][]configs.Preset{"presets": presets, "sweeps": grids, "statistics": asked}, func(w io.Writer) {
+			return a.Print(map[string][]configs.Preset{"presets": presets, "sweeps": grids, "statistics": asked}, nil, func(w io.Writer) {
 				printItems(w, "preset", presets)
 				fmt.Fprintln(w)
 				printItems(w, "sweep", grids)
@@ -38,11 +38,9 @@ func presetsCommand(a *shell.App) *cobra.Command {
 }
 
 func printItems(w io.Writer, kind string, list []configs.Preset) {
-	table := [][]string{{kind, "what"}}
-	for _, p := range list {
-		table = append(table, []string{p.Name, p.Description})
-	}
-	shell.PrintTable(w, table)
+	shell.PrintRows(w, []string{kind, "what"}, list, func(p configs.Preset) []string {
+		return []string{p.Name, p.Description}
+	})
 }
 
 // printPreset prints the file of a preset, a sweep or statistics, to start one's own from.
@@ -61,7 +59,7 @@ func printPreset(a *shell.App, name string) error {
 		configs.Preset
 		Source string `json:"source"`
 	}{presets[i], string(text)}
-	return a.Print(result, func(w io.Writer) { w.Write(text) })
+	return a.Print(result, nil, func(w io.Writer) { w.Write(text) })
 }
 
 // withoutSchema returns a preset without its first line, which tells editors where its schema lies:
@@ -85,7 +83,7 @@ and lies beside the file schema.json.`,
 		Example: "  train schema > schema.json",
 		Args:    shell.None,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.Print(json.RawMessage(configs.Schema()), func(w io.Writer) {
+			return a.Print(json.RawMessage(configs.Schema()), nil, func(w io.Writer) {
 				fmt.Fprintf(w, "%s\n", bytes.TrimRight(configs.Schema(), "\n"))
 			})
 		},

@@ -79,7 +79,7 @@ func writeReport(a *shell.App, r *report.Report, path, plots string) error {
 			a.Warn(run.Name + ": no predictions in the report: " + run.Unexamined)
 		}
 	}
-	return a.Print(result, func(w io.Writer) {
+	return a.Print(result, nil, func(w io.Writer) {
 		fmt.Fprintf(w, "in %s: %s\n", path, r.Title)
 		if plots != "" {
 			fmt.Fprintf(w, "in %s: %s files\n", plots, shell.Count(len(result.Plots)))

@@ -28,10 +28,7 @@ accuracy among them. Runs that are damaged, or whose folder is gone, are named; 
 		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
 			list, err := report.Lines(runsDir)
-			if err != nil {
-				return err
-			}
-			return a.Print(map[string]any{"runs": list}, func(w io.Writer) { printRuns(w, runsDir, list) })
+			return a.Print(map[string]any{"runs": list}, err, func(w io.Writer) { printRuns(w, runsDir, list) })
 		},
 	}
 	ledgerDirFlag(c, &runsDir)

@@ -47,13 +47,11 @@ var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 // printTradeoff writes three tables: ε at δ, what a test notices, what is believed.
 func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	fmt.Fprintf(w, "%s releases; %s; datasets that differ by %s\n\n", shell.Count(t.Releases), t.Accountant, neighbours(t.Unit, t.Relation))
-	table := [][]string{{"δ", "ε"}}
-	for _, p := range t.Epsilons {
-		table = append(table, []string{fmt.Sprintf("%.0e", p.Delta), shell.Epsilon(p.Epsilon)})
-	}
-	shell.PrintTable(w, table)
+	shell.PrintRows(w, []string{"δ", "ε"}, t.Epsilons, func(p accountant.ProfilePoint) []string {
+		return []string{fmt.Sprintf("%.0e", p.Delta), shell.Epsilon(p.Epsilon)}
+	})
 	fmt.Fprintf(w, "\nWas it the one of two such data sets, with the record, or the other? The best\ntest, by how often it is wrong about the other:\n\n")
-	table = [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
+	table := [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
 	for _, e := range t.Curve {
 		if slices.Contains(shownErrors, e.FalsePositive) {
 			table = append(table, []string{fmt.Sprintf("%g", 100*e.FalsePositive), accountant.RoundUp(100*(1-e.FalseNegative), 4), shell.Down(100*e.FalseNegative, 4)})
@@ -62,11 +60,9 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	shell.PrintTable(w, table)
 	fmt.Fprintf(w, "\nWhoever has to guess, both being equally likely, is right in at most %s %%.\n", accountant.RoundUp(100*t.BestGuess, 2))
 	fmt.Fprintf(w, "Who believed that it was the one, believes so afterwards; each bound holds but for\nresults that have together a probability of at most %.3g (10·δ):\n\n", t.Except)
-	table = [][]string{{"before %", "at least %", "at most %"}}
-	for _, b := range t.Beliefs {
-		table = append(table, []string{fmt.Sprintf("%g", 100*b.Prior), shell.SignificantDown(100*b.Low, 4), belief(b.High)})
-	}
-	shell.PrintTable(w, table)
+	shell.PrintRows(w, []string{"before %", "at least %", "at most %"}, t.Beliefs, func(b accountant.Belief) []string {
+		return []string{fmt.Sprintf("%g", 100*b.Prior), shell.SignificantDown(100*b.Low, 4), belief(b.High)}
+	})
 }
 
 // belief writes a probability in percent, rounded up, with more digits where it is nearly certain.

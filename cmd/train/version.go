@@ -29,11 +29,8 @@ func versionCommand(a *shell.App) *cobra.Command {
 		Args:  shell.None,
 		RunE: func(c *cobra.Command, args []string) error {
 			b, err := thisBuild()
-			if err != nil {
-				return err
-			}
 			b.MPI = mpiLibrary()
-			return a.Print(b, func(w io.Writer) {
+			return a.Print(b, err, func(w io.Writer) {
 				fmt.Fprintf(w, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
 				if b.Revision != "" {
 					fmt.Fprintf(w, " revision=%s", b.Revision)

@@ -35,15 +35,19 @@ func (a *App) PrintJSON(result any) error {
 // Printed notes that the command has written objects of its own: an error is not printed as one.
 func (a *App) Printed() { a.printed = true }
 
-// Print writes a result: as one object with --json, else the text for people.
-func (a *App) Print(result any, text func(w io.Writer)) error {
-	if a.JSON {
+// Print writes a result: as one object with --json, else the text for people. If there is an error in
+// its place, it returns that.
+func (a *App) Print(result any, err error, text func(w io.Writer)) error {
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
 		return a.PrintJSON(result)
 	}
 	columns, _ := terminalColumns(a.Out)
 	b := page{columns: columns}
 	text(&b)
-	_, err := a.Out.Write(b.Bytes())
+	_, err = a.Out.Write(b.Bytes())
 	return err
 }
 
@@ -66,10 +70,7 @@ func Prosef(w io.Writer, format string, args ...any) {
 // Show returns a function that prints a result, with text for people, or returns its error.
 func Show[T any](a *App, text func(w io.Writer, result T)) func(T, error) error {
 	return func(result T, err error) error {
-		if err != nil {
-			return err
-		}
-		return a.Print(result, func(w io.Writer) { text(w, result) })
+		return a.Print(result, err, func(w io.Writer) { text(w, result) })
 	}
 }
 
@@ -141,13 +142,12 @@ func ShowDrawn[T interface{ Chart() chart.Chart }](a *App, file, what string, te
 		return Show(a, text)
 	}
 	return func(result T, err error) error {
-		if err != nil {
-			return err
+		if err == nil {
+			if err = result.Chart().Write(file); err != nil {
+				err = fmt.Errorf("train: %w", err)
+			}
 		}
-		if err := result.Chart().Write(file); err != nil {
-			return fmt.Errorf("train: %w", err)
-		}
-		return a.Print(result, func(w io.Writer) {
+		return a.Print(result, err, func(w io.Writer) {
 			text(w, result)
 			fmt.Fprintf(w, "\nin %s: %s\n", file, what)
 		})

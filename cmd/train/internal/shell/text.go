@@ -68,6 +68,15 @@ func PrintTable(w io.Writer, table [][]string) {
 	}
 }
 
+// PrintRows writes a table with a line for each of the rows, whose cells a function returns.
+func PrintRows[T any](w io.Writer, heading []string, rows []T, cells func(T) []string) {
+	table := [][]string{heading}
+	for _, row := range rows {
+		table = append(table, cells(row))
+	}
+	PrintTable(w, table)
+}
+
 // TableWidth returns how many columns of a terminal a table takes.
 func TableWidth(table [][]string) int {
 	widths, _ := columns(table)
