@@ -3,6 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,12 +36,9 @@ func golden(t testing.TB, name string, r accountant.Relation, group int, q, sigm
 	tiny.Check(t, err)
 	l, err := new(accountant.Ledger).With(accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, steps)
 	tiny.Check(t, err)
-	if l, err = accountant.Group(l, group); err != nil {
-		t.Fatal(err)
-	}
-	g, err := a.Guarantee(l, delta)
+	l, err = accountant.Group(l, group)
 	tiny.Check(t, err)
-	return g
+	return tiny.Must(a.Guarantee(l, delta))(t)
 }
 
 // ε and δ of the commands are those of the package, for each accountant, relation and group size
@@ -60,9 +61,7 @@ func TestEpsilonAndDelta(t *testing.T) {
 		want := golden(t, test.name, test.r, test.group, askedProbability, 2, askedSteps, 1e-5)
 		flags := slices.Concat(sampling, epochs, []string{"--noise-multiplier", "2"}, test.flags)
 		o := lastLine(t, succeed(t, slices.Concat([]string{"epsilon", "--delta", "1e-5", "--json"}, flags)...))
-		if o["epsilon"] != want.Epsilon || o["upper"] != want.Epsilon || o["accountant"] != test.name || o["relation"] != test.r.String() || o["method"] != want.Method || o["steps"] != float64(askedSteps) {
-			t.Errorf("%v: found %v, expected %+v", test.flags, o, want)
-		}
+		has(t, o, "epsilon", want.Epsilon, "upper", want.Epsilon, "accountant", test.name, "relation", test.r.String(), "method", want.Method, "steps", float64(askedSteps))
 		epsilon := fmt.Sprint(want.Epsilon)
 		o = lastLine(t, succeed(t, slices.Concat([]string{"delta", "--epsilon", epsilon, "--json"}, flags)...))
 		// At the upper end of ε, δ is at most the one that was asked about; 1e-6 and the conversion
@@ -81,12 +80,9 @@ func TestEpsilonAndDelta(t *testing.T) {
 func TestAnswersForPeople(t *testing.T) {
 	rdp := golden(t, "rdp", accountant.ZeroOut, 1, askedProbability, 1.1255, askedSteps, 1e-5)
 	flags := slices.Concat(sampling, epochs, []string{"--noise-multiplier", "1.1255"})
-	out := succeed(t, slices.Concat([]string{"epsilon", "--delta", "1e-5", "--accountant", "rdp"}, flags)...)
 	want := "ε = " + accountant.RoundUp(rdp.Epsilon, 4) + " at δ = 1e-05, 4,688 steps with noise multiplier 1.1255, sampling probability 0.008533333333333334\n" +
 		rdp.Method + "; datasets that differ by zero-out\n"
-	if out != want {
-		t.Errorf("found\n%sexpected\n%s", out, want)
-	}
+	same(t, "epsilon", succeed(t, slices.Concat([]string{"epsilon", "--delta", "1e-5", "--accountant", "rdp"}, flags)...), want)
 	tests := []struct {
 		args []string
 		want []string
@@ -101,11 +97,8 @@ func TestAnswersForPeople(t *testing.T) {
 	for _, test := range tests {
 		out := succeed(t, test.args...)
 		says(t, out, test.want...)
-		if a, err := accountants.New(account.DefaultAccountant, accountant.ZeroOut); err != nil {
-			t.Error(err)
-		} else if _, ok := a.(accountant.IntervalAccountant); ok != strings.Contains(out, " lies in [") {
-			t.Errorf("train %s: found\n%s", strings.Join(test.args, " "), out)
-		}
+		_, bounds := tiny.Must(accountants.New(account.DefaultAccountant, accountant.ZeroOut))(t).(accountant.IntervalAccountant)
+		same(t, out, strings.Contains(out, " lies in ["), bounds)
 	}
 }
 
@@ -113,19 +106,13 @@ func TestAnswersForPeople(t *testing.T) {
 func TestSolversInvertEpsilon(t *testing.T) {
 	for _, name := range []string{"rdp", account.DefaultAccountant} {
 		asked := slices.Concat(sampling, []string{"--delta", "1e-5", "--accountant", name, "--json"})
-		number := func(o map[string]any, key string) string {
-			text, err := json.Marshal(o[key])
-			tiny.Check(t, err)
-			return string(text)
-		}
+		number := func(o map[string]any, key string) string { return tiny.JSON(t, o[key]) }
 		calibrated := lastLine(t, succeed(t, slices.Concat([]string{"calibrate", "--epsilon", "3"}, epochs, asked)...))
 		if calibrated["steps"] != 4688. || calibrated["epsilon"].(float64) > 3 || calibrated["epsilon"].(float64) < 2.9999 || calibrated["target_epsilon"] != 3. {
 			t.Errorf("%s: found %v", name, calibrated)
 		}
 		cost := lastLine(t, succeed(t, slices.Concat([]string{"epsilon", "--noise-multiplier", number(calibrated, "noise_multiplier")}, epochs, asked)...))
-		if cost["epsilon"] != calibrated["epsilon"] {
-			t.Errorf("%s: found ε %v by epsilon and %v by calibrate", name, cost["epsilon"], calibrated["epsilon"])
-		}
+		has(t, cost, "epsilon", calibrated["epsilon"])
 		most := lastLine(t, succeed(t, slices.Concat([]string{"steps", "--epsilon", "3", "--noise-multiplier", number(calibrated, "noise_multiplier")}, asked)...))
 		// The least noise multiplier has a tolerance, in which a step or two may fit.
 		if n := most["steps"].(float64); n < askedSteps || n > askedSteps+2 || most["epsilon"].(float64) > 3 {
@@ -144,13 +131,9 @@ func TestQuestionsAboutARun(t *testing.T) {
 	succeed(t, "run", own(t, 40))
 	run := "runs/own-1"
 	spent := lastLine(t, succeed(t, "epsilon", run, "--json"))
-	if spent["releases"] != 40. || spent["run"] != run || spent["target_epsilon"] != 5. || spent["delta"] != 1e-3 {
-		t.Errorf("epsilon: found %v", spent)
-	}
+	has(t, spent, "releases", 40., "run", run, "target_epsilon", 5., "delta", 1e-3)
 	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", account.DefaultAccountant, "--delta", "1e-4", "--json"))
-	if other["accountant"] != account.DefaultAccountant || other["delta"] != 1e-4 {
-		t.Errorf("epsilon by another accountant: found %v", other)
-	}
+	has(t, other, "accountant", account.DefaultAccountant, "delta", 1e-4)
 	d := lastLine(t, succeed(t, "delta", run, "--epsilon", fmt.Sprint(spent["epsilon"]), "--json"))
 	if !(d["delta"].(float64) <= 1e-3*(1+1e-6)) || d["accountant"] != spent["accountant"] {
 		t.Errorf("delta: found %v", d)
@@ -165,9 +148,7 @@ func TestQuestionsAboutARun(t *testing.T) {
 	if less["noise_multiplier"].(float64) <= spent["noise_multiplier"].(float64) || less["epsilon"].(float64) > 2.5 {
 		t.Errorf("calibrate: found %v", less)
 	}
-	if out := succeed(t, "compare", run); !strings.HasPrefix(out, "40 steps with noise multiplier ") {
-		t.Errorf("compare says\n%s", out)
-	}
+	matches(t, succeed(t, "compare", run), "^40 steps with noise multiplier ")
 }
 
 // Text on few digits keeps the side it was rounded to.
@@ -180,14 +161,11 @@ func TestSignificant(t *testing.T) {
 		{2.73698510, 4, "2.737", "2.736"}, {4.0521e-6, 4, "4.053e-06", "4.052e-06"}, {0.99999, 4, "1", "0.9999"}, {0, 4, "0", "0"}, {1, 4, "1", "1"},
 		{123456.7, 4, "123457", "123456"}, {1e-300, 3, "1e-300", "1e-300"}, {9.9996e-5, 4, "0.0001", "9.999e-05"},
 	} {
-		if up, down := shell.SignificantUp(test.x, test.digits), shell.SignificantDown(test.x, test.digits); up != test.up || down != test.down {
-			t.Errorf("%v: found %s and %s, expected %s and %s", test.x, up, down, test.up, test.down)
-		}
+		same(t, fmt.Sprint(test.x, " up"), shell.SignificantUp(test.x, test.digits), test.up)
+		same(t, fmt.Sprint(test.x, " down"), shell.SignificantDown(test.x, test.digits), test.down)
 	}
 	for x, want := range map[float64]string{2.99995: "3.0000", 0.0123456: "0.0124", 0.000123456: "0.0001235", 0: "0.0000"} {
-		if found := shell.Epsilon(x); found != want {
-			t.Errorf("ε = %v: found %s, expected %s", x, found, want)
-		}
+		same(t, fmt.Sprint("ε = ", x), shell.Epsilon(x), want)
 	}
 }
 
@@ -198,12 +176,8 @@ func TestEpsilonByTheorem(t *testing.T) {
 	lines := account.Lines{Unknown: account.Epsilon}
 	line := lines.Answer([]byte(`{"iteration":{"noise_multiplier":4,"passes":20,"batches":100,"learning_rate":0.1,"smoothness":1},"delta":1e-6}`))
 	tiny.Check(t, json.Unmarshal(line, &byLine))
-	if byFlag := lastLine(t, succeed(t, slices.Concat(asked, []string{"--json"})...)); byFlag["epsilon"] != byLine["epsilon"] || byFlag["relation"] != "zero-out" {
-		t.Errorf("found %v, expected ε %v", byFlag, byLine["epsilon"])
-	}
-	if said := succeed(t, asked...); !strings.Contains(said, "the last iterate of 20 passes of 100 batches") || !strings.Contains(said, "no gradient is clipped") {
-		t.Errorf("found %q", said)
-	}
+	has(t, lastLine(t, succeed(t, slices.Concat(asked, []string{"--json"})...)), "epsilon", byLine["epsilon"], "relation", "zero-out")
+	says(t, succeed(t, asked...), "the last iterate of 20 passes of 100 batches", "no gradient is clipped")
 	for want, args := range map[string][]string{
 		"found --steps beside --iteration":                         {"--steps", "4"},
 		"found runs/digits-1 beside --iteration":                   {"runs/digits-1"},
@@ -211,8 +185,92 @@ func TestEpsilonByTheorem(t *testing.T) {
 		"found --iteration 2 times":                                {"--iteration", "passes=1"},
 		`expected zero-out or replace-one: where records move up,`: {"--relation", "add-or-remove-one"},
 	} {
-		if o := command(slices.Concat(asked, args)...); o.code != shell.ExitUsage || !strings.Contains(o.err, want) {
-			t.Errorf("%v: found %+v, expected %q", args, o, want)
+		refused(t, shell.ExitUsage, want, slices.Concat(asked, args)...)
+	}
+}
+
+// The table lists every accountant within 80 columns, refusals with their reason, and says what an
+// estimate is.
+func TestCompareTable(t *testing.T) {
+	tests := map[string][]string{
+		"sampled": {"--sampling-probability", "0.0123456789012345", "--steps", "3000", "--noise-multiplier", "1.2345678901234567", "--delta", "1e-5"},
+		"groups":  {"--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "10", "--delta", "1e-5", "--group-size", "3", "--relation", "replace-one"},
+		"little":  {"--sampling-probability", "0.00001", "--steps", "1000000", "--noise-multiplier", "1000", "--delta", "1e-12"},
+	}
+	for name, flags := range tests {
+		out := succeed(t, append([]string{"compare"}, flags...)...)
+		for _, accountant := range append(accountants.Names(), "gdp") {
+			says(t, out, "\n"+accountant+" ")
+		}
+		fits(t, out)
+		same(t, name+": an estimate", strings.Contains(out, "\ngdp *"), strings.Contains(out, "* an estimate, not a bound"))
+	}
+}
+
+func TestCompareJSON(t *testing.T) {
+	o := lastLine(t, succeed(t, "compare", "--sampling-probability", "0.01", "--steps", "1000", "--noise-multiplier", "1", "--delta", "1e-5", "--json"))
+	want := golden(t, "rdp", accountant.ZeroOut, 1, 0.01, 1, 1000, 1e-5)
+	has(t, o, "releases", 1000., "delta", 1e-5)
+	all, _ := o["accountants"].([]any)
+	i := slices.IndexFunc(all, func(one any) bool { return one.(map[string]any)["accountant"] == "rdp" })
+	rdp := all[i].(map[string]any)
+	has(t, rdp, "epsilon", want.Epsilon, "lower", nil, "estimate", nil)
+	if rdp["seconds"].(float64) <= 0 {
+		t.Errorf("found %v", rdp)
+	}
+}
+
+// The plots are files, in which package account draws.
+func TestComparePlots(t *testing.T) {
+	dir := t.TempDir()
+	asked := []string{"compare", "--sampling-probability", "1", "--steps", "20", "--noise-multiplier", "10", "--delta", "1e-5", "--plot"}
+	for _, name := range []string{"plot.svg", "plot.PNG"} {
+		path := filepath.Join(dir, name)
+		matches(t, succeed(t, append(asked, path)...), "in "+regexp.QuoteMeta(path)+": ε over steps\n$")
+		says(t, tiny.Read(t, path), map[string]string{".svg": "</svg>", ".PNG": "\x89PNG"}[filepath.Ext(name)])
+	}
+	refused(t, shell.ExitFailed, "", append(asked, filepath.Join(dir, "none", "plot.svg"))...)
+}
+
+func TestWrap(t *testing.T) {
+	same(t, "lines", strings.Join(shell.Wrap("one two  three "+strings.Repeat("x", 12), 9), "|"), "one two|three|xxxxxxxx…")
+}
+
+// What is computed of training examples says so, stays out of the folder of the run, and needs a name
+// that says so for its picture, which is for its owner alone. The result of the run has every class.
+func TestMembershipIsMarked(t *testing.T) {
+	result := lastLine(t, succeed(t, "run", own(t, 5), "--json"))
+	if classes, _ := result["accuracy_by_class"].([]any); len(classes) != 2 || classes[0].(map[string]any)["low"] == nil {
+		t.Errorf("found the classes %v, expected two with intervals", result["accuracy_by_class"])
+	}
+	before := tiny.Snapshot(t, "runs")
+	matches(t, succeed(t, "attack", "membership", "runs/own-1", "--out", "seen.private.svg"), "^NOT PRIVATE: ")
+	if info, err := os.Stat("seen.private.svg"); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("found %v, expected a picture for its owner alone (%v)", info, err)
+	}
+	asked := command("attack", "membership", "runs/own-1", "--json")
+	if o := lastLine(t, asked.out); o["private"] != false || !strings.Contains(asked.err, "NOT PRIVATE") {
+		t.Errorf("found %v and %q", o["private"], asked.err)
+	}
+	if after := tiny.Snapshot(t, "runs"); !maps.Equal(before, after) {
+		t.Errorf("the attack wrote %q", written(before, after))
+	}
+	for _, name := range []string{"seen.svg", "private/seen.svg", "seen.private.pdf"} {
+		refused(t, 2, name, "attack", "membership", "runs/own-1", "--out", name)
+	}
+}
+
+// The curve of a run is about everything in its ledger, at the δ of its configuration.
+func TestTradeoffOfARun(t *testing.T) {
+	succeed(t, "run", own(t, 5))
+	spent, curve := lastLine(t, succeed(t, "epsilon", "runs/own-1", "--json")), lastLine(t, succeed(t, "tradeoff", "runs/own-1", "--json"))
+	for _, key := range []string{"epsilon", "delta", "releases", "relation", "accountant"} {
+		has(t, curve, key, spent[key])
+	}
+	for _, key := range []string{"epsilons", "curve", "beliefs"} {
+		if list, _ := curve[key].([]any); len(list) < 4 {
+			t.Errorf("%s: found %v", key, curve[key])
 		}
 	}
+	refused(t, 2, "curve.pdf", "tradeoff", "runs/own-1", "--out", "curve.pdf")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -110,9 +111,7 @@ func TestLiveText(t *testing.T) {
 		{3, "58…"},
 		{-4, "…"},
 	} {
-		if found := liveText(p, test.width); found != test.want {
-			t.Errorf("%d columns: found %q, expected %q", test.width, found, test.want)
-		}
+		same(t, fmt.Sprint(test.width, " columns"), liveText(p, test.width), test.want)
 	}
 }
 
@@ -143,15 +142,13 @@ func TestColours(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	for _, test := range []struct{ found, want string }{
+	for _, test := range [][2]string{
 		{shell.Count(0), "0"}, {shell.Count(999), "999"}, {shell.Count(1000), "1,000"}, {shell.Count(1234567), "1,234,567"},
 		{shell.Duration(0.4), "0s"}, {shell.Duration(59.6), "1m0s"}, {shell.Duration(3600), "1h00m"}, {shell.Duration(7500), "2h05m"},
 		{shell.Short(9999), "9999"}, {shell.Short(123456), "123k"},
 		{shell.Cut("short", 5), "short"}, {shell.Cut("longer", 5), "long…"}, {shell.Cut("εεεεεε", 3), "εε…"},
 		{baseName("configs/mnist-cnn.yaml"), "mnist-cnn"}, {baseName("digits"), "digits"},
 	} {
-		if test.found != test.want {
-			t.Errorf("found %q, expected %q", test.found, test.want)
-		}
+		same(t, "text", test[0], test[1])
 	}
 }

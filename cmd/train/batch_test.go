@@ -93,9 +93,7 @@ func TestBatchAnswersLineByLine(t *testing.T) {
 		}
 	}
 	in.Close()
-	if code := <-done; code != 0 {
-		t.Errorf("found exit code %d", code)
-	}
+	same(t, "exit code", <-done, 0)
 }
 
 // A signal ends a program that waits for a line.
@@ -104,9 +102,7 @@ func TestBatchStops(t *testing.T) {
 	defer in.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(shell.Interrupted{Signal: os.Interrupt})
-	if code := epsilonOn(ctx, ask, io.Discard, io.Discard); code != shell.ExitSignal+2 {
-		t.Errorf("found exit code %d, expected %d", code, shell.ExitSignal+2)
-	}
+	same(t, "exit code", epsilonOn(ctx, ask, io.Discard, io.Discard), shell.ExitSignal+2)
 }
 
 // Input that cannot be read is an error of the program, after the answers to what was read.

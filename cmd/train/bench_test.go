@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"runtime"
@@ -15,15 +16,11 @@ import (
 
 // The fields of --json are these and no others, in every mode, with figures that make sense.
 func TestBenchJSON(t *testing.T) {
-	fields := strings.Fields("batch engines examples_per_second fma_limit_gflops gflops kernel mode model parts peak_rss_mib step_ms threads")
+	const fields = "batch engines examples_per_second fma_limit_gflops gflops kernel mode model parts peak_rss_mib step_ms threads"
 	for _, mode := range []string{"private", "plain", "materialise", "ghost"} {
 		object := lastLine(t, succeed(t, "bench", "--model", "mlp128", "--mode", mode, "--batch", "32", "--threads", "1", "--seconds", "0.01", "--json"))
-		if found := slices.Sorted(maps.Keys(object)); !slices.Equal(found, fields) {
-			t.Errorf("%s: found the fields %v, expected %v", mode, found, fields)
-		}
-		if object["model"] != "mlp128" || object["mode"] != mode || object["batch"] != 32. || object["threads"] != 1. {
-			t.Errorf("found %v", object)
-		}
+		same(t, mode, strings.Join(slices.Sorted(maps.Keys(object)), " "), fields)
+		has(t, object, "model", "mlp128", "mode", mode, "batch", 32., "threads", 1.)
 		for _, figure := range []string{"examples_per_second", "step_ms", "gflops", "fma_limit_gflops", "peak_rss_mib"} {
 			if v, ok := object[figure].(float64); !ok || !(v > 0) {
 				t.Errorf("%s: %s is %v", mode, figure, object[figure])
@@ -33,9 +30,7 @@ func TestBenchJSON(t *testing.T) {
 			t.Errorf("%s: the engines are %v", mode, object["engines"])
 		}
 		parts, _ := object["parts"].(map[string]any)
-		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(speed.Parts())); !slices.Equal(found, want) {
-			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
-		}
+		same(t, mode, fmt.Sprint(slices.Sorted(maps.Keys(parts))), fmt.Sprint(slices.Sorted(slices.Values(speed.Parts()))))
 	}
 }
 
@@ -43,18 +38,12 @@ func TestBenchJSON(t *testing.T) {
 // configuration, what that says.
 func TestBenchDefaults(t *testing.T) {
 	object := lastLine(t, succeed(t, "bench", "--seconds", "0.01", "--json"))
-	if object["model"] != "mnist-cnn" || object["mode"] != "private" || object["batch"] != 256. || object["threads"] != float64(runtime.GOMAXPROCS(0)) {
-		t.Errorf("found %v", object)
-	}
+	has(t, object, "model", "mnist-cnn", "mode", "private", "batch", 256., "threads", float64(runtime.GOMAXPROCS(0)))
 	config := ownConfig(t, "no pictures are read", 10)
 	object = lastLine(t, succeed(t, "bench", "--config", config, "--seconds", "0.01", "--json"))
-	if object["model"] != "logistic" || object["batch"] != 30. {
-		t.Errorf("of a configuration: found %v", object)
-	}
+	has(t, object, "model", "logistic", "batch", 30.)
 	object = lastLine(t, succeed(t, "bench", "--config", config, "--batch", "7", "--threads", "3", "--seconds", "0.01", "--json"))
-	if object["batch"] != 7. || object["threads"] != 3. {
-		t.Errorf("with flags: found %v", object)
-	}
+	has(t, object, "batch", 7., "threads", 3.)
 }
 
 // For people: what was measured, the figures and the parts, within 80 columns.

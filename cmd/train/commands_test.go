@@ -1,12 +1,15 @@
 package main
 
 import (
+	"image/png"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/tiny"
 )
@@ -19,16 +22,12 @@ func TestRunOfOwnPictures(t *testing.T) {
 	says(t, described, "120 training examples of 8x8x1, 2 classes", "linear", "total", "130", "calibrated to the budget", "40 steps planned", "spends    ε = 5.000 of 5", "memory")
 
 	described = succeed(t, "describe", config, "--set", "training.augmentation.views=2", "--set", "training.augmentation.shift=1")
-	if want := "\ntraining  2 views of each example, whose gradients are averaged before they are\n          clipped, moved by 0 to 1 pixels up or down and left or right\n"; !strings.Contains(described, want) {
-		t.Errorf("describe does not say %q:\n%s", want, described)
-	}
+	says(t, described, "\ntraining  2 views of each example, whose gradients are averaged before they are\n          clipped, moved by 0 to 1 pixels up or down and left or right\n")
 
 	out := succeed(t, "run", config)
 	says(t, filepath.ToSlash(out), "run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
 		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n")
-	if out := succeed(t, "epsilon", "runs/own-1"); !strings.HasPrefix(out, "ε = 5.0000 at δ = 0.001, 40 releases, budget ε ≤ 5, left 0.000\n") {
-		t.Errorf("epsilon says:\n%s", out)
-	}
+	matches(t, succeed(t, "epsilon", "runs/own-1"), `^ε = 5\.0000 at δ = 0\.001, 40 releases, budget ε ≤ 5, left 0\.000\n`)
 	matches(t, succeed(t, "eval", "runs/own-1"), `^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nclass `)
 	says(t, succeed(t, "resume", "runs/own-1"), "resumed   at step 40; the ledger holds 40 releases")
 }
@@ -53,9 +52,7 @@ func TestRunByExact(t *testing.T) {
 	if r["accountant"] != "exact" || r["epsilon"].(float64) > 5 || r["epsilon_rdp"].(float64) <= 5 {
 		t.Errorf("found %v", r)
 	}
-	if cost := lastLine(t, succeed(t, "epsilon", "runs/own-2", "--json")); cost["epsilon"] != r["epsilon"] || cost["accountant"] != "exact" {
-		t.Errorf("epsilon says %v, the run %v", cost, r)
-	}
+	has(t, lastLine(t, succeed(t, "epsilon", "runs/own-2", "--json")), "epsilon", r["epsilon"], "accountant", "exact")
 }
 
 // With --json, the last line of standard output is one object with these keys, and progress goes to
@@ -113,26 +110,17 @@ func TestJSON(t *testing.T) {
 func TestPresetsAndSchema(t *testing.T) {
 	out := succeed(t, "presets")
 	for _, p := range append(configs.Presets(), configs.Sweeps()...) {
-		if !strings.Contains(out, p.Name) || !strings.Contains(out, p.Description) {
-			t.Errorf("presets do not list %s", p.Name)
-		}
+		says(t, out, p.Name, p.Description)
 		if file := succeed(t, "presets", p.Name); !strings.HasSuffix(string(p.Source), "\n"+file) || strings.Contains(file, "schema.json") || !strings.Contains(file, p.Description) {
 			t.Errorf("presets %s does not print its file, without the schema that is not there:\n%s", p.Name, file)
 		}
 	}
-	if out := succeed(t, "schema"); strings.TrimSpace(out) != strings.TrimSpace(string(configs.Schema())) {
-		t.Error("schema is not that of configs")
-	}
+	same(t, "schema", strings.TrimSpace(succeed(t, "schema")), strings.TrimSpace(string(configs.Schema())))
 }
 
 func TestVersion(t *testing.T) {
-	if out := succeed(t, "--version"); !strings.HasPrefix(out, "train version ") {
-		t.Errorf("--version says %s", out)
-	}
-	out := succeed(t, "version")
-	if !strings.HasPrefix(out, "train ") || !strings.Contains(out, runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH+" kernels=") {
-		t.Errorf("found %s", out)
-	}
+	matches(t, succeed(t, "--version"), "^train version ")
+	matches(t, succeed(t, "version"), "^train .*"+regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH+" kernels="))
 }
 
 func TestDataList(t *testing.T) {
@@ -142,9 +130,7 @@ mnist            60,000  10,000  28x28x1        10
 fashion-mnist    60,000  10,000  28x28x1        10
 cifar-10         50,000  10,000  32x32x3        10
 `
-	if out := succeed(t, "data", "list"); out != want {
-		t.Errorf("found\n%s\nexpected\n%s", out, want)
-	}
+	same(t, "data list", succeed(t, "data", "list"), want)
 }
 
 // The table on the screen, and what it means.
@@ -152,16 +138,68 @@ func TestSweepTable(t *testing.T) {
 	config := own(t, 10)
 	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1, 1]\n  training.steps: [10]\nseeds: [1, 2]\n")
 	out := filepath.ToSlash(succeed(t, "sweep", "grid.yaml"))
-	table := regexp.MustCompile(`(?m)^clip_norm  test % +± +ε of one  seeds
+	matches(t, out, `(?m)^clip_norm  test % +± +ε of one  seeds
 ( +[\d.]+ +[\d.]+ +[\d.]+ +(best|≈ best|) +5\.000  2/2\n){2}
 Best is by the mean over the seeds`)
-	if !table.MatchString(out) || !strings.Contains(out, "Each row's ε covers that trial alone") {
-		t.Errorf("found no table of two points:\n%s", out)
-	}
-	says(t, out, "sweep     runs/grid\ntrials    4, of which 0 have a result\n", "trial 3/4  clip_norm=1,steps=10,seed=1  10 steps\n", "(rdp over 40 releases)", "in runs/grid: results.csv")
+	says(t, out, "Each row's ε covers that trial alone", "sweep     runs/grid\ntrials    4, of which 0 have a result\n", "trial 3/4  clip_norm=1,steps=10,seed=1  10 steps\n", "(rdp over 40 releases)", "in runs/grid: results.csv")
 	fits(t, out)
 	again := succeed(t, "sweep", "grid.yaml")
 	if !strings.Contains(again, "of which 4 have a result") || strings.Contains(again, "trial 1/4") {
 		t.Errorf("a finished sweep was repeated:\n%s", again)
 	}
+}
+
+// With --json a command that fails prints one object, too: its error and its exit code.
+func TestFailuresAreJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tt := range []struct {
+		args string
+		code float64
+		says string
+	}{
+		{"run nosuch --json", 2, "nosuch"},
+		{"run digits --set privacy.epsilon=-1 --set x=1 --json", 2, "\n"}, // a line for each problem
+		{"--json run --nosuch", 2, "unknown flag"},
+		{"epsilon --json", 2, "expected"},
+		{"resume runs/nosuch --json", 4, "runs/nosuch"},
+		{"run mnist-cnn --data-dir here --json", 3, "train data fetch mnist --data-dir here"},
+	} {
+		r := command(strings.Fields(tt.args)...)
+		if r.out == "" || strings.Count(r.out, "\n") != 1 {
+			t.Errorf("train %s: standard output is %q, expected one line", tt.args, r.out)
+			continue
+		}
+		o := lastLine(t, r.out)
+		text, _ := o["error"].(string)
+		if float64(r.code) != tt.code || o["exit_code"] != tt.code || !strings.Contains(text, tt.says) || strings.Contains(text, "train: ") {
+			t.Errorf("train %s: exit code %d and %v, expected %v and %q", tt.args, r.code, o, tt.code, tt.says)
+		}
+	}
+	if r := commandOn(t, "nonsense", "epsilon", "--batch", "--json"); r.code != 1 || strings.Count(r.out, "\n") != 1 || !strings.Contains(r.out, "line 1") {
+		t.Errorf("a line without an answer is answered by %q, exit code %d", r.out, r.code)
+	}
+	same(t, "standard output without --json", command("run", "nosuch").out, "")
+}
+
+// The sheet is a PNG of as many pictures as were asked for, the same for the same seed.
+func TestFeaturesShow(t *testing.T) {
+	sheet := func(name string, more ...string) string {
+		path := filepath.Join(t.TempDir(), name)
+		out := succeed(t, append([]string{"features", "show", "--out", path, "--pictures", "9"}, more...)...)
+		says(t, out, "nobody's pictures")
+		f, err := os.Open(path)
+		tiny.Check(t, err)
+		defer f.Close()
+		if shown, err := png.Decode(f); err != nil || shown.Bounds().Dx() != 3*32+2*2 {
+			t.Errorf("found a picture of %v (%v), expected 3 by 3 of 32 pixels", shown.Bounds(), err)
+		}
+		return tiny.Read(t, path)
+	}
+	first := sheet("a.png")
+	if sheet("b.png") != first || sheet("c.png", "--set", "features.seed=9") == first {
+		t.Error("a sheet does not follow from its seed")
+	}
+	refused(t, shell.ExitUsage, "has no features, expected features.name patches or scattering", "features", "show", "digits")
+	refused(t, shell.ExitUsage, "--pictures is 0, expected a number from 1 to 1024", "features", "show", "--pictures", "0")
+	refused(t, shell.ExitUsage, `found no preset and no file "cifar-bst"`, "features", "show", "cifar-bst")
 }

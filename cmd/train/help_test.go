@@ -1,11 +1,15 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/tiny"
 
 	"github.com/spf13/cobra"
 )
@@ -48,5 +52,127 @@ func TestHelpFitsATerminal(t *testing.T) {
 	})
 	if n < 25 {
 		t.Errorf("found %d commands", n)
+	}
+}
+
+// offered is what shells are told to complete a command line to.
+func offered(t *testing.T, args ...string) string {
+	t.Helper()
+	out := succeed(t, append([]string{"__complete"}, args...)...)
+	var found []string
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		word, _, _ := strings.Cut(line, "\t")
+		if !strings.HasPrefix(word, ":") && !strings.HasPrefix(word, "Completion ended") {
+			found = append(found, filepath.ToSlash(word))
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+// Shells complete the names of runs, presets, sweeps, data sets, keys and accountants where a command
+// takes one.
+func TestCompletion(t *testing.T) {
+	config := own(t, 2)
+	succeed(t, "run", config)
+	succeed(t, "run", config)
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+config+"\ngrid:\n  privacy.clip_norm: [0.1]\n")
+	succeed(t, "sweep", "grid.yaml")
+	tiny.Check(t, os.Mkdir("runs/no-run", 0o700))
+	all := "runs/own-1 runs/own-2 runs/grid/clip_norm=0.1"
+	for _, tt := range []struct{ line, want string }{
+		{"resume ", all}, {"extend runs/own", "runs/own-1 runs/own-2"}, {"eval runs/grid/", "runs/grid/clip_norm=0.1"}, {"resume runs/own-1 ", ""},
+		{"report runs/own-1 runs/g", "runs/grid/clip_norm=0.1 runs/grid"}, {"epsilon runs/own-1 ", "runs/own-2 runs/grid/clip_norm=0.1"},
+		{"run dig", "digits"}, {"describe mnist-b", "mnist-best"}, {"sweep clip", "clip-noise"}, {"presets clip", "clip-noise"}, {"stats digits-", "digits-statistics"}, {"data fetch m", "mnist"},
+		{"run --set privacy.eps", "privacy.epsilon="}, {"epsilon --accountant ex", "exact"}, {"bench --model mlp128", "mlp128"}, {"help ext", "extend"},
+	} {
+		same(t, tt.line, offered(t, strings.Split(tt.line, " ")...), tt.want)
+	}
+}
+
+// Each shell gets a script, which it can read where it is there.
+func TestCompletionScripts(t *testing.T) {
+	for name, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}, "powershell": nil} {
+		script := succeed(t, "completion", name)
+		says(t, script, "__complete")
+		path, err := exec.LookPath(name)
+		if err != nil || check == nil {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "script")
+		tiny.Write(t, file, script)
+		if out, err := exec.Command(path, append(check, file)...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// example is a command with everything that a page shows.
+func example() *cobra.Command {
+	top := &cobra.Command{Use: "top", Short: "Do things"}
+	c := &cobra.Command{
+		Use: "low RUN", Short: "Do one thing \\ at ε", Example: "  top low runs/a -x",
+		Long: "First ε.\n.hidden is no request\n\nTable:\n  1    one\n  2    two\n\n'quoted' too.", Run: func(*cobra.Command, []string) {},
+	}
+	c.Flags().Int("count", 1, "how often")
+	top.AddCommand(c, &cobra.Command{Use: "secret", Hidden: true, Run: func(*cobra.Command, []string) {}})
+	return top
+}
+
+// Each command that can be seen has its page, and no text of it is taken for a request.
+func TestPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	files, err := writeManual(example(), dir)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%q (%v), expected two pages", files, err)
+	}
+	want := `.TH "TOP-LOW" 1 "" "" "top manual"
+.SH NAME
+top\-low \- Do one thing \e at ε
+.SH SYNOPSIS
+.B top low RUN [flags]
+.SH DESCRIPTION
+.PP
+First ε.
+\&.hidden is no request
+.PP
+Table:
+.PP
+.nf
+  1    one
+  2    two
+.fi
+.PP
+\&'quoted' too.
+.SH EXAMPLES
+.PP
+.nf
+  top low runs/a \-x
+.fi
+.SH OPTIONS
+.PP
+.nf
+      \-\-count int   how often (default 1)
+  \-h, \-\-help        help for low
+.fi
+.SH SEE ALSO
+.BR top (1)
+`
+	same(t, "the page", tiny.Read(t, filepath.Join(dir, "top-low.1")), want)
+}
+
+// groff, where it is there, has nothing to complain about.
+func TestPagesAreClean(t *testing.T) {
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("no groff on this machine")
+	}
+	files, err := writeManual(example(), t.TempDir())
+	tiny.Check(t, err)
+	out, err := exec.Command(groff, append([]string{"-man", "-Tutf8", "-Kutf8", "-ww", "-z"}, files...)...).CombinedOutput()
+	if err != nil && strings.Contains(string(out), "preconv") {
+		t.Skip("groff is not whole on this machine")
+	}
+	if err != nil || len(out) > 0 {
+		t.Errorf("groff says %s (%v)", out, err)
 	}
 }

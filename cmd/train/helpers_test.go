@@ -143,6 +143,23 @@ func matches(t testing.TB, out string, patterns ...string) {
 	}
 }
 
+// same checks that what was found of something is what was expected.
+func same[T comparable](t testing.TB, of string, found, want T) {
+	t.Helper()
+	if found != want {
+		t.Errorf("%s: found\n%v\nexpected\n%v", of, found, want)
+	}
+}
+
+// has checks a JSON object, of which keys and values are given in turn.
+func has(t testing.TB, object map[string]any, expected ...any) {
+	t.Helper()
+	for i := 0; i < len(expected); i += 2 {
+		key := expected[i].(string)
+		same(t, fmt.Sprintf("%s of %v", key, object), object[key], expected[i+1])
+	}
+}
+
 // fits checks that a terminal of 80 columns shows an output whole.
 func fits(t testing.TB, out string) {
 	t.Helper()

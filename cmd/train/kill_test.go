@@ -41,9 +41,7 @@ func signalled(t *testing.T, s os.Signal, when func() bool, args ...string) (int
 		}
 		return when()
 	})
-	if err := c.Process.Signal(s); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	tiny.Check(t, c.Process.Signal(s))
 	<-ended
 	return c.ProcessState.ExitCode(), out.String()
 }
@@ -79,9 +77,7 @@ func TestSignalSavesTheRun(t *testing.T) {
 			if code != test.code || !strings.Contains(out, "go on with `train resume runs"+string(filepath.Separator)+"own-1`") {
 				t.Fatalf("found exit code %d, expected %d and how to go on\n%s", code, test.code, out)
 			}
-			if !strings.Contains(out, "stopping after this step, then saving; again to stop now") {
-				t.Errorf("the signal was not acknowledged:\n%s", out)
-			}
+			says(t, out, "stopping after this step, then saving; again to stop now")
 			stopped := entries("runs/own-1")
 			if stopped >= steps {
 				t.Fatalf("the run was over before the signal: %d releases", stopped)
@@ -109,14 +105,11 @@ func TestReaderThatIsGone(t *testing.T) {
 	c.Stdout = write
 	tiny.Check(t, c.Start())
 	write.Close()
-	if _, err := bufio.NewReaderSize(read, 16).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	_, err = bufio.NewReaderSize(read, 16).ReadString('\n')
+	tiny.Check(t, err)
 	read.Close()
 	_ = c.Wait()
-	if code := c.ProcessState.ExitCode(); code != shell.ExitSignal+int(syscall.SIGPIPE) {
-		t.Errorf("found exit code %d, expected 141\n%s", code, out)
-	}
+	same(t, "exit code after\n"+out.String(), c.ProcessState.ExitCode(), 141)
 	if r := lastLine(t, succeed(t, "resume", "runs/own-1", "--json")); r["status"] != "done" || entries("runs/own-1") != steps {
 		t.Errorf("found %v and %d releases, expected %d", r, entries("runs/own-1"), steps)
 	}
@@ -136,13 +129,10 @@ func TestSignalEndsAQuestion(t *testing.T) {
 	in, err := c.StdinPipe()
 	tiny.Check(t, err)
 	tiny.Check(t, c.Start())
-	if _, err := in.Write([]byte(question.String())); err != nil { // longer than a pipe holds: the program is reading
-		t.Fatal(err)
-	}
+	_, err = in.Write([]byte(question.String())) // longer than a pipe holds: the program is reading
+	tiny.Check(t, err)
 	time.Sleep(100 * time.Millisecond) // for it to begin, and a signal ends it before all the same
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	tiny.Check(t, c.Process.Signal(os.Interrupt))
 	_ = c.Wait() // the exit code says it
 	if code := c.ProcessState.ExitCode(); code != 130 || out.Len() > 0 {
 		t.Errorf("found exit code %d and %q, expected 130 and nothing", code, out)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/books"
 	"dpsgd/internal/tiny"
 )
 
@@ -35,19 +38,15 @@ func TestLedgerCommands(t *testing.T) {
 	if match == nil {
 		t.Fatalf("ledger show says:\n%s\nexpected %s", shown, want)
 	}
-	head := match[1]
 	succeed(t, "run", config)
-	if out := filepath.ToSlash(succeed(t, "ledger", "verify", "--head", head)); !strings.HasPrefix(out, "3 runs and 0 sweeps agree with runs/datasets.jsonl, 60 releases; head ") {
-		t.Errorf("ledger verify says:\n%s", out)
-	}
+	matches(t, succeed(t, "ledger", "verify", "--head", match[1]), `^3 runs and 0 sweeps agree with runs/datasets\.jsonl, 60 releases; head `)
 
 	// The whole folder put back to an older copy shows by the head alone.
 	refused(t, shell.ExitRefused, "", "ledger", "verify", "--head", strings.Repeat("a", 32))
 	tiny.Check(t, os.Truncate("runs/own-2/checkpoints/checkpoint-20.ckpt", 10))
 	refused(t, shell.ExitDamaged, "checkpoint-20.ckpt", "ledger", "verify")
 	tiny.Check(t, os.Remove("runs/own-1/ledger.jsonl"))
-	r := command("ledger", "verify", "--json")
-	if r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 2 || len(lastLine(t, r.out)["problems"].([]any)) != 2 {
+	if r := command("ledger", "verify", "--json"); r.code != shell.ExitRefused || strings.Count(r.err, "\n") != 2 || len(lastLine(t, r.out)["problems"].([]any)) != 2 {
 		t.Errorf("a lost ledger: found exit code %d and %q\n%s", r.code, r.err, r.out)
 	}
 	if r := command("ledger", "show"); r.code != shell.ExitRefused || r.out != "" {
@@ -116,19 +115,96 @@ func TestLedgerLimitCommand(t *testing.T) {
 	name := filepath.Base(readFolder(t, config))
 	refused(t, shell.ExitUsage, "give --epsilon and --delta", "ledger", "limit", name)
 	refused(t, shell.ExitUsage, "expected both", "ledger", "limit", name, "--epsilon", "8")
-	if out := succeed(t, "ledger", "limit", name, "--epsilon", "8", "--delta", "0.001"); out != "limit of "+name+": ε = 8 at δ = 0.001, of which 0.000 is spent\n" {
-		t.Errorf("found %q", out)
-	}
+	same(t, "limit", succeed(t, "ledger", "limit", name, "--epsilon", "8", "--delta", "0.001"), "limit of "+name+": ε = 8 at δ = 0.001, of which 0.000 is spent\n")
 	spent := regexp.MustCompile(`limit ε = 8 at δ = 0\.001, of which (\d\.\d{3}) is spent`).FindStringSubmatch(succeed(t, "run", config))
 	if spent == nil || !(spent[1] > "5.0" && spent[1] < "8") {
 		t.Fatalf("the run says %q of the limit", spent)
 	}
-	line := "limit of " + name + ": ε = 8 at δ = 0.001, of which " + spent[1] + " is spent\n"
-	for _, args := range [][]string{{"show"}, {"limit", name}} {
-		says(t, succeed(t, append([]string{"ledger"}, args...)...), line)
+	for _, args := range [][]string{{"ledger", "show"}, {"ledger", "limit", name}, {"runs"}} {
+		says(t, succeed(t, args...), "limit of "+name+": ε = 8 at δ = 0.001, of which "+spent[1]+" is spent\n")
 	}
-	says(t, succeed(t, "runs"), line)
 	refused(t, shell.ExitUsage, "after "+spent[1]+" that is spent or reserved, expected at most 8", "run", config)
 	refused(t, shell.ExitUsage, "never raised", "ledger", "limit", name, "--epsilon", "9", "--delta", "0.001")
 	refused(t, shell.ExitUsage, "found privacy.none", "run", config, "--set", "privacy.none=true", "--set", "privacy.epsilon=none")
+}
+
+// limitsOf returns the limits of a folder of runs, as the commands print them.
+func limitsOf(t *testing.T, dir string) []books.LimitState {
+	t.Helper()
+	var shown struct {
+		Limits []books.LimitState `json:"limits"`
+	}
+	tiny.Check(t, json.Unmarshal([]byte(succeed(t, "ledger", "show", "--runs-dir", dir, "--json")), &shown))
+	return shown.Limits
+}
+
+// A run of every kind asks the limit of what it protects. Where it would pass, the run is refused and leaves
+// the folder as it was; else what it released is counted, and the same once more counts twice.
+func TestRunsOfEveryKindKeepTheLimit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folderOf(t, nil)
+	for _, args := range runsOfEveryKind {
+		kind := args[0]
+		if args[0] == "extend" || args[0] == "resume" || args[0] == "sweep" {
+			continue
+		}
+		for _, arg := range args {
+			if name, ok := strings.CutPrefix(arg, "run.name="); ok {
+				kind = name
+			}
+		}
+		of := func(dir, epsilon string) []string {
+			if kind == "stats" { // whose file has no such key
+				succeed(t, "ledger", "limit", "people", "--epsilon", epsilon, "--delta", "1e-3", "--runs-dir", dir)
+				return append(append([]string{}, args...), "--runs-dir", dir)
+			}
+			return append(append([]string{}, args...), "--set", "data.limit.epsilon="+epsilon, "--set", "data.limit.delta=1e-3", "--runs-dir", dir)
+		}
+		t.Run(kind, func(t *testing.T) {
+			small, large := kind+"-small", kind+"-large"
+			var before map[string]string
+			for range 2 {
+				refused(t, 2, "the limit of", of(small, "0.01")...)
+				if after := tiny.Snapshot(t, small); before != nil && !maps.Equal(before, after) {
+					t.Errorf("what was refused changed the folder: %v", after)
+				} else {
+					before = after
+				}
+			}
+			if l := limitsOf(t, small); len(l) != 1 || l[0].Spent != 0 || l[0].Reserved != 0 {
+				t.Errorf("found %+v of what was refused, expected nothing used", l)
+			}
+			succeed(t, of(large, "1000")...)
+			once := limitsOf(t, large)
+			again := of(large, "1000")
+			for i, arg := range again {
+				if strings.HasPrefix(arg, "run.name=") {
+					again[i] = arg + "-2"
+				}
+			}
+			succeed(t, again...)
+			twice := limitsOf(t, large)
+			if len(once) != 1 || len(twice) != 1 || !(0 < once[0].Spent && once[0].Spent < twice[0].Spent) || once[0].Reserved != once[0].Spent || twice[0].Reserved != twice[0].Spent {
+				t.Errorf("found %+v and %+v, expected all that was released, and nothing reserved", once, twice)
+			}
+		})
+	}
+}
+
+// More steps than planned ask the limit too: what passes it is refused and nothing is written, what does not is counted.
+func TestExtensionsKeepTheLimit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folderOf(t, nil)
+	succeed(t, "run", "own.yaml", "--set", "run.name=short", "--set", "data.limit.epsilon=6", "--set", "data.limit.delta=1e-3")
+	spent := limitsOf(t, "runs")[0].Spent
+	before := tiny.Snapshot(t, "runs")
+	refused(t, 2, "the limit of", "extend", "runs/short", "--steps", "400")
+	if after := tiny.Snapshot(t, "runs"); !maps.Equal(before, after) {
+		t.Error("what was refused changed the folder")
+	}
+	succeed(t, "extend", "runs/short", "--steps", "5")
+	succeed(t, "resume", "runs/short")
+	if l := limitsOf(t, "runs")[0]; !(spent < l.Spent && l.Spent <= 6) || l.Reserved != l.Spent {
+		t.Errorf("found %+v, expected more than the %v before", l, spent)
+	}
 }

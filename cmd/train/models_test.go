@@ -71,21 +71,16 @@ func TestExportCardImport(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if card := succeed(t, "card", "runs/own-1"); !strings.HasPrefix(card, "---\nlicense:") || !strings.Contains(card, "(5.000, 0.001)-differentially private") {
-		t.Errorf("found the card %s", card)
-	}
+	matches(t, succeed(t, "card", "runs/own-1"), `(?s)^---\nlicense:.*\(5\.000, 0\.001\)-differentially private`)
 	succeed(t, "card", "runs/own-1", "-o", "README.md")
 	config := ownConfig(t, pictures(t), 5)
 	out := succeed(t, "import", "own-1.safetensors", config)
 	says(t, out, "1.weight   2 64   1.weight", "The names are those of the network.", "privacy.epsilon: 5.000", "  init: \"own-1.safetensors\"\n", "init_trained_on: private")
 	// The lines that are printed begin a run.
-	content := []byte(tiny.Read(t, config))
 	_, lines, _ := strings.Cut(out, "In the configuration:\n\nmodel:\n")
-	tiny.Write(t, "again.yaml", strings.Replace(string(content), "model: {name: logistic}", "model:\n  name: logistic\n"+lines, 1))
+	tiny.Write(t, "again.yaml", strings.Replace(tiny.Read(t, config), "model: {name: logistic}", "model:\n  name: logistic\n"+lines, 1))
 	succeed(t, "run", "again.yaml")
-	if statement, err := os.ReadFile("runs/again-1/privacy.md"); err != nil || !strings.Contains(string(statement), "Initial weights | own-1.safetensors") {
-		t.Errorf("found no initial weights in the statement (%v)", err)
-	}
+	says(t, tiny.Read(t, "runs/again-1/privacy.md"), "Initial weights | own-1.safetensors")
 }
 
 // A page is served until a signal comes, and programs are answered as predict does.
