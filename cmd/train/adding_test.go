@@ -52,18 +52,15 @@ func TestAddedByAFileAndARow(t *testing.T) {
 		if err != nil || strings.Count(string(content), a.row) != 1 {
 			t.Fatalf("%s: %s does not have %q once (%v)", a.what, a.table, a.row, err)
 		}
-		longer := filepath.Join(dir, strings.ReplaceAll(a.table, "/", "_"))
-		tiny.Check(t, os.WriteFile(longer, []byte(strings.Replace(string(content), a.row, a.longer, 1)), 0o600))
-		replace[table] = longer
+		replace[table] = filepath.Join(dir, strings.ReplaceAll(a.table, "/", "_"))
+		tiny.Write(t, replace[table], strings.Replace(string(content), a.row, a.longer, 1))
 		if a.file != "" {
 			replace[filepath.Join(root, a.file)] = filepath.Join(root, "cmd/train/testdata/adding", filepath.Base(a.file))
 		}
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	tiny.Check(t, err)
-	write := func(name, content string) {
-		tiny.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
-	}
+	write := func(name, content string) { tiny.Write(t, filepath.Join(dir, name), content) }
 	write("overlay.json", string(overlay))
 	write("new.yaml", addedRun)
 	write("stats.yaml", "data: {name: waves}\nprivacy: {epsilon: 5, delta: 1e-4}\nstatistics: [{statistic: mode, column: label}]\n")
@@ -90,12 +87,7 @@ func TestAddedByAFileAndARow(t *testing.T) {
 		"privacy.md":          {"truncated Poisson", "of whom 60 at most stay", "rounded up to"},
 		"ledger.jsonl":        {"truncated_poisson_sampled"},
 	} {
-		content, err := os.ReadFile(filepath.Join(dir, "runs", "new", file))
-		for _, want := range wants {
-			if err != nil || !strings.Contains(string(content), want) {
-				t.Errorf("%s does not hold %q (%v):\n%s", file, want, err, content)
-			}
-		}
+		says(t, tiny.Read(t, filepath.Join(dir, "runs", "new", file)), wants...)
 	}
 	var result struct {
 		NoiseMultiplier float64 `json:"noise_multiplier"`
@@ -105,16 +97,10 @@ func TestAddedByAFileAndARow(t *testing.T) {
 	if err != nil || json.Unmarshal(content, &result) != nil || !(result.Epsilon > 0 && result.Epsilon <= 8) || 4*result.NoiseMultiplier != float64(int(4*result.NoiseMultiplier)) || result.NoiseMultiplier == 0 {
 		t.Errorf("found %+v (%v), expected ε of at most 8 and a noise multiplier in quarters", result, err)
 	}
-	if out := run(program, "stats", "stats.yaml"); !strings.Contains(out, "mode") {
-		t.Errorf("the statistic says\n%s", out)
-	}
-	if out := run(program, "hello"); out != "hello\n" {
-		t.Errorf("the command says %q", out)
-	}
+	says(t, run(program, "stats", "stats.yaml"), "mode")
+	same(t, "the command", run(program, "hello"), "hello\n")
 	run(program, "eval", "runs/new")
 	// A total of runs whose records may be emptied and of runs whose records may be replaced.
-	if out := run(program, "ledger", "show"); !strings.Contains(out, "waves") {
-		t.Errorf("the ledger says\n%s", out)
-	}
+	says(t, run(program, "ledger", "show"), "waves")
 	run(program, "epsilon", "runs/fixed")
 }

@@ -287,11 +287,8 @@ func TestLinksOfTheDocumentation(t *testing.T) {
 
 // The ten questions have a page each, and a command whose help answers in one step.
 func TestTenQuestions(t *testing.T) {
-	page := pages(t)["docs/faq.md"]
-	questions := strings.Split(page, "\n**")[1:]
-	if len(questions) != 10 {
-		t.Fatalf("found %d questions, expected 10", len(questions))
-	}
+	questions := strings.Split(pages(t)["docs/faq.md"], "\n**")[1:]
+	same(t, "number of questions", len(questions), 10)
 	for _, q := range questions {
 		title, _, _ := strings.Cut(q, "**")
 		_, where, found := strings.Cut(q, "→")

@@ -56,25 +56,22 @@ func TestWrongStatistics(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tiny.Check(t, os.Mkdir("empty", 0o700))
 	tiny.Write(t, "wrong.yaml", "data: {name: digits}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mode, column: label}]\n")
-	for _, tt := range []struct {
-		args, want string
-		code       int
-	}{
-		{"stats", "expected one: a file of statistics, a configuration, a preset, or a folder with data", 2},
-		{"stats nosuch", `found no file of statistics and no file "nosuch"`, 2},
-		{"stats empty", `found data "empty", expected one of digits`, 2},
-		{"stats wrong.yaml", "wrong.yaml:3:26: statistics[0].statistic: found mode, expected one of count, sum", 2},
-		{"stats digits --bounds age", "found --bounds age, expected NAME=LOW:HIGH", 2},
-		{"stats digits --bounds age=3:1", "found --bounds age=3:1, expected NAME=LOW:HIGH", 2},
-		{"stats digits --bounds age=0:NaN", "found --bounds age=0:NaN, expected NAME=LOW:HIGH", 2},
-		{"stats digits --bounds age=0:1", "--bounds: found age, expected columns that a statistic with bounds is of", 2},
-		{"stats digits-statistics --set privacy.delta=0.1", "privacy.delta is 0.1, expected less than 1/n", 2},
-		{"stats digits-statistics --set training.steps=1", "--set training.steps: found a key without a meaning for statistics", 2},
-		{"stats mnist-statistics --data-dir here", "train data fetch mnist --data-dir here", 3},
-		{"resume runs/nosuch", "runs/nosuch", 4},
+	for args, want := range map[string]string{
+		"stats":                           "expected one: a file of statistics, a configuration, a preset, or a folder with data",
+		"stats nosuch":                    `found no file of statistics and no file "nosuch"`,
+		"stats empty":                     `found data "empty", expected one of digits`,
+		"stats wrong.yaml":                "wrong.yaml:3:26: statistics[0].statistic: found mode, expected one of count, sum",
+		"stats digits --bounds age":       "found --bounds age, expected NAME=LOW:HIGH",
+		"stats digits --bounds age=3:1":   "found --bounds age=3:1, expected NAME=LOW:HIGH",
+		"stats digits --bounds age=0:NaN": "found --bounds age=0:NaN, expected NAME=LOW:HIGH",
+		"stats digits --bounds age=0:1":   "--bounds: found age, expected columns that a statistic with bounds is of",
+		"stats digits-statistics --set privacy.delta=0.1": "privacy.delta is 0.1, expected less than 1/n",
+		"stats digits-statistics --set training.steps=1":  "--set training.steps: found a key without a meaning for statistics",
 	} {
-		refused(t, tt.code, tt.want, strings.Fields(tt.args)...)
+		refused(t, shell.ExitUsage, want, strings.Fields(args)...)
 	}
+	refused(t, shell.ExitData, "train data fetch mnist --data-dir here", strings.Fields("stats mnist-statistics --data-dir here")...)
+	refused(t, shell.ExitDamaged, "runs/nosuch", strings.Fields("resume runs/nosuch")...)
 	if _, err := os.Stat("runs"); err == nil {
 		t.Error("a folder of runs was made")
 	}
@@ -141,10 +138,7 @@ func TestPersonsOfPictures(t *testing.T) {
 	persons := []string{"run", config, "--set", "privacy.unit=person", "--set", "data.group=prefix", "--set", "training.batch_size=10"}
 	refused(t, shell.ExitData, "does not say whose it is", persons...)
 	for _, class := range []string{"up", "down"} {
-		found, err := filepath.Glob(filepath.Join(folder, "train", class, "*.png"))
-		if err != nil || len(found) != 60 {
-			t.Fatal(len(found), err)
-		}
+		found := tiny.Must(filepath.Glob(filepath.Join(folder, "train", class, "*.png")))(t)
 		for i, path := range found { // 30 persons, each with one of each class and the last ones with more
 			who := string(rune('a'+min(i, 29))) + "_" + filepath.Base(path)
 			tiny.Check(t, os.Rename(path, filepath.Join(filepath.Dir(path), who)))
@@ -188,10 +182,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 		succeed(t, "card", forged.run)
 		path := filepath.Join(forged.run, forged.file)
 		content := tiny.Read(t, path)
-		if !strings.Contains(content, forged.from) {
-			t.Fatalf("found no %q in %s", forged.from, path)
-		}
-		tiny.Write(t, path, strings.Replace(content, forged.from, forged.to, 1))
+		replace(t, path, forged.from, forged.to)
 		if r := command(forged.command, forged.run); r.code == 0 || !strings.Contains(r.err, forged.run) {
 			t.Errorf("%s with %q in %s: found exit code %d and %q, expected a refusal", forged.command, forged.to, path, r.code, r.err)
 		}

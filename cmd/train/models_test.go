@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"io"
@@ -87,33 +85,21 @@ func TestExportCardImport(t *testing.T) {
 func TestServe(t *testing.T) {
 	skipWithoutSignals(t)
 	folder := trainedRun(t)
-	c, _ := program(t, "serve", "runs/own-1", "--address", "127.0.0.1:0", "--json")
-	c.Stdout = nil
-	out, err := c.StdoutPipe()
-	tiny.Check(t, err)
-	tiny.Check(t, c.Start())
-	defer c.Process.Kill()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	var at struct{ URL string }
-	if err != nil || json.Unmarshal([]byte(line), &at) != nil {
-		t.Fatalf("found %q (%v), expected the URL", line, err)
-	}
-	picture := []byte(tiny.Read(t, filepath.Join(folder, "test", "down", "001.png")))
-	answer, err := http.Post(at.URL+"predict", "image/png", bytes.NewReader(picture))
+	c, url := serving(t, "serve", "runs/own-1", "--address", "127.0.0.1:0", "--json")
+	picture := tiny.Read(t, filepath.Join(folder, "test", "down", "001.png"))
+	answer, err := http.Post(url+"predict", "image/png", strings.NewReader(picture))
 	tiny.Check(t, err)
 	defer answer.Body.Close()
 	if body, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(body), `"class":"down"`) {
 		t.Errorf("found %s (%v), expected down", body, err)
 	}
-	address := strings.TrimSuffix(strings.TrimPrefix(at.URL, "http://"), "/")
+	address := strings.Trim(strings.TrimPrefix(url, "http://"), "/")
 	refused(t, shell.ExitUsage, "another program listens on "+address, "serve", "runs/own-1", "--address", address)
 	silent, err := net.Dial("tcp", address) // a browser does so ahead of asking
 	tiny.Check(t, err)
 	defer silent.Close()
 	tiny.Check(t, c.Process.Signal(os.Interrupt))
-	if err := c.Wait(); err != nil {
-		t.Errorf("found %v, expected a good end", err)
-	}
+	tiny.Check(t, c.Wait())
 }
 
 func TestWrongInputsOfModels(t *testing.T) {

@@ -36,8 +36,7 @@ func newcomersPlace(t *testing.T) {
 	model := []byte(tiny.Read(t, "flipped/model.safetensors"))
 	model[len(model)-5] ^= 0x40
 	tiny.Write(t, "flipped/model.safetensors", string(model))
-	config := []byte(tiny.Read(t, "edited/config.yaml"))
-	tiny.Write(t, "edited/config.yaml", strings.Replace(string(config), "clip_norm: 0.5", "clip_norm: 0.2", 1))
+	replace(t, "edited/config.yaml", "clip_norm: 0.5", "clip_norm: 0.2")
 }
 
 // testsOfTheModule are the names of all tests.
@@ -65,13 +64,13 @@ var word = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 // Every row of testdata/newcomers.md is so: the command ends with that code and says that, or the test is
 // there.
 func TestNewcomersList(t *testing.T) {
-	page := []byte(tiny.Read(t, "testdata/newcomers.md"))
+	page := tiny.Read(t, "testdata/newcomers.md")
 	known := testsOfTheModule(t)
 	t.Chdir(t.TempDir())
 	newcomersPlace(t)
 	t.Setenv("DPSGD_DATA", filepath.Join(t.TempDir(), "no-datasets"))
 	rows := 0
-	for _, line := range strings.Split(string(page), "\n") {
+	for _, line := range strings.Split(page, "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
 		if !strings.HasPrefix(line, "| ") || cells[0] == "What was met" {
 			continue

@@ -34,14 +34,10 @@ func oldRuns(t *testing.T) {
 		}
 		tiny.Check(t, err)
 		if h.FileInfo().IsDir() {
-			err = os.MkdirAll(h.Name, 0o700)
+			tiny.Check(t, os.MkdirAll(h.Name, 0o700))
 		} else {
-			var content []byte
-			if content, err = io.ReadAll(r); err == nil {
-				err = os.WriteFile(h.Name, content, 0o600)
-			}
+			tiny.Write(t, h.Name, string(tiny.Must(io.ReadAll(r))(t)))
 		}
-		tiny.Check(t, err)
 	}
 }
 

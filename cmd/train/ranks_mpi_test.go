@@ -42,7 +42,15 @@ func newJob(t *testing.T, runs string) *rankJob {
 	return &rankJob{t: t, program: os.Args[0], runs: runs, ended: make(chan struct{})}
 }
 
-// startRanks starts a job of three ranks.
+// underWay starts a job of three ranks, and waits for some steps of it.
+func underWay(t *testing.T, l mpitest.Launcher) *rankJob {
+	t.Helper()
+	j := startRanks(t, l)
+	j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+	return j
+}
+
+// startRanks starts a job of three ranks, or of other parts.
 func startRanks(t *testing.T, l mpitest.Launcher, parts ...mpitest.Part) *rankJob {
 	t.Helper()
 	j := newJob(t, t.TempDir())
@@ -60,9 +68,7 @@ func (j *rankJob) launch(l mpitest.Launcher, parts ...mpitest.Part) {
 	j.launched = l.Start(ctx, parts...)
 	j.launched.Env = append(j.launched.Env, "DPSGD_PATIENCE=3s")
 	j.launched.Stdout, j.launched.Stderr = &j.out, &j.out
-	if err := j.launched.Start(); err != nil {
-		j.t.Fatal(err)
-	}
+	tiny.Check(j.t, j.launched.Start())
 	go func() {
 		j.launched.Wait()
 		close(j.ended)
@@ -77,14 +83,8 @@ func (j *rankJob) command() []string {
 
 func (j *rankJob) run() string { return filepath.Join(j.runs, "digits-1") }
 
-// events is how many releases the ledger holds; 0 while there is none.
-func (j *rankJob) events() int {
-	l, _, err := checkpoints.ReadJournal(filepath.Join(j.run(), folder.Ledger))
-	if err != nil {
-		return 0
-	}
-	return l.Count()
-}
+// events is how many releases the ledger holds.
+func (j *rankJob) events() int { return entries(j.run()) }
 
 // saved is the step of the newest checkpoint.
 func (j *rankJob) saved() int {
@@ -144,15 +144,11 @@ func (j *rankJob) over(words ...string) {
 	if events, saved := j.events(), j.saved(); events < saved || events > saved+1 {
 		j.t.Errorf("the ledger holds %d events and the checkpoint step %d, expected as many, or one event more", events, saved)
 	}
-	for _, word := range words {
-		if !strings.Contains(j.out.String(), word) {
-			j.t.Errorf("found no %q in what was said:\n%s", word, j.out.String())
-		}
-	}
+	says(j.t, j.out.String(), words...)
 }
 
-// resumed goes on with the run in one process, and returns what it counted more than its steps.
-func (j *rankJob) resumed() int {
+// resumed goes on with the run in one process, which counts one step twice at most.
+func (j *rankJob) resumed() {
 	j.t.Helper()
 	text, err := exec.Command(j.program, "resume", j.run(), "--json").Output()
 	if err != nil {
@@ -165,13 +161,10 @@ func (j *rankJob) resumed() int {
 		Epsilon float64
 		Target  float64 `json:"target_epsilon"`
 	}
-	if err := json.Unmarshal(lines[len(lines)-1], &result); err != nil {
-		j.t.Fatal(err)
+	tiny.Check(j.t, json.Unmarshal(lines[len(lines)-1], &result))
+	if lost := j.events() - result.Steps; lost > 1 || result.Epsilon > result.Target {
+		j.t.Errorf("found %+v, and %d steps that the ledger counts twice, expected at most the budget and one step", result, lost)
 	}
-	if result.Epsilon > result.Target {
-		j.t.Errorf("found %+v, expected at most the budget", result)
-	}
-	return j.events() - result.Steps
 }
 
 // each runs a test under every launcher.
@@ -189,15 +182,12 @@ func each(t *testing.T, test func(t *testing.T, l mpitest.Launcher)) {
 func TestKilledRankEndsTheJob(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
 		for _, rank := range []int{0, 2} {
-			j := startRanks(t, l)
-			j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+			j := underWay(t, l)
 			killed := j.alive()[rank]
 			syscall.Kill(killed, syscall.SIGKILL)
 			// MPICH's launcher names a process that it ended, which need not be the first.
 			j.over(fmt.Sprintf("rank %d = %d", rank, killed), map[string]string{"Open MPI": fmt.Sprintf("process rank %d with PID", rank), "MPICH": "PID"}[l.Name])
-			if lost := j.resumed(); lost > 1 {
-				t.Errorf("rank %d killed: the ledger counts %d steps twice, expected 1 at most", rank, lost)
-			}
+			j.resumed()
 		}
 	})
 }
@@ -205,34 +195,27 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 // Without its launcher no rank stays.
 func TestKilledLauncherLeavesNoRank(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		j := startRanks(t, l)
-		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+		j := underWay(t, l)
 		j.launched.Process.Kill()
 		j.over()
-		if lost := j.resumed(); lost > 1 {
-			t.Errorf("the ledger counts %d steps twice, expected 1 at most", lost)
-		}
+		j.resumed()
 	})
 }
 
 // A rank that hangs is named by rank 0 when its patience is over, and all end.
 func TestHangingRankIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		j := startRanks(t, l)
-		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+		j := underWay(t, l)
 		syscall.Kill(j.alive()[1], syscall.SIGSTOP)
 		j.over("from rank 1 of 3 for 3s")
-		if lost := j.resumed(); lost > 1 {
-			t.Errorf("the ledger counts %d steps twice, expected 1 at most", lost)
-		}
+		j.resumed()
 	})
 }
 
 // A signal ends the job after the step, saved; nothing is lost, with any number of ranks.
 func TestSignalSavesTheJob(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
-		j := startRanks(t, l)
-		j.await("some steps", func() bool { return j.events() > 20 && len(j.alive()) == 3 })
+		j := underWay(t, l)
 		syscall.Kill(j.alive()[0], syscall.SIGTERM)
 		j.over("go on with")
 		if events, saved := j.events(), j.saved(); events != saved {
@@ -251,9 +234,8 @@ func TestSignalSavesTheJob(t *testing.T) {
 func TestOtherRankIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
 		file := os.Args[0]
-		text := []byte(tiny.Read(t, file))
 		other := filepath.Join(t.TempDir(), "other")
-		tiny.Check(t, os.WriteFile(other, append(text, 0), 0o700))
+		tiny.Check(t, os.WriteFile(other, append([]byte(tiny.Read(t, file)), 0), 0o700))
 		runs := t.TempDir()
 		command := func(program string) []string { return []string{program, "run", "--runs-dir", runs} }
 		j := startRanks(t, l, mpitest.Part{Ranks: 1, Command: command(file)}, mpitest.Part{Ranks: 1, Command: command(other)})
@@ -280,16 +262,15 @@ func numbersTable(t *testing.T, seed int) string {
 			fmt.Fprintf(&lines, "%d,%d,%s\n", i*seed%7, i%5, []string{"x", "y"}[i%2])
 		}
 		tiny.Check(t, os.MkdirAll(filepath.Join(dir, "rows"), 0o700))
-		tiny.Check(t, os.WriteFile(filepath.Join(dir, "rows", name), []byte(lines.String()), 0o600))
+		tiny.Write(t, filepath.Join(dir, "rows", name), lines.String())
 	}
-	const config = `
+	tiny.Write(t, filepath.Join(dir, "table.yaml"), `
 data: {table: rows, columns: [a, b], label: label, classes: [x, y], mean: [3, 2], std: [2, 1]}
 model: {name: logistic}
 privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 0.5}
 optimizer: {name: sgd, learning_rate: 0.5}
 training: {batch_size: 20, steps: 5}
-`
-	tiny.Check(t, os.WriteFile(filepath.Join(dir, "table.yaml"), []byte(config), 0o600))
+`)
 	return dir
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -96,23 +97,30 @@ func TestEvalByClass(t *testing.T) {
 	}
 }
 
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
+// serving starts a command line that serves a page on a free port, and returns the process and the URL in the
+// first line that it prints.
+func serving(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	c, _ := program(t, args...)
+	read, write, err := os.Pipe()
+	tiny.Check(t, err)
+	c.Stdout, c.Stderr = write, write
+	tiny.Check(t, c.Start())
+	tiny.Check(t, write.Close())
+	t.Cleanup(func() { c.Process.Kill(); read.Close() })
+	line, err := bufio.NewReader(read).ReadString('\n')
+	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(line)
+	if err != nil || url == "" {
+		t.Fatalf("found %q, error %v, expected the address of the page", line, err)
+	}
+	return c, url
+}
 
 // The page of a job is there while it goes on and gone when it has ended; an address that is taken
 // ends the command before anything is trained.
 func TestServeWhileTraining(t *testing.T) {
 	t.Chdir(t.TempDir())
-	c, _ := program(t, "run", "--serve=127.0.0.1:0")
-	c.Stdout, c.Stderr = nil, nil
-	pipe, err := c.StderrPipe()
-	tiny.Check(t, err)
-	tiny.Check(t, c.Start())
-	defer c.Process.Kill()
-	line, err := bufio.NewReader(pipe).ReadString('\n')
-	url := address.FindString(line)
-	if err != nil || url == "" {
-		t.Fatalf("found %q, error %v, expected the address of the page", line, err)
-	}
+	c, url := serving(t, "run", "--serve=127.0.0.1:0")
 	answer, err := http.Get(url)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("found %v, error %v", answer, err)
