@@ -2,6 +2,7 @@
 package folder
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -182,6 +183,14 @@ func Check(dir, expected string) error {
 // Without is the error about a folder that is no run, because a file is missing.
 func Without(dir, file string) error {
 	return fmt.Errorf("%w: %s holds no %s, expected the folder of a run such as runs/digits-1", ErrNoRun, dir, file)
+}
+
+// Replace writes a file, unless it has that content already: another program may be reading it.
+func Replace(path string, content []byte) error {
+	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
+		return nil
+	}
+	return checkpoints.WriteFileAtomic(path, content, FilePerm)
 }
 
 // SHA256 returns the hash of a file, in hexadecimal.

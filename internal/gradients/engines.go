@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 
-	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
 	"dpsgd/perexample"
 )
@@ -124,8 +122,5 @@ func ReadChoice(dir string) (kept Choice) {
 
 // Keep writes the choice to engines.json in a folder, unless the file holds the same choice.
 func (c Choice) Keep(dir string) error {
-	if reflect.DeepEqual(c, ReadChoice(dir)) {
-		return nil
-	}
-	return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Engines), c.encode(), folder.FilePerm)
+	return folder.Replace(filepath.Join(dir, folder.Engines), c.encode())
 }

@@ -190,23 +190,14 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// refusing is a journal of a full disk.
-type refusing struct{ began int }
-
-func (r *refusing) Begin(int, accountant.Event) func() error {
-	r.began++
-	return func() error { return errors.New("no space left on device") }
-}
-func (*refusing) Ledger() *accountant.Ledger { return new(accountant.Ledger) }
-
 // Where an event is not durable nothing is answered or written.
 func TestNoAnswerWithoutADurableEvent(t *testing.T) {
 	r := create(t, config(t), options(t))
 	tiny.Check(t, r.teach(t.Context()))
-	journal := &refusing{}
+	journal := &memory{err: errors.New("no space left on device")}
 	r.desk = answer.NewDesk(journal, nil)
-	if err := r.askNext(); err == nil || journal.began != 1 {
-		t.Errorf("%v after %d events", err, journal.began)
+	if err := r.askNext(); err == nil || len(journal.begun) != 1 {
+		t.Errorf("%v after the events %v", err, journal.begun)
 	}
 	if _, err := os.Stat(r.Path(answersFile)); len(r.answers.asked) != 0 || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an answer without an event: %v, %v", r.answers, err)
@@ -441,11 +432,12 @@ func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
 type memory struct {
 	ledger accountant.Ledger
 	begun  []accountant.Event
+	err    error // of every event
 }
 
 func (m *memory) Begin(_ int, e accountant.Event) func() error {
 	m.begun = append(m.begun, e)
-	return func() error { return nil }
+	return func() error { return m.err }
 }
 func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/strictjson"
 	"dpsgd/internal/tensorboard"
@@ -62,19 +60,11 @@ func OpenCopies(f Files, upTo int) (*Copies, error) {
 	if err := os.MkdirAll(filepath.Dir(f.Events), folder.Perm); err != nil {
 		return nil, fmt.Errorf("curves: %w", err)
 	}
-	err = replace(f.Events, events)
+	err = folder.Replace(f.Events, events)
 	if f.Table != "" && err == nil {
-		err = replace(f.Table, table)
+		err = folder.Replace(f.Table, table)
 	}
 	return c, err
-}
-
-// replace writes a file, unless it has that content already: TensorBoard may be reading it.
-func replace(path string, content []byte) error {
-	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
-		return nil
-	}
-	return checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
 }
 
 // Add appends one line to the copies. It does nothing if c is nil, or if the line's step is not

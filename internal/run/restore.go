@@ -91,8 +91,8 @@ func (r *Run) differs(file, kept string) error {
 
 // keepIdentity writes the job's identity into the folder, unless it is "" or the folder has it.
 func (r *Run) keepIdentity() error {
-	if kept, err := os.ReadFile(r.Path(folder.Plan)); r.identity == "" || err == nil && string(kept) == r.identity {
+	if r.identity == "" {
 		return nil
 	}
-	return checkpoints.WriteFileAtomic(r.Path(folder.Plan), []byte(r.identity), folder.FilePerm)
+	return folder.Replace(r.Path(folder.Plan), []byte(r.identity))
 }

@@ -238,12 +238,9 @@ func TestNoPoints(t *testing.T) {
 func TestOnlyAFinishedDrawnNumberIsSelected(t *testing.T) {
 	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"}, []string{"0.25", "1"})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	o.Watcher = Watcher{TrialStepped: func(_ TrialOverview, p train.Progress) { cancel() }}
-	r, err := Run(ctx, s, o)
-	if err != nil || r.Status != run.Interrupted || r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
-		t.Errorf("found %+v (%v)", r, err)
+	r := interruptSweep(t, s, o, 1)
+	if r.Selected != nil || r.Composed == nil || !strings.Contains(strings.Join(r.Note(), " "), "is known when all drawn points are trained") {
+		t.Errorf("found %+v", r)
 	}
 	fixed := runSweep(t, sweepOf(t, inAll, strings.Replace(drawnSweep, "{distribution: poisson, mean: 3}", "3", 1)), sweepOptions(t))
 	if fixed.Selected != nil || fixed.Trials != 6 || fixed.Composed.Releases != 72 || strings.Contains(strings.Join(fixed.Note(), " "), "repeat-and-select") {

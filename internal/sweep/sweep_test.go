@@ -65,7 +65,7 @@ func costOf(dir string) (account.Cost, error) {
 }
 
 // interruptSweep stops a sweep after so many steps of all trials together.
-func interruptSweep(t testing.TB, s *configs.Sweep, o Options, steps int) {
+func interruptSweep(t testing.TB, s *configs.Sweep, o Options, steps int) Result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -74,9 +74,11 @@ func interruptSweep(t testing.TB, s *configs.Sweep, o Options, steps int) {
 			cancel()
 		}
 	}}
-	if r, err := Run(ctx, s, o); err != nil || r.Status != run.Interrupted {
+	r, err := Run(ctx, s, o)
+	if err != nil || r.Status != run.Interrupted {
 		t.Fatalf("found %+v (%v)", r, err)
 	}
+	return r
 }
 
 // killSweep drops a sweep when trial number has made so many steps, as kill -9 would; with 0 steps
@@ -375,18 +377,10 @@ func TestSweepKilledBetweenFiles(t *testing.T) {
 // one.
 func TestInterruptedSweep(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, tinySweep), sweepOptions(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	o.Watcher = Watcher{TrialStepped: func(at TrialOverview, p train.Progress) {
-		if at.Number == 2 && p.Step == 7 {
-			cancel()
-		}
-	}}
-	r, err := Run(ctx, s, o)
-	if err != nil || r.Status != run.Interrupted || r.Finished != 1 || r.Composed.Releases != 12+7 || r.Composed.Planned != 12*r.Trials || r.Composed.Released == nil || r.Composed.Released.Epsilon >= r.Composed.Epsilon {
-		t.Fatalf("found %+v, %+v (%v), expected one result and 19 releases", r, r.Composed, err)
+	r := interruptSweep(t, s, o, 12+7)
+	if r.Finished != 1 || r.Composed.Releases != 12+7 || r.Composed.Planned != 12*r.Trials || r.Composed.Released == nil || r.Composed.Released.Epsilon >= r.Composed.Epsilon {
+		t.Fatalf("found %+v, %+v, expected one result and 19 releases", r, r.Composed)
 	}
-	o.Watcher = Watcher{}
 	if r := runSweep(t, s, o); r.Status != run.Done || r.Finished != 8 || r.Composed.Releases != 8*12 {
 		t.Errorf("found %+v, %+v, expected 8 results and 96 releases", r, r.Composed)
 	}
@@ -503,5 +497,29 @@ training: {batch_size: 20, steps: 2}
 	}
 	if _, err := os.Stat(o.RunsDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a refused sweep left something behind: %v", err)
+	}
+}
+
+// The trials of a sweep share the features that the first of them computed, and what keeps them is
+// taken for no run: the books agree, with every trial's mean in its ledger.
+func TestSweepOverFeatures(t *testing.T) {
+	s := sweepOf(t, string(tiny.Parse(t, tiny.Features...).YAML()), "name: sweep\nbase: base.yaml\ngrid:\n  privacy.clip_norm: [0.1, 1]\n")
+	o := sweepOptions(t)
+	o.Given = tiny.Large(t)
+	runSweep(t, s, o)
+	kept, err := os.ReadDir(filepath.Join(o.RunsDir, folder.Features))
+	if err != nil || len(kept) != 2 {
+		t.Errorf("found %d files with features (%v), expected one for training and one for test", len(kept), err)
+	}
+	check, err := books.Verify(o.RunsDir, "")
+	if err != nil || check.Releases != 2*13 {
+		t.Errorf("found %+v (%v), expected two trials of one mean and 12 steps", check, err)
+	}
+	// A trial that is resumed keeps its features beside it: no trial either.
+	if err := os.Rename(filepath.Join(o.RunsDir, folder.Features), filepath.Join(o.RunsDir, "sweep", folder.Features)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := books.Verify(o.RunsDir, ""); err != nil {
+		t.Error(err)
 	}
 }
