@@ -141,53 +141,45 @@ func anyEvent(t *testing.T, rng *rand.Rand, depth int) accountant.Event {
 	atMost1 := func() float64 { return math.Float64frombits(rng.Uint64() % (math.Float64bits(1) + 1)) }
 	finite := func() float64 { return math.Float64frombits(rng.Uint64() % math.Float64bits(math.Inf(1))) }
 	whole := func() int { return 1 + int(rng.Uint64()>>(2+rng.IntN(62))) }
-	kinds := 18
-	if depth == 0 {
-		kinds = 11
-	}
 	inner := func() accountant.Event { return anyEvent(t, rng, depth-1) }
-	switch rng.IntN(kinds) {
-	case 0:
-		return accountant.Gaussian{finite()}
-	case 1:
-		return accountant.Laplace{finite()}
-	case 2:
-		return accountant.RandomizedResponse{atMost1(), whole()}
-	case 3:
-		return accountant.ApproxDP{finite(), atMost1()}
-	case 4:
-		return accountant.ZCDP{finite()}
-	case 5:
-		return accountant.TreeAggregation{finite(), whole()}
-	case 6:
-		return accountant.NonPrivate{}
-	case 7:
-		return accountant.DiscreteLaplace{finite(), whole()}
-	case 8:
-		return accountant.DiscreteGaussian{finite(), whole() - 1}
-	case 9:
-		return accountant.BoundedRange{finite()}
-	case 10:
-		return accountant.AddOrRemoveDP{finite(), atMost1()}
-	case 11:
-		return accountant.PoissonSampled{atMost1(), inner()}
-	case 12:
-		return accountant.PoissonSampledGroup{atMost1(), whole(), inner()}
-	case 13:
-		n := whole()
-		return accountant.FixedSizeSampled{n, rng.IntN(n), inner()}
-	case 14:
-		return accountant.TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
-	case 15:
-		return accountant.SelfComposed{inner(), whole() - 1}
-	case 16:
-		return accountant.RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}
+	kinds := []func() accountant.Event{
+		func() accountant.Event { return accountant.Gaussian{finite()} },
+		func() accountant.Event { return accountant.Laplace{finite()} },
+		func() accountant.Event { return accountant.RandomizedResponse{atMost1(), whole()} },
+		func() accountant.Event { return accountant.ApproxDP{finite(), atMost1()} },
+		func() accountant.Event { return accountant.ZCDP{finite()} },
+		func() accountant.Event { return accountant.TreeAggregation{finite(), whole()} },
+		func() accountant.Event { return accountant.NonPrivate{} },
+		func() accountant.Event { return accountant.DiscreteLaplace{finite(), whole()} },
+		func() accountant.Event { return accountant.DiscreteGaussian{finite(), whole() - 1} },
+		func() accountant.Event { return accountant.BoundedRange{finite()} },
+		func() accountant.Event { return accountant.AddOrRemoveDP{finite(), atMost1()} },
+		// From here on with events inside.
+		func() accountant.Event { return accountant.PoissonSampled{atMost1(), inner()} },
+		func() accountant.Event { return accountant.PoissonSampledGroup{atMost1(), whole(), inner()} },
+		func() accountant.Event {
+			n := whole()
+			return accountant.FixedSizeSampled{n, rng.IntN(n), inner()}
+		},
+		func() accountant.Event {
+			return accountant.TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
+		},
+		func() accountant.Event { return accountant.SelfComposed{inner(), whole() - 1} },
+		func() accountant.Event {
+			return accountant.RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}
+		},
+		func() accountant.Event {
+			var parts []accountant.Event
+			for range rng.IntN(4) {
+				parts = append(parts, inner())
+			}
+			return accounttest.Composed(t, parts...)
+		},
 	}
-	var parts []accountant.Event
-	for range rng.IntN(4) {
-		parts = append(parts, inner())
+	if depth == 0 {
+		kinds = kinds[:11]
 	}
-	return accounttest.Composed(t, parts...)
+	return kinds[rng.IntN(len(kinds))]()
 }
 
 func TestEventJSONKeepsEveryBit(t *testing.T) {

@@ -20,11 +20,10 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 		{0.01, 1, 1000, 1e-5}, {0.01, 0.6, 1000, 1e-5}, {0.1, 2, 300, 1e-6}, {1, 10, 50, 1e-5}, {1, 4, 1, 1e-5},
 		{0.001, 0.8, 20000, 1e-7}, {0.02, 5, 1, 1e-5}, {0.3, 8, 100, 1e-4}, {0.0085, 1.1, 4700, 1e-5},
 	} {
-		var l accountant.Ledger
-		tiny.Check(t, l.Add(accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps))
-		plain := tiny.Must(accountant.PlainEpsilon(&l, c.delta))(t)
+		l := tiny.Ledger(t, accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps)
+		plain := tiny.Must(accountant.PlainEpsilon(l, c.delta))(t)
 		for _, a := range []accountant.Accountant{rdp, exact} {
-			g := tiny.Must(a.Guarantee(&l, c.delta))(t)
+			g := tiny.Must(a.Guarantee(l, c.delta))(t)
 			if plain < g.Epsilon {
 				t.Errorf("%+v: plain says %v, %s says %v", c, plain, a.Name(), g.Epsilon)
 			}
@@ -39,9 +38,8 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 // = 0.04, σ = 1.5 at δ = 1e-5 with finer orders; the plain formula is above it by at most 1 %. A
 // single Gaussian of σ = 1 has D_n = n/2.
 func TestPlainEpsilonGolden(t *testing.T) {
-	var l accountant.Ledger
-	tiny.Check(t, l.Add(accountant.PoissonSampled{0.04, accountant.Gaussian{1.5}}, 2250))
-	if e, err := accountant.PlainEpsilon(&l, 1e-5); err != nil || e < 7.32911117143 || e > 1.01*7.32911117143 {
+	l := tiny.Ledger(t, accountant.PoissonSampled{0.04, accountant.Gaussian{1.5}}, 2250)
+	if e, err := accountant.PlainEpsilon(l, 1e-5); err != nil || e < 7.32911117143 || e > 1.01*7.32911117143 {
 		t.Errorf("found %v, %v", e, err)
 	}
 	for _, n := range []int{2, 17, 1000} {
@@ -98,9 +96,8 @@ func TestPlainEpsilonIsRoundedUp(t *testing.T) {
 		{1.0, 100, 1, 1e-05, 0.030823972895615866703},
 		{1 - 0x1p-53, 0.7, 1000, 1e-05, 2050.9429576344626484},
 	} {
-		var l accountant.Ledger
-		tiny.Check(t, l.Add(accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps))
-		got, err := accountant.PlainEpsilon(&l, c.delta)
+		l := tiny.Ledger(t, accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps)
+		got, err := accountant.PlainEpsilon(l, c.delta)
 		if err != nil || got < c.want || got > c.want*(1+1e-11)+1e-11 {
 			t.Errorf("%+v: found %.17g, %v, %.3g of it too much", c, got, err, got/c.want-1)
 		}
@@ -139,9 +136,8 @@ func TestPlainEpsilonOfEdges(t *testing.T) {
 		{accountant.Gaussian{0}, math.Inf(1), nil}, {accountant.PoissonSampled{0.5, accountant.Gaussian{0}}, math.Inf(1), nil}, {accountant.PoissonSampled{0, accountant.Gaussian{0}}, 0, nil},
 		{accountant.Laplace{1}, 0, accountant.ErrUnsupported}, {accountant.PoissonSampled{0.5, accountant.Laplace{1}}, 0, accountant.ErrUnsupported}, {accountant.NonPrivate{}, 0, accountant.ErrUnsupported},
 	} {
-		var l accountant.Ledger
-		tiny.Check(t, l.Add(test.event, 3))
-		e, err := accountant.PlainEpsilon(&l, 0.9)
+		l := tiny.Ledger(t, test.event, 3)
+		e, err := accountant.PlainEpsilon(l, 0.9)
 		if !errors.Is(err, test.err) || test.err == nil && e != test.want {
 			t.Errorf("%v: found %v, %v, expected %v, %v", test.event, e, err, test.want, test.err)
 		}

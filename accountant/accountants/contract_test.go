@@ -33,8 +33,8 @@ func TestAccountantContract(t *testing.T) {
 			if relations == 0 {
 				t.Error("supports no relation")
 			}
-			if a, err := New(name, accountant.Relation(9)); err == nil {
-				t.Errorf("New(%q, Relation(9)) = %v", name, a)
+			if a, err := New(name, accountant.Relation(9)); !errors.Is(err, accountant.ErrInvalid) {
+				t.Errorf("New(%q, Relation(9)) = %v, %v, want ErrInvalid", name, a, err)
 			}
 		})
 	}

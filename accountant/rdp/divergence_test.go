@@ -210,9 +210,6 @@ func TestRDPRefusesWhatItCannotAnalyse(t *testing.T) {
 			t.Errorf("Divergence of %v under %v: %v, want ErrUnsupported", tt.e, tt.r, err)
 		}
 	}
-	if _, err := New(accountant.Relation(3), DefaultOrders()); !errors.Is(err, accountant.ErrInvalid) {
-		t.Errorf("relation 3: %v, want ErrInvalid", err)
-	}
 }
 
 func TestDivergenceArguments(t *testing.T) {

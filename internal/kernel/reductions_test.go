@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -183,4 +185,94 @@ func TestAddExcessNaN(t *testing.T) {
 			checkOnlyNaN(t, "below", e.Below, at%columns)
 		}
 	})
+}
+
+// rowwise are the kernels with values per channel and their definitions in float64.
+var rowwise = []struct {
+	name       string
+	run        func(y, x, a, b []float32)
+	definition func(x, a, b float64) float64
+}{
+	{"AddBias", func(y, x, a, _ []float32) { copy(y, x); AddBias(y, a) }, func(x, a, _ float64) float64 { return x + a }},
+	{"ScaleChannels", func(y, x, a, _ []float32) { ScaleChannels(y, x, a) }, func(x, a, _ float64) float64 { return x * a }},
+	{"ScaleShift", ScaleShift, func(x, a, b float64) float64 { return x*a + b }},
+}
+
+// TestRowwise compares with the definitions, for whole rows and a last one that is
+// cut, and wants the same bits in place.
+func TestRowwise(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		for _, f := range rowwise {
+			for _, channels := range lengths {
+				for _, n := range []int{0, channels, 3 * channels, 5*channels + channels/2} {
+					x, a, b := randoms(1, n), randoms(2, channels), randoms(3, channels)
+					y, want := make([]float32, n), make([]float64, n)
+					for i, v := range x {
+						want[i] = f.definition(float64(v), float64(a[i%channels]), float64(b[i%channels]))
+					}
+					what := fmt.Sprintf("%s, %d values in rows of %d", f.name, n, channels)
+					f.run(y, x, a, b)
+					checkClose(t, what, y, want, 4e-7)
+					f.run(x, x, a, b)
+					checkClose(t, what+", in place", x, toFloat64(y), 0)
+				}
+			}
+		}
+	})
+}
+
+// TestRowwiseNaN: a NaN stays where it is, and in its channel if it is a value of one.
+func TestRowwiseNaN(t *testing.T) {
+	onEachKernelSet(t, func(t *testing.T) {
+		const channels, rows = 13, 3
+		for _, f := range rowwise {
+			for at := range channels * rows {
+				x, a, b, y := randoms(1, channels*rows), randoms(2, channels), randoms(3, channels), make([]float32, channels*rows)
+				x[at] = nan32
+				f.run(y, x, a, b)
+				checkOnlyNaN(t, f.name, y, at)
+				x[at], a[at%channels] = 1, nan32
+				f.run(y, x, a, b)
+				for i, v := range y {
+					if isNaN := v != v; isNaN != (i%channels == at%channels) {
+						t.Errorf("%s: element %d is %v, NaN in channel %d", f.name, i, v, at%channels)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Every kernel makes the same step, to the last bit, for any number of parameters, and touches no
+// more of them.
+func TestUpdatesAgreeBitForBit(t *testing.T) {
+	const spare = 5
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 40 {
+		p, v, sum := make([]float32, n+spare), make([]float32, n+spare), make([]float64, n+spare)
+		for i := range p {
+			p[i], v[i], sum[i] = float32(r.NormFloat64()), float32(r.NormFloat64()), 100*r.NormFloat64()
+		}
+		for _, m := range []Momentum{
+			{PerBatch: 1.0 / 3, Decay: 0.01, Mu: 0.9, Rate: 0.1},
+			{PerBatch: 1.0 / 3, Decay: 0.01, Mu: 0.9, Rate: 0.1, Nesterov: true},
+		} {
+			wantP, wantV := slices.Clone(p), slices.Clone(v)
+			portableMomentum(wantP[:n], wantV[:n], sum[:n], m)
+			plain := slices.Clone(p)
+			portableDescend(plain[:n], sum[:n], m.PerBatch, m.Decay, m.Rate)
+			for _, k := range supportedKernels() {
+				gotP, gotV := slices.Clone(p), slices.Clone(v)
+				k.momentum(gotP[:n], gotV[:n], sum[:n], m)
+				if !slices.Equal(gotP, wantP) || !slices.Equal(gotV, wantV) {
+					t.Errorf("%s: %+v of %d parameters is not that of the portable kernel", k.name, m, n)
+				}
+				gotP = slices.Clone(p)
+				k.descend(gotP[:n], sum[:n], m.PerBatch, m.Decay, m.Rate)
+				if !slices.Equal(gotP, plain) {
+					t.Errorf("%s: plain step of %d parameters is not that of the portable kernel", k.name, n)
+				}
+			}
+		}
+	}
 }
