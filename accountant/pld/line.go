@@ -217,22 +217,19 @@ func (l *line) solve(target float64) (i accountant.Interval, root, relative floa
 	}
 	i = accountant.Interval{Lower: at, Upper: at}
 	first := relative*1.01/slope + 4e-16*at
-	for step := first; ; step *= 2 {
-		if !(step < 1e6*first) {
-			return accountant.Interval{}, root, math.Inf(1)
+	moved := func(passed func(step float64) bool) bool {
+		for step := first; step < 1e6*first; step *= 2 {
+			if passed(step) {
+				return true
+			}
 		}
-		if i.Upper = at + step; l.atMost(i.Upper, target) {
-			break
-		}
+		return false
 	}
-	for step := first; ; step *= 2 {
-		if !(step < 1e6*first) {
-			return accountant.Interval{}, root, math.Inf(1)
-		}
-		if i.Lower = max(at-step, 0); i.Lower == 0 || l.atLeast(i.Lower, target) {
-			return i, root, relative
-		}
+	up := moved(func(step float64) bool { i.Upper = at + step; return l.atMost(i.Upper, target) })
+	if !up || !moved(func(step float64) bool { i.Lower = max(at-step, 0); return i.Lower == 0 || l.atLeast(i.Lower, target) }) {
+		return accountant.Interval{}, root, math.Inf(1)
 	}
+	return i, root, relative
 }
 
 func (l *line) atMost(epsilon, target float64) bool {

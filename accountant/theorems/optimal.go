@@ -67,27 +67,8 @@ func (r responses) logExcess(j int) float64 {
 		return math.Inf(-1)
 	}
 	weight := func(i int) float64 { return -math.Expm1(-2 * float64(i-j) * r.epsilon) }
-	sum, up, down := weight(anchor), math.Exp(r.epsilon), math.Exp(-r.epsilon)
-	mass := 1.0
-	for i := anchor; i < k; i++ {
-		ratio := float64(k-i) / float64(i+1) * up
-		mass *= ratio
-		term := mass * weight(i+1)
-		sum += term
-		if term < negligible*(1-ratio)*sum {
-			break
-		}
-	}
-	mass = 1
-	for i := anchor; i > j+1; i-- {
-		ratio := float64(i) / float64(k-i+1) * down
-		mass *= ratio
-		term := mass * weight(i-1)
-		sum += term
-		if term < negligible*(1-ratio)*sum {
-			break
-		}
-	}
+	sum := r.add(weight(anchor), anchor, k, math.Exp(r.epsilon), weight)
+	sum = r.add(sum, k-anchor, k-j-1, math.Exp(-r.epsilon), func(lies int) float64 { return weight(k - lies) })
 	return r.count.LogMass(anchor) + numeric.Log(sum)
 }
 
@@ -95,17 +76,24 @@ func (r responses) logExcess(j int) float64 {
 // rate at which the cost grows as epsilon falls below the loss of j. Terms fall
 // from the first one on.
 func (r responses) logDiscounted(j int) float64 {
-	k, down := r.count.N, math.Exp(-r.epsilon)
-	sum, term := 1.0, 1.0
-	for i := j; i < k; i++ {
-		ratio := float64(k-i) / float64(i+1) * down
-		term *= ratio
+	sum := r.add(1, j, r.count.N, math.Exp(-r.epsilon), func(int) float64 { return 1 })
+	return r.count.LogMass(j) + numeric.Log(sum)
+}
+
+// add adds to sum the chances of from+1 to most answers of one kind, as multiples of the chance of
+// from and of weight, until the rest is negligible. odds are the odds of an answer of that kind.
+func (r responses) add(sum float64, from, most int, odds float64, weight func(n int) float64) float64 {
+	mass := 1.0
+	for n := from; n < most; n++ {
+		ratio := float64(r.count.N-n) / float64(n+1) * odds
+		mass *= ratio
+		term := mass * weight(n+1)
 		sum += term
 		if term < negligible*(1-ratio)*sum {
 			break
 		}
 	}
-	return r.count.LogMass(j) + numeric.Log(sum)
+	return sum
 }
 
 // negligible is a relative size that no sum here can tell from 0.
