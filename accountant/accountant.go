@@ -46,8 +46,8 @@ type Accountant interface {
 	Delta(l *Ledger, epsilon float64) (Guarantee, error)
 }
 
-// Bound bounds one half of a guarantee for everything in a ledger, given the other half, and names the
-// theorems behind the number. With an error the number means nothing.
+// Bound bounds one half of a guarantee for everything in a ledger, given the other half, and names
+// the theorems behind the number. With an error the number means nothing.
 type Bound func(l *Ledger, given float64) (bound float64, method string, err error)
 
 // Make returns the accountant of that name under r whose epsilon at a delta, and whose delta at an

@@ -27,7 +27,7 @@ const (
 // If not even a noise multiplier of 1e9 is within target, for instance because its
 // epsilon is below what the orders of an RDP accountant can show, the error
 // matches ErrUnreachable. Epsilon must be finite and above 0, delta in (0, 1), steps
-// at least 1, and target.Relation the one that a accounts for.
+// at least 1, and a must account under target.Relation.
 func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) Event, steps int, target Guarantee) (float64, error) {
 	// Epsilon is close to a power of σ, so the search is for log σ.
 	sigma, reached, err := solve(a, event, math.Exp, steps, target, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
@@ -86,8 +86,8 @@ func solve(a Accountant, event func(float64) Event, parameter func(x float64) fl
 // MaxSteps returns the largest number of releases of event, at most limit, that
 // stays within target by the accountant a: with one more the target would be
 // exceeded, unless the result is limit. It is 0 if a single release is too much.
-// Epsilon must be finite and above 0, delta in (0, 1), limit at least 0, and
-// target.Relation the one that a accounts for. Epsilon is computed some 10 times.
+// Epsilon must be finite and above 0, delta in (0, 1), limit at least 0, and a must account
+// under target.Relation. Epsilon is computed some 10 times.
 //
 // Where rounding makes the accountant's epsilon fall by a hair from one number of steps to
 // the next, several numbers are the last within target; the result is one of these.

@@ -333,6 +333,27 @@ func TestNoRunPassesItsBudget(t *testing.T) {
 	}
 }
 
+// What an accountant is asked out of range, its bounds never see, and their errors come back alone.
+func TestMadeAccountantsRefuse(t *testing.T) {
+	a := gaussians()
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
+		g, err := a.Guarantee(new(accountant.Ledger), bad)
+		d, otherErr := a.Delta(new(accountant.Ledger), bad)
+		if !errors.Is(err, accountant.ErrInvalid) || !errors.Is(otherErr, accountant.ErrInvalid) || g != d {
+			t.Errorf("%v: found %v, %v and %v, %v, want ErrInvalid", bad, g, err, d, otherErr)
+		}
+	}
+	l := accounttest.Ledger(t, accountant.Entry{accountant.Laplace{1}, 1})
+	g, err := a.Guarantee(l, 0.1)
+	d, otherErr := a.Delta(l, 1)
+	if !errors.Is(err, accountant.ErrUnsupported) || !errors.Is(otherErr, accountant.ErrUnsupported) || g != (accountant.Guarantee{}) || d != g {
+		t.Errorf("found %v, %v and %v, %v, want ErrUnsupported", g, err, d, otherErr)
+	}
+	if a, err := accountant.Make("", 9, nil, nil); !errors.Is(err, accountant.ErrInvalid) || a != nil {
+		t.Errorf("relation 9: found %v, %v, want ErrInvalid", a, err)
+	}
+}
+
 func TestMaxSteps(t *testing.T) {
 	a := newNamed(t, "rdp")
 	for _, tt := range []struct {

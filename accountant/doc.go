@@ -28,9 +28,9 @@
 //
 // # What it costs: accountants
 //
-// An [Accountant] is a pure function from a ledger and a δ to a [Guarantee], or from
-// a ledger and an ε. It holds no state of a run and may be shared by goroutines. Package accountants
-// makes them by name, for a relation:
+// An [Accountant] is a pure function from a ledger and a δ to a [Guarantee], or from a ledger and
+// an ε. It holds no state of a run and may be shared by goroutines. Package accountants makes them
+// by name, for a relation:
 //
 //   - "exact", in package pld: the exact privacy profile of the dominating pairs, by
 //     contour integration with a bound for every error. The least ε, in about a
@@ -43,12 +43,12 @@
 //     what older theorems say of the same ledger.
 //
 // The first two are each an [IntervalAccountant]: their answers come with a lower bound too.
-// Package accountants also has an estimate that is not a bound, and therefore no Accountant. [PlainEpsilon] is
-// the shortest formula that bounds the ε of DP-SGD, to hold the others against.
+// Package accountants also has an estimate that is not a bound, and therefore no Accountant.
+// [PlainEpsilon] is the shortest formula that bounds the ε of DP-SGD, to hold the others against.
 //
 // Package theorems also has the exact profiles of single mechanisms, and theorems about (ε, δ)
-// alone: composition, amplification by subsampling and shuffling. [TradeoffOf] says what a guarantee
-// means for somebody who wants to know whether one record was there.
+// alone: composition, amplification by subsampling and shuffling. [TradeoffOf] says what a
+// guarantee means for somebody who wants to know whether one record was there.
 //
 // # Spending a budget
 //
@@ -64,16 +64,16 @@
 //		break // budget exhausted: nothing of this step has been released
 //	}
 //
-// That is sound for steps whose parameters were fixed in advance, as they are in a plan. Where later
-// releases depend on earlier outputs, Chosen of package rdp says what has been spent.
+// That is sound for steps whose parameters were fixed in advance, as they are in a plan. Where
+// later releases depend on earlier outputs, Chosen of package rdp says what has been spent.
 //
 // # When something is wrong
 //
-// The package fails closed. An event that an accountant cannot analyse, or that is not defined under
-// its relation, is an error that matches [ErrUnsupported], never a guess; numerics that cannot be
-// bounded are one that matches [ErrUncertified]. Events without noise cost ε = +Inf. ε is 0 in three
-// cases only: nothing was released, no record was ever sampled, or the releases are (0, δ)-private,
-// which takes a δ of about the chance that a record was sampled at all, or larger.
+// The package fails closed. An event that an accountant cannot analyse, or that is not defined
+// under its relation, is an error that matches [ErrUnsupported], never a guess; numerics that
+// cannot be bounded are one that matches [ErrUncertified]. Events without noise cost ε = +Inf. ε is
+// 0 in three cases only: nothing was released, no record was ever sampled, or the releases are (0,
+// δ)-private, which takes a δ of about the chance that a record was sampled at all, or larger.
 //
 // # Sources
 //

@@ -7,51 +7,53 @@ import (
 	"dpsgd/accountant"
 )
 
-// gaussians is an accountant of one's own: of Gaussian releases without sampling alone, by the exact
-// profile of their composition, which is one Gaussian (Balle and Wang, arXiv:1805.06530, Theorem 8).
-type gaussians struct{}
-
-func (gaussians) Name() string                  { return "gaussians" }
-func (gaussians) Relation() accountant.Relation { return accountant.AddOrRemoveOne }
-
-func (g gaussians) Delta(l *accountant.Ledger, epsilon float64) (accountant.Guarantee, error) {
-	var square float64 // of the sensitivity over the deviation, all releases together
-	for _, entry := range l.Entries() {
-		e, ok := entry.Event.(accountant.Gaussian)
-		if !ok {
-			return accountant.Guarantee{}, fmt.Errorf("%w: gaussians knows nothing of %v", accountant.ErrUnsupported, entry.Event)
+// gaussians returns an accountant of one's own: of Gaussian releases without sampling alone, by the
+// exact profile of their composition, which is one Gaussian (Balle and Wang, arXiv:1805.06530,
+// Theorem 8).
+func gaussians() accountant.Accountant {
+	const method = "exact profile of a Gaussian"
+	delta := func(l *accountant.Ledger, epsilon float64) (float64, string, error) {
+		var square float64 // of the sensitivity over the deviation, all releases together
+		for _, entry := range l.Entries() {
+			e, ok := entry.Event.(accountant.Gaussian)
+			if !ok {
+				return 0, method, fmt.Errorf("%w: gaussians knows nothing of %v", accountant.ErrUnsupported, entry.Event)
+			}
+			square += float64(entry.Count) / (e.NoiseMultiplier * e.NoiseMultiplier)
 		}
-		square += float64(entry.Count) / (e.NoiseMultiplier * e.NoiseMultiplier)
+		mu := math.Sqrt(square)
+		below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+		return below(mu/2-epsilon/mu) - math.Exp(epsilon)*below(-mu/2-epsilon/mu), method, nil
 	}
-	mu := math.Sqrt(square)
-	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-	delta := below(mu/2-epsilon/mu) - math.Exp(epsilon)*below(-mu/2-epsilon/mu)
-	return accountant.Guarantee{Epsilon: epsilon, Delta: delta, Relation: g.Relation(), Method: "exact profile of a Gaussian"}, nil
+	epsilon := func(l *accountant.Ledger, most float64) (float64, string, error) {
+		low, high := 0.0, 100.0
+		for range 60 { // high is always private enough
+			middle := (low + high) / 2
+			switch at, _, err := delta(l, middle); {
+			case err != nil:
+				return 0, method, err
+			case at > most:
+				low = middle
+			default:
+				high = middle
+			}
+		}
+		return high, method, nil
+	}
+	a, err := accountant.Make("gaussians", accountant.AddOrRemoveOne, epsilon, delta)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }
 
-func (g gaussians) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
-	low, high := 0.0, 100.0
-	for range 60 { // high is always private enough
-		middle := (low + high) / 2
-		switch at, err := g.Delta(l, middle); {
-		case err != nil:
-			return accountant.Guarantee{}, err
-		case at.Delta > delta:
-			low = middle
-		default:
-			high = middle
-		}
-	}
-	return accountant.Guarantee{Epsilon: high, Delta: delta, Relation: g.Relation(), Method: "exact profile of a Gaussian"}, nil
-}
-
-// An accountant is four methods. Calibration, and everything else that asks one, takes any.
+// An accountant is two bounds. Calibration, and everything else that asks one, takes any.
 func Example_ownAccountant() {
 	event := func(noiseMultiplier float64) accountant.Event {
 		return accountant.Gaussian{NoiseMultiplier: noiseMultiplier}
 	}
 	target := accountant.Guarantee{Epsilon: 3, Delta: 1e-5}
-	noiseMultiplier, err := accountant.CalibrateNoiseMultiplier(gaussians{}, event, 120, target)
+	noiseMultiplier, err := accountant.CalibrateNoiseMultiplier(gaussians(), event, 120, target)
 	if err != nil {
 		panic(err)
 	}

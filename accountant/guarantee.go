@@ -12,10 +12,10 @@ import (
 // differ differs.
 type Relation int
 
-// The relations. This program accounts for the one that [Ledger.Relation] names, ZeroOut in most cases. For sums of contributions, sampled
-// or not, AddOrRemoveOne has the same figures: nothing comes from an empty place, as nothing comes
-// from a record that is not there. What depends on the number of records, or on their places, tells
-// the two apart.
+// The relations. This program accounts for the one that [Ledger.Relation] names, ZeroOut in most
+// cases. For sums of contributions, sampled or not, AddOrRemoveOne has the same figures: nothing
+// comes from an empty place, as nothing comes from a record that is not there. What depends on the
+// number of records, or on their places, tells the two apart.
 const (
 	AddOrRemoveOne Relation = iota // one dataset has one record more
 	ReplaceOne                     // same size, one record differs

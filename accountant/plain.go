@@ -58,9 +58,10 @@ func plainDivergence(e Event, n int) (float64, error) {
 	case q == 1 || sigma == 0: // one term of the sum is left, or infinite
 		return float64(n) / (2 * sigma * sigma), nil
 	}
-	// Of Σ p_k e^(y_k) with binomial p_k, the p_k add up to 1, and y_0 = y_1 = 0: it is 1 plus the sum
-	// of the p_k (e^(y_k) - 1) from k = 2, none of which is negative. The usual sum has no digits left
-	// of its distance from 1, which is all that counts where q is small and releases are many.
+	// Of Σ p_k e^(y_k) with binomial p_k, the p_k add up to 1, and y_0 = y_1 = 0: it is 1 plus the
+	// sum of the p_k (e^(y_k) - 1) from k = 2, none of which is negative. The usual sum has no
+	// digits left of its distance from 1, which is all that counts where q is small and releases
+	// are many.
 	terms, largest := make([]float64, n+1), -1000.0 // whatever is less is no float
 	for k := 2; k <= n; k++ {
 		stay, join := float64(n-k)*math.Log1p(-q), float64(k)*math.Log(q)

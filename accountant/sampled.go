@@ -50,8 +50,8 @@ func RelationOf(e Event) Relation {
 	return ZeroOut
 }
 
-// Relation returns the relation to account for all releases of the ledger under. A record that may be
-// replaced by any other one may be replaced by one that contributes nothing: what holds under
+// Relation returns the relation to account for all releases of the ledger under. A record that may
+// be replaced by any other one may be replaced by one that contributes nothing: what holds under
 // ReplaceOne holds under ZeroOut too.
 func (l *Ledger) Relation() Relation { return relationOf(l.entries) }
 

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// ProfilePoint is one statement of the privacy profile: what was released is (Epsilon, Delta)-private.
+// ProfilePoint is one statement of the privacy profile: what was released is (Epsilon,
+// Delta)-private.
 type ProfilePoint struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
@@ -19,8 +20,8 @@ type ProfilePoint struct {
 // (type I, a false alarm), or misses a record that was there, with probability β (type II). The
 // trade-off function f says how small β can be at each α (Wasserman, Zhou 2010, arXiv:0811.2501;
 // Dong, Roth, Su 2019, arXiv:1905.02383). Tradeoff bounds f by the privacy profile δ(ε) that an
-// accountant knows: by all (ε, δ) together, which say as much as f does (the duality in section 2 of
-// Dong, Roth, Su):
+// accountant knows: by all (ε, δ) together, which say as much as f does (the duality in section 2
+// of Dong, Roth, Su):
 //
 //	f(α) = sup over ε ≥ 0 of max(0, 1 - δ(ε) - e^ε·α, e^-ε·(1 - δ(ε) - α)).
 //

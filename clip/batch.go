@@ -2,7 +2,7 @@ package clip
 
 import "fmt"
 
-// Batch is what a model computed about the examples of a physical batch. All of it is sensitive,
+// Batch holds what a model computed about the examples of a physical batch. All of it is sensitive,
 // and none of it is trusted but for one thing: row i depends on example i alone.
 type Batch struct {
 	// SquaredNorms are the squared L2 norms of the gradients over all parameters, one for each

@@ -26,22 +26,23 @@
 //
 // # Why the sums are exact
 //
-// g is C·2^-20 to C·2^-21, the lattice of the noise, times 2^-k for as large a k, up to 26, as leaves
-// sums of all examples below 2^62 ([Sum.Refine]).
+// g is C·2^-20 to C·2^-21, the lattice of the noise, times 2^-k for as large a k, up to 26, as
+// leaves sums of all examples below 2^62 ([Sum.Refine]).
 //
-//   - A row is rounded to float64 and added to float64: at most 2^53/2^(21+k) rows, whose entries are
-//     at most C/g < 2^(21+k), before the sum moves on to int64 ([Rows]; a sum that a row too long has
-//     been added to is thrown away with the row).
-//   - The row of a dense layer is the outer product of two vectors, which are rounded instead, to 16
-//     bits: their product is an integer matrix times 2^m, and its norm the product of theirs. m is a
-//     function of the example's norm, so that short contributions have as many digits as long ones.
+//   - A row is rounded to float64 and added to float64: at most 2^53/2^(21+k) rows, whose entries
+//     are at most C/g < 2^(21+k), before the sum moves on to int64 ([Rows]; a sum that a row too
+//     long has been added to is thrown away with the row).
+//   - The row of a dense layer is the outer product of two vectors, which are rounded instead, to
+//     16 bits: their product is an integer matrix times 2^m, and its norm the product of theirs. m
+//     is a function of the example's norm, so that short contributions have as many digits as long
+//     ones.
 //     Examples of one m are added by a matrix product in int32, as many at a time as keep every
 //     partial sum below 2^31 ([Outer]).
 //   - int64 holds the sum of a logical batch, by the choice of k.
 //
 // # What rounding costs
 //
-// A step's clipped sum is within 0.1 % of its norm of the sum in float64, for clip norms from 0.01 to
-// 10^6 of gradients of norms from 0.5 to 10, where at most 60,000 examples are summed; without outer
-// products, within 10^-6. TestSumsAgainstFloat64 holds it to that.
+// A step's clipped sum is within 0.1 % of its norm of the sum in float64, for clip norms from 0.01
+// to 10^6 of gradients of norms from 0.5 to 10, where at most 60,000 examples are summed; without
+// outer products, within 10^-6. TestSumsAgainstFloat64 holds it to that.
 package clip

@@ -28,7 +28,8 @@ func factors(dst []float32, squaredNorms []float64, clipNorm float64, formula fu
 	valid, target := validClipNorm(clipNorm), clipNorm*(1-margin)
 	for i, square := range squaredNorms {
 		dst[i] = 0
-		// Written so that NaN, for which every comparison is false, leaves the 0. The root of -0 is -0.
+		// Written so that NaN, for which every comparison is false, leaves the 0. The root of -0 is
+		// -0.
 		if norm := math.Abs(math.Sqrt(square)); valid && norm <= brokenFrom*clipNorm {
 			if factor := formula(target, norm); factor >= 0 && factor <= math.MaxFloat32 {
 				dst[i] = towardZero(factor)

@@ -91,10 +91,10 @@ func (f outerFactors) shift(length float64, l Lattice) int {
 // round writes integers to x and z: z xᵀ times 2^shift is close to scale times the given product.
 //
 // Rounding costs both factors the same part of their norms when √b·(in/out)^¼ of the product's norm
-// b goes to x, and √b·(out/in)^¼ to z. z makes up for what rounding has done to the norm of x. Where
-// the product still comes out more than 2^-13 of its squared norm too long, half of the room that
-// policies leave, z is made shorter by 1/‖z‖; where an entry is too large for 16 bits, the shift
-// grows. All of that decides how much is lost; the bound rests on the squares returned.
+// b goes to x, and √b·(out/in)^¼ to z. z makes up for what rounding has done to the norm of x.
+// Where the product still comes out more than 2^-13 of its squared norm too long, half of the room
+// that policies leave, z is made shorter by 1/‖z‖; where an entry is too large for 16 bits, the
+// shift grows. All of that decides how much is lost; the bound rests on the squares returned.
 func (f outerFactors) round(scale float32, l Lattice) rounded {
 	meant := f.squareX * f.squareZ * float64(scale) * float64(scale)
 	if meant == 0 {
@@ -150,7 +150,8 @@ func (a *outerAdder) multiply(examples int) {
 	}
 }
 
-// multiplyRun adds the previous product to the sum, then computes that of the run, which waits.
+// multiplyRun adds the product that waits to the sum, and computes the product of the run, which
+// waits in its place.
 func (a *outerAdder) multiplyRun() {
 	if a.waiting {
 		a.sum.begin()

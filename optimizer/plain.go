@@ -8,10 +8,10 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Plain is an update rule for gradients that are NOT private: the arithmetic of an [Update] on plain
-// sums. What it makes of parameters is as private as the sums are, which is not at all. It serves
-// what never leaves the program as it is (teachers, the local steps of clients), what only saw
-// public values (students, training on released labels), and the baseline that is marked NOT
+// Plain is an update rule for gradients that are NOT private: the arithmetic of an [Update] on
+// plain sums. What it makes of parameters is as private as the sums are, which is not at all. It
+// serves what never leaves the program as it is (teachers, the local steps of clients), what only
+// saw public values (students, training on released labels), and the baseline that is marked NOT
 // PRIVATE. It is not safe for concurrent use.
 type Plain struct {
 	*Update

@@ -12,10 +12,10 @@ import (
 	"dpsgd/release"
 )
 
-// Update is a [UpdateRule] that moves parameters against noisy gradients, and what it remembers between
-// steps. All rules are post-processing of noisy sums: their memory is made of [release.Noisy]
-// values, parameters and public numbers. An Update serves one vector of parameters and is not safe
-// for concurrent use.
+// Update is a [UpdateRule] that moves parameters against noisy gradients, and what it remembers
+// between steps. All rules are post-processing of noisy sums: their memory is made of
+// [release.Noisy] values, parameters and public numbers. An Update serves one vector of parameters
+// and is not safe for concurrent use.
 type Update struct {
 	dim    int
 	rule   UpdateRule
@@ -119,8 +119,8 @@ func (u *Update) move(n release.Noisy) {
 	u.moved.Add(int64(to - from))
 }
 
-// View returns what the rule remembers, for a checkpoint that is written before the next Apply hands
-// out its first value, which changes the vectors.
+// View returns what the rule remembers, for a checkpoint that is written before the next Apply
+// hands out its first value, which changes the vectors.
 func (u *Update) View() State {
 	s := State{Step: u.step, Slots: map[string][]float32{}}
 	for i, slot := range u.rule.Slots() {

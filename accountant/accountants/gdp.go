@@ -8,9 +8,10 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// GaussianEstimate returns an estimate of ε at delta of a ledger under r, which takes it for one Gaussian
-// release of noise multiplier 1/μ: the limit of the composition of many sampled releases by a central
-// limit theorem (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020, arXiv:1911.11607).
+// GaussianEstimate returns an estimate of ε at delta of a ledger under r, which takes it for one
+// Gaussian release of noise multiplier 1/μ: the limit of the composition of many sampled releases
+// by a central limit theorem (Dong, Roth, Su 2019, arXiv:1905.02383; Bu, Dong, Long, Su 2020,
+// arXiv:1911.11607).
 //
 // It is reported, never enforced: it is not a bound. For DP-SGD it is below the truth most of the
 // time, by a few percent at σ above 1 and by 30 % at σ = 0.6, q = 0.01, T = 1000. That is why
@@ -20,9 +21,9 @@ import (
 //	PoissonSampled of Gaussian       μ² = T q² (exp(s²/σ²) - 1)
 //	FixedSizeSampled of Gaussian     μ² = T γ² 2 (exp(s²/σ²) Φ(3s/(2σ)) + 3 Φ(-s/(2σ)) - 2)
 //
-// where T is the count, γ = m/n, and s the sensitivity: 1, or 2 under ReplaceOne. Poisson samples are
-// estimated under AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other events and
-// pairs are an error that matches ErrUnsupported.
+// where T is the count, γ = m/n, and s the sensitivity: 1, or 2 under ReplaceOne. Poisson samples
+// are estimated under AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne. Other
+// events and pairs are an error that matches ErrUnsupported.
 func GaussianEstimate(l *accountant.Ledger, r accountant.Relation, delta float64) (epsilon float64, err error) {
 	mu, err := muOfAll(l, r)
 	if err != nil {
@@ -51,7 +52,7 @@ func muOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
 	return sum, nil
 }
 
-// muOf is the μ of one release as accountant.Simplify leaves it.
+// muOf returns the μ of one release that accountant.Simplify leaves.
 func muOf(e accountant.Event, r accountant.Relation) (float64, error) {
 	switch e := e.(type) {
 	case accountant.Gaussian:

@@ -12,9 +12,10 @@ import (
 const roundingError = 1e-12
 
 // NewConcentrated returns the accountant of zero-concentrated differential privacy (Bun, Steinke
-// 2016, arXiv:1605.02065) under r. It is an error if r is not a relation. The accountant knows of a release one number, ρ, such that the Rényi
-// divergence of every order α is at most ρα; the numbers of a ledger add up (Lemma 1.7).
-// It analyses, with a sensitivity s of 2 under ReplaceOne and of 1 else,
+// 2016, arXiv:1605.02065) under r. It is an error if r is not a relation. The accountant knows of a
+// release one number, ρ, such that the Rényi divergence of every order α is at most ρα; the numbers
+// of a ledger add up (Lemma 1.7). It analyses, with a sensitivity s of 2 under ReplaceOne and of 1
+// else,
 //
 //	Gaussian            ρ = s²/(2σ²)                   (Proposition 1.6)
 //	DiscreteGaussian    ρ = s²/(2σ²)                   (Canonne, Kamath, Steinke 2020, Theorem 14)
@@ -52,7 +53,7 @@ func NewConcentrated(r accountant.Relation) (accountant.Accountant, error) {
 }
 
 // rhoOfAll returns the ρ of the whole ledger, rounded up: 0 if nothing is released about anyone,
-// +Inf where noise is missing. Errors are those of accountant.Accountant.
+// +Inf where noise is missing. It fails where [accountant.Accountant] says.
 func rhoOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {

@@ -21,7 +21,7 @@ type law struct {
 	infinite float64
 }
 
-// put adds mass at index, which is that of the last mass put or the next in order.
+// put adds mass at index, which is the last index that was put or comes after it in order.
 func (w *law) put(index int, mass float64) {
 	if mass <= 0 {
 		return
@@ -138,9 +138,9 @@ func atoms(p pair.Pair, losses []float64) (as []atom, infinite float64) {
 	return as, p.Infinite()
 }
 
-// offsets returns offsets of the grid, in intervals: those that put one of the atoms heaviest
-// under e^(sL) on the grid, those that put one of the least losses with some mass there, where
-// credit is left over unless it can be spent on that atom, and evenly spaced ones.
+// offsets lists the offsets of the grid to try, in intervals. Some put one of the atoms that are
+// heaviest under e^(sL) on a grid point. Some put one of the least losses with some mass there:
+// credit is left over unless it can be spent on that atom. The others are evenly spaced.
 func offsets(atoms []atom, interval, steepness float64) []float64 {
 	weight := func(a atom) float64 { return math.Log(a.mass) + steepness*a.loss }
 	heaviest := slices.Clone(atoms)

@@ -28,18 +28,18 @@ import (
 // relative to δ, and a δ of 1e-15 or 1e-70 is answered as one of 1e-5. Tilt, grid, window and cells
 // are chosen from a sketch of the losses. A poor sketch makes the interval wide, not wrong.
 //
-// Where a tilt cannot bring the mass to ε, a δ below about 1e-15 times the number of releases drowns
-// in the bound of rounding, and the interval is wide: a release with a tiny sampling probability at
-// an ε that one rare jump of the loss reaches. The size of the transform grows with the square root
-// of the number of releases: 10,000 steps take some 10 ms, a million some 100 ms.
+// Where a tilt cannot bring the mass to ε, a δ below about 1e-15 times the number of releases
+// drowns in the bound of rounding, and the interval is wide: a release with a tiny sampling
+// probability at an ε that one rare jump of the loss reaches. The size of the transform grows with
+// the square root of the number of releases: 10,000 steps take some 10 ms, a million some 100 ms.
 //
 // Sources beside Doroshenko et al. 2022 (arXiv:2207.04380): Koskela, Jälkö, Honkela 2020
 // (arXiv:1906.03049), Gopi, Lee, Wutschitz 2021 (arXiv:2106.02848), Zhu, Dong, Wang 2022
 // (arXiv:2106.08567).
 
 // gridEpsilon returns bounds of the least ε ≥ 0 for which the composition of the parts, in their
-// direction, is (ε, δ)-private. It is +Inf if δ is at most the chance of an infinite loss. The error
-// matches accountant.ErrUncertified where the grid needs a larger transform than there is.
+// direction, is (ε, δ)-private. It is +Inf if δ is at most the chance of an infinite loss. The
+// error matches accountant.ErrUncertified where the grid needs a larger transform than there is.
 func gridEpsilon(parts []pair.Part, delta float64) (accountant.Interval, error) {
 	left, least := pair.WithoutInfinite(parts, delta)
 	switch {

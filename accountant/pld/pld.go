@@ -21,7 +21,8 @@ const (
 )
 
 // Accountant answers with the epsilon or delta of the dominating pairs of a ledger, and never below
-// it. It analyses every event of which a dominating pair is known, and compositions. It holds no state.
+// it. It analyses every event of which a dominating pair is known, and compositions. It holds no
+// state.
 type Accountant struct {
 	accountant.Accountant
 	ask oneDirection

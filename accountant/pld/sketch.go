@@ -22,9 +22,9 @@ type coarse struct {
 	mass, loss []float64
 }
 
-// newSketch sketches the parts for a question about this δ. The tails that it leaves out
-// are those that the bounds cut off: together a mass of tolerance·δ above, which is added to δ,
-// and of tolerance below, which changes δ by that share.
+// newSketch sketches the parts for a question about this δ. It leaves out the tails that the bounds
+// cut off: together a mass of tolerance·δ above, which is added to δ, and of tolerance below, which
+// changes δ by that share.
 func newSketch(parts []pair.Part, delta float64) *sketch {
 	total := 0.0
 	for _, p := range parts {

@@ -7,12 +7,13 @@ import (
 	"dpsgd/accountant"
 )
 
-// Chosen bounds what releases cost that may each be chosen by what the earlier ones showed: its event,
-// its noise, whether there is one at all, and when somebody stops and quotes ε. No budget and no list of
-// events has to be fixed in advance. (The other accountants answer for releases that are.)
+// Chosen bounds what releases cost that may each be chosen by what the earlier ones showed: its
+// event, its noise, whether there is one at all, and when somebody stops and quotes ε. No budget
+// and no list of events has to be fixed in advance. (The other accountants answer for releases that
+// are.)
 //
-// Let L be the privacy loss of what was released by the time T at which somebody quotes, R_α the sum of
-// the divergences at α of these events, w_α weights that are fixed and add up to 1, and
+// Let L be the privacy loss of what was released by the time T at which somebody quotes, R_α the
+// sum of the divergences at α of these events, w_α weights that are fixed and add up to 1, and
 //
 //	M = Σ_α w_α·exp((α-1)(L - R_α)).
 //
@@ -23,18 +24,18 @@ import (
 //
 //	(1 - e^(ε-y))₊ ≤ δ·Σ_α w_α·exp((α-1)(y - R_α))  for every number y,
 //
-// of which y = L is one. So E[(1 - e^(ε-L))₊] ≤ δ·E[M] ≤ δ, although ε depends on the results: for every
-// set S of results after which at most ε₀ is quoted, P(S) ≤ e^ε₀·Q(S) + δ. With one order that ε is the
-// one of Canonne, Kamath, Steinke 2020 (arXiv:2004.00010v4, Proposition 12): to stop where one likes
-// costs nothing, and not to know the best order costs log(1/w_α)/(α-1).
+// of which y = L is one. So E[(1 - e^(ε-L))₊] ≤ δ·E[M] ≤ δ, although ε depends on the results: for
+// every set S of results after which at most ε₀ is quoted, P(S) ≤ e^ε₀·Q(S) + δ. With one order
+// that ε is the one of Canonne, Kamath, Steinke 2020 (arXiv:2004.00010v4, Proposition 12): to stop
+// where one likes costs nothing, and not to know the best order costs log(1/w_α)/(α-1).
 //
 // Whoever refuses each release after which this ε would pass a limit has a filter: where it ends, ε
-// is at most the limit, so that the whole is (limit, δ)-private in the plain sense. Releases that were
-// planned and never made count for nothing.
+// is at most the limit, so that the whole is (limit, δ)-private in the plain sense. Releases that
+// were planned and never made count for nothing.
 //
 // An event of which (ε', δ') alone is known is randomised response of ε' but with probability δ'
-// (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.2). It counts as that, and a tenth of δ is set
-// aside for what these δ' add up to.
+// (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.2). It counts as that, and a tenth of δ
+// is set aside for what these δ' add up to.
 type Chosen struct {
 	rdp     *Accountant
 	weights []float64 // of the orders
@@ -43,9 +44,10 @@ type Chosen struct {
 // setAside is the part of δ for events that have a δ of their own.
 const setAside = 0.1
 
-// NewChosen returns the accountant of chosen releases under r. Its orders and weights are the same for
-// everybody, so that what is quoted about some releases agrees with what limits them: α-1 from 1/8 to
-// 8192, with most of the weight between 1 and 64, where ε from 0.3 to 10 at usual δ has its best orders.
+// NewChosen returns the accountant of chosen releases under r. Its orders and weights are the same
+// for everybody, so that what is quoted about some releases agrees with what limits them: α-1 from
+// 1/8 to 8192, with most of the weight between 1 and 64, where ε from 0.3 to 10 at usual δ has its
+// best orders.
 func NewChosen(r accountant.Relation) (*Chosen, error) {
 	var orders []float64
 	for x := -3.0; x <= 10; x += 1. / 3 {
@@ -70,8 +72,8 @@ func NewChosen(r accountant.Relation) (*Chosen, error) {
 	return c, nil
 }
 
-// Guarantee returns ε at delta of a ledger: +Inf also where the deltas of its events are too much. See
-// [accountant.Accountant] for the errors.
+// Guarantee returns ε at delta of a ledger: +Inf also where the deltas of its events are too much.
+// See [accountant.Accountant] for the errors.
 func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	answer := accountant.Guarantee{Delta: delta, Relation: c.rdp.Relation(), Method: "a mixture of Rényi divergences, for releases that may be chosen by what earlier ones showed (Feldman, Zrnic 2021; Whitehouse et al. 2023; Canonne et al. 2020)"}
 	if err := accountant.ValidateDelta(delta); err != nil {
@@ -97,9 +99,9 @@ func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guar
 	return answer, nil
 }
 
-// withoutDeltas returns the ledger without the δ of its (ε, δ)-private events, and the sum of these.
-// If there are no other events, epsilons is the sum of their ε, which bounds the loss whatever was
-// chosen; else it is +Inf.
+// withoutDeltas returns the ledger without the δ of its (ε, δ)-private events, and the sum of
+// these. If there are no other events, epsilons is the sum of their ε, which bounds the loss
+// whatever was chosen; else it is +Inf.
 func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountant.Ledger, epsilons, deltas float64, err error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
@@ -138,8 +140,8 @@ func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountan
 }
 
 // mixed is the largest y + log(1 - F(y)), rounded up, F being the right side of the inequality of
-// [Chosen]: that is the least ε that fulfils it. F is convex and increasing, so the function is concave, and
-// its tangent at one end of an interval that holds the maximum bounds it there.
+// [Chosen]: that is the least ε that fulfils it. F is convex and increasing, so the function is
+// concave, and its tangent at one end of an interval that holds the maximum bounds it there.
 func (c *Chosen) mixed(sums []float64, delta float64) float64 {
 	high := math.Inf(1) // where F is at least 1
 	for i, alpha := range c.rdp.orders {

@@ -35,10 +35,10 @@ const (
 // RepeatAndSelect and, above a sensitivity of 1024, DiscreteLaplace the divergence is an upper
 // bound, for the others the exact one.
 //
-// The divergence of an event at an order is computed when first needed and kept. A ledger costs at an
-// order the sum of count × divergence (Mironov 2017, arXiv:1702.07476, Proposition 1), and epsilon is
-// the least value of the conversion over the orders. The events must be fixed in advance; for events
-// that are chosen by what earlier ones released there is [Chosen].
+// The divergence of an event at an order is computed when first needed and kept. A ledger costs at
+// an order the sum of count × divergence (Mironov 2017, arXiv:1702.07476, Proposition 1), and
+// epsilon is the least value of the conversion over the orders. The events must be fixed in
+// advance; for events that are chosen by what earlier ones released there is [Chosen].
 type Accountant struct {
 	accountant.Accountant
 	orders     []float64 // ascending, distinct, at least minOrder

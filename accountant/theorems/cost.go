@@ -8,7 +8,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// cost is what one release costs: its (ε, δ) for a share of the δ asked about.
+// cost is the (ε, δ) of one release for each share that it may get of the δ asked about.
 type cost struct {
 	// at returns the guarantee for a share of δ. If takesShare, its δ is at most the share, and its
 	// ε +Inf where the share is too small; else it is the same guarantee for every share.

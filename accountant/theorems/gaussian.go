@@ -23,8 +23,8 @@ const (
 // but both are far below the smallest float64.
 const maxX = 1e150
 
-// GaussianDelta returns the smallest δ for which one release with Gaussian noise is
-// (epsilon, δ)-differentially private. Theorem 8 of Balle, Wang 2018 (arXiv:1805.06530) says that it is
+// GaussianDelta returns the smallest δ for which one release with Gaussian noise is (epsilon,
+// δ)-differentially private. Theorem 8 of Balle, Wang 2018 (arXiv:1805.06530) says that it is
 //
 //	δ = Φ(1/(2σ) - εσ) - exp(ε) Φ(-1/(2σ) - εσ).
 //

@@ -15,9 +15,9 @@ import (
 //
 // with batches of b records and a projection Π to a convex set, or none.
 //
-// It is assumed, and nothing here can check it, that every loss is convex, L-Lipschitz and M-smooth on
-// that set, that η·M ≤ 2, that no gradient is clipped, and that no iterate but the last, nor anything
-// computed from one, leaves the program.
+// It is assumed, and nothing here can check it, that every loss is convex, L-Lipschitz and M-smooth
+// on that set, that η·M ≤ 2, that no gradient is clipped, and that no iterate but the last, nor
+// anything computed from one, leaves the program.
 type LastIterate struct {
 	NoiseMultiplier float64 // above 0: the deviation of the noise on a sum of gradients, over L
 	Passes          int     // at least 1
@@ -42,9 +42,9 @@ type LastIterate struct {
 //
 //	s²·(1 + (passes-1)/batches).
 //
-// Two points of the set are never more than its diameter apart, so the count may begin at any step, at
-// that distance (Altschuler, Talwar 2022, arXiv:2205.13710): k passes before the last move
-// cost (D + k·s)²/(k·batches) in equal parts, and s² for that move; or, with the last move among them,
+// Two points of the set are never more than its diameter apart, so the count may begin at any step,
+// at that distance (Altschuler, Talwar 2022, arXiv:2205.13710): k passes before the last move cost
+// (D + k·s)²/(k·batches) in equal parts, and s² for that move; or, with the last move among them,
 // no s² more, if no part takes what is not there yet: k·(batches-1)·s ≤ D.
 func (l LastIterate) Rho(moves float64) (float64, error) {
 	switch {

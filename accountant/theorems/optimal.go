@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// optimal returns the smallest epsilon for which every sequence of so many mechanisms, each
-// (ε, 0)-private and chosen adaptively, is (epsilon, delta)-private: the optimal composition theorem,
+// optimal returns the smallest epsilon for which every sequence of so many mechanisms, each (ε,
+// 0)-private and chosen adaptively, is (epsilon, delta)-private: the optimal composition theorem,
 // which no other theorem on guarantees alone can improve.
 //
 // The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the

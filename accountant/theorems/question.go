@@ -78,8 +78,8 @@ func (q *question) basic() float64 {
 //
 //	Σε,  Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)),  Σε tanh(ε/2) + √(2 Σε² ln(1/slack)).
 //
-// With ε(e^ε - 1) in the place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork, Rothblum,
-// Vadhan 2010. It is rounded up by more than the additions can have lost.
+// With ε(e^ε - 1) in the place of ε tanh(ε/2), and log(1/slack), it is the theorem of Dwork,
+// Rothblum, Vadhan 2010. It is rounded up by more than the additions can have lost.
 func (q *question) closedForm() float64 {
 	switch {
 	case q.delta == 1 || len(q.groups) == 0 && q.pure >= 0:

@@ -8,9 +8,9 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// LaplaceScale returns the smallest scale b for which one release with Laplace noise, of
-// density exp(-|z|/b)/(2b), is (epsilon, 0)-differentially private: b = 1/ε (Dwork, McSherry, Nissim,
-// Smith 2006, Example 1), rounded up. Epsilon must be finite and above 0 (1e-307 or more, so that b is
+// LaplaceScale returns the smallest scale b for which one release with Laplace noise, of density
+// exp(-|z|/b)/(2b), is (epsilon, 0)-differentially private: b = 1/ε (Dwork, McSherry, Nissim, Smith
+// 2006, Example 1), rounded up. Epsilon must be finite and above 0 (1e-307 or more, so that b is
 // finite); else the error matches ErrInvalid.
 func LaplaceScale(epsilon float64) (float64, error) {
 	if err := validatePositive("epsilon", epsilon); err != nil {
@@ -35,8 +35,8 @@ const maxLaplaceScale = 1e140
 //
 //	D_α = ln(A)/(α-1),  A = α/(2α-1) exp((α-1)/b) + (α-1)/(2α-1) exp(-α/b).
 //
-// The result lies between D_α and D_α·(1 + 1e-14), and is at most 1/b rounded up; a scale
-// above 1e140 is taken for 1e140. Alpha = +Inf asks for the pure ε, 1/b. Scale is finite and above 0,
+// The result lies between D_α and D_α·(1 + 1e-14), and is at most 1/b rounded up; a scale above
+// 1e140 is taken for 1e140. Alpha = +Inf asks for the pure ε, 1/b. Scale is finite and above 0,
 // alpha above 1.
 func LaplaceRenyi(scale, alpha float64) float64 {
 	pure := numeric.QuotientUp(1, scale)

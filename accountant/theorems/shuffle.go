@@ -59,12 +59,12 @@ func validateShuffle(local float64, n int, delta float64) error {
 // Relation: replacing one record.
 //
 // Derivation. With q = 1/(e^l + k - 1), a record answers uniformly with probability kq, and the
-// truth else (Balle, Bell, Gascón, Nissim 2019, arXiv:1903.02837, section 3). Let the attacker know of every other
-// record which of the two it did, and the truth. What is left are M uniform answers, Bin(n-1, kq)
-// of them, and that of the one record, whose truth is bucket 0 or 1: how many of the M+1 are 0 and
-// how many are 1, for the rest is uniform over the other buckets. Of the M, Bin(M, 2/k) are 0 or 1,
-// each fairly, and the one record with probability r = (e^l+1)q. Given that N of all are, whose law
-// is the same for both truths, the one record is among them with
+// truth else (Balle, Bell, Gascón, Nissim 2019, arXiv:1903.02837, section 3). Let the attacker know
+// of every other record which of the two it did, and the truth. What is left are M uniform answers,
+// Bin(n-1, kq) of them, and that of the one record, whose truth is bucket 0 or 1: how many of the
+// M+1 are 0 and how many are 1, for the rest is uniform over the other buckets. Of the M, Bin(M,
+// 2/k) are 0 or 1, each fairly, and the one record with probability r = (e^l+1)q. Given that N of
+// all are, whose law is the same for both truths, the one record is among them with
 //
 //	v = r Pr[Bin(M, 2/k) = N-1] / (r Pr[Bin(M, 2/k) = N-1] + (1-r) Pr[Bin(M, 2/k) = N])
 //	  = (e^l+1) N/2 / ((e^l+1) N/2 + M+1-N),

@@ -7,9 +7,9 @@
 // ledger accounts for it and a statement may publish it. Divergence covers these votes, and is much
 // smaller where the teachers agree.
 //
-// The second one is a function of the private votes. It holds for the training set that was there and
-// its neighbours, in the direction from that set to them; and it is NOT PRIVATE: it must not be shown,
-// and nothing may depend on it, before [Smooth] has released it with noise that is scaled to its smooth
-// sensitivity. As in the papers, what was asked and answered counts as if it had been fixed in
-// advance.
+// The second one is a function of the private votes. It holds for the training set that was there
+// and its neighbours, in the direction from that set to them; and it is NOT PRIVATE: it must not be
+// shown, and nothing may depend on it, before [Smooth] has released it with noise that is scaled to
+// its smooth sensitivity. As in the papers, what was asked and answered counts as if it had been
+// fixed in advance.
 package votes

@@ -31,8 +31,8 @@ func (m GaussianMax) LogQ(votes []int) float64 {
 	return logOthers(votes, func(behind float64) float64 { return logTail(behind / (math.Sqrt2 * m.Sigma)) })
 }
 
-// logOthers adds up the chances of the classes other than the winner, given the logarithm of each by
-// how many votes the class is behind.
+// logOthers adds up the chances of the classes other than the winner, given the logarithm of each
+// by how many votes the class is behind.
 func logOthers(votes []int, chance func(behind float64) float64) float64 {
 	var sum numeric.LogSum
 	best := winner(votes)
@@ -120,9 +120,9 @@ func winner(votes []int) int {
 	return best
 }
 
-// gaussianAt bounds the divergence of order alpha of a mechanism with divergences α/σ², whose likely
-// outcome fails with probability e^logQ at most: Theorem 6 of the 2018 paper, with the two higher
-// orders of Proposition 10, and never more than α/σ².
+// gaussianAt bounds the divergence of order alpha of a mechanism with divergences α/σ², whose
+// likely outcome fails with probability e^logQ at most: Theorem 6 of the 2018 paper, with the two
+// higher orders of Proposition 10, and never more than α/σ².
 func gaussianAt(logQ, sigma, alpha float64) float64 {
 	independent := alpha / (sigma * sigma)
 	if math.IsInf(logQ, -1) {

@@ -20,8 +20,8 @@ func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha 
 	add := func(local []float64) {
 		most := 0.0
 		for d := range total {
-			// A set at distance d may lie nearer in this question than in another: what counts is the
-			// largest up to there.
+			// A set at distance d may lie nearer in this question than in another: what counts is
+			// the largest up to there.
 			most = max(most, local[min(d, len(local)-1)])
 			total[d] += most
 		}
@@ -45,8 +45,8 @@ func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha 
 	return total, nil
 }
 
-// localSensitivity depends on the largest count alone, which one vote moves by at most 1: all counts at
-// distance d are looked at (2018, Appendix B.5).
+// localSensitivity depends on the largest count alone, which one vote moves by at most 1: all
+// counts at distance d are looked at (2018, Appendix B.5).
 func (m Threshold) localSensitivity(votes []int, teachers int, alpha float64) []float64 {
 	largest := votes[winner(votes)]
 	step := func(count int) float64 { // the change to the neighbours of a count
@@ -124,8 +124,8 @@ func (s *maxSensitivity) moved(logQ, by float64) float64 {
 }
 
 // check makes sure of the conditions C5 and C6 of the appendix, on which the algorithm rests: up to
-// q0 the divergence rises with q, and up to q1 so does its change to upper(q). Both are functions of
-// public numbers, and are looked at on a fine grid, as the authors do.
+// q0 the divergence rises with q, and up to q1 so does its change to upper(q). Both are functions
+// of public numbers, and are looked at on a fine grid, as the authors do.
 func (s *maxSensitivity) check() error {
 	const points = 1000
 	least := s.logQ0
@@ -168,9 +168,9 @@ func (s *maxSensitivity) at(logQ float64) float64 {
 	return max(s.beta(s.upper(logQ))-beta, beta-s.beta(s.lower(logQ)))
 }
 
-// around is Algorithms 4 and 5: the sensitivity is largest between q1 and q0. Votes that lie outside
-// come nearer by the moves that change q most: one vote from the second class to the first lowers it,
-// one from the first to the second raises it.
+// around is Algorithms 4 and 5: the sensitivity is largest between q1 and q0. Votes that lie
+// outside come nearer by the moves that change q most: one vote from the second class to the first
+// lowers it, one from the first to the second raises it.
 func (s *maxSensitivity) around(votes []int, teachers int) []float64 {
 	local := make([]float64, teachers+1)
 	for d := range local {

@@ -7,9 +7,9 @@ import (
 	"dpsgd/accountant"
 )
 
-// Smooth releases the divergence of an aggregation at one order, by Gaussian noise that is scaled to
-// its smooth sensitivity (GNSS: 2018, Appendix B.3). Its fields are public and fixed before the votes
-// are known.
+// Smooth releases the divergence of an aggregation at one order, by Gaussian noise that is scaled
+// to its smooth sensitivity (GNSS: 2018, Appendix B.3). Its fields are public and fixed before the
+// votes are known.
 type Smooth struct {
 	Order float64 // of the divergence, above 1
 	Beta  float64 // of the smooth sensitivity, above 0 and well below 1/(2·Order)
@@ -41,11 +41,11 @@ type Private struct{ Centre, Deviation float64 }
 
 // Of prepares the release of f with these local sensitivities, at distances 0, 1, ….
 //
-// S = max_d e^(-β·d)·local[d] is a β-smooth bound on the local sensitivity of f (Nissim, Raskhodnikova,
-// Smith 2007, Definition 3.1), so S itself differs by at most (e^β - 1)·S between neighbours. The
-// number that is released should bound f and not only be near it: it is f + κ·S, which has the
-// β-smooth bound S·(1 + κ·(e^β - 1)). With κ = z·σ/(1 - z·σ·(e^β - 1)) the noise has to be z of its
-// deviations below 0 for the result to be below f.
+// S = max_d e^(-β·d)·local[d] is a β-smooth bound on the local sensitivity of f (Nissim,
+// Raskhodnikova, Smith 2007, Definition 3.1), so S itself differs by at most (e^β - 1)·S between
+// neighbours. The number that is released should bound f and not only be near it: it is f + κ·S,
+// which has the β-smooth bound S·(1 + κ·(e^β - 1)). With κ = z·σ/(1 - z·σ·(e^β - 1)) the noise has
+// to be z of its deviations below 0 for the result to be below f.
 func (s Smooth) Of(f float64, local []float64) Private {
 	bound := 0.0
 	for d, l := range local {

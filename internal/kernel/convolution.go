@@ -11,8 +11,8 @@ package kernel
 // to about 1e-6 of their norm, where the definition loses no digits by cancellation.
 //
 // Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on
-// one without a pool, must not overlap, but for those that take a worker, on different ones: they run
-// on that worker of the pool, which calls them, inside [Pool.Run].
+// one without a pool, must not overlap, but for those that take a worker, on different ones: they
+// run on that worker of the pool, which calls them, inside [Pool.Run].
 type Convolution struct {
 	Conv
 	pool *Pool
@@ -257,7 +257,7 @@ func (c *Convolution) partialSum(worker int, g []float32, lo, hi int) {
 	}
 }
 
-// addPartialSums writes elements [lo, hi) of the sum: those of all partial sums, added up.
+// addPartialSums adds up elements [lo, hi) of all partial sums, which gives those of the sum.
 func (c *Convolution) addPartialSums(_, lo, hi int) {
 	size := c.Out * c.Taps()
 	clear(c.call.sum[lo:hi])

@@ -3,10 +3,10 @@ package kernel
 import "math"
 
 // GramProduct returns the squared norm of the gradient of one image with respect to the filters of
-// a convolution of one group, without forming it: with U the lowered image (positions×taps) and V = dz (positions×Out) it is
-// the sum of the elements of UUᵀ∘VVᵀ (Bu et al., arXiv:2205.10683, section 3). It returns the sum
-// of their magnitudes as well, which shows how much they cancel, and a bound on what is missing
-// from the sum because a product of two values rounds to a multiple of 2⁻¹⁴⁹.
+// a convolution of one group, without forming it: with U the lowered image (positions×taps) and V =
+// dz (positions×Out) it is the sum of the elements of UUᵀ∘VVᵀ (Bu et al., arXiv:2205.10683, section
+// 3). It returns the sum of their magnitudes as well, which shows how much they cancel, and a bound
+// on what is missing from the sum because a product of two values rounds to a multiple of 2⁻¹⁴⁹.
 func (c *Convolution) GramProduct(worker int, x, dz []float32) (sum, magnitude, underflow float64) {
 	if c.StrideH != 1 || c.StrideW != 1 {
 		return c.loweredGramProduct(worker, x, dz)

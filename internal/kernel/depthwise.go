@@ -28,8 +28,8 @@ func (c Conv) whole() Conv {
 	return c
 }
 
-// pixelsOf returns the pixels of a row of outputs at a tap: a row of the padded image from a place on,
-// every StrideW-th pixel.
+// pixelsOf returns the pixels of a row of outputs at a tap: a row of the padded image from a place
+// on, every StrideW-th pixel.
 func (c *Convolution) pixelsOf(row, image []float32, at int) []float32 {
 	if c.StrideW == 1 {
 		return image[at : at+len(row)]

@@ -109,8 +109,8 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 // reduceBlock counts the elements that the generated reductions take at a time.
 const reduceBlock = 16
 
-// inBlocks calls a generated function for the whole blocks of x and a twin for the rest, sumInBlocks
-// adds what both return.
+// inBlocks calls a generated function for the whole blocks of x and a twin for the rest,
+// sumInBlocks adds what both return.
 func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(dst []D, x []S)) func(dst []D, x []S) {
 	return func(dst []D, x []S) {
 		whole := len(x) / block * block

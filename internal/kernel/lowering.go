@@ -39,7 +39,8 @@ func (c Conv) groupOut() int { return c.Out / c.groups() }
 // Positions returns OutHeight·OutWidth, the rows of the lowered image.
 func (c Conv) Positions() int { return c.OutHeight() * c.OutWidth() }
 
-// Taps returns KernelH·KernelW·In/Groups, the values of a filter and the columns of the lowered image.
+// Taps returns KernelH·KernelW·In/Groups, the values of a filter and the columns of the lowered
+// image.
 func (c Conv) Taps() int { return c.KernelH * c.KernelW * c.groupIn() }
 
 // outSize returns the number of windows along one side; 0 when the window does not
@@ -52,9 +53,9 @@ func outSize(size, kernel, stride, pad int) int {
 	return room/stride + 1
 }
 
-// Lower writes the windows of a group of channels of image x (Height, Width, In) as the rows of cols
-// (Positions, Taps), the taps in the order (kh, kw, in), so that the convolution is cols · filtersᵀ
-// with the group's filters (Out/Groups, Taps). Taps in the padding are zero.
+// Lower writes the windows of a group of channels of image x (Height, Width, In) as the rows of
+// cols (Positions, Taps), the taps in the order (kh, kw, in), so that the convolution is cols ·
+// filtersᵀ with the group's filters (Out/Groups, Taps). Taps in the padding are zero.
 func (c Conv) Lower(cols, x []float32, group int) {
 	outWidth, in, pitch := c.OutWidth(), c.groupIn(), c.pitch()
 	if c.Positions() == 0 {

@@ -39,7 +39,8 @@ func words(x []int32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// AddShifted adds x·2^shift, for a shift from 0 to 63, to dst. It panics when dst is shorter than x.
+// AddShifted adds x·2^shift, for a shift from 0 to 63, to dst. It panics when dst is shorter than
+// x.
 func AddShifted(dst []int64, x []int32, shift int) { active.addShifted(dst[:len(x)], x, shift) }
 
 func portableAddShifted(dst []int64, x []int32, shift int) {

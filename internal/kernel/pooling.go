@@ -40,8 +40,8 @@ func (p Pool2D) MaxPool(y []float32, argmax []int32, x []float32) {
 	})
 }
 
-// MaxPoolGrad writes to dx, shaped like x, the gradient with respect to x: for each
-// element the sum of those of dy whose window MaxPool took it from.
+// MaxPoolGrad writes to dx, shaped like x, the gradient with respect to x: each element is the sum
+// of dy over the windows whose largest value MaxPool found there.
 func (p Pool2D) MaxPoolGrad(dx, dy []float32, argmax []int32) {
 	dx, argmax, dy = dx[:p.inLen()], argmax[:p.outLen()], dy[:p.outLen()]
 	keep := p.prepareGrad(dx)

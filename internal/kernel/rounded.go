@@ -23,10 +23,10 @@ import "math"
 //
 // # When an integer is certain
 //
-// It is if the radius word w is in [2^47, 2^64 - 2^34) and x, the float64 for rest + deviation·z, is
-// within 1/2 - 2^-50 - 2^-44·deviation of it. This is right because, for such w, |z - Z| < 2^-47 and
-// even |x - (rest + deviation·Z)| < 2^-54 + 2^-47·deviation, an eighth of the margin. With ε = 2^-53, the relative error
-// of one rounding, E = -ln U, r = sqrt(2E) and r ≤ 4.855 = r(2^-17):
+// It is if the radius word w is in [2^47, 2^64 - 2^34) and x, the float64 for rest + deviation·z,
+// is within 1/2 - 2^-50 - 2^-44·deviation of it. This is right because, for such w, |z - Z| < 2^-47
+// and even |x - (rest + deviation·Z)| < 2^-54 + 2^-47·deviation, an eighth of the margin. With ε =
+// 2^-53, the relative error of one rounding, E = -ln U, r = sqrt(2E) and r ≤ 4.855 = r(2^-17):
 //
 //   - The bits of U that follow w. u = (w|1)·2^-64 is within 2^-64 of U, so r is within
 //     2^-64/(u·r): convex in u and at most 2^-47/4.855 < 13.2ε at u = 2^-17 and 2^-64/2^-14.5 <

@@ -1,4 +1,5 @@
-// Discrete Laplace, discrete Gaussian and rounded Laplace noise, and the coins that they are made of.
+// Discrete Laplace, discrete Gaussian and rounded Laplace noise, and the coins that they are made
+// of.
 //
 // Every draw is a finite sequence of uniform integers from random bits and of comparisons of
 // integers; no logarithm, no exponential and no float is taken of a random number. So the
@@ -6,8 +7,8 @@
 // rounding gives the noise away (Mironov 2012, "On Significance of the Least Significant Bits for
 // Differential Privacy").
 //
-// Assumed: the words of the source are uniform and independent (random.Source is AES-256 in counter mode), and
-// the observer has no clock, because how long a draw takes depends on what is drawn.
+// Assumed: the words of the source are uniform and independent (random.Source is AES-256 in counter
+// mode), and the observer has no clock, because how long a draw takes depends on what is drawn.
 
 package noise
 

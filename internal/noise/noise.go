@@ -2,11 +2,11 @@
 //
 // # The law
 //
-// Let D be the deviation, a float64 taken as the real number that it is, and f the number that noise
-// is added to, an integer and a rest in [-1/2, 1/2]. Every coordinate becomes, independently,
+// Let D be the deviation, a float64 taken as the real number that it is, and f the number that
+// noise is added to, an integer and a rest in [-1/2, 1/2]. Every coordinate becomes, independently,
 //
-//	f + N = ⌊f + D·Z + 1/2⌋, Z standard normal: P[f+N = n] = Φ((n+1/2-f)/D) - Φ((n-1/2-f)/D) for every
-//	integer n,
+//	f + N = ⌊f + D·Z + 1/2⌋, Z standard normal:
+//	P[f+N = n] = Φ((n+1/2-f)/D) - Φ((n-1/2-f)/D) for every integer n,
 //
 // but for a set of draws of probability below 2^-4040 a coordinate. No error of a logarithm or a
 // cosine, no finite set of radii and no last tail value enters the probabilities.
@@ -15,11 +15,11 @@
 // Mathematical Statistics 29, 1958), X = sqrt(-2 ln U)·cos 2πΘ and Y = sqrt(-2 ln U)·sin 2πΘ are
 // independent standard normals, if all of this is real arithmetic. The binary digits of U and Θ are
 // independent fair bits. They are drawn as far as they are needed: 64 of each, then more, until
-// every continuation of them has the same integer nearest to f + D·X, and to f + D·Y. These are then the
-// integers of the infinite expansions, which nobody needs to know. (The nearest is ⌊x+1/2⌋ but
-// half-way, which has probability 0.) When an integer is certain, [kernel.AddRoundedNormals] proves
-// from bounds of its rounding errors for all but 2^-17 + 2^-42·D of the pairs; for these, exact.go
-// does with more digits, up to 4096.
+// every continuation of them has the same integer nearest to f + D·X, and to f + D·Y. These are
+// then the integers of the infinite expansions, which nobody needs to know. (The nearest is ⌊x+1/2⌋
+// but half-way, which has probability 0.) When an integer is certain, [kernel.AddRoundedNormals]
+// proves from bounds of its rounding errors for all but 2^-17 + 2^-42·D of the pairs; for these,
+// exact.go does with more digits, up to 4096.
 //
 // # What follows for privacy
 //
@@ -61,10 +61,10 @@ type Adder struct {
 	none   [Block]float64                  // zeros: the rests where Add gets nil
 }
 
-// Add writes spacing·(f + N) to dst, with an independent N of the law above for every f = sum + rest.
-// sum holds integers in float64, rest numbers from -1/2 to 1/2, or nil for zeros, and dst overlaps
-// neither: all unchecked. It panics unless the lengths are equal, spacing is a power of two and
-// deviation is in (0, [kernel.MaxRoundedDeviation]].
+// Add writes spacing·(f + N) to dst, with an independent N of the law above for every f = sum +
+// rest. sum holds integers in float64, rest numbers from -1/2 to 1/2, or nil for zeros, and dst
+// overlaps neither: all unchecked. It panics unless the lengths are equal, spacing is a power of
+// two and deviation is in (0, [kernel.MaxRoundedDeviation]].
 //
 // For a given state of src the result is the same with every kernel. No word of src is used twice;
 // those for the values that are missing from a multiple of 8 at the end are drawn and discarded.

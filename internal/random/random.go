@@ -2,9 +2,9 @@
 //
 // A [Source] is the keystream of AES-256 in counter mode, read as 64-bit words. It is secret: [New]
 // makes it of the operating system's randomness, [Source.Split] of another one, and nothing else
-// does outside of tests. Whatever has to be secret takes a *Source: samples, noise, answers, reports,
-// the number of a sweep's trials. [Seeded] returns another type, [Public], for draws that a reader of
-// the config may repeat: initial weights, minibatches, synthetic pictures.
+// does outside of tests. Whatever has to be secret takes a *Source: samples, noise, answers,
+// reports, the number of a sweep's trials. [Seeded] returns another type, [Public], for draws that
+// a reader of the config may repeat: initial weights, minibatches, synthetic pictures.
 //
 // A Source cannot be saved, on purpose. Two runs that continue from one saved generator draw the
 // same noise, and the difference of their releases is the difference of their gradients, bare. A
@@ -92,7 +92,7 @@ func (s *Source) Uint64() uint64 {
 	return x
 }
 
-// Fill fills dst with the next words: those that as many calls of [Source.Uint64] would return.
+// Fill fills dst with the next words of the stream, as so many calls of [Source.Uint64] would.
 func (s *Source) Fill(dst []uint64) {
 	n := copy(dst, s.buffer[s.next:])
 	s.next += n

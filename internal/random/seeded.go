@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Public is a stream of words that anybody can repeat: initial weights, minibatches, drawn pictures.
-// Nothing that makes noise, samples, shuffles or answers takes one, and nothing makes a [Source] of
-// it: where a secret is drawn, a seed does not compile.
+// Public is a stream of words that anybody can repeat: initial weights, minibatches, drawn
+// pictures. Nothing that makes noise, samples, shuffles or answers takes one, and nothing makes a
+// [Source] of it: where a secret is drawn, a seed does not compile.
 type Public struct{ words *Source }
 
 var _ rand.Source = (*Public)(nil)

@@ -11,8 +11,8 @@ import (
 )
 
 // Lines returns the reference values for accounting by their kind: rows of JSON with the parameters
-// of a mechanism and the answer that an accountant should come to. It skips the test where the file is not there: in
-// $DPSGD_SHARED, or else in the folder shared beside the repository.
+// of a mechanism and the answer that an accountant should come to. It skips the test where the file
+// is not there: in $DPSGD_SHARED, or else in the folder shared beside the repository.
 func Lines(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()
 	shared := os.Getenv("DPSGD_SHARED")

@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant"
 )
 
-// Row is one line of the shared reference values; their README describes the fields. What a kind does
-// not have is zero.
+// Row is one line of the shared reference values; their README describes the fields. What a kind
+// does not have is zero.
 type Row struct {
 	ID, Kind, Name                string
 	Q, Sigma, Scale, Alpha        float64

@@ -17,11 +17,10 @@ const mostSteps = 1024
 // the sum of two such outcomes. The chance under P of k = 0 is that of P[0] less by a factor 1+a,
 // and so is that of k = d. In between it is greater: for k < min(c, d-c) it is a^k (1-a)/(1+a)²
 // times 2 + (k-1)(1-a), which is at least 1+a; beyond, the smaller of c and d-c stands for k, with
-// more where k is one of them; and the other half is the mirror image. Both
-// distributions of e^-L have the same mean, and their difference is positive, negative and positive
-// again. So one of them is larger for every convex function of e^-L (Karlin, Novikoff 1963), hence for
-// every hockey-stick divergence. More
-// coordinates follow one by one, and so do sums that move less.
+// more where k is one of them; and the other half is the mirror image. Both distributions of e^-L
+// have the same mean, and their difference is positive, negative and positive again. So one of them
+// is larger for every convex function of e^-L (Karlin, Novikoff 1963), hence for every hockey-stick
+// divergence. More coordinates follow one by one, and so do sums that move less.
 func DiscreteLaplace(epsilon, distance float64) *Ladder {
 	groups := min(distance, mostSteps)
 	e := epsilon / distance

@@ -46,7 +46,7 @@ func newLadder(all atoms, infinite float64) *Ladder {
 }
 
 // ladderOf returns the pair with these outcomes. infinite is the chance under P of outcomes that
-// are impossible under Q, impossible the chance under Q of those that are impossible under P.
+// are impossible under Q, impossible the chance under Q of outcomes that are impossible under P.
 func ladderOf(steps []step, infinite, impossible float64) *Ladder {
 	n := len(steps)
 	l := &Ladder{make(atoms, n), make([]float64, n), make([][2]float64, n+1), make([][2]float64, n+1), infinite}

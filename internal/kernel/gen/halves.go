@@ -5,8 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// halfPrecision writes the conversions between half precision and float32, with F16C. They take a number
-// of elements that is a multiple of block.
+// halfPrecision writes the conversions between half precision and float32, with F16C. They take a
+// number of elements that is a multiple of block.
 func halfPrecision() {
 	convert("fromHalvesAVX2", "dst *float32, src *uint16", "writes the float32 values of the halves of src to dst", 4, 2, func(from, to Mem) {
 		y := YMM()
