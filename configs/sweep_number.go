@@ -20,16 +20,13 @@ type TrialNumber struct {
 	Shape        float64 // η: 0 is logarithmic, 1 geometric; +Inf stands for Poisson
 }
 
-// The distributions of a number of trials.
-const (
-	poissonNumber             = "poisson"
-	truncatedNegativeBinomial = "truncated_negative_binomial"
-	geometric                 = "geometric"
-	logarithmic               = "logarithmic"
-)
+const truncatedNegativeBinomial = "truncated_negative_binomial"
+
+// shapes maps the distributions of one parameter, the mean, to their shape.
+var shapes = map[string]float64{"poisson": math.Inf(1), "geometric": 1, "logarithmic": 0}
 
 var (
-	distributions = setting.Choice{poissonNumber, truncatedNegativeBinomial, geometric, logarithmic}
+	distributions = setting.Choice{"poisson", truncatedNegativeBinomial, "geometric", "logarithmic"}
 	fixedNumber   = setting.Integer{Min: 1, Max: maxTrials}
 	shapeNumber   = setting.Number{Min: 0, Max: 100}
 )
@@ -72,13 +69,8 @@ func readNumber(into **TrialNumber, r *report, at *node, name string) bool {
 	hasShape, needed := find(at, []string{"shape"}) != nil, n.Distribution == truncatedNegativeBinomial
 	r.Refuse(needed && !hasShape, at.At, name+".shape", "found nothing, expected %s", shapeNumber.Expected())
 	r.Refuse(!needed && hasShape && n.Drawn(), at.At, name+".shape", "found without effect, expected it only with %s", truncatedNegativeBinomial)
-	switch n.Distribution {
-	case poissonNumber:
-		n.Shape = math.Inf(1)
-	case geometric:
-		n.Shape = 1
-	case logarithmic:
-		n.Shape = 0
+	if shape, fixed := shapes[n.Distribution]; fixed {
+		n.Shape = shape
 	}
 	return true
 }

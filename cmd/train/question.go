@@ -75,7 +75,7 @@ func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.
 	if err != nil {
 		return asked, err
 	}
-	if asked.Ledger, err = account.OneEntry(account.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
+	if asked.Ledger, err = new(accountant.Ledger).With(account.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
 		return asked, shell.AsUsage(err)
 	}
 	if q.unknown == account.Steps {

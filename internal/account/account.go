@@ -55,7 +55,7 @@ func (f Fallback) String() string {
 // first one cannot. Both bound ε from above, so a solver may use answers of both.
 type Accountants struct {
 	accountant.Accountant
-	rdp accountant.Accountant // the same one if the configuration names RDP
+	RDP accountant.Accountant // the first one if the configuration names RDP
 }
 
 var _ accountant.Accountant = Accountants{}
@@ -74,22 +74,19 @@ func WithRDP(chosen accountant.Accountant) (Accountants, error) {
 	a := Accountants{chosen, chosen}
 	var err error
 	if chosen.Name() != RDP {
-		a.rdp, err = accountants.New(RDP, chosen.Relation())
+		a.RDP, err = accountants.New(RDP, chosen.Relation())
 	}
 	return a, err
 }
 
-// RDP returns the accountant RDP: the first one if that is RDP, else the second one.
-func (a Accountants) RDP() accountant.Accountant { return a.rdp }
-
 // Two reports whether RDP is a second accountant: the first one is not RDP itself.
-func (a Accountants) Two() bool { return a.Name() != a.rdp.Name() }
+func (a Accountants) Two() bool { return a.Name() != a.RDP.Name() }
 
 // Guarantee returns the answer of the first accountant, or that of RDP if the first one has none.
 func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	g, err := ask(a.Accountant, l, delta)
 	if err != nil && a.Two() {
-		if byRDP, errRDP := ask(a.rdp, l, delta); errRDP == nil {
+		if byRDP, errRDP := ask(a.RDP, l, delta); errRDP == nil {
 			return byRDP, nil
 		}
 	}
@@ -118,7 +115,7 @@ func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusa
 	if !a.Two() {
 		return s, nil, err
 	}
-	byRDP, errRDP := ask(a.rdp, l, delta)
+	byRDP, errRDP := ask(a.RDP, l, delta)
 	if errRDP != nil {
 		return s, nil, err
 	}
@@ -126,7 +123,7 @@ func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusa
 		s.EpsilonRDP = &byRDP.Epsilon
 	}
 	if err != nil {
-		s.Guarantee, s.Accountant = byRDP, a.rdp.Name()
+		s.Guarantee, s.Accountant = byRDP, a.RDP.Name()
 	}
 	return s, err, nil
 }

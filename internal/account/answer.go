@@ -68,15 +68,15 @@ func (a *Answerer) Answer(q Question) (Cost, error) {
 		}
 		c.Made = &made
 	}
-	account, err := a.accountant(q.View)
+	v, err := a.viewer(q)
 	if err != nil {
 		return c, err
 	}
 	var g accountant.Guarantee
 	if q.Unknown == Delta {
-		g, err = account.Delta(l, q.Epsilon)
+		g, err = v.Accountant.Delta(l, q.Epsilon)
 	} else {
-		g, err = account.Guarantee(l, q.Delta)
+		g, err = v.Accountant.Guarantee(l, q.Delta)
 	}
 	if c.Method = g.Method; q.Divisor > 1 {
 		c.Method += fmt.Sprintf("; at δ/%g, because how many releases there are was chosen after some of them (a union bound)", q.Divisor)
@@ -112,37 +112,36 @@ func refused(err error) bool {
 	return errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)
 }
 
-// accountant returns the accountant of a view, made when first asked for.
-func (a *Answerer) accountant(v View) (accountant.Accountant, error) {
-	v.GroupSize = 0
-	if account, ok := a.made[v]; ok {
-		return account, nil
+// viewer returns the accountant of a question, made when first asked for, as the question needs it.
+func (a *Answerer) viewer(q Question) (viewer, error) {
+	view := View{Accountant: q.Accountant, Relation: q.Relation}
+	account, known := a.made[view]
+	if !known {
+		var err error
+		if account, err = accountants.New(q.Accountant, q.Relation); err != nil {
+			return viewer{}, err
+		}
+		if a.made == nil {
+			a.made = map[View]accountant.Accountant{}
+		}
+		a.made[view] = account
 	}
-	account, err := accountants.New(v.Accountant, v.Relation)
-	if err != nil {
-		return nil, err
-	}
-	if a.made == nil {
-		a.made = map[View]accountant.Accountant{}
-	}
-	a.made[v] = account
-	return account, nil
+	return viewer{Accountant: account, groupSize: q.GroupSize, divisor: max(1, q.Divisor)}, nil
 }
 
 // answer asks the accountant of the question, and no other one if that refuses. See ask.
 func (a *Answerer) answer(q Question) (Cost, *accountant.Ledger, error) {
-	account, err := a.accountant(q.View)
+	v, err := a.viewer(q)
 	if err != nil {
 		return Cost{}, nil, err
 	}
 	start := time.Now()
-	v := viewer{Accountant: account, groupSize: q.GroupSize, divisor: max(1, q.Divisor)}
 	c, l, err := v.answer(q)
 	if err != nil {
 		return Cost{}, nil, err
 	}
 	c.Seconds = time.Since(start).Seconds()
-	c.Accountant, c.Relation = account.Name(), account.Relation().String()
+	c.Accountant, c.Relation = v.Name(), v.Relation().String()
 	if q.GroupSize > 1 {
 		c.GroupSize = q.GroupSize
 	}
@@ -311,6 +310,6 @@ func (v viewer) steps(e accountant.Event, target accountant.Guarantee) (Cost, *a
 	}
 	c := Cost{Steps: &n, Capped: n == MostSteps}
 	c.SamplingProbability, c.NoiseMultiplier, _ = parameters(e)
-	l, err := OneEntry(e, n)
+	l, err := new(accountant.Ledger).With(e, n)
 	return c, l, err
 }

@@ -15,7 +15,7 @@ import (
 // releasesOf is a ledger of DP-SGD.
 func releasesOf(t testing.TB, q, sigma float64, steps int) *accountant.Ledger {
 	t.Helper()
-	l := tiny.Must(OneEntry(DPSGD(q, sigma), steps))(t)
+	l := tiny.Must(new(accountant.Ledger).With(DPSGD(q, sigma), steps))(t)
 	return l
 }
 
@@ -146,7 +146,7 @@ func TestMostSteps(t *testing.T) {
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	l := releasesOf(t, 0.1, 1, 10)
 	good := Question{View: View{Accountant: RDP}, Ledger: l, Delta: 1e-5, Epsilon: 1, Step: DPSGD(0.1, 1)}
-	laplace := tiny.Must(OneEntry(accountant.Laplace{Scale: 1}, 1))(t)
+	laplace := tiny.Must(new(accountant.Ledger).With(accountant.Laplace{Scale: 1}, 1))(t)
 	for name, test := range map[string]struct {
 		unknown Unknown
 		spoil   func(*Question)
@@ -179,7 +179,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 
 // A refusal names an accountant that has an answer, and that is true.
 func TestRefusalsNameAnother(t *testing.T) {
-	response := tiny.Must(OneEntry(accountant.RandomizedResponse{NoiseProbability: 0.9, Buckets: 3}, 100))(t)
+	response := tiny.Must(new(accountant.Ledger).With(accountant.RandomizedResponse{NoiseProbability: 0.9, Buckets: 3}, 100))(t)
 	questions := []Question{
 		{View: View{Relation: accountant.ReplaceOne}, Ledger: releasesOf(t, 0.1, 4, 1000), Delta: 1e-5},
 		{View: View{Relation: accountant.ZeroOut}, Ledger: releasesOf(t, 0.1, 4, 1000), Delta: 1e-5},
@@ -211,7 +211,7 @@ func TestRefusalsNameAnother(t *testing.T) {
 // What the exact accountant says from below is never above what another one says from above.
 func TestLowerBoundsAreTrue(t *testing.T) {
 	for _, e := range []accountant.Event{accountant.BoundedRange{Range: 1}, accountant.DiscreteLaplace{Scale: 1, Sensitivity: 1}} {
-		l := tiny.Must(OneEntry(e, 2))(t)
+		l := tiny.Must(new(accountant.Ledger).With(e, 2))(t)
 		by := func(name string) Cost {
 			c := tiny.Must(new(Answerer).Answer(Question{View: View{Accountant: name}, Ledger: l, Delta: 1e-5}))(t)
 			return c

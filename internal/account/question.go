@@ -68,11 +68,6 @@ func DPSGD(samplingProbability, noiseMultiplier float64) accountant.Event {
 	return data.Poisson{SamplingProbability: samplingProbability}.Sampled(accountant.Gaussian{NoiseMultiplier: noiseMultiplier})
 }
 
-// OneEntry returns the ledger of count releases of e.
-func OneEntry(e accountant.Event, count int) (*accountant.Ledger, error) {
-	return new(accountant.Ledger).With(e, count)
-}
-
 // ledgerOf returns the ledger of these entries.
 func ledgerOf(entries []accountant.Entry) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)

@@ -116,7 +116,7 @@ func iteration() Theorem {
 			if err != nil {
 				return Cost{}, err
 			}
-			if q.Ledger, err = OneEntry(accountant.ZCDP{Rho: rho}, 1); err != nil {
+			if q.Ledger, err = new(accountant.Ledger).With(accountant.ZCDP{Rho: rho}, 1); err != nil {
 				return Cost{}, err
 			}
 			if !q.named {

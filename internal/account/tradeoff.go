@@ -35,19 +35,10 @@ type Errors struct {
 // deltas lists the δ of Tradeoff.Epsilons.
 var deltas = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9}
 
-// falsePositives returns the false alarm probabilities of the points of Tradeoff.Curve: 0, then 1,
-// 2 and 5 times powers of ten, and steps of 0.05 from 0.1 to 1.
-func falsePositives() []float64 {
-	all := []float64{0}
-	for power := -6; power < -1; power++ {
-		for _, digit := range []float64{1, 2, 5} {
-			all = append(all, digit/math.Pow10(-power))
-		}
-	}
-	for percent := 10; percent <= 100; percent += 5 {
-		all = append(all, float64(percent)/100)
-	}
-	return all
+// falsePositives lists the false alarm probabilities of the points of Tradeoff.Curve.
+var falsePositives = []float64{
+	0, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
+	0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1,
 }
 
 // AskTradeoff returns the curve of q's releases, and beliefs at q.Delta, by q.Accountant. q.Unknown
@@ -59,11 +50,10 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := answerer.accountant(q.View)
+	v, err := answerer.viewer(q)
 	if err != nil {
 		return nil, err
 	}
-	v := viewer{Accountant: asked, groupSize: q.GroupSize, divisor: max(1, q.Divisor)}
 	curve, err := accountant.TradeoffOf(v, q.Ledger)
 	if err != nil {
 		return nil, err
@@ -71,7 +61,7 @@ func AskTradeoff(q Question) (*Tradeoff, error) {
 	t := &Tradeoff{
 		Accountant: spent.Accountant, Subject: q.subject(), BestGuess: curve.BestGuess(), Epsilon: spent.Epsilon, Delta: q.Delta,
 	}
-	for _, alpha := range falsePositives() {
+	for _, alpha := range falsePositives {
 		t.Curve = append(t.Curve, Errors{alpha, curve.TypeII(alpha)})
 	}
 	for _, delta := range deltas {

@@ -85,7 +85,7 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 		return nil, min(cost.Epsilon, statement.NoGuarantee), nil
 	}
 	first = &checkpoints.First{Subject: l.Subject, Planned: planned}
-	for _, by := range []accountant.Accountant{a.Accountant, a.RDP()} {
+	for _, by := range []accountant.Accountant{a.Accountant, a.RDP} {
 		if g, err := by.Delta(planned, l.Epsilon); err == nil {
 			first.Rest = max(first.Rest, math.Nextafter(l.Delta-g.Delta, 0))
 		}

@@ -65,7 +65,7 @@ func TestRecordsHoldRDPBesideExact(t *testing.T) {
 		r := train(t, o, "privacy.accountant="+name, "privacy.epsilon=2", "training.steps=4", "training.evaluate_every=3")
 		score := tiny.Must(Evaluate(r.Run, o))(t)
 		p := mustPlan(t, "privacy.accountant="+name, "privacy.epsilon=2", "training.steps=4")
-		exact, rdp := guarantee(t, p.Accountant, tiny.Ledger(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.RDP(), tiny.Ledger(t, p.Event(0), r.Steps), 1e-4)
+		exact, rdp := guarantee(t, p.Accountant, tiny.Ledger(t, p.Event(0), r.Steps), 1e-4), guarantee(t, p.accounts.RDP, tiny.Ledger(t, p.Event(0), r.Steps), 1e-4)
 		metrics := linesOf[run.Metrics](t, r.Run, folder.Metrics)
 		for what, record := range map[string]string{
 			"result": tiny.JSON(t, r), "score": tiny.JSON(t, score), "statement": tiny.Read(t, filepath.Join(r.Run, folder.StatementData)), "metrics": tiny.JSON(t, metrics[len(metrics)-1]),
