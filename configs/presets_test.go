@@ -103,8 +103,7 @@ func TestShippedFilesHelpTheReader(t *testing.T) {
 }
 
 func TestLoadReadsFiles(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "my.yaml")
-	check(t, os.WriteFile(path, []byte(smallest), 0o600))
+	path := filepath.Join(folderOf(t, map[string]string{"my.yaml": smallest}), "my.yaml")
 	c, err := Load(path, []string{"training.steps=7"})
 	if err != nil || c.Training.Steps != 7 || c.Training.Epochs != 0 {
 		t.Errorf("Load = %+v, %v", c, err)

@@ -15,14 +15,12 @@ import (
 // releasesOf is a ledger of DP-SGD.
 func releasesOf(t testing.TB, q, sigma float64, steps int) *accountant.Ledger {
 	t.Helper()
-	l := tiny.Must(new(accountant.Ledger).With(DPSGD(q, sigma), steps))(t)
-	return l
+	return tiny.Ledger(t, DPSGD(q, sigma), steps)
 }
 
 func answer(t testing.TB, q Question) Cost {
 	t.Helper()
-	c := tiny.Must(new(Answerer).Answer(q))(t)
-	return c
+	return tiny.Must(new(Answerer).Answer(q))(t)
 }
 
 // views are all accountants under all relations that they know; with -short, the slowest one under
@@ -146,7 +144,7 @@ func TestMostSteps(t *testing.T) {
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	l := releasesOf(t, 0.1, 1, 10)
 	good := Question{View: View{Accountant: RDP}, Ledger: l, Delta: 1e-5, Epsilon: 1, Step: DPSGD(0.1, 1)}
-	laplace := tiny.Must(new(accountant.Ledger).With(accountant.Laplace{Scale: 1}, 1))(t)
+	laplace := tiny.Ledger(t, accountant.Laplace{Scale: 1}, 1)
 	for name, test := range map[string]struct {
 		unknown Unknown
 		spoil   func(*Question)
@@ -179,7 +177,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 
 // A refusal names an accountant that has an answer, and that is true.
 func TestRefusalsNameAnother(t *testing.T) {
-	response := tiny.Must(new(accountant.Ledger).With(accountant.RandomizedResponse{NoiseProbability: 0.9, Buckets: 3}, 100))(t)
+	response := tiny.Ledger(t, accountant.RandomizedResponse{NoiseProbability: 0.9, Buckets: 3}, 100)
 	questions := []Question{
 		{View: View{Relation: accountant.ReplaceOne}, Ledger: releasesOf(t, 0.1, 4, 1000), Delta: 1e-5},
 		{View: View{Relation: accountant.ZeroOut}, Ledger: releasesOf(t, 0.1, 4, 1000), Delta: 1e-5},
@@ -211,10 +209,9 @@ func TestRefusalsNameAnother(t *testing.T) {
 // What the exact accountant says from below is never above what another one says from above.
 func TestLowerBoundsAreTrue(t *testing.T) {
 	for _, e := range []accountant.Event{accountant.BoundedRange{Range: 1}, accountant.DiscreteLaplace{Scale: 1, Sensitivity: 1}} {
-		l := tiny.Must(new(accountant.Ledger).With(e, 2))(t)
+		l := tiny.Ledger(t, e, 2)
 		by := func(name string) Cost {
-			c := tiny.Must(new(Answerer).Answer(Question{View: View{Accountant: name}, Ledger: l, Delta: 1e-5}))(t)
-			return c
+			return tiny.Must(new(Answerer).Answer(Question{View: View{Accountant: name}, Ledger: l, Delta: 1e-5}))(t)
 		}
 		if exact, rdp := by("exact"), by("rdp"); exact.Lower > rdp.Epsilon {
 			t.Errorf("%v: found ε of at least %v by exact and at most %v by rdp", e, exact.Lower, rdp.Epsilon)

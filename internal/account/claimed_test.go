@@ -55,8 +55,7 @@ func excess(n, first int, claim func(k int) float64) float64 {
 
 func coins(t *testing.T, n int) *accountant.Ledger {
 	t.Helper()
-	l := tiny.Must(new(accountant.Ledger).With(coin(), n))(t)
-	return l
+	return tiny.Ledger(t, coin(), n)
 }
 
 // What a run claims that somebody stops, or kills and repeats, holds whatever he looked at. The ε of

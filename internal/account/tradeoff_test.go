@@ -11,7 +11,7 @@ import (
 // The answer agrees with itself: ε at many δ with the accountant, the curve with its own best guess, and
 // a choice of the number of releases makes nothing look safer.
 func TestTradeoffAgreesWithItself(t *testing.T) {
-	ledger := tiny.Must(new(accountant.Ledger).With(DPSGD(0.01, 1), 1000))(t)
+	ledger := tiny.Ledger(t, DPSGD(0.01, 1), 1000)
 	q := Question{View: View{Accountant: "exact"}, Ledger: ledger, Delta: 1e-5}
 	plain := tiny.Must(AskTradeoff(q))(t)
 	for _, p := range plain.Epsilons {
@@ -46,7 +46,7 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 
 // What has no guarantee is refused, as by train epsilon.
 func TestTradeoffOfNothingPrivate(t *testing.T) {
-	ledger := tiny.Must(new(accountant.Ledger).With(accountant.NonPrivate{}, 1))(t)
+	ledger := tiny.Ledger(t, accountant.NonPrivate{}, 1)
 	if _, err := AskTradeoff(Question{View: View{Accountant: "exact"}, Ledger: ledger, Delta: 1e-5}); err == nil {
 		t.Error("found an answer for a release without noise")
 	}

@@ -11,6 +11,7 @@ import (
 // brush is a thing with one argument of every format.
 type brush struct {
 	width float64
+	angle float64
 	hairs int
 	seed  uint64
 	dry   bool
@@ -20,6 +21,7 @@ type brush struct {
 func (b *brush) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "width", Format: setting.Number{Min: 0, Max: 10, OpenMin: true}, Value: &b.width, Required: true},
+		{Name: "angle", Format: setting.Number{Min: -1e300, Max: 1e300}, Value: &b.angle},
 		{Name: "hairs", Format: setting.Integer{Min: 1, Max: 500, Word: "many", WordValue: -1, WordMeans: "uncounted"}, Value: &b.hairs},
 		{Name: "seed", Format: setting.Integer{Min: 0, Max: 1 << 53}, Value: &b.seed},
 		{Name: "wet", Format: setting.Boolean{Negated: true}, Value: &b.dry},
@@ -35,6 +37,8 @@ var brushes = setting.Kinds[*brush]{setting.KindOf(func() *brush { return &brush
 func TestFormatsReadWhatTheyWrite(t *testing.T) {
 	for _, tt := range []struct{ name, text, written string }{
 		{"width", "0.50", "0.5"}, {"width", "1e-5", "1.0e-5"}, {"width", "10", "10"},
+		{"angle", "0", "0"}, {"angle", "-1", "-1"}, {"angle", "1E5", "100000"}, {"angle", "1.5e+3", "1500"}, {"angle", "12345678901234567890", "1.2345678901234567e+19"},
+		{"angle", "1e21", "1.0e+21"}, {"angle", "1.5e-10", "1.5e-10"}, {"angle", "0.0001", "0.0001"}, {"angle", "0.1", "0.1"}, {"angle", "1e-5", "1.0e-5"},
 		{"hairs", "500", "500"}, {"hairs", "many", "many"}, {"seed", "9007199254740992", "9007199254740992"},
 		{"wet", "true", "true"}, {"wet", "false", "false"}, {"shape", "round", "round"},
 	} {
@@ -51,6 +55,7 @@ func TestFormatsReadWhatTheyWrite(t *testing.T) {
 func TestRefusedTextChangesNothing(t *testing.T) {
 	for name, texts := range map[string][]string{
 		"width": {"", "0", "-0", "11", "1e400", "1e-400", "nan", ".5", "010", "many"},
+		"angle": {"", "-", "+1", "01", "-01", ".5", "5.", "1e", "e5", "1_0", "0x1", "0o7", "0b1", "1e400", "1e-400", "nan", ".inf", "Infinity", "1,5", "1:30", "½", "١", "1 2", " 1", "true"},
 		"hairs": {"0", "501", "1.0", "1e2", "+1", "99999999999999999999", "Many"},
 		"seed":  {"-1", "many"},
 		"wet":   {"yes", "True", ""},
