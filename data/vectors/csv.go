@@ -61,37 +61,26 @@ func columns(n int) string {
 
 // read implements rows.
 func (r *csvRows) read(take func(vectors []float32, labels []uint8) error) error {
-	size := rowsAtOnce(r.declared.Width) * r.declared.Width
-	vectors, labels := make([]float32, 0, size), []uint8(nil)
-	_, err := r.Each(func(record []string) (err error) {
-		if vectors, labels, err = r.add(vectors, labels, record); err == nil && len(vectors) == size {
-			err = take(vectors, labels)
-			vectors, labels = vectors[:0], labels[:0]
-		}
-		return err
-	})
-	if err == nil && len(vectors) > 0 {
-		err = take(vectors, labels)
-	}
-	return err
-}
-
-// add appends the numbers and the label of a record.
-func (r *csvRows) add(vectors []float32, labels []uint8, record []string) ([]float32, []uint8, error) {
-	for i, text := range record {
-		if i == r.label {
-			class, known := r.declared.class(text)
-			if !known {
-				return nil, nil, r.Wrong(i, "found a label that has no class", r.declared.names())
+	var vector []float32
+	var label []uint8
+	_, err := r.Each(func(record []string) error {
+		vector, label = vector[:0], label[:0]
+		for i, text := range record {
+			if i == r.label {
+				class, known := r.declared.class(text)
+				if !known {
+					return r.Wrong(i, "found a label that has no class", r.declared.names())
+				}
+				label = append(label, class)
+				continue
 			}
-			labels = append(labels, class)
-			continue
+			v, err := r.Number(record, i)
+			if err != nil {
+				return err
+			}
+			vector = append(vector, v)
 		}
-		v, err := r.Number(record, i)
-		if err != nil {
-			return nil, nil, err
-		}
-		vectors = append(vectors, v)
-	}
-	return vectors, labels, nil
+		return take(vector, label)
+	})
+	return err
 }
