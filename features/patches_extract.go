@@ -15,7 +15,19 @@ import (
 //
 // The function has working memory of its own and computes on the caller: every goroutine takes one.
 func (p *patchFeatures) Extractor() func(dst, picture []float32) {
-	return newExtractor(p).extract
+	rows, columns := p.scaled.Height-p.options.Size+1, p.scaled.Width-p.options.Size+1
+	e := &extractor{
+		patchFeatures: p, rows: rows, columns: columns, pixels: make([]float32, p.scaled.Values()),
+		sums: make([]float64, p.scaled.Height*columns), squares: make([]float64, p.scaled.Height*columns), inverse: make([]float32, rows*columns),
+	}
+	e.stripRows = min(max(1, stripPositions/e.columns), e.rows)
+	e.grid = newGrid(e.rows, e.columns, p.options.Pooling)
+	e.even, e.odd = e.newProducts(p.folded.even), e.newProducts(p.folded.odd)
+	for range p.options.Pooling * p.options.Pooling {
+		above, below := make([]float32, p.options.Filters), make([]float32, p.options.Filters)
+		e.cells = append(e.cells, kernel.Excess{Above: above, Below: below})
+	}
+	return e.extract
 }
 
 // stripPositions is about how many positions have their responses computed together: enough for
@@ -33,22 +45,6 @@ type extractor struct {
 	inverse       []float32 // 1/√(variance + contrastFloor) of the patch at each position
 	even, odd     products
 	cells         []kernel.Excess // the sums of responses in each cell
-}
-
-func newExtractor(p *patchFeatures) *extractor {
-	rows, columns := p.scaled.Height-p.options.Size+1, p.scaled.Width-p.options.Size+1
-	e := &extractor{
-		patchFeatures: p, rows: rows, columns: columns, pixels: make([]float32, p.scaled.Values()),
-		sums: make([]float64, p.scaled.Height*columns), squares: make([]float64, p.scaled.Height*columns), inverse: make([]float32, rows*columns),
-	}
-	e.stripRows = min(max(1, stripPositions/e.columns), e.rows)
-	e.grid = newGrid(e.rows, e.columns, p.options.Pooling)
-	e.even, e.odd = e.newProducts(p.folded.even), e.newProducts(p.folded.odd)
-	for range p.options.Pooling * p.options.Pooling {
-		above, below := make([]float32, p.options.Filters), make([]float32, p.options.Filters)
-		e.cells = append(e.cells, kernel.Excess{Above: above, Below: below})
-	}
-	return e
 }
 
 func (e *extractor) extract(dst, picture []float32) {
