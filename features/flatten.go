@@ -47,7 +47,6 @@ type Flattening struct {
 	Gain       []float32 // 1/s of each column
 	Directions []float32 // u, (k, width), orthonormal rows
 	Damping    []float32 // 1 − √(eₖ/eᵢ) of each direction
-	variances  []float64 // eᵢ
 }
 
 // minScale is the least s, so that channels that hardly vary on drawn pictures do not fill the row.
@@ -150,11 +149,10 @@ func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) er
 	}
 	f.Directions = make([]float32, k*width)
 	pool.Gemm(false, false, k, width, n, 1, vectors, n, z, width, 0, f.Directions, width)
-	f.variances, f.Damping = values, make([]float32, k)
+	f.Damping = make([]float32, k)
 	for i, e := range values {
 		toUnit(f.Directions[i*width : (i+1)*width])
 		f.Damping[i] = float32(1 - math.Sqrt(values[k-1]/e))
-		f.variances[i] = e / float64(n)
 	}
 	return nil
 }

@@ -146,42 +146,6 @@ func TestApplyIsTheDefinition(t *testing.T) {
 	}
 }
 
-// Before they get their norm, drawn rows vary by eₖ along each of the first k directions, and by
-// less along the others.
-func TestDrawnRowsBecomeFlat(t *testing.T) {
-	const n, k = 300, 12
-	drawn := correlated(1, n)
-	f := testFit(drawn, n, k, nil)
-	e := f.variances
-	if !slices.IsSortedFunc(e, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || len(e) != k || e[0] < 3*e[k-1] {
-		t.Fatalf("variances are %v, expected %d from the largest, the first three times the last at least", e, k)
-	}
-	z := slices.Clone(drawn)
-	f.scaleRows(z, nil)
-	values, _ := principal(n, func(i int) []float64 {
-		row := make([]float64, testWidth)
-		for j, v := range z[i*testWidth : (i+1)*testWidth] {
-			row[j] = float64(v)
-		}
-		for d := range k {
-			direction, along := f.Directions[d*testWidth:(d+1)*testWidth], 0.0
-			for j, v := range direction {
-				along += float64(v) * float64(z[i*testWidth+j])
-			}
-			for j, v := range direction {
-				row[j] -= (1 - math.Sqrt(e[k-1]/e[d])) * along * float64(v)
-			}
-		}
-		return row
-	})
-	slices.Reverse(values)
-	for i, v := range values {
-		if i < k && math.Abs(v-e[k-1]) > 1e-4*e[k-1] || i >= k && v > e[k-1]*(1+1e-4) {
-			t.Errorf("variance %d is %v, expected %v for the first %d and at most that after", i, v, e[k-1], k)
-		}
-	}
-}
-
 // The image of a row does not depend, bit for bit, on the rows beside it, their number, or the
 // threads; the map does not depend on the threads.
 func TestRowsDoNotTouchEachOther(t *testing.T) {

@@ -67,22 +67,6 @@ func furthest(got []float32, want []float64) (at int, difference float64) {
 	return at, difference
 }
 
-// A picture and its mirror image have the same features.
-func TestMirroredPicturesAreAlike(t *testing.T) {
-	for _, c := range patchCases {
-		pictures := drawn(leaves, 20, c.shape, 1, nil)
-		p := featuresOf(c.options, pictures)
-		picture := pictures.At(0)
-		want := make([]float64, p.Width())
-		for i, v := range extract(p, mirrored(picture, c.shape)) {
-			want[i] = float64(v)
-		}
-		if at, difference := furthest(extract(p, picture), want); difference > 1e-5 {
-			t.Errorf("%+v, %v: feature %d differs by %v", c.options, c.shape, at, difference)
-		}
-	}
-}
-
 // The dictionary is a function of options, pictures and seed.
 func TestDictionaryBelongsToItsSeed(t *testing.T) {
 	pictures := drawn(leaves, 20, size(16, 16, 1), 1, nil)

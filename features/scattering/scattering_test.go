@@ -130,24 +130,6 @@ func (s symmetry) coefficients(of []float32, height, width int) []float64 {
 	return float64s(moved)
 }
 
-// A constant picture has its value as x∗φ, and else nothing but smallest.
-func TestConstantPicture(t *testing.T) {
-	shape := size(12, 16, 1)
-	picture := make([]float32, shape.Values())
-	for i := range picture {
-		picture[i] = 0.75
-	}
-	for i, v := range transformOf(shape, picture) {
-		want := 0.0
-		if i < 3*4 {
-			want = 0.75
-		}
-		if math.Abs(float64(v)-want) > 3*rounding {
-			t.Fatalf("value %d is %g, expected %g", i, v, want)
-		}
-	}
-}
-
 // What an extractor returns depends on the picture alone and not on those before it.
 func TestPicturesAreTransformedAlone(t *testing.T) {
 	shape := shapes[1]
@@ -256,13 +238,6 @@ func TestGroupNormIsItsDefinition(t *testing.T) {
 	}
 	GroupNorm(values, groups)
 	expectClose(t, values, want, 1e-6)
-}
-
-// A group of equal values becomes zero.
-func TestGroupNormOfAConstant(t *testing.T) {
-	values := []float32{0.3, 0.3, 0.3, 0.3, 1, 2, 3, 4}
-	GroupNorm(values, 2)
-	expectClose(t, values[:4], make([]float64, 4), 1e-4)
 }
 
 // BenchmarkExtract transforms pictures on one thread.
