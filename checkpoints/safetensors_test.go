@@ -184,18 +184,6 @@ func TestReadAcceptsAnyHeaderOrder(t *testing.T) {
 	}
 }
 
-// Every truncation of a file is refused.
-func TestReadRefusesTruncation(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "w")
-	must(0, WriteModel(path, sampleTensors, nil))
-	file := must(os.ReadFile(path))
-	for n := range file {
-		if _, _, err := parse(bytes.NewReader(file[:n]), int64(n)); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("the first %d of %d bytes: got error %v, want ErrCorrupt", n, len(file), err)
-		}
-	}
-}
-
 // Whatever the reader accepts, it reads the same again after the writer has written it.
 func FuzzRead(f *testing.F) {
 	f.Add(raw(`{"__metadata__":{"k":"v"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 8))

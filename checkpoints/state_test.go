@@ -73,15 +73,24 @@ func TestStateHoldsNothingElse(t *testing.T) {
 	}
 }
 
+// Cut anywhere, or longer by a byte, neither a checkpoint nor a model is read.
 func TestEveryTruncationIsRefused(t *testing.T) {
-	file := encodeState(sampleState(7))
-	for n := range file {
-		if _, err := decodeState(file[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("the first %d of %d bytes: got %v, want ErrCorrupt", n, len(file), err)
+	for name, test := range map[string]struct {
+		file []byte
+		read func([]byte) error
+	}{
+		"checkpoint": {encodeState(sampleState(7)), func(b []byte) error { _, err := decodeState(b); return err }},
+		"model": {must(encode(sampleTensors, nil)), func(b []byte) error {
+			_, _, err := parse(bytes.NewReader(b), int64(len(b)))
+			return err
+		}},
+	} {
+		for n := range len(test.file) + 2 {
+			err := test.read(append(test.file, 0)[:n])
+			if n != len(test.file) && !errors.Is(err, ErrCorrupt) || n == len(test.file) && err != nil {
+				t.Fatalf("%s: %d of %d bytes: got %v, want ErrCorrupt", name, n, len(test.file), err)
+			}
 		}
-	}
-	if _, err := decodeState(append(file, 0)); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a byte too many: got %v, want ErrCorrupt", err)
 	}
 }
 

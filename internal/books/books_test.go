@@ -78,48 +78,41 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 	}
 }
 
-// A run of the first version on somebody's own data that was stopped before its statement is
-// adopted with the number of examples that its releases tell.
+// A run of the first version that was stopped before its statement is adopted with the number of
+// examples that its releases tell; one whose records are no examples, or are in every release, with the
+// number in its plan, and statistics with that of the data where it lies. Whatever has another number
+// of examples is other data, and would be in no total.
 func TestExamplesOfAnAdoptedRun(t *testing.T) {
-	c := people(t)
-	for _, n := range []int{41, 997, 60000} {
-		l := new(accountant.Ledger)
-		event := accountant.PoissonSampled{SamplingProbability: 40 / float64(n), Event: accountant.Gaussian{NoiseMultiplier: 1}}
-		must(0, l.Add(event, 3))
-		found := configuredData(c, t.TempDir(), l)
-		if want := (checkpoints.Data{Name: "people", Examples: n, Shape: "1 column", Classes: 2}); found != want {
-			t.Errorf("found %+v, expected %+v", found, want)
-		}
-	}
-}
-
-// A run whose records are no examples, or are in every release, is adopted with the number of
-// examples in its plan, and statistics with that of the data where it lies: whatever has another
-// number of examples is other data, and would be in no total.
-func TestExamplesOfAnAdoptedRunOfOtherRecords(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "people")
 	must(0, os.Mkdir(table, 0o700))
 	for _, part := range []string{"train.csv", "test.csv"} {
 		must(0, os.WriteFile(filepath.Join(table, part), []byte("age,who,sick\n1,a,no\n2,a,yes\n3,b,no\n"), 0o600))
 	}
-	for name, test := range map[string]struct {
+	drawn := func(n float64) accountant.Event {
+		return accountant.PoissonSampled{SamplingProbability: 40 / n, Event: gradient}
+	}
+	for _, test := range []struct {
 		overrides []string
 		plan      string
 		event     accountant.Event
 		examples  int
 	}{
-		"persons":    {[]string{"privacy.unit=person", "data.group=who"}, "steps 5\nexamples 997 1 column [no yes]\npeople 80\n", accountant.PoissonSampled{SamplingProbability: 0.5, Event: gradient}, 997},
-		"full":       {nil, "examples 997 1 column [no yes]\n", gradient, 997},
-		"statistics": {nil, "", gradient, 3},
+		{nil, "", drawn(41), 41},
+		{nil, "", drawn(997), 997},
+		{nil, "", drawn(60000), 60000},
+		{[]string{"privacy.unit=person", "data.group=who"}, "steps 5\nexamples 997 1 column [no yes]\npeople 80\n", drawn(80), 997},
+		{nil, "examples 997 1 column [no yes]\n", gradient, 997},
+		{nil, "", gradient, 3},
 	} {
 		c := people(t, append(test.overrides, "data.table="+table)...)
-		dir, l := t.TempDir(), new(accountant.Ledger)
-		must(0, l.Add(test.event, 3))
+		dir := t.TempDir()
 		if test.plan != "" {
 			must(0, os.WriteFile(filepath.Join(dir, folder.Plan), []byte(test.plan), 0o600))
 		}
-		if found := configuredData(c, dir, l); found.Examples != test.examples {
-			t.Errorf("%s: found %+v, expected %d examples", name, found, test.examples)
+		found := configuredData(c, dir, times(t, test.event, 3))
+		want := checkpoints.Data{Name: unitOf(c).Of("people"), Examples: test.examples, Shape: "1 column", Classes: 2}
+		if found != want {
+			t.Errorf("%+v: found %+v, expected %+v", test, found, want)
 		}
 	}
 }
