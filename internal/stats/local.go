@@ -8,7 +8,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/random"
 	"dpsgd/local"
-	"dpsgd/release"
 )
 
 // local is a histogram of reports: each record is randomized by itself, and nobody is trusted with
@@ -26,7 +25,7 @@ func (a *asked) local(w *work) (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	if err := w.pay(accountant.ApproxDP{Epsilon: epsilon, Delta: a.delta}); err != nil {
+	if err := w.desk.Pay(accountant.ApproxDP{Epsilon: epsilon, Delta: a.delta}); err != nil {
 		return estimate{}, err
 	}
 	tally, src := local.NewTally(protocol), random.New()
@@ -109,19 +108,4 @@ func protocolOf(name string, values int, epsilon float64) (local.Protocol, error
 		return local.NewRappor(values, local.DefaultFilter, epsilon)
 	}
 	return nil, fmt.Errorf("stats: found the mechanism %q, expected one of %v", name, configs.LocalMechanisms)
-}
-
-// pay writes the event of reports, if the budget allows it, ahead of all of them: the order of
-// package answer.
-func (w *work) pay(e accountant.Event) error {
-	if w.budget != nil {
-		within, err := w.budget(w.journal.Ledger(), e)
-		if err != nil {
-			return err
-		}
-		if !within {
-			return fmt.Errorf("stats: %w", release.ErrBudget)
-		}
-	}
-	return w.journal.Begin(w.journal.Ledger().Count()+1, e)()
 }

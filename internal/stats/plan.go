@@ -197,7 +197,7 @@ func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) 
 		if a.Bounds.Private {
 			trial.Bounds.Interval = configs.Interval{Low: 0, High: 1}
 		}
-		if _, err := trial.answer(&work{records: nothing, desk: answer.NewDesk(paper, nil), journal: paper, dry: true}); err != nil {
+		if _, err := trial.answer(&work{records: nothing, desk: answer.NewDesk(paper, nil), dry: true}); err != nil {
 			return nil, fmt.Errorf("%w: the %s of %s: %w", setup.ErrPlan, a.Kind, columnName(a.Statistic), err)
 		}
 		a.releases = paper.Ledger()
@@ -270,9 +270,7 @@ func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 type work struct {
 	records records
 	desk    *answer.Desk
-	journal release.Journal
-	budget  release.Budget // nil allows everything
-	dry     bool           // there are no records: what counts is the events
+	dry     bool // there are no records: what counts is the events
 }
 
 // methods compute the statistics of each kind.

@@ -206,7 +206,7 @@ func (r *Run) Next(context.Context) error {
 				return r.keep(number, result) // without bounds there is nothing to be asked: nothing was paid
 			}
 		}
-		w := &work{records: r.records, desk: answer.NewDesk(r.Books, r.plan.allows), journal: r.Books, budget: r.plan.allows}
+		w := &work{records: r.records, desk: answer.NewDesk(r.Books, r.plan.allows)}
 		e, err := a.answer(w)
 		if errors.Is(err, release.ErrBudget) {
 			return r.keep(number, result) // results of an earlier process are gone, and their cost is not

@@ -57,7 +57,7 @@ func planned(t testing.TB, f *configs.StatisticsFile, n int) *plan {
 func answered(t testing.TB, a *asked, set data.Set, f *configs.StatisticsFile) (estimate, []accountant.Entry) {
 	t.Helper()
 	paper := new(release.MemoryJournal)
-	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil), journal: paper})
+	e, err := a.answer(&work{records: records{set, f.Config, set.Len()}, desk: answer.NewDesk(paper, nil)})
 	if err != nil {
 		t.Fatalf("%s: %v", f.YAML(), err)
 	}

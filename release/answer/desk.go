@@ -45,25 +45,28 @@ func (q Question[A]) Event() accountant.Event { return q.event }
 // After an error there is no answer; the event may be in the journal nevertheless, which overstates
 // what was spent. An error that wraps [release.ErrBudget] comes before anything was done.
 func Ask[A any](d *Desk, q Question[A]) (A, error) {
-	var none A
-	if err := d.afford(q.event); err != nil {
-		return none, err
-	}
-	durable := d.journal.Begin(d.journal.Ledger().Count()+1, q.event)
-	if err := durable(); err != nil {
+	if err := d.Pay(q.event); err != nil {
+		var none A
 		return none, err
 	}
 	return q.draw(random.New()), nil
 }
 
-// afford asks the budget about everything in the journal with the next event.
-func (d *Desk) afford(next accountant.Event) error {
-	if err := accountant.Validate(next); err != nil || d.budget == nil {
+// Pay writes an event that the budget allows and waits until it is durable, ahead of what it accounts
+// for: an answer of [Ask], or reports that are private by themselves (package local).
+func (d *Desk) Pay(event accountant.Event) error {
+	if err := accountant.Validate(event); err != nil {
 		return err
 	}
-	within, err := d.budget(d.journal.Ledger(), next)
-	if err == nil && !within {
-		err = fmt.Errorf("answer: %w", release.ErrBudget)
+	spent := d.journal.Ledger()
+	if d.budget != nil {
+		within, err := d.budget(spent, event)
+		if err == nil && !within {
+			err = fmt.Errorf("answer: %w", release.ErrBudget)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return d.journal.Begin(spent.Count()+1, event)()
 }
