@@ -131,14 +131,21 @@ func (r *reader) all() (states []state, report string) {
 	return r.states, r.report
 }
 
+// fit carries out a run that p shows.
+func fit(t testing.TB, p *Page, stepped func(train.Progress), overrides ...string) train.Result {
+	t.Helper()
+	o := tinyrun.Options(t)
+	o.Watcher = p.Run(train.Watcher{Stepped: stepped})
+	return tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, overrides...), o))
+}
+
 // A page tells from the beginning to the end how a run goes, to everyone who looks, and ends with
 // what the run claims.
 func TestFollowARun(t *testing.T) {
 	p := listen(t)
 	readers := []*reader{follow(t, p), follow(t, p)}
-	o := tinyrun.Options(t)
 	steps := 0
-	o.Watcher = p.Run(train.Watcher{Stepped: func(train.Progress) {
+	result := fit(t, p, func(train.Progress) {
 		if steps++; steps != 6 {
 			return
 		}
@@ -149,8 +156,7 @@ func TestFollowARun(t *testing.T) {
 				t.Errorf("found %+v in the middle", middle)
 			}
 		}
-	}})
-	result := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=4"), o))
+	}, "training.evaluate_every=4")
 	tiny.Check(t, p.Close())
 	for _, r := range readers {
 		states, html := r.all()
@@ -178,9 +184,8 @@ func TestFollowASweep(t *testing.T) {
 	tiny.Write(t, base, tiny.Config)
 	file, err := configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
 	tiny.Check(t, err)
-	if _, err := sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing(p, r))}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing(p, r))})
+	tiny.Check(t, err)
 	tiny.Check(t, p.Close())
 	all, html := r.all()
 	last := all[len(all)-1]
@@ -236,9 +241,7 @@ func publishing(p *Page, r *reader) sweep.Watcher {
 // A page of a run with private diagnostics is that of the same run without their file.
 func TestNothingPrivate(t *testing.T) {
 	p := listen(t)
-	o := tinyrun.Options(t)
-	o.Watcher = p.Run(train.Watcher{})
-	r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "run.private_diagnostics=true"), o))
+	r := fit(t, p, nil, "run.private_diagnostics=true")
 	with := get(t, p.URL())
 	tiny.Check(t, os.Remove(filepath.Join(r.Run, folder.Diagnostics)))
 	p.stale.Store(true)
@@ -271,9 +274,7 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
 		t.Errorf("found status %s, expected to be told to come again", answer.Status)
 	}
-	o := tinyrun.Options(t)
-	o.Watcher = p.Run(train.Watcher{Stepped: func(train.Progress) { p.publish(false) }})
-	if r := tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t, "training.evaluate_every=1"), o)); r.Steps != 12 {
+	if r := fit(t, p, func(train.Progress) { p.publish(false) }, "training.evaluate_every=1"); r.Steps != 12 {
 		t.Errorf("found %d steps, expected 12", r.Steps)
 	}
 }
@@ -307,14 +308,11 @@ func TestIdleConnections(t *testing.T) {
 // The page is drawn again when two hundred times what it took has passed, and not before.
 func TestDrawingIsRare(t *testing.T) {
 	p := listen(t)
-	if _, err := p.draw(false); err != nil {
-		t.Fatal(err)
-	}
+	_, err := p.draw(false)
+	tiny.Check(t, err)
 	p.drawn.next = time.Now().Add(time.Hour)
 	before := string(p.drawn.page)
-	o := tinyrun.Options(t)
-	o.Watcher = p.Run(train.Watcher{})
-	tinyrun.Fit(t, tinyrun.Create(t, tiny.Parse(t), o))
+	fit(t, p, nil)
 	if _, err := p.draw(false); err != nil || string(p.drawn.page) != before {
 		t.Errorf("found another page before its time (error %v)", err)
 	}
@@ -357,9 +355,7 @@ func BenchmarkStepped(b *testing.B) {
 // BenchmarkDraw is what the page costs each time that it is drawn.
 func BenchmarkDraw(b *testing.B) {
 	p := listen(b)
-	o := tinyrun.Options(b)
-	o.Watcher = p.Run(train.Watcher{})
-	tinyrun.Fit(b, tinyrun.Create(b, tiny.Parse(b, "training.evaluate_every=1"), o))
+	fit(b, p, nil, "training.evaluate_every=1")
 	for b.Loop() {
 		if _, err := p.draw(true); err != nil {
 			b.Fatal(err)

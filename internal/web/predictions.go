@@ -47,10 +47,7 @@ func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	}
 	s := &predictionServer{m, make(chan *trained.Predictor, 1)}
 	s.turn <- p
-	static, err := fs.Sub(predictionFiles, "page")
-	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
-	}
+	static, _ := fs.Sub(predictionFiles, "page") // which is embedded
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.index)
 	mux.Handle("GET /page.js", http.FileServerFS(static))

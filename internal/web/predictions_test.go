@@ -23,30 +23,15 @@ import (
 	"dpsgd/internal/web"
 )
 
-// open makes a handler, and a second predictor of the same model.
-func open(t testing.TB) (http.Handler, *trained.Predictor) {
-	t.Helper()
-	h, p, _ := opened(t)
-	return h, p
-}
-
-// opened also returns the model.
-func opened(t testing.TB) (http.Handler, *trained.Predictor, *trained.Model) {
+// open makes a handler, a second predictor of the same model, and the model.
+func open(t testing.TB) (http.Handler, *trained.Predictor, *trained.Model) {
 	t.Helper()
 	run, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
-	m, err := trained.Open(run)
-	tiny.Check(t, err)
+	m := tiny.Must(trained.Open(run))(t)
 	pool := kernel.NewPool(1)
 	t.Cleanup(pool.Close)
-	var both [2]*trained.Predictor
-	for i := range both {
-		if both[i], err = trained.New(m, pool); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h, err := web.Predictions(m, both[0])
-	tiny.Check(t, err)
-	return h, both[1], m
+	h := tiny.Must(web.Predictions(m, tiny.Must(trained.New(m, pool))(t)))(t)
+	return h, tiny.Must(trained.New(m, pool))(t), m
 }
 
 // post sends a body and returns status and answer.
@@ -61,11 +46,9 @@ func post(h http.Handler, kind string, body io.Reader) (int, string) {
 
 // A picture gets the answer of predict, as bytes and as a file of a form, also from many at once.
 func TestPredict(t *testing.T) {
-	h, p := open(t)
+	h, p, _ := open(t)
 	png := tinyrun.Picture(t, 2, 30, random.Seeded(5))
-	answer, err := p.One("", bytes.NewReader(png), 1000)
-	tiny.Check(t, err)
-	want, _ := json.Marshal(answer)
+	want := tiny.JSON(t, tiny.Must(p.One("", bytes.NewReader(png), 1000))(t))
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	_ = w.WriteField("note", "not the picture")
@@ -75,20 +58,20 @@ func TestPredict(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			if status, found := post(h, "image/png", bytes.NewReader(png)); status != 200 || strings.TrimSpace(found) != string(want) {
+			if status, found := post(h, "image/png", bytes.NewReader(png)); status != 200 || strings.TrimSpace(found) != want {
 				t.Errorf("found %d %s, expected %s", status, found, want)
 			}
 		})
 	}
 	all.Wait()
-	if status, found := post(h, w.FormDataContentType(), &form); status != 200 || strings.TrimSpace(found) != string(want) {
+	if status, found := post(h, w.FormDataContentType(), &form); status != 200 || strings.TrimSpace(found) != want {
 		t.Errorf("as a form: found %d %s, expected %s", status, found, want)
 	}
 }
 
 // Whatever is sent, the answer says whose mistake it is and the next picture is answered.
 func TestBadRequests(t *testing.T) {
-	h, _ := open(t)
+	h, _, _ := open(t)
 	good := tinyrun.Picture(t, 0, 30, random.Seeded(6))
 	sized := func(side uint32) []byte { // says that it has side by side pixels
 		png := bytes.Clone(good)
@@ -122,7 +105,7 @@ func TestBadRequests(t *testing.T) {
 
 // A picture whose time is over is decoded no further, and leaves the model to the next one.
 func TestTimeOfAPicture(t *testing.T) {
-	h, _ := open(t)
+	h, _, _ := open(t)
 	png := tinyrun.Picture(t, 1, 30, random.Seeded(8))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -139,7 +122,7 @@ func TestTimeOfAPicture(t *testing.T) {
 // The page and what belongs to it are there; everything else is not, and the page needs nothing
 // that the policy of package web forbids.
 func TestPage(t *testing.T) {
-	h, _ := open(t)
+	h, _, _ := open(t)
 	for path, want := range map[string]struct {
 		status int
 		kind   string
@@ -172,7 +155,7 @@ func TestPage(t *testing.T) {
 
 // The page says what is promised, and nothing of a model without privacy.
 func TestPageOfABaseline(t *testing.T) {
-	h, _, m := opened(t)
+	h, _, m := open(t)
 	page := func() string {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
@@ -190,7 +173,7 @@ func TestPageOfABaseline(t *testing.T) {
 // Any bytes are answered, with a picture's classes or with a refusal, within the memory of a
 // picture.
 func FuzzPredict(f *testing.F) {
-	h, _ := open(f)
+	h, _, _ := open(f)
 	png := tinyrun.Picture(f, 0, 20, random.Seeded(7))
 	f.Add(png)
 	f.Add(png[:20])
