@@ -64,10 +64,7 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != run.Done || r.TestAccuracy < 0.9 {
 		t.Errorf("found %+v, expected a good result that is not private", r)
 	}
-	text := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
-	if !strings.Contains(text, "is NOT PRIVATE") || !strings.Contains(text, "There is no guarantee") {
-		t.Errorf("the statement says\n%s", text)
-	}
+	tiny.Says(t, r.Run, "is NOT PRIVATE", "There is no guarantee")
 	s, err := statement.Read(r.Run)
 	if err != nil || s.Private() || s.Epsilon != statement.NoGuarantee {
 		t.Errorf("privacy.json: %+v, %v", s, err)
@@ -114,10 +111,7 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 			r, o := fit(t, options(t), cut, test.overrides...)
 			told := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
 			if cut > 0 {
-				var err error
-				if r, err = resume(t, r.Run, o); err != nil {
-					t.Fatal(err)
-				}
+				r = tiny.Must(resume(t, r.Run, o))(t)
 			}
 			if r.Status != run.Done || r.Steps != test.steps || !r.Private || *r.Epsilon > 2 || *r.Epsilon < 1.99 {
 				t.Errorf("cut at %d: %s after %d steps, ε %v, expected done after %d and ε = 2", cut, r.Status, r.Steps, *r.Epsilon, test.steps)
@@ -142,15 +136,11 @@ func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 	r, o := fit(t, options(t), 3, ofLabels...)
 	other := filepath.Join(filepath.Dir(r.Run), "..", "copy", filepath.Base(r.Run))
 	tiny.Check(t, os.CopyFS(filepath.Dir(other), os.DirFS(filepath.Dir(r.Run))))
-	if _, err := resume(t, r.Run, o); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(resume(t, r.Run, o))(t)
 	o.Given = tiny.Source(t, tiny.Examples)
 	o.Given.Train = shifted{o.Given.Train}
 	o.RunsDir = filepath.Dir(other)
-	if _, err := resume(t, other, o); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(resume(t, other, o))(t)
 	if tiny.Read(t, filepath.Join(r.Run, folder.Model)) != tiny.Read(t, filepath.Join(other, folder.Model)) {
 		t.Error("the models differ, expected one that is a function of the answers")
 	}
@@ -169,9 +159,7 @@ func TestLostAnswersAreNotAskedAgain(t *testing.T) {
 	if !bytes.Contains([]byte(older), []byte{untold}) {
 		t.Fatal("the first stage asked all labels")
 	}
-	if _, err := resume(t, first.Run, o); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(resume(t, first.Run, o))(t)
 	tiny.Check(t, os.WriteFile(filepath.Join(first.Run, folder.Labels), []byte(older), 0o600))
 	if _, err := resume(t, first.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("an older copy of the answers: found %v, expected a refusal", err)
@@ -231,9 +219,7 @@ func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
 func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
 	_, o := fit(t, options(t), 0, ofLabels...)
 	second, _ := fit(t, o, 0, ofLabels...)
-	if text := tiny.Read(t, filepath.Join(second.Run, folder.Statement)); !strings.Contains(text, "All 2 runs on this data") || !strings.Contains(text, "have the same unit of privacy") {
-		t.Errorf("the statement says\n%s", text)
-	}
+	tiny.Says(t, second.Run, "All 2 runs on this data", "have the same unit of privacy")
 	totals, err := books.Show(o.RunsDir)
 	if err != nil || len(totals.Datasets) != 1 || !strings.Contains(totals.Datasets[0].Note, "Only the labels are protected") {
 		t.Errorf("found %+v, %v, expected one total that says what it is not about", totals.Datasets, err)

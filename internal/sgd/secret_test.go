@@ -222,14 +222,8 @@ func TestFilesTellNothingOfLabelsButTheAnswers(t *testing.T) {
 	}
 }
 
-func differing(a, b map[string]string) (paths []string) {
-	for path := range a {
-		if a[path] != b[path] {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	return paths
+func differing(a, b map[string]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(a)), func(path string) bool { return a[path] == b[path] })
 }
 
 // Every unit of privacy says what the places of examples may depend on, and the threat model says it too.
@@ -268,9 +262,7 @@ func tellAll(t *testing.T, o Options) (r *Run, fewest int, told []int32) {
 		fewest = min(fewest, len(candidates))
 		return ask(candidates, place)
 	}
-	if _, err := r.Fit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(r.Fit(t.Context()))(t)
 	return r, fewest, r.told
 }
 
@@ -295,11 +287,7 @@ func TestAnswersAreDrawnAnew(t *testing.T) {
 	o.Given = &data.Split{Name: "equal", Train: equal, Test: o.Given.Test}
 	a, _, _ := tellAll(t, o) // whose first stage asks all of them
 	b, _, _ := tellAll(t, o)
-	same := true
-	for place := range tiny.Examples {
-		same = same && a.secret.Secret(place) == b.secret.Secret(place)
-	}
-	if same {
+	if !slices.ContainsFunc(a.whole, func(place int) bool { return a.secret.Secret(place) != b.secret.Secret(place) }) {
 		t.Error("equal pictures stand in the same order in two runs")
 	}
 }
@@ -366,9 +354,7 @@ func TestEqualPicturesAreAskedOnce(t *testing.T) {
 	equal := tiny.Must(data.NewImages(all.Shape(), all.Classes(), labels, pixels))(t)
 	o.Given = &data.Split{Name: "equal", Train: counted{equal, make([]int, tiny.Examples)}, Test: o.Given.Test}
 	stopped, o := fit(t, o, 5, stages...)
-	if _, err := resume(t, stopped.Run, o); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(resume(t, stopped.Run, o))(t)
 	for i, n := range o.Given.Train.(counted).looks {
 		if n != 1 {
 			t.Fatalf("label %d was asked %d times, expected once", i, n)
@@ -385,9 +371,7 @@ func TestOtherPicturesAreRefused(t *testing.T) {
 		t.Errorf("found %v, expected a refusal of another picture", err)
 	}
 	shown.Pixels(0)[0]--
-	if _, err := resume(t, stopped.Run, o); err != nil {
-		t.Error(err)
-	}
+	tiny.Must(resume(t, stopped.Run, o))(t)
 }
 
 // A run of a version in which places could follow from labels does not go on, and says why.

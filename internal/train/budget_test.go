@@ -199,24 +199,6 @@ func TestRunWithoutCertificateForRepeatedSteps(t *testing.T) {
 	}
 }
 
-// Killed again and again, a run with the exact accountant counts what it repeats and stays within
-// its budget.
-func TestKilledRunByExact(t *testing.T) {
-	for _, name := range []string{"exact", "pld"}[:min(2, slow.Number(t, "DPSGD_TEST_ACCOUNTANTS", 1, 2))] {
-		o := options(t)
-		overrides := []string{"privacy.accountant=" + name, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=30"}
-		killed := create(t, tiny.Parse(t, overrides...), o)
-		for _, at := range []int{3, 4, 8, 9, 12} {
-			killed = open(t, killAfter(t, killed, at), o)
-		}
-		r := fit(t, killed)
-		// As with rdp: 26 releases are spent at step 10, so four more steps fit.
-		if r.Status != run.BudgetExhausted || r.Steps != 14 || tiny.Releases(t, r.Run) != 30 || r.Epsilon > 2 || r.Epsilon < 1.99 || *r.EpsilonRDP <= 2 || r.Accountant != name {
-			t.Errorf("%s: found %+v with %d releases", name, r, tiny.Releases(t, r.Run))
-		}
-	}
-}
-
 // A run goes on with the noise that its ledger holds, whatever the accountant would calibrate
 // today, and within the budget.
 func TestResumedRunKeepsItsNoise(t *testing.T) {

@@ -34,18 +34,6 @@ func enginesOf(r *Run) (engines []perexample.Engine) {
 	return engines
 }
 
-// reconfigure changes a line of a run's configuration.
-func reconfigure(t *testing.T, dir, from, to string) {
-	t.Helper()
-	path := filepath.Join(dir, folder.Config)
-	before := tiny.Read(t, path)
-	after := strings.Replace(before, from, to, 1)
-	if before == after {
-		t.Fatalf("found no %q in\n%s", from, before)
-	}
-	tiny.Write(t, path, after)
-}
-
 // A run goes on with the engines that it began with, whatever a new measurement would say.
 func TestResumedRunKeepsItsEngines(t *testing.T) {
 	o := options(t)
@@ -77,7 +65,7 @@ func TestOtherSettingsChooseAgain(t *testing.T) {
 			r := create(t, tiny.Parse(t, tiny.Convolutional, "performance.engine=auto"), o)
 			r.Close()
 			before := tiny.Read(t, r.Path(folder.Engines))
-			reconfigure(t, r.Dir, test.from, test.to)
+			edit(t, r.Path(folder.Config), test.from, test.to)
 			again := open(t, r.Dir, o)
 			found := gradients.ReadChoice(r.Dir)
 			if tiny.Read(t, r.Path(folder.Engines)) == before || found.Setting != again.Config.Performance.Engine || found.PhysicalBatchSize != again.Config.Training.PhysicalBatchSize {
@@ -127,12 +115,8 @@ func TestDamagedEnginesAreChosenAgain(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t), o)
 	r.Close()
-	for _, step := range []func() error{
-		func() error { return os.Remove(r.Path(folder.Engines)) },
-		func() error { return os.Mkdir(r.Path(folder.Engines), 0o700) },
-	} {
-		tiny.Check(t, step())
-	}
+	tiny.Check(t, os.Remove(r.Path(folder.Engines)))
+	tiny.Check(t, os.Mkdir(r.Path(folder.Engines), 0o700))
 	var warnings []string
 	o.Warned = func(message string) { warnings = append(warnings, message) }
 	open(t, r.Dir, o).Close()

@@ -173,9 +173,7 @@ func TestEvaluationNeedsTheSameFeatures(t *testing.T) {
 	o := featureOptions(t)
 	result := train(t, o, tiny.Features...)
 	measured(t, result, o)
-	path := filepath.Join(result.Run, folder.Config)
-	config := strings.Replace(tiny.Read(t, path), "groups: 27", "groups: 9", 1)
-	tiny.Check(t, os.WriteFile(path, []byte(config), 0o600))
+	edit(t, filepath.Join(result.Run, folder.Config), "groups: 27", "groups: 9")
 	if _, err := Evaluate(result.Run, o); err == nil || !strings.Contains(err.Error(), "was trained on features") {
 		t.Errorf("found error %v", err)
 	}

@@ -30,7 +30,7 @@ import (
 // the others ended with.
 func together(t *testing.T, size int, source *data.Split, lead func(mpi.Group)) []error {
 	t.Helper()
-	return apart(t, slices.Repeat([]*data.Split{source}, size), lead)
+	return apart(t, ranksOf(size, source), lead)
 }
 
 // apart is together with data of its own for each rank.
@@ -165,18 +165,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	})
 	tiny.Check(t, errors.Join(errs...))
 	whole := train(t, o)
-	var result Result
-	errs = apart(t, parts, func(g mpi.Group) {
-		r, err := Create(c, Options{Options: run.Options{Request: setup.Request{Given: parts[0]}, RunsDir: o.RunsDir}, Group: g})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if result, err = r.Fit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	})
-	tiny.Check(t, errors.Join(errs...))
+	result := ofGroup(t, parts, o, func(o Options) (*Run, error) { return Create(c, o) }, fit)
 	if found, expected := ledgerOf(t, result.Run).Entries(), ledgerOf(t, whole.Run).Entries(); !slices.Equal(found, expected) || result.Epsilon != whole.Epsilon {
 		t.Errorf("found the ledger %v and ε = %v, expected %v and %v", found, result.Epsilon, expected, whole.Epsilon)
 	}
@@ -185,11 +174,7 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 		t.Errorf("found %+v (%v), expected two runs on %d examples", info.Members, err, tiny.Examples)
 	}
 	// With another division of the same examples it goes on, and without some of them it does not.
-	if r, err := Open(result.Run, o); err != nil {
-		t.Errorf("one process that has all examples: %v", err)
-	} else {
-		r.Close()
-	}
+	open(t, result.Run, o).Close()
 	if _, err := Open(result.Run, Options{Options: run.Options{Request: setup.Request{Given: parts[2]}, RunsDir: o.RunsDir}}); err == nil || !strings.Contains(err.Error(), "examples") {
 		t.Errorf("one process that has some of the examples: found the error %v, expected one about their number", err)
 	}
@@ -262,25 +247,20 @@ func setMean(t *testing.T, r *Run) {
 	}
 }
 
-// ofGroup trains with so many ranks.
-func ofGroup(t *testing.T, size int, o Options, start func(Options) (*Run, error), during func(*Run)) (result Result) {
+// ofGroup has a rank for each of the sources carry out a run, of which fit is what rank 0 does.
+func ofGroup(t *testing.T, sources []*data.Split, o Options, start func(Options) (*Run, error), fit func(testing.TB, *Run) Result) (result Result) {
 	t.Helper()
-	errs := together(t, size, o.Given, func(g mpi.Group) {
-		o.Group = g
-		r, err := start(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if during != nil {
-			during(r)
-		}
-		if result, err = r.Fit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+	errs := apart(t, sources, func(g mpi.Group) {
+		o.Group, o.Given = g, sources[0]
+		result = fit(t, tiny.Must(start(o))(t))
 	})
 	tiny.Check(t, errors.Join(errs...))
 	return result
+}
+
+// ranksOf are the sources of so many ranks that all have the same data.
+func ranksOf(size int, source *data.Split) []*data.Split {
+	return slices.Repeat([]*data.Split{source}, size)
 }
 
 // variance is that of the noise of a run on examples without a gradient, over the claimed one, with the
@@ -292,9 +272,9 @@ func variance(t *testing.T, size int) (ratio float64, draws int) {
 	c := tiny.Parse(t, noBias, "optimizer.name=sgd", fmt.Sprintf("optimizer.learning_rate=%g", rate), fmt.Sprintf("training.batch_size=%d", batch),
 		fmt.Sprintf("training.steps=%d", steps), "privacy.noise_multiplier=0.8", "privacy.clip_norm=0.3", "data.mean=[0]")
 	var path [][]float32
-	ofGroup(t, size, o, func(o Options) (*Run, error) { return Create(c, o) }, func(r *Run) {
-		path = append(path, slices.Clone(r.Model.Values))
-		r.watcher.Stepped = func(Progress) { path = append(path, slices.Clone(r.Model.Values)) }
+	ofGroup(t, ranksOf(size, o.Given), o, func(o Options) (*Run, error) { return Create(c, o) }, func(t testing.TB, r *Run) Result {
+		path, _ = stepwise(t, r)
+		return r.result
 	})
 	for _, step := range moved(path, func(int) float64 { return 0.8 * 0.3 / batch * rate }) {
 		for _, z := range step {
@@ -328,31 +308,12 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 	o := options(t)
 	var result Result
 	for i, size := range []int{1, 3, 2, 1} {
-		stop, cancel := context.WithCancel(context.Background())
-		errs := together(t, size, o.Given, func(g mpi.Group) {
-			o := o
-			o.Group, o.Stepped = g, func(p Progress) {
-				if p.Step == 3*(i+1) && i < 3 {
-					cancel()
-				}
-			}
-			var r *Run
-			var err error
+		result = ofGroup(t, ranksOf(size, o.Given), o, func(o Options) (*Run, error) {
 			if i == 0 {
-				r, err = Create(tiny.Parse(t), o)
-			} else {
-				r, err = Open(result.Run, o)
+				return Create(tiny.Parse(t), o)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			if result, err = r.Fit(stop); err != nil {
-				t.Fatal(err)
-			}
-		})
-		cancel()
-		tiny.Check(t, errors.Join(errs...))
+			return Open(result.Run, o)
+		}, func(t testing.TB, r *Run) Result { return interruptAfter(t, r, 3*(i+1)) })
 	}
 	if result.Status != run.Done || result.Steps != alone.Steps || result.Epsilon != alone.Epsilon {
 		t.Errorf("found %s after %d steps with ε = %v, expected done after %d with %v", result.Status, result.Steps, result.Epsilon, alone.Steps, alone.Epsilon)
@@ -360,9 +321,9 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 	if found, expected := ledgerOf(t, result.Run).Entries(), ledgerOf(t, alone.Run).Entries(); !slices.Equal(found, expected) {
 		t.Errorf("found the ledger %v, expected %v", found, expected)
 	}
-	said := tiny.Read(t, filepath.Join(result.Run, folder.Statement))
-	if !strings.Contains(said, "the network between them") || !strings.Contains(said, "3 processes at most") || strings.Contains(tiny.Read(t, filepath.Join(alone.Run, folder.Statement)), "the network between them") {
-		t.Errorf("the statement does not say that a run of 3 ranks trusts the network, or one of a single process does:\n%s", said)
+	tiny.Says(t, result.Run, "the network between them", "3 processes at most")
+	if strings.Contains(tiny.Read(t, filepath.Join(alone.Run, folder.Statement)), "the network between them") {
+		t.Error("the statement of a run of one process speaks of a network")
 	}
 }
 
@@ -374,7 +335,7 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 	}
 	o := options(t)
 	done := train(t, o)
-	ofGroup(t, 2, o, func(o Options) (*Run, error) { return Open(done.Run, o) }, nil)
+	ofGroup(t, ranksOf(2, o.Given), o, func(o Options) (*Run, error) { return Open(done.Run, o) }, fit)
 	if named(done.Run) {
 		t.Error("the statement of a run that one process trained says that 2 have seen its samples")
 	}
@@ -402,16 +363,10 @@ func TestStatementNamesWhoSawSamples(t *testing.T) {
 func TestRanksOfFeaturesAndClients(t *testing.T) {
 	o := options(t)
 	o.Given = tiny.Large(t)
-	result := ofGroup(t, 3, o, func(o Options) (*Run, error) { return Create(tiny.Parse(t, tiny.Features...), o) }, nil)
-	if result.Status != run.Done {
-		t.Errorf("found %s, expected done", result.Status)
-	}
-	o = options(t)
-	result = ofGroup(t, 2, o, func(o Options) (*Run, error) {
-		return Create(tiny.Parse(t, "federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"), o)
-	}, nil)
-	if result.Status != run.Done {
-		t.Errorf("found %s, expected done", result.Status)
+	for size, overrides := range map[int][]string{3: tiny.Features, 2: {"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}} {
+		if r := ofGroup(t, ranksOf(size, o.Given), o, func(o Options) (*Run, error) { return Create(tiny.Parse(t, overrides...), o) }, fit); r.Status != run.Done {
+			t.Errorf("%q: found %s, expected done", overrides, r.Status)
+		}
 	}
 }
 
@@ -426,12 +381,8 @@ func TestOtherDataOnOneRank(t *testing.T) {
 		other <- err
 	}()
 	o.Group = members[0]
-	r, err := Create(tiny.Parse(t), o)
-	if !errors.Is(err, mpi.ErrLost) {
+	if _, err := Create(tiny.Parse(t), o); !errors.Is(err, mpi.ErrLost) {
 		t.Errorf("found %v, expected the error of a group that has ended", err)
-	}
-	if err == nil {
-		r.Close()
 	}
 	if err := <-other; err == nil || !strings.Contains(err.Error(), "rank 1 of 2: ") || !strings.Contains(err.Error(), "other training examples") {
 		t.Errorf("found %v, expected the rank that has other data", err)

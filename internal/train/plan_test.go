@@ -1,10 +1,8 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"dpsgd/accountant"
@@ -42,20 +40,6 @@ func TestPlannedSteps(t *testing.T) {
 	for _, test := range tests {
 		if p := mustPlan(t, test.overrides...); p.Steps != test.want {
 			t.Errorf("%q: found %d steps, expected %d", test.overrides, p.Steps, test.want)
-		}
-	}
-}
-
-func TestPlanRefuses(t *testing.T) {
-	tests := []struct{ override, want string }{
-		{"training.batch_size=301", "training.batch_size is 301, expected at most the 300 training examples"},
-		{"privacy.delta=0.0034", "privacy.delta is 0.0034, expected less than 1/n = 0.00333 for n = 300 training examples"},
-		{"privacy.noise_multiplier=1e-170", "privacy.noise_multiplier is 1e-170, expected enough noise"},
-	}
-	for _, test := range tests {
-		_, err := NewPlan(tiny.Parse(t, test.override), tiny.Examples)
-		if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: found %v, expected %s", test.override, err, test.want)
 		}
 	}
 }

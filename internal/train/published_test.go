@@ -39,13 +39,18 @@ func init() {
 	}
 }
 
+// onPublished returns what a run on features of that set needs.
+func onPublished(t *testing.T) (*configs.Config, Options) {
+	published.reads, published.source = 0, tiny.Large(t)
+	o := options(t)
+	o.Given = nil
+	return tiny.Parse(t, append(slices.Clone(tiny.Features), "data.name=stripes")...), o
+}
+
 // Features of a published data set stand for its pictures, which later runs do not read: in them,
 // the network sees what it saw in the first one. Where what is kept is damaged, they read them.
 func TestPublishedPicturesAreReadOnce(t *testing.T) {
-	published.reads, published.source = 0, tiny.Large(t)
-	c := tiny.Must(configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes")))(t)
-	o := options(t)
-	o.Given = nil
+	c, o := onPublished(t)
 	first := create(t, c, o)
 	want := firstRow(first)
 	fit(t, first)
@@ -70,10 +75,7 @@ func TestPublishedPicturesAreReadOnce(t *testing.T) {
 // A kept file of training rows in the place of the test rows, which has their fingerprint, is not
 // taken for them: the accuracy on it, which is published, would be one of training examples.
 func TestTrainingRowsAreNoTestRows(t *testing.T) {
-	published.reads, published.source = 0, tiny.Large(t)
-	c := tiny.Must(configs.Parse("stripes.yaml", []byte(tiny.Config), append(slices.Clone(tiny.Features), "data.name=stripes")))(t)
-	o := options(t)
-	o.Given = nil
+	c, o := onPublished(t)
 	create(t, c, o)
 	files, err := filepath.Glob(filepath.Join(o.RunsDir, folder.Features, "*"))
 	if err != nil || len(files) != 2 || filepath.Ext(files[1]) != ".train" {

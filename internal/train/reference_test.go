@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
-	"dpsgd/configs"
 	"dpsgd/internal/tiny"
 )
 
@@ -15,7 +14,7 @@ func TestReferenceOfAccountants(t *testing.T) {
 	reference := tiny.Read(t, "../../configs/reference.md")
 	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
 		plan := func(accountant string, overrides ...string) *RunPlan {
-			return tiny.Must(NewPlan(load(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
+			return tiny.Must(NewPlan(loadPreset(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
 		}
 		rdp, exact := plan("rdp"), plan("exact")
 		same := tiny.Must(plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier())).After(rdp.Steps))(t)
@@ -29,9 +28,4 @@ func TestReferenceOfAccountants(t *testing.T) {
 			t.Errorf("the reference does not say %s", want)
 		}
 	}
-}
-
-func load(t testing.TB, name string, overrides ...string) *configs.Config {
-	t.Helper()
-	return tiny.Must(configs.Load(name, overrides))(t)
 }

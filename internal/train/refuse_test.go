@@ -18,6 +18,16 @@ import (
 	"dpsgd/internal/tiny"
 )
 
+// edit puts a text in the place of the first of another in a file, which has it.
+func edit(t *testing.T, path, old, new string) {
+	t.Helper()
+	content := tiny.Read(t, path)
+	if !strings.Contains(content, old) {
+		t.Fatalf("%s does not contain %q:\n%s", path, old, content)
+	}
+	tiny.Write(t, path, strings.Replace(content, old, new, 1))
+}
+
 // What a run reports is fixed when it begins: with another configuration in its folder, none of the
 // commands that read it answers, whether the ledger of the data is there to be asked or not.
 func TestReportIsFixedAtTheBeginning(t *testing.T) {
@@ -29,12 +39,7 @@ func TestReportIsFixedAtTheBeginning(t *testing.T) {
 		for _, alone := range []bool{false, true} {
 			o := options(t)
 			r := train(t, o)
-			path := filepath.Join(r.Run, folder.Config)
-			edited := strings.Replace(tiny.Read(t, path), test.old, test.new, 1)
-			if edited == tiny.Read(t, path) {
-				t.Fatalf("found no %q in\n%s", test.old, edited)
-			}
-			tiny.Write(t, path, edited)
+			edit(t, filepath.Join(r.Run, folder.Config), test.old, test.new)
 			if alone {
 				tiny.Check(t, os.Remove(filepath.Join(o.RunsDir, folder.Datasets)))
 			}
@@ -54,14 +59,7 @@ func TestReportIsFixedAtTheBeginning(t *testing.T) {
 // file changes.
 func TestResumeRefuses(t *testing.T) {
 	edit := func(name, old, new string) func(t *testing.T, dir string, o *Options) {
-		return func(t *testing.T, dir string, _ *Options) {
-			path := filepath.Join(dir, name)
-			content := tiny.Read(t, path)
-			if !strings.Contains(content, old) {
-				t.Fatalf("%s does not contain %q:\n%s", name, old, content)
-			}
-			tiny.Write(t, path, strings.Replace(content, old, new, 1))
-		}
+		return func(t *testing.T, dir string, _ *Options) { edit(t, filepath.Join(dir, name), old, new) }
 	}
 	remove := func(name string) func(t *testing.T, dir string, o *Options) {
 		return func(t *testing.T, dir string, _ *Options) {
@@ -81,7 +79,10 @@ func TestResumeRefuses(t *testing.T) {
 		{"with views", edit(folder.Config, "training:\n", "training:\n  augmentation: {views: 2}\n"), books.ErrOtherPlan, "training.augmentation.views none, found 2"},
 		{"one example more", func(t *testing.T, _ string, o *Options) { o.Given = tiny.Source(t, tiny.Examples+1) }, books.ErrOtherPlan, "was made with examples 300 6x6x1"},
 		{"other classes", func(t *testing.T, _ string, o *Options) {
-			o.Given = renamed(t, o.Given, "a", "b", "c")
+			again := func(s data.Set) *data.Images {
+				return remade(t, s, []string{"a", "b", "c"}, func(int, *uint8, []uint8) {})
+			}
+			o.Given = &data.Split{Name: o.Given.Name, Train: again(o.Given.Train), Test: again(o.Given.Test)}
 		}, books.ErrOtherPlan, `found 300 6x6x1 ["a" "b" "c"]`},
 		{"other learning rate than in a run of an earlier version", func(t *testing.T, dir string, o *Options) {
 			edit(folder.Config, "learning_rate: 0.5", "learning_rate: 0.25")(t, dir, o)
@@ -140,29 +141,18 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// shifted is a set of pictures with another label for each.
-func shifted(t testing.TB, s data.Set) *data.Images {
+// remade is a set of pictures with these names of classes, in which change may change the label and the
+// pixels of each.
+func remade(t testing.TB, s data.Set, classes []string, change func(i int, label *uint8, pixels []uint8)) *data.Images {
 	t.Helper()
 	m := s.(*data.Images)
 	var labels, pixels []uint8
 	for i := range m.Len() {
-		labels, pixels = append(labels, uint8((m.Label(i)+1)%len(m.Classes()))), append(pixels, m.Pixels(i)...)
+		label, picture := uint8(m.Label(i)), slices.Clone(m.Pixels(i))
+		change(i, &label, picture)
+		labels, pixels = append(labels, label), append(pixels, picture...)
 	}
-	return tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
-}
-
-// renamed is a source with other class names.
-func renamed(t testing.TB, s *data.Split, classes ...string) *data.Split {
-	t.Helper()
-	again := func(s data.Set) *data.Images {
-		m := s.(*data.Images)
-		var labels, pixels []uint8
-		for i := range m.Len() {
-			labels, pixels = append(labels, uint8(m.Label(i))), append(pixels, m.Pixels(i)...)
-		}
-		return tiny.Must(data.NewImages(m.Shape(), classes, labels, pixels))(t)
-	}
-	return &data.Split{Name: s.Name, Train: again(s.Train), Test: again(s.Test)}
+	return tiny.Must(data.NewImages(m.Shape(), classes, labels, pixels))(t)
 }
 
 // A run that cannot start says why in one line and leaves nothing behind.
@@ -175,7 +165,8 @@ func TestCreateRefuses(t *testing.T) {
 		want      string
 	}{
 		{"batch above the data", []string{"training.batch_size=301"}, nil, setup.ErrPlan, "training.batch_size is 301, expected at most the 300 training examples"},
-		{"delta of one example", []string{"privacy.delta=0.01"}, nil, setup.ErrPlan, "privacy.delta is 0.01, expected less than 1/n"},
+		{"delta of one example", []string{"privacy.delta=0.0034"}, nil, setup.ErrPlan, "privacy.delta is 0.0034, expected less than 1/n = 0.00333 for n = 300 training examples"},
+		{"no noise to speak of", []string{"privacy.noise_multiplier=1e-170"}, nil, setup.ErrPlan, "privacy.noise_multiplier is 1e-170, expected enough noise"},
 		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
 		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0"},
 		{"views that move the picture away", []string{"training.augmentation.shift=6"}, nil, setup.ErrPlan, "training.augmentation.shift is 6, expected less than the 6 pixels of a picture's shorter side"},

@@ -70,19 +70,14 @@ func (m *tape) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func
 // neighbour is the data with another picture and another label in one place.
 func neighbour(t *testing.T, s *data.Split, place int) *data.Split {
 	t.Helper()
-	m := s.Train.(*data.Images)
-	var labels, pixels []uint8
-	for i := range m.Len() {
-		label, picture := uint8(m.Label(i)), slices.Clone(m.Pixels(i))
+	other := remade(t, s.Train, s.Train.Classes(), func(i int, label *uint8, pixels []uint8) {
 		if i == place {
-			label = (label + 1) % 3
-			for j := range picture {
-				picture[j] = 255 - picture[j]
+			*label = (*label + 1) % 3
+			for j := range pixels {
+				pixels[j] = 255 - pixels[j]
 			}
 		}
-		labels, pixels = append(labels, label), append(pixels, picture...)
-	}
-	other := tiny.Must(data.NewImages(m.Shape(), m.Classes(), labels, pixels))(t)
+	})
 	return &data.Split{Name: s.Name, Train: other, Test: s.Test}
 }
 

@@ -85,8 +85,7 @@ func TestStatementNamesDiagnosticsOnlyIfOn(t *testing.T) {
 func TestStatementRemembersDiagnostics(t *testing.T) {
 	o := options(t)
 	r := train(t, o, "run.private_diagnostics=true")
-	path := filepath.Join(r.Run, folder.Config)
-	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "private_diagnostics: true", "private_diagnostics: false", 1))
+	edit(t, filepath.Join(r.Run, folder.Config), "private_diagnostics: true", "private_diagnostics: false")
 	fit(t, open(t, r.Run, o))
 	tiny.Says(t, r.Run, folder.Diagnostics) // which lie beside it
 }

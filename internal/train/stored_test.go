@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/run"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -32,7 +30,11 @@ func picturesIn(t *testing.T, shards bool) string {
 // folderConfig trains on a folder.
 func folderConfig(t *testing.T, dir string, overrides ...string) *configs.Config {
 	t.Helper()
-	return tiny.Parse(t, append([]string{"data.folder=" + dir, "data.classes=[top, middle, bottom]", "data.size=6", "data.channels=1"}, overrides...)...)
+	return tiny.Parse(t, append(folderOverrides(dir), overrides...)...)
+}
+
+func folderOverrides(dir string) []string {
+	return []string{"data.folder=" + dir, "data.classes=[top, middle, bottom]", "data.size=6", "data.channels=1"}
 }
 
 // small lets few of the 14,040 bytes of pictures stay in memory.
@@ -41,7 +43,7 @@ const small = "performance.data_memory=1KB"
 // The same pictures are one data set, whether they lie in folders or tar files and however many of them
 // are in memory: their runs add up, and a run goes on under another of these.
 func TestStoredPicturesAreTheSameData(t *testing.T) {
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
+	o := reading(t)
 	for _, shards := range []bool{false, true} {
 		for _, memory := range []string{"performance.data_memory=auto", small} {
 			c := folderConfig(t, picturesIn(t, shards), memory)
@@ -68,14 +70,7 @@ func TestStoredPicturesAreTheSameData(t *testing.T) {
 
 // A run that began with all pictures in memory goes on with few of them there.
 func TestResumeWithLessMemory(t *testing.T) {
-	c := folderConfig(t, picturesIn(t, false))
-	ctx, cancel := context.WithCancel(t.Context())
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: train.Watcher{Stepped: func(p train.Progress) {
-		if p.Step == 6 {
-			cancel()
-		}
-	}}}
-	stopped := tiny.Fit(t, ctx, tinyrun.Create(t, c, o))
+	stopped := tinyrun.Interrupted(t, 6, reading(t), folderOverrides(picturesIn(t, false))...)
 	path := filepath.Join(stopped.Run, "config.yaml")
 	tiny.Write(t, path, strings.Replace(tiny.Read(t, path), "performance:\n", "performance:\n  data_memory: 1KB\n", 1))
 	if result := tinyrun.Fit(t, tinyrun.Open(t, stopped.Run, train.Options{})); result.Steps != 12 {
@@ -91,7 +86,7 @@ func TestPersonsInShards(t *testing.T) {
 		if err != nil || d.Data.People != 100 || d.Data.Examples != tiny.Examples {
 			t.Errorf("shards %t: found %+v (%v), expected 100 people", shards, d, err)
 		}
-		if result := tinyrun.Fit(t, tinyrun.Create(t, c, train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}})); result.Steps != 12 {
+		if result := tinyrun.Fit(t, tinyrun.Create(t, c, reading(t))); result.Steps != 12 {
 			t.Errorf("shards %t: found %d steps", shards, result.Steps)
 		}
 	}
@@ -102,7 +97,7 @@ func TestFeaturesOfStoredPictures(t *testing.T) {
 	large := tiny.Large(t)
 	dir := filepath.Join(t.TempDir(), "stripes")
 	tiny.Files(t, dir, large, true)
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}}
+	o := reading(t)
 	for _, memory := range []string{"auto", "1KB"} {
 		c := folderConfig(t, dir, append(tiny.Features, "data.size=12", "performance.data_memory="+memory)...)
 		tinyrun.Fit(t, tinyrun.Create(t, c, o))
@@ -116,7 +111,7 @@ func TestFeaturesOfStoredPictures(t *testing.T) {
 func TestStoredPicturesAreCheckedFirst(t *testing.T) {
 	dir := picturesIn(t, false)
 	tiny.Write(t, filepath.Join(dir, "train", "top", "broken.png"), "no picture")
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs")}}
+	o := reading(t)
 	_, err := train.Create(folderConfig(t, dir, small), o)
 	if !errors.Is(err, data.ErrInvalid) || !strings.Contains(err.Error(), filepath.Join("top", "broken.png")) {
 		t.Errorf("found %v, expected the picture", err)
@@ -143,13 +138,12 @@ func TestStoredPictureVanishes(t *testing.T) {
 		for _, class := range classes {
 			folder := filepath.Join(dir, "train", class)
 			c := folderConfig(t, dir, append([]string{small, "training.steps=4"}, overrides...)...)
-			o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}, Watcher: train.Watcher{Stepped: func(p train.Progress) {
+			o := reading(t)
+			o.Stepped = func(p train.Progress) {
 				if p.Step == 2 {
-					if err := os.Rename(folder, folder+"-away"); err != nil {
-						t.Error(err)
-					}
+					tiny.Check(t, os.Rename(folder, folder+"-away"))
 				}
-			}}}
+			}
 			r := tinyrun.Create(t, c, o)
 			_, err := r.Fit(t.Context())
 			if !errors.Is(err, data.ErrInvalid) || strings.Contains(err.Error(), class) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "train data check") {

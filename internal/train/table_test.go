@@ -15,7 +15,6 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
-	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/speed"
 	"dpsgd/internal/tiny"
@@ -59,6 +58,13 @@ performance: {threads: 2}
 	return c
 }
 
+// reading returns the options of a run that reads its data.
+func reading(t testing.TB) train.Options {
+	o := tinyrun.Options(t)
+	o.Given = nil
+	return o
+}
+
 // A table is trained on privately, described, recorded and measured like pictures, under names that
 // are true of it.
 func TestPrivateTrainingOnATable(t *testing.T) {
@@ -69,7 +75,7 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 	if d.Data.Name != "people" || d.Data.Examples != 400 || d.Data.Tests != 100 || d.Data.Shape.String() != "2 columns" || d.Parameters != parameters {
 		t.Errorf("described as %+v with %d parameters", d.Data, d.Parameters)
 	}
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
+	o := reading(t)
 	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))
 	if r.TestAccuracy < 0.8 || r.Epsilon > 5 || r.Steps != 40 {
 		t.Errorf("test accuracy is %v, epsilon %v after %d steps; expected above 0.8 where chance is 0.5, at most 5 after 40", r.TestAccuracy, r.Epsilon, r.Steps)
@@ -82,12 +88,10 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 	if want := (checkpoints.Data{Name: "people", Examples: 400, Shape: "2 columns", Classes: 2, Unit: checkpoints.Unit{Kind: checkpoints.Example}}); err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data != want {
 		t.Errorf("recorded as %+v (%v), expected %+v", shown.Datasets, err, want)
 	}
-	statement := tiny.Read(t, filepath.Join(r.Run, folder.Statement))
-	for _, want := range []string{"with respect to one training example.", "| Training data | people, 400 examples of 2 columns in 2 classes |",
-		"- the names of the classes, the names of the columns, and every value", "- the test rows: the test accuracy"} {
-		if !strings.Contains(statement, want) || strings.Contains(statement, "picture") {
-			t.Errorf("the statement does not say %q, or speaks of pictures:\n%s", want, statement)
-		}
+	tiny.Says(t, r.Run, "with respect to one training example.", "| Training data | people, 400 examples of 2 columns in 2 classes |",
+		"- the names of the classes, the names of the columns, and every value", "- the test rows: the test accuracy")
+	if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); strings.Contains(text, "picture") {
+		t.Errorf("the statement speaks of pictures:\n%s", text)
 	}
 }
 
@@ -95,7 +99,7 @@ func TestPrivateTrainingOnATable(t *testing.T) {
 // their costs add up, in the ledger and in the statement of every later run.
 func TestRunsOnOtherColumnsAddUp(t *testing.T) {
 	table := people(t)
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
+	o := reading(t)
 	views := [][]string{
 		nil,
 		{"data.columns=[age]", "data.mean=[48]", "data.std=[10]"},
@@ -123,7 +127,7 @@ func TestTableRefuses(t *testing.T) {
 		`train.csv:1:1: found no column "height"`:                         tableConfig(t, table, "data.columns=[age, height]"),
 		"there is no file " + filepath.Join(table, "none", "train.csv"):   tableConfig(t, filepath.Join(table, "none")),
 	} {
-		o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
+		o := reading(t)
 		_, err := train.Create(c, o)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found error %v, expected one line that says %q", err, says)
@@ -145,21 +149,25 @@ func TestBenchmarkOfRows(t *testing.T) {
 	}
 }
 
-// A run whose data lies elsewhere now goes on with it and counts on, under the name that it had; other
-// data there is another plan.
+// A run whose data lies elsewhere now is measured on it and goes on with it, and counts on, under the name
+// that it had; other data there is another plan. A set with a name has no such folder.
 func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	table := people(t)
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
+	o := reading(t)
 	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, table), o))
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	tiny.Check(t, os.Rename(table, moved))
 	if _, err := train.Open(r.Run, o); !errors.Is(err, data.ErrMissing) {
 		t.Errorf("without its data a run is opened with error %v, expected one that matches %v", err, data.ErrMissing)
 	}
-	o.DataFolder = moved
-	if _, err := train.Extend(r.Run, 100, 2*r.Steps, o); err != nil {
-		t.Fatal(err)
+	if _, err := train.Evaluate(r.Run, o); !errors.Is(err, data.ErrMissing) {
+		t.Errorf("without its data a run is measured with error %v, expected one that matches %v", err, data.ErrMissing)
 	}
+	o.DataFolder = moved
+	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
+		t.Errorf("measured as %+v (%v), expected the accuracy %v", s, err, r.TestAccuracy)
+	}
+	tiny.Must(train.Extend(r.Run, 100, 2*r.Steps, o))(t)
 	longer := tinyrun.Fit(t, tinyrun.Open(t, r.Run, o))
 	if longer.Steps != 2*r.Steps {
 		t.Errorf("%d steps, expected %d", longer.Steps, 2*r.Steps)
@@ -168,9 +176,7 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	if err != nil || len(totals.Datasets) != 1 || totals.Datasets[0].Data.Name != "people" {
 		t.Errorf("%+v (%v), expected one data set, people", totals, err)
 	}
-	if text := tiny.Read(t, filepath.Join(r.Run, folder.Statement)); !strings.Contains(text, "| Training data | people,") {
-		t.Errorf("the statement names other data:\n%s", text)
-	}
+	tiny.Says(t, r.Run, "| Training data | people,")
 	content := tiny.Read(t, filepath.Join(moved, "train.csv"))
 	tiny.Write(t, filepath.Join(moved, "train.csv"), content[:strings.LastIndexByte(strings.TrimSpace(content), '\n')+1])
 	if _, err := train.Open(r.Run, o); !errors.Is(err, books.ErrOtherPlan) {
@@ -179,28 +185,9 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	digits := tinyrun.Options(t)
 	named := tinyrun.Train(t, digits)
 	digits.DataFolder, digits.Given = moved, nil
-	if _, err := train.Open(named.Run, digits); !errors.Is(err, setup.ErrPlan) {
-		t.Errorf("a folder for a data set with a name is %v, expected an error that matches %v", err, setup.ErrPlan)
-	}
-}
-
-// Data of one's own that has moved is found where it is said to be; a set with a name has no such
-// folder.
-func TestEvaluateMovedData(t *testing.T) {
-	before, after := people(t), filepath.Join(t.TempDir(), "after")
-	o := tinyrun.Options(t)
-	o.Given = nil
-	r := tinyrun.Fit(t, tinyrun.Create(t, tableConfig(t, before), o))
-	tiny.Check(t, os.Rename(before, after))
-	if _, err := train.Evaluate(r.Run, o); !errors.Is(err, data.ErrMissing) {
-		t.Errorf("found error %v, expected that the data is not there", err)
-	}
-	o.DataFolder = after
-	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
-		t.Errorf("found %+v, error %v, expected accuracy %v", s, err, r.TestAccuracy)
-	}
-	named := tinyrun.Train(t, tinyrun.Options(t))
-	if _, err := train.Evaluate(named.Run, o); !errors.Is(err, setup.ErrPlan) {
-		t.Errorf("found error %v, expected one about a set with a name", err)
+	_, opened := train.Open(named.Run, digits)
+	_, evaluated := train.Evaluate(named.Run, digits)
+	if !errors.Is(opened, setup.ErrPlan) || !errors.Is(evaluated, setup.ErrPlan) {
+		t.Errorf("a folder for a data set with a name is %v and %v, expected errors that match %v", opened, evaluated, setup.ErrPlan)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
-	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -127,7 +126,7 @@ func crowd(t *testing.T) string {
 // of each takes part, and what it costs is that of a run with as many examples.
 func TestPersons(t *testing.T) {
 	table := crowd(t)
-	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
+	o := reading(t)
 	c := personsConfig(t, table, "training.batch_size=40", "privacy.examples_per_person=3")
 	d, err := train.Describe(c, 0)
 	if err != nil || d.Data.People != 80 || d.Data.Examples != 400 || d.Privacy.SamplingProbability != 0.5 || !strings.Contains(d.Privacy.Clipping, "what one person with all their examples adds") {
