@@ -135,6 +135,7 @@ func TestZCDPAtTheEnds(t *testing.T) {
 	}{
 		{"free", accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 0}, Count: 5}), 0, 0},
 		{"σ=5e-324", accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 5e-324}, Count: 1}), math.Inf(1), 1},
+		{"b=5e-324", accounttest.Ledger(t, accountant.Entry{Event: accountant.Laplace{Scale: 5e-324}, Count: 1}), math.Inf(1), 1},
 		{"ρ=1e300", accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 1e300}, Count: 1}), 1e300, 1},
 		{"ρ=5e-324", accounttest.Ledger(t, accountant.Entry{Event: accountant.ZCDP{Rho: 5e-324}, Count: 1}), 0, 5e-324},
 	} {

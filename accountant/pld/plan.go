@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/internal/pair"
 )
 
 // plan holds the tilt, grid and window that the upper and the lower bound of an answer share.
@@ -182,6 +181,10 @@ func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 	if err := p.affordable(p.top, p.bottom); err != nil {
 		return nil, nil, err
 	}
+	// An offset of the grid is good enough when rounding to it loses less than half of what
+	// connecting the dots may add.
+	s := p.steepness
+	enough := s * (s + 1) * p.interval * p.interval / 16
 	var raised, lowered []factor
 	for _, c := range p.sketch.parts {
 		if err := p.affordable(c.edges[len(c.edges)-1], c.edges[0]); err != nil {
@@ -189,18 +192,11 @@ func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 		}
 		nodes := p.nodes(c)
 		raised = append(raised, factor{connectDots(c.Pair, nodes, p.interval), c.Count})
-		lowered = append(lowered, factor{p.merged(c.Pair, nodes), c.Count})
+		lowered = append(lowered, factor{merge(c.Pair, nodes, p.interval, s, enough), c.Count})
 	}
 	if err := p.fit(raised); err != nil {
 		return nil, nil, err
 	}
 	v := newConvolver(p)
 	return v.compose(raised), v.compose(lowered), nil
-}
-
-// merged returns merge of q for this plan. An offset of the grid is good enough when rounding
-// to it loses less than half of what connecting the dots may add.
-func (p *plan) merged(q pair.Pair, nodes []int) law {
-	s := p.steepness
-	return merge(q, nodes, p.interval, s, s*(s+1)*p.interval*p.interval/16)
 }

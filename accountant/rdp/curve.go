@@ -71,10 +71,6 @@ type curveCache struct {
 	curves map[accountant.Event]*curve
 }
 
-func newCurveCache(r accountant.Relation, orders []float64) *curveCache {
-	return &curveCache{relation: r, orders: orders, curves: map[accountant.Event]*curve{}}
-}
-
 // get returns the curve of an event as accountant.Simplify leaves it, and the theorem behind it.
 // The curve is nil if e costs nothing.
 func (cc *curveCache) get(e accountant.Event) (c *curve, theorem string, err error) {

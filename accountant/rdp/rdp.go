@@ -67,7 +67,7 @@ func New(r accountant.Relation, orders []float64) (*Accountant, error) {
 	}
 	slices.Sort(used)
 	used = slices.Compact(used)
-	a := &Accountant{orders: used, conversion: newConversion(used), curves: newCurveCache(r, used)}
+	a := &Accountant{orders: used, conversion: newConversion(used), curves: &curveCache{relation: r, orders: used, curves: map[accountant.Event]*curve{}}}
 	var err error
 	a.Accountant, err = accountant.Make(nameRDP, r, a.epsilon, a.delta)
 	return a, err

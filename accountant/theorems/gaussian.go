@@ -39,7 +39,11 @@ func GaussianDelta(sigma, epsilon float64) (float64, error) {
 	if err := accountant.ValidateEpsilon(epsilon); err != nil {
 		return 0, err
 	}
-	return min(1, newGaussianProfile(sigma, epsilon).upper()), nil
+	p := newGaussianProfile(sigma, epsilon)
+	if delta := p.delta(); delta > normal {
+		return min(1, delta*(1+gaussianSlack)), nil
+	}
+	return min(1, max(tinyFloat, roundUp(math.Exp(p.logUpper()), 1))), nil
 }
 
 // GaussianEpsilon returns the smallest ε ≥ 0 for which one release with Gaussian noise
@@ -61,7 +65,7 @@ func GaussianEpsilon(sigma, delta float64) (float64, error) {
 	}
 	excess := func(epsilon float64) (float64, float64) {
 		p := newGaussianProfile(sigma, epsilon)
-		return p.logExcess(delta), p.slopeEpsilon()
+		return p.logExcess(delta), -p.scaled() * mills(p.y) // d log(δ)/dε = -exp(ε) Φ(-y)/δ
 	}
 	if f, _ := excess(0); f <= 0 {
 		return 0, nil
@@ -87,7 +91,7 @@ func GaussianNoiseMultiplier(epsilon, delta float64) (float64, error) {
 	}
 	excess := func(sigma float64) (float64, float64) {
 		p := newGaussianProfile(sigma, epsilon)
-		return p.logExcess(delta), p.slopeSigma()
+		return p.logExcess(delta), -p.scaled() / p.sigma / p.sigma // d log(δ)/dσ = -φ(x)/(σ² δ)
 	}
 	// δ(ε) ≤ δ(0) = 2Φ(1/(2σ)) - 1 < φ(0)/σ.
 	hi := invSqrt2Pi / delta
@@ -152,14 +156,6 @@ func (p gaussianProfile) delta() float64 {
 // normal is a δ above which nothing underflows on the way.
 const normal = 1e-305
 
-// upper returns δ rounded up, and above 0.
-func (p gaussianProfile) upper() float64 {
-	if delta := p.delta(); delta > normal {
-		return delta * (1 + gaussianSlack)
-	}
-	return max(tinyFloat, roundUp(math.Exp(p.logUpper()), 1))
-}
-
 // logUpper returns log(δ) rounded up.
 func (p gaussianProfile) logUpper() float64 {
 	log := -p.half.hi + (math.Log(invSqrt2Pi*p.value) - p.half.lo)
@@ -176,16 +172,6 @@ func (p gaussianProfile) logExcess(target float64) float64 {
 		return logRatio(delta*(1+gaussianSlack), target)
 	}
 	return p.logUpper() - (math.Log(target) - 1000*ulp) // an ulp of log δ is up to 512 ulp of 1
-}
-
-// slopeEpsilon returns d log(δ)/dε = -exp(ε) Φ(-y)/δ.
-func (p gaussianProfile) slopeEpsilon() float64 {
-	return -p.scaled() * mills(p.y)
-}
-
-// slopeSigma returns d log(δ)/dσ = -φ(x)/(σ² δ).
-func (p gaussianProfile) slopeSigma() float64 {
-	return -p.scaled() / p.sigma / p.sigma
 }
 
 // scaled returns φ(x)/δ.

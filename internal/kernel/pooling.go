@@ -33,7 +33,9 @@ func (p Pool2D) MaxPool(y []float32, argmax []int32, x []float32) {
 	y, argmax, x = y[:p.outLen()], argmax[:p.outLen()], x[:p.inLen()]
 	p.eachRun(func(out, at int, r windowRun) {
 		if r.empty() {
-			noMaximum(y[out:out+p.Channels], argmax[out:out+p.Channels])
+			for ch := out; ch < out+p.Channels; ch++ {
+				y[ch], argmax[ch] = float32(math.Inf(-1)), -1
+			}
 			return
 		}
 		active.maxWindows(r, y[out:out+r.outLen()], argmax[out:out+r.outLen()], x[at:at+r.inLen()], int32(at))
@@ -144,12 +146,6 @@ func (p Pool2D) eachRun(visit func(out, at int, r windowRun)) {
 			visit(out, (top*p.Width+left)*p.Channels, r)
 			out += r.outLen()
 		}
-	}
-}
-
-func noMaximum(best []float32, where []int32) {
-	for ch := range best {
-		best[ch], where[ch] = float32(math.Inf(-1)), -1
 	}
 }
 

@@ -182,7 +182,7 @@ func (h *helper) cancel() bool { return h.called.CompareAndSwap(true, false) }
 func (h *helper) wait() bool {
 	for {
 		for range spins {
-			if h.taken() {
+			if h.called.Load() && h.called.CompareAndSwap(true, false) {
 				return true
 			}
 		}
@@ -197,9 +197,6 @@ func (h *helper) wait() bool {
 		// cancelled.
 	}
 }
-
-// taken reports whether there is a call, and takes it.
-func (h *helper) taken() bool { return h.called.Load() && h.called.CompareAndSwap(true, false) }
 
 // drain takes chunks of the loop in progress until none is left.
 func (p *Pool) drain(worker int) {

@@ -137,26 +137,19 @@ func (Mixtures) Infinite() float64 { return 0 }
 
 func (m Mixtures) Above(l float64) (p, q float64) {
 	x := m.inverse(l)
-	return upper(m.P, m.Sigma, x), upper(m.Q, m.Sigma, x)
+	return tail(m.P, m.Sigma, x, 1), tail(m.Q, m.Sigma, x, 1)
 }
 
 func (m Mixtures) Below(l float64) (p, q float64) {
 	x := m.inverse(l)
-	return lower(m.P, m.Sigma, x), lower(m.Q, m.Sigma, x)
+	return tail(m.P, m.Sigma, x, -1), tail(m.Q, m.Sigma, x, -1)
 }
 
-func upper(cs []Component, sigma, x float64) float64 {
+// tail returns the probability of the mixture above x if side is 1, below x if it is -1.
+func tail(cs []Component, sigma, x, side float64) float64 {
 	sum := 0.0
 	for _, c := range cs {
-		sum += c.Weight * math.Erfc((x-c.Mean)/sigma/math.Sqrt2) / 2
-	}
-	return sum
-}
-
-func lower(cs []Component, sigma, x float64) float64 {
-	sum := 0.0
-	for _, c := range cs {
-		sum += c.Weight * math.Erfc((c.Mean-x)/sigma/math.Sqrt2) / 2
+		sum += c.Weight * math.Erfc(side*(x-c.Mean)/sigma/math.Sqrt2) / 2
 	}
 	return sum
 }

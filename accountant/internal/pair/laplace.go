@@ -83,20 +83,14 @@ func (s SampledLaplace) removedTails(l float64, atAbove bool) (above, below [2]f
 	case l > greatest || l == greatest && !atAbove:
 		return none, all
 	}
-	x := s.removedInverse(l)                                      // in [0, 1]
+	u := removedExponent(s.SamplingProbability, l)                // (2x - 1)/b
+	x := min(max((u*s.Scale+1)/2, 0), 1)                          // the place where the loss is l
 	at0, at1 := math.Exp(-x/s.Scale)/2, math.Exp((x-1)/s.Scale)/2 // Lap(0, b) above x, and Lap(1, b) below it
 	return [2]float64{s.mix(at0, 1-at1), at0}, [2]float64{s.mix(1-at0, at1), 1 - at0}
 }
 
 func (s SampledLaplace) mix(at0, at1 float64) float64 {
 	return (1-s.SamplingProbability)*at0 + s.SamplingProbability*at1
-}
-
-// removedInverse returns the x in [0, 1] at which the removed pair's loss is l:
-// u = (2x - 1)/b there.
-func (s SampledLaplace) removedInverse(l float64) float64 {
-	u := removedExponent(s.SamplingProbability, l)
-	return min(max((u*s.Scale+1)/2, 0), 1)
 }
 
 // removedExponent returns the u at which log(1 - q + q e^u) = l.
