@@ -11,11 +11,10 @@ import (
 	"dpsgd/internal/random"
 )
 
-// The battery looks at many batches and asks whether they could come from Poisson
-// sampling. Each of its statistics falsely rejects a true Poisson sampler with a
-// probability of 1e-5: a normal deviate past ±4.41717, or a chi-square outside its
-// quantiles at 0.5e-5 and 1−0.5e-5. (Deviates are sums of at least 20,000 terms.)
-// The sources here are seeded, so a result repeats.
+// The battery looks at many batches and asks whether they could come from Poisson sampling. Each of
+// its statistics falsely rejects a true Poisson sampler with a probability of 1e-5: a normal
+// deviate past ±4.41717, or a chi-square outside its quantiles at 0.5e-5 and 1−0.5e-5. (Deviates
+// are sums of at least 20,000 terms.) The sources here are seeded, so a result repeats.
 const normalBound = 4.41717
 
 // record keeps which records each batch had.
@@ -61,8 +60,7 @@ func (r *record) empty() float64 {
 	return (count - steps*p) / math.Sqrt(steps*p*(1-p))
 }
 
-// inclusions is the chi-square, with n degrees of freedom, of how often each
-// record joined.
+// inclusions is the chi-square, with n degrees of freedom, of how often each record joined.
 func (r *record) inclusions() float64 {
 	counts := make([]float64, r.n)
 	for _, b := range r.batches {

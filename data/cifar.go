@@ -189,7 +189,8 @@ func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
 	})
 }
 
-// writeWhole writes a file of a folder so that it is there whole or not at all, unless the power fails.
+// writeWhole writes a file of a folder so that it is there whole or not at all, unless the power
+// fails.
 func writeWhole(folder *os.Root, name string, content []byte) error {
 	part := name + ".part"
 	err := folder.Remove(part)

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// cifarBatch builds records whose pixel j of plane c has the byte 10·c + j mod 7 +
-// record.
+// cifarBatch builds records whose pixel j of plane c has the byte 10·c + j mod 7 + record.
 func cifarBatch(labels ...byte) []byte {
 	var b []byte
 	for i, l := range labels {

@@ -53,11 +53,11 @@ func TestSplitsCoverAndAreDisjoint(t *testing.T) {
 	}
 }
 
-// The squared shares of k classes in a Dirichlet distribution of α for each add up to (α+1)/(kα+1) on
-// average. A client with m examples drawn by these shares has 1/m + (1-1/m) times that. The deviation
-// of the mean over 500 clients is below 0.25/sqrt(500), a quarter of the 0.05 that is allowed; the seed
-// is fixed, so that the test does not fail by chance. Few examples of many are taken, so that no class
-// runs out. The split by chance is α = ∞.
+// The squared shares of k classes in a Dirichlet distribution of α for each add up to (α+1)/(kα+1)
+// on average. A client with m examples drawn by these shares has 1/m + (1-1/m) times that. The
+// deviation of the mean over 500 clients is below 0.25/sqrt(500), a quarter of the 0.05 that is
+// allowed; the seed is fixed, so that the test does not fail by chance. Few examples of many are
+// taken, so that no class runs out. The split by chance is α = ∞.
 func TestDirichletSkew(t *testing.T) {
 	const k, clients, m = 10, 500, 40
 	for _, alpha := range []float64{0.05, 0.1, 1, 100, math.Inf(1)} {

@@ -67,8 +67,8 @@ func TestLoadedSetsAreHeldAgainstTheirDeclaration(t *testing.T) {
 	wantError(t, err, ErrInvalid, "tiny holds 1 test examples")
 }
 
-// An identity stands for the examples without a look at them, so it is theirs alone: it changes with
-// every file, and a split of which somebody exchanged a set has none.
+// An identity stands for the examples without a look at them, so it is theirs alone: it changes
+// with every file, and a split of which somebody exchanged a set has none.
 func TestIdentityIsThatOfTheExamples(t *testing.T) {
 	set, _, dir := tinyFolder(t)
 	unverified, err := set.Dataset.load(dir, 0)

@@ -7,13 +7,14 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// The set "digits" needs no files: the program draws its pictures, handwriting-like digits, white on
-// black. A digit is a skeleton of pen strokes (digits_shapes.go) whose points are moved at random, bent by
-// a smooth random field and an affine map, drawn with a pen of random width and covered
-// with noise (digits_pen.go).
+// The set "digits" needs no files: the program draws its pictures, handwriting-like digits, white
+// on black. A digit is a skeleton of pen strokes (digits_shapes.go) whose points are moved at
+// random, bent by a smooth random field and an affine map, drawn with a pen of random width and
+// covered with noise (digits_pen.go).
 //
-// All arithmetic is on integers and every picture has a generator of its own, so the same seed gives
-// the same bytes on every platform and in any order. Nobody's data is in the pictures: seeds are public.
+// All arithmetic is on integers and every picture has a generator of its own, so the same seed
+// gives the same bytes on every platform and in any order. Nobody's data is in the pictures: seeds
+// are public.
 var drawnDigits = Dataset{
 	Name: "digits", Doc: "drawn by the program itself", Drawn: true,
 	Shape: Shape{DigitSide, DigitSide, 1}, Classes: digitClasses,
@@ -25,7 +26,8 @@ var drawnDigits = Dataset{
 
 var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
-// drawDigits draws both parts of the set, in chunks so that the buffers of a drawer are used many times.
+// drawDigits draws both parts of the set, in chunks so that the buffers of a drawer are used many
+// times.
 func drawDigits(seed uint64, train, test int) (*Split, error) {
 	const chunk, size = 256, DigitSide * DigitSide
 	return splitOf("", func(part int) (*Images, error) {

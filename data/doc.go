@@ -1,6 +1,6 @@
-// Package data holds labelled examples, pictures, rows of numbers or what a program computed of them
-// ([Features]), in memory or, of pictures, as files ([Stored]), and hands them to a training step: by
-// index, sampled, normalised with public constants.
+// Package data holds labelled examples, pictures, rows of numbers or what a program computed of
+// them ([Features]), in memory or, of pictures, as files ([Stored]), and hands them to a training
+// step: by index, sampled, normalised with public constants.
 //
 // # Where examples come from
 //
@@ -14,9 +14,9 @@
 //   - vectors of features that another program computed (Spec.Vectors), from files that package
 //     vectors reads.
 //
-// The named sets are the published ones and nothing else: size and SHA-256 of every unpacked file are
-// checked whenever they are read. [Fetch] downloads them. Without Spec.Dir the
-// files are looked for in [DefaultDir]:
+// The named sets are the published ones and nothing else: size and SHA-256 of every unpacked file
+// are checked whenever they are read. [Fetch] downloads them. Without Spec.Dir the files are looked
+// for in [DefaultDir]:
 //
 //	<dir>/mnist/train-images-idx3-ubyte.gz          (and three more; or without .gz)
 //	<dir>/fashion-mnist/train-images-idx3-ubyte.gz  (and three more; or without .gz)
@@ -36,15 +36,16 @@
 //
 // # How batches are drawn
 //
-// [Poisson] is the sampler that the privacy accounting assumes, and states its guarantee. There is no
-// shuffling, no fixed batch size, no class balancing and no weight: each of those would need another
-// accountant.
+// [Poisson] is the sampler that the privacy accounting assumes, and states its guarantee. There is
+// no shuffling, no fixed batch size, no class balancing and no weight: each of those would need
+// another accountant.
 //
 // # How pictures are varied
 //
-// An [Augmentation] says how many [Views] of each picture a step takes. The gradients of the views of one
-// example are averaged before they are clipped (De et al., arXiv:2204.13650, section 3.2), so that an
-// example contributes one gradient, however many views it has, and the privacy of a step does not change.
+// An [Augmentation] says how many [Views] of each picture a step takes. The gradients of the views
+// of one example are averaged before they are clipped (De et al., arXiv:2204.13650, section 3.2),
+// so that an example contributes one gradient, however many views it has, and the privacy of a step
+// does not change.
 //
 // [Views.Write] is a function of the picture and of (key, step, example, view) alone. The key is
 // drawn when training starts and never stored: a run that goes on draws views that are independent
@@ -52,9 +53,10 @@
 //
 // # How clients get their examples
 //
-// A [ClientSplit] spreads the examples of a data set over the clients of a federated run: phones, hospitals,
-// people, each with examples of its own. A real federation is born with its split. Here one is drawn from a
-// public seed, so that a simulation can be repeated, and the skewed one is drawn by the labels of the training
-// examples. Both are an artefact of simulating: which example belongs to which client counts as given, like
-// the examples themselves, and no guarantee of a run covers what the split alone would tell.
+// A [ClientSplit] spreads the examples of a data set over the clients of a federated run: phones,
+// hospitals, people, each with examples of its own. A real federation is born with its split. Here
+// one is drawn from a public seed, so that a simulation can be repeated, and the skewed one is
+// drawn by the labels of the training examples. Both are an artefact of simulating: which example
+// belongs to which client counts as given, like the examples themselves, and no guarantee of a run
+// covers what the split alone would tell.
 package data

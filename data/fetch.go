@@ -82,8 +82,8 @@ type downloader struct {
 	silence  time.Duration // how long a server may send nothing; a whole download has no limit
 	client   *http.Client
 
-	// unpack, where it is not nil, unpacks an archive whose own checksum is unknown and verifies what is
-	// inside. It takes the place of the checksum and of the final rename.
+	// unpack, where it is not nil, unpacks an archive whose own checksum is unknown and verifies
+	// what is inside. It takes the place of the checksum and of the final rename.
 	unpack func(part string) error
 }
 

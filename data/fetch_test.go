@@ -368,7 +368,8 @@ func TestFetchIntoAPlaceThatCannotBe(t *testing.T) {
 	wantError(t, fetchFrom(t, set.Dataset, blocked, serve(t, files)), nil, "file")
 }
 
-// Without a network the error says what to bring and where to put it; the same command then takes it.
+// Without a network the error says what to bring and where to put it; the same command then takes
+// it.
 func TestFetchSaysWhereToPutFilesByHand(t *testing.T) {
 	set, files := blob()
 	gone := serve(t, nil)

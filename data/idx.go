@@ -14,7 +14,8 @@ import (
 // header is not parsed, because the checksum of the file covers it.
 type idxFiles [4]File
 
-// Bytes of a header: two zeros, the type of the values, the number of dimensions, and each in four bytes.
+// Bytes of a header: two zeros, the type of the values, the number of dimensions, and each in four
+// bytes.
 const (
 	idxImagesHeader = 4 + 3*4 // pictures, rows, columns
 	idxLabelsHeader = 4 + 4

@@ -14,8 +14,8 @@ import (
 	"dpsgd/internal/spelling"
 )
 
-// Spec says which examples to load. One of Name, Folder, Table and Vectors is set. Everything here is
-// public: it is declared, never computed from the training examples.
+// Spec says which examples to load. One of Name, Folder, Table and Vectors is set. Everything here
+// is public: it is declared, never computed from the training examples.
 type Spec struct {
 	Name    string // one of [Names]; "" for a person's own data
 	Folder  string // of pictures, <folder>/train/<class>/ and <folder>/test/<class>/, or train-….tar and test-….tar, as package pictures lists them

@@ -72,8 +72,8 @@ func ByOwner(owners []string, most int, seed uint64) [][]int {
 	return drawn
 }
 
-// firstOf draws at most so many of an owner's examples, or all if most is 0, by seed and name. They stay
-// in order.
+// firstOf draws at most so many of an owner's examples, or all if most is 0, by seed and name. They
+// stay in order.
 func firstOf(examples []int, most int, name string, seed uint64) []int {
 	if len(examples) <= most || most == 0 {
 		return examples

@@ -289,10 +289,9 @@ func TestSampledTellsTheSameProbability(t *testing.T) {
 	}
 }
 
-// A probability that float32 cannot hold: a sampler that compares 24 random bits
-// would use 2⁻²⁴ = 6e-8 instead of 1e-8 and find 128 of 2³¹ records, not 21.
-// The bounds are the quantiles of Poisson(21.47) at 0.5e-5 and 1−0.5e-5: the test
-// falsely rejects with probability 1e-5.
+// A probability that float32 cannot hold: a sampler that compares 24 random bits would use 2⁻²⁴ =
+// 6e-8 instead of 1e-8 and find 128 of 2³¹ records, not 21. The bounds are the quantiles of
+// Poisson(21.47) at 0.5e-5 and 1−0.5e-5: the test falsely rejects with probability 1e-5.
 func TestSmallProbabilitiesAreNotRounded(t *testing.T) {
 	got := len(sampled(t, Poisson{1e-8}, nil, 1<<31-1, random.ForTest(2)))
 	if got < 5 || got > 46 {

@@ -15,9 +15,9 @@ var (
 	ErrInvalid = pictures.ErrInvalid
 )
 
-// Set is an immutable set of labelled examples of one shape: pictures ([Images] in
-// memory, [Stored] in files), rows of numbers ([Rows]) or computed ones ([Features]). It is safe for
-// concurrent reading.
+// Set is an immutable set of labelled examples of one shape: pictures ([Images] in memory, [Stored]
+// in files), rows of numbers ([Rows]) or computed ones ([Features]). It is safe for concurrent
+// reading.
 type Set interface {
 	// Len returns the number of examples. For a training set it is private.
 	Len() int

@@ -27,8 +27,8 @@ func features(columns int, values ...float32) *Features {
 	return must(NewFeatures(columns, two, make([]uint8, len(values)/columns), halves))
 }
 
-// A batch of a set in memory has the normalised values and the labels of its examples, takes no memory,
-// and leaves what is behind it alone; an empty one touches nothing.
+// A batch of a set in memory has the normalised values and the labels of its examples, takes no
+// memory, and leaves what is behind it alone; an empty one touches nothing.
 func TestFill(t *testing.T) {
 	for _, c := range []struct {
 		set    Set
@@ -157,8 +157,8 @@ func TestSetsCheckWhatTheyAreGiven(t *testing.T) {
 	check(t, features(2, []uint8{0}, 0x7bff, 0xfbff)) // the largest halves
 }
 
-// A part has the examples of its places, of every kind of set; other places are refused. Examples are
-// views in the order in which they were given.
+// A part has the examples of its places, of every kind of set; other places are refused. Examples
+// are views in the order in which they were given.
 func TestPart(t *testing.T) {
 	labels := []uint8{0, 1, 0, 1, 1}
 	images := must(NewImages(Shape{1, 2, 1}, two, labels, []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))

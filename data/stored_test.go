@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A set that is decoded when it is needed fills the same rows as one in memory, as a whole and in part,
-// whatever share of it stays in memory; and what stays is said.
+// A set that is decoded when it is needed fills the same rows as one in memory, as a whole and in
+// part, whatever share of it stays in memory; and what stays is said.
 func TestStoredIsImages(t *testing.T) {
 	spec := pets(t)
 	for i := range 30 {
@@ -64,8 +64,9 @@ func TestCheckFindsWhatCannotBeRead(t *testing.T) {
 	wantError(t, s.Check(func(int, int) {}), ErrInvalid, broken, "cannot be decoded")
 }
 
-// A batch does not tell which of its examples cannot be read, nor why: the error is the same for every
-// example, and for one that is gone, has changed, or is no picture. Whoever checks all examples learns it.
+// A batch does not tell which of its examples cannot be read, nor why: the error is the same for
+// every example, and for one that is gone, has changed, or is no picture. Whoever checks all
+// examples learns it.
 func TestBatchDoesNotTellWhoCannotBeRead(t *testing.T) {
 	spec := pets(t)
 	spec.Memory = func(int, int) int64 { return 0 }

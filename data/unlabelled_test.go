@@ -33,8 +33,8 @@ func filled(t *testing.T, s Set) []float32 {
 	return x
 }
 
-// What stands at a place does not depend on labels or on the order in which examples were found, for
-// every kind of set; and each example comes with its own label for whoever asks.
+// What stands at a place does not depend on labels or on the order in which examples were found,
+// for every kind of set; and each example comes with its own label for whoever asks.
 func TestPlacesFollowFromContent(t *testing.T) {
 	const n = 9
 	classes := []string{"a", "b", "c"}

@@ -56,7 +56,8 @@ func TestVectorsAreReadAsDirections(t *testing.T) {
 	}
 }
 
-// Columns of text are vectors as much as arrays are, and are counted and labelled by what is declared.
+// Columns of text are vectors as much as arrays are, and are counted and labelled by what is
+// declared.
 func TestVectorsOfColumns(t *testing.T) {
 	dir := t.TempDir()
 	for _, part := range parts {

@@ -100,8 +100,9 @@ func (c change) applyLine(dst, line []float32, channels int) {
 	}
 }
 
-// Reflected returns the index below n that continues 0 … n-1 to i, at most n-1 outside: the place is
-// mirrored at the first or the last one, which is not repeated (PyTorch's padding mode "reflect").
+// Reflected returns the index below n that continues 0 … n-1 to i, at most n-1 outside: the place
+// is mirrored at the first or the last one, which is not repeated (PyTorch's padding mode
+// "reflect").
 func Reflected(i, n int) int {
 	if i < 0 {
 		return -i

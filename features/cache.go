@@ -69,8 +69,8 @@ func pieceChecksum(start uint32, i int, values []byte) uint32 {
 // it, which then takes its name. saveRows does not wait for the disk, because the checksums show
 // damage that a power loss may cause.
 //
-// The file has permissions 0600. saveRows first removes temporary files that killed processes left for
-// the same path; if another one is writing at the moment, that one gets an error.
+// The file has permissions 0600. saveRows first removes temporary files that killed processes left
+// for the same path; if another one is writing at the moment, that one gets an error.
 func saveRows(path string, f fingerprint, set *data.Features) error {
 	dir, name := filepath.Split(path)
 	prefix := "." + name + ".tmp-"

@@ -13,8 +13,8 @@
 //
 // # The file of a cache
 //
-// A file belongs to a fingerprint: a hash of everything that the rows follow from, how
-// they are computed and of which data. Rows are taken only from a whole file of the same fingerprint;
+// A file belongs to a fingerprint: a hash of everything that the rows follow from, how they are
+// computed and of which data. Rows are taken only from a whole file of the same fingerprint;
 // anything else is a reason to compute them again.
 //
 //	"dpsgd computed rows 1\n"
@@ -24,8 +24,9 @@
 //	checksum of all of that, 4 bytes
 //	for every piece of rows: their values, 2 bytes each, and a checksum, 4 bytes
 //
-// Numbers are little-endian, values binary16, and a piece is as many rows as fit a mebibyte, but one
-// at least. Checksums are CRC-32C. That of a piece also covers the checksum before all pieces and
-// the number of the piece, so that pieces cannot change places or files. Checksums show damage, not
-// forgery: who may write the file could as well write the pictures. Files have permissions 0600.
+// Numbers are little-endian, values binary16, and a piece is as many rows as fit a mebibyte, but
+// one at least. Checksums are CRC-32C. That of a piece also covers the checksum before all pieces
+// and the number of the piece, so that pieces cannot change places or files. Checksums show damage,
+// not forgery: who may write the file could as well write the pictures. Files have permissions
+// 0600.
 package features

@@ -54,9 +54,9 @@ func (p *Drawings) At(i int) []float32 {
 	return p.Values[i*n : (i+1)*n : (i+1)*n]
 }
 
-// Draw draws the first n pictures that the recipe learns from, on the threads of pool: dictionaries of
-// patches and principal directions are learnt from them without anybody's data, and so are public.
-// Silhouettes and strokes are grey: with three channels, these are the same.
+// Draw draws the first n pictures that the recipe learns from, on the threads of pool: dictionaries
+// of patches and principal directions are learnt from them without anybody's data, and so are
+// public. Silhouettes and strokes are grey: with three channels, these are the same.
 //
 // What is drawn is a function of kind, shape, seed and [DrawnVersion] alone, and for picture i also
 // of i: the first pictures of a large set are those of a small one. It does not depend on the

@@ -213,8 +213,8 @@ func (n *pinkNoise) filterColumn(x, half int, slope float64) {
 	}
 }
 
-// standardise subtracts the mean of x and divides by √(variance + floor), where the variance is the sum
-// of squares over the degrees of freedom.
+// standardise subtracts the mean of x and divides by √(variance + floor), where the variance is the
+// sum of squares over the degrees of freedom.
 func standardise(x []float64, freedom, floor float64) {
 	var sum, squares float64
 	for _, v := range x {

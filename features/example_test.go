@@ -7,8 +7,8 @@ import (
 	"dpsgd/features"
 )
 
-// What a configuration says in its section features is a recipe: every picture becomes one row, by a
-// function in which no other picture has a part.
+// What a configuration says in its section features is a recipe: every picture becomes one row, by
+// a function in which no other picture has a part.
 func ExampleCompute() {
 	shape := data.Shape{Height: 12, Width: 12, Channels: 1}
 	pictures, err := data.NewImages(shape, []string{"dark", "bright"}, []uint8{0, 1}, make([]uint8, 2*shape.Values()))

@@ -146,8 +146,8 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// Rows that are kept are not computed again, unless a file stands in the place of the other one, whose
-// fingerprint it has.
+// Rows that are kept are not computed again, unless a file stands in the place of the other one,
+// whose fingerprint it has.
 func TestKeptRowsAreTaken(t *testing.T) {
 	shape := size(12, 12, 1)
 	base := recipes()["patches"]
@@ -171,7 +171,8 @@ func TestKeptRowsAreTaken(t *testing.T) {
 	}
 }
 
-// A mean that is subtracted leaves rows of unit norm, and each row follows from itself and the mean.
+// A mean that is subtracted leaves rows of unit norm, and each row follows from itself and the
+// mean.
 func TestCentred(t *testing.T) {
 	shape := size(12, 12, 1)
 	split := &data.Split{Train: noisy(20, shape), Test: noisy(1, shape)}

@@ -21,8 +21,8 @@ func widthOf(row []Block) (columns int) {
 	return columns
 }
 
-// Flattening is a normalisation of features that [fitFlattening] learnt from drawn pictures, which are
-// nobody's data. It is safe for concurrent use, and nobody changes its slices.
+// Flattening is a normalisation of features that [fitFlattening] learnt from drawn pictures, which
+// are nobody's data. It is safe for concurrent use, and nobody changes its slices.
 //
 // Features of natural pictures vary a thousand times as much along their first principal direction
 // as along the thousandth, and a linear model that is trained for few, noisy steps learns little
@@ -37,10 +37,10 @@ func widthOf(row []Block) (columns int) {
 //	z = z − Σᵢ (1 − √(eₖ/eᵢ))·uᵢ·(uᵢᵀz)
 //	z = z/‖z‖
 //
-// where u₁ … uₖ are the first k principal directions of the drawn z, and e₁ ≥ … ≥ eₖ their variances:
-// afterwards the variance is eₖ along all of them, and what it was along others. This is whitening
-// that stops at the k-th direction, where drawn pictures say little about real ones. With k = 0 the
-// second line is left out.
+// where u₁ … uₖ are the first k principal directions of the drawn z, and e₁ ≥ … ≥ eₖ their
+// variances: afterwards the variance is eₖ along all of them, and what it was along others. This is
+// whitening that stops at the k-th direction, where drawn pictures say little about real ones. With
+// k = 0 the second line is left out.
 type Flattening struct {
 	Blocks     []Block   // of a row, from its first column to its last
 	Shift      []float32 // −m of each column

@@ -20,8 +20,8 @@ var errDependent = errors.New("flatten: dependent vectors")
 const eigenChunk = 256
 
 // topPairs returns the k largest eigenvalues of a, a symmetric, positive semidefinite matrix (n, n)
-// of the given rank or less, from the largest, and a unit eigenvector of each as the rows of vectors
-// (k, n). They are the same for any number of threads. It overwrites a.
+// of the given rank or less, from the largest, and a unit eigenvector of each as the rows of
+// vectors (k, n). They are the same for any number of threads. It overwrites a.
 //
 // A whole decomposition takes a minute where n is some thousands. This is subspace iteration under
 // a filter, see [subspace.leading], for a chunk of pairs at a time. The pairs found are subtracted
@@ -111,11 +111,12 @@ const (
 // basis. It fails with errDependent if the rank of the matrix is below the subspace's dimension.
 //
 // It is subspace iteration with a Chebyshev filter (Zhou, Saad, Tiago and Chelikowsky,
-// "Self-consistent-field calculations using Chebyshev-filtered subspace iteration", J. Comput. Phys.
-// 219, 2006, algorithm 4.3): a polynomial of the matrix that is small on [0, edge], the edge being
-// its smallest eigenvalue on the subspace, and grows fast above it. Between filters, the matrix is
-// decomposed on the subspace, by Rayleigh and Ritz. It ends when the last wanted eigenvalue hardly
-// grows; the relative error of an eigenvalue is about the square of that of its eigenvector.
+// "Self-consistent-field calculations using Chebyshev-filtered subspace iteration", J. Comput.
+// Phys. 219, 2006, algorithm 4.3): a polynomial of the matrix that is small on [0, edge], the edge
+// being its smallest eigenvalue on the subspace, and grows fast above it. Between filters, the
+// matrix is decomposed on the subspace, by Rayleigh and Ritz. It ends when the last wanted
+// eigenvalue hardly grows; the relative error of an eigenvalue is about the square of that of its
+// eigenvector.
 func (s *subspace) leading(want int) (values []float64, vectors []float32, err error) {
 	for pass, last := 0, 0.0; ; pass++ {
 		if err := s.orthonormalise(); err != nil {

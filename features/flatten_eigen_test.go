@@ -21,9 +21,9 @@ func randomProducts(n, width int, power float64, pool *kernel.Pool) []float32 {
 	return a
 }
 
-// The iteration finds what the whole decomposition finds: eigenvalues to 1e-4, and what rounding of the first leaves; and vectors that are
-// orthonormal and that the matrix leaves in their direction, but for 3% of the k-th eigenvalue and
-// rounding of the first.
+// The iteration finds what the whole decomposition finds: eigenvalues to 1e-4, and what rounding of
+// the first leaves; and vectors that are orthonormal and that the matrix leaves in their direction,
+// but for 3% of the k-th eigenvalue and rounding of the first.
 func TestTopPairsAreThoseOfTheWholeDecomposition(t *testing.T) {
 	pool := kernel.NewPool(2)
 	defer pool.Close()
@@ -47,7 +47,8 @@ func TestTopPairsAreThoseOfTheWholeDecomposition(t *testing.T) {
 	}
 }
 
-// checkPairs wants orthonormal rows of vectors with a·v = value·v, but for the part of the last value and rounding.
+// checkPairs wants orthonormal rows of vectors with a·v = value·v, but for the part of the last
+// value and rounding.
 func checkPairs(t *testing.T, a []float32, n int, values []float64, vectors []float32, part float64) {
 	t.Helper()
 	k := len(values)

@@ -97,7 +97,8 @@ func mapOf(drawn []float32, n, k int) func(row []float32) []float64 {
 	}
 }
 
-// principal returns the eigenvalues, from the smallest, and eigenvectors of the covariance of n rows.
+// principal returns the eigenvalues, from the smallest, and eigenvectors of the covariance of n
+// rows.
 func principal(n int, row func(i int) []float64) ([]float64, *mat.Dense) {
 	mean, covariance := make([]float64, testWidth), mat.NewSymDense(testWidth, nil)
 	for i := range n {
@@ -125,8 +126,8 @@ func testFit(drawn []float32, n, k int, pool *kernel.Pool) *Flattening {
 	return must(fitFlattening(drawn, n, testBlocks, k, pool))
 }
 
-// The image of rows, of those that were drawn and of others, is that of the definition: for few rows
-// and for so many that directions are found by iteration.
+// The image of rows, of those that were drawn and of others, is that of the definition: for few
+// rows and for so many that directions are found by iteration.
 func TestApplyIsTheDefinition(t *testing.T) {
 	for _, n := range []int{100, 700} {
 		for _, k := range []int{0, 1, 8, 40} {

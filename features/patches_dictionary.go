@@ -95,8 +95,8 @@ func newSampler(pictures *Drawings, size int) sampler {
 
 func (s sampler) count() int { return s.pictures.Count * s.vertical * s.horizontal }
 
-// normalised returns the patches of the given numbers, one in each row, each with mean 0 and divided by
-// √(variance + contrastFloor).
+// normalised returns the patches of the given numbers, one in each row, each with mean 0 and
+// divided by √(variance + contrastFloor).
 func (s sampler) normalised(numbers []int) *mat.Dense {
 	rows := mat.NewDense(len(numbers), s.pictures.Channels*s.size*s.size, nil)
 	for i, number := range numbers {
@@ -122,9 +122,9 @@ func (s sampler) copyPatch(dst []float64, number int) {
 	}
 }
 
-// whitening returns the symmetric matrix (covariance + regularisation)^(-1/2): "ZCA" in Bell, Sejnowski,
-// "The independent components of natural scenes are edge filters" (Vision Research 37, 1997). The
-// covariance of matrix·(x - mean) of patches x is about the identity.
+// whitening returns the symmetric matrix (covariance + regularisation)^(-1/2): "ZCA" in Bell,
+// Sejnowski, "The independent components of natural scenes are edge filters" (Vision Research 37,
+// 1997). The covariance of matrix·(x - mean) of patches x is about the identity.
 func whitening(covariance *mat.SymDense) (*mat.Dense, error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(covariance, true) {
@@ -160,8 +160,8 @@ func patchMoments(patches *mat.Dense) (*mat.VecDense, *mat.SymDense) {
 	return mean, covariance
 }
 
-// setFilter sets the weights of the function x → d·whitened x = weights·x - bias of a chosen patch d,
-// itself whitened and of norm 1.
+// setFilter sets the weights of the function x → d·whitened x = weights·x - bias of a chosen patch
+// d, itself whitened and of norm 1.
 func setFilter(weights []float64, patch mat.Vector, mean *mat.VecDense, matrix *mat.Dense) (bias float64, err error) {
 	var centred, d, row mat.VecDense
 	centred.SubVec(patch, mean)
@@ -172,8 +172,8 @@ func setFilter(weights []float64, patch mat.Vector, mean *mat.VecDense, matrix *
 	}
 	row.MulVec(matrix, &d)
 	row.ScaleVec(1/norm, &row)
-	// A patch has mean 0, so a constant is nothing to it: the filter gets sum 0, and means need not be
-	// subtracted from patches.
+	// A patch has mean 0, so a constant is nothing to it: the filter gets sum 0, and means need not
+	// be subtracted from patches.
 	constant := mat.Sum(&row) / float64(len(weights))
 	for j := range weights {
 		weights[j] = row.AtVec(j) - constant

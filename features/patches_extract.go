@@ -196,8 +196,8 @@ func halve(dst []float32, pitch int, src []float32, height, width int) {
 	}
 }
 
-// halveWithBorder writes the half of a picture of a shape to dst, with its border: the pixels inside,
-// reflected.
+// halveWithBorder writes the half of a picture of a shape to dst, with its border: the pixels
+// inside, reflected.
 func halveWithBorder(dst, picture []float32, shape data.Shape) {
 	height, width := shape.Height/2, shape.Width/2
 	pitch := width + 2*halfBorder

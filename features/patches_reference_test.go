@@ -6,8 +6,8 @@ import (
 	"dpsgd/data"
 )
 
-// patchDefinition computes the features of a picture as the package describes them: in float64, with
-// every patch cut out and normalised, and the mirror image responding itself.
+// patchDefinition computes the features of a picture as the package describes them: in float64,
+// with every patch cut out and normalised, and the mirror image responding itself.
 func patchDefinition(p *patchFeatures, picture []float32) []float64 {
 	plain, flipped := sideFeatures(p, picture), sideFeatures(p, mirrored(picture, p.shape))
 	for i := range plain {

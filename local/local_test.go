@@ -91,8 +91,8 @@ func TestRatioOfLikelihoods(t *testing.T) {
 	}
 }
 
-// mostSquare is what χ² over so many cells exceeds once in 10^5 draws: its quantile, from that of the
-// normal distribution (Wilson, Hilferty 1931), 4.3 deviations out.
+// mostSquare is what χ² over so many cells exceeds once in 10^5 draws: its quantile, from that of
+// the normal distribution (Wilson, Hilferty 1931), 4.3 deviations out.
 func mostSquare(cells float64) float64 {
 	freedom := cells - 1
 	return freedom * math.Pow(1-2/(9*freedom)+4.3*math.Sqrt(2/(9*freedom)), 3)

@@ -9,10 +9,10 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Planar is planar Laplace noise on the points of a square lattice (geo-indistinguishability: Andrés,
-// Bordenabe, Chatzikokolakis, Palamidessi 2013, arXiv:1212.1984v3, Definition 3.1): a point v is
-// reported as r with a probability in proportion to exp(-ε·|r-v|), with the Euclidean distance in steps
-// of the lattice. The constant is the same for all points, so for all v, w and every r
+// Planar is planar Laplace noise on the points of a square lattice (geo-indistinguishability:
+// Andrés, Bordenabe, Chatzikokolakis, Palamidessi 2013, arXiv:1212.1984v3, Definition 3.1): a point
+// v is reported as r with a probability in proportion to exp(-ε·|r-v|), with the Euclidean distance
+// in steps of the lattice. The constant is the same for all points, so for all v, w and every r
 //
 //	P[r | v] ≤ e^(ε·|v-w|) · P[r | w].
 //

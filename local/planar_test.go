@@ -9,8 +9,8 @@ import (
 	"dpsgd/local"
 )
 
-// No report tells two points apart by more than e^(ε·distance), for the ε that was asked for, and some
-// report by almost that: over all pairs of points and reports of a part of the lattice.
+// No report tells two points apart by more than e^(ε·distance), for the ε that was asked for, and
+// some report by almost that: over all pairs of points and reports of a part of the lattice.
 func TestPlanarRatio(t *testing.T) {
 	for _, epsilon := range []float64{0.01, 0.3, 1, 7} {
 		p := must(local.NewPlanar(epsilon))
@@ -47,8 +47,8 @@ func TestPlanarRatio(t *testing.T) {
 	}
 }
 
-// planarSquare is χ² of reports of a point against the law with this ε, over all cells that some ten of
-// them are expected in and one for the rest, with how many cells there are.
+// planarSquare is χ² of reports of a point against the law with this ε, over all cells that some
+// ten of them are expected in and one for the rest, with how many cells there are.
 func planarSquare(found map[local.Point]float64, at local.Point, epsilon, draws float64) (square, cells float64) {
 	reach := int64(60 / epsilon)
 	total := 0.0
@@ -73,8 +73,9 @@ func planarSquare(found map[local.Point]float64, at local.Point, epsilon, draws 
 	return square + (rest-expectedRest)*(rest-expectedRest)/expectedRest, cells + 1
 }
 
-// What is drawn has the law that is said, by χ² over the cells of 15,000 reports. A draw fails in one of
-// 10^5, for each of three ε; the seed is one that passes. A law of 10 % less noise is refuted.
+// What is drawn has the law that is said, by χ² over the cells of 15,000 reports. A draw fails in
+// one of 10^5, for each of three ε; the seed is one that passes. A law of 10 % less noise is
+// refuted.
 func TestPlanarHasItsLaw(t *testing.T) {
 	const draws = 15000
 	src := random.ForTest(5)

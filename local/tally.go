@@ -48,8 +48,8 @@ func (t *Tally) Counts() []Count {
 // probability lie.
 type pure struct{ truth, lie float64 }
 
-// scores returns what a report adds to the score of a value that it supports, and of one that it does
-// not, by equation (1) of the paper.
+// scores returns what a report adds to the score of a value that it supports, and of one that it
+// does not, by equation (1) of the paper.
 func (p pure) scores() (supported, other float64) {
 	return (1 - p.lie) / (p.truth - p.lie), -p.lie / (p.truth - p.lie)
 }

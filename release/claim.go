@@ -8,21 +8,21 @@ import (
 	"dpsgd/internal/noise"
 )
 
-// Claim says of all releases of a plan what a privacy statement repeats.
+// Claim holds what a privacy statement repeats about the releases of a plan.
 type Claim struct {
-	Unit       string // whose presence is protected
-	Neighbours string // which data sets are hard to tell apart
-	Public     string // what both of them have in common
-	Sampling   string
-	Clipping   string
-	Noise      string
-	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ, at
-	// most 1. Nothing is added to ε.
+	Unit       string // what one record is: its presence is protected
+	Neighbours string // which two data sets are hard to tell apart
+	Public     string // what the two have in common, and anybody may know
+	Sampling   string // how records are drawn for a release
+	Clipping   string // how their contributions are bounded
+	Noise      string // what is added to their sum
+	// AddedDelta bounds what the distance of sampler and noise from their ideal laws adds to a δ,
+	// at most 1. Nothing is added to ε.
 	AddedDelta float64
 }
 
-// Claim describes so many releases of dim coordinates that are (epsilon, δ)-private by an
-// accountant.
+// Claim describes this many releases of dim coordinates. epsilon is what an accountant finds for
+// all of them together, for some δ.
 //
 // A run that is within η of the ideal one in total variation, whatever the data, is (ε, δ +
 // (1+e^ε)·η)-private where the ideal one is (ε, δ)-private: P(S) ≤ P*(S) + η ≤ e^ε·Q*(S) + δ + η ≤

@@ -11,20 +11,22 @@ import (
 	"dpsgd/internal/random"
 )
 
-// ErrTooFew is wrapped by the error of a release in which too few clients took part to hide it.
+// ErrTooFew is wrapped by the error of a release in which fewer clients took part than its noise
+// needs.
 var ErrTooFew = errors.New("too few clients took part")
 
-// Shares says who makes the noise of a [Distributed] mechanism, and what the server can see of sums.
+// Shares says who makes the noise of a [Distributed] mechanism, and what the server can see of
+// sums.
 type Shares struct {
-	Clients int // who take part in every release, in the sample or not
-	Least   int // of whose noise one is accounted for: at least 1, at most Clients
-	// Present returns the number of clients in release number step; nil stands for all. It must not
-	// depend on the clients' data.
+	Clients int // of the run: whether sampled or not, each adds its share to every release that it is there for
+	Least   int // the fewest whose shares are enough noise for a release: at least 1, at most Clients
+	// Present returns the number of clients that are there for release number step; nil stands for
+	// all. It must not depend on the clients' data.
 	Present     func(step int) int
 	ModulusBits int // sums are known modulo 2^ModulusBits, at most 52
 }
 
-// present returns the number of clients in a release.
+// present returns the number of clients that are there for a release.
 func (s Shares) present(step int) int {
 	if s.Present == nil {
 		return s.Clients
@@ -45,9 +47,9 @@ func (s Shares) present(step int) int {
 // Least clients, the noise is at least that of the [Gaussian] mechanism with σ. With fewer the
 // release fails.
 //
-// Why the event is that of Gaussian noise of multiplier σ. Write ρ_v(x) = exp(-x²/2v) and let ρ_v(Z+c)
-// be its sum over the integers moved by c. Poisson's summation gives ρ_v(Z+c) = √(2πv)·(1+ε) with |ε|
-// ≤ 2·Σ_{j≥1} exp(-2π²vj²), for every c.
+// Why the event is that of Gaussian noise of multiplier σ. Write ρ_v(x) = exp(-x²/2v) and let
+// ρ_v(Z+c) be its sum over the integers moved by c. Poisson's summation gives ρ_v(Z+c) =
+// √(2πv)·(1+ε) with |ε| ≤ 2·Σ_{j≥1} exp(-2π²vj²), for every c.
 //
 //  1. Completing the square, Pr[X+Y = z] for independent discrete Gaussians of variances a and b is
 //     ρ_{a+b}(z) times ρ_t(Z+c) for t = ab/(a+b) and some c, over a constant: a discrete Gaussian of
@@ -71,7 +73,7 @@ type Distributed struct {
 	*Gaussian
 	shares  Shares
 	share   noise.Ratio // s of the release in progress
-	clients int         // that take part in it
+	clients int         // that add a share to it
 }
 
 var _ Mechanism = (*Distributed)(nil)
@@ -81,12 +83,12 @@ var _ Mechanism = (*Distributed)(nil)
 const smoothing = 4
 
 // perShare bounds, for each share on each coordinate, the distance in total variation between the
-// noise and a function of normal noise: half of 5·6e-35 for the sum of shares and once more, rounded
-// up.
+// noise and a function of normal noise: half of 5·6e-35 for the sum of shares and once more,
+// rounded up.
 const perShare = 1e-33
 
-// NewDistributed returns the mechanism whose noise multiplier follows a schedule over so many steps.
-// Clients are simulated, each has draws of its own.
+// NewDistributed returns the mechanism whose noise multiplier follows a schedule over so many
+// steps. Clients are simulated, each has draws of its own.
 func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, pool *kernel.Pool) (*Distributed, error) {
 	if shares.Least < 1 || shares.Least > shares.Clients || shares.ModulusBits < 2 || shares.ModulusBits > 52 {
 		return nil, fmt.Errorf("release: noise of %d of %d clients modulo 2^%d, expected at least 1 of them and 2 to 52 bits: %w", shares.Least, shares.Clients, shares.ModulusBits, ErrPlan)
@@ -95,7 +97,7 @@ func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, po
 	return &Distributed{Gaussian: normal, shares: shares}, err
 }
 
-// Deviation is σ·C times the root of how many more clients take part than the noise is accounted for.
+// Deviation returns σ·C·√(m/Least), where m clients add a share to the release.
 func (m *Distributed) Deviation(step int, bound float64) float64 {
 	return m.Gaussian.Deviation(step, bound) * math.Sqrt(float64(m.shares.present(step))/float64(m.shares.Least))
 }
@@ -138,7 +140,7 @@ func (m *Distributed) Privatize(step int, sum *clip.Sum, src *random.Source, con
 	return err
 }
 
-// addShares hands out the integers of a sum with the noise of all clients.
+// addShares adds the noise of all clients to the integers of a sum and hands out the noisy values.
 func (m *Distributed) addShares(integers clip.Integers, l clip.Lattice) {
 	m.integers, m.lattice = integers, l
 	m.pool.Run(m.chunkCount(), 1, m.chunks)
@@ -164,13 +166,13 @@ func (m *Distributed) chunks(number, first, end int) {
 	}
 }
 
-// wrapped is x modulo 2^k, between -2^(k-1) and 2^(k-1)-1: what the server sees of a sum x.
+// wrapped returns x modulo 2^k, from -2^(k-1) to 2^(k-1)-1: what the server sees of a sum x.
 func (m *Distributed) wrapped(x int64) int64 {
 	cut := 64 - m.shares.ModulusBits
 	return x << cut >> cut
 }
 
-// SharedNoise is [Distributed].
+// SharedNoise is the [Noise] whose mechanism is [Distributed].
 type SharedNoise struct {
 	GaussianNoise
 	Shares Shares

@@ -40,9 +40,9 @@ func TestDistributedPassesTheBattery(t *testing.T) {
 	}
 }
 
-// The battery rejects clients who share the work wrongly: each adds the noise of all (as where every
-// client adds σ·C), each adds its part of the deviation in place of the variance, one of three is not
-// there, noise is half or twice what it should be.
+// The battery rejects clients who share the work wrongly: each adds the noise of all (as where
+// every client adds σ·C), each adds its part of the deviation in place of the variance, one of
+// three is not there, noise is half or twice what it should be.
 func TestBatteryRejectsBrokenShares(t *testing.T) {
 	const sigma, bound, clients = 1.0, 0.5, 3
 	for name, factor := range map[string]float64{"all by each": math.Sqrt(clients), "parts of the deviation": 1 / math.Sqrt(clients), "one is missing": math.Sqrt(2. / 3), "half": 0.5, "twice": 2} {
@@ -85,7 +85,8 @@ func TestSumsModuloAPowerOfTwo(t *testing.T) {
 			t.Errorf("%d modulo 2^8 is %d, expected %d", x, got, want)
 		}
 	}
-	// C/g is 2^20 at C = 1, so that noise of σ = 4 wraps a modulus of 2^22 around, and not one of 2^40.
+	// C/g is 2^20 at C = 1, so that noise of σ = 4 wraps a modulus of 2^22 around, and not one of
+	// 2^40.
 	for bits, wraps := range map[int]bool{22: true, 40: false} {
 		m := distributed(4, Shares{Clients: 2, Least: 2, ModulusBits: bits}, 2, nil)
 		largest := 0.0
@@ -99,9 +100,9 @@ func TestSumsModuloAPowerOfTwo(t *testing.T) {
 	}
 }
 
-// The bound of Kairouz, Liu, Steinke (arXiv:2102.06387, Theorem 1: ½·ε²-concentrated
-// for ε = Δ/(√n·s) + τ·√d, τ = 10·Σ_{k<n} exp(-2π²s²k/(k+1))) says of the shares what the event says,
-// the Gaussian mechanism's ½/σ², to ten digits. s and Δ in spacings of the lattice.
+// The bound of Kairouz, Liu, Steinke (arXiv:2102.06387, Theorem 1: ½·ε²-concentrated for ε =
+// Δ/(√n·s) + τ·√d, τ = 10·Σ_{k<n} exp(-2π²s²k/(k+1))) says of the shares what the event says, the
+// Gaussian mechanism's ½/σ², to ten digits. s and Δ in spacings of the lattice.
 func TestDistributedAgainstThePaper(t *testing.T) {
 	const d = 1e6
 	for _, c := range []struct {

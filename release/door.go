@@ -27,12 +27,12 @@ type Journal interface {
 	// end, and is called once: when it has returned nil, the event survives a kill and a power
 	// loss.
 	Begin(step int, e accountant.Event) (durable func() error)
-	// Ledger is all events that are durable.
+	// Ledger returns all events that are durable.
 	Ledger() *accountant.Ledger
 }
 
-// Budget says whether the next event stays within what may be spent, given what is in the ledger.
-// nil allows everything.
+// Budget reports whether the next event, after the events in the ledger, stays within what may be
+// spent. nil allows everything.
 type Budget func(spent *accountant.Ledger, next accountant.Event) (bool, error)
 
 // Door releases sums of contributions under one plan. It is not safe for concurrent use.

@@ -103,9 +103,10 @@ func newDoor(s *script, q float64) *Door {
 	return must(NewDoor(plan, records, s, s.allows, nil))
 }
 
-// A release goes: budget, sample, then the event in the journal, then noise; by ranks, the sample goes to the others
-// and their parts are added up before the event. Each record of the sample contributes once, whatever the capacity of
-// the source, on whatever rank, also where there are more ranks than records; padding does not.
+// A release goes: budget, sample, then the event in the journal, then noise; by ranks, the sample
+// goes to the others and their parts are added up before the event. Each record of the sample
+// contributes once, whatever the capacity of the source, on whatever rank, also where there are
+// more ranks than records; padding does not.
 func TestReleaseInOrder(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 3, 7, 64} { // of the group; 0 is a process alone
 		for _, q := range []float64{0, 0.1, 0.5, 1} {
@@ -153,7 +154,8 @@ func TestEmptySampleIsReleased(t *testing.T) {
 	}
 }
 
-// Where anything fails, here or on another rank, nothing is handed out; past the budget nothing even begins.
+// Where anything fails, here or on another rank, nothing is handed out; past the budget nothing
+// even begins.
 func TestNothingLeavesAfterAnError(t *testing.T) {
 	for _, test := range []struct {
 		ranks int

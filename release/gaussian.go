@@ -15,14 +15,14 @@ import (
 // bits of a float64.
 const MaxNoiseMultiplier = 0x1p16
 
-// Gaussian is the Gaussian mechanism on a lattice. To every coordinate f of a sum with bound C it adds
-// a normal number N of standard deviation σ·C, independent between coordinates and releases, and
-// rounds to a multiple of a spacing of C·2^-20 to C·2^-21. The lattice of f can be finer.
+// Gaussian is the Gaussian mechanism on a lattice. To every coordinate f of a sum with bound C it
+// adds a normal number N of standard deviation σ·C, independent between coordinates and releases,
+// and rounds to a multiple of a spacing of C·2^-20 to C·2^-21. The lattice of f can be finer.
 //
 // Why it is as private as the accountant says. One record moves f by at most C in the L2 norm. The
-// output is round(f + N): a function, independent of the data, of the continuous Gaussian mechanism,
-// so that every accountant's figure for accountant.Gaussian{σ} holds (Dwork and Roth, The
-// Algorithmic Foundations of Differential Privacy, Proposition 2.1). There is no inflation for
+// output is round(f + N): a function, independent of the data, of the continuous Gaussian
+// mechanism, so that every accountant's figure for accountant.Gaussian{σ} holds (Dwork and Roth,
+// The Algorithmic Foundations of Differential Privacy, Proposition 2.1). There is no inflation for
 // rounding: contributions were measured after they were rounded. That round(f + N) has this law at
 // every multiple, however far in the tail, is package noise's claim. f is exact; of the result,
 // rounding to float64 is a function.
@@ -62,9 +62,9 @@ type worker struct {
 	whole, rest, noisy [noise.Block]float64 // the sums in units of the noise's lattice, and with noise
 }
 
-// chunkLen coordinates have a stream of noise of their own: enough that handing them out costs
-// nothing, few enough that the networks of this project occupy every processor. It is a multiple of
-// noise.Block.
+// chunkLen is the number of coordinates that share a stream of noise: so many that handing them out
+// costs nothing, and so few that the networks of this project occupy every processor. It is a
+// multiple of noise.Block.
 const chunkLen = 8 * noise.Block
 
 var _ Mechanism = (*Gaussian)(nil)
@@ -82,7 +82,7 @@ func NewGaussian(noiseMultiplier float64, pool *kernel.Pool) (*Gaussian, error) 
 	return m, nil
 }
 
-// at is the noise multiplier of a step.
+// at returns the noise multiplier of a step.
 func (m *Gaussian) at(step int) float64 {
 	if m.schedule == nil {
 		return m.noiseMultiplier
@@ -95,10 +95,10 @@ func (m *Gaussian) Event(step int) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: m.at(step)}
 }
 
-// Deviation is σ·C, rounded up.
+// Deviation returns σ·C, rounded up.
 func (m *Gaussian) Deviation(step int, bound float64) float64 { return up(m.at(step) * bound) }
 
-// up is the next float64: a product that was rounded down becomes one that was not.
+// up returns the next float64 above x: a product that was rounded down is then no longer too small.
 func up(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 
 func (m *Gaussian) Coarse() bool { return false }
@@ -120,14 +120,14 @@ func (m *Gaussian) Privatize(step int, sum *clip.Sum, src *random.Source, consum
 	return err
 }
 
-// addNoise hands out the integers of a sum with their noise.
+// addNoise adds noise to the integers of a sum and hands out the noisy values.
 func (m *Gaussian) addNoise(integers clip.Integers, l clip.Lattice) {
 	// Divisions by powers of two are exact.
 	m.integers, m.lattice, m.deviation = integers, l, up(m.sigma*(l.Bound/coarse(l)))
 	m.pool.Run(m.chunkCount(), 1, m.runChunks)
 }
 
-// split gives every chunk a stream.
+// split gives every chunk of the release a stream, split off src if it has none yet.
 func (m *Gaussian) split(src *random.Source) {
 	for len(m.streams) < m.chunkCount() {
 		m.streams = append(m.streams, src.Split())
@@ -154,10 +154,10 @@ func (m *Gaussian) chunks(number, first, end int) {
 	}
 }
 
-// coarse is the spacing of the noise's lattice.
+// coarse returns the spacing of the noise's lattice, of which the sum's lattice l may be finer.
 func coarse(l clip.Lattice) float64 { return math.Ldexp(l.Spacing, l.Digits) }
 
-// GaussianNoise is [Gaussian].
+// GaussianNoise is the [Noise] whose mechanism is [Gaussian].
 type GaussianNoise struct{}
 
 func (GaussianNoise) Name() string { return "gaussian" }

@@ -336,8 +336,9 @@ func TestGaussianDescribesItself(t *testing.T) {
 	}
 }
 
-// What is claimed of the noise is never above what is added: its deviation is no less than σ·C, taken
-// as real numbers, on the lattice and off it, though most products of floats are rounded down or up.
+// What is claimed of the noise is never above what is added: its deviation is no less than σ·C,
+// taken as real numbers, on the lattice and off it, though most products of floats are rounded down
+// or up.
 func TestDeviationIsRoundedUp(t *testing.T) {
 	src := random.Seeded(6)
 	atLeast := func(what string, got, sigma, bound float64) {

@@ -7,40 +7,42 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Noise is a mechanism before it is known how large its noise is. One that can be set lists its
-// arguments ([setting.Arguments]).
+// Noise is a kind of mechanism that a configuration names, before it is known how large its noise
+// is. A kind that has settings lists them as arguments ([setting.Arguments]).
 type Noise interface {
-	// Name is its name in configs.
+	// Name returns its name in configs.
 	Name() string
-	// Event describes a release with that noise multiplier, before sampling. It costs no more with a
-	// larger one.
+	// Event describes a release with that noise multiplier, before sampling. It costs no more with
+	// a larger multiplier.
 	Event(noiseMultiplier float64) accountant.Event
-	// Mechanism makes noise whose multiplier begins with first and follows a schedule over so many
-	// steps, on the threads of pool. The event of a step is Event of its multiplier.
+	// Mechanism returns the mechanism whose noise multiplier begins with first and follows the
+	// schedule s over this many steps. It works on the threads of pool. The event of a step is
+	// Event of its multiplier.
 	Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error)
 }
 
-// Mechanisms is every mechanism that a configuration can name: to add one, write it and add its kind
-// here.
+// Mechanisms returns every mechanism that a configuration can name: to add one, write it and add
+// its kind here.
 func Mechanisms() setting.Kinds[Noise] {
 	return setting.Kinds[Noise]{
 		{Name: GaussianNoise{}.Name(), Doc: "Gaussian noise on every coordinate of the sum", New: func() Noise { return GaussianNoise{} }},
 	}
 }
 
-// Sampling says how batches are drawn, whatever the number of records. A sampling that can be
-// configured lists its arguments ([setting.Arguments]).
+// Sampling is a kind of sampler that a configuration names, before the number of records is known.
+// A kind that has settings lists them as arguments ([setting.Arguments]).
 type Sampling interface {
-	// Name is its name in configs.
+	// Name returns its name in configs.
 	Name() string
-	// Sized reports whether a configuration says how large batches are; else all records are in each.
+	// Sized reports whether a configuration says how large batches are; else all records are in
+	// each.
 	Sized() bool
-	// Sampler draws batches of that expected size from n records.
+	// Sampler returns the sampler that draws batches of that expected size from n records.
 	Sampler(batchSize float64, n int) Sampler
 }
 
-// Samplings is every sampling that a configuration can name: to add one, write its sampler and add
-// its kind here.
+// Samplings returns every sampling that a configuration can name: to add one, write its sampler and
+// add its kind here.
 func Samplings() setting.Kinds[Sampling] {
 	return setting.Kinds[Sampling]{
 		{Name: Poisson{}.Name(), Doc: "every example takes part in a step with probability batch_size / training examples, independently", New: func() Sampling { return Poisson{} }},
@@ -48,7 +50,7 @@ func Samplings() setting.Kinds[Sampling] {
 	}
 }
 
-// Poisson is [data.Poisson].
+// Poisson is the [Sampling] whose sampler is [data.Poisson].
 type Poisson struct{}
 
 func (Poisson) Name() string { return "poisson" }
@@ -57,7 +59,7 @@ func (Poisson) Sampler(batchSize float64, n int) Sampler {
 	return data.Poisson{SamplingProbability: batchSize / float64(n)}
 }
 
-// Full is [data.Full].
+// Full is the [Sampling] whose sampler is [data.Full].
 type Full struct{}
 
 func (Full) Name() string                 { return "full" }

@@ -11,16 +11,17 @@ import (
 // NoiseSchedule says how the noise multiplier changes over the steps of a run, relative to the
 // first step. A schedule that can be configured lists its arguments ([setting.Arguments]).
 type NoiseSchedule interface {
-	// Name is its name in configs.
+	// Name returns its name in configs.
 	Name() string
-	// Factor returns the multiplier of a step, counted from 0, divided by that of step 0: positive,
-	// and 1 for step 0. Steps after the last have the last one's. It takes few values: each is an
-	// event of its own, and an accountant takes time for each.
+	// Factor returns the noise multiplier of a step, counted from 0, divided by that of step 0:
+	// positive, and 1 for step 0. Steps after the last of this many have the factor of the last.
+	// Over a run it takes few values: each makes an event of its own, and an accountant takes time
+	// for each.
 	Factor(step, steps int) float64
 }
 
-// NoiseSchedules is every noise schedule that a configuration can name: to add one, write it and
-// add its kind here.
+// NoiseSchedules returns every noise schedule that a configuration can name: to add one, write it
+// and add its kind here.
 func NoiseSchedules() setting.Kinds[NoiseSchedule] {
 	return setting.Kinds[NoiseSchedule]{
 		{Name: ConstantNoise{}.Name(), New: func() NoiseSchedule { return &ConstantNoise{} }},
@@ -28,19 +29,22 @@ func NoiseSchedules() setting.Kinds[NoiseSchedule] {
 	}
 }
 
-// ConstantNoise is the same noise in every step.
+// ConstantNoise keeps the noise multiplier the same in every step.
 type ConstantNoise struct{}
 
 func (ConstantNoise) Name() string            { return "constant" }
 func (ConstantNoise) Factor(int, int) float64 { return 1 }
 
-// LinearNoise goes from the first noise multiplier to FinalFactor times it, in [NoiseStages] equal
-// steps: less noise when gradients have become short, at the price of more before.
+// LinearNoise cuts a run into [NoiseStages] stages of about equal length, each with one noise
+// multiplier: from the first stage to the last, in equal differences, it moves to FinalFactor times
+// what it was. With a factor below 1, late steps have less noise, when gradients have become short;
+// for the same ε, early steps then need more.
 type LinearNoise struct {
-	FinalFactor float64 // positive
+	FinalFactor float64 // the last noise multiplier divided by the first; positive
 }
 
-// NoiseStages counts the noise multipliers of a run with [LinearNoise].
+// NoiseStages is the number of stages of [LinearNoise]. A run of fewer steps leaves some of them
+// out, also the last one.
 const NoiseStages = 16
 
 func (LinearNoise) Name() string { return "linear" }
@@ -71,14 +75,15 @@ func NewScheduled(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) 
 	return m, nil
 }
 
-// Constant is an optional method of a [Mechanism]: whether all its releases have the event of the
-// first. Then a schedule of millions of releases takes no longer than one of two.
+// Constant is an optional interface of a [Mechanism]. Its method reports whether all releases have
+// the event of the first one: then [Plan.Schedule] takes no longer for millions of releases than
+// for one.
 type Constant interface{ Constant() bool }
 
 // Constant reports whether the mechanism has no noise schedule.
 func (m *Gaussian) Constant() bool { return m.schedule == nil }
 
-// Schedule describes the first so many releases of the plan.
+// Schedule returns a ledger with the events of the first releases of the plan.
 func (p Plan) Schedule(releases int) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if c, known := p.Mechanism.(Constant); known && c.Constant() {

@@ -90,7 +90,8 @@ func TestPlanOfScheduledNoise(t *testing.T) {
 	}
 }
 
-// Noise that never changes has one event, however many releases are planned: nobody waits for 10^12.
+// Noise that never changes has one event, however many releases are planned: nobody waits for
+// 10^12.
 func TestPlanOfConstantNoise(t *testing.T) {
 	for _, s := range []NoiseSchedule{&ConstantNoise{}, &LinearNoise{FinalFactor: 0.5}} {
 		m := must(NewScheduled(s, 1, 32, nil))

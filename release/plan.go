@@ -20,7 +20,7 @@ var ErrBudget = errors.New("one more release would pass the budget")
 // Plan is everything that the guarantee of a series of releases depends on. All of it is public.
 type Plan struct {
 	Unit      string // what one record is, as in "one training example"
-	Records   int    // places that records can take; n counts as public
+	Records   int    // places that a record can take; how many there are is public
 	Sampler   Sampler
 	Policy    clip.Policy
 	Mechanism Mechanism
@@ -29,20 +29,21 @@ type Plan struct {
 // Sampler decides which records a release is computed from. Its fields are public, what it draws is
 // secret.
 type Sampler interface {
-	// Sample draws one sample from records 0 … n-1: distinct indices in order, maybe none. It reuses the
-	// memory of dst and ignores its content.
+	// Sample draws one sample from records 0 … n-1: distinct indices in order, maybe none. It
+	// reuses the memory of dst and ignores its content.
 	Sample(dst []int, n int, src *random.Source) []int
-	// Sampled is the event of sampling so and doing what e describes to the sample.
+	// Sampled returns the event of drawing a sample and doing to it what e describes.
 	Sampled(e accountant.Event) accountant.Event
-	// Validate reports fields out of range.
+	// Validate refuses fields out of range.
 	Validate() error
-	// Varies reports whether samples differ in size, so that the time of a release tells of the sample.
+	// Varies reports whether samples differ in size, so that the time that a release takes tells
+	// something about its sample.
 	Varies() bool
 	// Excess bounds the distance in total variation of one sample of n records from the law that
 	// Sampled names.
 	Excess(n int) float64
-	// Name is one word, String a sentence about how records are sampled, with its numbers, for the
-	// privacy statement.
+	// Name returns one word, String a sentence about how records are sampled, with its numbers, for
+	// the privacy statement.
 	Name() string
 	String() string
 }

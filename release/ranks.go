@@ -6,27 +6,30 @@ import (
 	"dpsgd/clip"
 )
 
-// Ranks are processes that add up the contributions to a release together. Rank 0 has the door, and
-// with it sampler, journal and noise; the others add up their parts of its samples with [AddPart].
+// Ranks connects a process, a rank, with the others that add up the contributions to a release
+// together. Rank 0 has the door, and with it sampler, journal and noise; the other ranks add up
+// their parts of its samples with [AddPart].
 type Ranks interface {
-	// Rank is the number of this process, below Size.
+	// Rank returns the number of this process, from 0; Size returns how many processes there are.
 	Rank() int
 	Size() int
-	// Bounds are the first record of each rank, and the number of all records at the end, where each
-	// rank has records of its own; nil where all have all. They are the same on all ranks.
+	// Bounds says which records each rank has: rank i those from Bounds()[i] up to, not including,
+	// Bounds()[i+1]. It is nil where every rank has all records. It is the same on all ranks.
 	Bounds() []int
 	// Share tells the others the sample of release number step. Rank 0 calls it.
 	Share(step int, sample []int) error
-	// Reduce replaces the values of rank 0 by the sum over all ranks.
+	// Reduce adds up the values of all ranks, coordinate by coordinate, in the values of rank 0.
+	// All ranks call it.
 	Reduce(values []int64) error
 }
 
-// Among lets later releases add up their sums together with other ranks.
+// Among makes the other ranks take part in all later releases of this door, which is that of rank
+// 0.
 func (d *Door) Among(r Ranks) { d.ranks = r }
 
-// AddPart adds the contributions of all records of a sample into the sum of rank 0; each rank
-// computes its part. A rank without a record takes part like any other. On other ranks nothing is
-// left in sum that could be released.
+// AddPart adds up this rank's part of a sample, and then the parts of all ranks in the sum of rank
+// 0. All ranks call it with the same sample, also a rank whose part is empty. On other ranks than 0
+// nothing is left in sum that could be released.
 func AddPart(sum *clip.Sum, sample []int, source Contributor, r Ranks) error {
 	if err := AddUp(sum, part(sample, r), source); err != nil {
 		return err
@@ -34,7 +37,7 @@ func AddPart(sum *clip.Sum, sample []int, source Contributor, r Ranks) error {
 	return sum.Merge(r.Reduce)
 }
 
-// part returns the records of a sorted sample that a rank adds: every record is in the part of one
+// part returns this rank's part of a sorted sample. Every record is in the part of exactly one
 // rank.
 func part(sample []int, r Ranks) []int {
 	from, to := len(sample)*r.Rank()/r.Size(), len(sample)*(r.Rank()+1)/r.Size()

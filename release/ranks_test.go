@@ -9,7 +9,8 @@ import (
 	"dpsgd/clip"
 )
 
-// scriptRanks are ranks beside rank 0 that a script plays: they add up their parts when rank 0 reduces.
+// scriptRanks are ranks beside rank 0 that a script plays: they add up their parts when rank 0
+// reduces.
 type scriptRanks struct {
 	s      *script
 	size   int
@@ -63,8 +64,8 @@ func (r rankOf) Bounds() []int          { return r.bounds }
 func (r rankOf) Share(int, []int) error { return errors.New("only rank 0 has a sample") }
 func (r rankOf) Reduce(v []int64) error { return r.reduce(v) }
 
-// Where ranks have records of their own, each record of a sample contributes once, on the rank that has it:
-// also where a rank has none of the sample, or none at all.
+// Where ranks have records of their own, each record of a sample contributes once, on the rank that
+// has it: also where a rank has none of the sample, or none at all.
 func TestRecordsContributeWhereTheyAre(t *testing.T) {
 	for _, bounds := range [][]int{{0, records}, {0, 1, records}, {0, 7, 7, 20, records}, {0, 0, records, records}} {
 		for _, q := range []float64{0, 0.1, 0.5, 1} {

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Pictures of every format, mode and packing are read as Pillow reads them, or refused. make.py in the
-// folder wrote them, and says by how much a pixel may differ: by nothing, but where decoders round
-// differently. DPSGD_PILLOW names a folder of more, which .ci/formats makes at random.
+// Pictures of every format, mode and packing are read as Pillow reads them, or refused. make.py in
+// the folder wrote them, and says by how much a pixel may differ: by nothing, but where decoders
+// round differently. DPSGD_PILLOW names a folder of more, which .ci/formats makes at random.
 func TestAgreesWithPillow(t *testing.T) {
 	dir := cmp.Or(os.Getenv("DPSGD_PILLOW"), filepath.Join("testdata", "pillow"))
 	f := must(os.Open(filepath.Join(dir, "cases.jsonl")))

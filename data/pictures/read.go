@@ -86,8 +86,8 @@ func mended(m image.Image, format string, about tags) (image.Image, error) {
 		return ofVideo(m), nil
 	}
 	if format == "tiff" && about.fax() && about[tagPhotometric] == blackIsZero {
-		// White runs of Group 3 and 4 are zeros, whatever zeros stand for: TIFF 6.0, sections 10 and 11.
-		// Package tiff takes them for white.
+		// White runs of Group 3 and 4 are zeros, whatever zeros stand for: TIFF 6.0, sections 10
+		// and 11. Package tiff takes them for white.
 		grey, ok := m.(*image.Gray)
 		if !ok {
 			return nil, fmt.Errorf("found a TIFF packed as by a fax machine that holds %T, expected black and white", m)
@@ -133,8 +133,8 @@ func ofVideo(m image.Image) image.Image {
 // store lays a picture over white, as a page would show it, stretches it to the declared size
 // (Catmull-Rom, which averages when it shrinks) and writes its bytes in HWC order. One channel is
 // the luma of ITU-R BT.601, as in image/color. A picture that already has the size is not
-// resampled. Sixteen-bit depths are reduced to eight. The picture is turned as its orientation says,
-// 1 to 8 of tag 274 of TIFF: from 5 on its rows are columns.
+// resampled. Sixteen-bit depths are reduced to eight. The picture is turned as its orientation
+// says, 1 to 8 of tag 274 of TIFF: from 5 on its rows are columns.
 func store(dst []uint8, src image.Image, size Size, orientation int) {
 	width, height := size.Width, size.Height // of the picture before it is turned
 	if orientation > 4 {

@@ -80,8 +80,8 @@ func values(t testing.TB, x *Index) []uint8 {
 }
 
 // Shards are read in the order of their names, and examples in the order in which they stand there.
-// Classes are names or numbers; what else belongs to an example is counted and passed over, folders and
-// hidden files are not looked at.
+// Classes are names or numbers; what else belongs to an example is counted and passed over, folders
+// and hidden files are not looked at.
 func TestShards(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("a/long/way/", 12) + "ann_7" // more than a header of a tar file holds
@@ -107,7 +107,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// What is wrong with a shard is found when it is listed, by one line that names file, member and place.
+// What is wrong with a shard is found when it is listed, by one line that names file, member and
+// place.
 func TestBrokenShards(t *testing.T) {
 	picture := grey(t, 9)
 	good := []member{{"1.png", picture}, {"1.cls", "cat"}}
@@ -255,8 +256,8 @@ func TestCacheIsThePictures(t *testing.T) {
 	}
 }
 
-// A file that changes, vanishes or breaks after it was listed is an error that names it, as long as it
-// is not in memory, and no picture is made of it.
+// A file that changes, vanishes or breaks after it was listed is an error that names it, as long as
+// it is not in memory, and no picture is made of it.
 func TestFilesThatChange(t *testing.T) {
 	other := []byte(grey(t, 200))
 	for name, c := range map[string]struct {
@@ -362,7 +363,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkList lists shards: the time for each of their pictures, and the memory that stays in use for it.
+// BenchmarkList lists shards: the time for each of their pictures, and the memory that stays in use
+// for it.
 func BenchmarkList(b *testing.B) {
 	const n, inShard = 100_000, 10_000
 	dir, numbers := b.TempDir(), [2]string{"0", "1"}

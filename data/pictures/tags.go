@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// What a file says of its picture beside the pixels, in tags as TIFF has them: TIFF 6.0, section 2. A
-// TIFF file is made of tags; files of other formats hold a small one, which cameras call Exif.
+// What a file says of its picture beside the pixels, in tags as TIFF has them: TIFF 6.0, section 2.
+// A TIFF file is made of tags; files of other formats hold a small one, which cameras call Exif.
 const (
 	tagCompression  = 259
 	tagPhotometric  = 262

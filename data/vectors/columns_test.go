@@ -190,8 +190,9 @@ func TestColumnsRefuse(t *testing.T) {
 	}
 }
 
-// A Parquet file that is damaged anywhere is read or refused, in little memory, and never breaks the
-// program. Its format has no checksum that has to be there, so that some damage reads as other numbers.
+// A Parquet file that is damaged anywhere is read or refused, in little memory, and never breaks
+// the program. Its format has no checksum that has to be there, so that some damage reads as other
+// numbers.
 func TestDamagedParquet(t *testing.T) {
 	for _, name := range []string{"columns.parquet", "lists.parquet", "halves.parquet"} {
 		content := []byte(golden(t, name))

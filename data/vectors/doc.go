@@ -7,9 +7,9 @@
 //
 // # Numbers
 //
-// Numbers of 16, 32 and 64 bits with a fraction, bfloat16 and integers are rounded to float32, in any
-// order of bytes and of the sides of an array. Complex numbers, dates, times, decimals and, in Parquet,
-// truth values are refused, and so are columns of Parquet that are packed with LZ4.
+// Numbers of 16, 32 and 64 bits with a fraction, bfloat16 and integers are rounded to float32, in
+// any order of bytes and of the sides of an array. Complex numbers, dates, times, decimals and, in
+// Parquet, truth values are refused, and so are columns of Parquet that are packed with LZ4.
 //
 // # Columns
 //

@@ -13,8 +13,8 @@ import (
 )
 
 // NumPy's format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions
-// 1.0, 2.0 and 3.0. A magic text, the version, the length of the header, and the header, the text of
-// a dictionary in Python.
+// 1.0, 2.0 and 3.0. A magic text, the version, the length of the header, and the header, the text
+// of a dictionary in Python.
 const (
 	npyMagic = "\x93NUMPY"
 	// maxNPYHeader is the limit that NumPy itself has by default.

@@ -96,7 +96,8 @@ func checkPage(r io.ReaderAt, room, most int64) (size int64, err error) {
 	case unpacked < 0 || unpacked > most || int64(values) > most:
 		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", values, unpacked, most)
 	case p.DataPageHeaderV2.Valid && second.NumValues == 0:
-		// parquet-go v0.32.0 takes the levels of such a page for a memory that is not there, and panics.
+		// parquet-go v0.32.0 takes the levels of such a page for a memory that is not there, and
+		// panics.
 		return 0, fmt.Errorf("is of version 2 and holds no value, expected at least one (pyarrow: data_page_version=\"1.0\")")
 	case levels < 0 || levels > packed:
 		return 0, fmt.Errorf("claims %d bytes of levels, expected at most all of its %d", levels, packed)

@@ -53,8 +53,8 @@ const labelsSuffix = "-labels.npy"
 //   - <part>.safetensors, with the tensors "features" and "labels";
 //   - <part>.csv or <part>.parquet, with a column of labels or <part>-labels.npy.
 //
-// There must be at least one vector, each of the declared width, and one label for each of them. The
-// error is one line; it matches [fs.ErrNotExist] when files are not there.
+// There must be at least one vector, each of the declared width, and one label for each of them.
+// The error is one line; it matches [fs.ErrNotExist] when files are not there.
 func Open(folder, part string, d Declared) (*Part, error) {
 	var found, names []string
 	var open func(*Part, *os.File) error

@@ -177,8 +177,8 @@ func average(n, stride int) []float32 {
 	return rounded(matrix)
 }
 
-// forward computes dst (planes, OutHeight, OutWidth) from src (planes, Height, Width). It returns what
-// follows the planes in dst.
+// forward computes dst (planes, OutHeight, OutWidth) from src (planes, Height, Width). It returns
+// what follows the planes in dst.
 func (p *lowPass) forward(dst, src []float32) (rest []float32) {
 	var pool *kernel.Pool // one thread
 	in, between := p.Height*p.Width, p.OutHeight*p.Width

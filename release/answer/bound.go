@@ -5,11 +5,13 @@ import (
 	"math"
 )
 
-// maxContribution bounds what one record contributes, so that sums of 2^31 records stay integers.
+// maxContribution bounds each integer that one record contributes, so that sums over 2^31 records
+// fit into an int64.
 const maxContribution = 1<<31 - 1
 
-// Bound limits what one record may contribute to sums: a vector of integers, by its norm or coordinate
-// by coordinate. A record beyond the bound is left out of all sums.
+// Bound says which contributions of a record to sums are counted. A contribution is a vector of
+// integers, one for each sum; a bound limits either its norm ([L1], [L2]) or each of the integers
+// ([Within]). A record whose contribution is beyond the bound adds nothing to any of the sums.
 type Bound struct {
 	kind      norm
 	low, high int64 // of every coordinate
@@ -64,15 +66,15 @@ func (b Bound) holds(contribution []int64) bool {
 	return true
 }
 
-// reach says how far one record moves sums at most.
+// reach says how far one record can move sums. A record moves them by its contribution.
 type reach struct {
-	l1    int64   // the L1 norm of a contribution
-	l2    float64 // its L2 norm, rounded up
-	width int64   // the greatest difference between two coordinates
-	alone bool    // a record contributes to one coordinate alone
+	l1    int64   // the largest L1 norm of a contribution
+	l2    float64 // the largest L2 norm of a contribution, rounded up
+	width int64   // the largest difference between what a record adds to one sum and to another
+	alone bool    // whether every record contributes to one sum alone
 }
 
-// reach returns the reach of contributions to n coordinates.
+// reach returns how far a record within the bound can move n sums.
 func (b Bound) reach(n int64) (reach, error) {
 	most := max(b.high, -b.low, 1) // of one coordinate, and with L1 and L2 of the norm
 	root := math.Nextafter(math.Sqrt(float64(n)), math.Inf(1))

@@ -10,12 +10,12 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Scores say how good candidates are, by integers, the higher the better. What one record does to
-// two scores differs by at most a width. They are secret, and cannot be changed.
+// Scores say how good candidates are, by integers, the higher the better. They are secret, and
+// cannot be changed.
 type Scores struct {
 	values []int64
-	best   int64
-	width  int64
+	best   int64 // the highest
+	width  int64 // the most by which what a record adds to one score differs from what it adds to another
 }
 
 func newScores(values []int64, width int64) *Scores {
@@ -79,14 +79,14 @@ func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	})
 }
 
-// falls is true with probability exp(-(best-score)/scale).
+// falls draws true with probability exp(-(best-score)/scale), for the score of candidate j.
 func (s *Scores) falls(j int, scale noise.Ratio, src *random.Source) bool {
 	// The difference of two int64s is a uint64.
 	behind := uint64(s.best) - uint64(s.values[j])
 	return noise.ExpCoin(behind, scale.Den, scale.Num, src)
 }
 
-// scale is width/epsilon rounded up.
+// scale returns width/epsilon, rounded up. It refuses an epsilon that is not above 0 and finite.
 func (s *Scores) scale(epsilon float64) (noise.Ratio, error) {
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
 		return noise.Ratio{}, fmt.Errorf("answer: found epsilon %v, expected finite and above 0", epsilon)

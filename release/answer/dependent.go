@@ -9,15 +9,16 @@ import (
 	"dpsgd/internal/random"
 )
 
-// finest is the number of steps of the noise of a released divergence to 1. The noise has at least
-// 2^-20, which is 1,024 of them.
+// finest is the number of lattice steps in 1 of a released divergence. Its noise has a deviation of
+// at least 2^-20, which is 1,024 steps.
 const finest = 1 << 30
 
-// DataDependent asks for a bound on the data-dependent Rényi divergence of what was answered about
-// the votes that were cast, by noise scaled to its smooth sensitivity (GNSS of Papernot et al. 2018). The votes are
-// those of the questions in their order; answered says which of them passed their check, and is nil
-// without checks. One training example changes one vote of each question. The event is
-// accountant.SmoothGaussian. The error matches votes.ErrConditions where no smooth sensitivity is known.
+// DataDependent asks for a bound on the data-dependent Rényi divergence of the answers that
+// teachers gave, with noise scaled to its smooth sensitivity (GNSS of Papernot et al. 2018). cast
+// holds the votes for each question, in their order; answered says which questions passed their
+// check, and is nil without checks. One training example changes one vote for each question. The
+// event is accountant.SmoothGaussian. The error matches votes.ErrConditions where no smooth
+// sensitivity is known.
 func DataDependent(a votes.Aggregation, cast []*Votes, answered []bool, s votes.Smooth) (Question[float64], error) {
 	var none Question[float64]
 	if err := s.Validate(); err != nil {

@@ -12,8 +12,9 @@ import (
 	"dpsgd/release/answer"
 )
 
-// What is released lies about the bound, is above the divergence as often as Z says, and its event is
-// that of its noise. 2,000 draws; 1 % may be below: within 5 deviations (false failures: 1 in 10^6).
+// What is released lies about the bound, is above the divergence as often as Z says, and its event
+// is that of its noise. 2,000 draws; 1 % may be below: within 5 deviations (false failures: 1 in
+// 10^6).
 func TestDataDependent(t *testing.T) {
 	cast := make([]*answer.Votes, 40)
 	for i := range cast {

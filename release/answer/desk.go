@@ -8,7 +8,8 @@ import (
 	"dpsgd/release"
 )
 
-// Desk answers questions about private data. It is not safe for concurrent use.
+// Desk answers questions about private data: it asks its budget, and has each event in its journal
+// before an answer leaves. It is not safe for concurrent use.
 type Desk struct {
 	journal release.Journal
 	budget  release.Budget
@@ -27,8 +28,8 @@ type Question[A any] struct {
 	draw  func(src *random.Source) A // draws anew with every call
 }
 
-// ask returns the question with this event and this way to draw an answer, or err, with which its
-// parameters were refused.
+// ask returns the question that has this event and whose answers draw draws. Where err is not nil,
+// it returns err alone: the question's parameters were refused.
 func ask[A any](err error, event accountant.Event, draw func(src *random.Source) A) (Question[A], error) {
 	if err != nil {
 		return Question[A]{}, err

@@ -12,7 +12,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Tested is an answer that is there only if a test passed.
+// Tested is an answer that is given only if a test passed: Value is 0 unless Passed.
 type Tested struct {
 	Value  int64
 	Passed bool
@@ -54,8 +54,8 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 	})
 }
 
-// ordered are values in ascending order, with as many low ones before them and high ones behind
-// them as anybody looks at.
+// ordered holds values in ascending order. The places before the first value hold low, the places
+// after the last hold high.
 type ordered struct {
 	values    []int64
 	low, high int64
@@ -70,7 +70,7 @@ func newOrdered(values []int64, low, high int64) ordered {
 	return ordered{clamped, low, high}
 }
 
-// at is the i-th value, counted from 1.
+// at returns the value at place i, counted from 1.
 func (o ordered) at(i int) int64 {
 	switch {
 	case i < 1:
@@ -83,11 +83,11 @@ func (o ordered) at(i int) int64 {
 
 func (o ordered) middle() int { return (len(o.values) + 1) / 2 }
 
-// median is the ⌈n/2⌉-th of n values, and low of none.
+// median returns the ⌈n/2⌉-th of n values, and low if there are none.
 func (o ordered) median() int64 { return o.at(o.middle()) }
 
-// distance bounds from below how many records have to be added or removed until one more moves the
-// median by more than step. One record moves it by at most 1.
+// distance returns a lower bound on how many records have to be added or removed until one more
+// moves the median by more than step. One record changes the bound by at most 1.
 //
 // It is the first k for which some values k+1 places apart, at most k+1 places to either side of
 // the middle m, are further apart than step. One record moves the median from x[m] to between

@@ -50,15 +50,16 @@ func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	})
 }
 
-// law draws an integer with noise of a scale.
+// law draws an integer from a distribution of that scale.
 type law func(scale noise.Ratio, src *random.Source) int64
 
-// with asks for the sums with independent noise of one law and scale, unless err refused the scale.
+// with asks for the sums, each with noise of its own of one law and scale. Where err is not nil, it
+// returns err alone, as [ask] does.
 func (s *Sums) with(err error, e accountant.Event, scale noise.Ratio, of law) (Question[[]int64], error) {
 	return ask(err, e, func(src *random.Source) []int64 { return noisy(s.values, scale, of, src) })
 }
 
-// noisy returns values with independent noise of one law and scale.
+// noisy returns the values, each with noise of its own of one law and scale.
 func noisy(values []int64, scale noise.Ratio, of law, src *random.Source) []int64 {
 	sums := make([]int64, len(values))
 	for i, x := range values {
@@ -67,8 +68,9 @@ func noisy(values []int64, scale noise.Ratio, of law, src *random.Source) []int6
 	return sums
 }
 
-// addGaussian returns values with rounded Gaussian noise. The noise is an integer below 2^53 and
-// added as one: in float64, values above 2^53 would be rounded before they have noise.
+// addGaussian returns the values, each with rounded Gaussian noise of its own. The noise is an
+// integer below 2^53 and added as an integer: as float64, values above 2^53 would be rounded before
+// they have noise.
 func addGaussian(values []int64, deviation float64, src *random.Source) []int64 {
 	bare, noisy := make([]float64, len(values)), make([]float64, len(values))
 	new(noise.Adder).Add(noisy, bare, nil, deviation, 1, src)
@@ -79,7 +81,7 @@ func addGaussian(values []int64, deviation float64, src *random.Source) []int64 
 	return sums
 }
 
-// times is scale·bound as a ratio, rounded up.
+// times returns scale·bound as a ratio, rounded up. It refuses more than most.
 func times(scale, bound, most float64) (noise.Ratio, error) {
 	r, err := noise.RatioUp(productUp(scale, bound), most)
 	if err != nil {
@@ -88,7 +90,7 @@ func times(scale, bound, most float64) (noise.Ratio, error) {
 	return r, nil
 }
 
-// productUp is a·b rounded up, for b above 0.
+// productUp returns a·b rounded up, for b above 0.
 func productUp(a, b float64) float64 {
 	if p := a * b; math.FMA(a, b, -p) > 0 {
 		return math.Nextafter(p, math.Inf(1))

@@ -12,24 +12,25 @@ import (
 	"dpsgd/internal/random"
 )
 
-// ErrSearchOver is wrapped by the error of a search that has found as much as it was paid for.
+// ErrSearchOver is wrapped by the error of a search that has said of as many sums as was agreed
+// that they are above its threshold.
 var ErrSearchOver = errors.New("the search has found as much as it was paid for")
 
-// Search says of one sum after the other whether it is above a threshold, until it has said so as
+// Search says of one sum after the other whether it is above a threshold, until it has said yes as
 // often as was agreed. All that it says is paid for when the search begins. What it holds is
-// secret. A copy of it says nothing: it would find as much once more. It may be used by several
-// goroutines.
+// secret. A copy refuses to answer, because it could say yes as often once more. Several goroutines
+// may use it.
 type Search struct {
 	mu        sync.Mutex
-	self      *Search // the original
-	threshold int64   // with its noise
-	bound     int64
-	noise     noise.Ratio // of each sum
-	left      int
+	self      *Search     // the search itself; a copy has the original here
+	threshold int64       // with its noise
+	bound     int64       // on what one record adds to a sum
+	noise     noise.Ratio // the scale of the noise of each sum
+	left      int         // how often it still says yes
 	src       *random.Source
 }
 
-// maxThreshold leaves room for noise.
+// maxThreshold bounds the size of thresholds, so that there is room for noise in an int64.
 const maxThreshold = 1 << 62
 
 // AboveThreshold asks for a search, by the sparse vector technique: Algorithm 1 of Lyu, Su, Li 2017
@@ -68,9 +69,9 @@ func AboveThreshold(threshold, bound int64, found int, epsilon float64) (Questio
 	})
 }
 
-// Above says whether a sum of one coordinate, with its noise, reaches the threshold with its own.
-// It is an error that wraps ErrSearchOver after the search has ended, and an error for sums to
-// which a record may contribute more than the search's bound.
+// Above reports whether a single sum, with noise, reaches the threshold with its noise. It refuses
+// several sums, and a sum to which a record may contribute more than the search's bound. The error
+// after the end of the search wraps ErrSearchOver.
 func (s *Search) Above(sum *Sums) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Sums are sums of what records contribute, each within a bound. They are secret, and cannot be
-// changed.
+// Sums are sums over records, each of which contributes a vector of integers within a bound: one
+// integer to each sum. They are secret, and cannot be changed.
 type Sums struct {
 	values []int64
 	reach  reach
 }
 
-// NewSums adds up the contributions of records, one integer for each of so many coordinates. What
+// NewSums adds up the contributions of records, coordinate by coordinate, in this many sums. What
 // one record contributes has to depend on that record alone. A record whose contribution is beyond
 // the bound, or of another length, is left out: it adds zero to every sum.
 func NewSums(contributions iter.Seq[[]int64], coordinates int, b Bound) (*Sums, error) {
@@ -67,15 +67,15 @@ func NewCounts(buckets []int, number int) (*Sums, error) {
 	return &Sums{counts, reach{l1: 1, l2: 1, width: 1, alone: true}}, nil
 }
 
-// Scores are the sums taken for scores of candidates, one for each coordinate.
+// Scores returns the sums as scores of candidates, one candidate for each sum.
 func (s *Sums) Scores() *Scores { return newScores(s.values, s.reach.width) }
 
 // String hides the sums.
 func (s Sums) String() string   { return fmt.Sprintf("%d secret sums", len(s.values)) }
 func (s Sums) GoString() string { return s.String() }
 
-// saturated is a + b, or the end of int64 that it passes. Sums of fewer than 2^32 contributions do
-// not pass it.
+// saturated returns a + b or, where that overflows, the largest or smallest int64. Sums of fewer
+// than 2^32 contributions do not overflow.
 func saturated(a, b int64) int64 {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:
@@ -86,5 +86,5 @@ func saturated(a, b int64) int64 {
 	return a + b
 }
 
-// greatest is the index of the greatest value, the first of several.
+// greatest returns the index of the greatest value, the first index of several.
 func greatest(values []int64) int { return slices.Index(values, slices.Max(values)) }

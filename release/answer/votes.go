@@ -25,7 +25,7 @@ func NewVotes(votes []int, classes int) (*Votes, error) {
 	return &Votes{counts.values}, nil
 }
 
-// Sums are the votes as sums, of which one training example moves two by 1.
+// Sums returns the votes as sums, one for each class. One training example moves two of them by 1.
 func (v *Votes) Sums() *Sums {
 	return &Sums{v.counts, reach{l1: 2, l2: math.Nextafter(math.Sqrt2, 2), width: 2, alone: len(v.counts) == 1}}
 }
@@ -34,7 +34,7 @@ func (v *Votes) Sums() *Sums {
 func (v Votes) String() string   { return fmt.Sprintf("secret votes for %d classes", len(v.counts)) }
 func (v Votes) GoString() string { return v.String() }
 
-// finer is the number of steps of the noise of a noisy maximum to a vote.
+// finer is the number of lattice steps in one vote, where noisy votes are compared.
 const finer = 1 << 20
 
 // GaussianMax asks for the class with the most votes after Gaussian noise of deviation sigma, in
@@ -77,7 +77,7 @@ func Agreement(v *Votes, threshold int, sigma float64) (Question[bool], error) {
 	})
 }
 
-// fine are the votes in steps of the noise. There are fewer than 2^43 votes in any memory.
+// fine returns the votes in lattice steps. They do not overflow: no memory holds 2^43 votes.
 func (v *Votes) fine() []int64 {
 	fine := make([]int64, len(v.counts))
 	for i, n := range v.counts {
@@ -86,7 +86,7 @@ func (v *Votes) fine() []int64 {
 	return fine
 }
 
-// inVotes checks the size of noise on votes.
+// inVotes refuses noise on votes whose size, in votes, is out of range.
 func inVotes(size float64) error {
 	if !(size >= 1.0/finer && size <= finer) {
 		return fmt.Errorf("answer: found noise of %v votes, expected 2^-20 to 2^20", size)
