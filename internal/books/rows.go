@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -120,12 +118,9 @@ func textOf(value json.RawMessage) string {
 // ReadRows reads the table of a sweep. Any other folder has none, and no rows.
 func ReadRows(sweep string) (rows []Row, err error) {
 	path := filepath.Join(sweep, folder.Rows)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	content, err := folder.Content(path)
+	if err != nil || content == nil {
+		return nil, err
 	}
 	for i, line := range bytes.Split(bytes.TrimSuffix(content, []byte("\n")), []byte("\n")) {
 		var row Row
@@ -145,12 +140,9 @@ func NoRow(path string, line int) error {
 // ReadRow reads the row that a task left in the folder of a trial; nil if there is none.
 func ReadRow(trial string) (*Row, error) {
 	path := filepath.Join(trial, folder.Row)
-	line, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	line, err := folder.Content(path)
+	if err != nil || line == nil {
+		return nil, err
 	}
 	row := new(Row)
 	if json.Unmarshal(line, row) != nil {

@@ -2,10 +2,7 @@ package folder
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -36,12 +33,9 @@ type Terms struct {
 // ReadExtensions reads how a run was extended, the first extension first; none for most runs.
 func ReadExtensions(dir string) ([]Extension, error) {
 	path := filepath.Join(dir, Extended)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	content, err := Content(path)
+	if err != nil || content == nil {
+		return nil, err
 	}
 	var list []Extension
 	if err := json.Unmarshal(content, &list); err != nil || len(list) == 0 || slices.ContainsFunc(list, Extension.invalid) {

@@ -151,12 +151,12 @@ func ReadConfigOf(dir string, list []Extension) (*configs.Config, error) {
 	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
 		return nil, err
 	}
-	src, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Without(dir, Config)
-	}
+	src, err := Content(path)
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, err
+	}
+	if src == nil {
+		return nil, Without(dir, Config)
 	}
 	return configs.Parse(path, src, overrides(list))
 }
@@ -183,6 +183,15 @@ func Check(dir, expected string) error {
 // Without is the error about a folder that is no run, because a file is missing.
 func Without(dir, file string) error {
 	return fmt.Errorf("%w: %s holds no %s, expected the folder of a run such as runs/digits-1", ErrNoRun, dir, file)
+}
+
+// Content returns what a file holds; nil where there is none.
+func Content(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return content, nil
 }
 
 // Replace writes a file, unless it has that content already: another program may be reading it.

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/folder"
 	"dpsgd/release"
 	"dpsgd/release/answer"
 )
@@ -188,9 +187,6 @@ func (r *Run) releaseDependent() error {
 
 // lines returns the lines of a file of the run; none where there is no file.
 func (r *Run) lines(file string) ([][]byte, error) {
-	content, err := os.ReadFile(r.Path(file))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return bytes.Split(content, []byte("\n")), nil
+	content, err := folder.Content(r.Path(file))
+	return bytes.Split(content, []byte("\n")), err
 }

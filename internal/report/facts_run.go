@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -178,12 +177,9 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 // readStatistics reads what a run of statistics asks for and has released. Any other run has
 // neither.
 func (r *Run) readStatistics() error {
-	asked, err := os.ReadFile(filepath.Join(r.Dir, folder.Statistics))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
+	asked, err := folder.Content(filepath.Join(r.Dir, folder.Statistics))
+	if err != nil || asked == nil {
+		return err
 	}
 	r.Asks, r.YAML = true, string(asked)
 	r.Statistics, err = stats.ReadResults(r.Dir)

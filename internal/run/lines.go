@@ -85,12 +85,9 @@ func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 // readSteps reads a file of JSON lines, one for each step. If a step ran again after a crash, its last
 // line counts. A last line without a line feed is ignored: it is being written, or a crash tore it.
 func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	content, err := folder.Content(path)
+	if err != nil || content == nil {
+		return nil, err
 	}
 	var lines []Line
 	whole := content[:bytes.LastIndexByte(content, '\n')+1]

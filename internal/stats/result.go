@@ -3,10 +3,7 @@ package stats
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,12 +110,9 @@ func ReadResults(dir string) (results []Result, err error) {
 // wrong with one.
 func readRows(dir string, check func(number int, next row) error) ([]row, error) {
 	path := filepath.Join(dir, folder.Answers)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	content, err := folder.Content(path)
+	if err != nil || content == nil {
+		return nil, err
 	}
 	var rows []row
 	for line := range bytes.Lines(bytes.TrimSuffix(content, []byte("\n"))) {

@@ -96,12 +96,9 @@ func (s *sweep) drawn() (configs.Draw, error) {
 // readIdentity reads what the folder says of itself; nil if it says nothing.
 func (s *sweep) readIdentity() (*sweepIdentity, error) {
 	path := filepath.Join(s.dir, folder.Sweep)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	content, err := folder.Content(path)
+	if err != nil || content == nil {
+		return nil, err
 	}
 	var found sweepIdentity
 	if err := json.Unmarshal(content, &found); err != nil || found.Format != sweepFormat || found.Version != sweepVersion {
