@@ -23,8 +23,8 @@ func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 }
 
 // all writes data at once.
-func all(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
+func all(data []byte) func(*bufio.Writer) error {
+	return func(w *bufio.Writer) error {
 		_, err := w.Write(data)
 		return err
 	}
@@ -58,7 +58,7 @@ func isLinked(temporary, path string) bool {
 }
 
 // writeAtomic is WriteFileAtomic for content that write produces piece by piece.
-func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(io.Writer) error) error {
+func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(*bufio.Writer) error) error {
 	if err := refuseIrregular(files, path); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(io.
 
 // writeSynced creates a file and returns when its content is on stable storage. If it cannot, it
 // removes the file again.
-func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(io.Writer) error) error {
+func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(*bufio.Writer) error) error {
 	if perm == 0 {
 		perm = filePerm
 	}

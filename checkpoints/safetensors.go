@@ -51,9 +51,7 @@ func encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	}
 	b := bytes.NewBuffer(append(make([]byte, 0, int64(len(head))+offset), head...))
 	for _, t := range tensors {
-		if err := writeFloats(b, t.Data); err != nil {
-			return nil, err
-		}
+		writeFloats(b, t.Data)
 	}
 	return b.Bytes(), nil
 }
@@ -138,19 +136,16 @@ func readElements(r io.Reader, element safetensors.Element, n int) ([]float32, e
 // floatSize is the number of bytes of a stored value.
 const floatSize = 4
 
-// writeFloats writes values in the stored form.
-func writeFloats(w io.Writer, values []float32) error {
+// writeFloats writes values in the stored form to a writer that keeps its first error, or has none.
+func writeFloats(w io.Writer, values []float32) {
 	buffer := make([]byte, 0, floatSize<<10)
 	for part := range slices.Chunk(values, 1<<10) {
 		buffer = buffer[:0]
 		for _, v := range part {
 			buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(v))
 		}
-		if _, err := w.Write(buffer); err != nil {
-			return err
-		}
+		w.Write(buffer)
 	}
-	return nil
 }
 
 // requireFinite returns ErrNotFinite with the index, not the value, of the first NaN or infinity.

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
@@ -24,7 +25,8 @@ func sampleState(step int) *State {
 
 func encodeState(s *State) []byte {
 	var b bytes.Buffer
-	must(0, s.encode(&b))
+	w := bufio.NewWriter(&b)
+	must(0, errors.Join(s.encode(w), w.Flush()))
 	return b.Bytes()
 }
 
@@ -101,7 +103,7 @@ func sealed(version uint32, header string, sections []float32) []byte {
 	b.Write(binary.LittleEndian.AppendUint32(nil, version))
 	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(header))))
 	b.WriteString(header)
-	must(0, writeFloats(&b, sections))
+	writeFloats(&b, sections)
 	return seal(b.Bytes())
 }
 

@@ -57,14 +57,7 @@ func Trials(sweep string) ([]Listed, error) {
 
 // list is List; if only is not "", it lists the trials of that sweep alone.
 func list(dir, only string) ([]Listed, error) {
-	if err := folder.Check(dir, "a folder of runs"); err != nil {
-		return nil, err
-	}
-	found, err := foldersBelow(dir)
-	if err != nil {
-		return nil, err
-	}
-	info, err := readKnown(dir)
+	found, info, err := readFolder(dir)
 	if err != nil {
 		return nil, err
 	}

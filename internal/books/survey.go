@@ -26,14 +26,8 @@ type survey struct {
 // What is wrong with one run is a problem of the survey, not its end.
 func surveyRuns(dir string) (*survey, error) {
 	s := &survey{found: map[string]bool{}}
-	err := folder.Check(dir, "a folder of runs")
-	if err != nil {
-		return nil, err
-	}
-	if s.folders, err = foldersBelow(dir); err != nil {
-		return nil, err
-	}
-	if s.info, err = readKnown(dir); err != nil {
+	var err error
+	if s.folders, s.info, err = readFolder(dir); err != nil {
 		return nil, err
 	}
 	if s.info.ID == "" && len(s.folders.runs)+len(s.folders.sweeps)+len(s.folders.apart) == 0 {
@@ -50,16 +44,22 @@ func surveyRuns(dir string) (*survey, error) {
 	return s, nil
 }
 
+// readFolder lists the runs and sweeps of a folder, and reads the ledgers of their data.
+func readFolder(dir string) (f folders, k Known, err error) {
+	if err = folder.Check(dir, "a folder of runs"); err != nil {
+		return f, k, err
+	}
+	if f, err = foldersBelow(dir); err == nil {
+		k, err = readKnown(dir)
+	}
+	return f, k, err
+}
+
+// add adds a problem that is not known yet; nil is none.
 func (s *survey) add(problem error) {
-	if problem == nil {
-		return
+	if problem != nil && !slices.ContainsFunc(s.problems, func(known error) bool { return known.Error() == problem.Error() }) {
+		s.problems = append(s.problems, problem)
 	}
-	for _, known := range s.problems {
-		if known.Error() == problem.Error() {
-			return
-		}
-	}
-	s.problems = append(s.problems, problem)
 }
 
 // run takes one run into the survey.
