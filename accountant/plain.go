@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// PlainEpsilon is epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not, under
-// AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a few
-// integer orders, added up, and converted.
+// PlainEpsilon bounds epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not,
+// under AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a
+// few integer orders, added up, and converted.
 //
 //	release   D_n = 1/(n-1) · log Σ_k C(n,k) (1-q)^(n-k) q^k exp((k²-k)/(2σ²))
 //	ledger    D_n = Σ count · D_n of the release

@@ -169,9 +169,9 @@ func (s *Sum) read(dst []int64, from int) {
 	}
 }
 
-// Merge has add replace the integers of s by their sum over several processes, on one lattice.
-// Only the process that releases needs the sum: elsewhere add may leave anything, and s is of use
-// after the next Reset alone.
+// Merge lets add replace the integers of s by their sum over several processes, on one lattice.
+// Only the process that releases needs the sum: elsewhere add may leave anything, and s is of no
+// use until the next Reset.
 func (s *Sum) Merge(add func(merged []int64) error) error {
 	if s.err == nil {
 		s.settle()

@@ -59,9 +59,9 @@ func decay(name, doc string, value *float64, also ...string) setting.Argument {
 	return setting.Argument{Name: name, Also: also, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
 }
 
-// HeavyBall is how much of an update the rule keeps for the next one, as heavy-ball momentum does,
-// where that is all that it remembers: then it is known how far the noise of a step moves a
-// parameter over all steps. Such a rule has this method.
+// HeavyBall returns how much of an update the rule keeps for the next one, as heavy-ball momentum
+// does, and whether that is all that it remembers: then it is known how far the noise of a step
+// moves a parameter over all steps. Such a rule has this method.
 func HeavyBall(r UpdateRule) (momentum float64, ok bool) {
 	if r, is := r.(interface{ HeavyBall() (float64, bool) }); is {
 		return r.HeavyBall()

@@ -70,8 +70,9 @@ func muOf(e accountant.Event, r accountant.Relation) (float64, error) {
 	return 0, fmt.Errorf("%w: the central limit theorem is not known for %v under %v", accountant.ErrUnsupported, e, r)
 }
 
-// muOfUniform is Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383, for one of T steps, with
-// Φ(-x) written as 1 - Φ(x) and Φ by the error function, so that the constants cancel on paper.
+// muOfUniform returns the μ of a release on a share gamma of all records, drawn without
+// replacement: Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383, for one of T steps. Φ(-x) is
+// written as 1 - Φ(x) and Φ by the error function, so that the constants cancel on paper.
 func muOfUniform(gamma, sigma float64) float64 {
 	far, near := math.Erf(1.5/sigma/math.Sqrt2)/2, math.Erf(0.5/sigma/math.Sqrt2)/2 // Φ - 1/2
 	return gamma * math.Sqrt2 * math.Sqrt(math.Expm1(1/sigma/sigma)*(far+0.5)+far-3*near)

@@ -118,7 +118,7 @@ func rhoOfPure(epsilon float64) float64 {
 	return epsilon * math.Tanh(epsilon/2)
 }
 
-// concentratedEpsilon is the least over all real orders of the conversion of Canonne,
+// concentratedEpsilon returns the least ε over all real orders of the conversion of Canonne,
 // Kamath, Steinke 2020, arXiv:2004.00010v4, Proposition 12, with D_α = ρα:
 //
 //	ε(α) = ρα + log(1 - 1/α) - log(δα)/(α-1),   ε′(α) = ρ + log(δα)/(α-1)².
@@ -135,7 +135,7 @@ func concentratedEpsilon(rho, delta float64) float64 {
 	return max(0, rho*(1+x)+logTerm+perOrder+rounding)
 }
 
-// concentratedDelta is the least δ at epsilon of the same conversion:
+// concentratedDelta returns the least δ at epsilon of the same conversion:
 //
 //	log δ(α) = (α-1) (ρα - ε + log(1 - 1/α)) - log α,
 //

@@ -32,7 +32,7 @@ type line struct {
 // point is K and its second derivative at c.
 type point struct{ c, k, k2 float64 }
 
-// curvature is the second derivative of the exponent of the integrand.
+// curvature returns the second derivative of the exponent of the integrand.
 func (p point) curvature() float64 { return p.k2 + 1/(p.c*p.c) + 1/(1+p.c)/(1+p.c) }
 
 // line chooses c, step and reach for ε, given the saddle point, and computes the terms.
@@ -106,7 +106,7 @@ func (l *line) step() float64 {
 	return min(h, best)
 }
 
-// logKappa is the logarithm of max_x (1-e^(-x)) e^(-cx), attained where e^(-x) = c/(1+c):
+// logKappa returns the logarithm of max_x (1-e^(-x)) e^(-cx), attained where e^(-x) = c/(1+c):
 // δ(ε) ≤ κ(c) e^(K(c)-cε).
 func logKappa(c float64) float64 { return -math.Log1p(c) - c*math.Log1p(1/c) }
 

@@ -85,8 +85,8 @@ func (p *plan) space(interval float64) {
 	p.interval, p.slack = interval, p.sketch.releases()*roundingOfLosses*interval
 }
 
-// deviation is the standard deviation of the composed loss under the tilt, or something
-// small if the tilt leaves no more than one atom.
+// deviation returns the standard deviation of the composed loss under the tilt, or a small number
+// if the tilt leaves no more than one atom.
 func (s *sketch) deviation(theta float64) float64 {
 	_, mean, untilted := s.cumulant(0)
 	_, _, variance := s.cumulant(theta)

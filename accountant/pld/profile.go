@@ -44,7 +44,7 @@ func epsilonAt(delta float64) question {
 	}
 }
 
-// deltaAt is the question for δ at epsilon, for [askProfile]. Greatest losses give it no bound.
+// deltaAt asks for the least δ at epsilon. Greatest losses give it no bound.
 func deltaAt(epsilon float64) question {
 	return question{
 		at: epsilon, validate: accountant.ValidateEpsilon, none: 1,

@@ -2,8 +2,8 @@ package pld
 
 import "math"
 
-// The exponent of the integrand on the real line is K(c) - cε - log c - log(1+c), which is
-// convex. Its least point is where ε = saddleEpsilon(c).
+// saddleEpsilon returns the ε whose saddle point is c, given K′(c): there the exponent of the
+// integrand on the real line, K(c) - cε - log c - log(1+c), a convex function, is least.
 func saddleEpsilon(c, k1 float64) float64 { return k1 - 1/c - 1/(1+c) }
 
 // saddleAtEpsilon returns the saddle point for ε, to a few percent: its place

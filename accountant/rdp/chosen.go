@@ -139,9 +139,9 @@ func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountan
 	return pure, epsilons, deltas, nil
 }
 
-// mixed is the largest y + log(1 - F(y)), rounded up, F being the right side of the inequality of
-// [Chosen]: that is the least ε that fulfils it. F is convex and increasing, so the function is
-// concave, and its tangent at one end of an interval that holds the maximum bounds it there.
+// mixed returns the least ε that fulfils the inequality of [Chosen], rounded up: the largest y +
+// log(1 - F(y)), F being the right side. F is convex and increasing, so the function is concave,
+// and its tangent at one end of an interval that holds the maximum bounds it there.
 func (c *Chosen) mixed(sums []float64, delta float64) float64 {
 	high := math.Inf(1) // where F is at least 1
 	for i, alpha := range c.rdp.orders {

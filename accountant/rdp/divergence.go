@@ -193,15 +193,15 @@ func groupDivergence(q float64, size int, sigma float64) divergence {
 	return func(alpha float64) float64 { return max(forward(alpha), backward(alpha)) }
 }
 
-// laplaceDivergence is the divergence of Lap(1, scale) from Lap(0, scale): Mironov 2017,
+// laplaceDivergence returns the divergence of Lap(1, scale) from Lap(0, scale): Mironov 2017,
 // Proposition 6.
 func laplaceDivergence(scale float64) divergence {
 	return func(alpha float64) float64 { return theorems.LaplaceRenyi(scale, alpha) }
 }
 
-// pureDivergence is the largest divergence of any ε-differentially private mechanism, which binary
-// randomized response attains (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.2 with δ =
-// 0: every such mechanism is a function of its answer).
+// pureDivergence returns the largest divergence of any ε-differentially private mechanism, which
+// binary randomized response attains (Kairouz, Oh, Viswanath 2015, arXiv:1311.0776, Theorem 3.2
+// with δ = 0: every such mechanism is a function of its answer).
 func pureDivergence(epsilon float64) divergence {
 	return responseRenyi(epsilon, 1/(1+math.Exp(-epsilon)))
 }

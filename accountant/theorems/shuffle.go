@@ -51,10 +51,10 @@ func validateShuffle(local float64, n int, delta float64) error {
 	return nil
 }
 
-// ShuffleResponse is Shuffle for k-ary randomized response over so many buckets, the same for every
-// record: the true answer is e^local times as likely as each other one. It holds whatever the other
-// records answer and however much of that is known, and is far below Shuffle, which holds for every
-// randomizer.
+// ShuffleResponse returns the epsilon at delta of n shuffled answers of k-ary randomized response,
+// the same for every record: the true answer, one of so many buckets, is e^local times as likely as
+// each other one. It holds whatever the other records answer and however much of that is known, and
+// is far below Shuffle, which holds for every randomizer.
 //
 // Relation: replacing one record.
 //

@@ -49,15 +49,15 @@ func (m GaussianMax) Divergence(votes []int, alpha float64) float64 {
 	return gaussianAt(m.LogQ(votes), m.Sigma, alpha)
 }
 
-// Independent is Proposition 8 of the 2018 paper: the vote that moves changes two counts by 1, a
-// distance of √2.
+// Independent returns α/σ², by Proposition 8 of the 2018 paper: the vote that moves changes two
+// counts by 1, a distance of √2.
 func (m GaussianMax) Independent(alpha float64) float64 { return alpha / (m.Sigma * m.Sigma) }
 
 // Threshold is the check ahead of an answer: whether the largest count, with noise N(0, Sigma²),
 // reaches At votes.
 type Threshold struct{ At, Sigma float64 }
 
-// LogPassed is the logarithm of the probability that the votes pass.
+// LogPassed returns the logarithm of the probability that the votes pass.
 func (m Threshold) LogPassed(votes []int) float64 {
 	return logTail((m.At - float64(votes[winner(votes)])) / m.Sigma)
 }
@@ -92,8 +92,8 @@ func (m LaplaceMax) LogQ(votes []int) float64 {
 // pure returns the ε of one answer: a vote that moves changes two counts by 1.
 func (m LaplaceMax) pure() float64 { return 2 / m.Scale }
 
-// Divergence is the lesser of Theorem 3 of the 2017 paper and of the bound for every equally
-// private mechanism (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4).
+// Divergence returns the lesser bound of Theorem 3 of the 2017 paper and of the bound for every
+// equally private mechanism (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4).
 func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	least := m.Independent(alpha)
 	logQ, pure := m.LogQ(votes), m.pure()

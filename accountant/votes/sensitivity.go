@@ -168,9 +168,10 @@ func (s *maxSensitivity) at(logQ float64) float64 {
 	return max(s.beta(s.upper(logQ))-beta, beta-s.beta(s.lower(logQ)))
 }
 
-// around is Algorithms 4 and 5: the sensitivity is largest between q1 and q0. Votes that lie
-// outside come nearer by the moves that change q most: one vote from the second class to the first
-// lowers it, one from the first to the second raises it.
+// around returns the sensitivity at distances 0, 1, …, by Algorithms 4 and 5. The sensitivity is
+// largest between q1 and q0. Votes that lie outside come nearer by the moves that change q most:
+// one vote from the second class to the first lowers it, one from the first to the second raises
+// it.
 func (s *maxSensitivity) around(votes []int, teachers int) []float64 {
 	local := make([]float64, teachers+1)
 	for d := range local {

@@ -112,7 +112,7 @@ func (s columnSums) addScalars(terms columnTerms, first, from, to int, x, y []fl
 	}
 }
 
-// sumRowsColumnsAVX2 is kernelSet.sumRows.
+// sumRowsColumnsAVX2 implements kernelSet.sumRows, column by column.
 func sumRowsColumnsAVX2(dst []float32, keep bool, alpha float32, x, y []float32) {
 	cols := len(dst)
 	if len(x) == cols && cols > 0 { // one row

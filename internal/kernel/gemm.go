@@ -38,7 +38,7 @@ func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32
 	p.multiply(active, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// multiply does what Gemm does, on a set of kernels.
+// multiply computes the product of Gemm with the loops of one set of kernels.
 func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if m <= 0 || n <= 0 {
 		return

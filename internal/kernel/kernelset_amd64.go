@@ -140,10 +140,11 @@ func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []floa
 	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
 }
 
-// addRounder is kernelSet.addRounded.
+// addRounder is the type of kernelSet.addRounded.
 type addRounder func(sum []float64, row []float32, scale float32) (squares float64)
 
-// addRoundedInBlocks does for addRounded what sumInBlocks does.
+// addRoundedInBlocks calls a generated function for the whole blocks of row and a twin for the
+// rest.
 func addRoundedInBlocks(block int, f func(blocks int, sum *float64, row *float32, scale float32) float64, rest addRounder) addRounder {
 	return func(sum []float64, row []float32, scale float32) (squares float64) {
 		whole := len(row) / block * block
@@ -189,7 +190,7 @@ func roundBlocksAVX512(dst, src []float32, scale float32) (squares float64, larg
 	return squares + more, max(largest, larger)
 }
 
-// transposeAVX2 is kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a
+// transposeAVX2 implements kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a
 // time, and what is left one value at a time.
 func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
 	blocks := cols / 8
@@ -216,7 +217,7 @@ func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows,
 	}
 }
 
-// copyRunsVectorsAVX2 is kernelSet.copyRuns; runs too short for a vector are left
+// copyRunsVectorsAVX2 implements kernelSet.copyRuns; runs too short for a vector are left
 // to the portable one.
 func copyRunsVectorsAVX2(positions, rows, run int, dst, src []float32, step, pitch int) {
 	_ = dst[positions*rows*run-1]

@@ -116,8 +116,8 @@ type windowRun struct {
 
 func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }
 
-// outLen and inLen are the sizes of what the run writes and reads, or the reverse
-// for the gradients. The latter is only asked of runs that are not empty.
+// outLen and inLen return the number of values of the output and of the image that the run covers.
+// The latter is only asked of runs that are not empty.
 func (r windowRun) outLen() int { return r.count * r.channels }
 func (r windowRun) inLen() int {
 	return (r.count-1)*r.step + (r.rows-1)*r.rowStride + (r.cols-1)*r.colStride + r.channels

@@ -15,7 +15,7 @@ type tileSet struct {
 	funcs []tileFunc
 }
 
-// panel is kernelSet.panel. The callers have checked the bounds.
+// panel implements kernelSet.panel. The callers have checked the bounds.
 func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
 	height := len(s.funcs) / 3
 	funcs := s.funcs[:height]
@@ -77,7 +77,7 @@ type dotSet struct {
 // dotCols counts the rows of B that a tile multiplies with.
 const dotCols = 5
 
-// products is kernelSet.dots. The caller has checked the bounds.
+// products implements kernelSet.dots. The caller has checked the bounds.
 func (s *dotSet) products(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int) {
 	for i, height := 0, 0; i < rows; i += height {
 		several, one := s.row, s.single

@@ -54,7 +54,7 @@ func eachTile(one func(n int, dst []float32, stride int, src vectors)) tileTrans
 	}
 }
 
-// from is the vectors from an offset on.
+// from returns the vectors from an offset on.
 func (v vectors) from(offset int) vectors {
 	for i, x := range v {
 		if x != nil {

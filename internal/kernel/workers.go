@@ -143,7 +143,7 @@ func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
 	}
 }
 
-// work is the life of one worker.
+// work drains loops as one worker until the pool is closed.
 func (p *Pool) work(worker int, h *helper) {
 	p.owners[worker].Store(goroutineID())
 	for h.wait() {
