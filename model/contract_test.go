@@ -33,8 +33,8 @@ func TestPerExampleGradients(t *testing.T) {
 	})
 }
 
-// checkGradients holds the gradients of n examples, their norms and sums to that contract, with a clip
-// norm that is so large a share of the longest gradient.
+// checkGradients holds the gradients of n examples, their norms and sums to that contract, with a
+// clip norm that is so large a share of the longest gradient.
 func checkGradients(t *testing.T, m *model.Model, r *reference, n int, share float64) {
 	t.Helper()
 	in, want, longest := draw(m, n, 3), make([][]float64, n), 0.0

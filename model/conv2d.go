@@ -17,11 +17,11 @@ type Conv2D struct {
 	Out                     int
 	Kernel, Stride, Padding Size
 	Dilation                Size // pixels from tap to tap; none is 1
-	Groups                  int  // of filters, each of which sees its group of channels; 0 is 1
+	Groups                  int  // of filters, each of which sees one group of channels; 0 is 1
 	NoBias                  bool
 }
 
-// newConv2D has the defaults of a configuration.
+// newConv2D returns a convolution with the defaults of a configuration.
 func newConv2D() Conv2D { return Conv2D{Stride: Both(1), Dilation: Both(1), Groups: 1} }
 
 var conv2D = kind("Convolution.", func() Layer { l := newConv2D(); return &l }, "conv")
@@ -51,7 +51,8 @@ func (l Conv2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	})
 }
 
-// forward declares a convolution whose filters are made of the weights, with the rule of these.
+// forward declares a convolution. filters makes its filters of the weights, and returns the rule of
+// the weights.
 func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w *gorgonia.Node) (*gorgonia.Node, perexample.Rule)) *gorgonia.Node {
 	batch, height, width, in, ok := p.image(x)
 	if !ok {
@@ -80,7 +81,7 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	})
 }
 
-// geometry is the layer on images of that size.
+// geometry returns the convolution on images of a size, if it fits.
 func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
 	if l.Dilation == (Size{}) {
 		l.Dilation = Both(1)
@@ -107,10 +108,10 @@ func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
 		DilationH: d.Height, DilationW: d.Width, Groups: l.Groups}, p.Err() == nil
 }
 
-// StandardisedConv2D is a [Conv2D] whose filters are standardised before they are used: mean 0, norm
-// 1 ([perexample.Standardisation]). It takes the place of a Conv2D before a [GroupNorm] in the
-// networks of De et al. (arXiv:2204.13650). What is trained, clipped and exported is the weights
-// before.
+// StandardisedConv2D is a [Conv2D] whose filters are standardised before they are used: mean 0,
+// norm 1 ([perexample.Standardisation]). It takes the place of a Conv2D before a [GroupNorm] in the
+// networks of De et al. (arXiv:2204.13650). The weights before standardisation are trained, clipped
+// and exported.
 type StandardisedConv2D struct{ Conv2D }
 
 var standardisedConv2D = kind("Convolution whose filters are standardised: each has mean 0 and norm 1. The model file holds them as they were before.",

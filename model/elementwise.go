@@ -49,7 +49,8 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.perExample(inPlace, a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) }, back, x)
 }
 
-// gradientOf declares the gradients with respect to the inputs of an operation, nil where none flows.
+// gradientOf declares the gradients of an operation with respect to its inputs; nil where none
+// flows.
 type gradientOf = func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node
 
 // How an operation may use memory: with inPlace, its output may overwrite an input.
@@ -59,8 +60,8 @@ const (
 )
 
 // perExample adds an operation that computes every example's output from the same example's inputs,
-// one or two: run gets the values of a range of whole examples, and the same examples' inputs. Inputs
-// after the first may be parameters, which run reads by itself.
+// one or two: run gets the values of a range of whole examples, and the same examples' inputs.
+// Inputs after the first may be parameters, which run reads by itself.
 func (p *Pass) perExample(overwrite bool, name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
 	batch := shape[0]
 	return p.Apply(graph.Operation{
@@ -79,8 +80,8 @@ func (p *Pass) perExample(overwrite bool, name string, shape tensor.Shape, run f
 	}, inputs...)
 }
 
-// towardInput is the gradient of an operation whose inputs after the first are parameters: theirs is
-// the business of their rules.
+// towardInput returns the gradient of an operation with respect to its first input. The others are
+// parameters, whose rules form their gradients.
 func (p *Pass) towardInput(declare func(inputs []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node) gradientOf {
 	return func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
 		gradients := make([]*gorgonia.Node, len(inputs))
@@ -91,15 +92,15 @@ func (p *Pass) towardInput(declare func(inputs []*gorgonia.Node, dz *gorgonia.No
 	}
 }
 
-// affine is a layer that multiplies by weights and adds a bias.
+// affine describes a layer that multiplies by weights and adds a bias.
 type affine struct {
 	fanIn             int
 	weights           *gorgonia.Node
 	rule              perexample.Rule
-	filters           *gorgonia.Node // what is made of the weights
+	filters           *gorgonia.Node // made of the weights: the factor of x
 	noBias            bool
 	bias              perexample.Bias
-	forward, backward graph.Operation // of x, filters and bias if there is one; of dz and filters
+	forward, backward graph.Operation // with the inputs x, filters, and bias if any; with dz and filters
 }
 
 // affine declares the layer and announces its parameters.
@@ -147,7 +148,7 @@ func (l TemperedSigmoid) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return Activation{kind: l.Kind(), value: l.value, gradient: l.gradient}.Forward(p, x)
 }
 
-// value works where y is the memory of x, too.
+// value computes y from x; both may be the same memory.
 func (l TemperedSigmoid) value(y, x []float32) {
 	scale, steepness, offset := float32(l.Scale), float32(l.InverseTemperature), float32(l.Offset)
 	for i, v := range x {
@@ -159,7 +160,7 @@ func (l TemperedSigmoid) value(y, x []float32) {
 	}
 }
 
-// gradient is dx = s·T·u·(1-u)·dy, where u = (y+o)/s is the sigmoid.
+// gradient computes dx = s·T·u·(1-u)·dy, where u = (y+o)/s is the sigmoid.
 func (l TemperedSigmoid) gradient(dx, y, dy []float32) {
 	perScale, slope, offset := float32(1/l.Scale), float32(l.Scale*l.InverseTemperature), float32(l.Offset)
 	for i, d := range dy {

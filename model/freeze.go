@@ -34,7 +34,7 @@ func (m *Model) Freeze(names []string) error {
 	return nil
 }
 
-// Sizes counts the values that are trained and those that are frozen; of a sketch too.
+// Sizes counts the values that are trained and the frozen ones. It works for a sketch, too.
 func (m *Model) Sizes() (trained, frozen int) {
 	for _, p := range m.parameters {
 		if p.frozen {
@@ -54,7 +54,7 @@ func (m *Model) isFrozen(name string) bool {
 	return slices.ContainsFunc(m.parameters, func(p Parameter) bool { return p.frozen && p.Name == name })
 }
 
-// values returns the values of a parameter, if the model has any.
+// values returns the values of a parameter, nil in a sketch.
 func (m *Model) values(p Parameter) []float32 {
 	if m.sketched {
 		return nil
@@ -65,7 +65,7 @@ func (m *Model) values(p Parameter) []float32 {
 	return m.Values[p.Offset : p.Offset+p.Size()]
 }
 
-// named says which parameters the names of parameters and layers stand for.
+// named marks the parameters that names of parameters or layers stand for.
 func (m *Model) named(names []string) ([]bool, error) {
 	chosen := make([]bool, len(m.parameters))
 	for _, name := range names {

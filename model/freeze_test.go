@@ -75,7 +75,8 @@ func TestFrozenParametersHaveNoGradient(t *testing.T) {
 	}
 }
 
-// A layer stands for all that it holds, and nothing else; tensors go in and out as without freezing.
+// A layer stands for all that it holds, and nothing else; tensors go in and out as without
+// freezing.
 func TestFreezeByName(t *testing.T) {
 	net := model.Sequential{model.Flatten{}, model.Linear{Out: 5},
 		model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: classes}}

@@ -12,14 +12,14 @@ func Kinds() setting.Kinds[Layer] {
 	}
 }
 
-// kind makes a row of [Kinds]. The layer itself says its name; also lists names that other
-// libraries use.
+// kind makes a row of [Kinds]. The layer says its own name; also lists the names in other
+// libraries.
 func kind(doc string, fresh func() Layer, also ...string) setting.Kind[Layer] {
 	return setting.Kind[Layer]{Name: fresh().Kind(), Also: also, Doc: doc, New: fresh}
 }
 
 // List is the format of an argument that holds layers, stored in a *[Sequential]. Package configs
-// reads and writes it, as it knows the kinds.
+// reads and writes such arguments, as it knows the kinds.
 type List struct{ NonEmpty bool }
 
 // Expected completes "expected …".
@@ -42,10 +42,10 @@ func (f List) Schema() setting.Object {
 // Size is a height and a width: of a window, of its steps, of the padding around an image.
 type Size = setting.Size
 
-// Both is a size that is as high as it is wide.
+// Both returns a size that is as high as it is wide.
 func Both(n int) Size { return Size{Height: n, Width: n} }
 
-// sizes is the format of a [Size] whose numbers are from least to 1024.
+// sizes returns the format of a [Size] whose numbers are from least to 1024.
 func sizes(least int64) setting.Sizes {
 	return setting.Sizes{Of: setting.Integer{Min: least, Max: 1024}}
 }

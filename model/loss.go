@@ -10,9 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxSquaredNorm is the largest squared norm of an input that counts as one: the square of each
-// value still fits a float32. Real inputs have values near 1; an example beyond it is broken, like
-// one with a NaN.
+// maxSquaredNorm is the largest squared norm of a valid example: the square of each value still
+// fits a float32. Real examples have values near 1; one beyond this is broken, like one with a NaN.
 const maxSquaredNorm = 0x1p124
 
 // validity returns the mask (B) without the examples whose squared norm is not finite or above
@@ -33,7 +32,7 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	}, x, mask)
 }
 
-// onlyValid is x with zeros for the examples outside the mask.
+// onlyValid returns x with zeros for the examples outside the mask.
 func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
 	return p.perExample(inPlace, "only-valid", x.Shape(), func(out, x, mask []float32) {
 		n := len(out) / len(mask)
@@ -47,9 +46,9 @@ func (p *Pass) onlyValid(x, mask *gorgonia.Node) *gorgonia.Node {
 	}, nil, x, mask)
 }
 
-// crossEntropy is the softmax cross-entropy of each example, shape (B), for logits (B, classes) and
-// labels (B). Its gradient is scaled by the gradient that arrives, row by row; a row scaled by 0 is
-// exactly 0.
+// crossEntropy returns the softmax cross-entropy of each example, shape (B), for logits (B,
+// classes) and labels (B). It refuses logits of another shape. Its gradient is scaled row by row by
+// the gradient that arrives; a row scaled by 0 is exactly 0.
 func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	s, classes := logits.Shape(), p.model.classes
 	if len(s) != 2 || s[1] != classes {
@@ -76,7 +75,7 @@ func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 // lossGrain is the smallest number of losses worth handing to a worker.
 const lossGrain = 32
 
-// scaleRows writes row i of x times weights[i].
+// scaleRows writes weights[i] times row i of x.
 func scaleRows(dst, x, weights []float32, columns int) {
 	for i, w := range weights {
 		row := dst[i*columns : (i+1)*columns]

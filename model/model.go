@@ -18,7 +18,7 @@ import (
 // and width, a row of Channels numbers.
 type Input struct{ Height, Width, Channels int }
 
-// row reports whether examples have no place, only values.
+// row reports whether examples are rows of numbers, not images.
 func (in Input) row() bool { return in.Height == 0 && in.Width == 0 }
 
 // shape returns the shape of a batch.
@@ -51,8 +51,8 @@ func New(network Sequential, input Input, classes int, seed uint64) (*Model, err
 	return (&Model{network: network, input: input, classes: classes}).begin(graph.NewBuilder(nil), random.Seeded(seed))
 }
 
-// Sketch is New without values: a model that takes next to no memory however large the network is.
-// It can be declared on a sketch of a graph ([graph.NewSketch]), and frozen, and nothing else.
+// Sketch makes a model as [New] does, but without values, so that it takes next to no memory. It
+// can only be frozen, and declared on a sketch of a graph ([graph.NewSketch]).
 func Sketch(network Sequential, input Input, classes int) (*Model, error) {
 	return (&Model{network: network, input: input, classes: classes, sketched: true}).begin(graph.NewSketch(), nil)
 }
@@ -93,7 +93,7 @@ func (m *Model) Parameters() []Parameter {
 	return out
 }
 
-// Layers describes the network, containers before what they hold.
+// Layers describes the layers of the network, containers before the layers in them.
 func (m *Model) Layers() []LayerInfo {
 	layers := slices.Clone(m.layers)
 	for i := range layers {
@@ -119,27 +119,27 @@ func (m *Model) MultiplyAdds() (total, first int) {
 
 // Network is a model declared on a graph for physical batches of a fixed size B.
 type Network struct {
-	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, C) for rows
+	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, C) for rows of numbers
 	Labels *gorgonia.Node // input, int32 (B)
 	Mask   *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
 
-	Valid  *gorgonia.Node // (B): the mask without examples whose pixels are not finite
-	Logits *gorgonia.Node // (B, classes)
-	Losses *gorgonia.Node // (B): cross-entropy of each example; sensitive
-	Uses   []perexample.Use
+	Valid  *gorgonia.Node   // (B): the mask without examples whose pixels are not finite
+	Logits *gorgonia.Node   // (B, classes)
+	Losses *gorgonia.Node   // (B): cross-entropy of each example; sensitive
+	Uses   []perexample.Use // of the parameters that are trained, in their order
 }
 
-// Training declares the network for training on a graph. Uses lists every parameter that is trained,
-// in the order of Parameters.
+// Training declares the network on a graph for training.
 func (m *Model) Training(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(&Pass{Builder: b, Training: true}, batch)
 }
 
-// Prediction declares the network without what only training needs.
+// Prediction declares the network on a graph without what only training needs, such as dropout.
 func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(&Pass{Builder: b}, batch)
 }
 
+// declare declares the network on the graph of a pass.
 func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 	p.model = m
 	p.Part("forward")
@@ -163,9 +163,9 @@ func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 	return n, err
 }
 
-// trained returns the use of every parameter that is trained, in their order. It refuses a network in
-// which a parameter has no rule, one of another size, or more than one: shared parameters need a rule
-// that sees all their uses, as the norm of a sum is not the sum of norms.
+// trained returns the use of every parameter that is trained, in their order. It refuses a network
+// in which a parameter has no rule, one of another size, or more than one: shared parameters need a
+// rule that sees all their uses, as the norm of a sum is not the sum of norms.
 func (p *Pass) trained() (uses []perexample.Use, err error) {
 	var errs []error
 	for _, q := range p.model.parameters {

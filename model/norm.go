@@ -82,7 +82,7 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 	}, x)
 }
 
-// scaleShift is x∘γ + β, with γ and β of the given shape repeated at every position.
+// scaleShift returns x∘γ + β, with γ and β of the given shape repeated at every position.
 func (p *Pass) scaleShift(x *gorgonia.Node, positions int, shape, order []int) *gorgonia.Node {
 	gain := p.Parameter("weight", constant(1), shape, order)
 	shift := p.Parameter("bias", constant(0), shape, order)

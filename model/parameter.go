@@ -19,10 +19,10 @@ type Parameter struct {
 	order  []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
 }
 
-// Size is the number of values.
+// Size returns the number of values.
 func (p Parameter) Size() int { return product(p.Shape) }
 
-// eachPair visits every value's offset in memory and in PyTorch's layout.
+// eachPair calls f with the offset of every value in memory and in PyTorch's layout.
 func (p Parameter) eachPair(f func(memory, torch int)) {
 	order := p.order
 	if order == nil {
@@ -55,7 +55,7 @@ func (p Parameter) eachPair(f func(memory, torch int)) {
 // initialiser fills a parameter before training.
 type initialiser func(values []float32, src *random.Public)
 
-// uniform draws from ±1/√fanIn, PyTorch's default for linear and convolutional layers.
+// uniform draws values from ±1/√fanIn, PyTorch's default for linear and convolutional layers.
 func uniform(fanIn int) initialiser {
 	bound := 1 / math.Sqrt(float64(fanIn))
 	return func(values []float32, src *random.Public) {
@@ -65,7 +65,7 @@ func uniform(fanIn int) initialiser {
 	}
 }
 
-// constant fills with one value.
+// constant fills a parameter with one value.
 func constant(v float32) initialiser {
 	return func(values []float32, _ *random.Public) {
 		for i := range values {

@@ -30,7 +30,7 @@ type Pass struct {
 	Training bool
 
 	model  *Model
-	first  bool // the model gets its parameters in this pass
+	first  bool // the model gets its parameters in this pass, drawn from src
 	src    *random.Public
 	path   []string
 	values int // of the parameters so far
@@ -104,7 +104,7 @@ func (p *Pass) Layer(name string, l Layer, x *gorgonia.Node) *gorgonia.Node {
 	return z
 }
 
-// last is the number of the last layer that is in no block; 0 in a network without layers.
+// last returns the number of the last layer that is in no block, "0" in a network without layers.
 func (p *Pass) last() string {
 	for i := len(p.layers) - 1; i >= 0; i-- {
 		if name := p.layers[i].Name; !strings.Contains(name, ".") {
@@ -128,7 +128,7 @@ func (p *Pass) reject(format string, args ...any) *gorgonia.Node {
 	return nil
 }
 
-// image returns the sizes of a node of images (B, H, W, C).
+// image returns the sizes of a node of images (B, H, W, C), and refuses any other node.
 func (p *Pass) image(x *gorgonia.Node) (batch, height, width, channels int, ok bool) {
 	s := x.Shape()
 	switch {

@@ -117,8 +117,8 @@ func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *
 	}, x)
 }
 
-// windowArguments lists the arguments of a pooling window. As in PyTorch, the windows lie side by side when
-// no stride is given.
+// windowArguments lists the arguments of a pooling window. As in PyTorch, the windows lie side by
+// side when no stride is given.
 func windowArguments(size, stride, padding *Size, meaning string) []setting.Argument {
 	return []setting.Argument{
 		kernelSize(size),
@@ -129,7 +129,7 @@ func windowArguments(size, stride, padding *Size, meaning string) []setting.Argu
 	}
 }
 
-// window checks that a pooling window fits its input.
+// window returns the geometry of a pooling window on its input, if it fits.
 func (p *Pass) window(x *gorgonia.Node, size, stride, padding Size) (g kernel.Pool2D, batch int, ok bool) {
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {

@@ -114,6 +114,7 @@ func TestRandomWindows(t *testing.T) {
 	}
 }
 
-// near is a distance between two values in a window at which float32, or a step of the differences, may
-// take the other one for the largest: then the gradient is another one, and nothing is compared.
+// near is a distance between two values in a window at which float32, or a step of the differences,
+// may take the other one for the largest: then the gradient is another one, and nothing is
+// compared.
 const near = 1e-5

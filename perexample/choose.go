@@ -19,7 +19,8 @@ type Timing struct{ Ghost, Materialise time.Duration }
 // storing returns the time with stored gradients divided by the time without.
 func (t Timing) storing() float64 { return float64(t.Materialise) / float64(t.Ghost) }
 
-// isClear reports whether one engine has so many times the work of the other that nobody has to measure.
+// isClear reports whether one engine has so much more work than the other that nobody has to
+// measure.
 func (t Timing) isClear() bool { return max(t.storing(), 1/t.storing()) > clearRatio }
 
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients
@@ -39,6 +40,7 @@ func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	return engines
 }
 
+// worthStoring reports whether storing the gradients of a rule gains enough time.
 func worthStoring(r Rule, t Timing, batch int) bool {
 	found := t.storing()
 	if found < worthwhile/closeRatio || found > worthwhile*closeRatio {
@@ -48,13 +50,13 @@ func worthStoring(r Rule, t Timing, batch int) bool {
 }
 
 const (
-	// worthwhile is the share of the ghost engine's time from which on stored gradients are not
+	// worthwhile is a share of the ghost engine's time: stored gradients that take more are not
 	// worth their memory.
 	worthwhile = 0.75
-	// closeRatio bounds the distance of two measurements of one ratio on a machine with other work:
-	// with five threads to a core, most were within 15 % of each other where a run takes less than
-	// a millisecond. Further from the point where the choice changes they are trusted, and ratios
-	// that differ by more are not.
+	// closeRatio is how far two measurements of one ratio may lie apart on a machine with other
+	// work: with five threads to a core, most were within 15 % of each other for runs of less than
+	// a millisecond. Measurements that differ by more are not trusted, and neither is one so near
+	// to the point where the choice changes.
 	closeRatio = 1.15
 )
 
@@ -94,17 +96,17 @@ func settle(rounds [2]Timing, estimated Timing) Timing {
 }
 
 const (
-	// clearRatio of work is not made up for by anything that the estimate leaves out.
+	// clearRatio is a ratio of work that nothing outweighs of what the estimate leaves out.
 	clearRatio = 6.0
-	// fewestExamples share what an engine does once for all of them.
+	// fewestExamples are enough to share what an engine does once for all examples.
 	fewestExamples = 64
-	// A measurement is repeated at least so often, and as long as that: the fewer microseconds a
-	// run takes, the more does it lose to whatever else the machine does.
+	// A measurement is repeated at least measuredRuns times and for measuredTime: the shorter a
+	// run, the more other work on the machine disturbs it.
 	measuredRuns = 2
 	measuredTime = time.Millisecond
 )
 
-// examples returns the number of examples to measure: enough that their gradients do not fit a
+// examples returns how many examples to measure with: enough that their gradients do not fit the
 // cache if those of the whole batch do not.
 func examples(r Rule, batch int) int {
 	n := fewestExamples
@@ -114,7 +116,8 @@ func examples(r Rule, batch int) int {
 	return min(n, batch)
 }
 
-// measure returns the shortest time of a few runs of norms and clipped sum.
+// measure returns the shortest time of a few runs that compute norms and clipped sum of random
+// examples.
 func measure(r Rule, engine Engine, batch int) (time.Duration, error) {
 	b := graph.NewBuilder(nil)
 	x, dz := r.Values()
@@ -153,9 +156,9 @@ func measure(r Rule, engine Engine, batch int) (time.Duration, error) {
 
 // Cost counts multiply-adds per example.
 type Cost struct {
-	GhostNorm   float64 // squared norm without the gradient
-	GhostSum    float64 // share of one example in the weighted sum
-	Materialise float64 // the gradient itself
+	GhostNorm   float64 // for the squared norm without the gradient
+	GhostSum    float64 // for the weighted sum without the gradient
+	Materialise float64 // for the gradient itself
 }
 
 // Estimate predicts the timings of [Measure] from multiply-adds and bytes alone.
@@ -200,10 +203,9 @@ func estimate(r Rule, batch int) Timing {
 }
 
 const (
-	// byteCost is the cost of moving a byte, in multiply-adds, and cachedByteCost the same where
-	// the gradients of a batch fit cacheBytes, the part of a last-level cache that a training
-	// process can hope for: a product runs near the arithmetic limit of a core, a pass over memory
-	// does not.
+	// byteCost is the cost of moving a byte, in multiply-adds: a product runs near the arithmetic
+	// limit of a core, a pass over memory does not. It is cachedByteCost if the gradients of a
+	// batch fit cacheBytes, the part of a last-level cache that a training process can hope for.
 	byteCost       = 1.0
 	cachedByteCost = 0.25
 	cacheBytes     = 8 << 20

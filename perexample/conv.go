@@ -8,10 +8,10 @@ import (
 )
 
 // ConvWeight is the rule of the filters of a convolution, stored (Out, kernel height, kernel width,
-// In/Groups), with x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of one
-// filter and U the lowered input (T×D), the gradient of example i is dzᵢᵀUᵢ, and its squared norm
-// is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al., arXiv:2205.10683, section 3). The gradients of groups are so much
-// smaller that they are formed for their norms too.
+// In/Groups), with x (B, H, W, In) and dz (B, H', W', Out). With T = H'·W' positions, D = taps of
+// one filter and U the lowered input (T×D), the gradient of example i is dzᵢᵀUᵢ, and its squared
+// norm is ⟨UᵢUᵢᵀ, dzᵢdzᵢᵀ⟩ (Bu et al., arXiv:2205.10683, section 3). The gradients of groups are so
+// much smaller that they are formed for their norms too.
 type ConvWeight struct{ kernel.Conv }
 
 func (r ConvWeight) Size() int { return r.Out * r.Taps() }
@@ -40,7 +40,7 @@ func (r ConvWeight) Former(pool *kernel.Pool) Former {
 	return kernel.NewConvolution(r.Conv, pool).FilterGradientPieces
 }
 
-// sumFormer adds up what positions in all images give.
+// sumFormer returns the Former of the sum of the gradients of several images.
 func (r ConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
 	convolution := kernel.NewConvolution(r.Conv, pool)
 	return whole(pool, r.Size(), func(worker int, g, x, dz []float32) { convolution.FilterGradients(worker, g, x, dz, images) })
@@ -80,7 +80,8 @@ const maxCancellation = 32
 // that size or better.
 const formedError = 0x1p-20
 
-// maxUnderflow is the part of the squared norm that products below the range of float32 may take.
+// maxUnderflow bounds the part of the squared norm that products below the range of float32 may
+// take.
 const maxUnderflow = 0x1p-21
 
 func (r ConvWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {

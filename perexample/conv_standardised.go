@@ -35,7 +35,7 @@ func (r StandardisedConvWeight) sumFormer(pool *kernel.Pool, images int) Former 
 	return r.pulled(r.ConvWeight.sumFormer(pool, images), pool)
 }
 
-// pulled collects the pieces of the gradient with respect to ŵ, and pulls it back.
+// pulled returns the Former of the gradient with respect to w, given the one with respect to ŵ.
 func (r StandardisedConvWeight) pulled(form Former, pool *kernel.Pool) Former {
 	writers := newWriters(pool)
 	return whole(pool, r.Size(), func(worker int, g, x, dz []float32) {
@@ -75,7 +75,7 @@ type Standardisation struct {
 
 const standardiseEpsilon = 1e-4
 
-// NewStandardisation returns the standardisation of so many filters of so many taps each.
+// NewStandardisation makes a standardisation of so many filters of so many taps each.
 func NewStandardisation(out, taps int) *Standardisation {
 	return &Standardisation{taps: taps, inverses: make([]float64, out)}
 }
@@ -102,7 +102,7 @@ func (s *Standardisation) Set(dst, w []float32) {
 	copy(dst, s.filters)
 }
 
-// Pull makes a gradient with respect to ŵ the one with respect to w, in place.
+// Pull turns a gradient with respect to ŵ into the one with respect to w, in place.
 func (s *Standardisation) Pull(g []float32) {
 	for o, inverse := range s.inverses {
 		filter, g := s.filters[o*s.taps:(o+1)*s.taps], g[o*s.taps:(o+1)*s.taps]

@@ -43,13 +43,13 @@ func (e *Engine) UnmarshalText(text []byte) error {
 	return fmt.Errorf("perexample: found the engine %q, expected ghost or materialise", text)
 }
 
-// Binding is one parameter's part of a private step, with the nodes that serve it.
+// Binding holds the nodes that serve one parameter in a private step.
 type Binding struct {
 	use       Use
 	dz        *gorgonia.Node
 	gradients *gorgonia.Node // nil with the ghost engine
 
-	squaredX, squaredZ []float64 // of a dense layer, with the ghost engine
+	squaredX, squaredZ []float64 // squared norms of the rows of x and dz, of a dense layer with the ghost engine
 }
 
 // NewBinding binds a use to an engine; dz is the gradient of the summed loss with respect to the
@@ -81,8 +81,8 @@ func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	return p.use.squaredNorms(b, p.dz, square)
 }
 
-// SquaredNorms adds the node of squared norms over the parameters of all bindings, float64, shape
-// (B), which is made of one such node for each of them.
+// SquaredNorms adds the nodes of squared norms, float64, shape (B): total over the parameters of
+// all bindings, and each for one of them.
 func SquaredNorms(b *graph.Builder, bindings []Binding) (total *gorgonia.Node, each []*gorgonia.Node) {
 	if len(bindings) == 0 {
 		b.Fail("squared norms: found no parameters, expected the binding of at least one")
@@ -115,9 +115,9 @@ func (p Binding) Outputs() []*gorgonia.Node {
 	return []*gorgonia.Node{p.use.Input, p.dz}
 }
 
-// Part returns the gradients of the batch that e ran last, and of every later one, for a sum:
-// stored rows, the two factors of a dense layer's, or rows that are formed when they are added. e
-// was compiled with the binding's Outputs.
+// Part returns the gradients of the batch that e ran last, for a sum: stored rows, the two factors
+// of a dense layer, or rows that are formed when they are added. After a later run it holds the
+// gradients of that batch. e was compiled with the binding's Outputs.
 func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
 	if p.gradients != nil {

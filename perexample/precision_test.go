@@ -12,8 +12,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// geometries have more positions (36 to 144) than taps (4 to 72), so that there are output gradients
-// whose contributions to the filters cancel. The second one is computed by a fast algorithm.
+// geometries have more positions (36 to 144) than taps (4 to 72), so that there are output
+// gradients whose contributions to the filters cancel. The second one is computed by a fast
+// algorithm.
 var geometries = map[string]kernel.Conv{
 	"lowered":   {Height: 8, Width: 8, In: 1, Out: 4, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
 	"Winograd":  {Height: 12, Width: 12, In: 8, Out: 8, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1, PadH: 1, PadW: 1},

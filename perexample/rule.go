@@ -10,13 +10,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Rule says how the gradient of an example with respect to one parameter of one layer follows from
-// rows of x, the layer's input, and of dz, the gradient of the summed loss with respect to its
-// output. Both have the B examples of the physical batch as first dimension.
+// Rule computes the gradient of an example with respect to one parameter of a layer from rows of x,
+// the layer's input, and of dz, the gradient of the summed loss with respect to its output. The
+// first dimension of both is the B examples of the physical batch.
 type Rule interface {
 	// Size returns the number of values of the parameter.
 	Size() int
-	// Values returns the numbers of values that x and dz have per example.
+	// Values returns how many values x and dz have for each example.
 	Values() (x, dz int)
 	// OfViews returns the rule for examples that fill so many rows each: an example's gradient is
 	// the sum over its rows.
@@ -37,7 +37,8 @@ type Rule interface {
 // parameter's memory order and last until emit returns. It runs on a worker of the pool.
 type Former func(worker int, x, dz []float32, emit func(piece []float32))
 
-// norm computes the squared norm of the gradient of one example of the batch, on a worker of the pool.
+// norm computes the squared norm of the gradient of one example of the batch, on a worker of the
+// pool.
 type norm func(worker, example int, x, dz []float32) float64
 
 // whole returns the Former of a rule that writes the gradient of size values to g in one go.
@@ -60,7 +61,7 @@ type Use struct {
 // ErrNoRule marks a trainable parameter that no rule covers: its gradient could not be clipped.
 var ErrNoRule = errors.New("perexample: parameter without a per-example rule")
 
-// input returns what the rule reads as x: a bias reads dz alone.
+// input returns the node that the rule reads as x. A bias has none and gets dz.
 func (u Use) input(dz *gorgonia.Node) *gorgonia.Node {
 	if _, bias := u.Rule.(Bias); bias {
 		return dz
@@ -68,7 +69,7 @@ func (u Use) input(dz *gorgonia.Node) *gorgonia.Node {
 	return u.Input
 }
 
-// check fails the builder unless input and dz are what the rule expects.
+// check fails the builder unless input and dz have the shapes that the rule expects.
 func (u Use) check(b *graph.Builder, dz *gorgonia.Node) bool {
 	name, x := u.Rule.name(), u.input(dz)
 	sizeX, sizeZ := u.Rule.Values()
@@ -87,7 +88,8 @@ func WeightedSum(b *graph.Builder, u Use, dz, w *gorgonia.Node) *gorgonia.Node {
 	}, u.input(dz), dz, w)
 }
 
-// gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory order.
+// gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory
+// order.
 func (u Use) gradients(b *graph.Builder, dz *gorgonia.Node) *gorgonia.Node {
 	if !u.check(b, dz) {
 		return nil
@@ -114,7 +116,7 @@ type writer struct {
 	emit func(piece []float32)
 }
 
-// newWriters returns one for each worker of a pool.
+// newWriters returns a writer for each worker of a pool.
 func newWriters(pool *kernel.Pool) []writer {
 	writers := make([]writer, pool.Threads())
 	for i := range writers {
@@ -125,8 +127,8 @@ func newWriters(pool *kernel.Pool) []writer {
 
 func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
 
-// squaredNorms adds the node of squared L2 norms of the gradients, float64, shape (B), without
-// storing these.
+// squaredNorms adds the node of squared L2 norms of the gradients, float64, shape (B), by the
+// function square, without storing gradients.
 func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gorgonia.Node {
 	if !u.check(b, dz) {
 		return nil
@@ -166,9 +168,9 @@ type measurer struct {
 
 func (m *measurer) add(piece []float32) { m.square += kernel.SumSquares(piece) }
 
-// sumOverExamples is the Run of a weighted sum of size values: accumulate adds what example i
-// gives, times its weight, to sum. The weights are the last input; an example of weight 0 is left
-// out. The examples are split into a fixed number of partial sums, so that the result does not
+// sumOverExamples returns the Run of a weighted sum of size values: accumulate adds the gradient of
+// example i, times its weight, to sum. The weights are the last input; an example of weight 0 is
+// left out. Examples are split into a fixed number of partial sums, so that the result does not
 // depend on the number of threads.
 func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []float32, i int, in []graph.Array)) func(graph.Array, []graph.Array) {
 	parts := min(batch, sumParts)
@@ -197,7 +199,7 @@ func sumOverExamples(pool *kernel.Pool, batch, size int, accumulate func(sum []f
 // sumParts is the number of partial sums: enough for many cores, and little memory.
 const sumParts = 16
 
-// row returns the values of example i.
+// row returns the values of example i in an array with so many values for each.
 func row(a graph.Array, i, values int) []float32 { return a.Float32[i*values : (i+1)*values] }
 
 // rows splits a node's shape into the batch and the values per example.

@@ -21,7 +21,7 @@ func OfViews(b *graph.Builder, u Use, dz *gorgonia.Node, views int) (Use, *gorgo
 	return u, perExample(b, dz, views)
 }
 
-// perExample returns n with the rows of each example joined into one row.
+// perExample returns n with the rows of each example, views of them, joined into one row.
 func perExample(b *graph.Builder, n *gorgonia.Node, views int) *gorgonia.Node {
 	if b.Err() != nil {
 		return nil
@@ -30,9 +30,9 @@ func perExample(b *graph.Builder, n *gorgonia.Node, views int) *gorgonia.Node {
 	return b.Reshape(n, batch/views, views*values)
 }
 
-// SummedViews is the rule of a parameter that every example uses in so many rows, by its rule for
-// one. Both engines form the sum of the gradients of the rows, because its norm is no function of
-// the norms of its terms.
+// SummedViews is the rule of a parameter if every example fills several rows, made of the rule for
+// one row. Both engines form the sum of the gradients of the rows, because its norm does not follow
+// from the norms of its terms.
 type SummedViews struct {
 	Rule interface {
 		Rule
@@ -62,7 +62,7 @@ func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(
 
 func (r SummedViews) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
 
-// weightedSum gives every row the weight of its example.
+// weightedSum sums over all rows; each has the weight of its example.
 func (r SummedViews) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	weights := make([]float32, batch*r.Views)
 	sum := r.Rule.weightedSum(pool, len(weights))

@@ -120,8 +120,8 @@ func TestSensitivity(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	// About 27 % of drawn people are over 65: nobody decides whether more than half are, 250 of 500, but
-	// once in 10^25. The bound is 1 nevertheless.
+	// About 27 % of drawn people are over 65: nobody decides whether more than half are, 250 of
+	// 500, but once in 10^25. The bound is 1 nevertheless.
 	if q := s.Queries[1]; q.Answer != 0 || q.Measured != 0 || q.Worst != 1 || q.Bound != 1 {
 		t.Errorf("found %+v, expected a threshold that nobody moves here, and one person at worst", q)
 	}

@@ -11,8 +11,8 @@ import (
 	"dpsgd/release"
 )
 
-// Differencing is the attack by two questions whose answers differ by one person: how many people
-// have a one, and how many of all others.
+// Differencing is the result of an attack by two questions: how many people have a one, and how
+// many people other than one person have. The difference of the answers is the bit of that person.
 type Differencing struct {
 	Attack string  `json:"attack"`
 	Noise  Noise   `json:"noise"`
@@ -21,16 +21,16 @@ type Differencing struct {
 	Rows   []Guess `json:"rows"`
 }
 
-// Guess counts how often the person's value is found at one amount of noise. The person is in one
-// of the two answers, so the ε of one answer protects him.
+// Guess counts how often the person's bit is found at one amount of noise. The person is in only
+// one of the two answers, so the ε of one answer protects him.
 type Guess struct {
 	Epsilon    float64     `json:"epsilon,omitempty"` // of one answer, at Delta; 0 stands for no noise
 	Delta      float64     `json:"delta,omitempty"`
 	Difference score.Share `json:"difference"` // by the difference of the two answers
-	Informed   score.Share `json:"informed"`   // by somebody who knows all others, and so needs one answer
+	Informed   score.Share `json:"informed"`   // by somebody who knows all other bits, and so needs one answer
 
-	// Allowed is the largest rate that there is against this noise, of all attacks; Bound the
-	// largest one against anything with this ε and δ, (e^ε + δ)/(1 + e^ε) (Kairouz, Oh, Viswanath
+	// Allowed is the rate of the best attack against this noise. Bound is the rate that no attack
+	// passes against any mechanism with this ε and δ, (e^ε + δ)/(1 + e^ε) (Kairouz, Oh, Viswanath
 	// 2015, arXiv:1311.0776, for two equally likely values).
 	Allowed float64 `json:"allowed"`
 	Bound   float64 `json:"bound"`
@@ -40,7 +40,7 @@ var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8} // of the rows after 
 
 const peopleCounted = 100 // in a drawn database
 
-// Difference carries the attack out.
+// Difference carries out the attack without noise and at several amounts of it, each several times.
 func Difference(n Noise, trials int) (*Differencing, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Difference(n Noise, trials int) (*Differencing, error) {
 	return d, nil
 }
 
-// guess makes one row. epsilon 0 is without noise.
+// guess tries the attack with noise of ε epsilon, 0 for no noise, and returns one row.
 func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, error) {
 	g := Guess{Epsilon: epsilon, Allowed: 1, Bound: 1}
 	var parameter float64
@@ -82,9 +82,8 @@ func guess(n Noise, epsilon float64, trials int, src *random.Source) (Guess, err
 	return g, err
 }
 
-// tryOften counts how often both attacks find the bit, each time among people drawn anew: by how many people
-// have a one, and how many of those other than the person. about is a journal of the answers that the person is
-// in, nil without noise.
+// tryOften tries both attacks on trials databases, each drawn anew, and counts how often each finds
+// the person's bit. about is the journal of one answer that the person is in; nil without noise.
 func tryOften(n Noise, parameter float64, trials int, src *random.Source) (difference, informed int, about *release.MemoryJournal, err error) {
 	for range trials {
 		bits := drawBits(peopleCounted, src)
@@ -122,6 +121,7 @@ func tryOften(n Noise, parameter float64, trials int, src *random.Source) (diffe
 	return difference, informed, about, nil
 }
 
+// drawBits draws a random bit for each of so many people.
 func drawBits(people int, src *random.Source) []bool {
 	bits := make([]bool, people)
 	for i := range bits {
@@ -130,7 +130,7 @@ func drawBits(people int, src *random.Source) []bool {
 	return bits
 }
 
-// Chart is the rate of right guesses over ε.
+// Chart draws the rate of right guesses over ε.
 func (d *Differencing) Chart() chart.Chart {
 	lines := []chart.Line{
 		{Name: "best attack"}, {Name: "difference", Style: chart.Marked}, {Name: "knows the others", Style: chart.Dots}, {Name: "bound by ε", Style: chart.Dashed},

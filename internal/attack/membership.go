@@ -49,21 +49,21 @@ type Membership struct {
 
 	Operating []Operating `json:"operating"`
 
-	// What the attack shows of ε, with confidence 95 %, beside what the ledger says, both for
-	// neighbours of which one example is replaced, at Delta. EpsilonAtMost is 0 where the ledger
-	// promises nothing about whole examples.
+	// EpsilonAtLeast is the lower bound on ε that the attack shows with confidence 95 %,
+	// EpsilonAtMost the upper bound by the ledger, both at Delta and for neighbours of which one
+	// example is replaced. EpsilonAtMost is 0 if the ledger promises nothing about whole examples.
 	EpsilonAtLeast float64 `json:"epsilon_at_least"`
 	EpsilonAtMost  float64 `json:"epsilon_at_most,omitempty"`
 	Delta          float64 `json:"delta"`
-	Guesses        int     `json:"guesses"` // that the bound rests on
-	Right          int     `json:"right"`
+	Guesses        int     `json:"guesses"` // behind EpsilonAtLeast
+	Right          int     `json:"right"`   // of these guesses
 
 	curve, allowed []chart.Point
 }
 
-// Operating counts the examples of a kind that are noticed, where at most a share Rate of the other
-// kind is taken for one: training examples by a threshold above which few others lie, and others by
-// one below which few training examples lie.
+// Operating says how many examples are noticed if at most a share Rate of the other kind may be
+// taken for one: training examples by a threshold above which few others lie, and others by a
+// threshold below which few training examples lie.
 type Operating struct {
 	Rate          float64     `json:"rate"`
 	FalsePositive score.Share `json:"false_positive"` // others that are taken for training examples
@@ -105,10 +105,9 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 	return m, m.allow(releases)
 }
 
-// allow fills in what the ledger of the run says: how many training examples a test may notice,
-// which is the trade-off curve, and ε for neighbours of which one example is replaced. That is of
-// two examples, one that goes and one that comes, where the accountant has no answer for such
-// neighbours.
+// allow fills in what the ledger of the run promises: the trade-off curve, which bounds how many
+// training examples any test notices, and ε for neighbours of which one example is replaced. If the
+// accountant has no answer for such neighbours, it is the ε of two examples: one goes, one comes.
 func (m *Membership) allow(r books.Releases) error {
 	t, err := account.AskTradeoff(r.Question(account.Epsilon))
 	if err != nil {
@@ -134,12 +133,12 @@ func (m *Membership) allow(r books.Releases) error {
 }
 
 var (
-	// falsePositives are the rates at which the power of an attack is told: an attack that is right now
-	// and then harms nobody, one that is sure of few people does (Carlini et al. 2022,
-	// arXiv:2112.03570).
+	// falsePositives lists the rates at which the power of an attack is measured. They are low: an
+	// attack that is sure of few people does harm, one that is right now and then does not (Carlini
+	// et al. 2022, arXiv:2112.03570).
 	falsePositives = []float64{0.001, 0.01, 0.1}
-	// guessed are the shares of the pairs that the audit guesses about, the surest first. The best
-	// answer counts, and the level is divided by their number.
+	// guessed lists the shares of the pairs that the audit guesses about, the surest first. The
+	// best bound of them counts, so the level of each is divided by their number.
 	guessed = []float64{0.01, 0.1, 1}
 )
 
@@ -167,8 +166,9 @@ func Margin(logits []float32, label int) float64 {
 	return float64(logits[label]) - most - math.Log(others)
 }
 
-// Tell measures the attack, given the margins of training examples and of others, at the δ of the
-// run. Its error is about a model that diverged.
+// Tell measures the attack on the margins of training examples and of others; delta is the δ of the
+// run. It fails for fewer than two of a kind, and for margins that are no numbers: of a model that
+// diverged.
 func Tell(training, others []float64, delta float64) (*Membership, error) {
 	if slices.ContainsFunc(slices.Concat(training, others), math.IsNaN) || len(training) < 2 || len(others) < 2 {
 		return nil, fmt.Errorf("attack: found %d training examples and %d others, some maybe without a prediction; expected at least two of each, all predicted", len(training), len(others))
@@ -176,7 +176,8 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	m := &Membership{Attack: "membership", Training: len(training), Test: len(others), Delta: delta}
 	m.area(training, others)
 	for _, rate := range falsePositives {
-		// Among equal values there is no threshold, so the share that passes can be smaller than the rate.
+		// Among equal values there is no threshold, so the share that passes can be smaller than
+		// the rate.
 		o := Operating{Rate: rate, Allowed: 1}
 		o.FalsePositive, o.TruePositive = notice(training, others, rate)
 		o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
@@ -201,7 +202,8 @@ func (m *Membership) area(training, others []float64) {
 	m.AUC, m.Low, m.High = mean, max(0, mean-normal975*deviation), min(1, mean+normal975*deviation)
 }
 
-// placements is for each value the share of the others that lie below it, equal ones by half.
+// placements returns for each value the share of the others that lie below it; equal ones count
+// half.
 func placements(values, others []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(others))
 	shares := make([]float64, len(values))
@@ -213,8 +215,8 @@ func placements(values, others []float64) []float64 {
 	return shares
 }
 
-// notice finds the least threshold that at most a share of the others passes, and returns the share
-// of others and of wanted values above it.
+// notice finds the least threshold that at most a share, rate, of the others passes, and returns
+// the shares of others and of wanted values above it.
 func notice(wanted, others []float64, rate float64) (falsely, rightly score.Share) {
 	sorted := slices.Sorted(slices.Values(others))
 	threshold := math.Inf(-1)
@@ -224,6 +226,7 @@ func notice(wanted, others []float64, rate float64) (falsely, rightly score.Shar
 	return above(others, threshold), above(wanted, threshold)
 }
 
+// negated returns -v for each value v.
 func negated(values []float64) []float64 {
 	all := make([]float64, len(values))
 	for i, v := range values {
@@ -243,11 +246,11 @@ func above(values []float64, threshold float64) score.Share {
 	return score.NewShare(n, len(values))
 }
 
-// audit fills in what the attack shows of ε, in one run (Steinke, Nasr, Jagielski 2023). Its
-// canaries are pairs of a training example and another one: if both come from one source, which of
-// the two was trained on is a throw of a coin of its own, given the pair. The attack takes the one
-// that the model is surer of for the training example, and the pairs with the largest difference
-// first.
+// audit fills in the lower bound on ε that the attack shows, from one run (Steinke, Nasr, Jagielski
+// 2023). Its canaries are pairs of a training example and another one: if both come from one
+// source, a coin of its own decided, given the pair, which of the two was trained on. The attack
+// takes the one that the model is surer of for the training example, beginning with the pairs of
+// largest difference.
 func (m *Membership) audit(training, others []float64, delta float64) {
 	pairs := min(len(training), len(others))
 	// Which example meets which is drawn from a seed, before anything is known of the model's
@@ -287,17 +290,17 @@ func (m *Membership) Chart() chart.Chart {
 	return c
 }
 
-// audit counts guesses about canaries: records of which each was in the training data or not by its
-// own toss of a coin.
+// audit counts guesses about canaries: records that a coin of their own put into the training data
+// or not.
 type audit struct {
 	canaries, guesses, right int
 }
 
-// likeliness bounds the chance of so many right guesses, or more, about anything that is (epsilon,
-// delta)-private with respect to one canary: Steinke, Nasr, Jagielski 2023, arXiv:2305.08846,
-// Theorem 5.2, as the code in their appendix computes it. For delta 0 it is the tail of a binomial
-// law, and the ε at which it passes a level is the logit of the end of Clopper and Pearson's
-// interval.
+// likeliness bounds the chance of at least as many right guesses against a mechanism that is
+// (epsilon, delta)-private for each canary: Theorem 5.2 of Steinke, Nasr, Jagielski 2023,
+// arXiv:2305.08846, as the code in their appendix computes it. For delta 0 it is the tail of a
+// binomial law, and the ε at which it passes a level is the logit of the end of Clopper and
+// Pearson's interval.
 func (a audit) likeliness(epsilon, delta float64) float64 {
 	// A guess about a canary is right as often as randomized response is true, at best.
 	law := distuv.Binomial{N: float64(a.guesses), P: 1 / (1 + math.Exp(-epsilon))}
@@ -315,8 +318,8 @@ func (a audit) likeliness(epsilon, delta float64) float64 {
 	return min(1, tail+2*float64(a.canaries)*delta*slack)
 }
 
-// leastEpsilon returns the largest ε at which what was guessed right has a chance of at most level,
-// so that ε is larger with confidence 1 - level; 0 where there is none.
+// leastEpsilon returns the largest ε at which so many right guesses have a chance of at most level:
+// the true ε is larger with confidence 1 - level. It returns 0 if there is none.
 func (a audit) leastEpsilon(delta, level float64) float64 {
 	if a.guesses == 0 || a.likeliness(0, delta) > level {
 		return 0

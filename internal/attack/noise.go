@@ -24,10 +24,10 @@ const (
 	Gaussian Noise = "gaussian"
 )
 
-// Noises are the names of the laws.
+// Noises returns the names of the laws.
 func Noises() []string { return []string{string(Laplace), string(Gaussian)} }
 
-// delta is at what δ the ε of Gaussian noise is told.
+// delta is the δ at which the ε of Gaussian noise is given.
 const delta = 1e-5
 
 func (n Noise) validate() error {
@@ -37,9 +37,9 @@ func (n Noise) validate() error {
 	return nil
 }
 
-// forEpsilon is the noise on one answer, in units of what one record can change, that makes it
-// epsilon-private, at [delta] for Gaussian noise: the scale of the one law, the deviation of the
-// other.
+// forEpsilon returns the parameter of the noise that makes one answer epsilon-private, at [delta]
+// for Gaussian noise: the scale of Laplace's law or the standard deviation, in units of what one
+// record can change.
 func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	if n == Laplace {
 		return theorems.LaplaceScale(epsilon)
@@ -47,8 +47,8 @@ func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	return theorems.GaussianNoiseMultiplier(epsilon, delta)
 }
 
-// ofDeviation returns the parameter for a standard deviation. Discrete Laplace noise of scale b
-// deviates by 1/(√2·sinh(1/2b)).
+// ofDeviation returns the parameter of the noise with a standard deviation. For discrete Laplace
+// noise of scale b that is 1/(√2·sinh(1/2b)).
 func (n Noise) ofDeviation(deviation float64) float64 {
 	if n == Laplace {
 		return 0.5 / math.Asinh(1/(math.Sqrt2*deviation))
@@ -56,8 +56,8 @@ func (n Noise) ofDeviation(deviation float64) float64 {
 	return deviation
 }
 
-// desk answers questions about drawn people: nobody's budget is at stake, so its journal is in
-// memory. It still holds what everything cost.
+// desk answers questions about drawn people with one kind of noise. Its journal is in memory, as
+// nobody's budget is at stake, and holds what all answers cost.
 type desk struct {
 	*answer.Desk
 	noise     Noise
@@ -70,7 +70,7 @@ func newDesk(n Noise, parameter float64) *desk {
 	return &desk{answer.NewDesk(j, nil), n, parameter, j}
 }
 
-// count answers how many of the people have a one, with noise, unless there are no sums.
+// count adds noise to a sum of [ones]. It passes on err, with which that sum was not made.
 func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	if err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	return float64(answers[0]), nil
 }
 
-// ones returns the sums over the people with a one who are in a subset; nil is everybody.
+// ones counts the people with a one who are in a subset, for noise to be added; nil is everybody.
 func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	buckets := make([]int, len(bits))
 	for i, one := range bits {
@@ -101,8 +101,9 @@ func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	return answer.NewCounts(buckets, 1)
 }
 
-// allowed is the largest chance to be right about one person's bit, both being equally likely, and
-// the ε at [delta], after everything in a ledger: half of 1 + δ(0), by the exact accountant.
+// allowed returns the largest chance to guess one person's bit right, if both values are equally
+// likely, after everything in a ledger: (1 + δ(0))/2 by the exact accountant. epsilon is the ε at
+// [delta].
 func allowed(l *accountant.Ledger) (rate, epsilon float64, err error) {
 	exact, err := accountants.New("exact", accountant.ZeroOut)
 	if err != nil {

@@ -12,33 +12,34 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Reconstruction is the attack of Dinur and Nissim 2003 ("Revealing information while preserving
-// privacy", PODS): one bit of each person is found from noisy answers to how many people of random
-// subsets have a one. The bits that fit the answers best, by least squares, are rounded (Dwork,
-// Roth 2014, section 8.1, has the same with linear programs).
+// Reconstruction is the result of the attack of Dinur and Nissim 2003 ("Revealing information while
+// preserving privacy", PODS): it finds one bit of each person from noisy counts of the ones in
+// random subsets. Least squares give the numbers that fit the answers best, and they are rounded to
+// bits (Dwork, Roth 2014, section 8.1, has the same with linear programs).
 type Reconstruction struct {
 	Attack   string  `json:"attack"`
 	Noise    Noise   `json:"noise"`
 	People   int     `json:"people"`
 	Queries  int     `json:"queries"`
-	Repeated int     `json:"repeated"` // with people drawn anew
+	Repeated int     `json:"repeated"` // times, each with people drawn anew
 	Rows     []Found `json:"rows"`
 }
 
 // Found counts the bits that are found at one amount of noise.
 type Found struct {
 	Ratio     float64     `json:"noise_per_root"`    // standard deviation of the noise on one answer, over √people
-	Epsilon   float64     `json:"epsilon,omitempty"` // of all answers, at Delta; 0 stands for no guarantee
+	Epsilon   float64     `json:"epsilon,omitempty"` // of all answers together, at Delta; 0 for no guarantee
 	Delta     float64     `json:"delta,omitempty"`
 	Recovered score.Share `json:"recovered"`
-	Allowed   float64     `json:"allowed"` // the largest share that any attack finds, as far as the ledger says
-	Expected  float64     `json:"expected"`
+	Allowed   float64     `json:"allowed"`  // the largest share that any attack finds, as far as the ledger says
+	Expected  float64     `json:"expected"` // about the share that least squares find
 }
 
-// ratios are the amounts of noise, as deviations over √people. What is beyond mostDrawn leaves nothing to see.
+// ratios lists the amounts of noise, as standard deviations over √people.
 var ratios = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 4, 8, 16}
 
-// Reconstruct carries the attack out on that many people, by that many questions.
+// Reconstruct carries out the attack on so many people by so many questions, at every amount of
+// noise.
 func Reconstruct(n Noise, people, queries int) (*Reconstruction, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
@@ -63,14 +64,15 @@ func Reconstruct(n Noise, people, queries int) (*Reconstruction, error) {
 
 const (
 	reconstructions = 5 // repetitions of the attack
-	mostDrawn       = 4 // the largest ratio of the picture
+	mostDrawn       = 4 // the largest ratio in the figure: beyond it there is nothing to see
 
-	// What the matrix of the questions may hold: 64 MiB, which least squares take seconds for.
+	// Limits of the matrix of questions: 64 MiB, for which least squares take seconds.
 	mostPeople  = 1000
 	mostQueries = 8000
 )
 
-// once attacks one database at every amount of noise, by the same questions.
+// once attacks one database at every amount of noise by the same questions, and adds to right how
+// many bits it finds at each.
 func (r *Reconstruction) once(right []int, src *random.Source) error {
 	bits := drawBits(r.People, src)
 	questions, sums := mat.NewDense(r.Queries, r.People, nil), make([]*answer.Sums, r.Queries)
@@ -111,7 +113,8 @@ func (r *Reconstruction) once(right []int, src *random.Source) error {
 	return nil
 }
 
-// ask has all questions answered with the noise of one level, and says what that costs.
+// ask has all questions answered at one level of noise, and fills in the cost in the row of that
+// level.
 func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense) error {
 	row := &r.Rows[level]
 	*row = Found{Ratio: ratios[level], Allowed: 1, Expected: 1}
@@ -133,15 +136,15 @@ func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense)
 	return err
 }
 
-// expected is about the share that least squares find: the error of one bit is normal with variance
-// 4·deviation²/(queries - people), because half of the people are in a subset, and the bits use up
-// as many dimensions as there are people.
+// expected returns about the share of bits that least squares find. The error of one bit is normal
+// with variance 4·deviation²/(queries - people), because half of the people are in a subset, and
+// the bits use up as many dimensions as there are people.
 func (r *Reconstruction) expected(deviation float64) float64 {
 	error := 2 * deviation / math.Sqrt(float64(r.Queries-r.People)+1)
 	return (1 + math.Erf(0.5/error/math.Sqrt2)) / 2
 }
 
-// Chart is the share of people whose bit is found over the noise.
+// Chart draws the share of people whose bit is found over the noise.
 func (r *Reconstruction) Chart() chart.Chart {
 	found, best := chart.Line{Name: "found", Style: chart.Marked}, chart.Line{Name: "most allowed", Style: chart.Dashed}
 	for _, row := range r.Rows {

@@ -16,12 +16,12 @@ type Sensitivity struct {
 	People  int     `json:"people"`
 	Queries []Query `json:"queries"`
 
-	// How often each answer to the count was given, with Laplace noise of the ε: with one more
-	// person who is counted, and without him.
+	// The count was asked Draws times with Laplace noise of ε Epsilon, with one more person who is
+	// counted, and as often without. noisy counts how often each answer was given.
 	Epsilon  float64 `json:"epsilon"`
 	Draws    int     `json:"draws"`
 	noisy    [2]map[int]int
-	expected int // without him, and without noise
+	expected int // the count without the person and without noise
 }
 
 // Query is a question and how far one person moves its answer.
@@ -47,9 +47,9 @@ type query struct {
 	worst []int
 }
 
-// queries are the questions about n people: one person adds at most one to a count and at most the
-// largest age to a sum; a mean of n people moves by at most that over n. Whether a count is above a
-// threshold changes for nobody in most databases, and for one person where the count is just above.
+// queries returns the questions about n people. One person adds at most one to a count, and at most
+// the largest age to a sum; a mean of n people moves by at most that age over n. Whether a count is
+// above a threshold depends on one person only in databases where the count is just above it.
 func queries(n int) []query {
 	half := float64(n / 2)
 	return []query{
@@ -65,7 +65,7 @@ func queries(n int) []query {
 	}
 }
 
-// old are n people of age 0, but so many of the largest.
+// old returns the ages of n people: the largest age for the first number of them, 0 for the others.
 func old(n, number int) []int {
 	ages := make([]int, n)
 	for i := range number {
@@ -90,8 +90,8 @@ func sumOf(ages []int) (sum float64) {
 	return sum
 }
 
-// Sensitivities measures on that many people, and draws the answers to the count with noise of
-// epsilon.
+// Sensitivities measures how far one person moves the answers about so many drawn people, and draws
+// noisy answers to the count with noise of ε epsilon.
 func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error) {
 	if people < 2 {
 		return nil, fmt.Errorf("attack: found %d people, expected at least 2", people)
@@ -121,7 +121,7 @@ func largestChange(query func([]int) float64, ages []int) float64 {
 	return largest
 }
 
-// draw asks for the count many times, with one more person who is counted and without him.
+// draw asks for the count many times with noise, with one more person who is counted and without.
 func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 	parameter, err := Laplace.forEpsilon(epsilon)
 	if err != nil {

@@ -29,8 +29,8 @@ type Chart struct {
 	Tight           bool   // the y axis begins near the least value, not at zero
 }
 
-// Line is points with a name. A point that is not finite is left out, and so is a line without
-// points.
+// Line is a series of points with a name. Points that are not finite are left out, and so is a line
+// without points.
 type Line struct {
 	Name   string
 	Points []Point // in the order in which they are joined
@@ -52,7 +52,7 @@ const (
 
 func (c Chart) Write(path string) error { return writeFile(path, width, height, c.draw) }
 
-// inlineName is the most characters of a line's name that fit beside an inline figure.
+// inlineName bounds the characters of a line's name beside an inline figure.
 const inlineName = 13
 
 func (c Chart) Inline(label string) ([]byte, error) {
@@ -173,8 +173,8 @@ func (c Chart) drawable() []Line {
 	return lines
 }
 
-// leastSpan is the least range, in units of the axis such as per cent, that an axis shows if it
-// does not begin at zero: chance shall not look like a cliff.
+// leastSpan is the smallest range, in units of the axis such as per cent, of a y axis that does not
+// begin at zero: differences by chance shall not look like a cliff.
 const leastSpan = 2
 
 // plot returns the axes and the lines. The x axis includes zero; so does the y axis, unless it is
@@ -255,7 +255,7 @@ func apart(ends []vg.Point, bottom, top vg.Length) []vg.Length {
 	return heights
 }
 
-// linearTicks are the library's default ticks, with shorter labels: 25, not 25.00.
+// linearTicks places ticks as the library does, with shorter labels: 25, not 25.00.
 type linearTicks struct{}
 
 func (linearTicks) Ticks(low, high float64) []plot.Tick {
@@ -268,8 +268,9 @@ func (linearTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// logarithmicTicks are powers of ten, at most nine of them, and twice and five times these where
-// there are few. The library's own have no upper bound, and no label at all within a decade.
+// logarithmicTicks places ticks at powers of ten, at most nine of them, and at twice and five times
+// these over few decades. The library's own ticks have no upper bound, and no label within a
+// decade.
 type logarithmicTicks struct{}
 
 func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {
@@ -293,14 +294,16 @@ func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {
 
 func label(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
 
-// fill writes a text that begins at a place, in at most so many lines, each within the figure.
+// fill writes a text from a place on, broken into at most the given number of lines within the
+// figure.
 func fill(on draw.Canvas, style text.Style, at vg.Point, text string, lines int) {
 	for i, line := range broken(style, text, on.Max.X-margin/2-at.X, lines) {
 		on.FillText(style, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*textHeight}, line)
 	}
 }
 
-// broken breaks a text at spaces into lines of a width. What does not fit the last one is cut.
+// broken breaks a text at spaces into lines of at most a width. What does not fit the last line is
+// cut.
 func broken(style text.Style, text string, width vg.Length, lines int) []string {
 	var out []string
 	line := ""

@@ -19,8 +19,8 @@ import (
 // Figure can be drawn: a [Chart], a [Heat] or [Intervals].
 type Figure interface {
 	// Write draws the figure into a file, as its ending says, in any case. The file is whole or
-	// absent; one in its place is replaced. Errors start without a package, for the caller to put its
-	// own before them.
+	// absent; one in its place is replaced. Errors start without a package, for the caller to put
+	// its own before them.
 	Write(path string) error
 	// Inline returns the figure as an <svg> element for a page that describes it in words. It fills
 	// the width that it gets and has no title. A screen reader says label.

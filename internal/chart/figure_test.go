@@ -51,7 +51,8 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// Every figure is written as both formats, with its title, and the same figure gives the same bytes.
+// Every figure is written as both formats, with its title, and the same figure gives the same
+// bytes.
 func TestFiguresAsFiles(t *testing.T) {
 	for name, f := range figures() {
 		for _, format := range Formats() {
@@ -85,8 +86,8 @@ func TestPrivateFigures(t *testing.T) {
 	}
 }
 
-// The largest number has the darkest cell, the least the palest, and every text is read on its cell:
-// a contrast of 4.5, as the guidelines for web content ask.
+// The largest number has the darkest cell, the least the palest, and every text is read on its
+// cell: a contrast of 4.5, as the guidelines for web content ask.
 func TestShades(t *testing.T) {
 	if shade(0) != pale || shade(1) != deep {
 		t.Errorf("found %v to %v, expected %v to %v", shade(0), shade(1), pale, deep)

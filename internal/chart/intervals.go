@@ -14,7 +14,7 @@ type Intervals struct {
 	Title, Subtitle string
 	X               string // what the axis shows
 	Rows            []Interval
-	Series          []string // names of what rows are of, each in a colour of its own; none where all are of one thing
+	Series          []string // names of groups of rows, each with a colour of its own; none for one group
 	Zero            bool     // draw a line at 0: values are differences
 }
 
@@ -22,7 +22,7 @@ type Intervals struct {
 type Interval struct {
 	Name             string
 	Value, Low, High float64
-	Series           int // index into Intervals.Series of what the value is of
+	Series           int // index into Intervals.Series
 }
 
 func (i Intervals) Write(path string) error { return writeFile(path, width, i.height(head), i.draw) }

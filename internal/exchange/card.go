@@ -22,9 +22,10 @@ var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
 	"join":    strings.Join,
 }).Parse(cardText))
 
-// hub says where Hugging Face has the data sets that the trainer knows.
+// hub maps data sets of the trainer to their names on Hugging Face.
 var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10"}
 
+// contents holds the values on a model card.
 type contents struct {
 	*trained.Model
 	Name       string // of the run
@@ -32,10 +33,10 @@ type contents struct {
 	Dataset    string // where Hugging Face has the data set; "" where it does not
 	Network    string
 	Parameters int
-	Accuracy   *float64 // of the model on the test examples; as the run measured it after the last update; nil where it did not
+	Accuracy   *float64 // on the test examples after the last update; nil if the run did not measure it
 }
 
-// Card returns the card of a model.
+// Card returns the model card, a README.md for Hugging Face.
 func Card(m *trained.Model) ([]byte, error) {
 	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	if m.Sees() == trained.Pictures {

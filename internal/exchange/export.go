@@ -7,22 +7,23 @@
 // # ONNX
 //
 // onnxruntime and most other inference programs read it: operator set 17 of
-// https://onnx.ai/onnx/operators, encoded as protocol buffers. The input
-// is float32 and is called "pictures", (N, channels, height, width) with values from 0 to 1, or "rows",
-// (N, columns) as they stand in the table, or "vectors", (N, width); N is free. The output is "logits",
-// (N, classes). The graph holds the normalisation, the public features and their mean, so that a picture has
-// only to be brought to its size. The file's metadata hold the names of the classes and the privacy guarantee.
+// https://onnx.ai/onnx/operators, encoded as protocol buffers. The input is float32 and is called
+// "pictures", (N, channels, height, width) with values from 0 to 1, or "rows", (N, columns) as they
+// stand in the table, or "vectors", (N, width); N is free. The output is "logits", (N, classes).
+// The graph holds the normalisation, the public features and their mean, so that a picture has only
+// to be brought to its size. The file's metadata hold the names of the classes and the privacy
+// guarantee.
 //
 // # PyTorch
 //
-// A Python file builds the same network of torch.nn and loads the weights from a safetensors file beside it. It
-// needs PyTorch alone; to read pictures it takes Pillow.
+// A Python file builds the same network of torch.nn and loads the weights from a safetensors file
+// beside it. It needs PyTorch alone; to read pictures it takes Pillow.
 //
 // # Model cards
 //
 // [Card] writes the README.md of a model in the format of Hugging Face
-// (https://huggingface.co/docs/hub/model-cards): what the model is, how well it does, and what its privacy
-// guarantee says and does not say. Everything on it is public.
+// (https://huggingface.co/docs/hub/model-cards): what the model is, how well it does, and what its
+// privacy guarantee says and does not say. Everything on it is public.
 package exchange
 
 import (
@@ -44,7 +45,7 @@ import (
 // ErrTarget: a file cannot be written under the name that it was given.
 var ErrTarget = errors.New("exchange")
 
-// Formats are the names of those that [Export] writes.
+// Formats returns the names of the formats that [Export] writes.
 func Formats() []string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
@@ -53,8 +54,8 @@ func Formats() []string {
 	return names
 }
 
-// formats are functions that write a model to a path and return the paths of all files that they
-// wrote.
+// formats lists the formats. write writes a model to a path and returns the paths of all files that
+// it wrote.
 var formats = []struct {
 	name, extension string
 	write           func(m *trained.Model, path string) ([]string, error)
@@ -64,7 +65,7 @@ var formats = []struct {
 	{"pytorch-script", ".py", writePyTorch},
 }
 
-// Extension is what names of files in a format end with; "" for a format that there is not.
+// Extension returns how the names of files in a format end; "" for an unknown format.
 func Extension(format string) string {
 	for _, f := range formats {
 		if f.name == format {
@@ -92,8 +93,8 @@ func writeONNX(m *trained.Model, path string) ([]string, error) {
 	return []string{path}, checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
 }
 
-// writeSafetensors writes the tensors as the run has them, which other programs read without the
-// mean of features, if there is one, and with it as this program does.
+// writeSafetensors writes the tensors of the network, and the mean of the features if one is
+// subtracted: other programs may ignore it, this program needs it.
 func writeSafetensors(m *trained.Model, path string) ([]string, error) {
 	tensors := m.Network.Export()
 	if m.FeatureMean != nil {
@@ -119,14 +120,14 @@ func writePyTorch(m *trained.Model, path string) ([]string, error) {
 	return []string{path, weights}, checkpoints.WriteFileAtomic(path, script, folder.FilePerm)
 }
 
-// isModel reports whether a path is that of the run's own file.
+// isModel reports whether a path leads to the model file of the run itself.
 func isModel(m *trained.Model, path string) bool {
 	found, err := os.Stat(path)
 	own, ownErr := os.Stat(filepath.Join(m.Dir, folder.Model))
 	return err == nil && ownErr == nil && os.SameFile(found, own)
 }
 
-// write writes tensors with what the model says of itself.
+// write writes tensors with the provenance of the model as metadata.
 func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	if isModel(m, path) {
 		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", ErrTarget, path)
@@ -141,7 +142,7 @@ func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	return checkpoints.WriteModel(path, tensors, about)
 }
 
-// network is a model for the writers of its layers.
+// network holds the layers and tensors of a model for the writers of ONNX and Python.
 type network struct {
 	layers  model.Sequential
 	tensors map[string]model.Tensor // by name, in PyTorch's layouts
@@ -149,7 +150,7 @@ type network struct {
 	err     error                   // the first layer that cannot be written
 }
 
-// place is where a layer stands.
+// place says where a layer stands in the network.
 type place struct {
 	name  string // such as "4.body.0"
 	input []int  // the shape of one example
@@ -168,8 +169,8 @@ func networkOf(m *trained.Model) (*network, error) {
 	return n, err
 }
 
-// each calls write for layers one after the other, named below a prefix such as "4.body.". A layer behind a
-// pointer is handed over as its value.
+// each calls write for layers one after the other, whose names begin with a prefix such as
+// "4.body.". It passes a layer behind a pointer as a value.
 func (n *network) each(layers model.Sequential, prefix string, input []int, write func(model.Layer, place)) {
 	for i, l := range layers {
 		at := place{prefix + strconv.Itoa(i), input}
@@ -178,7 +179,7 @@ func (n *network) each(layers model.Sequential, prefix string, input []int, writ
 	}
 }
 
-// refuse notes a layer that a format cannot hold.
+// refuse notes an error about a layer that cannot be written in a format.
 func (n *network) refuse(format string, at place, l model.Layer, language string) {
 	n.err = cmp.Or(n.err, fmt.Errorf("%s: layer %s is a %s, which cannot be written in %s", format, at.name, l.Kind(), language))
 }

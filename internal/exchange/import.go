@@ -19,10 +19,10 @@ import (
 	"dpsgd/internal/trained"
 )
 
-// Imported is how the weights of a file fit a network, and how to begin with them.
+// Imported says how the weights of a file fit a network, and how to begin training with them.
 type Imported struct {
 	Fits
-	File  string         `json:"file,omitempty"`  // that was written; "" if none was
+	File  string         `json:"file,omitempty"`  // the file that was written; "" if none was
 	About []trained.Fact `json:"about,omitempty"` // what the file says of its privacy guarantee
 	YAML  string         `json:"yaml"`            // lines for the configuration
 }
@@ -60,8 +60,8 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	return i, checkpoints.WriteModel(to, renamed, about)
 }
 
-// withRun adds what the statement beside the model of a run says of it: a run writes its model before
-// its statement, so that the file itself says nothing of a guarantee.
+// withRun adds the guarantee from the privacy statement beside the model file of a run. The file
+// itself says nothing of it, as a run writes its model before its statement.
 func withRun(path string, about map[string]string) (map[string]string, error) {
 	if filepath.Base(path) != folder.Model {
 		return about, nil
@@ -78,7 +78,7 @@ func withRun(path string, about map[string]string) (map[string]string, error) {
 	return all, err
 }
 
-// lines are those of a configuration that begins with the weights at a path.
+// lines returns the lines of a configuration that begins with the weights at a path.
 func (i Imported) lines(path string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "model:\n  init: %s\n", strconv.Quote(path))

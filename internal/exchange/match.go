@@ -18,15 +18,15 @@ type Fit struct {
 	Tensor    string `json:"tensor"` // "" where the file has none for it
 }
 
-// Fits is how a file fits a network.
+// Fits says how a file fits a network.
 type Fits struct {
 	Fits   []Fit    `json:"fits"`   // all parameters of the network, in their order
 	Unused []string `json:"unused"` // tensors of the file that no parameter takes
-	Named  bool     `json:"named"`  // whether the names are the network's; otherwise the order says which is which
+	Named  bool     `json:"named"`  // whether tensors were found by the network's names, not by their order
 }
 
-// Missing names what of the network has no tensor: layers where all of it is missing, and
-// parameters.
+// Missing names the layers that have no tensor at all, and the parameters without one in other
+// layers.
 func (f Fits) Missing() (names []string) {
 	some := map[string]bool{} // layers that have a tensor
 	for _, fit := range f.Fits {
@@ -46,12 +46,11 @@ func (f Fits) Missing() (names []string) {
 	return names
 }
 
-// Match finds the tensors of a file that fit the parameters of a network. Where all names of
-// parameters with a tensor of their shape are the network's own, these count. Otherwise the file
-// names layers in another way ("conv1.weight", "features.3.weight"): each layer of the network, in
-// its order, takes the first layer of the file that is left and whose tensors have its shapes and
-// last names. The first is by name, numbers in names by their value, as files do not keep the order
-// of layers.
+// Match finds the tensors of a file that fit the parameters of a network. If any tensor has the
+// name and the shape of a parameter, tensors are found by name alone. Otherwise the file names
+// layers in another way ("conv1.weight", "features.3.weight"): each layer of the network, in order,
+// takes the first unused layer of the file whose tensors have its shapes and last names. As files
+// do not keep the order of layers, they are sorted by name, and numbers in names by value.
 func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 	f := Fits{Unused: []string{}}
 	own := m.Export()
@@ -73,7 +72,7 @@ func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 	return f
 }
 
-// byOrder finds a layer of the file for each layer of the network.
+// byOrder finds a layer of the file, free, for each layer of the network, own.
 func (f *Fits) byOrder(own, free []layer) {
 	slices.SortStableFunc(free, func(a, b layer) int { return natural(a.name, b.name) })
 	for _, wanted := range own {
@@ -90,19 +89,19 @@ func (f *Fits) byOrder(own, free []layer) {
 	}
 }
 
-// layer is the tensors whose names agree but for the last word.
+// layer groups the tensors whose names agree but for the last word.
 type layer struct {
 	name    string
 	tensors []checkpoints.Tensor
 }
 
-// module cuts a name before its last word.
+// module splits a name before its last word: "conv1" and "weight".
 func module(name string) (of, last string) {
 	i := strings.LastIndex(name, ".")
 	return name[:max(i, 0)], name[i+1:]
 }
 
-// layers groups tensors, in the order in which they appear.
+// layers groups tensors into layers, in the order in which they appear.
 func layers(tensors []checkpoints.Tensor) (all []layer) {
 	for _, t := range tensors {
 		name, _ := module(t.Name)
@@ -115,8 +114,8 @@ func layers(tensors []checkpoints.Tensor) (all []layer) {
 	return all
 }
 
-// shapes says which last names with which shapes a layer has. What batch normalisation counts is no
-// part of what can be taken over, and a layer that has it is another one.
+// shapes lists the last names and shapes of a layer's tensors, to compare layers by. A batch
+// normalisation has more tensors than a group normalisation and so is no match for one.
 func (l layer) shapes() string {
 	texts := make([]string, len(l.tensors))
 	for i, t := range l.tensors {
@@ -145,7 +144,7 @@ func natural(a, b string) int {
 	})
 }
 
-// words cuts a name where digits begin and end.
+// words splits a name where digits begin and end.
 func words(name string) (words []string) {
 	digit := func(b byte) bool { return b >= '0' && b <= '9' }
 	from := 0
@@ -157,7 +156,7 @@ func words(name string) (words []string) {
 	return words
 }
 
-// Renamed are the tensors of a file that fit, under the network's names.
+// Renamed returns the tensors of a file that fit, under the names of the network.
 func (f Fits) Renamed(file []checkpoints.Tensor) []checkpoints.Tensor {
 	var out []checkpoints.Tensor
 	for _, fit := range f.Fits {

@@ -71,9 +71,10 @@ func TestMatchByName(t *testing.T) {
 	}
 }
 
-// The model in the folder of a run was trained on that run's data, though the file itself does not say
-// so: nobody is told to declare it as public. What is written from it says so, too. Of weights that say nothing
-// of their origin a person has to: the line is left open, and a configuration without it is refused.
+// The model in the folder of a run was trained on that run's data, though the file itself does not
+// say so: nobody is told to declare it as public. What is written from it says so, too. Of weights
+// that say nothing of their origin a person has to: the line is left open, and a configuration
+// without it is refused.
 func TestImportedModelOfARunIsPrivate(t *testing.T) {
 	dir, _ := tinyrun.OnPictures(t, tinyrun.PictureFolder(t))
 	c := tiny.Must(folder.ReadConfig(dir))(t)

@@ -12,11 +12,11 @@ import (
 const (
 	operatorSet = 17
 	irVersion   = 8 // the first that allows that operator set
-	// maxBytes is what a protocol buffer can be long.
+	// maxBytes bounds the length of a protocol buffer.
 	maxBytes = 1<<31 - 1
 )
 
-// ONNX returns the content of an ONNX file with the model.
+// ONNX returns the model as the content of an ONNX file.
 func ONNX(m *trained.Model) ([]byte, error) {
 	layers, err := networkOf(m)
 	if err != nil {
@@ -50,7 +50,8 @@ var inputs = map[trained.Kind]struct{ name, values string }{
 	trained.Vectors:  {"vectors", "float32 (N, width), of any length"},
 }
 
-// seen adds what is done to the input ahead of the first layer, and returns the shape of that.
+// seen adds what happens to the input ahead of the first layer: features, or normalisation. It
+// returns the value and its shape.
 func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (string, data.Shape) {
 	n.part = "input"
 	switch {
@@ -75,19 +76,19 @@ func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (
 	return n.op("Div", []string{x, n.floats("std", scale, dims...)}), m.Data.Shape
 }
 
-// unit divides rows by their norm, or by a tiny number where that is larger.
+// unit divides rows by their norm, or by a tiny number if that is larger.
 func (g *onnxGraph) unit(x string) string {
 	norm := g.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
 	return g.op("Div", []string{x, g.op("Max", []string{norm, g.scalar("least_norm", 1e-8)})})
 }
 
-// halves rounds to half precision, in which computed rows are kept: see [data.Features].
+// halves rounds values to half precision, in which [data.Features] keeps computed rows.
 func (g *onnxGraph) halves(x string) string {
 	x = g.op("Cast", []string{x}, attribute{"to", int(float16Type)})
 	return g.op("Cast", []string{x}, attribute{"to", int(float32Type)})
 }
 
-// file is a ModelProto.
+// file encodes the whole file, a ModelProto, around its graph.
 func (n *onnxNetwork) file(m *trained.Model, graph message) (file message) {
 	file.integer(1, irVersion)
 	file.text(2, "dpsgd")

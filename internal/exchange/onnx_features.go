@@ -10,8 +10,9 @@ import (
 	"dpsgd/model"
 )
 
-// featuresOf adds the public features of pictures, without their mean, as package features defines
-// them. Rows are rounded where the trainer keeps them in half precision.
+// featuresOf adds the public features of pictures as package features defines them, and subtracts
+// their mean if the model has one. It rounds rows wherever the trainer keeps them in half
+// precision.
 func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x string) (string, data.Shape) {
 	n.part = "features"
 	x = n.halves(n.flattened(d.Flattening, n.transformed(d, m.Data.Shape, x)))
@@ -22,7 +23,7 @@ func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x stri
 	return x, data.Row(width)
 }
 
-// transformed is (N, values): the transform, raised to a power and normalised in groups.
+// transformed adds the transform, raised to a power and normalised in groups: (N, values).
 func (g *onnxGraph) transformed(d features.Definition, shape data.Shape, x string) string {
 	if s := d.Scattering; s != nil {
 		values := s.Coefficients * s.Full.OutHeight * s.Full.OutWidth // of each channel
@@ -39,6 +40,7 @@ func (g *onnxGraph) transformed(d features.Definition, shape data.Shape, x strin
 	return g.power(g.op("Concat", scales, attribute{"axis", 1}), d.Power)
 }
 
+// power raises values to a power.
 func (g *onnxGraph) power(x string, power float64) string {
 	switch power {
 	case 1:
@@ -49,8 +51,8 @@ func (g *onnxGraph) power(x string, power float64) string {
 	return g.op("Pow", []string{x, g.scalar("power", power)})
 }
 
-// responses are the features that a dictionary of patches gives: those of the scaled picture and of
-// its mirror image, averaged.
+// responses adds the features by a dictionary of patches: the mean of those of the scaled picture
+// and of its mirror image.
 func (g *onnxGraph) responses(d features.PatchDefinition, x string) string {
 	if d.Scale == 2 {
 		x = g.op("AveragePool", []string{x}, window(model.Both(2), model.Both(2), model.Both(0))...)
@@ -63,12 +65,12 @@ func (g *onnxGraph) responses(d features.PatchDefinition, x string) string {
 	return g.op("Mul", []string{both, g.scalar("half", 0.5)})
 }
 
-// reflected continues pictures beyond their edges by reflection.
+// reflected enlarges pictures on each side by reflection at their edges.
 func (g *onnxGraph) reflected(x string, by int) string {
 	return g.op("Pad", []string{x, g.integers("border", 0, 0, by, by, 0, 0, by, by)}, attribute{"mode", "reflect"})
 }
 
-// patchConstants are the names of what the picture and its mirror image share.
+// patchConstants holds the names of the constants that the picture and its mirror image share.
 type patchConstants struct{ ones, weights, above, below, rows, columns string }
 
 func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
@@ -87,7 +89,8 @@ func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
 
 func last(edges []int) int { return edges[len(edges)-1] }
 
-// means is the matrix (cells, positions), or its transpose, that averages positions over cells.
+// means returns the matrix (cells, positions), or its transpose, that averages positions over
+// cells.
 func means(edges []int, transposed bool) []float32 {
 	cells, positions := len(edges)-1, last(edges)
 	m := make([]float32, cells*positions)
@@ -103,7 +106,7 @@ func means(edges []int, transposed bool) []float32 {
 	return m
 }
 
-// excess is how far responses are above and below their thresholds, averaged over the cells.
+// excess adds how far responses are above and below their thresholds, averaged over the cells.
 func (g *onnxGraph) excess(d features.PatchDefinition, c patchConstants, x string) string {
 	n := float64(d.Scaled.Channels * d.Size * d.Size)
 	sum := g.op("Conv", []string{x, c.ones})
@@ -119,7 +122,7 @@ func (g *onnxGraph) excess(d features.PatchDefinition, c patchConstants, x strin
 	return g.op("Flatten", []string{g.op("MatMul", []string{g.op("MatMul", []string{c.rows, both}), c.columns})})
 }
 
-// scatter is the scattering transform of each channel on its own: (N·channels, coefficients, rows,
+// scatter adds the scattering transform of each channel by itself: (N·channels, coefficients, rows,
 // columns).
 func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string) string {
 	x = g.op("Reshape", []string{x, g.integers("planes", -1, 1, shape.Height, shape.Width)})
@@ -131,7 +134,8 @@ func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string)
 	return g.op("Concat", []string{g.average(d.Full, full), g.average(d.Half, half)}, attribute{"axis", 1})
 }
 
-// moduli of the convolutions of planes (N, 1, height, width) with wavelets: (N, angles, …).
+// moduli adds the moduli of the convolutions of planes (N, 1, height, width) with wavelets: (N,
+// angles, rows, columns).
 func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
 	x = g.reflected(x, margin)
 	part := func(name string, filters []float32) string {
@@ -142,7 +146,7 @@ func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margi
 	return g.op("Sqrt", []string{g.op("Add", []string{squares, g.scalar("smallest", d.Smallest)})})
 }
 
-// average takes planes to means over windows.
+// average adds the means of planes over windows.
 func (g *onnxGraph) average(a scattering.Average, x string) string {
 	vertical := g.floats("vertical", a.Vertical, a.OutHeight, a.Height)
 	across := make([]float32, len(a.Horizontal)) // transposed
@@ -154,7 +158,7 @@ func (g *onnxGraph) average(a scattering.Average, x string) string {
 	return g.op("MatMul", []string{g.op("MatMul", []string{vertical, x}), g.floats("horizontal", across, a.Width, a.OutWidth)})
 }
 
-// flattened is the map of a [features.Flattening].
+// flattened adds the linear map and the norms of a [features.Flattening].
 func (g *onnxGraph) flattened(d *features.Flattening, x string) string {
 	width := len(d.Shift)
 	x = g.op("Mul", []string{g.op("Add", []string{x, g.floats("shift", d.Shift, 1, width)}), g.floats("gain", d.Gain, 1, width)})

@@ -21,10 +21,10 @@ const (
 	float16Type elementType = 10
 )
 
-// onnxGraph is an ONNX graph that is being built. Values are known by their names.
+// onnxGraph is an ONNX graph under construction. Its values are named by strings.
 type onnxGraph struct {
 	nodes, constants []message
-	part             string // of the model that is being added, for the names of its values
+	part             string // of the model that is being added: the prefix of the names of its values
 	names            map[string]int
 }
 
@@ -44,7 +44,7 @@ func (g *onnxGraph) unique(what string) string {
 	return name
 }
 
-// op adds an operator with one output and returns the name of that.
+// op adds an operator with one output and returns the name of the output.
 func (g *onnxGraph) op(operator string, inputs []string, attributes ...attribute) string {
 	out := g.unique(operator)
 	g.add(operator, inputs, out, attributes...)
@@ -91,7 +91,7 @@ func (a attribute) encode() (m message) {
 	return m
 }
 
-// floats adds a constant of float32, without a shape a scalar, and returns its name.
+// floats adds a constant of float32, a scalar without a shape, and returns its name.
 func (g *onnxGraph) floats(what string, data []float32, shape ...int) string {
 	return g.constant(what, float32Type, data, shape)
 }
@@ -138,7 +138,7 @@ func (g *onnxGraph) encode(name, input string, inputShape []int, output string, 
 	return m
 }
 
-// value is a ValueInfoProto: float32 (N, shape...).
+// value describes an input or output as a ValueInfoProto: float32 (N, shape...).
 func value(name string, shape []int) (m message) {
 	var batch, dims message
 	batch.text(2, "N")

@@ -14,10 +14,10 @@ type onnxNetwork struct {
 	*network
 }
 
-// onnxSimple are the layers that are one operator without attributes.
+// onnxSimple maps the layers that are one operator without attributes to that operator.
 var onnxSimple = map[string]string{"flatten": "Flatten", "relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}
 
-// sequential adds layers one after the other, named below a prefix such as "4.body.".
+// sequential adds layers one after the other, whose names begin with a prefix such as "4.body.".
 func (n *onnxNetwork) sequential(layers model.Sequential, prefix string, input []int, x string) string {
 	n.each(layers, prefix, input, func(l model.Layer, at place) {
 		n.part = at.name
@@ -30,8 +30,8 @@ func (n *onnxNetwork) sequential(layers model.Sequential, prefix string, input [
 	return x
 }
 
-// layer adds one layer, behind the value x, and returns its output. Activations here are channels first, so
-// that flattening needs no thought.
+// layer adds one layer that takes the value x, and returns its output. Activations are channels
+// first here, as PyTorch's flattening expects.
 func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
 	switch l := l.(type) {
 	case model.Conv2D:
@@ -82,6 +82,7 @@ func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
 	return x
 }
 
+// parameter adds a parameter of a layer as a constant, in its own shape or in another one.
 func (n *onnxNetwork) parameter(at place, name string, shape ...int) string {
 	t := n.tensors[at.name+"."+name]
 	if len(shape) == 0 {
@@ -90,7 +91,7 @@ func (n *onnxNetwork) parameter(at place, name string, shape ...int) string {
 	return n.floats(name, t.Data, shape...)
 }
 
-// parameters are the inputs of an operator with weights and, most often, a bias.
+// parameters returns the inputs of an operator with weights and, unless noBias is set, a bias.
 func (n *onnxNetwork) parameters(at place, x, weights string, noBias bool) []string {
 	if noBias {
 		return []string{x, weights}
@@ -98,6 +99,7 @@ func (n *onnxNetwork) parameters(at place, x, weights string, noBias bool) []str
 	return []string{x, weights, n.parameter(at, "bias")}
 }
 
+// window returns the attributes of an operator with a window.
 func window(kernel, stride, padding model.Size) []attribute {
 	return []attribute{{"kernel_shape", sides(kernel)}, {"strides", sides(stride)}, {"pads", append(sides(padding), sides(padding)...)}}
 }
@@ -128,9 +130,9 @@ func (n *onnxNetwork) groupNorm(l model.GroupNorm, at place, x string) string {
 	return n.op("Add", []string{x, n.parameter(at, "bias", 1, channels, 1, 1)})
 }
 
-// instanceNorm cuts the values of an example into groups, (N, groups, values/groups), and gives each
-// mean 0 and variance 1. Only N may be left open in a shape: with N = 0 nothing says how long another
-// side is, and a reader refuses the graph.
+// instanceNorm cuts the values of an example into groups, (N, groups, values/groups), and gives
+// each mean 0 and variance 1. Only N may be left open in a shape: with N = 0 nothing says how long
+// another side is, and a reader refuses the graph.
 func (g *onnxGraph) instanceNorm(x string, groups, values int) string {
 	x = g.op("Reshape", []string{x, g.integers("groups", -1, groups, values/groups)})
 	return g.op("InstanceNormalization", []string{x, g.floats("ones", ones(groups), groups), g.floats("zeros", make([]float32, groups), groups)},

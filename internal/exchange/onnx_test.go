@@ -56,8 +56,8 @@ func texts(fields []field) (texts []string) {
 // them can be written in Python, too.
 //
 // No batch is too small, and an empty one is a batch: a shape that leaves a side open, -1, does not
-// take another from its input, 0, because of no values ONNX Runtime cannot tell how long the open side
-// is. check.py runs empty batches.
+// take another from its input, 0, because of no values ONNX Runtime cannot tell how long the open
+// side is. check.py runs empty batches.
 func TestStructure(t *testing.T) {
 	sizes := map[uint64]int{1: 4, 7: 8} // of float32 and int64
 	reshapes := 0
@@ -134,7 +134,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// The guarantee goes with the model in every format, and the file of a model without privacy promises none.
+// The guarantee goes with the model in every format, and the file of a model without privacy
+// promises none.
 func TestProvenance(t *testing.T) {
 	for system, want := range map[string]struct{ has, not []string }{
 		"":             {[]string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "zero-out"}, nil},

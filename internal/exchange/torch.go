@@ -30,6 +30,7 @@ func asJSON(v any) (string, error) {
 	return string(b), err
 }
 
+// page holds the values in the template of the Python file.
 type page struct {
 	Run, Training         string
 	File, Module, Weights string
@@ -43,8 +44,8 @@ type page struct {
 	Centred               bool                 // whether a mean is subtracted from them
 }
 
-// PyTorch returns the Python file with the model, to be written to a file of the given name, and the
-// tensors that it reads from the file weights beside it.
+// PyTorch returns a Python file with the model, and the tensors that it reads. file is the name
+// that it gets, weights the name of the safetensors file beside it that gets the tensors.
 func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
 	layers, err := networkOf(m)
 	if err != nil {
@@ -74,8 +75,8 @@ func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, er
 	return b.Bytes(), tensors, nil
 }
 
-// seen says what the model takes, the shape of one example in Python, and what the network sees of
-// x.
+// seen says in words what the model takes, and in Python the shape of one example and what the
+// network sees of x.
 func seen(m *trained.Model) (takes, shape, x string) {
 	s := m.Data.Shape
 	switch m.Sees() {
@@ -87,7 +88,7 @@ func seen(m *trained.Model) (takes, shape, x string) {
 	return fmt.Sprintf("vectors (N, %d) of any length", s.Channels), fmt.Sprintf("(%d,)", s.Channels), "nn.functional.normalize(x, eps=1e-8).half().float()"
 }
 
-// normalised is x without the mean and divided by the deviation, which are viewed as x needs it.
+// normalised writes the normalisation of x in Python; view reshapes mean and deviation for it.
 func normalised(m *trained.Model, view string) string {
 	constants := m.Normalisation()
 	if constants.Identity() {
@@ -108,10 +109,10 @@ func numbers(values []float64) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// prefix is that of the tensors that features are made with, in the file of weights.
+// prefix begins the names of the tensors that features are made with, in the file of weights.
 const prefix = "features."
 
-// constants are the tensors that the features of a network are made with.
+// constants returns the tensors that the features of a network are made with.
 func constants(d features.Definition, mean []float32) []model.Tensor {
 	var tensors []model.Tensor
 	add := func(name string, data []float32, shape ...int) {

@@ -14,13 +14,13 @@ type torchNetwork struct {
 	used map[string]bool // kinds of layers that torch.nn does not have
 }
 
-// torchSimple are the layers that are written without arguments.
+// torchSimple maps the layers without arguments to their Python.
 var torchSimple = map[string]string{
 	"global_avg_pool2d": "nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())", "flatten": "nn.Flatten()",
 	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "silu": "nn.SiLU()",
 }
 
-// sequential writes layers as an nn.Sequential, named below a prefix such as "4.body.".
+// sequential writes layers as an nn.Sequential; their names begin with a prefix such as "4.body.".
 func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input []int, indent string) string {
 	var b strings.Builder
 	b.WriteString("nn.Sequential(\n")
@@ -35,7 +35,7 @@ func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input 
 	return b.String()
 }
 
-// layer writes one layer as an expression.
+// layer writes one layer as a Python expression.
 func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 	weight := n.tensors[at.name+".weight"].Shape
 	switch l := l.(type) {
@@ -87,7 +87,7 @@ func convolution(class string, l model.Conv2D, at place) string {
 	return fmt.Sprintf("%s(%d, %d, %s, stride=%s, padding=%s%s)", class, at.input[2], l.Out, torchSize(l.Kernel), torchSize(l.Stride), torchSize(l.Padding), more)
 }
 
-// torchSize writes one number, or a pair of Python's.
+// torchSize writes a size as one number, or as a pair in Python.
 func torchSize(s model.Size) string {
 	if s.Height == s.Width {
 		return strconv.Itoa(s.Height)
@@ -102,7 +102,7 @@ func withBias(none bool) string {
 	return ""
 }
 
-// list writes integers as a list of Python's.
+// list writes integers as a Python list.
 func list(values []int) string {
 	return strings.ReplaceAll(fmt.Sprint(values), " ", ", ")
 }

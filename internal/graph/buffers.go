@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// topologicalOrder lists the nodes that the outputs need, inputs before the nodes that read them:
-// the order in which they were declared is one, as a node is declared after its inputs.
+// topologicalOrder lists the nodes that the outputs need, each behind its inputs: in the order of
+// their declaration, as a node is declared after its inputs.
 func topologicalOrder(outputs []*gorgonia.Node) ([]*gorgonia.Node, error) {
 	seen := map[*gorgonia.Node]bool{}
 	var order []*gorgonia.Node
@@ -34,9 +34,9 @@ func topologicalOrder(outputs []*gorgonia.Node) ([]*gorgonia.Node, error) {
 	return order, nil
 }
 
-// schedule moves the operations of a part to the earliest place that their inputs allow, and leaves
-// the others in their order: what reads a large value once runs while that value is in the cache,
-// and its buffer is free again soon.
+// schedule moves the operations of the part early to the first place that their inputs allow, and
+// leaves the others in their order. An operation that reads a large value once then runs while the
+// value is in the cache, and its buffer is free again soon.
 func schedule(order []*gorgonia.Node, early string) []*gorgonia.Node {
 	done := map[*gorgonia.Node]bool{}
 	scheduled := make([]*gorgonia.Node, 0, len(order))
@@ -70,16 +70,16 @@ func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 // bufferPlan hands out memory for the outputs of nodes and takes it back after the last reader.
 type bufferPlan struct {
 	inputs  map[*gorgonia.Node][]*gorgonia.Node
-	readers map[*gorgonia.Node]int // readers that have not run yet; requested outputs count one that never runs
-	held    map[*gorgonia.Node]buffer
+	readers map[*gorgonia.Node]int    // operations that have still to read it; a requested output has one that never does
+	held    map[*gorgonia.Node]buffer // memory of outputs that are still to be read
 	lent    map[*gorgonia.Node]buffer // memory of inputs, for the first operation that works in place on them
 	free    []buffer
 	floats  int
 
-	sketched bool // whether buffers have a size alone
+	sketched bool // whether buffers have a size but no memory
 }
 
-// buffer is memory for one output at a time; in a sketch it has a size alone.
+// buffer is memory for one output at a time; in a sketch it has a size but no memory.
 type buffer struct {
 	size   int
 	values []float32
@@ -125,8 +125,8 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 	return Array{Float32: memory.values[:size]}
 }
 
-// inherit hands an operation that may work in place the buffer of an input that it is the last to
-// read.
+// inherit hands an operation that may work in place the buffer of an input of its size that it is
+// the last to read, if there is one.
 func (p *bufferPlan) inherit(n *gorgonia.Node, size int) (buffer, bool) {
 	if own, ok := n.Op().(*node); !(ok && own.InPlace) && !isSum(n) {
 		return buffer{}, false
@@ -145,8 +145,7 @@ func (p *bufferPlan) inherit(n *gorgonia.Node, size int) (buffer, bool) {
 	return buffer{}, false
 }
 
-// take removes the smallest free buffer that fits without wasting more than half of it, or makes
-// one.
+// take takes the smallest free buffer that fits without wasting more than half of it, or makes one.
 func (p *bufferPlan) take(size int) buffer {
 	best := -1
 	for i, b := range p.free {
@@ -166,7 +165,7 @@ func (p *bufferPlan) take(size int) buffer {
 	return b
 }
 
-// release gives back the inputs that n was the last to read.
+// release frees the buffers of inputs that n was the last to read.
 func (p *bufferPlan) release(n *gorgonia.Node) {
 	for _, in := range p.inputs[n] {
 		p.readers[in]--

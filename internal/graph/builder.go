@@ -1,13 +1,13 @@
 // Package graph is the one place that talks to Gorgonia about custom operations and node identity.
 //
 // A [Builder] declares an expression graph: inputs, parameters, and [Operation]s that run on raw
-// slices. After the first failure every call returns nil, and one [Builder.Err] at the end tells what went
-// wrong first.
+// slices. After the first failure every call returns nil, and one [Builder.Err] at the end tells
+// what went wrong first.
 //
 // Differentiation is Gorgonia's ([Builder.Backpropagate]). Execution is ours: an [Executor] runs
 // the nodes that the requested outputs need, in topological order, in buffers that are planned once
-// and reused while the graph runs. Gorgonia's own tape machine pays about 10 µs a node, allocates as it
-// goes, and runs operations in goroutines that a caller cannot recover from.
+// and reused while the graph runs. Gorgonia's own tape machine pays about 10 µs a node, allocates
+// as it goes, and runs operations in goroutines that a caller cannot recover from.
 //
 // # Traps of Gorgonia v0.9.18 that this package keeps away from the others
 //
@@ -45,7 +45,7 @@ type Builder struct {
 	tracked map[*gorgonia.Node]bool
 	serial  int
 	part    string
-	early   string
+	early   string // see Early
 
 	sketched bool // whether nothing has memory, see NewSketch
 	held     int  // bytes that operations keep beside their outputs, see Keeps
@@ -66,18 +66,18 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 	}
 }
 
-// NewSketch starts a graph that is declared to see what it would need: nothing in it has memory, and
-// it cannot run.
+// NewSketch starts a graph that is declared to see what it would need: nothing in it has memory,
+// and it cannot run.
 func NewSketch() *Builder {
 	b := NewBuilder(nil)
 	b.sketched = true
 	return b
 }
 
-// Keeps says that an operation keeps so many bytes from one of its runs to the next.
+// Keeps notes that an operation keeps so many bytes from one of its runs to the next.
 func (b *Builder) Keeps(bytes int) { b.held += bytes }
 
-// Pool runs the loops of operations; nil runs them on the caller.
+// Pool returns the workers that run the loops of operations; nil stands for the caller alone.
 func (b *Builder) Pool() *kernel.Pool { return b.pool }
 
 // Part names the part of the step that the operations declared from now on belong to, for
@@ -85,11 +85,11 @@ func (b *Builder) Pool() *kernel.Pool { return b.pool }
 // whatever the name.
 func (b *Builder) Part(name string) { b.part = name }
 
-// Early names a part whose operations run as soon as their inputs are there, among the operations
-// of other parts.
+// Early names a part whose operations run as soon as their inputs are computed, before other parts
+// go on. All other operations run in the order of their declaration.
 func (b *Builder) Early(part string) { b.early = part }
 
-// Err is the first error, nil while all is well. It matches [ErrDeclaration].
+// Err returns the first error, nil while all is well. It matches [ErrDeclaration].
 func (b *Builder) Err() error { return b.err }
 
 // Fail records an error unless there is one already.
@@ -153,7 +153,7 @@ func (b *Builder) leaf(name string, t tensor.Dtype, shape []int, values Array) *
 	return n
 }
 
-// Values is the memory of an input or parameter.
+// Values returns the memory of an input or parameter.
 func (b *Builder) Values(leaf *gorgonia.Node) Array { return b.leaves[leaf] }
 
 // Apply adds an operation to the graph. Its output is tracked (gradients flow to it) when one of
@@ -193,11 +193,12 @@ func (b *Builder) Track(n *gorgonia.Node) {
 	}
 }
 
-// Tracked says whether gradients flow to n. The input of the first layer has none, so its
-// gradient, which nobody needs, is never computed.
+// Tracked reports whether gradients flow to n. None flow to the input of the first layer, so that
+// its gradient, which nobody needs, is never computed.
 func (b *Builder) Tracked(n *gorgonia.Node) bool { return b.tracked[n] }
 
-// backward is the part of differentiation, Gorgonia's own operations included.
+// backward is the name of the part that differentiation declares, Gorgonia's own operations
+// included.
 const backward = "backward"
 
 // Backpropagate returns the gradients of Σᵢ weightsᵢ·outputᵢ with respect to the given nodes, which
@@ -222,8 +223,8 @@ func (b *Builder) Backpropagate(output, weights *gorgonia.Node, withRespectTo []
 	return gradients
 }
 
-// Reshape is x under another shape with as many values: another name for the same memory, which
-// takes none of its own and no time.
+// Reshape returns x under another shape with as many values. It is another name for the same
+// memory: it takes no memory of its own and no time.
 func (b *Builder) Reshape(x *gorgonia.Node, shape ...int) *gorgonia.Node {
 	if b.err != nil {
 		return nil
@@ -241,7 +242,7 @@ func (b *Builder) Reshape(x *gorgonia.Node, shape ...int) *gorgonia.Node {
 	return n
 }
 
-// memoryOf is the node whose memory n names: itself, or what it reshapes.
+// memoryOf returns the node whose memory n names: n itself, or the node that it reshapes.
 func memoryOf(n *gorgonia.Node) *gorgonia.Node {
 	for n != nil {
 		own, ok := n.Op().(*node)

@@ -10,19 +10,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Executor runs the part of a graph that the requested outputs need. Buffers are planned when it is
-// made: two nodes share one buffer when the first is no longer read once the second is written. So
-// the executor allocates nothing in a run (an operation's own Run may),
-// and takes the memory of the widest moment of the step, not the sum over all nodes.
+// Executor runs the part of a graph that the requested outputs need. It plans all buffers when it
+// is made: two nodes share a buffer if the first is no longer read once the second is written. So
+// it allocates nothing in a run (an operation's own Run may), and takes the memory of the widest
+// moment of a step, not the sum over all nodes.
 type Executor struct {
 	instructions []instruction
 	values       map[*gorgonia.Node]Array // leaves and requested outputs
 	floats       int                      // planned buffers, in units of 4 bytes
-	held         int                      // bytes that operations keep beside them
+	held         int                      // bytes that operations keep for themselves
 	record       func(part, name string, d time.Duration)
 }
 
-// instruction is one call.
+// instruction is one operation with its memory.
 type instruction struct {
 	name, part string
 	run        func(out Array, in []Array)
@@ -75,7 +75,7 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	return e, nil
 }
 
-// Values is the memory of a leaf or of a requested output; it is overwritten by the next run.
+// Values returns the memory of a leaf or of a requested output. The next run overwrites it.
 func (e *Executor) Values(n *gorgonia.Node) Array {
 	a, ok := e.values[n]
 	if !ok {
@@ -84,8 +84,8 @@ func (e *Executor) Values(n *gorgonia.Node) Array {
 	return a
 }
 
-// Bytes is the size of the planned buffers and of what operations keep beside them, without inputs
-// and parameters.
+// Bytes returns the size of the planned buffers and of what operations keep for themselves, without
+// inputs and parameters.
 func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
 // RunAll runs the graph once.
@@ -102,12 +102,12 @@ func (e *Executor) RunAll() {
 	}
 }
 
-// Profile makes every later run tell record, after each operation, its part of the step (see
-// [Builder.Part]), its name and the time it took; nil ends that.
+// Profile makes every later run call record after each operation, with its part of the step (see
+// [Builder.Part]), its name and the time that it took; nil ends that.
 func (e *Executor) Profile(record func(part, name string, d time.Duration)) { e.record = record }
 
-// partOf is the part of the step that a node belongs to; operations that are not ours come from
-// differentiation.
+// partOf returns the part of the step that a node belongs to. Operations of Gorgonia's own come
+// from differentiation.
 func partOf(n *gorgonia.Node) string {
 	if own, ok := n.Op().(*node); ok {
 		return own.part
@@ -115,8 +115,8 @@ func partOf(n *gorgonia.Node) string {
 	return backward
 }
 
-// runner returns the function that runs a node: an operation, or the sum of gradients where branches
-// meet, which differentiation adds.
+// runner returns the function that runs a node: our operation, or the sum of gradients that
+// differentiation adds where branches meet.
 func (b *Builder) runner(n *gorgonia.Node) (func(Array, []Array), error) {
 	if own, ok := n.Op().(*node); ok {
 		return own.Run, nil
@@ -129,7 +129,7 @@ func (b *Builder) runner(n *gorgonia.Node) (func(Array, []Array), error) {
 	}), nil
 }
 
-// isSum says whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.
+// isSum reports whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.
 func isSum(n *gorgonia.Node) bool {
 	if n.Op() == nil || n.Op().String() != "+ false" || n.Dtype() != tensor.Float32 {
 		return false

@@ -33,7 +33,7 @@ func newArray(t tensor.Dtype, size int) Array {
 	panic(fmt.Sprintf("graph: arrays of type %v do not exist", t))
 }
 
-// Operation says what one node of the graph computes.
+// Operation describes what one node of the graph computes.
 type Operation struct {
 	// Name is the name of the node in errors and pictures.
 	Name string
@@ -43,8 +43,8 @@ type Operation struct {
 	// Run overwrites every value of out. It is called once per run of the graph and may use
 	// the builder's pool; out aliases none of in, unless InPlace is set.
 	Run func(out Array, in []Array)
-	// InPlace says that out may be the very memory of an input of the same size, as in an
-	// element-wise operation.
+	// InPlace says that out may be the memory of an input of the same size, as element-wise
+	// operations allow.
 	InPlace bool
 	// Gradient returns, for each input, the node of the gradient of the loss with respect to that
 	// input, or nil for an input that no gradient flows to. A nil func means that the operation is
@@ -59,7 +59,7 @@ type node struct {
 	part     string         // of the step, see Builder.Part
 	inputs   []hm.Type      // exact types of the inputs
 	tracked  []bool         // inputs that gradients flow to
-	reshapes *gorgonia.Node // what it is another name of, see Builder.Reshape; nil in most nodes
+	reshapes *gorgonia.Node // the node that it is another name of, see Builder.Reshape; nil in most nodes
 }
 
 var _ gorgonia.SDOp = (*node)(nil)
@@ -110,7 +110,7 @@ func (n *node) SymDiff(inputs gorgonia.Nodes, output, gradient *gorgonia.Node) (
 	return gradients, nil
 }
 
-// valueType is Gorgonia's type of a tensor with that many dimensions.
+// valueType returns Gorgonia's type of a tensor with so many dimensions.
 func valueType(t tensor.Dtype, dims int) hm.Type { return gorgonia.TensorType{Dims: dims, Of: t} }
 
 // Parallel makes the Run of an operation that splits n work units among the workers of a pool; see
@@ -126,10 +126,10 @@ func Parallel(pool *kernel.Pool, n, grain int, body func(worker, lo, hi int, out
 	}
 }
 
-// Grain returns the number of work units, each over that many values, worth handing to a worker.
+// Grain returns how many work units, each of so many values, are worth handing to a worker.
 func Grain(values int) int { return 1 + grainValues/max(values, 1) }
 
-// grainValues take a few microseconds; waking a worker takes one or two.
+// grainValues is a number of values that take a few microseconds; waking a worker takes one or two.
 const grainValues = 1 << 13
 
 // Scratch is working memory of an operation, one float32 buffer for each worker of the pool,
@@ -144,7 +144,7 @@ func NewScratch(pool *kernel.Pool, size int) *Scratch {
 	return &Scratch{size: size, buffers: make([][]float32, pool.Threads())}
 }
 
-// For is the buffer of one worker.
+// For returns the buffer of one worker.
 func (s *Scratch) For(worker int) []float32 {
 	if s.buffers[worker] == nil {
 		s.buffers[worker] = make([]float32, s.size)

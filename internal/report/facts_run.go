@@ -25,18 +25,18 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Request says how much is wanted of a run beyond what its files say as they are.
+// Request says what a report computes or measures beside what the files of a run say.
 type Request struct {
 	setup.Request      // where the data is
-	Predict       bool // test examples, by the model: reads the data
+	Predict       bool // have the model predict the test examples, which reads the data
 
-	Spent       *account.Answer // what the run has spent, where the caller knows; nil asks its accountant
+	Spent       *account.Answer // what the run has spent, if the caller knows; nil asks the accountant
 	Accountants bool            // ε over steps by every accountant, and of all trials of a sweep together: takes seconds
-	Times       bool            // the parts of a step, measured now on random numbers
-	Private     bool            // private diagnostics: what is made of them is NOT private
+	Times       bool            // measure the parts of a step now, on random numbers
+	Private     bool            // read private diagnostics: what is made of them is NOT private
 }
 
-// Run is what the folder of a run says, as far as the run has come.
+// Run holds what the folder of a run says, as far as the run has come.
 type Run struct {
 	Dir      string
 	Name     string          // of the folder
@@ -44,32 +44,33 @@ type Run struct {
 	YAML     string          // the configuration as the run wrote it
 	Spent    account.Answer  // of everything in the ledger; zero before the first release
 	Releases int
-	// NoiseMultiplier is that of the last release; 0 where it has none.
+	// NoiseMultiplier is σ of the last release that has one; 0 if none has.
 	NoiseMultiplier float64
-	// NotPrivate is a baseline that was trained without privacy: it has no ledger, and ε is infinite.
+	// NotPrivate marks a baseline that was trained without privacy: it has no ledger, and ε is
+	// infinite.
 	NotPrivate bool
 	Metrics    []run.Metrics // of the steps that were evaluated
 
-	// Statement is what the run claimed at its end. It is nil while there is none of all that was
-	// released: before the end, and after the run was gone on with.
+	// Statement is the privacy statement of everything that was released. It is nil before the end
+	// of the run, and after somebody went on with it.
 	Statement *statement.Statement
 	Markdown  string // the statement in words
 
-	Asks       bool           // for statistics: there is no network
-	Statistics []stats.Result // of a run that asks for them
+	Asks       bool           // the run releases statistics and has no network
+	Statistics []stats.Result // that were released so far
 
 	Curves      *account.Comparison // nil unless asked for
-	Examination *score.Examination  // nil where Unexamined says why
-	Unexamined  string
-	Times       *speed.Result     // nil unless asked for
-	Diagnostics []run.Diagnostics // NOT private; none unless asked for
+	Examination *score.Examination  // predictions of the test examples; nil if there are none
+	Unexamined  string              // why there are none
+	Times       *speed.Result       // nil unless asked for
+	Diagnostics []run.Diagnostics   // NOT private; none unless asked for
 	Warnings    []string
 
 	entries int // of the ledger: releases, and choices to go on
 	ledger  *accountant.Ledger
 }
 
-// ReadRun reads the folder of a run, which may be at work.
+// ReadRun reads the folder of a run. The run may be going on meanwhile.
 func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -100,8 +101,9 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 	return r, ctx.Err()
 }
 
-// holdMetrics holds the ε of the lines that are shown against the ledger: lines have no sum, and whoever edits one
-// would show another ε. Where training releases nothing, all was released ahead of it.
+// holdMetrics compares the ε in the lines of metrics with the ledger: lines have no checksum, so an
+// edited one would show another ε. If training itself releases nothing (private labels, PATE),
+// everything was released ahead of its first step.
 func (r *Run) holdMetrics() error {
 	ahead := r.Config.Pate.Any() || r.Config.Privacy.Unit == configs.UnitLabel
 	if r.ledger == nil {
@@ -133,8 +135,8 @@ const (
 	curvePoints = 25              // of a curve of ε
 )
 
-// readLedger asks what the run has cost. The whole ledger answers: beside releases it holds when a
-// person chose to go on, which costs, too.
+// readLedger computes what the run has cost by its whole ledger: besides releases it holds the
+// choices of a person to go on, which cost ε, too.
 func (r *Run) readLedger(ctx context.Context, q Request) error {
 	i, err := books.Inspect(r.Dir)
 	if errors.Is(err, books.ErrNotPrivate) {
@@ -174,8 +176,7 @@ func (r *Run) readLedger(ctx context.Context, q Request) error {
 	return err
 }
 
-// readStatistics reads what a run of statistics asks for and has released. Any other run has
-// neither.
+// readStatistics reads the file of statistics and their results. Other runs have neither file.
 func (r *Run) readStatistics() error {
 	asked, err := folder.Content(filepath.Join(r.Dir, folder.Statistics))
 	if err != nil || asked == nil {
@@ -186,7 +187,8 @@ func (r *Run) readStatistics() error {
 	return err
 }
 
-// readStatement keeps the statement. It only warns if that says too little.
+// readStatement reads the privacy statement. A statement that covers too few releases, or claims
+// less than the ledger costs, is left out with a warning.
 func (r *Run) readStatement() error {
 	s, err := statement.Read(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -211,7 +213,7 @@ func (r *Run) readStatement() error {
 	return nil
 }
 
-// examine predicts the test examples. Where that cannot be done the rest is as good as it was.
+// examine has the model predict the test examples. If that fails, it only notes why.
 func (r *Run) examine(q Request) {
 	e, err := train.Examine(r.Dir, train.Options{Options: run.Options{Request: q.Request}})
 	switch {

@@ -15,7 +15,7 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// Sweep is what the folder of a sweep says, as far as the sweep has come.
+// Sweep holds what the folder of a sweep says, as far as the sweep has come.
 type Sweep struct {
 	Dir    string
 	Name   string
@@ -23,14 +23,15 @@ type Sweep struct {
 	Keys   []string    // the settings in which rows differ, in the order of the rows
 	Rows   []books.Row // trials with a result
 
-	// Composed is what all trials cost together, finished or not; nil where Uncomposed says why.
+	// Composed is what all trials cost together, finished or not. If it is nil, Uncomposed says
+	// why.
 	Composed   *account.Answer
 	Releases   int
 	Uncomposed string
 	Note       string // results.md as the sweep wrote it, or that it is outgrown; "" before its end
 }
 
-// ReadSweep reads the folder of a sweep, which may be at work.
+// ReadSweep reads the folder of a sweep. The sweep may be going on meanwhile.
 func ReadSweep(dir string, q Request) (*Sweep, error) {
 	s := &Sweep{Dir: dir, Name: folder.Name(dir)}
 	trials, err := readTrials(dir)
@@ -61,8 +62,8 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 	return s, nil
 }
 
-// readNote reads results.md, unless the trials have released more since: tasks of a sweep that is not
-// collected again, or a sweep that goes on. Its total would be too small.
+// readNote reads results.md. If the trials have released more since it was written, or the file was
+// edited, the note says that instead: its total would be too small.
 func (s *Sweep) readNote() {
 	note, err := os.ReadFile(filepath.Join(s.Dir, folder.Report))
 	if err != nil {
@@ -105,8 +106,8 @@ func readTrials(dir string) ([]string, error) {
 	return names, nil
 }
 
-// compose accounts for the releases of all trials together, at the least of their δ: also of those whose
-// folder is gone, as the ledger of the data knows them.
+// compose computes the cost of all trials together, at the smallest of their δ. Trials whose folder
+// is gone count too: the ledger of the data knows them.
 func (s *Sweep) compose(trials []books.Listed) {
 	var err error
 	members := books.Members(trials)

@@ -116,8 +116,8 @@ func TestReadSweep(t *testing.T) {
 	}
 }
 
-// Names of trials are names of folders: a file that leads elsewhere is refused, and so is a line that
-// is no row.
+// Names of trials are names of folders: a file that leads elsewhere is refused, and so is a line
+// that is no row.
 func TestReadSweepRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"../../etc", "/etc", "a/b", "", "."} {

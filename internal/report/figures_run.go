@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/score"
 )
 
-// FiguresOfRuns are drawn side by side in figures about one thing each. One run is drawn alone, with more
-// about it; see [FiguresOfRun].
+// FiguresOfRuns draws several runs in the same figures: ε over steps, accuracy over steps and over
+// ε, and accuracy by class. For one run, [FiguresOfRun] draws more.
 func FiguresOfRuns(runs []*Run) []Figure {
 	private := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.NotPrivate }) // the others have no ε
 	all := slices.Concat(
@@ -24,7 +24,7 @@ func FiguresOfRuns(runs []*Run) []Figure {
 	return append(all, classesTogether(runs)...)
 }
 
-// FiguresOfRun draws how a run went: ε by every accountant that was asked, and accuracy.
+// FiguresOfRun draws how one run went: ε by every accountant that was asked, and accuracy.
 func FiguresOfRun(r *Run) []Figure {
 	all := FiguresOfRuns([]*Run{r})
 	if r.Curves != nil {
@@ -34,8 +34,8 @@ func FiguresOfRun(r *Run) []Figure {
 	return all
 }
 
-// axis is what a figure over evaluated steps shows of each: a number, or NaN for none, and how its table
-// writes it.
+// axis is one quantity of an evaluated step: its name, its value (NaN for none), and how a table
+// writes that value.
 type axis struct {
 	name  string
 	of    func(run.Metrics) float64
@@ -48,7 +48,7 @@ var (
 	accuracy = axis{"test accuracy, %", func(m run.Metrics) float64 { return 100 * m.TestAccuracy }, hundredths}
 )
 
-// curve is one line of a figure: a run, and what it shows where that is not what the others show.
+// curve is one line of a figure: a run, and its y value, if it is not the one of the other curves.
 type curve struct {
 	name string
 	run  *Run
@@ -63,7 +63,7 @@ func curvesOf(runs []*Run) []curve {
 	return curves
 }
 
-// overSteps is a figure of curves, or none where nothing was evaluated.
+// overSteps draws y over x for the evaluated steps of each curve, or no figure if there are none.
 func overSteps(f Figure, curves []curve, x, y axis) []Figure {
 	f.Table.Heading = []string{"run", x.name, y.name}
 	c := chart.Chart{Title: f.Title, X: x.name, Y: y.name, Tight: y.name == accuracy.name}
@@ -95,7 +95,8 @@ func overSteps(f Figure, curves []curve, x, y axis) []Figure {
 
 func hundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// epsilonOverSteps has a line for each run, and for one run a line for each of its accountants.
+// epsilonOverSteps draws ε over steps: a line for each run, or, for one run, for each of its
+// accountants.
 func epsilonOverSteps(runs []*Run) []Figure {
 	curves := curvesOf(runs)
 	if len(runs) == 1 {
@@ -114,7 +115,8 @@ func epsilonOverSteps(runs []*Run) []Figure {
 	return all
 }
 
-// byAccountants is ε over the releases of the ledger by everyone who could be asked.
+// byAccountants draws ε over the releases of the ledger, a line for each accountant that has an
+// answer.
 func byAccountants(r *Run) Figure {
 	f := Figure{ID: "epsilon", Title: "ε over steps by the accountants", Table: Table{Heading: []string{"accountant", "releases", "ε"}}}
 	drawing := r.Curves.Chart()
@@ -151,7 +153,8 @@ const (
 	mostCells  = 20  // classes, where each pair has a cell
 )
 
-// FiguresOfExamination draws what the model of a run says of the test examples, where it was asked.
+// FiguresOfExamination draws how the model does on the test examples: accuracy by class, confusion
+// matrix.
 func FiguresOfExamination(r *Run) []Figure {
 	if r == nil || r.Examination == nil {
 		return nil
@@ -180,7 +183,7 @@ func byClass(e *score.Examination) Figure {
 // aboutClasses goes with figures of the accuracy of each class.
 const aboutClasses = "With 95 % intervals (Wilson 1927) of a share of so many examples; they say nothing about another training."
 
-// withShare adds a share in percent, unless it is of no examples.
+// withShare appends a share in percent with its interval, unless it is a share of no examples.
 func withShare(rows []chart.Interval, name string, s score.Share, series int) []chart.Interval {
 	if s.Examples == 0 {
 		return rows
@@ -255,19 +258,19 @@ func FiguresOfDiagnostics(r *Run) []Figure {
 type Figure struct {
 	ID      string // a word in lower case, one of a kind among the figures of one run or sweep
 	Title   string
-	Note    string // what a reader should know of it; "" for nothing
+	Note    string // a sentence below the figure; "" for none
 	Private bool   // made of private diagnostics: it is NOT private
 	Drawing chart.Figure
 	Table   Table
 }
 
-// Table is what a figure shows, in words and numbers.
+// Table holds the values of a figure as text.
 type Table struct {
 	Heading []string
 	Rows    [][]string // as long as the heading; the first cell names the row
 }
 
-// Label is what a screen reader says in place of the drawing.
+// Label returns what a screen reader says in place of the drawing.
 func (f Figure) Label() string {
 	return fmt.Sprintf("%s: a figure of %d values, which stand in the table below it", f.Title, len(f.Table.Rows)*(len(f.Table.Heading)-1))
 }
@@ -276,7 +279,7 @@ func hundredthsOf(share float64) string { return hundredths(100 * share) }
 
 func epsilon(value float64) string { return accountant.RoundUp(value, 3) }
 
-// thinned are at most mostPoints of all, evenly, the last one among them.
+// thinned returns at most mostPoints of the points, evenly spaced, the last one among them.
 func thinned[Point any](all []Point) []Point {
 	if len(all) <= mostPoints {
 		return all
@@ -288,8 +291,8 @@ func thinned[Point any](all []Point) []Point {
 	return some
 }
 
-// classesTogether are the accuracies of each class side by side, and of two runs what the one lost
-// against the other. There is none where runs have other classes, or too many.
+// classesTogether draws the accuracy of each class for several runs, and for two runs the
+// differences. It draws nothing if the runs differ in their classes, or have too many.
 func classesTogether(runs []*Run) []Figure {
 	for _, r := range runs {
 		if r.Examination == nil || !slices.Equal(r.Examination.Matrix.Names, runs[0].Examination.Matrix.Names) {
@@ -328,8 +331,8 @@ func sideBySide(runs []*Run) Figure {
 	return f
 }
 
-// whoPays is what each class gains or loses in one of two runs against the other: against the one
-// that is not private, where there is one, else against the first.
+// whoPays draws how much accuracy each class gains or loses from one run to the other. The base is
+// the run that is not private, if there is one, else the first.
 func whoPays(base, run *Run) Figure {
 	if run.NotPrivate && !base.NotPrivate {
 		base, run = run, base

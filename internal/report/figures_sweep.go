@@ -11,8 +11,8 @@ import (
 	"dpsgd/internal/chart"
 )
 
-// FiguresOfSweep draws what the trials of a sweep did: accuracy and ε over two settings, where they form a
-// grid, and accuracy against ε.
+// FiguresOfSweep draws what the trials of a sweep did: accuracy and ε over two settings, where they
+// form a grid, and accuracy against ε.
 func FiguresOfSweep(s *Sweep) []Figure {
 	points := pointsOf(s)
 	if len(points) == 0 {
@@ -28,9 +28,9 @@ func FiguresOfSweep(s *Sweep) []Figure {
 
 const seedKey = "training.seed"
 
-// point is all trials that differ in their seeds alone. The mean of their accuracies stands for them:
-// the best of them would look better than it is. So does the largest ε: one that was killed has paid
-// for steps twice.
+// point stands for all trials that differ in their seeds alone. It has the mean of their
+// accuracies, as the best one would flatter it, and their largest ε: a trial that was killed has
+// paid for steps twice.
 type point struct {
 	values   []string // by the keys of the grid
 	name     string
@@ -45,12 +45,12 @@ func (p *point) add(accuracy, epsilon float64, trials int) {
 	p.epsilon = max(p.epsilon, epsilon)
 }
 
-// gridKeys are the settings that a sweep varies on purpose.
+// gridKeys returns the settings that a sweep varies, without the seed.
 func gridKeys(s *Sweep) []string {
 	return slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return key == seedKey })
 }
 
-// pointsOf are the points with an accuracy, in the order of the rows.
+// pointsOf gathers the rows that have an accuracy into points, in the order of the rows.
 func pointsOf(s *Sweep) []point {
 	keys := gridKeys(s)
 	var points []point
@@ -73,7 +73,7 @@ func pointsOf(s *Sweep) []point {
 	return points
 }
 
-// lastWord is the last part of a key, in words.
+// lastWord returns the last part of a key, in words: "clip norm" for privacy.clip_norm.
 func lastWord(key string) string {
 	return strings.ReplaceAll(key[strings.LastIndexByte(key, '.')+1:], "_", " ")
 }
@@ -84,14 +84,14 @@ type grid struct {
 	cells         map[[2]string]point // by row and column
 }
 
-// What a grid can have, to be drawn.
+// Limits of a grid that is drawn.
 const (
 	mostColumns = 12
 	leastFilled = 0.5 // of its cells: settings that were drawn at random form no grid
 )
 
-// gridOf finds the settings to draw over: clip norm and noise multiplier where both vary, the first
-// two otherwise.
+// gridOf arranges the points by two settings: clip norm and noise multiplier if both vary, else the
+// first two. ok says whether enough cells are filled, and not too many, for a heat map.
 func gridOf(s *Sweep, points []point) (g grid, ok bool) {
 	keys := gridKeys(s)
 	if len(keys) < 2 {
@@ -113,7 +113,7 @@ func gridOf(s *Sweep, points []point) (g grid, ok bool) {
 	return g, len(g.columns) <= mostColumns && len(g.rows) <= mostRows && float64(len(g.cells)) >= leastFilled*float64(len(g.columns)*len(g.rows))
 }
 
-// different are the values without repetitions, in their order.
+// different returns the values without repetitions, in their order.
 func different(values []string) (all []string) {
 	for _, v := range values {
 		if !slices.Contains(all, v) {
@@ -123,7 +123,7 @@ func different(values []string) (all []string) {
 	return all
 }
 
-// bySize sorts numbers by size and before words, which stay in their order.
+// bySize sorts texts that are numbers by size; other texts come behind them, in their order.
 func bySize(all []string) []string {
 	number := func(text string) float64 {
 		if v, err := strconv.ParseFloat(text, 64); err == nil {
@@ -135,7 +135,8 @@ func bySize(all []string) []string {
 	return all
 }
 
-// heat draws one thing about the cells; which says how it stands for several trials.
+// heat draws a heat map of one value of each cell. which names how that value stands for several
+// trials, such as "mean".
 func (g grid) heat(id, title, which string, of func(point) float64, text func(float64) string) Figure {
 	f := Figure{ID: id, Title: title + " by " + g.y + " and " + g.x, Table: Table{Heading: append([]string{g.y + " ↓ " + g.x + " →"}, g.columns...)}}
 	drawing := chart.Heat{Title: f.Title, X: g.x, Y: g.y, Columns: g.columns, Rows: g.rows}
@@ -160,7 +161,7 @@ func (g grid) heat(id, title, which string, of func(point) float64, text func(fl
 	return f
 }
 
-// pareto is accuracy against ε, with the points that no other one beats in both.
+// pareto draws accuracy against ε and joins the points that no other one beats in both.
 func pareto(points []point) Figure {
 	f := Figure{ID: "pareto", Title: "Test accuracy against ε", Table: Table{Heading: []string{"settings", "ε", "test accuracy, %", "trials", "on the front"}},
 		Note: "One dot for each combination of settings, the mean accuracy and the largest ε over its seeds. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}

@@ -38,8 +38,8 @@ func find(t *testing.T, all []report.Figure, id string) report.Figure {
 }
 
 // A heat map has the clip norms from top to bottom and the noise multipliers from left to right, by
-// size, and in each cell the mean accuracy and the largest ε over the seeds: a mean of ε would say less
-// than some trial cost. A trial without an accuracy leaves its cell empty.
+// size, and in each cell the mean accuracy and the largest ε over the seeds: a mean of ε would say
+// less than some trial cost. A trial without an accuracy leaves its cell empty.
 func TestHeat(t *testing.T) {
 	diverged := row("10", "2", 1, 0, 1)
 	diverged.TestAccuracy = nil

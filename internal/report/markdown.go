@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// MarkdownHTML is a text as HTML. Its first headings become those of the given level, up to 6.
+// MarkdownHTML translates Markdown, as this program writes it, into HTML. A heading of the first
+// level becomes one of the given level, deeper ones follow, up to 6.
 func MarkdownHTML(text string, level int) template.HTML {
 	w := writer{level: level}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -18,7 +19,7 @@ func MarkdownHTML(text string, level int) template.HTML {
 	return template.HTML(w.b.String())
 }
 
-// writer holds what was begun and has no end yet.
+// writer writes HTML line by line. It remembers which element is still open.
 type writer struct {
 	b     strings.Builder
 	level int
@@ -70,11 +71,11 @@ func (w *writer) heading(line string) {
 	fmt.Fprintf(&w.b, "<h%d>%s</h%d>\n", level, inline(strings.TrimSpace(text)), level)
 }
 
-// rule is the line below the heading of a table.
+// rule matches the line of dashes below the heading of a table.
 var rule = regexp.MustCompile(`^[ :-]+$`)
 
-// row is one line of a table. Its first line is the heading, which may be empty; the first cell of
-// every other line names it.
+// row writes one line of a table. The first line of a table is the heading, which may be empty; in
+// every other line the first cell names the row.
 func (w *writer) row(cells []string) {
 	if rule.MatchString(strings.Join(cells, "")) && strings.Contains(cells[0], "-") {
 		return
@@ -101,7 +102,7 @@ func (w *writer) row(cells []string) {
 	w.b.WriteString("</tr>\n")
 }
 
-// header is a cell that names its column or row. One without a name is a cell like any other.
+// header returns a cell that names its column or row; without a name it is a cell like any other.
 func header(scope, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "<td></td>"
@@ -114,7 +115,7 @@ var (
 	code = regexp.MustCompile("`([^`]+)`")
 )
 
-// inline is the text of one line, escaped before anything is made bold or code.
+// inline translates the text of one line: it is escaped first, then made bold or code.
 func inline(text string) string {
 	text = html.EscapeString(strings.TrimSpace(text))
 	text = bold.ReplaceAllString(text, "<strong>$1</strong>")

@@ -19,10 +19,11 @@ type part struct {
 	SideBySide []*Run
 }
 
-// Omitted is how many of the runs side by side have no part of their own.
+// Omitted counts the runs side by side that have no part of their own.
 func (p part) Omitted() int { return max(0, len(p.SideBySide)-mostDetailed) }
 
-// ManyClasses is the accuracy of each class where there are too many for a figure; no row otherwise.
+// ManyClasses lists the accuracy of each class if there are too many for a figure, and else
+// nothing.
 func (p part) ManyClasses() Table {
 	if p.Run == nil || p.Run.Examination == nil || len(p.Run.Examination.Classes) <= mostRows {
 		return Table{}
@@ -30,10 +31,10 @@ func (p part) ManyClasses() Table {
 	return classTable(p.Run.Examination)
 }
 
-// mostDetailed is how many runs have a part of their own beside others: the page has to stay small.
+// mostDetailed bounds the runs that get a part of their own, so that the page stays small.
 const mostDetailed = 8
 
-// Parts are the pieces of the page, in their order.
+// Parts returns the pieces of the page in their order.
 func (r *Report) Parts() []part {
 	var parts []part
 	if len(r.Runs) > 1 {
@@ -51,10 +52,10 @@ func (r *Report) Parts() []part {
 	return parts
 }
 
-// Below is the level of headings within the part.
+// Below returns the level of headings within the part.
 func (p part) Below() int { return p.Level + 1 }
 
-// Name is an identifier in the page.
+// Name makes the id of an element of the part, unique in the page.
 func (p part) Name(word string) string {
 	if p.ID == "" {
 		return word
@@ -62,7 +63,7 @@ func (p part) Name(word string) string {
 	return p.ID + "-" + word
 }
 
-// Progress are the figures of how it went.
+// Progress returns the figures of how runs or a sweep went.
 func (p part) Progress() []Figure {
 	switch {
 	case p.Run != nil:
@@ -73,13 +74,13 @@ func (p part) Progress() []Figure {
 	return FiguresOfRuns(p.SideBySide)
 }
 
-// Tests are the figures about test examples.
+// Tests returns the figures about test examples.
 func (p part) Tests() []Figure { return FiguresOfExamination(p.Run) }
 
-// Diagnostics are the figures of private diagnostics.
+// Diagnostics returns the figures of private diagnostics.
 func (p part) Diagnostics() []Figure { return FiguresOfDiagnostics(p.Run) }
 
-// SideBySideTable compares runs, one in a column.
+// SideBySideTable compares runs: a column for each, a row for each line of their summaries.
 func (p part) SideBySideTable() Table {
 	t := Table{Heading: []string{"of the run"}}
 	var columns [][]pair
@@ -97,7 +98,7 @@ func (p part) SideBySideTable() Table {
 	return t
 }
 
-// Differences are the lines of the configurations that not all runs have in common.
+// Differences lists the settings whose values differ between the runs.
 func (p part) Differences() Table {
 	t := Table{Heading: []string{"setting"}}
 	var all []map[string]string
@@ -126,8 +127,8 @@ func (p part) Differences() Table {
 	return t
 }
 
-// settingsOf are the values of a configuration as the program writes it, by their full keys. Items
-// of a list stand together under its key.
+// settingsOf reads the values of a configuration, as the program writes it, by their full keys, and
+// returns the keys in their order. Items of a list stand together under its key.
 func settingsOf(yaml string) (settings map[string]string, order []string) {
 	settings = map[string]string{}
 	var sections []string
@@ -152,7 +153,7 @@ func settingsOf(yaml string) (settings map[string]string, order []string) {
 	return settings, order
 }
 
-// accountants is an answer in words.
+// accountants says in words by which accountant an ε is, and what RDP says beside it.
 func accountants(a account.Answer) string {
 	by := "by " + a.Accountant
 	if a.EpsilonRDP != nil {

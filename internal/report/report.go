@@ -1,14 +1,15 @@
-// Package report reads the folders of runs and sweeps for people: as a list with a line for each run
-// ([Lines]), as figures ([Report.WritePlots]), and as one HTML file ([Read]) that needs nothing but itself, runs no
-// script, and asks nobody for anything.
+// Package report reads the folders of runs and sweeps for people: as a list with a line for each
+// run ([Lines]), as figures ([Report.WritePlots]), and as one HTML file ([Read]) that needs nothing
+// but itself, runs no script, and asks nobody for anything.
 //
-// It reads what is public, or computed from what was released and from test examples, so a report can be shown
-// to whoever may see the model. With [Request.Private] it adds private diagnostics and marks them: such a
-// report is NOT private, and its file has to be named so ([Report.CheckName]).
+// It reads what is public, or computed from what was released and from test examples, so a report
+// can be shown to whoever may see the model. With [Request.Private] it adds private diagnostics and
+// marks them: such a report is NOT private, and its file has to be named so ([Report.CheckName]).
 //
 // Names, classes and configurations come from people and files. All of them are text to the page,
-// whatever they hold: html/template escapes them, and the page forbids scripts by its own policy. Beside every
-// drawing stands the table of its values, for those who would rather read numbers, or cannot see it.
+// whatever they hold: html/template escapes them, and the page forbids scripts by its own policy.
+// Beside every drawing stands the table of its values, for those who would rather read numbers, or
+// cannot see it.
 package report
 
 import (
@@ -29,7 +30,7 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// ErrName: the file of a report that is not private does not say so.
+// ErrName: a report holds private diagnostics, and its file name does not say so.
 var ErrName = errors.New("train: the name of the report")
 
 // Report is the content of a page about runs and sweeps.
@@ -37,11 +38,11 @@ type Report struct {
 	Title   string
 	Runs    []*Run
 	Sweeps  []*Sweep
-	Private bool   // whether it holds private diagnostics, and so is NOT private
+	Private bool   // whether it holds private diagnostics: such a report is NOT private
 	Version string // of the program
 }
 
-// Read reads the folders of runs and sweeps. Version is that of the program.
+// Read reads the folders of runs and sweeps. version is the version of the program.
 func Read(ctx context.Context, dirs []string, q Request, version string) (*Report, error) {
 	r := &Report{Private: q.Private, Version: version}
 	for _, dir := range dirs {
@@ -80,8 +81,8 @@ func (r *Report) title() string {
 	return fmt.Sprintf("%d runs and %d sweeps", len(r.Runs), len(r.Sweeps))
 }
 
-// CheckName refuses a file name that hides what is in the report. Whatever a run writes is public
-// unless its name says otherwise.
+// CheckName refuses a file name without "private" for a report with private diagnostics: people
+// take whatever a run writes for public unless its name says otherwise.
 func (r *Report) CheckName(path string) error {
 	if r.Private && !strings.Contains(strings.ToLower(filepath.Base(path)), "private") {
 		return fmt.Errorf("%w: found %s for a report with private diagnostics, expected a name with \"private\" in it, such as report.private.html", ErrName, path)
@@ -104,7 +105,8 @@ func (r *Report) Write(path string) error {
 	return nil
 }
 
-// WritePlots draws every figure of the report into a folder that is there, in every format.
+// WritePlots draws every figure of the report into an existing folder, in every format, and returns
+// the paths of the files.
 func (r *Report) WritePlots(dir string) (files []string, err error) {
 	for _, part := range r.Parts() {
 		for _, f := range slices.Concat(part.Progress(), part.Tests(), part.Diagnostics()) {
@@ -137,14 +139,14 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"ms":    func(v float64) string { return fmt.Sprintf("%.2f", v) },
 }).Parse(pageText))
 
-// shown is what the template sees.
+// shown is the value that the template of the page gets.
 type shown struct {
 	*Report
 	Content template.HTML
 	Script  string // URL of the script that keeps a page up to date; "" for none
 }
 
-// HTML is the report as one file.
+// HTML returns the report as one HTML file.
 func (r *Report) HTML() ([]byte, error) {
 	content, err := r.Content()
 	if err != nil {
@@ -153,11 +155,11 @@ func (r *Report) HTML() ([]byte, error) {
 	return r.Page(content, "")
 }
 
-// Content is what stands in the main part of the page.
+// Content returns the HTML of the main part of the page.
 func (r *Report) Content() ([]byte, error) { return execute("content", shown{Report: r}) }
 
-// Page is the page around a content. Script is the URL of what keeps it up to date, "" for a page
-// that stays as it is and runs nothing.
+// Page returns the whole page around its main part. script is the URL of a script that keeps it up
+// to date; with "" the page runs nothing.
 func (r *Report) Page(content []byte, script string) ([]byte, error) {
 	return execute("page", shown{r, template.HTML(content), script})
 }
@@ -170,7 +172,8 @@ func execute(name string, s shown) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// SamplesEach is how many pictures each group of a run may have.
+// SamplesEach returns how many pictures each group of a run may have, so that the report stays
+// small.
 func (s shown) SamplesEach() int {
 	return min(samplesOfGroup, samplesOfReport/2/max(1, min(mostDetailed, len(s.Runs))))
 }
@@ -188,7 +191,7 @@ func drawing(f Figure) (template.HTML, error) {
 	return template.HTML(svg), err
 }
 
-// dict hands several values to a template, each behind its name.
+// dict makes a map of alternating names and values: a template takes one argument.
 func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for pair := range slices.Chunk(pairs, 2) {

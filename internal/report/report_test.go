@@ -188,7 +188,8 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	}
 }
 
-// The pictures of a report are test pictures, as many as were meant, and none is a training picture.
+// The pictures of a report are test pictures, as many as were meant, and none is a training
+// picture.
 func TestPicturesAreTestPictures(t *testing.T) {
 	o := tinyrun.Options(t)
 	run := examined(t, o)
@@ -271,8 +272,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Twenty runs with large pictures, measured at every one of many steps, stay below 2 MiB. All of them
-// stand side by side; the first ones have a part of their own.
+// Twenty runs with large pictures, measured at every one of many steps, stay below 2 MiB. All of
+// them stand side by side; the first ones have a part of their own.
 func TestSize(t *testing.T) {
 	run := examined(t, tinyrun.Options(t))
 	for i := range 5000 {

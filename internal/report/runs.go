@@ -14,7 +14,7 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Line is one line of the list. What is not known is nil.
+// Line describes one run, trial or sweep in the list of runs. Values that are not known are nil.
 type Line struct {
 	Run      string   `json:"run"`              // its folder
 	Sweep    string   `json:"sweep,omitempty"`  // the folder of the sweep that it is a trial of
@@ -22,7 +22,7 @@ type Line struct {
 	Data     string   `json:"data,omitempty"`
 	Examples int      `json:"examples,omitempty"`
 	Releases int      `json:"releases"`
-	Epsilon  *float64 `json:"epsilon"`                    // at Delta, of everything that it planned where it stopped before
+	Epsilon  *float64 `json:"epsilon"`                    // at Delta; of a run that stopped early, of everything that it planned
 	Released *float64 `json:"epsilon_released,omitempty"` // of its releases alone, where that is less: it holds only if the decision to stop looked at no result
 	Delta    float64  `json:"delta,omitempty"`
 	Budget   *float64 `json:"budget"`       // nil where there is none
@@ -32,18 +32,19 @@ type Line struct {
 	Problem  string   `json:"problem,omitempty"` // one line, of a run that is damaged or gone
 }
 
-// What the status of a run is where its statement does not say how it ended.
+// The status of a run whose statement does not say how it ended.
 const (
 	Running = "running" // in another process
 	Stopped = "stopped" // killed, or ended by an error; `train resume` goes on
 	Damaged = "damaged" // its files do not agree
-	// NotPrivate is a baseline that was trained without privacy: it has no ledger and no ε.
+	// NotPrivate is the status of a baseline that was trained without privacy: it has no ledger and
+	// no ε.
 	NotPrivate = "NOT PRIVATE"
 	Gone       = "gone" // the folder was deleted; what it released counts
 )
 
-// Lines describes all runs, sweeps and trials below a folder of runs, in the order of their names, a sweep
-// ahead of its trials. What is wrong with one of them is written in its line.
+// Lines describes all runs, sweeps and trials below a folder of runs, in the order of their names,
+// a sweep ahead of its trials. What is wrong with one of them is written in its line.
 func Lines(dir string) ([]Line, error) {
 	listed, err := books.List(dir)
 	if err != nil {
@@ -67,8 +68,8 @@ func Lines(dir string) ([]Line, error) {
 	return list, nil
 }
 
-// sweep is the line of a sweep: ε of all its trials together, those whose folder is gone among them, and the best accuracy among them, which
-// is what that ε was paid for.
+// sweep makes the line of a sweep: ε of all its trials together, also of those whose folder is
+// gone, and the best accuracy, which is what that ε was paid for.
 func sweep(trials []Line, listed []books.Listed) Line {
 	first := trials[0]
 	r := Line{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
@@ -145,7 +146,8 @@ func describe(l books.Listed) Line {
 	return r
 }
 
-// status is what the statement says, if it is about everything that was released.
+// status returns the status that the statement names, if it covers everything that was released;
+// else the run is running or stopped, as the lock of its ledger tells.
 func status(l books.Listed) (string, error) {
 	s, err := statement.Read(l.Dir)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Every run has its line, with what it has spent and has left: those that ended, that were stopped, that
-// go on, that are damaged and that are gone. Listing changes nothing.
+// Every run has its line, with what it has spent and has left: those that ended, that were stopped,
+// that go on, that are damaged and that are gone. Listing changes nothing.
 func TestListHasEveryRun(t *testing.T) {
 	o := tinyrun.Options(t)
 	ended := tinyrun.Train(t, o, "privacy.epsilon=30", "run.name=ended")

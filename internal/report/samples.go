@@ -16,11 +16,10 @@ import (
 	"dpsgd/internal/score"
 )
 
-// How many test pictures are shown of one run, in each of two groups, and over all runs of a report,
-// which has to stay small.
+// Limits on the test pictures in a report, which has to stay small.
 const (
-	samplesOfGroup  = 12
-	samplesOfReport = 96
+	samplesOfGroup  = 12 // in each of the two groups of a run
+	samplesOfReport = 96 // of all runs
 
 	longestSide = 48 // of a shown picture, in pixels; larger ones are made smaller
 )
@@ -35,7 +34,7 @@ type Sample struct {
 	Right       bool
 }
 
-// Alt is what a screen reader says in place of the picture.
+// Alt returns what a screen reader says in place of the picture.
 func (s Sample) Alt() string { return fmt.Sprintf("test picture %d, class %s", s.Number, s.Label) }
 
 // SampleGroup is pictures that have something in common.
@@ -44,8 +43,8 @@ type SampleGroup struct {
 	Samples []Sample
 }
 
-// Samples are test pictures of the run, evenly from all of them, and those that the model is wrong
-// about and most sure of. There are none where the examples are rows.
+// Samples returns two groups of test pictures: some evenly from all of them, and those that the
+// model is wrong about and most sure of. Examples that are rows of numbers have none.
 func (p part) Samples(most int) []SampleGroup {
 	if p.Run == nil || p.Run.Examination == nil || p.Run.Examination.Pictures == nil || most == 0 {
 		return nil
@@ -63,7 +62,7 @@ func (p part) Samples(most int) []SampleGroup {
 	return groups
 }
 
-// surestErrors are the wrong predictions with the largest probabilities.
+// surestErrors returns the indices of the wrong predictions with the largest probabilities.
 func surestErrors(e *score.Examination, most int) []int {
 	var wrong []int
 	for i, p := range e.Predictions {
@@ -89,13 +88,13 @@ func samples(e *score.Examination, examples []int) []Sample {
 	return found
 }
 
-// pictureURL is a test picture as a data URL; "" where it can no longer be read.
+// pictureURL returns a test picture as a data URL, "" if it can no longer be read.
 func pictureURL(set data.Pictures, example int) (url template.URL) {
 	_ = set.View(example, func(pixels []uint8) { url = dataURL(picture(set.Shape(), pixels)) })
 	return url
 }
 
-// picture is a test picture, each pixel of which is the mean of as many as make it small enough.
+// picture makes a test picture small: each pixel is the mean of a square of its pixels.
 func picture(shape data.Shape, pixels []uint8) image.Image {
 	by := max(1, (max(shape.Height, shape.Width)+longestSide-1)/longestSide)
 	height, width := max(1, shape.Height/by), max(1, shape.Width/by)

@@ -40,7 +40,8 @@ func lead(r *Run) string {
 	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g%s, after %s releases.", accuracy, epsilon(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
 }
 
-// summaryOf is what most people want to know of a run. All runs have the same lines.
+// summaryOf lists what most people want to know about a run. Runs with a network have the same
+// lines, and so have runs of statistics.
 func summaryOf(r *Run) []pair {
 	const none = "–"
 	accuracy, loss, steps := none, none, none
@@ -113,7 +114,7 @@ func count(n int) string {
 	return fmt.Sprintf("%s,%03d", count(n/1000), n%1000)
 }
 
-// statistics are those that a run has released.
+// statistics lists the statistics that a run has released.
 func statistics(r *Run) Table {
 	t := Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
 	for _, s := range r.Statistics {
@@ -122,7 +123,7 @@ func statistics(r *Run) Table {
 	return t
 }
 
-// shortened is a number or a list as it stands in a file, cut where it is long.
+// shortened writes a number or a list as JSON, and cuts it if it is long.
 func shortened(n stats.Numbers) string {
 	const most = 240
 	text, _ := json.Marshal(n) // numbers that were read from JSON
@@ -132,7 +133,7 @@ func shortened(n stats.Numbers) string {
 	return strings.ReplaceAll(string(text[:most]), ",", ", ") + "…"
 }
 
-// results are the rows of a sweep.
+// results lists the rows of a sweep.
 func results(s *Sweep) Table {
 	t := Table{Heading: []string{"trial"}}
 	for _, key := range s.Keys {
@@ -162,7 +163,7 @@ func results(s *Sweep) Table {
 	return t
 }
 
-// orDash is an ε rounded up, or a dash where there is none.
+// orDash writes an ε rounded up, or a dash if there is none.
 func orDash(value *float64) string {
 	if value == nil {
 		return "–"

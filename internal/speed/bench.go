@@ -1,5 +1,6 @@
-// Package speed says how fast training steps are: [Measure] takes the time of steps on this machine, part by
-// part, and [OnRanks] says from such parts and a model of the network how long steps take on many ranks.
+// Package speed says how fast training steps are: [Measure] takes the time of steps on this
+// machine, part by part, and [OnRanks] says from such parts and a model of the network how long
+// steps take on many ranks.
 package speed
 
 import (
@@ -29,7 +30,7 @@ func Parts() []string {
 	return []string{"forward", "backward", "norms", "sums", "noise", "update", "overhead"}
 }
 
-// Result is how fast steps of one kind are.
+// Result says how fast steps of one kind are.
 type Result struct {
 	Model             string             `json:"model"` // "layers" for a network that has no name
 	Mode              string             `json:"mode"`
@@ -39,11 +40,11 @@ type Result struct {
 	ExamplesPerSecond float64            `json:"examples_per_second"` // Batch / the median time of a step
 	StepMS            float64            `json:"step_ms"`             // the median, in milliseconds
 	GFLOPs            float64            `json:"gflops"`              // useful work
-	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // of this process's threads
+	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // the most that the threads can do
 	PeakRSSMiB        float64            `json:"peak_rss_mib"`        // of the process, so far
 	Parts             map[string]float64 `json:"parts"`               // milliseconds of a step, for each of Parts
 
-	// Engines are those of a private step; none in mode plain.
+	// Engines lists the engine of each parameter in a private step; none in mode plain.
 	Engines []gradients.Assignment `json:"engines"`
 
 	Steps    int `json:"-"` // that were measured
@@ -53,9 +54,10 @@ type Result struct {
 // mostPhysical is the largest physical batch that a benchmark of a ready network chooses.
 const mostPhysical = 256
 
-// Configuration configures a benchmark of a ready network, on pictures of the size that it is meant for:
-// 28x28 grey pixels, or 32x32 in colour. The batch is one physical batch while it has at most 256
-// examples, and equal ones beyond: that is no slower, and memory does not grow with the batch.
+// Configuration returns the configuration for a benchmark of a ready network, on pictures of the
+// size that it is meant for: 28x28 grey pixels, or 32x32 in colour. A batch of more than 256
+// examples is split into equal physical batches: that is no slower, and memory does not grow with
+// the batch.
 func Configuration(network string, batch int) (*configs.Config, error) {
 	pictures := "cifar-10"
 	for _, grey := range []string{"mlp", "mnist", "logistic"} {
@@ -73,13 +75,12 @@ func Configuration(network string, batch int) (*configs.Config, error) {
 	return c, nil
 }
 
-// Measure measures training steps of a mode for about the given time, on random pictures in memory. Of
-// the configuration it takes the network, the size of pictures, clip norm, noise, batch sizes,
-// threads and, in mode private, the engine. A step is what [train.Run.Fit] does on a batch that is
-// drawn already, but for the ledger and reports; the update is SGD in every mode. The batch has
-// exactly the configured size, so that all steps are alike.
-//
-// Nothing that Run computes can be kept: neither parameters nor gradients leave it.
+// Measure times training steps of one of the [Modes] for about d, on random examples in memory, and
+// returns the median time of a step and of its parts. The configuration says the network, the shape
+// of an example, clip norm, noise, batch sizes, threads and, in mode private, the engine. Every
+// batch has exactly the configured size, so that all steps are alike. A step does what a step of
+// training does, without drawing a sample, ledger and reports; the update is SGD in every mode.
+// Parameters and gradients do not leave Measure.
 func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {
 	selected, err := kernel.Selected()
 	if err != nil {
@@ -104,16 +105,17 @@ func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duratio
 	if private, ok := b.step.(*privateStep); ok {
 		result.Engines = private.gradients.Engines()
 	}
-	// Multiply-adds are counted by one convention whatever a mode really computes: the forward pass, the gradients of
-	// all inputs but the first layer's, and the gradients of the weights once, on each view. So the rates of all modes
-	// compare, and work that only privacy needs does not count as useful.
+	// Multiply-adds are counted by one convention whatever a mode really computes: the forward
+	// pass, the gradients of all inputs but the first layer's, and the gradients of the weights
+	// once, on each view. So the rates of all modes compare, and work that only privacy needs does
+	// not count as useful.
 	total, first := b.model.MultiplyAdds()
 	result.GFLOPs = 2 * float64((3*total-first)*b.views.PerExample()) * result.ExamplesPerSecond / 1e9
 	return result, nil
 }
 
-// peakMemory is the most memory in MiB that this process has had in use: what Linux counted as
-// resident at once, or, on other systems, what the Go runtime has asked the system for.
+// peakMemory returns the most memory in MiB that this process has used at a time: what Linux counts
+// as resident, or, on other systems, what the Go runtime has asked the system for.
 func peakMemory() float64 {
 	const kib, bytes = 1 << 10, 1 << 20 // of a MiB
 	status, err := os.ReadFile("/proc/self/status")
@@ -125,7 +127,7 @@ func peakMemory() float64 {
 	return float64(m.Sys) / bytes
 }
 
-// residentPeak finds the line "VmHWM:     12345 kB" of proc(5).
+// residentPeak reads the number in the line "VmHWM:     12345 kB" of /proc/self/status.
 func residentPeak(status string) (kib float64, ok bool) {
 	for line := range strings.Lines(status) {
 		if value, found := strings.CutPrefix(line, "VmHWM:"); found {

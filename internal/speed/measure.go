@@ -16,30 +16,32 @@ import (
 	"dpsgd/model"
 )
 
+// benchStep is a step of one mode.
 type benchStep interface {
 	// take makes one step on the examples with these indices.
 	take(indices []int) error
-	// profile makes later steps tell record how long their parts take, part by part and as often as
-	// a part comes.
+	// profile makes later steps call record with the time of each part; a part may come several
+	// times.
 	profile(record func(part string, d time.Duration))
 }
 
+// bench makes steps of one mode, one after the other, on examples that it takes in turn.
 type bench struct {
 	step     benchStep
 	model    *model.Model
 	views    *data.Views
 	pool     *kernel.Pool
-	pictures int
-	physical int
-	limit    float64 // GFLOP/s of the machine
+	pictures int     // examples to choose from
+	physical int     // size of a physical batch
+	limit    float64 // the most GFLOP/s that the machine can do
 
-	indices []int // of the step that comes
-	next    int   // first picture that the step after it takes
+	indices []int // the examples of the current step
+	next    int   // the first example of the next step
 }
 
 const (
-	benchPictures = 4096 // to choose from: memory does not depend on the batch
-	evaluated     = 400  // in an evaluation: several graphs
+	benchPictures = 4096 // examples to choose from, whatever the batch
+	evaluated     = 400  // examples in an evaluation, which fill several graphs
 )
 
 func newBench(c *configs.Config, mode string) (*bench, error) {
@@ -91,8 +93,8 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	return b, nil
 }
 
-// randomExamples draws n pictures, rows or features without meaning. Speed does not depend on what
-// they show.
+// randomExamples draws n random pictures, rows or features: speed does not depend on what they
+// show.
 func randomExamples(shape data.Shape, classes, n int, features bool) (data.Set, error) {
 	src := random.Seeded(1)
 	names := make([]string, classes)
@@ -121,9 +123,9 @@ func randomExamples(shape data.Shape, classes, n int, features bool) (data.Set, 
 	return data.NewRows(shape.Channels, names, labels, values)
 }
 
-// Shares of the time of a benchmark. The machine's limit is measured before and after, because
-// machines slow down and speed up, and the parts in a phase of their own, so that no clock is read
-// while whole steps are timed.
+// Shares of the time of a benchmark. The limit of the machine is measured before and after, because
+// machines slow down and speed up. Parts have a phase of their own, so that no clock is read within
+// the steps that are timed as a whole.
 const (
 	limitShare   = 0.05 // twice
 	warmUpShare  = 0.15
@@ -133,7 +135,7 @@ const (
 	longestLimit = 200 * time.Millisecond
 )
 
-// measure returns the times of single steps and the milliseconds of each part.
+// measure returns the times of whole steps, and the median of each part in milliseconds.
 func (b *bench) measure(ctx context.Context, d time.Duration) ([]time.Duration, map[string]float64, error) {
 	share := func(x float64) time.Duration { return time.Duration(x * float64(d)) }
 	limitTime := min(share(limitShare), longestLimit)
@@ -153,7 +155,7 @@ func (b *bench) measure(ctx context.Context, d time.Duration) ([]time.Duration, 
 	return times, parts, nil
 }
 
-// repeat makes steps for at least the given time and returns how long each took.
+// repeat makes steps for at least d and returns how long each took.
 func (b *bench) repeat(ctx context.Context, d time.Duration) ([]time.Duration, error) {
 	var times []time.Duration
 	for start := time.Now(); len(times) < fewestSteps || time.Since(start) < d; {
@@ -166,8 +168,8 @@ func (b *bench) repeat(ctx context.Context, d time.Duration) ([]time.Duration, e
 	return times, nil
 }
 
-// profile makes steps for at least the given time and returns the median of each part, in
-// milliseconds. It comes last: later steps would be profiled, too.
+// profile makes steps for at least d and returns the median of each part, in milliseconds. It comes
+// last, as later steps would be profiled, too.
 func (b *bench) profile(ctx context.Context, d time.Duration) (map[string]float64, error) {
 	current := map[string]time.Duration{} // of the step in progress
 	times := map[string][]time.Duration{}
@@ -209,7 +211,8 @@ func (b *bench) once(ctx context.Context) (time.Duration, error) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// median of at least one value; of an even number, the larger of the two in the middle.
+// median returns the middle one of at least one value; of an even number, the larger of the middle
+// two.
 func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[len(sorted)/2]

@@ -171,8 +171,8 @@ func clippedSum(t testing.TB, c *configs.Config, images *data.Images, physical i
 	return b, batcher, values
 }
 
-// moved is how far a step on parameters that were 0, in a vector of their own, is from moving them by a gradient,
-// relative to that.
+// moved is how far a step on parameters that were 0, in a vector of their own, is from moving them
+// by a gradient, relative to that.
 func moved(t *testing.T, s benchStep, parameters []float32, indices []int, gradient []float64) float64 {
 	t.Helper()
 	tiny.Check(t, s.take(indices))

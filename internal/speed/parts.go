@@ -19,8 +19,8 @@ import (
 	"dpsgd/internal/train"
 )
 
-// measure takes the parts of a step for about so long, on random examples in memory: what is measured has
-// nothing of anybody. tests is how many examples an evaluation predicts.
+// measure times the parts of a step on this machine for about d, on random examples in memory.
+// values is the number of parameters, tests the number of examples that an evaluation predicts.
 func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values, tests int, d time.Duration) (Machine, error) {
 	m := Machine{Update: math.Inf(1)}
 	sizes := graphSizes(min(c.Training.PhysicalBatchSize, plan.Records))
@@ -71,13 +71,14 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 }
 
 const (
-	// turns is how often every size is measured. What slows one of them down, such as other work on the machine,
-	// hardly does so every time, and would make others look efficient.
+	// turns is how often every size of a graph is measured; the shortest time counts. Other work on
+	// the machine hardly slows one size down every time, and would make the others look efficient.
 	turns       = 3
-	repetitions = 9 // of what takes microseconds to milliseconds
+	repetitions = 9 // of short pieces of work
 )
 
-// graphSizes returns the sizes of graphs to measure: 1, and most, most/4, most/16, … while above 3.
+// graphSizes returns the sizes of graphs to measure, ascending: 1, then most, most/4, most/16, …
+// above 3.
 func graphSizes(most int) []int {
 	sizes := []int{max(1, most)}
 	for size := most / 4; size > 3; size /= 4 {
@@ -103,7 +104,8 @@ func usual(work func() error) (float64, error) {
 	return milliseconds(median(times)), nil
 }
 
-// merging is the time of what comes before and after the messages of a sum.
+// merging returns the time to prepare a sum for sending and to take the total back, in
+// milliseconds.
 func merging(c *configs.Config, values int) (float64, error) {
 	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
 	if err != nil {
@@ -121,7 +123,8 @@ func merging(c *configs.Config, values int) (float64, error) {
 	})
 }
 
-// durable is the time until an event is on the disk of temporary files, and until a checkpoint is.
+// durable returns the milliseconds until an event, and until a checkpoint, is on the disk that
+// holds temporary files.
 func durable(c *configs.Config, plan *train.RunPlan, values int) (event, checkpoint float64, err error) {
 	dir, err := os.MkdirTemp("", "train-plan-")
 	if err != nil {
@@ -156,7 +159,7 @@ func durable(c *configs.Config, plan *train.RunPlan, values int) (event, checkpo
 	return event, checkpoint, err
 }
 
-// evaluation is a step that predicts all examples.
+// evaluation is the benchStep that predicts all examples.
 type evaluation struct{ *gradients.Evaluator }
 
 func (e evaluation) take([]int) error {

@@ -13,15 +13,15 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Request is what is asked about a configuration.
+// Request says for which ranks and network a configuration is planned.
 type Request struct {
 	Ranks    int
 	Network  Network
-	Examples int           // instead of counting those of the data; 0 counts
-	Measure  time.Duration // about how long
+	Examples int           // in the training data; 0 counts them
+	Measure  time.Duration // about how long to measure
 }
 
-// Plan is what a run would do on many ranks. Times are milliseconds.
+// Plan says how fast a run would be on many ranks. Times are milliseconds.
 type Plan struct {
 	Network     string       `json:"network"` // "layers" for one that has no name
 	Ranks       int          `json:"ranks"`
@@ -37,10 +37,10 @@ type Plan struct {
 	Batches     []Row        `json:"batches"` // for larger batches on so many ranks
 	Limits      Limits       `json:"limits"`
 	Memory      setup.Memory `json:"memory"`          // of each rank
-	Messages    float64      `json:"memory_messages"` // that what is sent takes beside it, in bytes
+	Messages    float64      `json:"memory_messages"` // bytes that messages take besides
 }
 
-// Row is a step in short.
+// Row describes a step in one line of a table.
 type Row struct {
 	Ranks      int     `json:"ranks"`
 	Batch      float64 `json:"expected_batch_size"`
@@ -48,14 +48,15 @@ type Row struct {
 	StepMS     float64 `json:"step_ms"`
 	Speedup    float64 `json:"speedup"` // over one rank
 	Efficiency float64 `json:"efficiency"`
-	Most       string  `json:"most"` // what takes most of the time but for gradients; "" on one rank
+	Most       string  `json:"most"` // the part that takes most time, besides gradients
 	MostShare  float64 `json:"most_share"`
 }
 
-// tableRanks are the numbers of ranks of [Plan.Rows], to 1,000.
+// tableRanks lists the numbers of ranks in [Plan.Rows].
 var tableRanks = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000}
 
-// OnRanks measures the parts of a configuration's step here and plans it on many ranks.
+// OnRanks measures the parts of a step of a configuration on this machine, and computes from them
+// how long a step takes on many ranks.
 func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	o, err := setup.OutlineOf(c, r.Examples)
 	if err != nil {
@@ -83,8 +84,8 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	p := &Plan{
 		Network: cmp.Or(c.Model.Name, "layers"), Ranks: r.Ranks, Threads: setup.Threads(c), BitsASecond: r.Network.Rate, LatencyMS: milliseconds(r.Network.Latency),
 		Parameters: values, Batch: plan.ExpectedBatchSize, Steps: plan.MaxSteps, Measured: m,
-		// What one process has no need of: the sum as it is sent, parameters and sample as they are told, and the
-		// memory through which an MPI library gets them.
+		// What one process has no need of: the sum as it is sent, parameters and sample as they are
+		// told, and the memory through which an MPI library gets them.
 		Messages: float64(values)*(sumBytes+parameterBytes) + plan.ExpectedBatchSize*indexBytes + libraryBytes,
 	}
 	job := jobOf(c, plan, values)
@@ -93,6 +94,7 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	return p, err
 }
 
+// jobOf returns what a planned run asks of its ranks.
 func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
 	q := plan.SamplingProbability
 	return Job{
@@ -101,6 +103,7 @@ func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
 	}
 }
 
+// fill computes the parts, tables and limits of the plan.
 func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 	one := job.At(m, w, 1)
 	p.Parts = job.At(m, w, p.Ranks).Parts()
@@ -118,7 +121,7 @@ func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 	p.Limits = job.Limits(m, w)
 }
 
-// row returns a step in short. one is the same step on one rank, for the speedup.
+// row describes the step s of a job. one is the same step on one rank, to compare with.
 func row(j Job, s, one Step) Row {
 	r := Row{Ranks: s.Ranks, Batch: j.Batch, Physical: s.Physical, StepMS: s.MS(), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
 	for _, part := range s.Parts() {

@@ -18,17 +18,17 @@ import (
 // work of the network at the start.
 const benchRate = 1e-6
 
-// privateStep is the step of Fit of package train with a given sample and a journal that keeps
-// nothing: no draw, no disk, no reports.
+// privateStep is a step of private training on a given sample, with a journal that keeps nothing:
+// no draw, no disk, no reports.
 type privateStep struct {
 	gradients  *gradients.Gradients
 	door       *release.Door
 	update     *optimizer.Update
-	count      float64 // of the last release, under a policy that counts; nobody reads it
+	count      float64 // the noisy count of the last release, for a policy with one; nobody reads it
 	parameters []float32
 	sample     []int
 	pool       *kernel.Pool
-	bare       time.Duration // of an update without noise, measured for a profile
+	bare       time.Duration // the time of an update without noise, for a profile
 	record     func(part string, d time.Duration)
 
 	source  release.Contributor                     // the graph with a clock
@@ -89,7 +89,7 @@ func (s *privateStep) take(indices []int) error {
 	return nil
 }
 
-// timedSource is the graph with a clock.
+// timedSource is the graph of the step; it adds up how long it computes.
 type timedSource struct{ step *privateStep }
 
 func (t timedSource) Capacity() int { return t.step.gradients.Capacity() }
@@ -100,7 +100,7 @@ func (t timedSource) Contributions(indices []int) (clip.Batch, error) {
 	return t.step.gradients.Contributions(indices)
 }
 
-// timedMechanism notes when it gets the sum.
+// timedMechanism is the mechanism of the step; it notes when it gets the sum.
 type timedMechanism struct {
 	release.Mechanism
 	step *privateStep
@@ -111,7 +111,7 @@ func (t timedMechanism) Privatize(number int, sum *clip.Sum, src *random.Source,
 	return t.Mechanism.Privatize(number, sum, src, consume)
 }
 
-// given is the sampler that draws what the benchmark says; what it claims is not accounted for.
+// given is a sampler that returns the sample of the benchmark. Nobody accounts for its steps.
 type given struct {
 	data.Poisson
 	step *privateStep
@@ -119,7 +119,7 @@ type given struct {
 
 func (g given) Sample([]int, int, *random.Source) []int { return g.step.sample }
 
-// unwritten is the journal of steps that nobody accounts for.
+// unwritten is a journal that forgets every event.
 type unwritten struct{}
 
 func (unwritten) Begin(int, accountant.Event) func() error { return func() error { return nil } }
@@ -138,7 +138,7 @@ func (s *privateStep) profile(record func(part string, d time.Duration)) {
 
 func recordNothing(string, time.Duration) {}
 
-// addScaled is y += a·x on all threads.
+// addScaled adds a·x to y, on all threads.
 func addScaled(pool *kernel.Pool, y []float32, a float32, x []float32) {
 	const grain = 1 << 14
 	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], a, x[lo:hi]) })

@@ -163,8 +163,8 @@ func TestLargerBatch(t *testing.T) {
 	}
 }
 
-// What the design of this program expected on paper before there was any of it: a batch of 16,384, 190 ms
-// for 256 examples, 551,000 parameters, 25 Gb/s, 25 µs a message.
+// What the design of this program expected on paper before there was any of it: a batch of 16,384,
+// 190 ms for 256 examples, 551,000 parameters, 25 Gb/s, 25 µs a message.
 func TestPaper(t *testing.T) {
 	j := Job{Batch: 16_384, Deviation: 105, Values: 551_000, Physical: 256}
 	m := Machine{Graphs: []Graph{{1, 190. / 256}, {256, 190}}, Add: 0.4, Update: 1.4}

@@ -13,7 +13,7 @@ import (
 	"dpsgd/internal/ranks"
 )
 
-// Job is what a configuration asks of its ranks.
+// Job says how much work a step is: what a configuration asks of its ranks.
 type Job struct {
 	Batch                          float64 // expected examples of a step
 	Deviation                      float64 // of their number: samples are random
@@ -22,7 +22,7 @@ type Job struct {
 	EvaluateEvery, CheckpointEvery int     // steps; 0 is never
 }
 
-// Machine is what was measured on one machine, in milliseconds.
+// Machine holds the times that were measured on one machine, in milliseconds.
 type Machine struct {
 	Graphs     []Graph `json:"graphs"`        // of ascending sizes, the first of which is 1
 	Sample     float64 `json:"sample_ms"`     // of drawing a sample
@@ -34,13 +34,14 @@ type Machine struct {
 	Evaluation float64 `json:"evaluation_ms"` // of all test examples
 }
 
-// Graph is how long the contributions of a physical batch take, with their sum. A graph that is not full takes as long.
+// Graph says how long a graph of so many examples computes contributions and their sum. A graph
+// that is not full takes as long.
 type Graph struct {
 	Examples int     `json:"examples"`
 	MS       float64 `json:"ms"`
 }
 
-// graph is the time of a physical batch, between those that were measured.
+// graph returns the time of a physical batch, interpolated between the sizes that were measured.
 func (m Machine) graph(physical int) float64 {
 	g := m.Graphs
 	i := sort.Search(len(g), func(i int) bool { return g[i].Examples >= physical })
@@ -60,22 +61,23 @@ type Step struct {
 	Ranks    int
 	Physical int // the size of the graph of every rank
 
-	Sample     float64 // rank 0 draws
-	Order      float64 // parameters and the indices of the sample, to everybody
-	Gradients  float64 // of as many examples as each rank has
-	Padding    float64 // of graphs that are not full
-	Sums       float64 // everybody's, to rank 0
-	Disk       float64 // that rank 0 still waits for the event
-	Update     float64 // noise and update, on rank 0
-	Evaluation float64 // its share in a step, on rank 0
+	Sample     float64 // rank 0 draws the sample
+	Order      float64 // rank 0 sends parameters and the indices of the sample to all
+	Gradients  float64 // each rank computes the gradients of its examples
+	Padding    float64 // the empty places of graphs that are not full take time, too
+	Sums       float64 // all sums travel to rank 0
+	Disk       float64 // rank 0 still waits until the event is on disk
+	Update     float64 // rank 0 adds noise and updates
+	Evaluation float64 // rank 0 evaluates: the share of one step
 }
 
+// Part is the time of one part of a step.
 type Part struct {
 	Name string  `json:"part"`
 	MS   float64 `json:"ms"`
 }
 
-// Parts are those of a step in their order.
+// Parts returns the parts of the step in their order.
 func (s Step) Parts() []Part {
 	return []Part{
 		{"sample", s.Sample}, {"parameters, indices to all", s.Order}, {"gradients", s.Gradients}, {"padding", s.Padding},
@@ -83,7 +85,7 @@ func (s Step) Parts() []Part {
 	}
 }
 
-// MS is the whole step.
+// MS returns the milliseconds of the whole step.
 func (s Step) MS() float64 {
 	total := 0.0
 	for _, p := range s.Parts() {
@@ -92,15 +94,15 @@ func (s Step) MS() float64 {
 	return total
 }
 
-// Efficiency is how much of the ranks' time the same step would take on one of them.
+// Efficiency returns the speedup divided by the number of ranks.
 func (s Step) Efficiency(one Step) float64 { return s.Speedup(one) / float64(s.Ranks) }
 
-// Speedup is how many times faster than on one rank a step is.
+// Speedup returns how many times faster the step is than one, the same step on one rank.
 func (s Step) Speedup(one Step) float64 { return one.MS() / s.MS() }
 
-// Bytes of what is sent.
+// Bytes of the messages of a step.
 const (
-	lengthBytes    = 8 // ahead of everything that all hear
+	lengthBytes    = 8 // the length that goes ahead of every message to all
 	headerBytes    = 32
 	indexBytes     = 8
 	sumBytes       = 8
@@ -108,7 +110,7 @@ const (
 	libraryBytes   = 8 << 20
 )
 
-// with is a step on so many ranks whose graphs hold so many examples.
+// with computes a step on n ranks whose graphs hold physical examples.
 func (j Job) with(m Machine, w Network, n, physical int) Step {
 	each := j.Batch / float64(n)
 	values := float64(j.Values)
@@ -123,7 +125,8 @@ func (j Job) with(m Machine, w Network, n, physical int) Step {
 		s.Sums = milliseconds(w.Latency) + w.broadcast(n, lengthBytes) + w.reduce(n, sumBytes*values, m.Add) + m.Merge
 	}
 	s.Padding = max(0, m.graph(physical)*j.graphs(n, physical)-s.Gradients)
-	// The disk works since the sample was drawn: at the event, and before that at a checkpoint of the step before.
+	// The disk works since the sample was drawn: at the event, and before that at a checkpoint of
+	// the step before.
 	meanwhile := s.Order + s.Gradients + s.Padding + s.Sums
 	s.Disk = max(0, m.Event-meanwhile)
 	if every := float64(j.CheckpointEvery); every > 0 {
@@ -135,8 +138,9 @@ func (j Job) with(m Machine, w Network, n, physical int) Step {
 	return s
 }
 
-// graphs is how many physical batches the rank with most examples is expected to compute:
-// E⌈N / (ranks · physical)⌉ for a normal number N of examples, as the sum over k of P(N > k·ranks·physical).
+// graphs returns the expected number of physical batches of the rank with most examples:
+// E⌈N / (ranks · physical)⌉ for a normal number N of examples, as the sum over k of
+// P(N > k·ranks·physical).
 func (j Job) graphs(ranks, physical int) float64 {
 	room := float64(ranks) * float64(physical)
 	if j.Deviation == 0 {
@@ -152,25 +156,26 @@ func (j Job) graphs(ranks, physical int) float64 {
 	return expected
 }
 
-// At is a step on so many ranks, whose graphs hold what [ranks.Physical] makes them hold.
+// At computes a step on n ranks, with graphs of the size that [ranks.Physical] chooses.
 func (j Job) At(m Machine, w Network, n int) Step {
 	c := new(configs.Config)
 	c.Training.PhysicalBatchSize = j.Physical
 	return j.with(m, w, n, ranks.Physical(c, j.Batch, j.Physical, n))
 }
 
-// mostRanks is where the search for limits ends.
+// mostRanks is the largest number of ranks in the search for limits.
 const mostRanks = 10_000
 
-// Limits say where more ranks stop paying; 0 is at no number up to one example a rank and 10,000 ranks.
+// Limits says from which number of ranks on more of them do not pay. 0 stands for no number up to
+// Searched.
 type Limits struct {
 	Below90  int `json:"below_90_percent"` // the first number of ranks with a lower efficiency
 	Below50  int `json:"below_50_percent"`
 	Fastest  int `json:"fastest"`  // beyond it steps take longer
-	Searched int `json:"searched"` // up to so many
+	Searched int `json:"searched"` // the largest number that was tried
 }
 
-// Limits looks through all numbers of ranks.
+// Limits tries all numbers of ranks up to 10,000 and up to one expected example a rank.
 func (j Job) Limits(m Machine, w Network) Limits {
 	l := Limits{Fastest: 1, Searched: max(1, min(mostRanks, int(j.Batch)))}
 	one := j.At(m, w, 1)
@@ -191,7 +196,7 @@ func (j Job) Limits(m Machine, w Network) Limits {
 	return l
 }
 
-// WithBatch is the same job with so many times the examples in a step, from this many records.
+// WithBatch returns the job with a batch that is times as large, at most all records.
 func (j Job) WithBatch(times float64, records int) Job {
 	n := float64(records)
 	if j.Deviation > 0 {
@@ -202,20 +207,20 @@ func (j Job) WithBatch(times float64, records int) Job {
 	return j
 }
 
-// Network is what lies between the ranks: each sends and receives at once at this rate, and all at the
-// same time.
+// Network describes the network between the ranks. Each rank can send and receive at this rate,
+// both at once, and all ranks at the same time.
 type Network struct {
 	Rate    float64       // bits a second
-	Latency time.Duration // from the call of a sender to the return of its receiver, of a message without length
+	Latency time.Duration // of an empty message, from the call that sends it to the return of the one that receives it
 }
 
-// rates are the units of [ParseRate].
+// rates lists the units that [ParseRate] knows.
 var rates = []struct {
 	unit string
 	bits float64
 }{{"kb", 1e3}, {"Mb", 1e6}, {"Gb", 1e9}, {"Tb", 1e12}}
 
-// ParseRate reads bits a second as people say them: 25Gb, 100Mb, 2.5Gb/s.
+// ParseRate reads bits per second as people write them: 25Gb, 100Mb, 2.5Gb/s.
 func ParseRate(text string) (float64, error) {
 	number := strings.TrimSuffix(text, "/s")
 	for _, r := range rates {
@@ -230,16 +235,19 @@ func ParseRate(text string) (float64, error) {
 	return 0, fmt.Errorf("found the rate %q of a network, expected bits a second such as 25Gb, 1Gb or 100Mb (8 bits are a byte)", text)
 }
 
-// rounds is how many times what one rank has must be passed on until n ranks have it.
+// rounds returns ⌈log2 n⌉: in that many rounds what one rank has reaches n ranks, as everybody who
+// has it passes it on in each round.
 func rounds(n int) float64 { return float64(bits.Len(uint(n - 1))) }
 
-// broadcast is how many milliseconds n ranks need to know what one knows, reduce to add up what each of them has,
-// where adding takes so long. MPI libraries choose between two ways by the length: a tree, which
-// sends everything in every round, and halves: everybody deals with a part, which takes twice as
-// many rounds and sends everything twice. (Thakur, Rabenseifner, Gropp: Optimization of Collective
-// Communication Operations in MPICH, 2005, sections 4.2 and 4.5. A ring sends as much in n rounds.)
+// broadcast returns the milliseconds until n ranks have the bytes that one of them has.
 func (w Network) broadcast(n int, bytes float64) float64 { return w.reduce(n, bytes, 0) }
 
+// reduce returns the milliseconds until one rank has the sum of bytes from each of n ranks; adding
+// one to another takes adding. MPI libraries choose between two ways by the length: a tree, which
+// sends everything in every round, and halves, where every rank deals with a part: that takes twice
+// as many rounds and sends everything twice. (Thakur, Rabenseifner, Gropp: Optimization of
+// Collective Communication Operations in MPICH, 2005, sections 4.2 and 4.5. A ring sends as much in
+// n rounds.)
 func (w Network) reduce(n int, bytes, adding float64) float64 {
 	if n < 2 {
 		return 0
@@ -253,11 +261,11 @@ func (w Network) reduce(n int, bytes, adding float64) float64 {
 	return min(tree, halves)
 }
 
-// eager is the longest message that is sent at once, of Open MPI over TCP (btl_tcp_eager_limit). Before a
-// longer one sender and receiver agree on it.
+// eager is the longest message that Open MPI over TCP sends at once (btl_tcp_eager_limit). Sender
+// and receiver agree on a longer one before it is sent.
 const eager = 64 << 10
 
-// start is how long the first byte of a message takes.
+// start returns the milliseconds until the first byte of a message arrives.
 func (w Network) start(bytes float64) float64 {
 	if bytes > eager {
 		return 3 * milliseconds(w.Latency) // announced, asked for, sent
@@ -265,5 +273,5 @@ func (w Network) start(bytes float64) float64 {
 	return milliseconds(w.Latency)
 }
 
-// sending is how long so many bytes take on a line.
+// sending returns the milliseconds that bytes take at the rate of the network.
 func (w Network) sending(bytes float64) float64 { return 8e3 * bytes / w.Rate }

@@ -1,5 +1,5 @@
-// Package statement is the privacy statement of a run: what it claims, and everything that the
-// claim rests on, as data and in words.
+// Package statement writes and reads the privacy statement of a run: what the run claims, and
+// everything that the claim rests on, as data and in words.
 package statement
 
 import (
@@ -26,17 +26,17 @@ import (
 type Statement struct {
 	Run    string `json:"run"` // the name of its folder
 	Status string `json:"status"`
-	// Hidden says that the statement must not be published: it is of a trial of a sweep that drew how many
-	// points there are, and names the point by its number.
+	// Hidden says that the statement must not be published: it is of a trial of a sweep that drew
+	// how many points there are, and names the point by its number.
 	Hidden     bool   `json:"not_to_be_published,omitempty"`
 	Unit       string `json:"unit"`
 	Relation   string `json:"relation"`
 	Neighbours string `json:"neighbours"`
 	Public     string `json:"public"` // what neighbours have in common
 	account.Answer
-	// Released is the cost of the releases by the end, of a run that ended before everything that it
-	// planned was released: Answer is of all of that. It holds only if what ended the run looked at no
-	// result.
+	// Released is the cost of the releases by the end, of a run that ended before everything that
+	// it planned was released: Answer is of all of that. It holds only if what ended the run looked
+	// at no result.
 	Released            *account.Answer `json:"released,omitempty"`
 	ClaimedEntries      int             `json:"claimed_entries,omitempty"` // releases that Answer is of
 	Repeated            int             `json:"repeated,omitempty"`        // number of the total, in the list of package account, of a run that made more releases than planned
@@ -74,9 +74,9 @@ type Statement struct {
 	Examples            int             `json:"examples"`
 	Shape               string          `json:"shape"` // of one example
 	Classes             int             `json:"classes"`
-	// System is how a run that is no DP-SGD is private, one word such as pate or label; "" is DP-SGD.
-	// "none" is a run that is NOT PRIVATE: its Epsilon is [NoGuarantee]. Such runs say what they did in
-	// Facts, and the fields of steps and noise above are empty.
+	// System is how a run that is no DP-SGD is private, one word such as pate or label; "" is
+	// DP-SGD. "none" is a run that is NOT PRIVATE: its Epsilon is [NoGuarantee]. Such runs say what
+	// they did in Facts, and the fields of steps and noise above are empty.
 	System  string `json:"system,omitempty"`
 	Trusted string `json:"trusted,omitempty"` // who sees what before it is private
 	Facts   []Fact `json:"facts,omitempty"`
@@ -84,15 +84,15 @@ type Statement struct {
 	NotPrivate []string `json:"not_private"`
 	// Fallbacks are the questions that the configured accountant did not answer and RDP did.
 	Fallbacks []account.Fallback `json:"fallbacks,omitempty"`
-	// Sum is the SHA-256 of the file without these digits, against edits and damage: a statement goes where
-	// no ledger is to hold it against. Those of earlier versions have none.
+	// Sum is the SHA-256 of the file without these digits, against edits and damage: a statement
+	// goes where no ledger is to hold it against. Those of earlier versions have none.
 	Sum string `json:"statement_sum,omitempty"`
 }
 
-// Replaced is the guarantee where a record is replaced by another one in place of its place being empty,
-// in words: two steps of the relation, one that empties the place and one that fills it (group privacy;
-// Dwork, Roth 2014, Theorem 2.2, whose δ is here that of P(S) ≤ e^ε·(e^ε·Q(S) + δ) + δ). It is empty for
-// other relations.
+// Replaced returns (ε, δ) as text for neighbours of which one record is replaced by another one.
+// That takes two steps of the relation, one that empties the place and one that fills it (group
+// privacy; Dwork, Roth 2014, Theorem 2.2, whose δ is here that of P(S) ≤ e^ε·(e^ε·Q(S) + δ) + δ).
+// It is empty for other relations.
 func (s Statement) Replaced() string {
 	delta := (1 + math.Exp(s.Epsilon)) * s.Delta
 	switch {
@@ -107,7 +107,7 @@ func (s Statement) Replaced() string {
 	return fmt.Sprintf("(%s, %.2g)", accountant.RoundUp(2*s.Epsilon, 3), delta)
 }
 
-// Made counts the releases that the run made.
+// Made returns how many releases the run made.
 func (s Statement) Made() int { return s.LedgerEntries - s.Choices }
 
 // Stopped reports whether the run ended before it made all that the claim is about.
@@ -116,14 +116,14 @@ func (s Statement) Stopped() bool { return s.ClaimedEntries > s.Made() && s.Repe
 // NoGuarantee stands in files for an infinite ε, which JSON cannot write.
 const NoGuarantee = math.MaxFloat64
 
-// NotKnown stands for the ε of releases, chosen on the way, that have none: a δ of their own may be too much
-// beside the one that is asked for, or no Rényi divergence of theirs is known.
+// NotKnown stands for the ε of releases, chosen on the way, that have none: a δ of their own may be
+// too much beside the one that is asked for, or no Rényi divergence of theirs is known.
 const NotKnown = "no ε is known that holds whatever is chosen on the way"
 
 // Selection is the System of the best point of a sweep that drew how many points there are.
 const Selection = "selection"
 
-// None is the System of a run that is NOT PRIVATE.
+// None is the System of a run without privacy: its statement says NOT PRIVATE.
 const None = "none"
 
 // Private reports whether there is a guarantee.
@@ -141,7 +141,7 @@ func (s Statement) Mechanisms() string {
 	return s.System + ": " + strings.Join(facts, "; ")
 }
 
-// Fact is one thing that a run did, in a row of the statement's table.
+// Fact is a row of the statement's table: one thing that a run did.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -157,16 +157,16 @@ type Extension struct {
 	ToEpsilon   float64 `json:"to_epsilon,omitempty"`
 }
 
-// Together says what a run and the others on the same data cost, of which the run's folder knows. It
-// is empty where there are no others.
+// Together says what a run and the other runs on the same data cost, as far as the run's folder
+// knows of them. It is empty if there are no others.
 type Together struct {
 	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`                   // whatever was chosen on the way; in statements of earlier versions DatasetFixed
 	DatasetFixed    float64 `json:"dataset_epsilon_if_decided_before,omitempty"` // 0 in statements of earlier versions
 	DatasetDelta    float64 `json:"dataset_delta,omitempty"`                     // the least of the runs'
 	DatasetRuns     int     `json:"dataset_runs,omitempty"`
 	DatasetReleases int     `json:"dataset_releases,omitempty"`
-	// DatasetLimit and DatasetLimitDelta are the limit of the data that the run was made under; 0 where there is
-	// none. DatasetSpent is what all releases have used of it by the end of the run.
+	// DatasetLimit and DatasetLimitDelta are the limit of the data that the run was made under; 0
+	// where there is none. DatasetSpent is what all releases have used of it by the end of the run.
 	DatasetLimit      float64 `json:"dataset_limit,omitempty"`
 	DatasetLimitDelta float64 `json:"dataset_limit_delta,omitempty"`
 	DatasetSpent      float64 `json:"dataset_limit_spent,omitempty"`
@@ -174,7 +174,8 @@ type Together struct {
 	DatasetOthers string `json:"dataset_others,omitempty"`
 }
 
-// LimitLine says what limit the data has, and how much of it is used, in one line; "" where there is none.
+// LimitLine says in one line what limit the data has and how much of it is spent; "" without a
+// limit.
 func (t Together) LimitLine() string {
 	if t.DatasetLimit == 0 {
 		return ""
@@ -182,10 +183,10 @@ func (t Together) LimitLine() string {
 	return fmt.Sprintf("limit ε = %g at δ = %g, of which %s is spent", t.DatasetLimit, t.DatasetLimitDelta, accountant.RoundUp(t.DatasetSpent, 3))
 }
 
-// NotKnown says whether there is a total, but none that holds whatever was chosen on the way.
+// NotKnown reports whether no total is known that holds whatever was chosen on the way.
 func (t Together) NotKnown() bool { return t.DatasetEpsilon == NoGuarantee }
 
-// DatasetTotal says in one line what all runs cost together; "" where there are no others.
+// DatasetTotal says in one line what all runs on the data cost together; "" if there are no others.
 func (t Together) DatasetTotal() string {
 	if t.DatasetRuns == 0 {
 		return ""
@@ -212,13 +213,13 @@ var templates = template.Must(template.New(folder.Statement).Funcs(template.Func
 	"prior": func(p float64) string { return fmt.Sprintf("%g", 100*p) },
 }).ParseFS(texts, "*.tmpl"))
 
-// powerAbove is a power of ten that is not below x, at least 1e-300.
+// powerAbove writes the smallest power of ten that is at least x, and at least 1e-300.
 func powerAbove(x float64) string {
 	return fmt.Sprintf("1e%d", max(-300, int(math.Ceil(math.Log10(x)))))
 }
 
-// percent is a probability in percent, rounded up or down to four digits that count; to more where
-// it is nearly 1.
+// percent writes a probability in percent, rounded up or down to four significant digits, or to
+// more near 100 %.
 func percent(p float64, up bool) string {
 	x := 100 * p
 	if !(x >= 1e-9) && !up {
@@ -237,19 +238,20 @@ func percent(p float64, up bool) string {
 	return accountant.RoundUp(x, decimals)
 }
 
-// Beliefs bounds what somebody thinks after he has seen everything, for what he thought before.
+// Beliefs bounds, for several beliefs that a record was there, what the belief can become for
+// somebody who has seen everything that was released.
 func (s Statement) Beliefs() []accountant.Belief {
 	beliefs, _ := accountant.Beliefs(s.Epsilon, s.Delta)
 	return beliefs
 }
 
-// Except is the probability that the results may have together for which Beliefs does not hold.
+// Except bounds the probability of the results for which Beliefs does not hold.
 func (s Statement) Except() float64 {
 	_, except := accountant.Beliefs(s.Epsilon, s.Delta)
 	return except
 }
 
-// Markdown is the statement as a person reads it.
+// Markdown returns the statement in words.
 func (s Statement) Markdown() ([]byte, error) {
 	var b bytes.Buffer
 	name := "system.md.tmpl"
@@ -295,7 +297,7 @@ func (s Statement) writeAs(data, words string) error {
 	return checkpoints.WriteFileAtomic(words, text, folder.FilePerm)
 }
 
-// Read reads privacy.json; the error matches fs.ErrNotExist where a run has not ended.
+// Read reads privacy.json. If the run has not ended, the error matches fs.ErrNotExist.
 func Read(dir string) (Statement, error) { return read(filepath.Join(dir, folder.StatementData)) }
 
 // ReadSelected reads what [Statement.WriteSelected] wrote.
@@ -321,10 +323,10 @@ func read(path string) (Statement, error) {
 	return s, nil
 }
 
-// sumKey stands in front of the sum in a file.
+// sumKey stands in front of the checksum in a file.
 const sumKey = `"statement_sum": "`
 
-// summed parts a file at its sum, which is empty where there is none.
+// summed splits a file at its checksum, which is empty if the file has none.
 func summed(content []byte) (before, sum, after []byte) {
 	at := bytes.LastIndex(content, []byte(sumKey)) + len(sumKey)
 	if at < len(sumKey) || at+2*sha256.Size > len(content) {
@@ -337,6 +339,6 @@ func sumOf(before, after []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(slices.Concat(before, after)))
 }
 
-// Understates reports whether a statement claims less than what its ledger costs, as one that was
-// edited or damaged does. Versions of an accountant differ by less than a thousandth.
+// Understates reports whether the statement claims less than epsilon, the cost of its ledger: then
+// it was edited or damaged. Versions of an accountant differ by less than a thousandth.
 func (s Statement) Understates(epsilon float64) bool { return !(s.Epsilon >= 0.999*epsilon) }

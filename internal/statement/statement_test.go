@@ -16,8 +16,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// The table of beliefs follows from ε and δ, is rounded away from what would flatter, and never says
-// that a bound below 1 is certainty.
+// The table of beliefs follows from ε and δ, is rounded away from what would flatter, and never
+// says that a bound below 1 is certainty.
 func TestBeliefs(t *testing.T) {
 	for _, tt := range []struct {
 		epsilon, delta float64
@@ -40,8 +40,8 @@ func TestBeliefs(t *testing.T) {
 	}
 }
 
-// The relation has one name, also in statements that earlier versions wrote, and the statement says what
-// holds where a record is replaced: 2ε, and δ·(1+e^ε) rounded up (1e-5·21.0855 at ε = 3).
+// The relation has one name, also in statements that earlier versions wrote, and the statement says
+// what holds where a record is replaced: 2ε, and δ·(1+e^ε) rounded up (1e-5·21.0855 at ε = 3).
 func TestOneNameOfTheRelation(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {
@@ -78,8 +78,8 @@ func TestNoHalfOfAStatement(t *testing.T) {
 	}
 }
 
-// A total that holds whatever was chosen may not be known where releases have a δ of their own. That is not a run
-// without privacy, and no line or text calls its ε infinite.
+// A total that holds whatever was chosen may not be known where releases have a δ of their own.
+// That is not a run without privacy, and no line or text calls its ε infinite.
 func TestTotalThatIsNotKnown(t *testing.T) {
 	s := statement.Statement{Unit: "one training example", Answer: account.Answer{Epsilon: 1, Delta: 1e-5}, Together: statement.Together{
 		DatasetEpsilon: statement.NoGuarantee, DatasetDelta: 1e-5, DatasetRuns: 3, DatasetReleases: 40, DatasetFixed: 2.5}}
@@ -91,8 +91,8 @@ func TestTotalThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// Every digit of a statement counts: with another one in its place the statement is refused. That of an
-// earlier version has no sum and is read.
+// Every digit of a statement counts: with another one in its place the statement is refused. That
+// of an earlier version has no sum and is read.
 func TestEditedStatementIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := statement.Statement{Run: "one", Answer: account.Answer{Epsilon: 1.25, Delta: 1e-5}, AddedDelta: 0.125, NoiseMultiplier: 1.5, Steps: 12,

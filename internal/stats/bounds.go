@@ -7,14 +7,14 @@ import (
 	"dpsgd/release/answer"
 )
 
-// What private bounds are called in results.
+// The kind and the mechanism of private bounds in results.
 const (
 	boundsKind      = "bounds"
 	boundsMechanism = "above_threshold"
 )
 
-// ladder are the numbers that bounds are found among: 0, and the powers of two from 2^-20 to 2^40
-// with both signs. It is public.
+// ladder returns the candidates for private bounds, in ascending order: 0, and the powers of two
+// from 2^-20 to 2^40 with both signs. They are public.
 func ladder() (rungs []float64) {
 	for k := 40; k >= -20; k-- {
 		rungs = append(rungs, -math.Exp2(float64(k)))
@@ -54,10 +54,10 @@ func (a *asked) bounds(w *work) (estimate, error) {
 	return estimate{value: found, low: found, high: found}, nil
 }
 
-// search is the first of the rungs on whose side almost all numbers are: all but twice as many as
-// the noise of the search, Laplace's on the threshold and on every count (Algorithm 1 in Lyu, Su,
-// Li 2017, arXiv:1603.01699v4, with the shares of its section 4.2). It is the last one where none
-// is found.
+// search returns the index of the first rung beside which almost all numbers are: all but twice as
+// many as the scale of the noise, which is Laplace's on the threshold and on every count (Algorithm
+// 1 in Lyu, Su, Li 2017, arXiv:1603.01699v4, with the shares of its section 4.2). If there is none,
+// it returns the last one.
 func search(w *work, rungs []float64, epsilon float64, numbers []float64, beside func(x, rung float64) bool) (int, error) {
 	share := 1 / (1 + math.Cbrt(4))
 	slack := 2 * (1/(epsilon*share) + 2/(epsilon*(1-share)))

@@ -6,7 +6,7 @@ import (
 	"dpsgd/configs"
 )
 
-// histogram counts the records of every class, or of every one of equal parts of the bounds.
+// histogram counts the records of every class, or in every one of equal parts of the bounds.
 func (a *asked) histogram(w *work) (estimate, error) {
 	if a.Trust != configs.Curator {
 		return a.local(w)
@@ -23,7 +23,8 @@ func (a *asked) histogram(w *work) (estimate, error) {
 	return e, nil
 }
 
-// buckets says into which bucket every record falls, of how many.
+// buckets returns the bucket of every record, and the number of buckets: classes or parts of the
+// bounds.
 func (a *asked) buckets(w *work) (buckets []int, number int) {
 	number = a.Bins
 	if a.Kind == configs.StatQuantiles {
@@ -42,14 +43,15 @@ func (a *asked) buckets(w *work) (buckets []int, number int) {
 	return buckets, number
 }
 
-// bucket returns the index of the part of the bounds that a number falls into: each holds its low
-// end, and the last one its high end, too.
+// bucket returns which of number equal parts of the bounds holds x. A part holds its low end, and
+// the last one its high end, too.
 func bucket(x float64, b configs.Interval, number int) int {
 	at := math.Floor((b.Nearest(x) - b.Low) / (b.High - b.Low) * float64(number))
 	return min(int(at), number-1)
 }
 
-// edge returns the low end of a bucket, and of the one behind the last the high end of the bounds.
+// edge returns the low end of bucket i of number equal ones; for i = number, the high end of the
+// bounds.
 func edge(i int, b configs.Interval, number int) float64 {
 	if i == number {
 		return b.High

@@ -10,14 +10,14 @@ import (
 	"dpsgd/local"
 )
 
-// local is a histogram of reports: each record is randomized by itself, and nobody is trusted with
-// it, or somebody who mixes the reports and nothing else.
+// local estimates a histogram from reports: each record is randomized by itself. Nobody has to be
+// trusted, or only somebody to mix the reports.
 //
 // The ledger gets one event for all reports. A record is in one report, which is (ε, 0)-private for
 // it whatever it says, and so are all of them together, as they are independent (parallel
-// composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. Where a record's place is empty, one
-// fixed value is reported, as if a record had it. Mixed reports are ApproxDP{ε, δ}, by
-// amplification; see mixed.
+// composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. For an empty place of a record one fixed
+// value is reported, as if a record had it. Mixed reports are ApproxDP{ε, δ}, by amplification; see
+// mixed.
 func (a *asked) local(w *work) (estimate, error) {
 	buckets, number := a.buckets(w)
 	epsilon := a.epsilon / a.factor
@@ -40,11 +40,11 @@ func (a *asked) local(w *work) (estimate, error) {
 	return e, nil
 }
 
-// maxLocal is the most that a report may cost.
+// maxLocal bounds the ε of one report.
 const maxLocal = 20
 
-// protocol returns the protocol of the statistic's mechanism, or, if it names none, the better one
-// of two for rare values. Where reports are mixed, each may cost more than all of them together.
+// protocol returns the protocol of the statistic's mechanism, or, if it names none, the one of two
+// with less variance for rare values. Of mixed reports each may cost more than epsilon.
 func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Protocol, err error) {
 	names := []string{a.Mechanism}
 	if a.Mechanism == "" {
@@ -70,9 +70,9 @@ func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Proto
 	return best, nil
 }
 
-// mixed is the most that a report may cost for n of them to be (epsilon, delta)-private once they
-// are mixed. The bounds are about replacing a record's value by any other, and so by that which
-// stands for an empty place.
+// mixed returns the largest ε that one report may cost so that n of them are (epsilon,
+// delta)-private together once they are mixed. The theorems replace a record's value by any other
+// one, and so also by the one that stands for an empty place.
 func mixed(name string, values, n int, epsilon, delta float64) (float64, error) {
 	// Reports that are not mixed cost epsilon, so mixed ones may never cost less each.
 	low, high := min(epsilon, maxLocal), maxLocal+0.0

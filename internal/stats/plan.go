@@ -28,13 +28,13 @@ import (
 	"dpsgd/release/answer"
 )
 
-// asked is a statistic with what it may cost.
+// asked is a statistic with its part of the budget and its noise.
 type asked struct {
 	configs.Statistic
-	epsilon, delta float64 // its share of the budget; δ but of Gaussian noise
-	multiplier     float64 // of Gaussian noise at that share
-	factor         float64 // that all noise is scaled by; an ε is divided by it
-	releases       *accountant.Ledger
+	epsilon, delta float64            // its share of the budget; Gaussian noise has no δ here
+	multiplier     float64            // of Gaussian noise at that share
+	factor         float64            // scales all noise; an ε is divided by it
+	releases       *accountant.Ledger // its events
 	columns        []configs.Column
 }
 
@@ -46,8 +46,8 @@ type plan struct {
 	releases *accountant.Ledger // all events
 }
 
-// newPlan shares the budget out and calibrates the noise, for so many records. What is wrong with a
-// statistic shows here, before anything is paid for.
+// newPlan shares the budget out among the statistics of a file and calibrates their noise, for n
+// records. It finds what is wrong with a statistic before anything is paid for.
 func newPlan(f *configs.StatisticsFile, n int) (*plan, error) {
 	privacy := f.Config.Privacy
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
@@ -96,7 +96,7 @@ func withBounds(list []configs.Statistic) (all []asked) {
 	return all
 }
 
-// share gives every statistic of n records its part of ε, and of δ if it needs one.
+// share gives every statistic its part of ε, and of δ if it needs one; n is the number of records.
 func (p *plan) share(n int) error {
 	shares, withDelta := 0.0, 0.0
 	for _, a := range p.asked {
@@ -130,8 +130,8 @@ func (p *plan) share(n int) error {
 
 const (
 	// lastingShare is the part of its share of δ that a statistic takes if this δ adds up with all
-	// others, also of other runs on the data: mixed reports, and a test. Gaussian noise has an ε for
-	// every δ instead. The part is small, which costs about a fifth more noise.
+	// others, also of other runs on the data: mixed reports, and a test. Gaussian noise has an ε
+	// for every δ instead. The part is small, which costs about a fifth more noise.
 	lastingShare = 1e-3
 	mostFactor   = 64 // of the noise that is tried, relative to basic composition
 )
@@ -186,8 +186,8 @@ func (p *plan) calibrate(nothing records) (float64, error) {
 	return high, nil
 }
 
-// dry asks every statistic of no records: what is in the ledger is the events of the real
-// questions.
+// dry answers every statistic without records, with noise scaled by factor, and returns the ledger
+// of the events: they equal the events of the real questions.
 func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) {
 	for i := range p.asked {
 		a := &p.asked[i]
@@ -205,7 +205,7 @@ func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) 
 	return with(new(accountant.Ledger), p.asked)
 }
 
-// with returns a ledger that has the releases of statistics, too.
+// with returns a copy of a ledger to which the releases of statistics are added.
 func with(l *accountant.Ledger, statistics []asked) (*accountant.Ledger, error) {
 	l = l.Clone()
 	for _, a := range statistics {
@@ -227,8 +227,8 @@ func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, er
 	return p.within(l)
 }
 
-// within reports whether a ledger stays within the budget. A part of the plan does, since the plan
-// does: an ε does not fall when events are added.
+// within reports whether a ledger stays within the budget. A part of the plan does without asking
+// the accountant, since the plan does: an ε does not fall when events are added.
 func (p *plan) within(l *accountant.Ledger) (bool, error) {
 	if p.holds(l) {
 		return true, nil
@@ -236,7 +236,7 @@ func (p *plan) within(l *accountant.Ledger) (bool, error) {
 	return p.asks(l)
 }
 
-// holds reports whether a ledger is a part of the plan.
+// holds reports whether all events of a ledger are events of the plan.
 func (p *plan) holds(l *accountant.Ledger) bool {
 	left := map[accountant.Event]int{}
 	for _, e := range p.releases.Entries() {
@@ -250,14 +250,14 @@ func (p *plan) holds(l *accountant.Ledger) bool {
 	return true
 }
 
-// asks the accountant whether a ledger is within the budget.
+// asks reports whether the accountant finds a ledger within the budget.
 func (p *plan) asks(l *accountant.Ledger) (bool, error) {
 	g, err := p.accounts.Guarantee(l, p.budget.Delta)
 	return err == nil && g.Within(p.budget), err
 }
 
-// cost returns the cost of a statistic by itself. Mechanisms without a δ cost the sum of their ε,
-// Gaussian noise its ε at the δ of the budget.
+// cost returns the (ε, δ) that a statistic costs by itself: its share of the budget over the factor
+// of the noise, or, with Gaussian noise, the accountant's ε at the δ of the budget.
 func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 	if !gaussian(a.Mechanism) {
 		return a.epsilon / a.factor, a.delta, nil
@@ -266,11 +266,11 @@ func (p *plan) cost(a *asked) (epsilon, delta float64, err error) {
 	return g.Epsilon, p.budget.Delta, err
 }
 
-// work holds everything that a statistic is computed with.
+// work holds the records and the desk that a statistic is computed with.
 type work struct {
 	records records
 	desk    *answer.Desk
-	dry     bool // there are no records: what counts is the events
+	dry     bool // there are no records: only the events count
 }
 
 // methods compute the statistics of each kind.
@@ -289,7 +289,8 @@ var methods = map[string]func(*asked, *work) (estimate, error){
 
 func (a *asked) answer(w *work) (estimate, error) { return methods[a.Kind](a, w) }
 
-// names say what the numbers of a list are, in its order; none of one number.
+// names returns a name for each number of a list, such as the part of the bounds that a count is
+// of; none for a single number.
 func (r *Run) names(a *asked) (names []string) {
 	c := r.file.Config
 	switch columns := a.Names(c); a.Kind {

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// quantiles are numbers that a share of the records lies below: chosen among the edges of many
-// places, or read off a noisy histogram of them.
+// quantiles estimates numbers below which given shares of the records lie: it chooses them among
+// the edges of many places, or reads them off a noisy histogram.
 func (a *asked) quantiles(w *work) (estimate, error) {
 	buckets, number := a.buckets(w)
 	read := a.readOff
@@ -33,9 +33,9 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 	return e, nil
 }
 
-// best returns the mechanism with which the ranks of the quantiles are less off on average, going by what
-// is public: by half of the draws a choice is off by more than ln 2 of its scale, and noise by more
-// than 0.67 of its deviation.
+// best returns the mechanism, and the share of its ε for intervals, by which the ranks of the
+// quantiles are less wrong on average. It goes by public numbers alone: a choice errs by more than
+// ln 2 of its scale in half of all draws, and noise by more than 0.67 of its deviation.
 func (a *asked) best(n int) (mechanism string, interval float64) {
 	chosen, read := *a, *a
 	chosen.Mechanism, chosen.Interval = configs.Exponential, configs.Intervals
@@ -51,23 +51,23 @@ func (a *asked) best(n int) (mechanism string, interval float64) {
 	return read.Mechanism, 0
 }
 
-// scale returns the scale of the noise, in records, in the choice of one of the statistic's
-// quantiles.
+// scale returns the scale of the error, in records, when one quantile is chosen.
 func (a *asked) scale(q float64) float64 { return 2 * max(q, 1-q) / a.each() }
 
+// each returns the ε that goes into the choice of one quantile.
 func (a *asked) each() float64 {
 	return (1 - a.Interval) * a.epsilon / a.factor / float64(len(a.Quantiles))
 }
 
-// choose chooses every quantile for the same part of what the statistic may cost, less what the
-// noisy counts of some parts of the bounds cost that the intervals are made of.
+// choose spends a part of the statistic's ε on noisy counts of parts of the bounds, from which the
+// intervals are made, and the rest in equal parts on the choice of every quantile.
 //
-// Where records lie dense, the number of records between a quantile and the edge that is chosen for
-// it has the tail exp(-t/b), b being the scale of the choice: t = b·ln(1/miss) are passed by miss.
-// How far that is says the curve of the counts. It is off by their noise, and numbers lie by chance
-// more or less dense than it has them, by a variance of as many as they are. To first order, a
-// variance V of t makes the chance exp(-t/b + V/2b²), so that t has to be V/2b more; at most twice
-// what it was, where the counts say little.
+// Where records lie dense, the number t of records between a quantile and the edge chosen for it
+// has the tail exp(-t/b), where b is the scale of the choice: it passes b·ln(1/miss) with chance
+// miss. The curve of the counts turns that number into a distance. The curve itself errs by the
+// noise of the counts, and by where records happen to lie, whose variance is their number. To first
+// order, a variance V of t makes the tail exp(-t/b + V/2b²), so t is enlarged by V/2b; at most
+// doubled, as the counts may say little.
 func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
 	z := additive{configs.DiscreteLaplace, a.factor / (a.Interval * a.epsilon)}
 	b, n := a.Bounds.Interval, w.records.public
@@ -96,16 +96,16 @@ func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
 	return e, nil
 }
 
-// partsFor returns in how many parts of the bounds to count n records. With N parts a rank's noise
-// is about scale·√N, and what a rank is off where the density of records changes within a part is in
-// proportion to n/N²: the power is that at which both are alike. The factor leaves room for records
-// that fill a third of the bounds.
+// partsFor returns in how many parts of the bounds to count n records. With N parts the noise of a
+// rank is about scale·√N, and the error from a density that changes within a part is in proportion
+// to n/N². The power 0.4 balances the two; the factor 3 is for records that fill a third of the
+// bounds.
 func partsFor(n int, z additive) int {
 	return int(min(max(3*math.Pow(float64(n)/z.scale, 0.4), 16), 1024))
 }
 
-// places is among how many equal parts of the bounds a quantile is searched for. A choice among more
-// candidates costs no more.
+// places returns into how many equal parts the bounds are split to search for a quantile. A choice
+// among more candidates costs no more.
 func (a *asked) places(n int) int {
 	switch {
 	case a.Bins > 0:
@@ -116,7 +116,7 @@ func (a *asked) places(n int) int {
 	return partsFor(n, a.noise())
 }
 
-// chosen chooses the edge that is nearest to a quantile.
+// chosen chooses the edge that is nearest to quantile q, with the mechanism of the statistic.
 func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, error) {
 	values, candidates := make([]int64, len(buckets)), make([]int64, number+1)
 	for i, b := range buckets {
@@ -136,17 +136,17 @@ func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, erro
 	return answer.Ask(w.desk, question)
 }
 
-// ranks is the denominator of the shares that ranks are compared with.
+// ranks is the denominator in which a share of the records is written.
 const ranks = 1 << 16
 
-// choices are the mechanisms that choose.
+// choices maps the mechanisms that choose to their questions.
 var choices = map[string]func(*answer.Scores, float64) (answer.Question[int], error){
 	configs.Exponential: answer.Exponential, configs.PermuteAndFlip: answer.PermuteAndFlip, configs.NoisyMax: answer.NoisyMax,
 }
 
-// readOff reads quantiles off the curve of noisy counts. What it says is off by the noise of the
-// counts on both sides, as they add up to a number that is known, and by where in their part the
-// records lie, which are independent in the worst case.
+// readOff reads quantiles off the curve of noisy counts. It errs by the noise of the counts on both
+// sides, whose sum is known, and by where the records lie in their part: independently, in the
+// worst case.
 func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
 	z, n := a.noise(), w.records.public
 	counts, err := w.counts(z, buckets, number)
@@ -166,8 +166,8 @@ func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
 }
 
 // median releases the median of a column if a test finds that no record moves it by more than the
-// proposed step, and otherwise nothing. Half of its ε pays for the test, half for Laplace noise
-// that is as wide as the step asks.
+// proposed step, and otherwise nothing. Half of the ε pays for the test, half for Laplace noise in
+// proportion to the step.
 func (a *asked) median(w *work) (estimate, error) {
 	var values []int64
 	for r := range w.records.each() {
@@ -189,16 +189,16 @@ func (a *asked) median(w *work) (estimate, error) {
 	return scalar(number(value), configs.Interval{Low: number(value - off), High: number(value + off)}), nil
 }
 
-// curve is about how many of n records are below each edge of equal parts of the bounds. It does not
+// curve estimates how many records are below each edge of equal parts of the bounds. It does not
 // fall.
 type curve struct {
 	below  []float64
 	bounds configs.Interval
 }
 
-// newCurve takes noisy counts of the parts for the counts that are nearest to them, in the sum of
-// squares, among all that are no less than zero and add up to the number of records, which is
-// public: each less the same number, or zero. What is computed of noisy counts costs nothing.
+// newCurve makes a curve of noisy counts of the parts. It replaces them by the nearest counts, in
+// the sum of squares, that are not negative and add up to n, the public number of records: each
+// count less the same number, or zero. Computing with noisy counts costs nothing.
 func newCurve(noisy []int64, n int, b configs.Interval) curve {
 	sorted := slices.Clone(noisy)
 	slices.SortFunc(sorted, func(x, y int64) int { return int(min(max(y-x, -1), 1)) })
@@ -233,8 +233,8 @@ func (c curve) part(x float64) float64 {
 	return c.below[i+1] - c.below[i]
 }
 
-// inverse is the number that so many records are below: an end of the bounds for less than one
-// record and for all but one.
+// inverse returns the number below which so many records lie: the low end of the bounds for none or
+// less, the high end for all or more.
 func (c curve) inverse(records float64) float64 {
 	last := len(c.below) - 1
 	i := sort.Search(last, func(i int) bool { return c.below[i+1] >= records })
@@ -248,8 +248,8 @@ func (c curve) inverse(records float64) float64 {
 	return c.bounds.Nearest(c.bounds.Low + (c.bounds.High-c.bounds.Low)*place/float64(last))
 }
 
-// interval is of all numbers that at most so many records lie from x, or from where a quantile is
-// read off. Off is asked with how many parts the end is away when it is so many records.
+// interval returns the numbers around x whose ranks differ from the rank of x, records, by at most
+// off. off may depend on how many parts the end is away from x; it is asked with 0 first.
 func (c curve) interval(x, records float64, off func(parts float64) float64) configs.Interval {
 	low := c.inverse(records - off(0))
 	high := c.inverse(records + off(0))
@@ -259,8 +259,8 @@ func (c curve) interval(x, records float64, off func(parts float64) float64) con
 	}
 }
 
-// outward is the interval up to the next edges of so many places, between which nobody knows where
-// records lie.
+// outward widens an interval to the next edges of so many places: nobody knows where records lie
+// between two edges.
 func outward(i, b configs.Interval, places int) configs.Interval {
 	at := func(x float64) float64 { return (x - b.Low) / (b.High - b.Low) * float64(places) }
 	return configs.Interval{

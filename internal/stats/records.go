@@ -9,13 +9,14 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// records are the records that statistics are computed of: none while a plan is made.
+// records holds the records that statistics are computed from: none while a plan is made.
 type records struct {
 	set    data.Set // nil for none
 	config *configs.Config
-	public int // how many there are, or will be
+	public int // their number, which is public
 }
 
+// each yields the records one after the other.
 func (r records) each() iter.Seq[record] {
 	return func(yield func(record) bool) {
 		if r.set == nil {
@@ -35,8 +36,8 @@ type record struct {
 	index int
 }
 
-// number returns the record's value in a column; where a column names several pixels or numbers,
-// their mean.
+// number returns the record's value in a column, or the mean of the pixels or numbers that the
+// column names.
 func (r record) number(c configs.Column) float64 {
 	sum := 0.0
 	switch set := r.set.(type) {
@@ -66,17 +67,17 @@ func (r record) class() int { return r.set.Label(r.index) }
 // resolution counts the steps from the middle of bounds to an end.
 const resolution = 1 << 20
 
-// steps is x in steps from the middle of bounds, within ±resolution.
+// steps returns how far x is from the middle of bounds, in steps, within ±resolution.
 func steps(x float64, b configs.Interval) int64 {
 	return int64(math.Round(scaled(x, b) * resolution))
 }
 
-// scaled is x from -1, the low end of bounds, to 1.
+// scaled maps bounds to -1 … 1; an x outside of them becomes the nearest end.
 func scaled(x float64, b configs.Interval) float64 {
 	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
 }
 
-// columns returns the columns of a statistic. Their names were checked when the file was read.
+// columns returns the columns that a statistic names.
 func columns(config *configs.Config, s configs.Statistic) ([]configs.Column, error) {
 	var columns []configs.Column
 	for _, name := range s.Names(config) {

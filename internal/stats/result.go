@@ -14,8 +14,8 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// Result is one released statistic. Low and High hold the true value with a chance of 95 %, for
-// every number by itself: the interval covers the noise.
+// Result is one released statistic. With a chance of 95 %, the value in the data lies between Low
+// and High, for every number by itself: the interval covers the noise.
 type Result struct {
 	Statistic string  `json:"statistic"`
 	Column    string  `json:"column"`
@@ -26,17 +26,17 @@ type Result struct {
 	Epsilon   float64 `json:"epsilon"` // of this statistic alone
 	Delta     float64 `json:"delta"`   // 0 where no mechanism needs one
 
-	Refused bool `json:"-"` // a test said that there is no answer
+	Refused bool `json:"-"` // the test of a median failed, so there is no answer
 
 	Trust string   `json:"-"` // who has to be trusted: curator, shuffler or nobody
-	Names []string `json:"-"` // what the numbers of a list are
+	Names []string `json:"-"` // of the numbers of a list
 }
 
-// Lost reports whether the statistic was paid for and never answered: the run was killed in
-// between, and the budget did not allow to pay again.
+// Lost reports whether the statistic was paid for but has no answer: the run was killed in between,
+// and the budget did not allow paying again.
 func (r Result) Lost() bool { return r.Value.List == nil && !r.Refused }
 
-// Numbers is one number, a list of them, or, of a statistic that is lost, none.
+// Numbers is one number, a list of them, or, for a statistic that is lost, none.
 type Numbers struct {
 	List []float64
 	One  bool
@@ -67,12 +67,12 @@ func (n *Numbers) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &n.List)
 }
 
-// estimate is a statistic before what it cost is known.
+// estimate is the value of a statistic with its interval, without its cost.
 type estimate struct {
 	value, low, high []float64
 	one              bool
-	refused          bool   // a test said that there is none
-	mechanism        string // of a local one that was chosen now; "" is the configured one
+	refused          bool   // the test of a median failed
+	mechanism        string // the local protocol that was chosen now; "" for the configured mechanism
 }
 
 func scalar(value float64, i configs.Interval) estimate {
@@ -89,10 +89,10 @@ func (e *estimate) set(i int, value float64, at configs.Interval) {
 
 func columnName(s configs.Statistic) string { return strings.Join(s.Columns, ", ") }
 
-// row is a statistic in the run's file of results.
+// row is one line in the run's file of results.
 type row struct {
-	Number  int `json:"number"`         // in the plan
-	Entries int `json:"ledger_entries"` // by then
+	Number  int `json:"number"`         // of the statistic in the plan
+	Entries int `json:"ledger_entries"` // after its release
 	Result
 	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
@@ -106,8 +106,8 @@ func ReadResults(dir string) (results []Result, err error) {
 	return results, err
 }
 
-// readRows reads the results of earlier processes, the first ones of the plan in its order. Check says what is
-// wrong with one.
+// readRows reads the results that earlier processes wrote, in the order of the plan. check says
+// what is wrong with a row.
 func readRows(dir string, check func(number int, next row) error) ([]row, error) {
 	path := filepath.Join(dir, folder.Answers)
 	content, err := folder.Content(path)
@@ -135,11 +135,11 @@ func noResult(number int) error {
 	return fmt.Errorf("found no result of statistic %d of the plan, expected a line that the run wrote: %w", number, checkpoints.ErrCorrupt)
 }
 
-// mostNumbers bounds the numbers of a list that are shown.
+// mostNumbers bounds how many numbers of a list are shown.
 const mostNumbers = 16
 
-// Table shows results to people, the heading first. A list has a line for each number, and its name
-// in the second column, which is as long as somebody has called it.
+// Table returns the results as lines of cells for people, the heading first. A list has a line for
+// each number, with its name in the second column.
 func Table(results []Result) [][]string {
 	table := [][]string{{"statistic", "of", "value", "95 %", "ε"}}
 	for _, r := range results {
@@ -177,7 +177,7 @@ func (r Result) interval(i int) string {
 	return figures(r.Low.List[i]) + " to " + figures(r.High.List[i])
 }
 
-// figures writes a number with the digits that a person reads.
+// figures writes whole numbers whole, and others with four digits.
 func figures(x float64) string {
 	if x == float64(int64(x)) && x < 1e9 && x > -1e9 {
 		return strconv.FormatInt(int64(x), 10)

@@ -23,18 +23,18 @@ import (
 	"dpsgd/release/answer"
 )
 
-// Options configures statistics, besides their file.
+// Options says how a run of statistics is carried out.
 type Options struct {
 	run.Options
-	// Answered is told about every statistic, also of those that were answered before.
+	// Answered is called with every result, also with those of earlier processes.
 	Answered func(Result)
 }
 
-// Run is a run of statistics: the [run.Job] of one answer a step. Close releases it.
+// Run is a run of statistics: a [run.Job] that answers one statistic a step. Close releases it.
 type Run struct {
 	*run.Run
-	Results []Result   // of all statistics that have an answer, once it was carried out
-	Status  run.Status // how it ended
+	Results []Result   // once the run ended: of the statistics that it has come to
+	Status  run.Status // how the run ended
 
 	file     *configs.StatisticsFile
 	plan     *plan
@@ -43,15 +43,15 @@ type Run struct {
 	answered func(Result)
 }
 
-// IsRun reports whether a folder is that of statistics.
+// IsRun reports whether a folder is one of a run of statistics.
 func IsRun(dir string) bool { return folder.HoldsAny(dir, folder.Statistics) }
 
-// Create prepares a new run: it reads the data, makes the plan, and only then the run's folder.
+// Create prepares a new run: it reads the data, makes the plan, and then the folder of the run.
 func Create(f *configs.StatisticsFile, o Options) (*Run, error) {
 	return run.Create(asTheyAre(f), o.common(), func(base *run.Run) (*Run, error) { return build(base, f, o) })
 }
 
-// Open prepares a run that was started before to go on.
+// Open prepares to go on with the run in a folder.
 func Open(dir string, o Options) (*Run, error) {
 	path := filepath.Join(dir, folder.Statistics)
 	src, err := os.ReadFile(path)
@@ -73,7 +73,7 @@ func (o Options) common() run.Options {
 	return o.Options
 }
 
-// asTheyAre is the configuration without features: statistics are of the examples.
+// asTheyAre returns the configuration without features: statistics are computed from the examples.
 func asTheyAre(f *configs.StatisticsFile) *configs.Config {
 	c := *f.Config
 	c.Features.Transform = features.None{}
@@ -98,8 +98,8 @@ func build(base *run.Run, f *configs.StatisticsFile, o Options) (*Run, error) {
 	return r, err
 }
 
-// The methods of [run.Job] follow. The file of statistics, which the folder keeps, is the plan, and steps are in the
-// file of results.
+// The methods of [run.Job] follow. There is no identity and no state to save: the folder keeps the
+// file of statistics, which is the plan, and the file of results, which holds the steps.
 
 func (r *Run) Identity() string                     { return "" }
 func (r *Run) Planned() (*accountant.Ledger, error) { return r.plan.releases, nil }
@@ -128,8 +128,8 @@ func (r *Run) Restore(*checkpoints.State, string) (err error) {
 	return err
 }
 
-// unchanged holds the run's file of statistics against its configuration, which everybody else
-// reads.
+// unchanged refuses a run whose file of statistics does not agree with its configuration, which all
+// other programs read.
 func unchanged(dir string, f *configs.StatisticsFile) error {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -146,11 +146,11 @@ func unchanged(dir string, f *configs.StatisticsFile) error {
 	return nil
 }
 
-// configYAML is the configuration of statistics as their folder holds it.
+// configYAML returns the configuration as the folder of statistics holds it.
 func configYAML(c *configs.Config) []byte { return (&configs.StatisticsFile{Config: c}).ConfigYAML() }
 
-// fits holds a result of an earlier process against the plan, which says what it cost, and how many
-// numbers it has. A newer program may calibrate in the tenth digit another noise.
+// fits refuses a result of an earlier process that has another cost, or another number of numbers,
+// than the plan says. A newer program may calibrate noise that differs in the tenth digit.
 func (r *Run) fits(next row) error {
 	a := &r.plan.asked[next.Number]
 	epsilon, delta, err := r.plan.cost(a)
@@ -170,7 +170,7 @@ func (r *Run) fits(next row) error {
 	return nil
 }
 
-// Start tells what was answered before.
+// Start reports the results of earlier processes.
 func (r *Run) Start(context.Context) error {
 	for i := range r.rows {
 		r.rows[i].Names, r.rows[i].Trust = r.names(&r.plan.asked[i]), r.plan.asked[i].Trust
@@ -221,8 +221,8 @@ func (r *Run) Next(context.Context) error {
 	return r.keep(number, result)
 }
 
-// lost reports whether a statistic was paid for by an earlier process, at least in part, and cannot
-// be paid for again: not if everything that comes after it is to be answered.
+// lost reports whether an earlier process has paid for a statistic, at least in part, and the
+// budget does not allow paying again and answering everything that comes after it.
 func (r *Run) lost(number int) (bool, error) {
 	entries := 0
 	if number > 0 {
@@ -239,7 +239,7 @@ func (r *Run) lost(number int) (bool, error) {
 	return !within, err
 }
 
-// foundBounds returns the bounds that were found privately; none is true where the search is lost.
+// foundBounds returns the private bounds of a column; none is true if their search is lost.
 func (r *Run) foundBounds(column string) (found configs.Interval, none bool) {
 	for _, known := range r.rows {
 		if known.Statistic == boundsKind && known.Column == column && !known.Lost() {
@@ -249,7 +249,7 @@ func (r *Run) foundBounds(column string) (found configs.Interval, none bool) {
 	return configs.Interval{}, true
 }
 
-// keep writes the result of a statistic behind those before it.
+// keep adds a result to those before it, and writes the file of results.
 func (r *Run) keep(number int, result Result) error {
 	result.Names, result.Trust = r.names(&r.plan.asked[number]), r.plan.asked[number].Trust
 	r.rows = append(r.rows, row{number, r.Books.Len(), result, result.Refused})
@@ -271,12 +271,12 @@ func (r *Run) keep(number int, result Result) error {
 	return nil
 }
 
-// folderEpsilon is the budget of statistics of a folder if nobody says which.
+// folderEpsilon is the default budget for statistics of a folder of data.
 const folderEpsilon = 1
 
-// Read reads what a person names: a file of statistics, a configuration of a run, a preset of
-// either, or a folder with data. bounds maps columns to their bounds, for statistics that nobody
-// has written down.
+// Read makes the statistics that a person names: by a file of statistics, a configuration of a run,
+// a preset of either, or a folder with data. For a configuration or a folder the statistics are the
+// default ones, and bounds says the bounds of their columns.
 func Read(name string, overrides []string, bounds map[string]configs.Bounds) (*configs.StatisticsFile, error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return configs.LoadStatistics(name, overrides, bounds)

@@ -213,8 +213,9 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// What is edited in the folder of a run is refused in one line: nobody gets a larger budget, another δ or other data
-// for what was seen already, and results agree with the ledger and the plan.
+// What is edited in the folder of a run is refused in one line: nobody gets a larger budget,
+// another δ or other data for what was seen already, and results agree with the ledger and the
+// plan.
 func TestEditedRun(t *testing.T) {
 	r := create(t, file(t, 1, every()[:2]...), Options{})
 	tiny.Check(t, r.Next(t.Context()))

@@ -45,9 +45,9 @@ func (r *Run) state() error {
 	return r.Publish(s)
 }
 
-// addedDelta bounds what rounded Gaussian noise adds to δ, a distance of 2^-4040 from its law for
-// every coordinate (package noise); the other mechanisms have the laws of their events. A matrix of
-// d² covariances is made of fewer than twice as many noisy sums.
+// addedDelta bounds what rounded Gaussian noise adds to δ: each coordinate is within 2^-4040 of its
+// law (package noise). The other mechanisms have exactly the laws of their events. A matrix of d²
+// covariances is made of fewer than 2·d² noisy sums.
 func (r *Run) addedDelta(epsilon float64) float64 {
 	coordinates := 0.0
 	for _, a := range r.plan.asked[:len(r.rows)] {
@@ -61,14 +61,14 @@ func (r *Run) addedDelta(epsilon float64) float64 {
 	return max(math.SmallestNonzeroFloat64, math.Exp2(min(0, (epsilon+1)/math.Ln2+math.Log2(coordinates)-4040))) // 1 + e^ε < e^(ε+1)
 }
 
-// who says of each level of trust who sees what.
+// who says for each level of trust who sees the records.
 var who = []struct{ trust, sees string }{
 	{configs.Curator, "whoever runs this program, who sees the records as they are"},
 	{configs.Shuffler, "whoever mixes the reports, not to tell where each comes from"},
 	{configs.Nobody, "nobody, as each record is randomized by itself before it leaves its holder"},
 }
 
-// trusted is one line about who has to be trusted, and for how many of the statistics.
+// trusted says in one line who has to be trusted, and for how many of the statistics.
 func (r *Run) trusted() string {
 	var parts []string
 	for _, w := range who {
@@ -88,7 +88,7 @@ func (r *Run) trusted() string {
 	return strings.Join(parts, "; ")
 }
 
-// facts are a row for every statistic.
+// facts describes every statistic in a row.
 func (r *Run) facts() (facts []statement.Fact) {
 	for i, known := range r.rows {
 		what := fmt.Sprintf("%s, (%s, %g) by itself", strings.ReplaceAll(known.Mechanism, "_", " "), accountant.RoundUp(known.Epsilon, 4), known.Delta)
@@ -119,7 +119,7 @@ func (r *Run) facts() (facts []statement.Fact) {
 	return facts
 }
 
-// Spent says in one line what everything in the ledger costs; empty where that is nothing.
+// Spent says in one line what everything in the ledger costs.
 func (r *Run) Spent() string {
 	if r.Books.Len() == 0 {
 		return "nothing was released"

@@ -275,8 +275,8 @@ func TestBudgetIsSharedOut(t *testing.T) {
 	}
 }
 
-// Every statistic spends what its result says, in its events and in no more of them: a mechanism that
-// takes twice its share makes all noise grow until the budget holds, and would print half.
+// Every statistic spends what its result says, in its events and in no more of them: a mechanism
+// that takes twice its share makes all noise grow until the budget holds, and would print half.
 func TestPrintedCostIsSpent(t *testing.T) {
 	people := people(t, 2000)
 	for _, text := range append(every(), "{statistic: quantiles, column: age, bounds: [0, 100], quantiles: [0.1, 0.5]}") {

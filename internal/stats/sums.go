@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// count counts the records of a class, or with a number in a range, with noise.
+// count counts the records of a class, or those with a number in a range, with noise.
 func (a *asked) count(w *work) (estimate, error) {
 	sums, err := counting(w, a.Statistic)
 	if err != nil {
@@ -23,7 +23,7 @@ func (a *asked) count(w *work) (estimate, error) {
 	return scalar(float64(noisy[0]), around(float64(noisy[0]), a.noise().within(1, miss))), nil
 }
 
-// counting returns the sum that counts the records which a count asks for.
+// counting returns the exact sum behind a count, for noise to be added.
 func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	columns, err := columns(w.records.config, s)
 	if err != nil {
@@ -44,8 +44,8 @@ func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	return answer.NewTotal(ones, 0, 1)
 }
 
-// aboveThreshold is the place of the first count that reaches the threshold, each with its noise,
-// from 1, and 0 if none does. All that it says is paid for at once.
+// aboveThreshold finds the first of several counts that reaches the threshold, each with noise: its
+// number from 1, or 0 if none does. One event pays for the whole search.
 func (a *asked) aboveThreshold(w *work) (estimate, error) {
 	question, err := answer.AboveThreshold(int64(a.Threshold), 1, 1, a.epsilon/a.factor)
 	if err != nil {
@@ -67,12 +67,12 @@ func (a *asked) aboveThreshold(w *work) (estimate, error) {
 	return scalar(0, around(0, 0)), nil
 }
 
-// around is the interval of all numbers that are at most so far away.
+// around returns the interval of all numbers within a distance of x.
 func around(x, distance float64) configs.Interval {
 	return configs.Interval{Low: x - distance, High: x + distance}
 }
 
-// noisy asks for sums with noise.
+// noisy asks the desk for sums with the noise z.
 func (w *work) noisy(z additive, sums *answer.Sums) ([]int64, error) {
 	q, err := noises[z.mechanism](sums, z.scale)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *work) noisy(z additive, sums *answer.Sums) ([]int64, error) {
 	return answer.Ask(w.desk, q)
 }
 
-// counts asks how many records are in each bucket.
+// counts asks for the number of records in each bucket, with the noise z.
 func (w *work) counts(z additive, buckets []int, number int) ([]int64, error) {
 	sums, err := answer.NewCounts(buckets, number)
 	if err != nil {
@@ -90,8 +90,9 @@ func (w *work) counts(z additive, buckets []int, number int) ([]int64, error) {
 	return w.noisy(z, sums)
 }
 
-// vectors asks for the sum of contributions that have at most these norms, each filled in of a record. It also
-// returns what the noise on a number stays within but for a chance of miss.
+// vectors asks for the noisy sum of one vector for each record, which fill writes. l1 and l2 bound
+// the norms of these vectors. off is a number that the noise on a coordinate passes with a chance
+// of at most miss.
 func (a *asked) vectors(w *work, l1, l2 float64, coordinates int, miss float64, fill func(into []int64, r record)) (noisy []int64, off float64, err error) {
 	z, bound, norm := a.noise(), answer.L1, math.Ceil(l1)
 	if gaussian(z.mechanism) {
@@ -145,11 +146,11 @@ func (a *asked) mean(w *work) (estimate, error) {
 	return e, nil
 }
 
-// share is a noisy sum of steps, and what its noise does not pass. As a mean of so many records it
-// is a number in units of half the width of the bounds, off by at most half a step of rounding
-// more.
+// share is a noisy number with the most that its noise moves it: first a sum of steps.
 type share struct{ value, off float64 }
 
+// of turns a sum of steps over n records into their mean, in units of half the width of the bounds.
+// Rounding to steps may move it by half a step more.
 func (s share) of(n int) share {
 	whole := float64(max(1, n)) * resolution
 	return share{s.value / whole, s.off/whole + 0.5/resolution}
@@ -158,10 +159,10 @@ func (s share) of(n int) share {
 func (s share) low() float64  { return s.value - s.off }
 func (s share) high() float64 { return s.value + s.off }
 
-// covariance estimates the covariance of every pair of columns, row after row; variance estimates
-// the variance of one column. Both come from the sums of y and of y·y′, where y is a number in
-// units of half the bounds of its column. A contribution is at most as long as the one with all y =
-// ±1, because squares are moved to their middle 1/2.
+// covariance estimates the covariance of every pair of columns, row after row, or the variance of
+// one column. It asks for the sums of y and of y·y′, where y is a number in units of half the
+// bounds of its column. Squares are moved by 1/2, to their middle, so that no contribution is
+// longer than the one with all y = ±1.
 func (a *asked) covariance(w *work) (estimate, error) {
 	d := len(a.columns)
 	pairs := d * (d - 1) / 2
@@ -180,8 +181,8 @@ func (a *asked) covariance(w *work) (estimate, error) {
 	return a.covariances(noisy, d, off, w.records.public), nil
 }
 
-// products fills in the steps of every y, and of every product of two, squares less 1/2. They are
-// rounded towards zero, so that no contribution is longer than the one of y = ±1.
+// products writes every y, and every product of two less 1/2 for squares, in steps. It rounds
+// towards zero, so that no contribution is longer than the one of y = ±1.
 func products(into []int64, y []float64) {
 	at := len(y)
 	for i := range y {
@@ -197,8 +198,8 @@ func products(into []int64, y []float64) {
 	}
 }
 
-// covariances makes the matrix of the noisy sums. Three of them make a covariance, none of which is
-// off by more than a distance but for a third of the chance that an interval misses.
+// covariances computes the d×d matrix from the noisy sums. off bounds the noise of each sum but for
+// a third of the chance that an interval misses, as three sums make one covariance.
 func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 	mean := make([]share, d)
 	for i := range mean {
@@ -227,8 +228,8 @@ func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 	return e
 }
 
-// productRange are the least and the greatest product of two numbers in their intervals, which are
-// one number where same says so.
+// productRange returns the least and the greatest product of two numbers within their intervals.
+// same says that x and y are one number, so that the product is a square.
 func productRange(x, y share, same bool) (least, most float64) {
 	corners := []float64{x.low() * y.low(), x.low() * y.high(), x.high() * y.low(), x.high() * y.high()}
 	if same {
@@ -247,25 +248,26 @@ func productRange(x, y share, same bool) (least, most float64) {
 // miss is the chance that an interval does not hold what the data says.
 const miss = 0.05
 
-// additive is the noise of sums, in units of the bound on what one record contributes.
+// additive is a mechanism for sums with its scale, in units of the bound on what one record
+// contributes.
 type additive struct {
 	mechanism string
 	scale     float64 // of Laplace's law over the L1 bound, or the noise multiplier
 }
 
-// gaussian reports whether the bound is one of the L2 norm, and a δ is needed.
+// gaussian reports whether a mechanism bounds the L2 norm, and needs a δ.
 func gaussian(mechanism string) bool {
 	return mechanism == configs.Gaussian || mechanism == configs.DiscreteGaussian
 }
 
-// noises are the mechanisms of sums.
+// noises maps the mechanisms of sums to their questions.
 var noises = map[string]func(*answer.Sums, float64) (answer.Question[[]int64], error){
 	configs.DiscreteLaplace: answer.DiscreteLaplace, configs.Laplace: answer.Laplace,
 	configs.DiscreteGaussian: answer.DiscreteGaussian, configs.Gaussian: answer.Gaussian,
 }
 
-// within returns a number that the noise on one sum stays within, up and down, with a chance of 1 -
-// miss. bound limits a record's contribution.
+// within returns a number that the noise on one sum exceeds in size with a chance of at most miss.
+// bound limits a record's contribution.
 //
 // For Laplace noise of scale b, P[|N| > t] is exp(-t/b); for rounded or discrete noise it is no
 // more for whole t. For Gaussian noise it follows from the normal distribution, which rounding
@@ -278,7 +280,7 @@ func (z additive) within(bound, miss float64) float64 {
 	return math.Ceil(math.Log(1/miss) * z.scale * bound)
 }
 
-// variance returns about the variance of the noise on a sum of ones.
+// variance returns about the variance of the noise on a count.
 func (z additive) variance() float64 {
 	if gaussian(z.mechanism) {
 		return z.scale * z.scale
@@ -286,7 +288,7 @@ func (z additive) variance() float64 {
 	return 2 * z.scale * z.scale
 }
 
-// noise of a statistic's mechanism at its budget.
+// noise returns the noise of a statistic's mechanism at its part of the budget.
 func (a *asked) noise() additive {
 	if gaussian(a.Mechanism) {
 		return additive{a.Mechanism, a.multiplier * a.factor}
