@@ -47,8 +47,6 @@ type Run struct {
 	secret   *data.Unlabelled                      // the training examples; they alone know the labels
 	ask      func(candidates []int, place int) int // asks the label of one for an answer among so many classes
 	told     []int32                               // the answers, by place; untold where there is none yet
-	cost     *account.Spent
-	costOf   int // entries of the ledger that cost is of
 }
 
 // Create prepares a new run and makes its folder when everything has been found in order.
@@ -280,10 +278,7 @@ func (r *Run) Next(context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := r.progress()
-	if err != nil {
-		return err
-	}
+	p := r.progress()
 	p.Evaluated = evaluated
 	run.Tell(r.watcher.Stepped, p)
 	return r.endPhase()
@@ -306,18 +301,10 @@ func (r *Run) endPhase() error {
 	return r.Save()
 }
 
-// spent returns the cost of the ledger; nil where there is no guarantee. No step changes it, so the
-// accountant is asked once for each entry.
-func (r *Run) spent() (*account.Spent, error) {
-	if r.Books == nil || r.cost != nil && r.costOf == r.Books.Len() {
-		return r.cost, nil
-	}
+// spent returns what the answers for labels cost so far.
+func (r *Run) spent() (account.Spent, error) {
 	s, _, err := r.accounts.Spent(r.Books.Ledger(), r.Config.Privacy.Delta)
-	if err != nil {
-		return nil, err
-	}
-	r.cost, r.costOf = &s, r.Books.Len()
-	return r.cost, nil
+	return s, err
 }
 
 // event returns the event of the answers for all labels.

@@ -1,7 +1,6 @@
 package sgd
 
 import (
-	"dpsgd/internal/account"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
@@ -30,7 +29,6 @@ type Result struct {
 type Progress struct {
 	Phase             string // what is being learnt
 	Step, Steps       int
-	Spent             *account.Spent       // nil where there is no guarantee
 	Evaluation        gradients.Evaluation // the newest one, zero before the first
 	Evaluated         bool                 // whether that is of this step
 	ExamplesPerSecond float64

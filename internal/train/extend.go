@@ -184,7 +184,7 @@ func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Le
 
 // extend takes into a plan what its run has released up to its last extension: what may follow is
 // planned from there.
-func (p *RunPlan) extend(past *past) error {
+func (p *RunPlan) extend(past *past) (err error) {
 	if past == nil || len(past.extensions) == 0 {
 		return nil
 	}
@@ -192,17 +192,13 @@ func (p *RunPlan) extend(past *past) error {
 	if found := account.Choices(past.released); found < last.Choices {
 		return fmt.Errorf("%w: %s speaks of %d choices, expected at most the %d of the ledger: %w", setup.ErrPlan, folder.Extended, last.Choices, found, checkpoints.ErrRollback)
 	}
-	entries := past.released.Entries()
-	for entries[len(entries)-1].Event != account.Choice {
-		entries = entries[:len(entries)-1]
+	entries, n := past.released.Entries(), past.released.Count()
+	for i := len(entries) - 1; entries[i].Event != account.Choice; i-- {
+		n -= entries[i].Count
 	}
-	p.behind, p.updates = new(accountant.Ledger), last.Step
-	for _, e := range entries {
-		if err := p.behind.Add(e.Event, e.Count); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.updates = last.Step
+	p.behind, err = account.Beginning(past.released, n)
+	return err
 }
 
 // extended returns the extensions of the run in the words of its statement.

@@ -41,13 +41,11 @@ func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
 	if err != nil || p.Mean == nil {
 		return training, err
 	}
-	l := new(accountant.Ledger)
-	for _, e := range append([]accountant.Entry{{Event: p.Mean.Event(0), Count: 1}}, training.Entries()...) {
-		if err := l.Add(e.Event, e.Count); err != nil {
-			return nil, err
-		}
+	l, err := new(accountant.Ledger).With(p.Mean.Event(0), 1)
+	if err != nil {
+		return nil, err
 	}
-	return l, nil
+	return l, account.AddAll(l, training)
 }
 
 // afterMean is an accountant to whom the release of the mean is known: what it is asked about comes
@@ -134,11 +132,5 @@ func (r *Run) means() int {
 	if r.plan.Mean == nil {
 		return 0
 	}
-	n, event := 0, r.plan.Mean.Event(0)
-	for _, e := range r.Books.Ledger().Entries() {
-		if e.Event == event {
-			n += e.Count
-		}
-	}
-	return n
+	return account.Counts(r.Books.Ledger())[r.plan.Mean.Event(0)]
 }
