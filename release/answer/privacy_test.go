@@ -49,6 +49,19 @@ func outcomes[A any](number func(A) int) func(q Question[A], err error) drawn {
 	}
 }
 
+// noisier returns what a mechanism answers about data with one record more or without it, where its
+// noise is the given factor times so much noise.
+func noisier[A, On any](number func(A) int, ask func(On, float64) (Question[A], error), on func(with bool) On, factor float64) func(with bool, noise float64) drawn {
+	return func(with bool, noise float64) drawn { return outcomes(number)(ask(on(with), factor*noise)) }
+}
+
+// blunter is noisier for choices, which are given their ε.
+func blunter(ask func(*Scores, float64) (Question[int], error), on func(with bool) *Scores, epsilon float64) func(with bool, noise float64) drawn {
+	return func(with bool, noise float64) drawn {
+		return outcomes(func(i int) int { return i })(ask(on(with), epsilon/noise))
+	}
+}
+
 // histogram counts the outcomes of two halves of n draws.
 func (d drawn) histogram(n int, src *random.Source) (halves [2]map[int]int) {
 	for i := range halves {
@@ -178,52 +191,33 @@ func TestMechanismsArePrivate(t *testing.T) {
 		}
 		return must(NewVotes(all, 2))
 	}
+	scores := func(with bool) *Scores { return counts(with).Scores() }
+	against := func(with bool) *Scores { return counts(with, 1, 1, 1).Scores() }
+	ranks := func(with bool) *Scores {
+		return must(NewRanks(append(none(with, -5), 5, 5), []int64{0, 10}, 1, 2))
+	}
+	long := func(with bool) *Sums { // one record more, of L2 norm 5
+		var records [][]int64
+		if with {
+			records = append(records, []int64{3, 4})
+		}
+		return must(NewSums(vectors(records...), 2, L2(5)))
+	}
+	along := func(x []int64) int { return clipped((3*x[0] + 4*x[1]) / 8) } // of that record
 	for name, ask := range map[string]func(with bool, noise float64) drawn{
-		"discrete Laplace": func(with bool, noise float64) drawn {
-			return outcomes(first)(DiscreteLaplace(total(with), 1.5*noise))
-		},
-		"discrete Laplace on two sums": func(with bool, noise float64) drawn {
-			return outcomes(clippedTwo)(DiscreteLaplace(two(with), noise))
-		},
-		"rounded Laplace": func(with bool, noise float64) drawn {
-			return outcomes(first)(Laplace(total(with), 1.5*noise))
-		},
-		"discrete Gaussian": func(with bool, noise float64) drawn {
-			return outcomes(first)(DiscreteGaussian(total(with), noise))
-		},
-		"discrete Gaussian on votes": func(with bool, noise float64) drawn {
-			return outcomes(clippedTwo)(DiscreteGaussian(votes(with).Sums(), noise))
-		},
-		"Gaussian": func(with bool, noise float64) drawn {
-			return outcomes(first)(Gaussian(total(with), noise))
-		},
-		"Gaussian on two sums": func(with bool, noise float64) drawn {
-			var records [][]int64
-			if with {
-				records = append(records, []int64{3, 4})
-			}
-			along := func(x []int64) int { return clipped((3*x[0] + 4*x[1]) / 8) } // of the record
-			return outcomes(along)(Gaussian(must(NewSums(vectors(records...), 2, L2(5))), noise))
-		},
-		"exponential": func(with bool, noise float64) drawn {
-			return outcomes(index)(Exponential(counts(with).Scores(), 1.5/noise))
-		},
-		"exponential on ranks": func(with bool, noise float64) drawn {
-			values := append(none(with, -5), 5, 5)
-			return outcomes(index)(Exponential(must(NewRanks(values, []int64{0, 10}, 1, 2)), 1.5/noise))
-		},
-		"permute and flip": func(with bool, noise float64) drawn {
-			return outcomes(index)(PermuteAndFlip(counts(with).Scores(), 1/noise))
-		},
-		"noisy maximum": func(with bool, noise float64) drawn {
-			return outcomes(index)(NoisyMax(counts(with, 1, 1, 1).Scores(), 1/noise))
-		},
-		"Gaussian maximum of votes": func(with bool, noise float64) drawn {
-			return outcomes(index)(GaussianMax(votes(with), 2*noise))
-		},
-		"Laplace maximum of votes": func(with bool, noise float64) drawn {
-			return outcomes(index)(LaplaceMax(votes(with), 2*noise))
-		},
+		"discrete Laplace":             noisier(first, DiscreteLaplace, total, 1.5),
+		"discrete Laplace on two sums": noisier(clippedTwo, DiscreteLaplace, two, 1),
+		"rounded Laplace":              noisier(first, Laplace, total, 1.5),
+		"discrete Gaussian":            noisier(first, DiscreteGaussian, total, 1),
+		"discrete Gaussian on votes":   noisier(clippedTwo, DiscreteGaussian, func(with bool) *Sums { return votes(with).Sums() }, 1),
+		"Gaussian":                     noisier(first, Gaussian, total, 1),
+		"Gaussian on two sums":         noisier(along, Gaussian, long, 1),
+		"exponential":                  blunter(Exponential, scores, 1.5),
+		"exponential on ranks":         blunter(Exponential, ranks, 1.5),
+		"permute and flip":             blunter(PermuteAndFlip, scores, 1),
+		"noisy maximum":                blunter(NoisyMax, against, 1),
+		"Gaussian maximum of votes":    noisier(index, GaussianMax, votes, 2),
+		"Laplace maximum of votes":     noisier(index, LaplaceMax, votes, 2),
 		"agreement": func(with bool, noise float64) drawn {
 			all := []int{0, 0, 1}
 			if with {
