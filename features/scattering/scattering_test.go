@@ -71,63 +71,42 @@ func TestEqualsPyTorch(t *testing.T) {
 // Mirrored and transposed pictures have mirrored and transposed transforms, with the angles that
 // follow from that.
 func TestSymmetries(t *testing.T) {
+	const height, width, places = 12, 20, 12 / Step * 20 / Step
 	negative := func(t int) int { return (angles - t) % angles }
-	for _, s := range []symmetry{
-		{"mirrored", false, func(y, x, _, width int) (int, int) { return y, width - 1 - x }, negative},
-		{"upside down", false, func(y, x, height, _ int) (int, int) { return height - 1 - y, x }, negative},
-		{"transposed", true, func(y, x, _, _ int) (int, int) { return x, y },
-			func(t int) int { return negative((t + angles/2) % angles) }},
+	for _, s := range []struct {
+		name  string
+		to    func(y, x, height, width int) int // where pixel (y, x) of height by width comes to lie
+		angle func(t int) int                   // which angle t becomes
+		shape data.Shape                        // of the moved picture
+	}{
+		{"mirrored", func(y, x, _, w int) int { return y*w + w - 1 - x }, negative, size(height, width, 1)},
+		{"upside down", func(y, x, h, w int) int { return (h-1-y)*w + x }, negative, size(height, width, 1)},
+		{"transposed", func(y, x, h, _ int) int { return x*h + y }, func(t int) int { return negative((t + angles/2) % angles) }, size(width, height, 1)},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			height, width := 12, 20
-			picture := draw(size(height, width, 1), 4)
-			image := make([]float32, len(picture))
-			s.move(image, picture, height, width)
-			of := transformOf(size(height, width, 1), picture)
-			if s.transposes {
-				height, width = width, height
+			move := func(dst, src []float32, height, width int) {
+				for i, v := range src {
+					dst[s.to(i/width, i%width, height, width)] = v
+				}
 			}
-			got := transformOf(size(height, width, 1), image)
-			expectClose(t, got, s.coefficients(of, 12/Step, 20/Step), rounding)
+			picture := draw(size(height, width, 1), 4)
+			image, of := make([]float32, len(picture)), transformOf(size(height, width, 1), picture)
+			move(image, picture, height, width)
+			want := make([]float32, len(of))
+			put := func(to, from int) {
+				move(want[to*places:(to+1)*places], of[from*places:(from+1)*places], height/Step, width/Step)
+			}
+			put(0, 0)
+			for a := range angles {
+				put(1+s.angle(a), 1+a)
+				put(9+s.angle(a), 9+a)
+				for b := range angles {
+					put(17+8*s.angle(a)+s.angle(b), 17+8*a+b)
+				}
+			}
+			expectClose(t, transformOf(s.shape, image), float64s(want), rounding)
 		})
 	}
-}
-
-// symmetry is a symmetry of the square.
-type symmetry struct {
-	name       string
-	transposes bool
-	// to says where pixel (y, x) of height by width comes to lie.
-	to func(y, x, height, width int) (int, int)
-	// angle says which angle t becomes.
-	angle func(t int) int
-}
-
-func (s symmetry) move(dst, src []float32, height, width int) {
-	outWidth := width
-	if s.transposes {
-		outWidth = height
-	}
-	for i, v := range src {
-		y, x := s.to(i/width, i%width, height, width)
-		dst[y*outWidth+x] = v
-	}
-}
-
-// coefficients moves every map of a transform, and its values.
-func (s symmetry) coefficients(of []float32, height, width int) []float64 {
-	moved := make([]float32, len(of))
-	n := height * width
-	put := func(to, from int) { s.move(moved[to*n:(to+1)*n], of[from*n:(from+1)*n], height, width) }
-	put(0, 0)
-	for a := range angles {
-		put(1+s.angle(a), 1+a)
-		put(9+s.angle(a), 9+a)
-		for b := range angles {
-			put(17+8*s.angle(a)+s.angle(b), 17+8*a+b)
-		}
-	}
-	return float64s(moved)
 }
 
 // What an extractor returns depends on the picture alone and not on those before it.
