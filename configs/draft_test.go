@@ -26,10 +26,7 @@ func folderOf(t *testing.T, files map[string]string) string {
 func made(t *testing.T, set string, epsilon float64) (Draft, *Config) {
 	t.Helper()
 	d := must(MakeDraft(set, epsilon))(t)
-	c, err := Parse("made.yaml", d.Text, nil)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, d.Text)
-	}
+	c := must(Parse("made.yaml", d.Text, nil))(t)
 	if c.Privacy.Epsilon != epsilon || strings.Count(string(d.Text), "# <-") != d.Open || strings.Contains(string(d.Text), "schema.json") {
 		t.Errorf("ε %v with %d open lines, expected %v and %d:\n%s", c.Privacy.Epsilon, d.Open, epsilon, strings.Count(string(d.Text), "# <-"), d.Text)
 	}

@@ -18,11 +18,7 @@ func TestPresetsParseAndAreDescribed(t *testing.T) {
 		t.Fatalf("the first preset is not %s", DefaultPreset)
 	}
 	for _, p := range presets {
-		c, err := Load(p.Name, nil)
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
+		c := must(Load(p.Name, nil))(t)
 		if _, err := c.Model.Network(); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}

@@ -12,11 +12,7 @@ import (
 func TestShippedStatistics(t *testing.T) {
 	names := []string{}
 	for _, p := range Statistics() {
-		f, err := LoadStatistics(p.Name, nil, nil)
-		if err != nil {
-			t.Errorf("%s: %v", p.Name, err)
-			continue
-		}
+		f := must(LoadStatistics(p.Name, nil, nil))(t)
 		if p.Description == "" || len(f.Statistics) == 0 {
 			t.Errorf("%s has %d statistics and says %q of itself, expected some and a line", p.Name, len(f.Statistics), p.Description)
 		}
@@ -52,16 +48,8 @@ statistics:
 		"data: {vectors: v, width: 3, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: histogram, column: 2, bounds: [0, 1], bins: 4}]",
 		"data: {folder: f, classes: [a, b], size: 8, channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: red}, {statistic: mean, column: pixel 7 7 2}]",
 	} {
-		f, err := ParseStatistics("a.yaml", []byte(src), nil)
-		if err != nil {
-			t.Errorf("%v\n%s", err, src)
-			continue
-		}
-		again, err := ParseStatistics("b.yaml", f.YAML(), nil)
-		if err != nil {
-			t.Errorf("%v\n%s", err, f.YAML())
-			continue
-		}
+		f := must(ParseStatistics("a.yaml", []byte(src), nil))(t)
+		again := must(ParseStatistics("b.yaml", f.YAML(), nil))(t)
 		for i := range f.Statistics {
 			f.Statistics[i].at = again.Statistics[i].at
 			for j := range f.Statistics[i].Queries {

@@ -1,7 +1,6 @@
 package configs
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -14,14 +13,12 @@ import (
 
 func mustSweep(t *testing.T, src string) *Sweep {
 	t.Helper()
-	s := must(ParseSweep("test.yaml", []byte(src)))(t)
-	return s
+	return must(ParseSweep("test.yaml", []byte(src)))(t)
 }
 
 func mustTrials(t *testing.T, s *Sweep) []Trial {
 	t.Helper()
-	trials := must(s.Trials(Draw{}))(t)
-	return trials
+	return must(s.Trials(Draw{}))(t)
 }
 
 // names are those of trials.
@@ -121,11 +118,8 @@ grid:
 }
 
 func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
-	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {epsilon: 3}\n"), 0o600))
-	file := filepath.Join(dir, "sweep.yaml")
-	check(t, os.WriteFile(file, []byte("name: s\nbase: base.yaml\nseeds: [1]\n"), 0o600))
-	s := must(LoadSweep(file))(t)
+	dir := folderOf(t, map[string]string{"base.yaml": smallest, "sweep.yaml": "name: s\nbase: base.yaml\nseeds: [1]\n"})
+	s := must(LoadSweep(filepath.Join(dir, "sweep.yaml")))(t)
 	if trials := mustTrials(t, s); trials[0].Base != filepath.Join(dir, "base.yaml") {
 		t.Errorf("the base is %s", trials[0].Base)
 	}
