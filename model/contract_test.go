@@ -82,7 +82,7 @@ func TestExamplesAreIndependent(t *testing.T) {
 						continue
 					}
 					row := func(r result) []float32 {
-						return slices.Concat(r.logits[i*classes:(i+1)*classes], r.losses[i:i+1], r.factors[i:i+1], r.gradients[i])
+						return slices.Concat(r.logits[i*classes:(i+1)*classes], r.losses[i:i+1], r.gradients[i])
 					}
 					if !sameBits(row(before), row(after)) || before.squaredNorms[i] != after.squaredNorms[i] {
 						t.Errorf("%v: example %d gets pixels %v: example %d changes", engine, changed, pixel, i)

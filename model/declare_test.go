@@ -208,36 +208,6 @@ func TestNetworksWithoutSenseAreRefused(t *testing.T) {
 	}
 }
 
-// The reference networks have the sizes that papers give.
-func TestParameterCounts(t *testing.T) {
-	three := func(out int) model.Layer { return conv(out, 3, 1, 1) }
-	half := maxPool(2, 2, 0)
-	for _, test := range []struct {
-		name   string
-		layers model.Sequential
-		input  model.Input
-		want   int
-	}{
-		// Papernot et al., arXiv:2007.14191, table 1 (MNIST).
-		{"mnist-cnn", model.Sequential{
-			conv(16, 8, 2, 3), model.Tanh, maxPool(2, 1, 0),
-			conv(32, 4, 2, 0), model.Tanh, maxPool(2, 1, 0),
-			model.Flatten{}, model.Linear{Out: 32}, model.Tanh, model.Linear{Out: 10}}, model.Input{Height: 28, Width: 28, Channels: 1}, 26_010},
-		// The same, table 2 (CIFAR-10).
-		{"cifar-cnn", model.Sequential{
-			three(32), model.Tanh, three(32), model.Tanh, half, three(64), model.Tanh, three(64), model.Tanh, half,
-			three(128), model.Tanh, three(128), model.Tanh, half,
-			model.Flatten{}, model.Linear{Out: 128}, model.Tanh, model.Linear{Out: 10}}, model.Input{Height: 32, Width: 32, Channels: 3}, 550_570},
-	} {
-		m, err := model.New(test.layers, test.input, 10, 1)
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-		} else if len(m.Values) != test.want {
-			t.Errorf("%s has %d parameters, expected %d", test.name, len(m.Values), test.want)
-		}
-	}
-}
-
 // Layers describes containers before what they hold, with shapes, parameters and multiply-adds of
 // one example.
 func TestLayers(t *testing.T) {

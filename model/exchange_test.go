@@ -45,54 +45,6 @@ func TestInitialWeights(t *testing.T) {
 	}
 }
 
-// Exported tensors have PyTorch's names and layouts; the numbers of this case are placed by hand.
-func TestLayoutIsPyTorchs(t *testing.T) {
-	layers := model.Sequential{
-		conv(2, 2, 1, 0), // on 3×2×3: 2×1×2
-		model.LayerNorm{}, model.Flatten{}, model.Linear{Out: 2, NoBias: true}}
-	m := tiny.Must(model.New(layers, model.Input{Height: 3, Width: 2, Channels: 3}, 2, 1))(t)
-	for i := range m.Values {
-		m.Values[i] = float32(i)
-	}
-	want := []model.Tensor{
-		// Memory is (out, kh, kw, in), 0 1 2 | 3 4 5 | …: the three inputs of a tap lie together.
-		// PyTorch's is (out, in, kh, kw): the four taps of an input lie together.
-		{Name: "0.weight", Shape: []int{2, 3, 2, 2}, Data: []float32{
-			0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11,
-			12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23}},
-		{Name: "0.bias", Shape: []int{2}, Data: []float32{24, 25}},
-		// Memory is (height 2, width 1, channels 2), PyTorch's (channels, height, width).
-		{Name: "1.weight", Shape: []int{2, 2, 1}, Data: []float32{26, 28, 27, 29}},
-		{Name: "1.bias", Shape: []int{2, 2, 1}, Data: []float32{30, 32, 31, 33}},
-		{Name: "3.weight", Shape: []int{2, 4}, Data: []float32{34, 35, 36, 37, 38, 39, 40, 41}},
-	}
-	got := m.Export()
-	if len(got) != len(want) {
-		t.Fatalf("found %d tensors, expected %d", len(got), len(want))
-	}
-	for i, w := range want {
-		if g := got[i]; g.Name != w.Name || !slices.Equal(g.Shape, w.Shape) || !slices.Equal(g.Data, w.Data) {
-			t.Errorf("tensor %d is %v, expected %v", i, g, w)
-		}
-	}
-}
-
-// flatten puts channels first, so a linear layer behind it has PyTorch's order of inputs.
-func TestFlattenOrderIsPyTorchs(t *testing.T) {
-	m := tiny.Must(model.New(model.Sequential{model.Flatten{}, model.Linear{Out: 12, NoBias: true}}, model.Input{Height: 2, Width: 3, Channels: 2}, 12, 1))(t)
-	identity := make([]float32, 144)
-	for i := range 12 {
-		identity[13*i] = 1
-	}
-	tiny.Check(t, m.Import([]model.Tensor{{Name: "1.weight", Shape: []int{12, 12}, Data: identity}}))
-	// The pixel at height h, width w of channel c is 100c + 10h + w.
-	in := draw(m, 1, 1)
-	copy(in.images, []float32{0, 100, 1, 101, 2, 102, 10, 110, 11, 111, 12, 112})
-	if got, want := predict(t, m, in), []float32{0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112}; !slices.Equal(got, want) {
-		t.Errorf("flattened image is %v, expected %v", got, want)
-	}
-}
-
 // A network that imports another one's tensors, in any order, is that network; exports are copies.
 func TestExportImportRoundTrip(t *testing.T) {
 	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {

@@ -212,10 +212,10 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 
 // result of one run, copied; parameters one after the other as in Model.Values.
 type result struct {
-	logits, losses, valid, factors []float32
-	squaredNorms                   []float64
-	gradients                      [][]float32 // of each example
-	sum                            []float64   // of the contributions, which are clipped and rounded
+	logits, losses, valid []float32
+	squaredNorms          []float64
+	gradients             [][]float32 // of each example
+	sum                   []float64   // of the contributions, which are clipped and rounded
 }
 
 // run runs the step; a batch smaller than the graph's is padded with rows that must not count: NaN
@@ -233,9 +233,8 @@ func (s *step) run(t *testing.T, in batch) result {
 	copy(s.builder.Values(s.network.Mask).Float32, in.mask)
 	s.executor.RunAll()
 	read := func(node *gorgonia.Node) []float32 { return slices.Clone(s.executor.Values(node).Float32) }
-	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid), factors: make([]float32, n),
+	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid),
 		squaredNorms: slices.Clone(s.executor.Values(s.norms).Float64), gradients: make([][]float32, n)}
-	s.policy.Factors(r.factors, r.squaredNorms)
 	for _, node := range s.gradients {
 		values := s.executor.Values(node).Float32
 		size := len(values) / n

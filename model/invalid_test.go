@@ -157,17 +157,6 @@ func checkLength(t *testing.T, engine perexample.Engine, clipNorm float64, sum [
 	}
 }
 
-// A gradient within the bound is not touched.
-func TestShortGradientsAreNotScaled(t *testing.T) {
-	m := newModel(t, networks[0].layers)
-	got := newStep(t, m, options{batch: 4, clipNorm: 1e3}).run(t, draw(m, 4, 3))
-	for i, f := range got.factors {
-		if f != 1 {
-			t.Errorf("the factor of example %d is %v, expected 1 for a norm of %v", i, f, math.Sqrt(got.squaredNorms[i]))
-		}
-	}
-}
-
 // Rows outside the mask have the gradient 0 also where their loss is not finite.
 func TestMaskedLossesHaveNoGradient(t *testing.T) {
 	m := newModel(t, networks[0].layers)

@@ -34,17 +34,19 @@ func benchConfig(t *testing.T, network string, batch int) *configs.Config {
 	return c
 }
 
-// In every mode the figures are there and agree with each other.
+// In every mode the figures are there and agree with each other. The parts are those of Parts; every
+// one of a private step takes time, and a plain step has neither norms nor noise. Noise is a difference
+// of two times, which a busy machine can make zero.
 func TestBenchmarkFigures(t *testing.T) {
 	// Forward 784·128 + 128·10 multiply-adds, the gradient of the second layer's input, and both
 	// layers' weights.
-	const useful = 2*(784*128+128*10) + 128*10
+	const useful, batch = 2*(784*128+128*10) + 128*10, 64
 	for _, mode := range Modes() {
-		b := benchmark(t, benchConfig(t, "mlp128", 24), mode)
-		if b.Model != "mlp128" || b.Mode != mode || b.Batch != 24 || b.Physical != 24 || b.Threads != 2 || b.Steps < fewestSteps || b.Kernel == "" {
+		b := benchmark(t, benchConfig(t, "mlp128", batch), mode)
+		if b.Model != "mlp128" || b.Mode != mode || b.Batch != batch || b.Physical != batch || b.Threads != 2 || b.Steps < fewestSteps || b.Kernel == "" {
 			t.Errorf("found %+v", b)
 		}
-		if rate := 24 / (b.StepMS / 1e3); math.Abs(rate-b.ExamplesPerSecond) > 1e-6*rate {
+		if rate := batch / (b.StepMS / 1e3); math.Abs(rate-b.ExamplesPerSecond) > 1e-6*rate {
 			t.Errorf("%s: %v examples/s with steps of %v ms", mode, b.ExamplesPerSecond, b.StepMS)
 		}
 		if want := 2 * useful * b.ExamplesPerSecond / 1e9; math.Abs(b.GFLOPs-want) > 1e-9*want {
@@ -53,18 +55,10 @@ func TestBenchmarkFigures(t *testing.T) {
 		if b.FMALimitGFLOPs <= 0 || b.PeakRSSMiB < 1 || b.PeakRSSMiB > 1<<20 {
 			t.Errorf("%s: a limit of %v GFLOP/s and %v MiB", mode, b.FMALimitGFLOPs, b.PeakRSSMiB)
 		}
-	}
-}
-
-// The parts are those of Parts; every one of a private step takes time, and a plain step has
-// neither norms nor noise. Noise is a difference of two times, which a busy machine can make zero.
-func TestPartsOfSteps(t *testing.T) {
-	for _, mode := range Modes() {
-		parts := benchmark(t, benchConfig(t, "mlp128", 64), mode).Parts
-		if found, want := slices.Sorted(maps.Keys(parts)), slices.Sorted(slices.Values(Parts())); !slices.Equal(found, want) {
+		if found, want := slices.Sorted(maps.Keys(b.Parts)), slices.Sorted(slices.Values(Parts())); !slices.Equal(found, want) {
 			t.Errorf("%s: found the parts %v, expected %v", mode, found, want)
 		}
-		for part, ms := range parts {
+		for part, ms := range b.Parts {
 			absent := mode == "plain" && (part == "norms" || part == "noise")
 			if absent != (ms == 0) && part != "noise" || absent && ms != 0 || ms < 0 || ms > 1e4 {
 				t.Errorf("%s: %s takes %v ms", mode, part, ms)
