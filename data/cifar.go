@@ -123,10 +123,10 @@ func (s *cifarFiles) readArchive(set, name string, put take) error {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			return fmt.Errorf("data: %w: archive %s: %w", ErrInvalid, name, err)
+		i := -1
+		if err == nil {
+			i, err = s.member(set, header)
 		}
-		i, err := s.member(set, header)
 		if err != nil {
 			return fmt.Errorf("data: %w: archive %s: %w", ErrInvalid, name, err)
 		}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 
 	"dpsgd/internal/setting"
@@ -40,12 +41,7 @@ func NoClients() ClientSplit {
 func (r ClientSplit) Any() bool { return r.Clients > 0 }
 
 // Noisy returns the least number of clients whose noise a round has: MinClients, or all if it is 0.
-func (r ClientSplit) Noisy() int {
-	if r.MinClients == 0 {
-		return r.Clients
-	}
-	return r.MinClients
-}
+func (r ClientSplit) Noisy() int { return cmp.Or(r.MinClients, r.Clients) }
 
 // Arguments lists what a configuration can set.
 func (r *ClientSplit) Arguments() []setting.Argument {

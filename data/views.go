@@ -65,12 +65,7 @@ func (v *Views) draw(step, example, view int) change {
 		binary.LittleEndian.PutUint64(message[32+8*i:], uint64(part))
 	}
 	drawn := sha256.Sum256(message[:])
-	var c change
-	if v.recipe.Flip {
-		c.flip = drawn[0]&1 == 1
-	}
-	c.down, c.across = v.offset(drawn[8:]), v.offset(drawn[16:])
-	return c
+	return change{v.recipe.Flip && drawn[0]&1 == 1, v.offset(drawn[8:]), v.offset(drawn[16:])}
 }
 
 // offset returns a whole number from -Shift to Shift, drawn by the first eight random bytes: each

@@ -181,20 +181,15 @@ func (p *Drawings) Sheet(n int) image.Image {
 	rows := (n + columns - 1) / columns
 	sheet := image.NewRGBA(image.Rect(0, 0, columns*(p.Width+sheetGap)-sheetGap, rows*(p.Height+sheetGap)-sheetGap))
 	draw.Draw(sheet, sheet.Bounds(), image.NewUniform(sheetBackground), image.Point{}, draw.Src)
+	area := p.Height * p.Width
 	for i := range n {
-		p.show(sheet, i, i%columns*(p.Width+sheetGap), i/columns*(p.Height+sheetGap))
+		left, top := i%columns*(p.Width+sheetGap), i/columns*(p.Height+sheetGap)
+		for at := range area {
+			level := func(channel int) uint8 {
+				return uint8(math.Round(255 * float64(p.At(i)[min(channel, p.Channels-1)*area+at])))
+			}
+			sheet.SetRGBA(left+at%p.Width, top+at/p.Width, color.RGBA{level(0), level(1), level(2), 255})
+		}
 	}
 	return sheet
-}
-
-// show copies picture i to the sheet, its corner at (left, top).
-func (p *Drawings) show(sheet *image.RGBA, i, left, top int) {
-	values, area := p.At(i), p.Height*p.Width
-	level := func(at, channel int) uint8 {
-		return uint8(math.Round(255 * float64(values[min(channel, p.Channels-1)*area+at])))
-	}
-	for at := range area {
-		sheet.SetRGBA(left+at%p.Width, top+at/p.Width,
-			color.RGBA{level(at, 0), level(at, 1), level(at, 2), 255})
-	}
 }
