@@ -18,7 +18,8 @@ import (
 	"dpsgd/internal/strictjson"
 )
 
-// Row is the result of one finished trial of a sweep: a line of [folder.Rows]. Its ε covers that trial alone.
+// Row is the result of one finished trial of a sweep: a line of [folder.Rows]. Its ε covers that
+// trial alone.
 type Row struct {
 	Trial        string            `json:"trial"`
 	Settings     []configs.Setting `json:"-"`             // the swept keys
@@ -28,7 +29,8 @@ type Row struct {
 	Seconds float64 `json:"-"`
 	Status  string  `json:"status"` // a run.Status
 
-	// Of the trial's ledger at its end: rows of the first version have neither.
+	// LedgerEntries and LedgerHead are of the trial's ledger at its end; rows of the first version
+	// have neither.
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
 
@@ -47,7 +49,7 @@ func (r Row) Value(key string) string {
 	return ""
 }
 
-// Swept returns the settings that differ between rows, as the first row has them.
+// Swept returns the settings whose values differ between rows, as the first row has them.
 func Swept(rows []Row) []configs.Setting {
 	if len(rows) == 0 {
 		return nil
@@ -115,7 +117,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-// ReadRows reads the table of a sweep. Any other folder has none, and no rows.
+// ReadRows reads the table of a sweep. It returns no rows for any other folder.
 func ReadRows(sweep string) (rows []Row, err error) {
 	path := filepath.Join(sweep, folder.Rows)
 	content, err := folder.Content(path)
@@ -132,7 +134,8 @@ func ReadRows(sweep string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// NoRow is the error about a line of a sweep's table that is no result of one of its trials.
+// NoRow returns the error about a line of a sweep's table that is not the result of one of its
+// trials.
 func NoRow(path string, line int) error {
 	return fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, line, checkpoints.ErrCorrupt)
 }

@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// graph joins every example of the pool to those that are most like it. All of it is public.
+// graph joins every example of the pool to the examples that are most like it. All of it is public.
 type graph struct {
-	neighbours []int32   // as many as degree of each example
-	weights    []float64 // of these, 1 in all for each example
+	neighbours []int32   // degree of them for each example, the nearest first
+	weights    []float64 // of the neighbours; they sum to 1 for each example
 	degree     int
 }
 
@@ -23,14 +23,17 @@ const (
 	graphBlock     = 256 // examples that are compared with all others at a time
 	// temperature says how much more a nearer neighbour counts: e^(20·difference of the cosines).
 	temperature = 20
-	// spreads is the number of rounds, after which less than a tenth of an answer is still on its way.
+	// spreads is the number of rounds. After them less than a tenth of an answer has still to
+	// spread.
 	spreads = 50
-	// keepAnswers is the share of an example's neighbours in what it is taken for where few examples
-	// have an answer, and keepVotes where a teacher has an opinion of each.
+	// keepAnswers and keepVotes are the share of its neighbours in the class of an example:
+	// keepAnswers where few examples have an answer, keepVotes where a teacher has an opinion on
+	// each.
 	keepAnswers, keepVotes = 0.95, 0.8
 )
 
-// newGraph compares all examples by the cosine between them, once the mean of all is taken off.
+// newGraph compares all examples of the pool by the cosine between them, after their mean was
+// subtracted.
 func newGraph(r *Run) (*graph, error) {
 	rows, width, err := centred(r)
 	if err != nil {
@@ -52,7 +55,7 @@ func newGraph(r *Run) (*graph, error) {
 	return g, nil
 }
 
-// centred returns the pool as rows of unit norm whose mean was taken off.
+// centred returns the examples of the pool as rows of norm 1, after their mean was subtracted.
 func centred(r *Run) (rows []float32, width int, err error) {
 	batcher, err := data.NewBatcher(r.pool, setup.Normalisation(r.Config, r.Source.Shape.Channels))
 	if err != nil {
@@ -107,10 +110,10 @@ func (g *graph) join(i int, cosines []float32) {
 	}
 }
 
-// spread lets opinions flow along the graph: what an example is taken for becomes that of its
-// neighbours, and a share of 1 - keep of its own (Zhou et al. 2003, "Learning with Local and Global
-// Consistency", section 2). own and the result have a row for each example and a column for each
-// class, none below 0.
+// spread lets opinions flow along the graph: in each round the opinion on an example becomes keep
+// times that of its neighbours plus 1 - keep times its own (Zhou et al. 2003, "Learning with Local
+// and Global Consistency", section 2). own and the result have a row for each example and a column
+// for each class, none below 0.
 func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
 	now, next := slices.Clone(own), make([]float64, len(own))
 	for range spreads {

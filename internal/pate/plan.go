@@ -13,20 +13,20 @@ import (
 	"dpsgd/release/answer"
 )
 
-// Plan is what is asked, and how much of it the budget allows. All of it is public and fixed before
-// the first question.
+// Plan says what is asked, and how much of it the budget allows. All of it is public. It is fixed
+// before the first question, and again after a kill.
 type Plan struct {
 	Examples, Teachers, Pool int
 	Queries, Answers         int // questions, and how many of them are answered at most
 	Aggregation              votes.Aggregation
-	Release                  *votes.Smooth // of the data-dependent ε; nil if it is not released
+	Release                  *votes.Smooth // how the data-dependent ε is released; nil if it is not
 	Budget                   accountant.Guarantee
 
 	config   *configs.Config
 	accounts account.Accountants
 	check    accountant.Event // nil without a check
 	answer   accountant.Event
-	lost     tally // paid for before a kill that lost the result
+	lost     tally // events whose results were lost in a kill
 }
 
 // tally counts the events of a plan in a ledger.
@@ -36,8 +36,8 @@ type tally struct {
 	Releases int `json:"-"`
 }
 
-// NewPlan fixes the plan for data of that outline. A configuration that cannot be carried out matches
-// [setup.ErrPlan].
+// NewPlan fixes the plan for data with this outline. The error matches [setup.ErrPlan] if the
+// configuration cannot be carried out.
 func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	if err := refuse(c, o); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	return p, p.afford()
 }
 
-// planOf returns the plan of a configuration for so many teachers and questions, but for how many answers
-// the budget allows.
+// planOf returns the plan of a configuration for so many teachers and questions. It leaves open how
+// many answers the budget allows.
 func planOf(c *configs.Config, teachers, queries int) (*Plan, error) {
 	accounts, err := account.New(c.Privacy.Accountant, accountant.ZeroOut)
 	if err != nil {
@@ -105,7 +105,7 @@ func refuse(c *configs.Config, o setup.Outline) error {
 	return nil
 }
 
-// aggregate fixes how votes are answered. Its events are those of the questions themselves.
+// aggregate fixes how votes are answered, and the events of a check and of an answer.
 func (p *Plan) aggregate() error {
 	c := p.config.Pate
 	none, err := answer.NewVotes([]int{0}, 2)
@@ -138,7 +138,7 @@ func (p *Plan) aggregate() error {
 	return nil
 }
 
-// question asks for the answer to votes, and agreement for the check ahead of it.
+// question returns the question for the class of votes.
 func (p *Plan) question(v *answer.Votes) (answer.Question[int], error) {
 	if p.config.Pate.Aggregation == "lnmax" {
 		return answer.LaplaceMax(v, p.config.Pate.Noise)
@@ -146,13 +146,14 @@ func (p *Plan) question(v *answer.Votes) (answer.Question[int], error) {
 	return answer.GaussianMax(v, p.config.Pate.Noise)
 }
 
+// agreement returns the check ahead of a question: whether enough teachers agree.
 func (p *Plan) agreement(v *answer.Votes) (answer.Question[bool], error) {
 	return answer.Agreement(v, p.config.Pate.Threshold, p.config.Pate.ThresholdNoise)
 }
 
-// released returns how the data-dependent ε is released at an order. Beta is far enough below
-// 1/(2·order) that the two variances of neighbours cost little, and what is released is below the
-// truth once in a hundred times.
+// released says how the data-dependent ε is released at an order. Beta is far enough below
+// 1/(2·order) that the two variances of neighbours cost little. What is released is below the truth
+// once in a hundred times.
 func released(order float64) *votes.Smooth {
 	return &votes.Smooth{Order: order, Beta: min(0.02, 0.25/order), Sigma: 4, Z: 2.3263478740408408}
 }
@@ -174,7 +175,7 @@ func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
 	return l, nil
 }
 
-// afford fixes how many answers the budget allows, all checks paid.
+// afford fixes how many answers the budget allows beside all checks.
 func (p *Plan) afford() error {
 	fits, err := p.fits(p.Queries, func(n int) (*accountant.Ledger, error) { return p.planned(p.Queries, n) })
 	p.Answers = fits
@@ -200,8 +201,8 @@ func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (i
 	return n, problem
 }
 
-// goOn changes the plan after a kill: what was paid for and has no result counts, and what is left
-// of the budget is planned again. The time of a kill depends on no vote.
+// goOn changes the plan after a kill: events whose results are lost stay paid for, and the rest of
+// the budget is planned again. The time of a kill depends on no vote.
 func (p *Plan) goOn(lost, done tally) error {
 	p.lost = lost
 	if err := p.afford(); err != nil || p.Answers >= done.Answers {
@@ -229,8 +230,8 @@ func (p *Plan) count(l *accountant.Ledger) tally {
 	return t
 }
 
-// Allows is the [release.Budget] of the plan: what was planned is within the budget, so the next
-// event is if its kind has one left.
+// Allows implements [release.Budget]: it allows an event while the plan has one of its kind left.
+// All that is planned is within the budget.
 func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error) {
 	with, err := l.With(next, 1)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // answersFile keeps the answers while they are not all paid for; see the package's comment.
 const answersFile = "answers.private.jsonl"
 
-// record is a line of that file: a question that was asked, the end of asking, or the released
-// divergence.
+// record is a line of the file of answers: a question that was asked, the end of asking, or the
+// released divergence.
 type record struct {
 	Question *int     `json:"question,omitempty"`
 	Answered bool     `json:"answered,omitempty"`
@@ -27,7 +27,7 @@ type record struct {
 	Released *float64 `json:"released,omitempty"`
 }
 
-// answers are the questions so far.
+// answers holds the questions that were asked so far, and what was released.
 type answers struct {
 	asked    []bool // by their number: whether it was answered
 	class    map[int]int
@@ -35,6 +35,7 @@ type answers struct {
 	released *float64
 }
 
+// add takes in a line of the file of answers.
 func (a *answers) add(r record) {
 	switch {
 	case r.Question != nil:
@@ -49,7 +50,8 @@ func (a *answers) add(r record) {
 	}
 }
 
-// readAnswers reads what was asked before. A torn last line is a question whose result is lost.
+// readAnswers reads what was asked before. If a kill has torn the last line, the result of that
+// question is lost.
 func (r *Run) readAnswers() error {
 	lines, err := r.lines(answersFile)
 	for _, line := range lines {
@@ -65,7 +67,8 @@ func (r *Run) readAnswers() error {
 	return err
 }
 
-// settle holds the answers against the ledger: what was paid for and has no result is lost.
+// settle holds the answers against the ledger. Events without an answer are lost, and the plan goes
+// on without them.
 func (r *Run) settle() error {
 	in, done := r.Plan.count(r.Books.Ledger()), tally{Answers: len(r.answers.class)}
 	if r.Plan.check != nil {
@@ -91,7 +94,7 @@ func (r *Run) keepRecord(line record) error {
 	return nil
 }
 
-// asks reports whether the next question is asked: not all questions are asked, nor all answers
+// asks reports whether there is a next question: neither all questions are asked nor all answers
 // given that the budget allows.
 func (r *Run) asks() bool {
 	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.Plan.Queries && len(r.answers.class) < r.Plan.Answers
@@ -130,8 +133,8 @@ func (r *Run) askNext() error {
 	return r.progress("questions", question+1, r.Plan.Queries)
 }
 
-// pay writes the checks and answers of the plan that were not asked for: how many these are is known
-// from the votes.
+// pay appends to the ledger the planned checks and answers that were not asked for: their number
+// depends on the votes.
 func (r *Run) pay() error {
 	if r.answers.ended == nil {
 		ended := &tally{Checks: r.Plan.Queries + r.Plan.lost.Checks, Answers: r.Plan.Answers + r.Plan.lost.Answers}
@@ -153,8 +156,8 @@ func (r *Run) pay() error {
 	return nil
 }
 
-// releaseDependent releases the data-dependent divergence, where that is configured. Where a kill has
-// lost what was paid for there is no second release.
+// releaseDependent releases the data-dependent divergence, if that is configured. There is no
+// second release if a kill has lost the first.
 func (r *Run) releaseDependent() error {
 	if r.Plan.Release == nil || r.answers.released != nil {
 		return nil

@@ -13,10 +13,10 @@ import (
 )
 
 // Result is what a run reports at its end, on the terminal. TeacherAccuracy is NOT PRIVATE, nor is
-// EpsilonDataDependent unless Released; no file but the private ones holds them.
+// EpsilonDataDependent unless Released; only the private files hold them.
 type Result struct {
 	Status               run.Status `json:"status"`
-	StudentAccuracy      *float64   `json:"student_accuracy"` // on the test examples outside the pool; null of one that is interrupted
+	StudentAccuracy      *float64   `json:"student_accuracy"` // on the test examples outside the pool; null if the run was interrupted
 	TeacherAccuracy      *float64   `json:"teacher_accuracy"` // mean of the teachers
 	Epsilon              float64    `json:"epsilon"`          // of everything that was planned, for all data sets
 	EpsilonDataDependent *float64   `json:"epsilon_data_dependent"`
@@ -32,7 +32,7 @@ type Result struct {
 	Together   statement.Together `json:"-"`
 }
 
-// progress shows how far a run is, both ε side by side.
+// progress tells the watcher how far the run is, with both ε.
 func (r *Run) progress(stage string, done, total int) error {
 	if r.options.Progress == nil {
 		return nil
@@ -52,8 +52,8 @@ func (r *Run) spent() (account.Spent, error) {
 	return s, err
 }
 
-// dataDependent returns the bound that was released on the data-dependent ε, or else that ε itself,
-// which is NOT PRIVATE.
+// dataDependent returns the released bound on the data-dependent ε, or else that ε itself, which is
+// NOT PRIVATE.
 func (r *Run) dataDependent() (epsilon float64, released bool) {
 	if value := r.answers.released; value != nil {
 		s := r.Plan.Release
@@ -63,8 +63,8 @@ func (r *Run) dataDependent() (epsilon float64, released bool) {
 	return epsilon, false
 }
 
-// Finish implements [run.Job]: it sets the result, and writes model and statement of a run that has
-// ended.
+// Finish implements [run.Job]: it sets the result, and if the run has ended it writes model and
+// statement.
 func (r *Run) Finish(status run.Status) error {
 	claimed, _, err := r.Plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.Plan.Budget.Delta)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Run) Finish(status run.Status) error {
 	return r.Publish(r.statement())
 }
 
-// aggregated returns the share of the answers that are right. Answers are released, and the classes
-// of the test examples are public.
+// aggregated returns the share of the answers that are right. It is public: answers are released,
+// and so are the classes of the test examples.
 func (r *Run) aggregated() float64 {
 	right := 0
 	for question, class := range r.answers.class {
@@ -109,7 +109,7 @@ func (r *Run) aggregated() float64 {
 	return float64(right) / float64(len(r.answers.class))
 }
 
-// writeMetrics writes a line for each round of the student.
+// writeMetrics writes the line of a round of the student.
 func (r *Run) writeMetrics(round int) error {
 	spent, err := r.spent()
 	if err != nil {

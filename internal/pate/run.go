@@ -32,20 +32,21 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is how far a run is.
+// Progress says how far a run is.
 type Progress struct {
 	Stage       string // teachers, questions or student
 	Done, Total int
 	Answered    int
 	Spent       account.Spent // of the ledger; zero among teachers
-	// Dependent is the data-dependent ε so far. It is NOT PRIVATE, unless Released says that it is the
-	// bound that was released.
+	// Dependent is the data-dependent ε so far, NOT PRIVATE; if Released is true, it is the bound
+	// that was released.
 	Dependent float64
 	Released  bool
 	Accuracy  float64 // of the student
 }
 
-// Run is the [run.Job] of teachers, questions and a student. Close releases it.
+// Run is the [run.Job] that trains teachers, asks questions and trains a student. Close releases
+// it.
 type Run struct {
 	*run.Run
 	Plan   *Plan
@@ -53,7 +54,7 @@ type Run struct {
 
 	options    Options
 	pool, rest data.Set  // of the test examples
-	mean       []float32 // of the pool, taken off features; nil without
+	mean       []float32 // of the pool, subtracted from features; nil without features
 	graph      *graph    // of the pool
 	parts      [][]int   // of the training examples, one for each teacher
 	desk       *answer.Desk
@@ -68,7 +69,7 @@ type Run struct {
 	learnt     bool // whether the student is trained
 }
 
-// Create prepares a new run, and only when all of that has worked makes its folder.
+// Create prepares a new run, and makes its folder once everything else has worked.
 func Create(c *configs.Config, o Options) (*Run, error) {
 	return run.Create(c, o.Options, func(base *run.Run) (*Run, error) { return build(base, o) })
 }
@@ -93,8 +94,8 @@ func build(base *run.Run, o Options) (*Run, error) {
 	return r, r.see()
 }
 
-// see computes what the networks see: examples, or features of them, from which the mean of the
-// public pool is taken off. No training example has a part in what is done to another.
+// see computes what the networks see: examples, or features minus the mean of the public pool. What
+// it does to a training example depends on no other one.
 func (r *Run) see() error {
 	err := r.See()
 	if err != nil {
@@ -117,7 +118,7 @@ func (r *Run) see() error {
 	return err
 }
 
-// meanOf returns the mean of rows that are public.
+// meanOf returns the mean of public rows.
 func meanOf(rows *data.Features) []float32 {
 	width := rows.Shape().Values()
 	sum, row := make([]float64, width), make([]float32, width)
@@ -147,7 +148,7 @@ func (r *Run) Planned() (*accountant.Ledger, error) {
 // State implements [run.Job]. Votes and answers are in files of their own.
 func (r *Run) State() *checkpoints.State { return nil }
 
-// Restore implements [run.Job]: it takes in votes and answers.
+// Restore implements [run.Job]: it reads votes and answers.
 func (r *Run) Restore(*checkpoints.State, string) error {
 	if err := errors.Join(r.readBallots(), r.readAnswers()); err != nil {
 		return err
@@ -170,8 +171,8 @@ func (r *Run) Start(context.Context) error {
 // More implements [run.Job].
 func (r *Run) More() bool { return !r.learnt }
 
-// Next implements [run.Job]: it trains all teachers, or asks one question, or ends the asking and trains
-// the student.
+// Next implements [run.Job]: it trains all teachers, or asks one question, or pays the rest and
+// trains the student.
 func (r *Run) Next(ctx context.Context) error {
 	switch {
 	case r.dependent == nil:

@@ -13,10 +13,9 @@ import (
 	"dpsgd/model"
 )
 
-// study trains the student. First it learns the answers, and what follows from them for the pictures
-// that are like the answered ones; then, in each round of self-training, those of the pool of which
-// it says itself what it was taught. Everything that it sees is public: pictures of the pool, and
-// answers.
+// study trains the student: first on the answers and what the graph makes of them for other
+// pictures, then, in each round of self-training, on the pictures whose labels it predicts itself.
+// It sees public pictures and answers alone.
 func (r *Run) study(ctx context.Context) error {
 	r.Step = 0 // a student that was stopped learns from the beginning, and its last lines count
 	r.OpenMetrics()
@@ -50,8 +49,8 @@ func (r *Run) study(ctx context.Context) error {
 	}
 }
 
-// lessons returns what the answers say of every picture of the pool, along the graph, and of which
-// pictures they say something. An answer that its neighbours contradict is no lesson.
+// lessons returns the label that the answers give every picture of the pool along the graph, and
+// the pictures that get one. An answer that its neighbours contradict is outvoted.
 func (r *Run) lessons() (labels []int32, learnt []int) {
 	classes := r.Source.Classes
 	given, times := make([]float64, r.Plan.Pool*classes), make([]float64, classes)
@@ -72,8 +71,8 @@ func (r *Run) lessons() (labels []int32, learnt []int) {
 	return labels, learnt
 }
 
-// agreed returns those of the examples that the network takes for what it was taught; all of them
-// where it learnt nothing.
+// agreed returns the examples of learnt whose labels the network predicts; all of learnt if there
+// are none.
 func (n *network) agreed(labels []int32, learnt []int) ([]int, error) {
 	opinions, err := n.predict()
 	if err != nil {
@@ -92,18 +91,18 @@ func (n *network) agreed(labels []int32, learnt []int) ([]int, error) {
 	return same, nil
 }
 
-// network is a model that is trained from its start again and again: each teacher, and the student in
-// each round.
+// network is a model that is trained from its start again and again: for each teacher, and for each
+// round of the student.
 type network struct {
 	plan    *Plan
 	model   *model.Model
 	start   []float32
 	trainer *sgd.Trainer
 	pool    *gradients.Evaluator // predicts the public pool
-	rest    *gradients.Evaluator // measures
+	rest    *gradients.Evaluator // measures the network on the other test examples
 }
 
-// newNetwork compiles training on a set, and prediction of the pool and of the rest of the test
+// newNetwork compiles training on a set, and predictions of the pool and of the other test
 // examples.
 func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.Set, threads *kernel.Pool) (*network, error) {
 	c := p.config
@@ -123,7 +122,7 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 	return n, err
 }
 
-// train learns the examples with these indices from the start.
+// train trains the network from its start on the examples with these indices.
 func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	copy(n.model.Values, n.start)
 	n.trainer.Forget()
@@ -137,8 +136,8 @@ func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	return n.trainer.Train(ctx, indices, c.Training.BatchSize, steps, schedule.LearningRate, seed)
 }
 
-// predict returns the probability of each class for every example of the pool, a row for each.
-// Labels and losses of the pool are not looked at.
+// predict returns the probability of each class for every example of the pool, a row for each. It
+// uses no labels.
 func (n *network) predict() ([]float64, error) {
 	var all []float64
 	err := n.pool.Each(func(_ int, p gradients.Prediction) {

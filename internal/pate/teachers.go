@@ -14,16 +14,16 @@ import (
 // votesFile keeps what each teacher says about the pool. It is as private as the training examples.
 const votesFile = "votes.private.jsonl"
 
-// ballot is what one teacher says of every example of the pool, and how many examples of the rest it
-// is right about. It is NOT PRIVATE.
+// ballot holds the class that one teacher gives every example of the pool, and its accuracy on the
+// other test examples. It is NOT PRIVATE.
 type ballot struct {
 	Teacher  int     `json:"teacher"`
 	Votes    []uint8 `json:"votes"`
 	Accuracy float64 `json:"accuracy"`
 }
 
-// readBallots reads the ballots of the teachers that were trained before. Lines that a kill has torn
-// are passed over: those teachers learn again.
+// readBallots reads the ballots of the teachers that were trained before. It skips lines that a
+// kill has torn: those teachers are trained again.
 func (r *Run) readBallots() error {
 	lines, err := r.lines(votesFile)
 	for _, line := range lines {
@@ -36,9 +36,9 @@ func (r *Run) readBallots() error {
 	return err
 }
 
-// partition deals the indices of n examples to teachers: every one to one teacher, and the parts
-// differ in size by at most 1. It is a function of public numbers alone, so that an example whose place is
-// empty changes one part, and no other.
+// partition deals the indices of n examples to teachers: every index to one teacher, in parts that
+// differ in size by at most 1. It depends on public numbers alone, so an example whose place is
+// empty changes one part and no other.
 func partition(n, teachers int, seed uint64) [][]int {
 	order := make([]int, n)
 	for i := range order {
@@ -69,8 +69,8 @@ func (r *Run) teach(ctx context.Context) error {
 	return nil
 }
 
-// teachAll trains several teachers at a time on a thread each: a small network on a few hundred
-// examples gains nothing from more threads.
+// teachAll trains several teachers at a time, each on one thread: a small network on a few hundred
+// examples gains nothing from more.
 func (r *Run) teachAll(ctx context.Context) error {
 	var todo []int
 	for k, b := range r.ballots {
@@ -109,7 +109,7 @@ func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 	return nil
 }
 
-// keep stores a ballot.
+// keep stores a ballot, and tells the watcher.
 func (r *Run) keep(b *ballot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,8 +145,8 @@ func (r *Run) of(question int) []int {
 	return votes
 }
 
-// teacherAccuracy returns the mean of the teachers' on the test examples outside the pool. It is
-// NOT PRIVATE.
+// teacherAccuracy returns the mean accuracy of the teachers on the test examples outside the pool.
+// It is NOT PRIVATE.
 func (r *Run) teacherAccuracy() float64 {
 	sum := 0.0
 	for _, b := range r.ballots {

@@ -14,7 +14,7 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// Analysis is what an aggregation of votes would cost. Nothing is drawn, and no answer is given.
+// Analysis says what an aggregation of votes would cost. Nothing is drawn, and no answer is given.
 type Analysis struct {
 	Epsilon    float64 `json:"epsilon"` // of all questions and Answers, for any votes
 	Delta      float64 `json:"delta"`
@@ -32,9 +32,9 @@ type Analysis struct {
 	EpsilonReleased      *float64 `json:"epsilon_released_not_private"`       // about what a release by smooth sensitivity would show; its cost is in Epsilon
 }
 
-// Analyse says what the aggregation of section pate of a configuration costs for votes with a row for
-// each question and a column for each class. With a budget, so many questions are answered as it
-// allows; without one all.
+// Analyse says what the aggregation of a configuration costs for votes with a row for each question
+// and a column for each class. With a budget it counts as many answers as that allows, without one
+// all.
 func Analyse(c *configs.Config, table [][]int) (Analysis, error) {
 	teachers := sum(table[0])
 	if given := c.Pate.Teachers; given > 0 && given != teachers {
@@ -65,7 +65,7 @@ func Analyse(c *configs.Config, table [][]int) (Analysis, error) {
 	return a, a.forThese(p, table)
 }
 
-// forThese adds what depends on the votes.
+// forThese adds the fields that depend on the votes.
 func (a *Analysis) forThese(p *Plan, table [][]int) error {
 	dependent, asked := p.Aggregation.NewAccount(), []votes.Question(nil)
 	for _, row := range table {
@@ -95,9 +95,9 @@ func (a *Analysis) forThese(p *Plan, table [][]int) error {
 // ErrVotes: a file that holds no counts of votes.
 var ErrVotes = errors.New("train: no votes")
 
-// ReadVotes reads counts of votes: comma-separated values with the names of the classes in the first
-// line or without them, a row for each question, a column for each class. Rows have the same sum, the
-// number of teachers. Errors match [ErrVotes], name the place, and never what stands there.
+// ReadVotes reads counts of votes: comma-separated values, a row for each question, a column for
+// each class, the names of the classes in the first line or not. All rows have the same sum, the
+// number of teachers. Errors match [ErrVotes] and name the place, but never a value.
 func ReadVotes(path string) ([][]int, error) {
 	file, err := os.Open(path)
 	if err != nil {

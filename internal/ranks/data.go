@@ -16,7 +16,8 @@ import (
 	"dpsgd/release"
 )
 
-// call is what the other ranks need to read their data, while rank 0 reads its own.
+// call is the first message of rank 0. With it the others read their data while rank 0 reads its
+// own.
 type call struct {
 	Config  []byte // of the run, as YAML
 	Program string // SHA-256 of the executable
@@ -44,7 +45,7 @@ func tell(g mpi.Group, what any) error {
 	return g.Broadcast(text)
 }
 
-// hear reads into what the value that rank 0 tells.
+// hear stores in what the value that rank 0 tells.
 func hear(g mpi.Group, what any) error {
 	length := make([]int64, 1)
 	if err := g.Broadcast(bytesOf(length)); err != nil {
@@ -60,9 +61,9 @@ func hear(g mpi.Group, what any) error {
 	return nil
 }
 
-// Find finds the data of a run, of which this process is rank 0, and has the other ranks find
-// theirs. Where each has its own examples, source.Examples counts those of all, and bounds says
-// where each rank's begin, as [release.Ranks] wants it; else bounds is nil.
+// Find finds the data of a run on rank 0, and has the other ranks find theirs. If each rank has its
+// own examples, source.Examples counts all of them and bounds holds the first of each rank, as
+// [release.Ranks] wants it; else bounds is nil.
 func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source, bounds []int, err error) {
 	if g == nil || g.Size() == 1 {
 		source, err = r.Find(c)
@@ -78,7 +79,7 @@ func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source
 	return find(g, c, r)
 }
 
-// find finds the data of this rank, whichever it is; its results are those of [Find].
+// find finds the data of this rank, whichever it is. Its results are as those of [Find].
 func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
@@ -94,7 +95,8 @@ func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int
 	return source, bounds, err
 }
 
-// boundsOf returns the number of the first example of each rank, and then that of all examples.
+// boundsOf returns the number of each rank's first example, and at the end the number of all
+// examples.
 func boundsOf(g mpi.Group, examples int) ([]int, error) {
 	counts := make([]int64, g.Size())
 	counts[g.Rank()] = int64(examples)
@@ -111,9 +113,9 @@ func boundsOf(g mpi.Group, examples int) ([]int, error) {
 	return bounds, nil
 }
 
-// apart refuses, on rank 0, examples that two ranks have: each would contribute twice. Every rank calls it
-// with its own. What is compared are salted hashes of 64 bits of what the network sees, without the label;
-// of n examples two different ones have one hash with probability n²/2^65.
+// apart refuses, on rank 0, an example that two ranks have: it would contribute twice. Every rank
+// calls it with its own examples. It compares salted hashes of 64 bits of what the network sees,
+// without labels; two different examples among n have the same hash with probability n²/2^65.
 func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Pool) error {
 	rank := g.Rank()
 	indices := make([]int, own.Len())
@@ -133,7 +135,7 @@ func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Po
 	if err := g.Reduce(all, Gathering); err != nil || rank != 0 {
 		return err
 	}
-	has := make(map[int64]int, len(all)) // a rank with the example of a hash
+	has := make(map[int64]int, len(all)) // by hash of an example, the last rank that has it
 	for rank := range g.Size() {
 		for _, h := range all[bounds[rank]:bounds[rank+1]] {
 			if other, found := has[h]; found && other != rank {
@@ -145,7 +147,8 @@ func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Po
 	return nil
 }
 
-// ofRank contributes this rank's records, asked for by their numbers among those of all ranks.
+// ofRank contributes this rank's own records. It is asked for them by their numbers among the
+// records of all ranks.
 type ofRank struct {
 	release.Contributor
 	first int

@@ -1,4 +1,4 @@
-// Package ranks is how the ranks of a group carry out one run.
+// Package ranks lets the ranks of a group carry out one run together.
 //
 // Rank 0 has the run: plan, folder, ledger, noise, checkpoints, evaluation. It is a run like any other,
 // but for its door, which adds up the contributions to a step with the others ([Leader]). The others have
@@ -10,7 +10,7 @@
 //	every rank       compares its data with that of rank 0, or its own with that of all others
 //	every rank       says that it is ready
 //
-// What they are asked in a step is:
+// In each step, in this order:
 //
 //	rank 0 says      which step, with the clip norm where that is learnt
 //	rank 0 says      the parameters, as float32
@@ -22,5 +22,5 @@
 // on one, and has its event. There is no common seed from which a rank could tell the noise, no rank
 // that makes a part of it and may die, and no rank that leaves a step out because it has no record.
 //
-// What goes between ranks is not private: samples and sums have no noise yet.
+// Messages between ranks are NOT PRIVATE: samples and sums have no noise yet.
 package ranks

@@ -15,8 +15,8 @@ import (
 	"dpsgd/release"
 )
 
-// follower is a rank that adds up its parts of sums for rank 0: one of the [release.Ranks]. It has no
-// folder, no journal and no noise.
+// follower is a rank that adds up its parts of sums for rank 0, one of the [release.Ranks]. It has
+// no folder, no journal and no noise.
 type follower struct {
 	mpi.Group
 	bounds  []int // of the examples of each rank, where it has its own
@@ -27,8 +27,9 @@ type follower struct {
 	body    []byte    // of a message; secret
 }
 
-// Follow does what rank 0 of the group says until rank 0 ends the run. Its data is that of the request, on
-// the threads that choose returns for the configuration of rank 0. The error says which rank it is of.
+// Follow does what rank 0 of the group says until rank 0 ends the run. It finds its data by the
+// request, and takes as many threads as the function returns for the configuration of rank 0.
+// Errors name this rank.
 func Follow(g mpi.Group, request setup.Request, threads func(*configs.Config) int) error {
 	f := &follower{Group: g}
 	err := f.prepare(request, threads)
@@ -69,7 +70,8 @@ func (f *follower) listen() error {
 	}
 }
 
-// prepare declares what the records of this rank's parts contribute.
+// prepare hears configuration and orders, finds the data, and compiles what the records of this
+// rank contribute.
 func (f *follower) prepare(request setup.Request, threads func(*configs.Config) int) error {
 	var first call
 	if err := hear(f.Group, &first); err != nil {
@@ -131,7 +133,7 @@ func (f *follower) prepare(request setup.Request, threads func(*configs.Config) 
 	return err
 }
 
-// centre subtracts the mean that rank 0 has released.
+// centre subtracts from features the mean that rank 0 has released.
 func (f *follower) centre(length int) error {
 	mean := make([]float32, length)
 	if err := f.Broadcast(bytesOf(mean)); err != nil {
@@ -140,7 +142,7 @@ func (f *follower) centre(length int) error {
 	return setup.Centre(f.work.Examples, mean, f.work.Pool)
 }
 
-// step adds up this rank's part of a step.
+// step adds up this rank's part of a step's sum.
 func (f *follower) step(m message) error {
 	parameters := bytesOf(f.work.Model.Values)
 	f.sample = slices.Grow(f.sample[:0], int(m.length))[:m.length]
@@ -168,7 +170,7 @@ func (f *follower) step(m message) error {
 // Bounds implements [release.Ranks].
 func (f *follower) Bounds() []int { return f.bounds }
 
-// Share implements [release.Ranks]; it is for rank 0.
+// Share implements [release.Ranks]; only rank 0 may call it.
 func (*follower) Share(int, []int) error {
 	return errors.New("ranks: only rank 0 has a sample to share")
 }

@@ -13,8 +13,8 @@ import (
 	"dpsgd/release"
 )
 
-// Leader is rank 0 among the ranks of a group, from the moment at which all of them are ready: what the
-// door of a run adds up its sums with.
+// Leader is rank 0 of a group whose ranks are all ready. The door of a run adds up its sums with
+// it.
 type Leader struct {
 	mpi.Group
 	Run
@@ -23,7 +23,7 @@ type Leader struct {
 	body      []byte    // of a message; secret
 }
 
-// Run is rank 0's side of the run that all ranks carry out.
+// Run holds what rank 0 has of the run that all ranks carry out.
 type Run struct {
 	Source     *setup.Source
 	Train      data.Set // as the network sees it
@@ -36,17 +36,18 @@ type Run struct {
 
 var _ release.Ranks = (*Leader)(nil)
 
-// Patience is how long rank 0 waits at least for the part of a sum of another rank.
+// Patience is how long rank 0 waits at least for another rank's part of a sum.
 const Patience = 2 * time.Minute
 
 // Gathering is how long rank 0 waits for the others to be ready: they read their data first.
 const Gathering = 30 * time.Minute
 
-// slower is how many times as long as rank 0 another rank may take for its part of a sum.
+// slower bounds how many times longer than rank 0 another rank may take for its part of a sum.
 const slower = 20
 
-// Lead tells the other ranks of a group what the run is, and waits until they are ready. Ranks that find
-// other data than rank 0 end the group. Where each has its own, so does an example on two ranks.
+// Lead tells the other ranks of a group what the run is, and waits until they are ready. It fails
+// if a rank finds other data than rank 0, or, where each has its own, if two ranks have the same
+// example.
 func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 	if err := o.sign(r.Source, r.Train, r.Own, r.Pool); err != nil {
 		return nil, err
@@ -70,7 +71,8 @@ func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 // Bounds implements [release.Ranks].
 func (l *Leader) Bounds() []int { return l.Own }
 
-// ready returns what a rank says when it has its data: its process number, at its rank's index.
+// ready returns what a rank says once it has its data: the number of its process, at the index of
+// its rank.
 func ready(g mpi.Group) []int64 {
 	processes := make([]int64, g.Size())
 	processes[g.Rank()] = int64(os.Getpid())
@@ -92,8 +94,9 @@ func (l *Leader) Share(step int, sample []int) error {
 	return l.Broadcast(l.body)
 }
 
-// Reduce implements [release.Ranks]. An error says how long it waited, and so that is a whole multiple of
-// the least patience: how long rank 0 worked at its part would tell how large the sample is.
+// Reduce implements [release.Ranks]. Errors say how long it waited. That is a whole multiple of the
+// least patience, because how long rank 0 worked at its own part would tell how large the sample
+// is.
 func (l *Leader) Reduce(values []int64) error {
 	times := 1 + slower*time.Since(l.shared)/l.Patience
 	return l.Group.Reduce(values, times*l.Patience)
@@ -110,6 +113,7 @@ func (l *Leader) Centre(mean []float32) error {
 // Dismiss lets the others go: there is no further step.
 func (l *Leader) Dismiss() error { return l.say(message{kind: ofEnd}) }
 
+// say broadcasts the beginning of a message.
 func (l *Leader) say(m message) error {
 	return l.Broadcast(bytesOf([]message{m}))
 }

@@ -22,12 +22,12 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// Orders are what rank 0 tells the others ahead of the first step, once it has its plan.
+// Orders holds what rank 0 tells the others before the first step, once it has its plan.
 type Orders struct {
 	Steps       int              // that are planned
 	Physical    int              // examples in a physical batch
 	Coordinates int              // that every record contributes
-	Room        int              // of sums, in contributions
+	Room        int              // number of contributions that a sum has room for
 	Engines     gradients.Choice // so that no bit of a contribution depends on who computes it
 	Initial     string           // SHA-256 of the file with the initial weights; "" if they are random
 
@@ -35,8 +35,8 @@ type Orders struct {
 	Data []byte // hash of the training examples as the network sees them, where all ranks have the same
 }
 
-// sign adds to the orders what other ranks have to find too: the training examples of a source, as the
-// network sees them. Bounds are those of examples that each rank has of its own.
+// sign draws the salt, and adds the hash of the training examples that the other ranks have to find
+// too. If each rank has its own examples (bounds is not nil), there is no such hash.
 func (o *Orders) sign(source *setup.Source, train data.Set, bounds []int, pool *kernel.Pool) error {
 	salt := make([]uint64, 4)
 	random.New().Fill(salt)
@@ -49,7 +49,7 @@ func (o *Orders) sign(source *setup.Source, train data.Set, bounds []int, pool *
 	return err
 }
 
-// sameData refuses data of this rank that differ from those of rank 0.
+// sameData refuses data of this rank that differ from the data of rank 0.
 func (o Orders) sameData(source *setup.Source, train data.Set, pool *kernel.Pool) error {
 	found, err := fingerprint(source.Own, train, o.Salt, pool)
 	if err == nil && !bytes.Equal(found, o.Data) {
@@ -67,12 +67,13 @@ var program = sync.OnceValues(func() (string, error) {
 	return folder.SHA256(path)
 })
 
-// mostHashed bounds the values that a fingerprint reads: of larger sets it takes examples that the salt
-// chooses. It is a variable so that tests can have large sets.
+// mostHashed bounds the values that a fingerprint reads. Of larger sets it reads examples that the
+// salt chooses. Tests set it to try that.
 var mostHashed = 1 << 27
 
-// fingerprint returns a salted hash of the examples of a set, of all or of a choice that nobody
-// knows ahead, and of whose they are: a person who is another one elsewhere could contribute twice.
+// fingerprint returns a salted hash of the examples of a set, or of a choice of them that nobody
+// knows ahead, and of their owners: if an example had another owner elsewhere, a person could
+// contribute twice.
 func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]byte, error) {
 	chosen := min(set.Len(), max(1, mostHashed/set.Shape().Values()))
 	choice := rand.New(rand.NewChaCha8([32]byte(salt)))
@@ -92,7 +93,7 @@ func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]b
 	return h.Sum(nil), nil
 }
 
-// row is an example: its label, and the hash of what the network sees of it.
+// row holds the label of an example, and the hash of what the network sees of it.
 type row struct {
 	values [sha256.Size]byte
 	label  int32
@@ -125,8 +126,8 @@ func noNormalisation(set data.Set) data.Normalisation {
 }
 
 // Physical returns how many examples a physical batch has on each of so many ranks, at most the
-// configured number: so few more that the part of a sample that a rank mostly gets fills whole
-// batches, because one that is not full takes as long as one that is.
+// configured number. It is so small that a rank's usual part of a sample fills whole batches: a
+// batch that is not full takes as long as a full one.
 func Physical(c *configs.Config, expected float64, examples, ranks int) int {
 	most := min(c.Training.PhysicalBatchSize, examples)
 	if ranks == 1 {
@@ -138,22 +139,23 @@ func Physical(c *configs.Config, expected float64, examples, ranks int) int {
 	return min(most, int(math.Ceil(part/batches)))
 }
 
-// message begins what rank 0 says in the course of a run.
+// message is the beginning of what rank 0 says in the course of a run.
 type message struct {
 	kind     int64
 	step     int64
 	length   int64  // of what follows
-	clipNorm uint64 // bits of a float64; of policies that learn it
+	clipNorm uint64 // bits of a float64, if the policy learns the clip norm
 }
 
 // The kinds of messages.
 const (
-	ofEnd int64 = 0x6470736764 + iota // numbers that no chance gives
+	ofEnd int64 = 0x6470736764 + iota // numbers that do not come by chance
 	ofStep
 	ofMean
 )
 
-// bytesOf returns the memory of a slice as bytes, not copied; all ranks are one kind of machine.
+// bytesOf returns the memory of a slice as bytes, without a copy. All ranks run on machines of one
+// kind.
 func bytesOf[T any](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }

@@ -47,6 +47,7 @@ type drawIdentity struct {
 	SHA256 string `json:"sha256"` // of From and the points, against damage
 }
 
+// drawOf returns a draw with the words of its distribution and their checksum.
 func drawOf(from string, d configs.Draw) *drawIdentity {
 	return &drawIdentity{from, d, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", from, d.Points)))}
 }
@@ -57,6 +58,7 @@ type trialIdentity struct {
 	Config string `json:"config_sha256"`
 }
 
+// identity returns what sweep.json says of this sweep, but for the ledger of its data.
 func (s *sweep) identity() sweepIdentity {
 	id := sweepIdentity{Format: sweepFormat, Version: sweepVersion}
 	for _, t := range s.trials {
@@ -93,7 +95,7 @@ func (s *sweep) drawn() (configs.Draw, error) {
 	return found.Draw.Draw, nil
 }
 
-// readIdentity reads what the folder says of itself; nil if it says nothing.
+// readIdentity reads sweep.json; nil if the folder has none.
 func (s *sweep) readIdentity() (*sweepIdentity, error) {
 	path := filepath.Join(s.dir, folder.Sweep)
 	content, err := folder.Content(path)
@@ -130,6 +132,7 @@ func (s *sweep) open() (*checkpoints.Lock, error) {
 	return lock, nil
 }
 
+// makeDir makes the folder of the sweep, unless it is there.
 func (s *sweep) makeDir() error {
 	if err := folder.Check(filepath.Dir(s.dir), "a folder of runs"); err != nil {
 		return err
@@ -140,8 +143,8 @@ func (s *sweep) makeDir() error {
 	return nil
 }
 
-// begin makes sure that the folder belongs to these trials and that nothing of them is forgotten.
-// All that is checked before anything is written.
+// begin makes sure that the folder belongs to these trials and that no release of theirs is
+// forgotten. It checks all of that before it writes anything.
 func (s *sweep) begin() error {
 	claimed, err := s.claim()
 	if err != nil {
@@ -166,8 +169,8 @@ func (s *sweep) begin() error {
 	return s.writeRows() // a kill may have come between the two files
 }
 
-// reserve keeps what the trials that are left may release of the limit of their data: for tasks until they are
-// collected, else as long as this process is at work.
+// reserve keeps for the unfinished trials what they may still release under the limit of their
+// data: until this process ends, or, if tasks train them, until they are collected.
 func (s *sweep) reserve() error {
 	lock := s.file.Name + "/" + folder.SweepLock
 	if s.collects {
@@ -189,7 +192,8 @@ func (s *sweep) reserve() error {
 	return books.ReserveTrials(s.registry, trials, lock)
 }
 
-// readResults reads all rows, also of tasks, and holds them against the ledgers.
+// readResults reads the rows of finished trials, also those that tasks left, and holds them against
+// the ledgers.
 func (s *sweep) readResults() (err error) {
 	if s.rows, err = s.readRows(); err != nil {
 		return err
@@ -235,6 +239,8 @@ func (s *sweep) claim() (bool, error) {
 	return true, nil
 }
 
+// requireEmpty refuses a folder that holds anything but the lock and a sweep.json that another
+// process is writing.
 func (s *sweep) requireEmpty() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -248,8 +254,8 @@ func (s *sweep) requireEmpty() error {
 	return nil
 }
 
-// claimNew takes an empty folder; if several processes do so, one of them succeeds. Datasets is the identifier of the ledger that the trials register
-// in.
+// claimNew writes sweep.json into an empty folder. If several processes do so, one of them
+// succeeds. datasets identifies the ledger that the trials register in.
 func (s *sweep) claimNew(datasets string) error {
 	id := s.identity()
 	id.Datasets = datasets
@@ -265,7 +271,7 @@ func (s *sweep) claimNew(datasets string) error {
 }
 
 // difference says in words how the trials found in a folder differ from the wanted ones; "" if they
-// do not.
+// are the same.
 func (found sweepIdentity) difference(wanted sweepIdentity) string {
 	if len(found.Trials) != len(wanted.Trials) {
 		return fmt.Sprintf("%d trials, expected the %d of the sweep file", len(found.Trials), len(wanted.Trials))

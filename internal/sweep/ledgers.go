@@ -13,9 +13,9 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// inspect reads the ledgers of all trials, holds them against everything that speaks of them, and
-// returns the ledgers with releases by the names of their trials; a task looks at its own trials. It
-// writes nothing.
+// inspect reads the ledgers of all trials, or of a task's own, and holds them against every file
+// that speaks of them. It returns those with releases, by the names of their trials, and writes
+// nothing.
 func (s *sweep) inspect() (map[string]checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
@@ -68,8 +68,8 @@ type Composed struct {
 	Released *account.Answer `json:"released,omitempty"`
 }
 
-// compose accounts for the releases of all trials, finished or not, begun or not, at the least of their
-// deltas.
+// compose accounts for the releases of all trials together, also of unfinished ones, at the least
+// of their deltas.
 func (s *sweep) compose(members map[string]checkpoints.Member) (*Composed, error) {
 	if len(members) == 0 {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 // planned describes a trial before it runs.
 type planned struct {
 	steps    int
-	releases *accountant.Ledger  // that the budget allows
-	subject  checkpoints.Subject // of limits, in the ledger of the data
+	releases *accountant.Ledger  // all that the budget allows
+	subject  checkpoints.Subject // the data and unit that limits are set for
 	target   *float64            // ε of the configuration that the trial stands for; nil where it is its own
 }
 
@@ -115,6 +115,8 @@ func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 	return nil
 }
 
+// outline returns the outline of a configuration's data, which it counts once: known holds the
+// outlines by spec.
 func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
 	if s.options.Given != nil {
 		return setup.OutlineOfSource(s.options.Given), nil
@@ -130,7 +132,7 @@ func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setu
 	return o, err
 }
 
-// spec is equal for trials with the same data.
+// spec describes the data of a configuration in a text that is equal for trials with the same data.
 func (s *sweep) spec(c *configs.Config) string {
 	return fmt.Sprintf("%#v", c.Data.Spec)
 }

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Point is the trials that differ in nothing but their seed, and so in nothing that anybody
-// chooses: they are measurements of one thing, and the best of them is luck.
+// Point holds the trials that differ in their seed alone. Nobody chooses a seed, so these trials
+// are measurements of one thing, and the best of them is luck.
 type Point struct {
 	Point    string            `json:"point"`
 	Settings map[string]string `json:"settings"` // its keys with their values as YAML
@@ -22,7 +22,7 @@ type Point struct {
 	TestAccuracy *float64 `json:"test_accuracy"`
 	// HalfWidth is half the width of the 95 % confidence interval of the mean; nil with one seed.
 	HalfWidth *float64 `json:"half_width,omitempty"`
-	Epsilon   float64  `json:"epsilon"` // of the trial that cost most, alone
+	Epsilon   float64  `json:"epsilon"` // the largest that one of the trials cost by itself
 	// TargetEpsilon is the target ε of the rows.
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 
@@ -72,6 +72,7 @@ func (s *sweep) points() (points []Point, best string) {
 	return points, points[top].Point
 }
 
+// pointOf returns the point of a trial, without rows.
 func pointOf(t configs.Trial) Point {
 	p := Point{Point: t.Point, Settings: map[string]string{}}
 	for _, setting := range t.Settings {
@@ -83,6 +84,7 @@ func pointOf(t configs.Trial) Point {
 	return p
 }
 
+// add adds the row of one of the point's trials.
 func (p *Point) add(row books.Row) {
 	p.Finished++
 	p.Epsilon, p.TargetEpsilon = max(p.Epsilon, row.Epsilon), row.TargetEpsilon
@@ -91,8 +93,8 @@ func (p *Point) add(row books.Row) {
 	}
 }
 
-// summarise sets mean and interval: Student's, who assumes that the accuracies of a point are
-// independent and normal, which seeds and fresh noise make about true.
+// summarise sets mean and interval. The interval is Student's, which assumes that the accuracies of
+// a point are independent and normal; seeds and fresh noise make that about true.
 func (p *Point) summarise() {
 	n := len(p.accuracies)
 	if n < p.Trials {
@@ -106,11 +108,10 @@ func (p *Point) summarise() {
 	}
 }
 
-// compare tests p against the best point by the differences of trials with the same seed (the
-// paired t-test, two-sided): what a seed does to both, such as good initial weights, cancels. The
-// best one was chosen by the same numbers, so that p-values come out somewhat too small. Differences
-// that are all equal have no deviation to measure their mean by, so that the test says nothing: accuracies
-// are shares of a finite test set, and two seeds agree by chance.
+// compare tests p against the best point by the paired t-test, two-sided, on trials with the same
+// seed: what a seed does to both, such as good initial weights, cancels. The best point was chosen
+// by the same numbers, so p-values come out somewhat too small. If all differences are equal there
+// is no p-value: accuracies are shares of a finite test set, and two seeds agree by chance.
 func (p *Point) compare(best Point) {
 	n := len(p.accuracies)
 	if p.TestAccuracy == nil || n < 2 || n != len(best.accuracies) {
@@ -129,10 +130,10 @@ func (p *Point) compare(best Point) {
 	p.P, p.Indistinguishable = &value, value >= level
 }
 
-// rounding is a deviation of accuracies that float64 makes of equal differences.
+// rounding is a deviation that equal differences of accuracies can have in float64.
 const rounding = 1e-12
 
-// student is the law of the mean of n normal numbers over its standard error.
+// student returns the distribution of the mean of n normal numbers divided by its standard error.
 func student(n int) distuv.StudentsT {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
 }

@@ -17,8 +17,8 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// Table is the result of a sweep as lines of cells, the heading first: a line for each point where
-// there are several seeds, and for each trial where there is one.
+// Table returns the result of a sweep as lines of cells, the heading first. It has a line for each
+// point if points were trained with several seeds, else for each trial.
 func (r Result) Table() [][]string {
 	if r.repeated() {
 		return r.pointTable()
@@ -31,14 +31,14 @@ func (r Result) repeated() bool {
 	return slices.ContainsFunc(r.Points, func(p Point) bool { return p.Trials > 1 })
 }
 
-// column is a column of a table about rows of type R.
+// column says what stands in a column of a table whose lines describe values of type R.
 type column[R any] struct {
 	shown   bool
 	heading string
 	cell    func(R) string
 }
 
-// tableOf returns the headings of the columns that are shown, and then a line of cells for each row.
+// tableOf returns the headings of the columns that are shown, then a line of cells for each row.
 func tableOf[R any](columns []column[R], rows []R) [][]string {
 	table := make([][]string, 1+len(rows))
 	for _, c := range columns {
@@ -97,6 +97,7 @@ func (r Result) mark(p Point) string {
 	return ""
 }
 
+// percent writes an accuracy in percent, or a dash where there is none.
 func percent(accuracy *float64) string {
 	if accuracy == nil {
 		return "–"
@@ -155,7 +156,7 @@ func (r Result) noteOnBest() []string {
 	}
 }
 
-// noteOnCost says what the epsilons are of.
+// noteOnCost says which trials each ε in the table covers, and what all of them cost together.
 func (r Result) noteOnCost() []string {
 	switch {
 	case r.drawn && r.Trials == 0:
@@ -224,7 +225,8 @@ func (r Result) noteOnScale() []string {
 	}
 }
 
-// writeSummary writes results.json: the result, wherever its folder lies, with the sum of results.md.
+// writeSummary writes results.json: the result with the name of the folder, not its path, and the
+// checksum of results.md.
 func (s *sweep) writeSummary(r Result, report []byte) error {
 	r.Sweep, r.Report = filepath.Base(r.Sweep), fmt.Sprintf("%x", sha256.Sum256(report))
 	summary, err := json.MarshalIndent(r, "", "  ")
@@ -247,6 +249,7 @@ func (r Result) text() []byte {
 	return b.Bytes()
 }
 
+// writeTable writes a table in Markdown.
 func writeTable(b *bytes.Buffer, table [][]string) {
 	for i, line := range table {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(line, " | "))

@@ -29,8 +29,8 @@ func rowOf(t configs.Trial, p planned, r train.Result) books.Row {
 	return row
 }
 
-// holdsFor reports whether a row holds for all that a trial's ledger has: a trial that was resumed by
-// itself after its row was written is measured again.
+// holdsFor reports whether a row covers all releases in its trial's ledger. A trial that was
+// resumed by itself after its row was written is measured again.
 func holdsFor(r books.Row, ledger *checkpoints.Member) bool {
 	return ledger == nil || r.LedgerEntries == 0 || r.LedgerEntries >= ledger.Entries
 }
@@ -85,8 +85,8 @@ func (s *sweep) writeRows() error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Table), table.Bytes(), folder.FilePerm)
 }
 
-// csvTable returns the rows with the full names of the swept keys. There is a column for RDP if a trial
-// has another accountant.
+// csvTable returns the rows with the full names of the swept keys. It has a column for RDP if a
+// trial has another accountant.
 func csvTable(rows []books.Row) [][]string {
 	number := func(v *float64) string {
 		if v == nil {
@@ -110,7 +110,7 @@ func csvTable(rows []books.Row) [][]string {
 	}...), rows)
 }
 
-// besideRDP reports whether a row has an ε by RDP beside that of another accountant.
+// besideRDP reports whether a row of another accountant has an ε by RDP as well.
 func besideRDP(rows []books.Row) bool {
 	return slices.ContainsFunc(rows, func(r books.Row) bool { return r.EpsilonRDP != nil })
 }

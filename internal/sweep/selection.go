@@ -30,7 +30,8 @@ type Selected struct {
 	Number string `json:"number"` // what the number of points was drawn from
 }
 
-// selected returns the cost of releasing the best of a drawn number of points; nil before all end.
+// selected returns the cost of releasing the best of a drawn number of points; nil until all trials
+// have a result.
 func (s *sweep) selected() (*Selected, error) {
 	if !s.drawsNumber() || len(s.rows) < len(s.trials) {
 		return nil, nil
@@ -59,7 +60,7 @@ func (s *sweep) selected() (*Selected, error) {
 	return &Selected{account.Answer{Epsilon: g.Epsilon, Delta: g.Delta, Accountant: account.RDP}, n.String()}, nil
 }
 
-// kindOf returns the event of one run of the theorem: a trial's releases, so many times.
+// kindOf returns one run of the theorem as an event: the releases of a trial, so many times.
 func kindOf(releases *accountant.Ledger, times int) (accountant.Event, error) {
 	var parts []accountant.Event
 	for _, e := range releases.Entries() {
@@ -68,14 +69,15 @@ func kindOf(releases *accountant.Ledger, times int) (accountant.Event, error) {
 	return accountant.Compose(parts...)
 }
 
+// addKind adds an event to the kinds of points, unless it is there.
 func (s *sweep) addKind(kind accountant.Event) {
 	if !slices.Contains(s.kinds, kind) {
 		s.kinds = append(s.kinds, kind)
 	}
 }
 
-// addTrained adds the releases of the trained points to the kinds. They differ from those planned
-// only where a trial was killed and released steps again: the best point may be such.
+// addTrained adds the releases of the trained points to the kinds. They differ from the planned
+// ones only where a trial was killed and repeated steps; such a point may be the best one.
 func (s *sweep) addTrained() error {
 	members, err := s.inspect()
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *sweep) writeSelected(r Result) error {
 	return s.selection(r, of, models).WriteSelected(s.dir)
 }
 
-// selection makes the statement of the best point; of is the statement of one of its trials.
+// selection returns the statement of the best point; of is the statement of one of its trials.
 func (s *sweep) selection(r Result, of statement.Statement, models []string) statement.Statement {
 	best := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Point == r.Best })]
 	// A selection is as far from the ideal one, in total variation, as all its runs are together, of which

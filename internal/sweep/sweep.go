@@ -17,7 +17,7 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Options configures a sweep, besides its file.
+// Options of a sweep stand beside its file.
 type Options struct {
 	setup.Request        // the data given there is used in place of the configured data of every trial
 	RunsDir       string // parent of the sweep's folder; "runs" when empty
@@ -26,8 +26,8 @@ type Options struct {
 	Warned, Waits func(message string) // see run.Options
 }
 
-// Watcher is told how a sweep goes, one call at a time. Functions that are nil are not called. Where
-// several trials are trained at a time, what concerns one of them comes in any order.
+// Watcher is told how a sweep goes, one call at a time. Functions that are nil are not called. If
+// several trials are trained at a time, calls about different trials come in any order.
 type Watcher struct {
 	SweepStarted  func(Overview)
 	TrialStarted  func(TrialOverview)
@@ -41,8 +41,8 @@ type Overview struct {
 	Dir      string
 	Trials   int
 	Numbers  []int // of the trials that a task is about, from 1; nil without tasks
-	Finished int   // trials with a result from earlier, of these
-	Steps    int   // planned, of the trials that are left
+	Finished int   // trials that have a result already
+	Steps    int   // planned for the trials without a result
 	Drawn    bool  // whether the number of trials was drawn, so that nobody may choose it
 }
 
@@ -50,7 +50,7 @@ type Overview struct {
 type TrialOverview struct {
 	Number, Trials int // Number counts from 1
 	Name           string
-	ResumedAt      int // steps that are there already
+	ResumedAt      int // steps that were made before
 	Steps          int
 }
 
@@ -62,30 +62,30 @@ type Result struct {
 	Finished int         `json:"finished"`
 	Missing  []Missing   `json:"missing,omitempty"` // trials without a result
 	Rows     []books.Row `json:"rows"`
-	Points   []Point     `json:"points"`         // of the rows, those that differ in the seed alone together
-	Best     string      `json:"best,omitempty"` // the Point with the best mean; "" while there is none
+	Points   []Point     `json:"points"`         // the rows, grouped by all settings but the seed
+	Best     string      `json:"best,omitempty"` // name of the point with the best mean; "" while there is none
 	Composed *Composed   `json:"composed"`       // nil when nothing was released
 	Selected *Selected   `json:"selected,omitempty"`
 	Public   bool        `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
-	Scale    int         `json:"tan_scale,omitempty"`   // by how much smaller the trials are than what they stand for
+	Scale    int         `json:"tan_scale,omitempty"`   // how many times smaller the trials are than their configurations
 	drawn    bool        // the number of points was drawn
 	Report   string      `json:"report_sha256,omitempty"` // of results.md, in results.json alone
 }
 
-// sweep is a sweep that is being carried out.
+// sweep is one sweep while it is carried out, by a process for all trials or by a task.
 type sweep struct {
 	file     *configs.Sweep
 	dir      string
 	registry string // the folder with the ledger of data sets
 	options  Options
-	collects bool  // what is reserved is for tasks
+	collects bool  // tasks train the trials, and this process collects them
 	numbers  []int // of the trials of a task's share, from 1; nil without tasks
 
 	draw   configs.Draw
 	trials []configs.Trial
 	plans  []planned          // of the trials
-	kinds  []accountant.Event // of points that can be drawn, where their number is
-	delta  float64            // of all of those
+	kinds  []accountant.Event // releases of each point that can be drawn, if their number is drawn
+	delta  float64            // of all kinds
 
 	width int // trials at a time
 
@@ -121,7 +121,7 @@ func Collect(_ context.Context, file *configs.Sweep, o Options) (Result, error) 
 	})
 }
 
-// carryOut plans a sweep, locks its folder, has work done there, and returns the result of all trials.
+// carryOut plans a sweep, locks its folder, calls work, and returns the result of all trials.
 func carryOut(file *configs.Sweep, o Options, collects bool, work func(*sweep) (run.Status, error)) (Result, error) {
 	s := newSweep(file, o)
 	s.collects = collects
@@ -144,12 +144,14 @@ func carryOut(file *configs.Sweep, o Options, collects bool, work func(*sweep) (
 	return result, err
 }
 
+// newSweep returns a sweep that is not planned yet.
 func newSweep(file *configs.Sweep, o Options) *sweep {
 	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o}
 	s.dir = filepath.Join(s.registry, file.Name)
 	return s
 }
 
+// announce tells the watcher what is about to begin.
 func (s *sweep) announce() {
 	o := Overview{Dir: s.dir, Trials: len(s.trials), Numbers: s.numbers, Finished: len(s.rows), Drawn: s.drawsNumber()}
 	for i := range s.trials {
@@ -160,8 +162,8 @@ func (s *sweep) announce() {
 	run.Tell(s.options.Watcher.SweepStarted, o)
 }
 
-// result gathers the rows in the order of the trials, compares their points and says what choosing
-// among them costs.
+// result gathers the rows in the order of the trials, compares their points, says what choosing
+// among them costs, and writes the reports.
 func (s *sweep) result(status run.Status) (Result, error) {
 	if err := s.gather(); err != nil {
 		return Result{}, err

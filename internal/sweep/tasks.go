@@ -23,7 +23,7 @@ import (
 // all need, what the sweep is and what it drew, is made once, by the task that comes first. Whoever
 // collects writes the rest.
 
-// lockEnd ends the name of the file whose lock a trial has while somebody works at it.
+// lockEnd ends the name of the file that whoever trains a trial locks.
 const lockEnd = ".lock"
 
 // Incomplete is the status of a sweep that was collected before all of its trials had a result.
@@ -32,14 +32,14 @@ const Incomplete run.Status = "incomplete"
 // ErrNoTrial: a task was asked for a trial that the sweep does not have.
 var ErrNoTrial = errors.New("train: no such trial")
 
-// Share says which trials a task trains: First, First+Every, First+2·Every and so on, counted from 1.
-// Every 0 is First alone.
+// Share says which trials a task trains: number First, First+Every, First+2·Every and so on,
+// counted from 1. If Every is 0, it is trial First alone.
 type Share struct {
 	First, Every int
 }
 
-// of lists the numbers of a share. A shard may be empty, where there are more tasks than trials; a
-// single trial has to be there.
+// of returns the numbers of a share's trials. The list may be empty if there are more tasks than
+// trials; a single trial must exist.
 func (h Share) of(trials int) ([]int, error) {
 	if h.Every == 0 {
 		if h.First < 1 || h.First > trials {
@@ -123,7 +123,7 @@ func (s *sweep) leaveLock() error {
 	return nil
 }
 
-// joinAs is one attempt to join with what is planned.
+// joinAs tries once to join with the trials that are planned.
 func (s *sweep) joinAs() error {
 	if folder.HoldsAny(s.dir, ".") {
 		if claimed, err := s.claim(); err != nil || claimed {
@@ -143,7 +143,7 @@ func (s *sweep) joinAs() error {
 	return s.claimNew(id)
 }
 
-// gather brings finished trials that tasks trained into the ledger of the data.
+// gather brings the ledgers of finished trials that tasks trained into the ledger of the data.
 func (s *sweep) gather() error {
 	var dirs []string
 	for _, row := range s.finishedRows() {
@@ -162,10 +162,10 @@ func (s *sweep) gather() error {
 type Missing struct {
 	Number   int    `json:"number"` // from 1
 	Trial    string `json:"trial"`
-	Releases int    `json:"releases"` // that it has made by now, which count
+	Releases int    `json:"releases"` // made by now; they count
 }
 
-// Numbers writes numbers of trials as schedulers take them: 3,7-9.
+// Numbers writes numbers of trials as job schedulers take them, such as 3,7-9.
 func Numbers(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); i++ {
@@ -203,8 +203,8 @@ func (s *sweep) writeOwnRow(row books.Row) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, row.Trial, folder.Row), append(line, '\n'), folder.FilePerm)
 }
 
-// takeOwnRow adds to rows the row that a task left in the folder of trial i, unless rows has one of the
-// trial that is no older.
+// takeOwnRow adds to rows the row that a task left in the folder of trial i, unless rows has one of
+// that trial with as many releases.
 func (s *sweep) takeOwnRow(rows map[string]books.Row, i int) error {
 	t := s.trials[i]
 	own, err := books.ReadRow(filepath.Join(s.dir, t.Name))

@@ -41,8 +41,8 @@ func (s *sweep) train(ctx context.Context) (run.Status, error) {
 	return run.Done, nil
 }
 
-// work trains one trial after the other until none is left. It returns the error of ctx if that ends
-// before the last one has.
+// work trains one trial after the other until none is left. If ctx ends before, it returns the
+// error of ctx.
 func (s *sweep) work(ctx context.Context, next <-chan int) error {
 	for i := range next {
 		if ctx.Err() != nil {
@@ -62,13 +62,13 @@ func (s *sweep) work(ctx context.Context, next <-chan int) error {
 	return nil
 }
 
-// done reports whether there is nothing to do here for a trial.
+// done reports whether a trial has a result, or is not for this process.
 func (s *sweep) done(i int) bool {
 	_, finished := s.rows[s.trials[i].Name]
 	return finished || !s.ours(i)
 }
 
-// keep writes the result of a trial.
+// keep writes the result of a trial, and tells the watcher.
 func (s *sweep) keep(row books.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *sweep) keep(row books.Row) error {
 	return nil
 }
 
-// trial trains one, from the beginning or from where it was stopped.
+// trial trains one trial, from the beginning or from where it was stopped.
 func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (books.Row, error) {
 	lock, err := checkpoints.TakeLock(filepath.Join(s.dir, t.Name+lockEnd))
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (books.Row, e
 	return rowOf(t, s.plans[i], result), err
 }
 
-// ledgerOf reads the ledgers' entries of a trial; nil if it was not started.
+// ledgerOf reads what the ledgers say of a trial; nil if it was not started.
 func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *sweep) ledgerOf(t configs.Trial) (*checkpoints.Member, error) {
 }
 
 // trained returns the result of a trial if somebody else has trained it since this process read the
-// results. Training goes on where a run ended by mishap, such as divergence, so it would release more.
+// results. To train it again would release more, also if it ended by mishap, such as divergence.
 func (s *sweep) trained(i int, ledger *checkpoints.Member) (row books.Row, ok bool, err error) {
 	rows := map[string]books.Row{}
 	if s.numbers != nil { // else the table is this process's own
@@ -192,7 +192,7 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	return source, err
 }
 
-// tell calls a function that tells something: whoever watches hears one call at a time.
+// tell calls a function that tells the watcher something, one at a time.
 func (s *sweep) tell(call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
