@@ -54,6 +54,7 @@ func named(engine string, uses int) ([]perexample.Engine, bool) {
 	return slices.Repeat([]perexample.Engine{one}, uses), err == nil
 }
 
+// rulesOf returns the rules of uses, in their order.
 func rulesOf(uses []perexample.Use) (rules []perexample.Rule) {
 	for _, u := range uses {
 		rules = append(rules, u.Rule)
@@ -71,6 +72,7 @@ type Choice struct {
 	Parameters        []ruleEngine `json:"parameters"` // of the network, in their order
 }
 
+// ruleEngine is an assignment with the rule that it was made for.
 type ruleEngine struct {
 	Assignment
 	Rule string `json:"rule"` // the rule's type, and the shape of the layer
@@ -85,10 +87,11 @@ func (g *Gradients) Choice(setting string) Choice {
 	return c
 }
 
+// describeRule returns the type of a rule and the shape of its layer.
 func describeRule(r perexample.Rule) string { return fmt.Sprintf("%T%+v", r, r) }
 
-// engines returns the kept engines if they were chosen for these uses, this physical batch size and
-// this performance.engine.
+// engines returns the kept engines; ok is false if they were chosen for other uses, another
+// physical batch size or another performance.engine.
 func (c Choice) engines(uses []perexample.Use, batch int, setting string) (engines []perexample.Engine, ok bool) {
 	if c.Setting != setting || c.PhysicalBatchSize != batch || len(c.Parameters) != len(uses) {
 		return nil, false
@@ -102,6 +105,7 @@ func (c Choice) engines(uses []perexample.Use, batch int, setting string) (engin
 	return engines, true
 }
 
+// encode returns the content of engines.json.
 func (c Choice) encode() []byte {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

@@ -46,7 +46,7 @@ func predicting(b *graph.Builder, m *model.Model, batch int) (*model.Network, *g
 	return network, executor, err
 }
 
-// Prediction is what a model says of one example.
+// Prediction is what a model predicts for one example.
 type Prediction struct {
 	Label  int       // the class of the example
 	Class  int       // the predicted class: the largest logit, the first of equal ones
@@ -107,7 +107,7 @@ func largest(values []float32) int {
 	return best
 }
 
-// Show makes later predictions those of another set, whose examples have the same shape.
+// Show makes e predict another set from now on, whose examples have the same shape.
 func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
 	batcher, err := data.NewBatcher(set, n)
 	if err == nil {

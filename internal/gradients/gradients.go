@@ -16,8 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gradients computes the contributions of training to a release: per-example gradients, of logical
-// batches of any size, with one graph of fixed physical batch size.
+// Gradients computes what examples contribute to a release: their gradients, for logical batches of
+// any size, by one graph of a fixed physical batch size.
 type Gradients struct {
 	running
 	engines []perexample.Engine
@@ -38,9 +38,9 @@ type Diagnosis struct {
 }
 
 // NewGradients declares and compiles the private graph for physical batches of so many examples.
-// The network sees each example in its views, or as it is if views is nil; its gradient is that of
-// the mean of its views' losses. engine is "auto", "ghost" or "materialise"; kept is the choice of
-// an earlier process of the run, the zero value if there was none.
+// The network sees each example in its views, or as it is if views is nil; the gradient of an
+// example is that of the mean loss of its views. engine is "auto", "ghost" or "materialise"; kept
+// is the choice of an earlier process of the run, or the zero value.
 func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
 	d, err := declare(graph.NewBuilder(pool), m, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		if engines, ok := kept.engines(uses, batch, engine); ok {
@@ -60,7 +60,7 @@ func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batc
 	return g, nil
 }
 
-// declared is a graph of per-example gradients.
+// declared is a compiled graph of per-example gradients.
 type declared struct {
 	network  *model.Network
 	engines  []perexample.Engine
@@ -70,7 +70,8 @@ type declared struct {
 	executor *graph.Executor
 }
 
-// declare declares and compiles the graph for physical batches of so many examples.
+// declare declares and compiles the graph for physical batches of so many examples, with the
+// engines that choose returns.
 func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error)) (d declared, err error) {
 	if d.network, err = m.Training(b, batch*views.PerExample()); err != nil {
 		return d, err
@@ -100,7 +101,7 @@ func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, cho
 }
 
 // outputGradients declares the gradients of the summed loss with respect to the output of each use.
-// The loss of an example is the mean of those of its views.
+// The loss of an example is the mean over its views.
 func outputGradients(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
 	outputs := make([]*gorgonia.Node, len(network.Uses))
 	for i, u := range network.Uses {
@@ -125,15 +126,16 @@ func shares(b *graph.Builder, valid *gorgonia.Node, views int) *gorgonia.Node {
 	}, valid)
 }
 
-// AtStep makes later contributions those of a step of training, which has views of its own.
+// AtStep sets the step of training that later contributions are for: each step has views of its
+// own.
 func (g *Gradients) AtStep(step int) *Gradients {
 	g.input.step = step
 	return g
 }
 
-// ClipBy prepares later contributions for a policy, but for the factor of the whole gradient, which
-// [clip.Sum] applies: for a [clip.Layered] policy each layer is scaled by itself, for a
-// [clip.Counting] one a coordinate is added at the end.
+// ClipBy prepares later contributions for a policy. For a [clip.Layered] policy it scales each
+// layer by itself, for a [clip.Counting] one it adds a coordinate at the end. [clip.Sum] applies
+// the factor of the whole gradient.
 func (g *Gradients) ClipBy(policy clip.Policy) {
 	parts := g.batch.Parts
 	g.layers, g.counts = nil, nil
@@ -200,8 +202,8 @@ func (g *Gradients) Bytes() int { return g.executor.Bytes() }
 // Observe has f called for every later physical batch. The Diagnosis that f gets is sensitive.
 func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }
 
-// Sketch holds the memory that the graphs of a network would take, in bytes, as floats: no size
-// that a configuration can ask for overflows them.
+// Sketch holds the memory, in bytes, that the graphs of a network would take. Floats do not
+// overflow, whatever size a configuration asks for.
 type Sketch struct {
 	Training   float64 // buffers of a physical batch, with its inputs
 	Prediction float64 // the same for predictions
@@ -209,8 +211,8 @@ type Sketch struct {
 	Formed     float64 // one gradient for each worker and parameter
 }
 
-// NewSketch declares the graphs of a sketched model ([model.Sketch]) for one example, and multiplies:
-// buffers grow with the batch. Where the engine is "auto", it is taken to be the one that the
+// NewSketch declares the graphs of a sketched model ([model.Sketch]) for one example, and
+// multiplies: buffers grow with the batch. If the engine is "auto", it assumes the engine that the
 // estimates of package perexample choose.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
 	d, err := declare(graph.NewSketch(), m, views, 1, func(uses []perexample.Use) ([]perexample.Engine, error) {
@@ -235,4 +237,5 @@ func NewSketch(m *model.Model, views *data.Views, batch int, engine string, thre
 	return s, err
 }
 
+// inputBytes returns the size of the inputs of a network.
 func inputBytes(n *model.Network) float64 { return 4 * float64(n.Images.Shape().TotalSize()) }

@@ -40,8 +40,8 @@ type input struct {
 	failed  error      // why an example could not be read
 }
 
-// newRunning returns a graph with the inputs of its network, to be filled from batcher. views may
-// be nil: the examples as they are.
+// newRunning returns a graph whose inputs are filled from batcher, in views, or as the examples are
+// if views is nil.
 func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *data.Views, pool *kernel.Pool) running {
 	images, mask := e.Values(n.Images).Float32, e.Values(n.Mask).Float32
 	pixels := len(images) / len(mask)
@@ -51,8 +51,8 @@ func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, view
 	}, e, n}
 }
 
-// fill puts the examples with these indices into the graph, at most a physical batch, and pads it
-// with zeros that the mask takes out. After an error the graph must not be run.
+// fill puts the examples with these indices into the graph, at most a physical batch, and pads the
+// rest with zeros that the mask takes out. After an error the graph must not be run.
 func (in *input) fill(indices []int) error {
 	if in.rows == nil {
 		in.rows = in.fillRows

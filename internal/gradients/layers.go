@@ -11,8 +11,8 @@ import (
 	"dpsgd/release"
 )
 
-// layers scales each layer's part of a gradient by itself, for a [clip.Layered] policy. A layer is
-// the parameters whose names differ in the last part alone: weight and bias.
+// layers scales each layer's part of a gradient by itself, for a [clip.Layered] policy. Parameters
+// whose names differ in the last part alone, such as weight and bias, are one layer.
 type layers struct {
 	policy  clip.Layered
 	norms   [][]float64 // squared, of each parameter's gradients; in the memory of the graph
@@ -76,12 +76,13 @@ func (l *layers) scale(n int) clip.Batch {
 	return l.batch
 }
 
-// scaledPart is the gradients of a part, multiplied by a factor for each example.
+// scaledPart is the gradients of a part, each multiplied by the factor of its example.
 type scaledPart struct {
 	part    clip.Part
 	prepare func(n int) // makes part ready for the first n examples of a batch, whose factors are known
 }
 
+// newScaledPart scales either kind of part.
 func newScaledPart(p clip.Part, factors []float32, pool *kernel.Pool) scaledPart {
 	if given, ok := p.(clip.Outer); ok {
 		return scaledOuter(given, factors)

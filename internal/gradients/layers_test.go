@@ -77,8 +77,8 @@ func TestALayerWithoutAFactorSpoilsItsExample(t *testing.T) {
 }
 
 // Sums of clipped gradients are those of float64, to a thousandth of their norm and the margin of
-// 2^-12, by either engine, at clip norms far below the gradients and far above: for dense layers and
-// for convolutions, clipped as a whole and layer by layer.
+// 2^-12, by either engine, at clip norms far below the gradients and far above: for dense layers
+// and for convolutions, clipped as a whole and layer by layer.
 func TestSumsAgainstFloat64(t *testing.T) {
 	set := tiny.Pictures(t, 40, 1)
 	indices := []int{3, 1, 4, 15, 9, 2, 6, 5, 35, 8, 7, 32}

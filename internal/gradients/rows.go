@@ -6,8 +6,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Rows contributes the rows of features themselves, without labels, to a release: what is released
-// is their noisy sum.
+// Rows contributes rows of features, without labels, to a release of their noisy sum.
 type Rows struct {
 	batcher *data.Batcher
 	values  []float32

@@ -21,8 +21,8 @@ func stored(t *testing.T, folder string, bytes int64) *data.Split {
 	}))(t)
 }
 
-// Pictures that are decoded when they are needed have the sums of those in memory, bit for bit, with
-// any share of them in memory, from folders and from tar files, with views and without.
+// Pictures that are decoded when they are needed have the sums of those in memory, bit for bit,
+// with any share of them in memory, from folders and from tar files, with views and without.
 func TestStoredPicturesHaveTheSameSums(t *testing.T) {
 	source := tiny.Source(t, 60)
 	indices := []int{0, 59, 7, 7, 31, 58, 2, 30, 29, 45, 11}

@@ -36,7 +36,7 @@ func NewSums(m *model.Model, batcher *data.Batcher, views *data.Views, physical 
 	return &Sums{running: newRunning(executor, network, batcher, views, pool), sums: sums, total: make([]float32, len(m.Values))}, nil
 }
 
-// plainSums declares Σᵢ vᵢ gᵢ for every parameter, where vᵢ is 1, and 0 for padding.
+// plainSums declares the sum of the gradients of every parameter, without padding.
 func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
 	dz := outputGradients(b, network, views)
 	if b.Err() != nil {
@@ -50,18 +50,18 @@ func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*g
 	return sums
 }
 
-// Learn makes later sums those of other labels than the examples' own: one for each example of the
-// set, by its index.
+// Learn sets labels for later sums in place of the examples' own: one for each example of the set,
+// by its index.
 func (s *Sums) Learn(labels []int32) { s.labels = labels }
 
-// AtStep makes later sums those of a step of training, which has views of its own.
+// AtStep sets the step of training that later sums are for: each step has views of its own.
 func (s *Sums) AtStep(step int) *Sums {
 	s.input.step = step
 	return s
 }
 
-// Of returns the sum of the gradients of the examples with these indices, of any number, in the order
-// of the parameters. It lasts until the next call.
+// Of returns the sum of the gradients of the examples with these indices, as many as there are, in
+// the order of the parameters. It is valid until the next call.
 func (s *Sums) Of(indices []int) ([]float32, error) {
 	clear(s.total)
 	for len(indices) > 0 {

@@ -344,8 +344,8 @@ func integers(t *testing.T, g *Gradients, batches ...[]int) []int64 {
 	return found
 }
 
-// sumOf is the sum of the contributions under a policy, physical batch by physical batch, and how many
-// units of gradients 1 stands for.
+// sumOf is the sum of the contributions under a policy, physical batch by physical batch, and how
+// many units of gradients 1 stands for.
 func sumOf(t *testing.T, g *Gradients, policy clip.Policy, batches ...[]int) (found []int64, spacing float64) {
 	t.Helper()
 	sum := tiny.Must(clip.NewSum(policy, g.Coordinates(), nil))(t)

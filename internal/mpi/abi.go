@@ -10,13 +10,13 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// abi is what the header of an MPI library would tell a C compiler: the values of the constants that
-// this package uses.
+// abi holds the values of the constants of an MPI library that this package uses, as its header
+// tells a C compiler.
 type abi struct {
 	name string
 	// Handles.
 	comm, sum, int64s, bytes, errorsReturn, noInfo uintptr
-	// Others. Levels of threads grow, so one that is too low shows.
+	// Others. A library with too low a level of threads is noticed, because levels grow.
 	inPlace, ignoreStatus, anySource, funneled uintptr
 }
 
@@ -26,29 +26,30 @@ const (
 )
 
 var (
-	// mpich is that of mpi.h in MPICH 4.0.2, 4.3.2 and 5.0.2: https://www.mpich.org/abi.
+	// mpich has the values of mpi.h in MPICH 4.0.2, 4.3.2 and 5.0.2: https://www.mpich.org/abi.
 	mpich = abi{
 		name: "MPICH",
 		comm: 0x44000000, sum: 0x58000003, int64s: 0x4c00083a, bytes: 0x4c00010d,
 		errorsReturn: 0x54000001, noInfo: 0x1c000000,
 		inPlace: minus1, ignoreStatus: 1, anySource: minus2, funneled: 1,
 	}
-	// standard is that of the MPI standard, version 5.0, chapter 20 and appendix A.
+	// standard has the values of the MPI standard, version 5.0, chapter 20 and appendix A.
 	standard = abi{
 		name: "standard",
 		comm: 0x101, sum: 0x21, int64s: 0x258, bytes: 0x247,
 		errorsReturn: 0x143, noInfo: 0x130,
 		inPlace: 1, ignoreStatus: 0, anySource: minus1, funneled: 1024,
 	}
-	// openMPI is that of mpi.h in Open MPI 4.1.4 and 5.0.11, without its handles, which are addresses.
+	// openMPI has the values of mpi.h in Open MPI 4.1.4 and 5.0.11, without its handles, which are
+	// addresses.
 	openMPI = abi{
 		name:    "Open MPI",
 		inPlace: 1, ignoreStatus: 0, anySource: minus1, funneled: 1,
 	}
 )
 
-// abiOf decides by the name of the file, then by its symbols. A library of MPICH's has a version
-// that says so: the wrong handles would end the process.
+// abiOf recognises a library by the name of its file, then by its symbols, then by its version: the
+// wrong handles would end the process.
 func abiOf(handle uintptr, file, version string) (abi, error) {
 	if strings.Contains(filepath.Base(file), "mpi_abi") {
 		return standard, nil
@@ -64,7 +65,7 @@ func abiOf(handle uintptr, file, version string) (abi, error) {
 	return abi{}, fmt.Errorf("mpi: %s: found %q, expected Open MPI, MPICH or a libmpi_abi; choose another library with DPSGD_MPI=FILE", file, version)
 }
 
-// openMPIHandles finds the addresses that are Open MPI's handles.
+// openMPIHandles finds the addresses that Open MPI uses as handles.
 func openMPIHandles(handle uintptr, file string) (abi, error) {
 	a := openMPI
 	for name, at := range map[string]*uintptr{

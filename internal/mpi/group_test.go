@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/mpi/mpitest"
 )
 
-// everyRank does something as each rank of a local group and returns the errors. The first one ends the
-// group: nobody waits for a rank that has given up.
+// everyRank does something as each rank of a local group and returns the errors. The first one ends
+// the group: nobody waits for a rank that has given up.
 func everyRank(size int, do func(mpi.Group) error) []error {
 	errs := make([]error, size)
 	var all sync.WaitGroup
@@ -95,7 +95,8 @@ func thenAbort(find func(mpi.Group) error) func(mpi.Group) error {
 	}
 }
 
-// The clock of a bubble moves when all ranks wait, and so nobody is late because the machine is busy.
+// The clock of a bubble moves when all ranks wait, and so nobody is late because the machine is
+// busy.
 func TestLocalNamesWhoIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := errors.Join(everyRank(4, thenAbort(func(g mpi.Group) error { return mpitest.Late(g, 50*time.Millisecond) }))...)

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// Join makes this process a rank of the job that it was started in. It is called once. The error says
-// what does not fit: the library, the launcher, or their versions.
+// Join makes this process a rank of the job that it was started in. It is called once. The error
+// says what does not fit: the library, the launcher, or their versions.
 func Join() (Group, error) {
 	m := newMember()
 	joined := make(chan error)
@@ -51,7 +51,7 @@ func (m *member) join() error {
 	return m.allocate()
 }
 
-// number calls a function that says one number about a handle.
+// number calls a function that returns one number about a handle.
 func (l *library) number(name string, handle uintptr) (int, error) {
 	found := new(int32)
 	err := l.call(name, handle, uintptr(unsafe.Pointer(found)))
@@ -76,8 +76,8 @@ func (m *member) check() error {
 	return nil
 }
 
-// endWithLauncher ends this process when the one that started it is gone: a launcher that is killed
-// cannot end its ranks. What was released is in the ledger, and the last checkpoint stays.
+// endWithLauncher ends this process when the process that started it is gone: a launcher that is
+// killed cannot end its ranks. The ledger and the last checkpoint stay.
 func endWithLauncher(rank int) {
 	launcher := os.Getppid()
 	for os.Getppid() == launcher {

@@ -31,14 +31,14 @@ func Launched() (size int, by string, ok bool) {
 	return size, l.name, ok && size > 1
 }
 
-// OpenMPI reports whether the launcher is one that only Open MPI's library can talk to, or one that
-// it cannot talk to; neither where that is open.
+// OpenMPI reports whether only Open MPI's library can talk to the launcher, or whether it never
+// can. Both are false if that is not known.
 func OpenMPI() (only, never bool) {
 	l, _, ok := launchedBy(os.Getenv)
 	return ok && l == launchers[0], ok && l == launchers[1] && os.Getenv("SLURM_STEP_NUM_TASKS") == ""
 }
 
-// launchedBy finds the launcher by its variables.
+// launchedBy finds the launcher by its variables, and the number of ranks.
 func launchedBy(get func(string) string) (by launcher, size int, ok bool) {
 	for _, l := range launchers {
 		size, err := strconv.Atoi(get(l.size))
@@ -87,8 +87,8 @@ func Threads() int {
 	return threads(os.Getenv, runtime.NumCPU(), launcherCores())
 }
 
-// threads computes Threads from own cores, those that this process may run on, and shared ones,
-// those that its launcher may.
+// threads computes [Threads]. own counts the cores that this process may run on, shared those that
+// its launcher may.
 func threads(get func(string) string, own, shared int) int {
 	// Slurm binds tasks to what they asked for, or leaves that to them. A script between srun and
 	// this process is bound as this process is, and would be taken for a launcher with few cores.

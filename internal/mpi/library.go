@@ -12,7 +12,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// chosen is the variable that names a library.
+// chosen is the environment variable that names a library.
 const chosen = "DPSGD_MPI"
 
 // symbols are the functions of an MPI library that this package calls.
@@ -30,8 +30,8 @@ type library struct {
 	version   string // as it calls itself, such as Open MPI v4.1.4
 }
 
-// candidates lists the files that may be the library, in the order in which they are looked for.
-// One that belongs to another launcher would take each rank for a run of its own.
+// candidates lists the files that may be the library, the first choice first. A library that
+// belongs to another launcher would take each rank for a job of its own.
 func candidates() []string {
 	if file := os.Getenv(chosen); file != "" {
 		return []string{file}
@@ -46,7 +46,7 @@ func candidates() []string {
 	return append(others, "libmpi.so.40")
 }
 
-// open loads the first library that is there, and knows its interface.
+// open loads the first library that it finds, and finds out its interface.
 func open() (*library, error) {
 	quieten()
 	var problems []string
@@ -65,8 +65,9 @@ func open() (*library, error) {
 	return nil, fmt.Errorf("mpi: found no MPI library (%s), expected %s: %s", strings.Join(problems, "; "), strings.Join(files, ", "), advice)
 }
 
-// quieten sets what libraries read when they are loaded: they leave the signals to Go that it needs for
-// itself. UCX and Open MPI would take SIGSEGV, which Go makes a panic of. What a user has set stays.
+// quieten sets variables that libraries read when they are loaded, unless the user has set them.
+// With these the libraries leave Go the signals that it needs: UCX and Open MPI would take SIGSEGV,
+// of which Go makes a panic.
 func quieten() {
 	for name, value := range map[string]string{"UCX_ERROR_SIGNALS": "", "OMPI_MCA_opal_signal": "6"} {
 		if _, set := os.LookupEnv(name); !set {
@@ -75,6 +76,7 @@ func quieten() {
 	}
 }
 
+// load finds the functions of an open library, and checks its version.
 func load(handle uintptr, file string) (*library, error) {
 	l := &library{file: file, functions: map[string]uintptr{}}
 	for _, name := range symbols {
@@ -94,6 +96,7 @@ func load(handle uintptr, file string) (*library, error) {
 	return l, err
 }
 
+// noSymbol returns the error about a file that is no MPI library.
 func noSymbol(file, name string) error {
 	return fmt.Errorf("mpi: %s: found no symbol %s, expected an MPI library; choose another with %s=FILE", file, name, chosen)
 }
@@ -107,11 +110,12 @@ func Library() (version, file string, err error) {
 	return l.version, l.file, nil
 }
 
-// longest is at least MPI_MAX_LIBRARY_VERSION_STRING of every library.
+// longest is the length of a buffer for texts, at least MPI_MAX_LIBRARY_VERSION_STRING of every
+// library.
 const longest = 8192
 
-// call calls a function of the library that returns an MPI error code. What arguments point to is on
-// the heap by the line below: stacks of Go move.
+// call calls a function of the library that returns an MPI error code. What arguments point to is
+// on the heap by the line below: stacks of Go move.
 //
 //go:uintptrescapes
 func (l *library) call(name string, arguments ...uintptr) error {
@@ -131,7 +135,7 @@ func (l *library) text(code int32) string {
 	return strings.ReplaceAll(string(text[:*length]), "\n", "; ")
 }
 
-// describe returns the library's name and version, the first part of what it says about itself.
+// describe returns the name and version by which the library calls itself.
 func (l *library) describe() string {
 	text, length := new([longest]byte), new(int32)
 	if failed, _, _ := purego.SyscallN(l.functions["MPI_Get_library_version"], uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(length))); int32(failed) != 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// member is this process in its group. One thread makes all calls of MPI, as the library has it; the
-// methods of [Group] give it orders.
+// member is this process in its group. One thread makes all calls of MPI, as the library requires;
+// the methods of [Group] give it orders.
 type member struct {
 	*library
 	rank, size int
@@ -30,28 +30,30 @@ type member struct {
 	request *uintptr // of a collective operation that is going on
 	flag    *int32
 
-	sums     int           // that were begun
+	sums     int           // begun so far
 	asked    int           // how often rank 0 has asked who is there
 	patience time.Duration // of rank 0, as the last sum had it
 }
 
-// order is what the thread that makes the calls is to do.
+// order holds a function that the thread with the calls is to call.
 type order struct {
 	do   func() error
 	done chan error
 }
 
 const (
-	// bufferValues is how much is summed at once: enough for a network's gradient, or for a large part.
+	// bufferValues is how many values are summed at once: enough for a gradient, or a large part of
+	// one.
 	bufferValues = 1 << 20
 	// noteValues is the length of a note: who writes, and one number.
 	noteValues = 2
-	// firstPatience is rank 0's before the first sum. It ends with a question that takes no work to answer.
+	// firstPatience is the patience of rank 0 before the first sum. After it rank 0 asks who is
+	// there, which takes no work to answer.
 	firstPatience = time.Minute
-	// listening is how often a rank that has no orders looks whether rank 0 asks for it.
+	// listening is how often a rank without orders looks whether rank 0 asks for it.
 	listening = 100 * time.Millisecond
-	// forwarding is how long a launcher gets to pass on what ranks have printed, before the end of all:
-	// MPICH's drops the rest.
+	// forwarding is how long a launcher gets to pass on what ranks have printed before they end:
+	// MPICH's launcher drops the rest.
 	forwarding = 300 * time.Millisecond
 	// abortPatience is how long ending all ranks may take before this one ends by itself.
 	abortPatience = 5 * time.Second
@@ -63,8 +65,8 @@ func newMember() *member {
 	return &member{orders: make(chan order), aborts: make(chan int, 1), patience: firstPatience, request: new(uintptr), flag: new(int32)}
 }
 
-// allocate has the library give the memory for messages: fast networks remember where memory lies,
-// and hear from C when it is given back, but not from Go.
+// allocate has the library allocate the memory for messages: fast networks remember where memory
+// lies, and learn from C when it is freed, but not from Go.
 func (m *member) allocate() error {
 	const values = bufferValues + 2*noteValues
 	memory := new(unsafe.Pointer)
@@ -96,7 +98,7 @@ func (m *member) serve(joined chan<- error) {
 	}
 }
 
-// order has the thread call do, and waits. After one error every call returns that error.
+// order has the thread call do, and waits. After one error every later call returns that error.
 func (m *member) order(do func() error) error {
 	if m.failed != nil {
 		return m.failed
@@ -110,8 +112,8 @@ func (m *member) order(do func() error) error {
 func (m *member) Rank() int { return m.rank }
 func (m *member) Size() int { return m.size }
 
-// Close waits for all ranks, and leaves the library. After an error others may never come, and the
-// launcher is left to see that this process ends without goodbye.
+// Close waits for all ranks, and leaves the library. After an error it does neither: others may
+// never come.
 func (m *member) Close() error {
 	if m.failed != nil {
 		return nil
@@ -131,9 +133,9 @@ func (m *member) Close() error {
 	return err
 }
 
-// sayGoodbye has the C library call what others would like to have called at the end of the process,
-// which Go ends by itself: since version 4.1 MPICH tells the launcher then that this rank is done, and
-// the launcher takes a rank that has not said so for a failed one, and kills all others.
+// sayGoodbye runs what C libraries registered for the end of the process, which Go would skip.
+// Since version 4.1 MPICH tells the launcher then that this rank is done; the launcher takes a rank
+// that has not said so for a failed one, and kills all others.
 func (m *member) sayGoodbye() {
 	if m.abi.name == openMPI.name {
 		return

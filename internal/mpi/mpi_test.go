@@ -72,8 +72,9 @@ func found(find func(mpi.Group) error) func(mpi.Group) error {
 	}
 }
 
-// stopped has the last rank stop while it waits for rank 0, as a machine without memory does. Rank 0
-// speaks, so long that somebody has to listen, or sums: others that the last one holds up are not lost.
+// stopped has the last rank stop while it waits for rank 0, as a machine without memory does. Rank
+// 0 speaks, so long that somebody has to listen, or sums: others that the last one holds up are not
+// lost.
 func stopped(g mpi.Group) error {
 	if err := g.Reduce([]int64{1}, time.Second); err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// Notes are short messages between rank 0 and one other: who writes, and a number. The tag says what
-// about; that of sums and answers has their number, so that none is taken for that of another.
+// Notes are short messages between rank 0 and another rank: who writes, and a number. The tag says
+// what a note is about. The tags of sums and answers count them, so that none is taken for another.
 const (
-	askTag    = 0    // are you there? For the so manieth time.
-	tags      = 8192 // numbers that tags tell apart; MPI has at least 32767 tags
+	askTag    = 0    // are you there? The number counts these questions.
+	tags      = 8192 // how many sums, and answers, tags tell apart; MPI has at least 32767 tags
 	askAnswer = 5 * time.Second
 )
 
@@ -24,7 +24,7 @@ func (m *member) note(to, tag, number int) error {
 	return m.call("MPI_Send", uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm)
 }
 
-// post sends the note in m.sent without waiting for its receiver.
+// post sends the note in m.sent without waiting until it is received.
 func (m *member) post(to, tag int) error {
 	request := new(uintptr)
 	if err := m.call("MPI_Isend", uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm, uintptr(unsafe.Pointer(request))); err != nil {
@@ -43,7 +43,7 @@ func (m *member) read(source uintptr, tag int) (from, number int, ok bool, err e
 	return int(m.heard[0]), int(m.heard[1]), err == nil, err
 }
 
-// gather waits for a note of each other rank and returns those that have not written.
+// gather waits for a note from each other rank and returns the ranks that have not written.
 func (m *member) gather(tag int, patience time.Duration, accept func(rank, number int) error) (missing []int, err error) {
 	came, left := make([]bool, m.size), m.size-1
 	_, err = m.until(patience, spinning, func() (bool, error) {
@@ -68,7 +68,7 @@ func (m *member) gather(tag int, patience time.Duration, accept func(rank, numbe
 	return missing, err
 }
 
-// silent asks all other ranks, and returns those whose processes do not answer.
+// silent asks all other ranks, and returns the ranks whose processes do not answer.
 func (m *member) silent() ([]int, error) {
 	m.asked++ // all have answered before, and so nobody reads the memory of an earlier note
 	m.sent[0], m.sent[1] = int64(m.rank), int64(m.asked)
@@ -80,7 +80,7 @@ func (m *member) silent() ([]int, error) {
 	return m.gather(hereTag(m.asked), askAnswer, func(int, int) error { return nil })
 }
 
-// answer tells rank 0 that this process is there, if it asks.
+// answer tells rank 0 that this process is there, if rank 0 has asked.
 func (m *member) answer() {
 	if m.rank == 0 || m.left {
 		return

@@ -15,7 +15,8 @@ func (m *member) Reduce(values []int64, patience time.Duration) error {
 	return m.order(func() error { return m.reduceAll(values, patience) })
 }
 
-// broadcastAll says how much there is to hear, for which others may wait long, and then says it.
+// broadcastAll says how many bytes there are to hear, for which others may wait long, and then the
+// bytes.
 func (m *member) broadcastAll(b []byte) error {
 	m.buffer[0] = int64(len(b))
 	if err := m.broadcastBuffer(8, spinning); err != nil {
@@ -35,13 +36,13 @@ func (m *member) broadcastAll(b []byte) error {
 	return nil
 }
 
-// broadcastBuffer makes n bytes of the buffer those of rank 0.
+// broadcastBuffer copies n bytes of rank 0's buffer into the buffers of the others.
 func (m *member) broadcastBuffer(n int, spin time.Duration) error {
 	return m.collective(spin, "MPI_Ibcast", uintptr(unsafe.Pointer(&m.buffer[0])), uintptr(n), m.bytes, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
 }
 
-// reduceAll sums once rank 0 knows that everybody brings a part, and everybody knows that: whoever is
-// first waits without taking a core that another rank may need for its part.
+// reduceAll sums once every rank knows that all have brought a part: the first ones wait without
+// taking a core that another rank may need for its part.
 func (m *member) reduceAll(values []int64, patience time.Duration) error {
 	m.sums++
 	if m.rank > 0 {
@@ -70,7 +71,7 @@ func (m *member) reduceAll(values []int64, patience time.Duration) error {
 	return nil
 }
 
-// reduceBuffer makes n values of rank 0's buffer the sums of all.
+// reduceBuffer replaces n values in rank 0's buffer by the sums over all ranks.
 func (m *member) reduceBuffer(n int) error {
 	from, to := m.inPlace, uintptr(unsafe.Pointer(&m.buffer[0]))
 	if m.rank > 0 {
@@ -79,7 +80,7 @@ func (m *member) reduceBuffer(n int) error {
 	return m.collective(meeting, "MPI_Ireduce", from, to, uintptr(n), m.int64s, m.sum, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
 }
 
-// expectParts waits until all ranks have said that they have a part of a sum, of so many values.
+// expectParts waits until all ranks have said that they bring a part of a sum, of so many values.
 func (m *member) expectParts(values int, patience time.Duration) error {
 	late, err := m.gather(partTag(m.sums), patience, func(rank, n int) error {
 		if n != values {
@@ -106,8 +107,8 @@ func (m *member) lost(missing []int, patience time.Duration, err error) error {
 	return err
 }
 
-// collective begins an operation of all ranks and waits for its end. Rank 0 asks now and then whether
-// all others are there: one that stops within the operation holds up everybody.
+// collective begins an operation of all ranks and waits for its end. Rank 0 asks now and then
+// whether all others are there: one that stops within the operation holds up everybody.
 //
 //go:uintptrescapes
 func (m *member) collective(spin time.Duration, name string, arguments ...uintptr) error {
@@ -138,20 +139,20 @@ func (m *member) ended() (bool, error) {
 
 const (
 	forever = time.Duration(math.MaxInt64)
-	// spinning is how long to poll without sleeping: most of what is waited for has come by then, and
-	// a core is given to whoever else wants it.
+	// spinning is how long to poll without sleeping: most of what is waited for has come by then,
+	// and a core is given to whoever else wants it.
 	spinning = 100 * time.Microsecond
-	// meeting is how long to poll without sleeping where all ranks are known to be there: longer, as
-	// the library goes on only while it is called.
+	// meeting is how long to poll without sleeping where all ranks are known to be there: longer,
+	// as the library goes on only while it is called.
 	meeting = 50 * time.Millisecond
 	// A sleep is as long as a part of the wait before it, so that it adds no more than that.
 	sleepPart    = 16
 	longestSleep = time.Millisecond
 )
 
-// until asks again and again whether something is done, for as long as there is patience; late says
-// that it was not. Whoever waits long sleeps most of the time, where MPI itself would take the core
-// that another rank, or the noise of rank 0, may need.
+// until asks done again and again until it reports true, or for longer than patience; then late is
+// true. After spin it sleeps most of the time: MPI itself would take the core that another rank, or
+// the noise of rank 0, may need.
 func (m *member) until(patience, spin time.Duration, done func() (bool, error)) (late bool, err error) {
 	start := time.Now()
 	for {

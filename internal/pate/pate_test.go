@@ -102,7 +102,8 @@ func TestPartitionIsDisjointAndCovers(t *testing.T) {
 	}
 }
 
-// Whatever one training example is, the votes of one teacher alone can be others, one of each question.
+// Whatever one training example is, the votes of one teacher alone can be others, one of each
+// question.
 func TestOneExampleChangesOneVote(t *testing.T) {
 	ballots := func(change int) [][]uint8 {
 		o := options(t)
@@ -149,8 +150,8 @@ func TestOneExampleChangesOneVote(t *testing.T) {
 	}
 }
 
-// All events of the plan are in the ledger at the end, asked or not; the ε of the statement is theirs
-// and within the budget; the model and statement are those of a run.
+// All events of the plan are in the ledger at the end, asked or not; the ε of the statement is
+// theirs and within the budget; the model and statement are those of a run.
 func TestRun(t *testing.T) {
 	for _, aggregation := range []string{"confident", "gnmax", "lnmax"} {
 		t.Run(aggregation, func(t *testing.T) {
@@ -205,8 +206,8 @@ func TestNoAnswerWithoutADurableEvent(t *testing.T) {
 }
 
 // Killed anywhere, a run goes on: what was paid for counts, what has no result is paid again, the
-// budget is not passed, and teachers are not trained twice. The kill is that of the moment between a
-// durable event and its record, too.
+// budget is not passed, and teachers are not trained twice. The kill is that of the moment between
+// a durable event and its record, too.
 func TestGoesOnAfterAKill(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -264,9 +265,9 @@ func TestGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// Where the check fails nothing is drawn from the votes: no event of an answer, and no class. The check
-// itself is paid for before it is drawn, whatever it says. Thresholds are hundreds of deviations from any
-// votes.
+// Where the check fails nothing is drawn from the votes: no event of an answer, and no class. The
+// check itself is paid for before it is drawn, whatever it says. Thresholds are hundreds of
+// deviations from any votes.
 func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 	for threshold, answered := range map[int]int{0: 5, 1000: 0} {
 		r := create(t, config(t), options(t))
@@ -291,8 +292,8 @@ func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 	}
 }
 
-// Checks that were paid for, and whose results kills have lost, cost as much as any: answers give way to
-// them in the budget, and they count in the data-dependent ε for the worst votes.
+// Checks that were paid for, and whose results kills have lost, cost as much as any: answers give
+// way to them in the budget, and they count in the data-dependent ε for the worst votes.
 func TestChecksLostInKillsCost(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t), o)
@@ -319,8 +320,8 @@ func TestChecksLostInKillsCost(t *testing.T) {
 	}
 }
 
-// Of a run that paid for more than it planned, and did not come to its budget, the statement claims what covers the
-// kill, and says beside it what was released.
+// Of a run that paid for more than it planned, and did not come to its budget, the statement claims
+// what covers the kill, and says beside it what was released.
 func TestStatementOfWhatWasReleased(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t, "privacy.epsilon=200"), o)
@@ -383,8 +384,8 @@ func TestRefusesWhatDoesNotAgree(t *testing.T) {
 	}
 }
 
-// The data-dependent ε is released where that is configured: its event is in the ledger, the statement
-// has it, and its cost is within the budget.
+// The data-dependent ε is released where that is configured: its event is in the ledger, the
+// statement has it, and its cost is within the budget.
 func TestReleaseOfTheDataDependent(t *testing.T) {
 	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), options(t))
 	result := fit(t, r)
@@ -396,9 +397,9 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 	}
 }
 
-// Answers have the noise of the plan: 4,000 answers to votes of 6 against 4 with σ = 2 are the larger
-// class with probability Φ(2/(2√2)) within 5 deviations (false failures: 1 in 10^6). An aggregation
-// without noise answers it always, one that counts votes twice with Φ(4/(2√2)).
+// Answers have the noise of the plan: 4,000 answers to votes of 6 against 4 with σ = 2 are the
+// larger class with probability Φ(2/(2√2)) within 5 deviations (false failures: 1 in 10^6). An
+// aggregation without noise answers it always, one that counts votes twice with Φ(4/(2√2)).
 func TestAnswersHaveTheNoiseOfThePlan(t *testing.T) {
 	r := create(t, config(t, "pate.aggregation=gnmax"), options(t))
 	v := tiny.Must(answer.NewVotes([]int{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}, 2))(t)

@@ -25,8 +25,8 @@ func votesFrom(t *testing.T, head string) [][]int {
 	return table
 }
 
-// The two ε are those of package accountant/pate: 0.28 for these votes, as its example says, and for any
-// votes no more than the 2.17 of Rényi divergences there. A budget allows fewer answers.
+// The two ε are those of package accountant/pate: 0.28 for these votes, as its example says, and
+// for any votes no more than the 2.17 of Rényi divergences there. A budget allows fewer answers.
 func TestAnalyse(t *testing.T) {
 	c := &configs.Config{Pate: configs.Pate{Aggregation: "gnmax", Noise: 40, ReleaseOrder: 12}}
 	c.Privacy.Accountant, c.Privacy.Delta = "exact", 1e-5

@@ -1,8 +1,8 @@
 // Package ranks lets the ranks of a group carry out one run together.
 //
-// Rank 0 has the run: plan, folder, ledger, noise, checkpoints, evaluation. It is a run like any other,
-// but for its door, which adds up the contributions to a step with the others ([Leader]). The others have
-// data and network alone ([Follow]). At the start, in this order:
+// Rank 0 has the run: plan, folder, ledger, noise, checkpoints, evaluation. It is a run like any
+// other, but for its door, which adds up the contributions to a step with the others ([Leader]).
+// The others have data and network alone ([Follow]). At the start, in this order:
 //
 //	rank 0 says      the configuration, and the hash of its program
 //	every rank       finds its data; where each has its own, all add up how many examples they have
@@ -18,9 +18,10 @@
 //	every rank       computes the clipped sum of its part of the sample, in integers
 //	all add up       the integers, to rank 0
 //
-// The noise comes after that, once, on rank 0 alone; so a step of many ranks is the release that it is
-// on one, and has its event. There is no common seed from which a rank could tell the noise, no rank
-// that makes a part of it and may die, and no rank that leaves a step out because it has no record.
+// The noise comes after that, once, on rank 0 alone; so a step of many ranks is the release that it
+// is on one, and has its event. There is no common seed from which a rank could tell the noise, no
+// rank that makes a part of it and may die, and no rank that leaves a step out because it has no
+// record.
 //
 // Messages between ranks are NOT PRIVATE: samples and sums have no noise yet.
 package ranks

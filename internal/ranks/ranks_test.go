@@ -22,7 +22,8 @@ func images(t *testing.T, labels, pixels []uint8) *data.Images {
 	return tiny.Must(data.NewImages(data.Shape{Height: 3, Width: 3, Channels: 1}, []string{"a", "b"}, labels, pixels))(t)
 }
 
-// Orders are refused by a rank with another program, with one pixel, one label or one owner changed.
+// Orders are refused by a rank with another program, with one pixel, one label or one owner
+// changed.
 func TestRanksNoticeWhatDiffers(t *testing.T) {
 	set := func(change func(pixels, labels []uint8)) *data.Images {
 		pixels, labels := make([]uint8, 20*9), make([]uint8, 20)
@@ -61,8 +62,9 @@ func TestRanksNoticeWhatDiffers(t *testing.T) {
 	}
 }
 
-// Of a set that is too large to be read, ranks hold examples against each other that nobody knows ahead:
-// one example that differs is noticed in some starts, a set that differs in all examples in each.
+// Of a set that is too large to be read, ranks hold examples against each other that nobody knows
+// ahead: one example that differs is noticed in some starts, a set that differs in all examples in
+// each.
 func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 	defer func(most int) { mostHashed = most }(mostHashed)
 	const count, values, starts = 20, 9, 200
@@ -85,8 +87,8 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 			noticed++
 		}
 	}
-	// One of 20 is among 5 draws with probability 0.226: 45 of 200, with a deviation of 5.9. Both ends are
-	// passed with probability below 1e-6.
+	// One of 20 is among 5 draws with probability 0.226: 45 of 200, with a deviation of 5.9. Both
+	// ends are passed with probability below 1e-6.
 	if noticed < 15 || noticed > 75 {
 		t.Errorf("one example that differs is noticed in %d of %d starts, expected about 45", noticed, starts)
 	}
@@ -95,8 +97,9 @@ func TestRanksNoticeWhatDiffersInLargeSets(t *testing.T) {
 // alone is the source of examples that belong to nobody.
 var alone setup.Source
 
-// Where each rank has examples of its own, one that two ranks have is refused with their numbers: whatever
-// its label there, and wherever it lies. One that a rank has twice is two records, as in one process.
+// Where each rank has examples of its own, one that two ranks have is refused with their numbers:
+// whatever its label there, and wherever it lies. One that a rank has twice is two records, as in
+// one process.
 func TestNoExampleIsOnTwoRanks(t *testing.T) {
 	own := func(first ...int) *data.Images {
 		pixels, labels := make([]uint8, 0, 9*len(first)), make([]uint8, len(first))
@@ -138,8 +141,8 @@ func TestNoExampleIsOnTwoRanks(t *testing.T) {
 	}
 }
 
-// A rank's physical batch is no larger than the configured one, and the part of a sample that a rank gets
-// seldom needs one batch more than planned.
+// A rank's physical batch is no larger than the configured one, and the part of a sample that a
+// rank gets seldom needs one batch more than planned.
 func TestPhysicalBatchesFit(t *testing.T) {
 	src := rand.New(rand.NewPCG(1, 2))
 	c := tiny.Parse(t)
@@ -181,8 +184,9 @@ type asked struct {
 
 func (a *asked) Reduce(_ []int64, patience time.Duration) error { a.patience = patience; return nil }
 
-// The error about a rank that is missing says for how long it was waited for: that is a whole multiple of
-// the configured patience, and does not tell how long rank 0 worked at its part of a sample.
+// The error about a rank that is missing says for how long it was waited for: that is a whole
+// multiple of the configured patience, and does not tell how long rank 0 worked at its part of a
+// sample.
 func TestPatienceTellsNoTimeOfAStep(t *testing.T) {
 	for worked, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Minute, 7 * time.Second: 3 * time.Minute} {
 		g := &asked{}

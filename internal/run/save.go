@@ -161,8 +161,8 @@ func (r *Run) checkpoint(state *checkpoints.State) Saving {
 	return Saving{"the checkpoint", filepath.Join(folder.Checkpoints, checkpoints.FileName(r.Step)), 4*values + 1024, func(dir string) error {
 		path, err := SaveState(filepath.Join(dir, folder.Checkpoints), state)
 		if err == nil {
-			// Else the times of two checkpoints would tell how long the step between them took, and so
-			// how large its batch was. A file that keeps its own time is as good to go on from.
+			// Else the times of two checkpoints would tell how long the step between them took, and
+			// so how large its batch was. A file that keeps its own time is as good to go on from.
 			_ = os.Chtimes(path, began, began)
 		}
 		return err
@@ -172,8 +172,8 @@ func (r *Run) checkpoint(state *checkpoints.State) Saving {
 // SaveState is a variable so that tests can have disks that are full.
 var SaveState = checkpoints.Save
 
-// Statement returns the privacy statement about all releases, whose cost is claimed, as far as it is the
-// same for every kind of run.
+// Statement returns the privacy statement about all releases, whose cost is claimed, as far as it
+// is the same for every kind of run.
 func (r *Run) Statement(status Status, claimed account.Claim, together statement.Together) statement.Statement {
 	d, choices := r.Registered.Data, account.Choices(claimed.Ledger)
 	s := statement.Statement{

@@ -227,8 +227,8 @@ func (s *scene) copy(t testing.TB) string {
 }
 
 // Whatever single file of a run, a sweep or their folder is deleted, cut off or put back to an
-// older copy: no command reports less than what was spent. Where slow evidence is not asked for, each
-// file that says what was spent, or what was to be, is damaged in one way, in turn.
+// older copy: no command reports less than what was spent. Where slow evidence is not asked for,
+// each file that says what was spent, or what was to be, is damaged in one way, in turn.
 func TestNoDamageLowersEpsilon(t *testing.T) { sceneOf(t, false).damageFiles(t, "") }
 
 // The same while the trials of tasks are not collected; the run beside them is as above.
@@ -290,8 +290,8 @@ func (s *scene) damageFiles(t *testing.T, but string) {
 	}
 }
 
-// A trial whose folder was deleted or moved counts wherever the sweep is shown, as a run does: with a
-// warning, and with the ε that it had.
+// A trial whose folder was deleted or moved counts wherever the sweep is shown, as a run does: with
+// a warning, and with the ε that it had.
 func TestGoneTrialCounts(t *testing.T) {
 	s := sceneOf(t, false)
 	trial := filepath.Join("sweep", "clip_norm=1")
@@ -328,8 +328,8 @@ func TestGoneTrialCounts(t *testing.T) {
 	}
 }
 
-// The same with whole folders, in one way each where slow evidence is not asked for, and with a ledger
-// shortened to some of its lines.
+// The same with whole folders, in one way each where slow evidence is not asked for, and with a
+// ledger shortened to some of its lines.
 func TestNoDamagedFolderLowersEpsilon(t *testing.T) {
 	s := sceneOf(t, false)
 	s.damageFolders(t, "one", "one/checkpoints", "sweep", "sweep/clip_norm=0.1", "sweep/clip_norm=1", "sweep/clip_norm=1/checkpoints")

@@ -272,9 +272,9 @@ func TestExtendedTrialHasNoSelection(t *testing.T) {
 	}
 }
 
-// Nothing that is published with the best point of a drawn number tells how many there were or which of them
-// it is: its statement, the cards and exports of its models. All of them say the ε of the selection. What
-// other points and the trials themselves have to say is marked.
+// Nothing that is published with the best point of a drawn number tells how many there were or
+// which of them it is: its statement, the cards and exports of its models. All of them say the ε of
+// the selection. What other points and the trials themselves have to say is marked.
 func TestBestIsPublishedWithoutTheNumber(t *testing.T) {
 	pictures := fmt.Sprintf("data: {folder: %q, classes: [top, middle, bottom], size: 12, channels: 1}", tinyrun.PictureFolder(t))
 	s, o := sweepOf(t, strings.Replace(tiny.Config, "data: {name: digits}", pictures, 1), drawnSweep), Options{RunsDir: filepath.Join(t.TempDir(), "runs")}

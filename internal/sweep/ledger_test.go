@@ -306,8 +306,8 @@ func TestOlderDatasetsCatchUp(t *testing.T) {
 	}
 }
 
-// A ledger of the data that knows a part of a run is brought up to all of it: by whoever opens it for
-// another run, and by whoever collects what a task has added to what a whole sweep began.
+// A ledger of the data that knows a part of a run is brought up to all of it: by whoever opens it
+// for another run, and by whoever collects what a task has added to what a whole sweep began.
 func TestRegistryBehindARunCatchesUp(t *testing.T) {
 	check := func(t *testing.T, runs string, dirs ...string) {
 		t.Helper()
@@ -392,8 +392,8 @@ func TestVerifyLedger(t *testing.T) {
 	}
 }
 
-// A trial whose folder is gone, and of which the ledger of the data knows nothing, is missed by the table
-// of its sweep: no total is shown without it.
+// A trial whose folder is gone, and of which the ledger of the data knows nothing, is missed by the
+// table of its sweep: no total is shown without it.
 func TestVerifyMissesTrials(t *testing.T) {
 	o := sweepOptions(t)
 	sweep := runSweep(t, sweepOf(t, tiny.Config, smallSweep), o)

@@ -18,8 +18,9 @@ import (
 	"dpsgd/internal/train"
 )
 
-// The limit of a data set that a configuration names is set before its first release. Runs, going on, sweeps and
-// tasks ask it for all that they plan; what would pass it is refused and leaves the folder as it was.
+// The limit of a data set that a configuration names is set before its first release. Runs, going
+// on, sweeps and tasks ask it for all that they plan; what would pass it is refused and leaves the
+// folder as it was.
 func TestLimitOfADataSet(t *testing.T) {
 	o := tinyrun.Options(t)
 	first := tinyrun.Train(t, o, "data.limit.epsilon=9", "data.limit.delta=1e-4")
@@ -79,8 +80,8 @@ func TestLimitOfADataSet(t *testing.T) {
 	}
 }
 
-// The ledger of the data put back to a copy from before the limit, or written again without it, is refused by whoever
-// reads a run that was begun under it.
+// The ledger of the data put back to a copy from before the limit, or written again without it, is
+// refused by whoever reads a run that was begun under it.
 func TestLimitDoesNotVanish(t *testing.T) {
 	o := tinyrun.Options(t)
 	tiny.Check(t, os.MkdirAll(o.RunsDir, folder.Perm))
@@ -107,8 +108,8 @@ func TestLimitDoesNotVanish(t *testing.T) {
 	}
 }
 
-// One run may have all of a limit by its own accounting, stopped and gone on with. What goes beyond it is refused, and
-// runs that make what it has left are not.
+// One run may have all of a limit by its own accounting, stopped and gone on with. What goes beyond
+// it is refused, and runs that make what it has left are not.
 func TestLimitOfOneRun(t *testing.T) {
 	o := tinyrun.Options(t)
 	limited := []string{"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "data.limit.epsilon=3", "data.limit.delta=1e-4"}

@@ -27,7 +27,8 @@ type Point struct {
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 
 	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
-	// nothing can be said: for the best one itself, with one seed, and where all differences are equal.
+	// nothing can be said: for the best one itself, with one seed, and where all differences are
+	// equal.
 	P *float64 `json:"p_value,omitempty"`
 	// Indistinguishable says that P is too large to tell the two apart, or that there is only one
 	// seed.

@@ -69,8 +69,8 @@ func (r Result) trialTable() [][]string {
 	}...), r.Rows)
 }
 
-// pointTable marks the best point, and points that cannot be told from it. It leaves out points without
-// a result.
+// pointTable marks the best point, and points that cannot be told from it. It leaves out points
+// without a result.
 func (r Result) pointTable() [][]string {
 	var columns []column[Point]
 	for _, s := range books.Swept(r.Rows) {

@@ -109,8 +109,8 @@ func (s *sweep) addTrained() error {
 	return nil
 }
 
-// writeSelected writes the statement to publish with the best point. It names neither the point nor how
-// many there were: the theorem is about somebody who sees the best one and nothing else.
+// writeSelected writes the statement to publish with the best point. It names neither the point nor
+// how many there were: the theorem is about somebody who sees the best one and nothing else.
 func (s *sweep) writeSelected(r Result) error {
 	if r.Selected == nil || r.Best == "" {
 		return nil
@@ -136,8 +136,9 @@ func (s *sweep) writeSelected(r Result) error {
 // selection returns the statement of the best point; of is the statement of one of its trials.
 func (s *sweep) selection(r Result, of statement.Statement, models []string) statement.Statement {
 	best := r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Point == r.Best })]
-	// A selection is as far from the ideal one, in total variation, as all its runs are together, of which
-	// there are as many as the mean; see release.Plan.Claim. A trial's AddedDelta is no less than its distance.
+	// A selection is as far from the ideal one, in total variation, as all its runs are together,
+	// of which there are as many as the mean; see release.Plan.Claim. A trial's AddedDelta is no
+	// less than its distance.
 	added := min(1, s.file.Number.Mean*float64(s.file.Repeats())*of.AddedDelta*(1+math.Exp(r.Selected.Epsilon)))
 	facts := []statement.Fact{
 		{Name: "Selection", Value: fmt.Sprintf("the best by test accuracy of a number of points that was drawn, %s, each point drawn too (repeat-and-select; Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2 and 6)", r.Selected.Number)},

@@ -108,10 +108,10 @@ func Run(ctx context.Context, file *configs.Sweep, o Options) (Result, error) {
 	})
 }
 
-// Collect gathers what the tasks of a sweep have made by now: their rows into the sweep's table, their
-// ledgers into the one of the data. Trials without a result, under way or not, count with what they
-// have released, and the result names them. Collecting again adds what has come since. Without any
-// task it begins the sweep: what is drawn is drawn then.
+// Collect gathers what the tasks of a sweep have made by now: their rows into the sweep's table,
+// their ledgers into the one of the data. Trials without a result, under way or not, count with
+// what they have released, and the result names them. Collecting again adds what has come since.
+// Without any task it begins the sweep: what is drawn is drawn then.
 func Collect(_ context.Context, file *configs.Sweep, o Options) (Result, error) {
 	return carryOut(file, o, true, func(s *sweep) (run.Status, error) {
 		if len(s.rows) < len(s.trials) {

@@ -17,11 +17,11 @@ import (
 	"dpsgd/internal/run"
 )
 
-// A task trains some trials of a sweep, on a machine of its own perhaps, beside other tasks with the
-// same folder of runs. It writes no file that another one writes: for each trial its run, which is
-// apart from the others (books.Collect), and its row, in the folder of the run. The one file that
-// all need, what the sweep is and what it drew, is made once, by the task that comes first. Whoever
-// collects writes the rest.
+// A task trains some trials of a sweep, on a machine of its own perhaps, beside other tasks with
+// the same folder of runs. It writes no file that another one writes: for each trial its run, which
+// is apart from the others (books.Collect), and its row, in the folder of the run. The one file
+// that all need, what the sweep is and what it drew, is made once, by the task that comes first.
+// Whoever collects writes the rest.
 
 // lockEnd ends the name of the file that whoever trains a trial locks.
 const lockEnd = ".lock"
@@ -95,8 +95,8 @@ func (s *sweep) join(share Share) error {
 		if err := s.plan(); err != nil {
 			return err
 		}
-		// A share that does not fit is refused before anything is written; but a draw is kept before
-		// anything is said of it.
+		// A share that does not fit is refused before anything is written; but a draw is kept
+		// before anything is said of it.
 		if _, err := share.of(len(s.trials)); err != nil && s.file.DrawnFrom() == "" {
 			return err
 		}

@@ -369,8 +369,8 @@ func TestTrialAtWorkIsNotCollected(t *testing.T) {
 	}
 }
 
-// Tasks leave a sweep that is known for one without sweep.json too, so that the ledgers of its trials
-// are found and count.
+// Tasks leave a sweep that is known for one without sweep.json too, so that the ledgers of its
+// trials are found and count.
 func TestTrialsOfTasksWithoutSweepFile(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	task(t, s, Share{First: 1}, o)

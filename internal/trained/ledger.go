@@ -15,9 +15,8 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// checkStatement holds what the statement says of its guarantee, which goes with the model wherever it
-// goes, against the ledger of the run. The model of a folder without a ledger has nothing to be held
-// against.
+// checkStatement holds the guarantee in the statement, which goes wherever the model goes, against
+// the ledger of the run. It accepts the statement of a folder without a ledger.
 func checkStatement(dir string, c *configs.Config, s *statement.Statement) error {
 	if err := refuseOtherUnit(dir, c, *s); err != nil || !folder.HoldsAny(dir, folder.Ledger) {
 		return err
@@ -52,8 +51,8 @@ func checkStatement(dir string, c *configs.Config, s *statement.Statement) error
 	return err
 }
 
-// refuseOtherUnit holds what the statement says of who is protected, and whether anybody is, against the
-// configuration.
+// refuseOtherUnit refuses a statement that protects somebody else than the configuration says, or
+// somebody where that says nobody.
 func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error {
 	found, expected := s.Unit, setup.UnitOf(c)
 	switch {
@@ -65,8 +64,9 @@ func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error
 	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)
 }
 
-// selected gives the model of a sweep's best point, where nobody may learn how many points there were, the
-// statement that is to be published with it. That of any other point is marked.
+// selected concerns a sweep of which nobody may learn how many points there were. It gives the
+// model of the best point the statement that is to be published with it, and marks the model of any
+// other point.
 func (m *Model) selected() {
 	if !m.Statement.Hidden && !folder.OfHiddenNumber(m.Dir) {
 		return

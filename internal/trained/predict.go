@@ -13,7 +13,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// ErrInput: the model of a run does not see what it is asked about.
+// ErrInput is matched if the model of a run predicts another kind of input than it was given.
 var ErrInput = errors.New("predict")
 
 // Answer is a model's prediction for one example.
@@ -21,7 +21,7 @@ type Answer struct {
 	File        string  `json:"file"`
 	Row         int     `json:"row,omitempty"` // of a table, from 1; 0 for pictures
 	Class       string  `json:"class"`         // the most probable one
-	Probability float64 `json:"probability"`   // of Class
+	Probability float64 `json:"probability"`   // of the class
 	Classes     []Share `json:"classes"`       // the most probable first
 }
 
@@ -41,8 +41,8 @@ type Predictor struct {
 	pool       *kernel.Pool
 }
 
-// New prepares a model: public features are learnt again from drawn pictures, which takes seconds
-// to a minute; without them it takes none.
+// New prepares a model. Public features are learnt again from drawn pictures, which takes seconds
+// to a minute.
 func New(m *Model, pool *kernel.Pool) (*Predictor, error) {
 	p := &Predictor{model: m, pool: pool}
 	if !m.Config.Features.Any() {
@@ -53,7 +53,7 @@ func New(m *Model, pool *kernel.Pool) (*Predictor, error) {
 	return p, err
 }
 
-// Logits predicts a set of examples: one row for each, with a logit for each class.
+// Logits predicts a set of examples. It returns a row for each, with a logit for each class.
 func (p *Predictor) Logits(set data.Set) ([][]float32, error) {
 	seen, err := p.seen(set)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *Predictor) seen(set data.Set) (data.Set, error) {
 	return rows, features.Centre(rows, p.model.FeatureMean, p.pool)
 }
 
-// answer puts the logits of an example in order.
+// answer makes the answer for an example from its logits.
 func (p *Predictor) answer(file string, row int, logits []float32) (Answer, error) {
 	shares, err := p.shares(logits)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *Predictor) answer(file string, row int, logits []float32) (Answer, erro
 	return a, nil
 }
 
-// shares returns the classes by their probability, the softmax of the logits; of equal ones that
-// with the smaller label comes first, as in an evaluation.
+// shares returns the classes with their probabilities, the softmax of the logits, the most probable
+// first. Of equal ones the smaller label comes first, as in an evaluation.
 func (p *Predictor) shares(logits []float32) ([]Share, error) {
 	largest := float64(slices.Max(logits))
 	chances, order, sum := make([]float64, len(logits)), make([]int, len(logits)), 0.0

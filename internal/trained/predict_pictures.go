@@ -17,9 +17,9 @@ import (
 // chunk is how many examples are read before they are predicted together.
 const chunk = 256
 
-// List returns the pictures that paths stand for, in order: files as they are, and of folders all
-// pictures in them and below, with what else lies there. Hidden names are passed over. The error
-// matches data.ErrMissing where a path is not there or a folder has no picture.
+// List returns the pictures that paths stand for, in order: files as they are, and all pictures in
+// folders and below them. others counts what else lies there. Hidden names are skipped. The error
+// matches data.ErrMissing if a path is not there or a folder has no picture.
 func List(paths []string) (files []string, others pictures.Others, err error) {
 	others = pictures.Others{}
 	for _, path := range paths {
@@ -65,9 +65,8 @@ func below(folder string, others pictures.Others) (found []string, err error) {
 	return found, nil
 }
 
-// Pictures predicts files in their order and hands each answer to visit. One that cannot be read
-// does not keep the others from being predicted: it is in the error, which then matches
-// data.ErrInvalid.
+// Pictures predicts files in their order and hands each answer to visit. If one cannot be read, the
+// others are predicted all the same; the error names it and matches data.ErrInvalid.
 func (p *Predictor) Pictures(ctx context.Context, files []string, visit func(Answer) error) error {
 	if p.model.Sees() != Pictures {
 		return p.refuse("pictures")
@@ -87,7 +86,7 @@ func (p *Predictor) Pictures(ctx context.Context, files []string, visit func(Ans
 	return summary(broken)
 }
 
-// batch predicts a few files, and returns what is wrong with those that cannot be read.
+// batch predicts a few files, and returns an error for each that cannot be read.
 func (p *Predictor) batch(files []string, visit func(Answer) error) (broken []error, err error) {
 	shape := p.model.Data.Shape
 	size := shape.Values()
@@ -123,7 +122,7 @@ func (p *Predictor) batch(files []string, visit func(Answer) error) (broken []er
 	return broken, nil
 }
 
-// pixels predicts n pictures that have been brought to their size.
+// pixels predicts n pictures that have the size of the training examples.
 func (p *Predictor) pixels(pixels []uint8, n int) ([][]float32, error) {
 	if n == 0 {
 		return nil, nil
@@ -135,8 +134,8 @@ func (p *Predictor) pixels(pixels []uint8, n int) ([][]float32, error) {
 	return p.Logits(set)
 }
 
-// One predicts a picture of at most so many pixels. What is wrong with the picture matches
-// data.ErrInvalid.
+// One predicts a picture of at most so many pixels. The error matches data.ErrInvalid if the
+// picture cannot be read.
 func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, error) {
 	if p.model.Sees() != Pictures {
 		return Answer{}, p.refuse("pictures")
@@ -155,7 +154,7 @@ func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, er
 // named is how many broken files an error names.
 const named = 10
 
-// summary returns one error of what is wrong with several files, a line each.
+// summary joins errors about files, a line each, and names the first ones alone if there are many.
 func summary(broken []error) error {
 	if len(broken) > named {
 		more := fmt.Errorf("predict: %w: and %d more pictures that cannot be read", data.ErrInvalid, len(broken)-named)
@@ -164,7 +163,8 @@ func summary(broken []error) error {
 	return errors.Join(broken...)
 }
 
-// refuse returns the error for found, a kind of input that the model was not trained on.
+// refuse returns the error for an input of another kind than the model was trained on; found names
+// that kind.
 func (p *Predictor) refuse(found string) error {
 	what := map[Kind]string{
 		Pictures: "pictures",

@@ -9,8 +9,8 @@ import (
 	"dpsgd/data/vectors"
 )
 
-// Table predicts the records of a file of comma-separated values, which has the columns of the
-// training data by name, and hands each answer to visit. The column with the class is not needed.
+// Table predicts the records of a file of comma-separated values and hands each answer to visit. It
+// finds the columns of the training data by name; the column with the class may be missing.
 func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) error) error {
 	if p.model.Sees() != Rows {
 		return p.refuse("a table")
@@ -61,7 +61,7 @@ func (t *table) find(r *vectors.RecordReader) error {
 	return nil
 }
 
-// add takes one record, and predicts when there are enough.
+// add takes in one record, and predicts when there are enough.
 func (t *table) add(ctx context.Context, r *vectors.RecordReader, record []string) error {
 	for _, at := range t.columns {
 		v, err := r.Number(record, at)

@@ -13,7 +13,7 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Training says in a word or two how private the training was.
+// Training says in a few words how private the training was.
 func (m *Model) Training() string {
 	if !m.Statement.Private() {
 		return "WITHOUT PRIVACY"
@@ -21,8 +21,9 @@ func (m *Model) Training() string {
 	return "with differential privacy of " + m.Statement.Unit
 }
 
-// Provenance returns what goes with the model wherever it goes: where it comes from and what its privacy
-// guarantee is. All of it stands in the privacy statement of the run, and none of it is private.
+// Provenance returns the facts that go with the model wherever it goes: where it comes from, and
+// its privacy guarantee. All of it stands in the privacy statement of the run; none of it is
+// private.
 func (m *Model) Provenance() []Fact {
 	s := m.Statement
 	facts := []Fact{{"privacy", "NOT PRIVATE: trained without privacy, no guarantee"}}

@@ -1,6 +1,6 @@
 // Package trained opens the model of a run that has ended without the data of the run: to predict
-// with it, to export it, to describe it. Pictures and rows that it predicts are read, resized, normalised and
-// turned into features exactly as the training examples were.
+// with it, to export it, to describe it. Pictures and rows that it predicts are read, resized,
+// normalised and turned into features exactly as the training examples were.
 package trained
 
 import (
@@ -21,7 +21,7 @@ import (
 	"dpsgd/model"
 )
 
-// Model is a trained network with all that is known about it in public.
+// Model is a trained network with everything public that is known about it.
 type Model struct {
 	Dir         string
 	Config      *configs.Config
@@ -31,7 +31,7 @@ type Model struct {
 	Statement   statement.Statement
 }
 
-// Open reads the model in the folder of a run. It is held against the SHA-256 in the run's
+// Open reads the model in the folder of a run. It holds the model against the SHA-256 in the run's
 // statement, and the statement against the run's ledger.
 func Open(dir string) (*Model, error) {
 	c, err := folder.ReadConfig(dir)
@@ -69,7 +69,7 @@ func Open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// complete puts in what statements of earlier versions do not say, by what they do.
+// complete fills in fields that statements of earlier versions lack from fields that they have.
 func complete(s *statement.Statement, o setup.Outline) {
 	if s.Shape == "" {
 		s.Shape, s.Classes = o.Shape.String(), o.Classes
@@ -79,7 +79,7 @@ func complete(s *statement.Statement, o setup.Outline) {
 	s.Noise = cmp.Or(s.Noise, fmt.Sprintf("%s, σ = %v", s.Mechanism, s.NoiseMultiplier))
 }
 
-// Kind says what the network was made to see.
+// Kind says what kind of input a network was trained on.
 type Kind int
 
 // What a network can see.
@@ -89,7 +89,8 @@ const (
 	Vectors       // that another program computed
 )
 
-// Sees returns what the examples of the model are, before any features are computed of them.
+// Sees returns what kind of examples the model was trained on, before any features are computed of
+// them.
 func (m *Model) Sees() Kind {
 	switch {
 	case m.Config.Data.Vectors != "":
@@ -100,8 +101,9 @@ func (m *Model) Sees() Kind {
 	return Pictures
 }
 
-// Features is what the features that the network sees follow from; nil where it sees examples as
-// they are. What they learn from drawn pictures is learnt again, which takes seconds to a minute.
+// Features returns the definition of the features that the network sees; nil if it sees examples as
+// they are. Features that are learnt from drawn pictures are learnt again, which takes seconds to a
+// minute.
 func (m *Model) Features() (*features.Definition, error) {
 	if !m.Config.Features.Any() {
 		return nil, nil
@@ -119,7 +121,8 @@ func (m *Model) Features() (*features.Definition, error) {
 	return &d, nil
 }
 
-// Normalisation holds the constants that are taken off what the network sees; none for features.
+// Normalisation returns the constants by which examples are normalised for the network; none for
+// features.
 func (m *Model) Normalisation() data.Normalisation {
 	return setup.Normalisation(m.Config, m.Data.Shape.Channels)
 }

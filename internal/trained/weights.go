@@ -14,11 +14,11 @@ import (
 	"dpsgd/model"
 )
 
-// MeanOfFeatures is the name under which the file with a model, and checkpoints, keep the private mean
-// that is subtracted from features.
+// MeanOfFeatures names the private mean that is subtracted from features, in model files and
+// checkpoints.
 const MeanOfFeatures = "features.mean"
 
-// Weights reads the weights that a run has written at its end, and the mean of features, nil where
+// Weights reads the weights that a run has written at its end, and the mean of features, nil if
 // there is none. It holds the file against the sum in the run's statement.
 func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := checkpoints.ReadModel(filepath.Join(dir, folder.Model))
@@ -45,7 +45,8 @@ func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []floa
 }
 
 // checkSum holds the model of a run against the sum in its statement: the format of the file has no
-// checksum, and a weight with a flipped bit is a number like any other. Earlier versions wrote no sum.
+// checksum, and a weight with a flipped bit is a number like any other. Statements of earlier
+// versions have no sum.
 func checkSum(dir string) error {
 	s, err := statement.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {

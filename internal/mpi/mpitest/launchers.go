@@ -16,8 +16,8 @@ type Launcher struct {
 	command string
 }
 
-// Launchers returns the launchers of this machine, by Debian's names and by the usual one, or the one that
-// DPSGD_TEST_MPIRUN names, whose library DPSGD_MPI may. A test is skipped where there is none.
+// Launchers returns the launchers of this machine, by Debian's names and the usual one, or the one
+// that DPSGD_TEST_MPIRUN names; DPSGD_MPI may name its library. A test is skipped if there is none.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
@@ -46,15 +46,15 @@ func Launchers(t testing.TB) []Launcher {
 	return found
 }
 
-// Part is ranks that do the same.
+// Part describes ranks that run the same command.
 type Part struct {
 	Ranks   int
 	Folder  string // they work in; "" is this one
 	Command []string
 }
 
-// Start returns the command that starts the ranks of all parts, numbered from the first one on, on
-// however few cores.
+// Start returns the command that starts the ranks of all parts, the first part's first, on any
+// number of cores.
 func (l Launcher) Start(ctx context.Context, parts ...Part) *exec.Cmd {
 	var arguments []string
 	for i, p := range parts {

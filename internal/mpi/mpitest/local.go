@@ -8,8 +8,8 @@ import (
 	"dpsgd/internal/mpi"
 )
 
-// Local returns a group whose ranks are goroutines of this process, the rank numbers being the indices.
-// After Abort every call of every rank fails.
+// Local returns a group whose ranks are goroutines of this process, indexed by rank. After Abort
+// every call of every rank fails.
 func Local(size int) []mpi.Group {
 	shared := &exchange{hearing: make([]chan visit, size), bringing: make([]chan visit, size), ended: make(chan struct{})}
 	ranks := make([]mpi.Group, size)
@@ -20,14 +20,14 @@ func Local(size int) []mpi.Group {
 	return ranks
 }
 
-// exchange is where rank 0 of a local group meets the others.
+// exchange holds the channels by which rank 0 of a local group meets the others.
 type exchange struct {
-	hearing, bringing []chan visit  // from each rank, to hear what rank 0 says, and to bring a part of a sum
+	hearing, bringing []chan visit  // by rank: to hear what rank 0 says, and to bring a part of a sum
 	ended             chan struct{} // is closed by the first Abort
 	once              sync.Once
 }
 
-// visit is the memory of a rank in the hands of rank 0.
+// visit hands memory of a rank to rank 0, until rank 0 sends to over.
 type visit struct {
 	said   []byte  // to be filled
 	values []int64 // to be added
@@ -48,7 +48,7 @@ func (l *local) lost() error {
 	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, mpi.ErrLost)
 }
 
-// visit goes to rank 0, and waits until that has done its part.
+// visit hands memory to rank 0, and waits until rank 0 has used it.
 func (l *local) visit(rank0 chan<- visit, v visit) error {
 	v.over = make(chan error, 1)
 	select {
@@ -104,7 +104,7 @@ func (l *local) Reduce(values []int64, patience time.Duration) error {
 	return nil
 }
 
-// missing returns the ranks, of this one and those after it, that have not come.
+// missing returns the ranks from this one on that have not come.
 func (l *local) missing(from int) (ranks []int) {
 	for r := from; r < l.Size(); r++ {
 		select {

@@ -1,5 +1,5 @@
-// Package mpitest is the contract of [mpi.Group], to be carried out by every rank of a group: as
-// goroutines, of a group that is here too, or as processes under a launcher.
+// Package mpitest tests the contract of [mpi.Group]. Every rank of a group calls its functions: as
+// goroutines of a group that is here too ([Local]), or as processes under a launcher.
 package mpitest
 
 import (
@@ -16,8 +16,8 @@ import (
 // patience is longer than any test machine is busy with something else.
 const patience = time.Minute
 
-// Talk says and sums what a run would, and what it would not: nothing, odd lengths, more than fits a
-// message, the extremes of integers, round after round.
+// Talk broadcasts and sums, round after round, what a run would, and what it would not: nothing,
+// odd lengths, more than fits a message, the extremes of integers.
 func Talk(g mpi.Group) error {
 	if g.Rank() < 0 || g.Rank() >= g.Size() {
 		return fmt.Errorf("found rank %d of %d", g.Rank(), g.Size())
@@ -56,7 +56,7 @@ func broadcast(g mpi.Group, n, round int) error {
 	return nil
 }
 
-// sum checks the sums at rank 0 of what is another value for each rank, place and round.
+// sum checks the sums at rank 0 of values that differ by rank, place and round.
 func sum(g mpi.Group, n, round int) error {
 	values := make([]int64, n)
 	for i := range values {
@@ -102,8 +102,8 @@ func extremes(g mpi.Group) error {
 	return nil
 }
 
-// Late has all ranks but 0 and the last bring their parts of a sum. Rank 0 has to name the last one.
-// The group is of no use afterwards.
+// Late has all ranks but 0 and the last bring their parts of a sum. Rank 0 has to name the last
+// one. Nobody can use the group afterwards.
 func Late(g mpi.Group, patience time.Duration) error {
 	if last := g.Size() - 1; g.Rank() > 0 && g.Rank() < last {
 		_ = g.Reduce([]int64{1}, patience) // may fail when rank 0 ends the group
