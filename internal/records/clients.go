@@ -15,19 +15,19 @@ import (
 	"dpsgd/release"
 )
 
-// Clients computes what clients contribute to a round of federated training: DP-FedAvg with a bound on
-// each client (McMahan, Ramage, Talwar, Zhang, arXiv:1710.06963, Algorithm 1).
+// Clients computes what clients contribute to a round of federated training: DP-FedAvg with a bound
+// on each client (McMahan, Ramage, Talwar, Zhang, arXiv:1710.06963, Algorithm 1).
 //
-// A round is a release whose records are clients. Every sampled client begins with the model of now,
-// takes steps of plain SGD on its own examples, and contributes by how far it has moved the parameters.
-// The door clips that to C, whatever the client made of it, adds it to the sum and adds noise. The sum
-// divided by the expected number of clients, a public number, is a gradient to the server's update
-// rule: plain SGD with a learning rate of 1 there is federated averaging.
+// A round is a release whose records are clients. Every sampled client begins with the model of
+// now, takes steps of plain SGD on its own examples, and contributes by how far it has moved the
+// parameters. The door clips that to C, whatever the client made of it, adds it to the sum and adds
+// noise. The sum divided by the expected number of clients, a public number, is a gradient to the
+// server's update rule: plain SGD with a learning rate of 1 there is federated averaging.
 //
-// Clients count alike, however many examples they have: weights by size would have to be bounded and
-// would tell the sizes. What a client contributes is a function of its own examples, of the model, and
-// of public numbers. All clients are simulated in this process; each worker computes one at a time, on
-// one thread. Clients is not safe for concurrent use.
+// Clients count alike, however many examples they have: weights by size would have to be bounded
+// and would tell the sizes. What a client contributes is a function of its own examples, of the
+// model, and of public numbers. All clients are simulated in this process; each worker computes one
+// at a time, on one thread. Clients is not safe for concurrent use.
 type Clients struct {
 	recipe  data.ClientSplit
 	own     [][]int   // examples of each client
@@ -46,7 +46,7 @@ type Clients struct {
 	runEach func(worker, lo, hi int) // c.run, made once
 }
 
-// worker is a client at work.
+// worker computes one client at a time, with a network of its own.
 type worker struct {
 	model   *model.Model
 	trainer *sgd.Trainer
@@ -54,8 +54,9 @@ type worker struct {
 
 var _ release.Contributor = (*Clients)(nil)
 
-// NewClients returns the clients of a configuration, who hold the examples of a set, for a network that sees
-// examples of the given shape. Rounds begin with the parameters of m, as they are by then.
+// NewClients returns the clients of a configuration, who hold the examples of a set, for a network
+// that sees examples of the given shape. Rounds begin with the parameters of m, as they are by
+// then.
 func NewClients(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool *kernel.Pool) (*Clients, error) {
 	own, err := c.Federated.Spread(set)
 	if err != nil {
@@ -102,7 +103,7 @@ func (c *Clients) ClipBy(policy clip.Policy) {
 	}
 }
 
-// Coordinates is the number of values that each client contributes.
+// Coordinates returns the number of values that each client contributes.
 func (c *Clients) Coordinates() int {
 	if c.policy != nil {
 		return len(c.begin) + 1

@@ -8,8 +8,8 @@ import (
 )
 
 // people contributes for each person what one of that person's examples contributes, drawn anew for
-// every release. So a person adds at most what one example adds, whether they have one or a thousand,
-// and everything that holds of a run for one example holds of it for one person.
+// every release. So a person adds at most what one example adds, whether they have one or a
+// thousand, and everything that holds of a run for one example holds of it for one person.
 type people struct {
 	own    [][]int // of each person, at least one
 	src    *random.Source

@@ -1,4 +1,4 @@
-// Package records is what the records of a training run contribute to its steps, whatever they are:
+// Package records computes what the records of a training run contribute to its steps. They are
 // examples, clients with examples of their own, or persons.
 package records
 
@@ -33,7 +33,7 @@ type Work struct {
 	Pool     *kernel.Pool
 }
 
-// New declares what the records of a configuration contribute.
+// New returns the records of a configuration, ready to contribute.
 func New(c *configs.Config, w Work) (*Records, error) {
 	if c.Federated.Any() {
 		clients, err := NewClients(c, w.Model, w.Examples.Train, w.Source.Shape, w.Pool)

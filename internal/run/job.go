@@ -13,17 +13,18 @@ import (
 
 // Job is one kind of training, or of questions. A [Run] carries it out and keeps its folder.
 type Job interface {
-	// Identity holds what may not change between the parts of the run, in public values alone. The folder
-	// keeps it, and checkpoints its hash; "" keeps nothing.
+	// Identity holds what may not change between the parts of the run, in public values alone. The
+	// folder keeps it, and checkpoints its hash; "" keeps nothing.
 	Identity() string
 	// Planned returns, as a ledger, all releases that the run sets out to make.
 	Planned() (*accountant.Ledger, error)
-	// Restore loads the run's newest checkpoint, checked against the ledger where there is one; s is nil
-	// without a checkpoint. path names the checkpoint in errors. Restore writes no file.
+	// Restore loads the run's newest checkpoint, checked against the ledger where there is one; s
+	// is nil without a checkpoint. path names the checkpoint in errors. Restore writes no file.
 	Restore(s *checkpoints.State, path string) error
 	// Ready prepares for steps. From here on it may write into the run's folder.
 	Ready() error
-	// State returns what a checkpoint of the current step holds; nil if the job saves its steps itself.
+	// State returns what a checkpoint of the current step holds; nil if the job saves its steps
+	// itself.
 	State() *checkpoints.State
 	// Start is called once, before the first step of this process.
 	Start(ctx context.Context) error
@@ -50,7 +51,8 @@ const (
 	Diverged Status = "diverged"
 )
 
-// Watcher is told how a run goes. It sees copies and changes nothing. Functions that are nil are not called.
+// Watcher is told how a run goes. It sees copies and changes nothing. Functions that are nil are
+// not called.
 type Watcher[Overview, Progress, Result any] struct {
 	Started  func(Overview) // once, before the first step of this process
 	Stepped  func(Progress) // after every step
@@ -68,7 +70,8 @@ func Tell[T any](f func(T), news T) {
 var ErrUntrained = errors.New("train: there is no trained model")
 
 // CarryOut takes the job's remaining steps, saves a checkpoint, and has the job write its results.
-// When ctx is done, CarryOut takes no further step and ends as Interrupted, with all of that written.
+// When ctx is done, CarryOut takes no further step and ends as Interrupted, with all of that
+// written.
 func (r *Run) CarryOut(ctx context.Context) (err error) {
 	defer func() { err = r.Books.Told(err) }()
 	r.Began, r.ctx, r.saved, r.tried = time.Now(), ctx, r.Step, r.Step

@@ -18,7 +18,7 @@ import (
 // results on the test examples.
 type Network struct {
 	Model      *model.Model
-	Initial    string // SHA-256 of the file with the weights that it begins with; "" if they are random
+	Initial    string // SHA-256 of the weights that it begins with; "" if they are random
 	Schedule   optimizer.Schedule
 	Mean       *optimizer.Mean      // of the parameters, measured and written in their place; nil for none
 	Evaluator  *gradients.Evaluator // on the test examples
@@ -27,8 +27,8 @@ type Network struct {
 	run        *Run
 }
 
-// Declare builds the network of the configuration, sets its initial weights, and computes what it sees of
-// the examples.
+// Declare builds the network of the configuration, sets its initial weights, and computes what it
+// sees of the examples.
 func (r *Run) Declare() (*Network, error) {
 	n := &Network{run: r}
 	var err error
@@ -45,7 +45,8 @@ func (r *Run) Declare() (*Network, error) {
 	return n, err
 }
 
-// View returns a checkpoint with the parameters, their mean and the update rule's state, not copied.
+// View returns a checkpoint with the parameters, their mean and the update rule's state, not
+// copied.
 func (n *Network) View(rule optimizer.State) *checkpoints.State {
 	n.Mean.Keep(rule.Slots)
 	return &checkpoints.State{Parameters: n.Model.Values, OptimizerStep: rule.Step, Slots: rule.Slots}
@@ -74,8 +75,8 @@ func (n *Network) Restore(s *checkpoints.State, path string, rule func(optimizer
 	return nil
 }
 
-// Measure measures the parameters, or their mean if one is kept, on the test examples. It fills step,
-// accuracy and loss into the line that line returns, and appends it to the metrics.
+// Measure measures the parameters, or their mean if one is kept, on the test examples. It fills
+// step, accuracy and loss into the line that line returns, and appends it to the metrics.
 func (n *Network) Measure(line func() (Metrics, error)) error {
 	if err := n.Mean.InPlaceOf(n.Model.Values, func() (err error) {
 		n.ByClass = score.New(n.run.Source.Names)
@@ -92,8 +93,8 @@ func (n *Network) Measure(line func() (Metrics, error)) error {
 	return n.run.WriteMetrics(m)
 }
 
-// Write writes the model file: the parameters, or their mean if one is kept, with PyTorch's names and
-// layouts, then the tensors beside. about goes into the file's metadata.
+// Write writes the model file: the parameters, or their mean if one is kept, with PyTorch's names
+// and layouts, then the tensors beside. about goes into the file's metadata.
 func (n *Network) Write(about map[string]string, beside ...checkpoints.Tensor) error {
 	return n.Mean.InPlaceOf(n.Model.Values, func() error { return n.run.WriteModel(n.Model, about, beside...) })
 }

@@ -46,8 +46,8 @@ type Options struct {
 func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
 func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
-// Located is the request with the folder that features are kept in: below that with the ledger of data
-// sets.
+// Located is the request with the folder that features are kept in: below that with the ledger of
+// data sets.
 func (o Options) Located() setup.Request {
 	o.Request.Features = cmp.Or(o.Request.Features, filepath.Join(o.registry(), folder.Features))
 	return o.Request
@@ -193,8 +193,8 @@ func (r *Run) order() {
 // New says whether the run has no folder yet.
 func (r *Run) New() bool { return r.Dir == "" }
 
-// See computes what a network sees of the examples. Of a new run it first makes sure that all of them
-// can be read.
+// See computes what a network sees of the examples. Of a new run it first makes sure that all of
+// them can be read.
 func (r *Run) See() (err error) {
 	if r.New() {
 		if err := r.Source.Check(); err != nil {
@@ -208,8 +208,8 @@ func (r *Run) See() (err error) {
 	return err
 }
 
-// makeFolder makes the run's folder, named by the configuration or with the first free number. Where
-// it cannot be filled it is taken away again.
+// makeFolder makes the run's folder, named by the configuration or with the first free number.
+// Where it cannot be filled it is taken away again.
 func (r *Run) makeFolder() error {
 	dir, err := folder.New(r.options.parent(), cmp.Or(r.options.Folder, r.Config.Run.Name), r.options.Name)
 	if err != nil {
@@ -322,7 +322,8 @@ func (r *Run) Seconds() float64 { return time.Since(r.Began).Seconds() }
 // Took counts a step of this process.
 func (r *Run) Took(d time.Duration) { r.stepped, r.stepTime = r.stepped+1, r.stepTime+d }
 
-// PerSecond returns how many examples a second this process takes in steps of so many; 0 before the first.
+// PerSecond returns the examples per second in steps of so many examples; 0 before the first step
+// of this process.
 func (r *Run) PerSecond(batch float64) float64 {
 	if r.stepTime == 0 {
 		return 0

@@ -19,7 +19,7 @@ import (
 const untold = 255
 
 // stage returns the entry of the ledger that stands for the answers of the second stage. It costs
-// nothing: the entry ahead of it is of all labels.
+// nothing: the entry ahead of it covers all labels.
 func (r *Run) stage() accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: 0, Event: r.event()}
 }
@@ -114,8 +114,9 @@ func (r *Run) asked() (stages int, err error) {
 	return stages, nil
 }
 
-// fingerprint returns what a checkpoint holds of the hash of the plan and, after so many entries of the
-// ledger, of the answers: with those of another run, maybe of a larger ε, the run does not go on.
+// fingerprint returns what a checkpoint holds of the hash of the plan and, after so many entries of
+// the ledger, of the answers: with those of another run, maybe of a larger ε, the run does not go
+// on.
 func (r *Run) fingerprint(plan string, entries int) string {
 	told := r.told
 	if entries < r.phases() && told != nil {

@@ -34,8 +34,8 @@ func (r *Run) evaluate() error {
 	})
 }
 
-// Finish evaluates the last parameters, and writes model and statement. The model's file itself says
-// what it is.
+// Finish evaluates the last parameters, and writes model and statement. The model's file itself
+// says what it is.
 func (r *Run) Finish(status run.Status) error {
 	if err := r.evaluate(); err != nil {
 		return err

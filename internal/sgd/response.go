@@ -11,9 +11,9 @@ import (
 	"dpsgd/internal/random"
 )
 
-// The least and the largest ε of a label: below, the integers that answers are drawn with would not be
-// fine enough for their ratio to stay within e^ε; beyond, the chance of an untrue answer is below the
-// 2^-63 that answers are drawn with.
+// The least and the largest ε of a label: below, the integers that answers are drawn with would not
+// be fine enough for their ratio to stay within e^ε; beyond, the chance of an untrue answer is
+// below the 2^-63 that answers are drawn with.
 const (
 	minEpsilon = 1e-9
 	maxEpsilon = 30
@@ -49,13 +49,13 @@ func (r Response) untrue(k int) uint64 {
 	return min(uint64(u), 1<<63/uint64(k))                                        // never likelier than the true answer
 }
 
-// Among tells a label by randomised response on the candidates, distinct classes that do not depend on
-// it: the label with chance e^ε/(e^ε+k-1) if it is one of the k, another one with 1/(e^ε+k-1) each; and
-// one of them at random, all alike, if it is not (RRTop-k, Algorithm 1).
+// Among tells a label by randomised response on the candidates, distinct classes that do not depend
+// on it: the label with chance e^ε/(e^ε+k-1) if it is one of the k, another one with 1/(e^ε+k-1)
+// each; and one of them at random, all alike, if it is not (RRTop-k, Algorithm 1).
 //
-// The chance of any answer is at most e^ε times that under another label: e^ε to 1 between candidates,
-// and between a candidate and a class that is none, 1/k lies between 1/(e^ε+k-1) and e^ε/(e^ε+k-1),
-// which are a factor e^ε apart.
+// The chance of any answer is at most e^ε times that under another label: e^ε to 1 between
+// candidates, and between a candidate and a class that is none, 1/k lies between 1/(e^ε+k-1) and
+// e^ε/(e^ε+k-1), which are a factor e^ε apart.
 func (r Response) Among(candidates []int, label int, src *random.Source) int {
 	k := len(candidates)
 	at := slices.Index(candidates, label)
@@ -78,9 +78,9 @@ func (r Response) Uniform() []int {
 	return all
 }
 
-// Likely returns the candidates of an example whose label has the given chances, one for each class, by
-// what is public: the k most likely classes, where k is such that the true label is told most often
-// (RRWithPrior, Algorithm 2). Chances that are not finite count as 0.
+// Likely returns the candidates of an example whose label has the given chances, one for each
+// class, by what is public: the k most likely classes, where k is such that the true label is told
+// most often (RRWithPrior, Algorithm 2). Chances that are not finite count as 0.
 func (r Response) Likely(chances []float64) []int {
 	order := r.Uniform()
 	chance := func(class int) float64 {
@@ -100,9 +100,9 @@ func (r Response) Likely(chances []float64) []int {
 	return order[:best]
 }
 
-// OfLabels turns the chances of the answers about an example, told among all classes, into those of its
-// label, in place: an answer y has the chance u + (t-u)·P(label = y), where t is that of a true answer
-// and u that of each untrue one.
+// OfLabels turns the chances of the answers about an example, told among all classes, into those of
+// its label, in place: an answer y has the chance u + (t-u)·P(label = y), where t is that of a true
+// answer and u that of each untrue one.
 func (r Response) OfLabels(chances []float64) {
 	t := r.Truth(r.classes)
 	u := (1 - t) / float64(r.classes-1)

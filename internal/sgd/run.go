@@ -31,13 +31,13 @@ type Run struct {
 	*run.Run
 	*run.Network
 
-	steps   int // of one training
-	batch   int
+	steps   int       // of one training
+	batch   int       // examples in a step
 	start   []float32 // the parameters that every training begins with
 	trainer *Trainer
 	batches *Batches
-	whole   []int
-	phase   int // the training under way
+	whole   []int // the places of all training examples
+	phase   int   // the training under way
 	watcher Watcher
 	result  Result
 
@@ -63,7 +63,7 @@ func Open(dir string, o Options) (*Run, error) {
 	return run.Open(dir, c, o.Options, o.build)
 }
 
-// build makes everything that needs no folder.
+// build plans the run, and declares its network and its trainer. It writes nothing.
 func (o Options) build(base *run.Run) (*Run, error) {
 	r := &Run{Run: base, watcher: o.Watcher, batch: min(base.Config.Training.BatchSize, base.Source.Examples)}
 	if r.steps = setup.Steps(r.Config.Training, float64(r.batch), r.Source.Examples); !r.Config.Privacy.None {
@@ -102,9 +102,9 @@ func (r *Run) compile() (err error) {
 	}
 	r.Schedule = setup.Schedule(c, r.steps)
 	if c.Privacy.None {
-		// Its learning rate is meant for gradients that are clipped to a length of clip_norm. Of those
-		// that are not, which are about 1 long while there is something to learn, as large a step takes
-		// a rate that is so much smaller.
+		// Its learning rate is meant for gradients that are clipped to a length of clip_norm. Of
+		// those that are not, which are about 1 long while there is something to learn, as large a
+		// step takes a rate that is so much smaller.
 		r.Schedule.Peak *= min(1, c.Privacy.ClipNorm)
 	}
 	if err := r.Schedule.Check(); err != nil {
@@ -120,8 +120,8 @@ func (r *Run) compile() (err error) {
 	return r.beginPhase(0)
 }
 
-// hideLabels puts the training examples in an order that tells nothing of their labels, and lets nobody
-// see a label but who asks for an answer.
+// hideLabels puts the training examples in an order that tells nothing of their labels, and lets
+// nobody see a label but who asks for an answer.
 func (r *Run) hideLabels() (err error) {
 	if r.secret, err = data.NewUnlabelled(r.Examples.Train, random.New()); err != nil {
 		return err
@@ -134,9 +134,9 @@ func (r *Run) hideLabels() (err error) {
 	return nil
 }
 
-// Identity is the text whose hash checkpoints hold, of public values alone. Where labels are private
-// the examples are public, and it holds a hash of them: answers belong to places, so that with another
-// picture among them a label could be asked twice.
+// Identity returns the text whose hash checkpoints hold, of public values alone. Where labels are
+// private the examples are public, and it holds a hash of them: answers belong to places, so that
+// with another picture among them a label could be asked twice.
 func (r *Run) Identity() string {
 	identity := r.foundIdentity()
 	if r.secret != nil {
@@ -145,7 +145,8 @@ func (r *Run) Identity() string {
 	return identity
 }
 
-// foundIdentity is that of runs whose examples stand in the order in which they are found.
+// foundIdentity returns the identity of a run whose examples stand in the order in which they were
+// found.
 func (r *Run) foundIdentity() string {
 	var h strings.Builder
 	if r.Config.Features.Any() {
@@ -166,8 +167,8 @@ func (r *Run) phases() int {
 	return r.Config.Privacy.LabelStages
 }
 
-// beginPhase begins a training from the initial weights: the last one on all examples, one before it
-// on the first half.
+// beginPhase begins a training from the initial weights: the last one on all examples, one before
+// it on the first half.
 func (r *Run) beginPhase(phase int) (err error) {
 	r.phase = phase
 	copy(r.Model.Values, r.start)
@@ -223,7 +224,8 @@ func (r *Run) restore(s *checkpoints.State, path string) error {
 	if err := r.Fits(s, path); err != nil {
 		return err
 	}
-	// The last step of a training is also the start of the next one, once the answers for that are told.
+	// The last step of a training is also the start of the next one, once the answers for that are
+	// told.
 	if err := r.beginPhase(min(s.Step/r.steps, max(1, s.LedgerEntries)-1)); err != nil {
 		return err
 	}

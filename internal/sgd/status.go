@@ -44,5 +44,5 @@ type Overview struct {
 	Truth                float64 // how often a label is told truly, among all classes
 }
 
-// Watcher is told how a run goes.
+// Watcher is told about the start, the steps and the end of a run.
 type Watcher = run.Watcher[Overview, Progress, Result]

@@ -13,9 +13,9 @@ import (
 	"dpsgd/optimizer"
 )
 
-// Trainer takes steps of minibatch SGD without clipping and without noise, on the kernels of private training.
-// The parameters are NOT PRIVATE with respect to the examples that it sees. It is not safe for
-// concurrent use.
+// Trainer takes steps of minibatch SGD without clipping and without noise, on the kernels of
+// private training. The parameters are NOT PRIVATE with respect to the examples that it sees. It is
+// not safe for concurrent use.
 type Trainer struct {
 	*gradients.Sums  // of the examples' gradients, for the labels that they learn
 	*optimizer.Plain // the update rule
@@ -24,9 +24,9 @@ type Trainer struct {
 	values []float32
 }
 
-// NewTrainer returns a trainer that moves the parameters of m by a rule, on the examples of a set as the
-// network sees them. shape is that of the examples themselves. A step has batch examples at most. A nil pool is the
-// caller's thread alone.
+// NewTrainer returns a trainer that moves the parameters of m by a rule, on the examples of a set
+// as the network sees them. shape is that of the examples themselves. A step has batch examples at
+// most. A nil pool is the caller's thread alone.
 func NewTrainer(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, rule optimizer.UpdateRule, batch int, pool *kernel.Pool) (*Trainer, error) {
 	batcher, err := data.NewBatcher(set, setup.Normalisation(c, shape.Channels))
 	if err != nil {
@@ -73,8 +73,8 @@ func (t *Trainer) Train(ctx context.Context, indices []int, batch, steps int, ra
 }
 
 // Batches is the order in which ordinary training goes through examples: every one of them once in
-// each pass, shuffled anew for each by a public seed. The last examples of a pass that make no whole
-// batch wait for a later one. This is no sampling that an accountant knows.
+// each pass, shuffled anew for each by a public seed. The last examples of a pass that make no
+// whole batch wait for a later one. This is no sampling that an accountant knows.
 type Batches struct {
 	indices, order []int
 	batch          int
@@ -90,8 +90,8 @@ func NewBatches(indices []int, batch int, seed uint64) *Batches {
 // PerPass returns how many batches a pass has.
 func (b *Batches) PerPass() int { return max(1, len(b.indices)/b.batch) }
 
-// At returns the batch of a step, counted from 0, which lasts until the next call. A run that goes on
-// at a step finds the batch that it would have found.
+// At returns the batch of a step, counted from 0, which lasts until the next call. A run that goes
+// on at a step finds the batch that it would have found.
 func (b *Batches) At(step int) []int {
 	if pass := step / b.PerPass(); pass != b.pass {
 		b.pass = pass

@@ -14,7 +14,8 @@ import (
 	"dpsgd/data"
 )
 
-// Files writes grey pictures as PNG files into class folders below dir, or into one tar file for each part.
+// Files writes grey pictures as PNG files into class folders below dir, or into one tar file for
+// each part.
 func Files(t testing.TB, dir string, split *data.Split, shards bool) {
 	t.Helper()
 	for part, set := range map[string]data.Set{"train": split.Train, "test": split.Test} {
@@ -72,7 +73,7 @@ func Encode(t testing.TB, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// buffers is a pool as encoders of PNG files want it.
+// buffers is a sync.Pool with the methods that a [png.Encoder] asks for.
 type buffers sync.Pool
 
 var encoders sync.Pool

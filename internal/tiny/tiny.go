@@ -1,4 +1,4 @@
-// Package tiny is a data set and a configuration that train in milliseconds, for tests.
+// Package tiny has a data set and a configuration that train in milliseconds, for tests.
 package tiny
 
 import (
@@ -48,8 +48,8 @@ func Parse(t testing.TB, overrides ...string) *configs.Config {
 	return c
 }
 
-// Features are overrides for features of the pictures of [Large], full batches, a private mean and a
-// budget that the noise is calibrated to.
+// Features are overrides for features of the pictures of [Large], full batches, a private mean and
+// a budget that the noise is calibrated to.
 var Features = []string{
 	"features.name=scattering", "features.drawn=strokes", "features.pictures=24", "features.directions=20",
 	"model.layers=[flatten, {linear: {out_features: classes, bias: false}}]", "training.sampling=full", "training.physical_batch_size=64",
@@ -188,7 +188,8 @@ func Fit[Result any](t testing.TB, ctx context.Context, run interface {
 	return result
 }
 
-// Must hands over what a function returned, and ends the test where that is an error: tiny.Must(f())(t).
+// Must hands over what a function returned, and ends the test where that is an error:
+// tiny.Must(f())(t).
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

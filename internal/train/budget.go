@@ -106,8 +106,8 @@ func (p *RunPlan) affordable() (int, error) {
 	return fit, problem
 }
 
-// cost returns the guarantee of the first steps of the plan. Refusal is that of
-// [account.Accountants.Spent].
+// cost returns the guarantee of the first steps of the plan. refusal is the error of the configured
+// accountant where RDP answered in its place.
 func (p *RunPlan) cost(steps int) (s account.Spent, refusal, err error) {
 	l, err := p.Schedule(steps)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	return s, nil
 }
 
-// claim returns what a run with that ledger may state for every set of results; see
+// claim returns the guarantee that a run with this ledger may state, whatever its results were; see
 // [account.Accountants.Claimed].
 func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (account.Claim, error) {
 	now, err := p.Spent(l)

@@ -19,7 +19,8 @@ func (p *RunPlan) begin(step int) {
 	}
 }
 
-// unit returns the factor that makes noisy sums of the next step sums of clipped gradients.
+// unit returns what a noisy sum of the next step is multiplied by to be a sum of clipped gradients:
+// not 1 under a policy that scales gradients of a moving clip norm to one bound.
 func (p *RunPlan) unit() float64 {
 	if moving, ok := p.Policy.(clip.Moving); ok {
 		return moving.Unit()

@@ -92,7 +92,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 	return d, d.fillEngines(c, m, o)
 }
 
-// fillOrdinary fills in what training without noise on gradients does: nothing is private, or the labels
+// fillOrdinary describes training without noise on gradients: nothing is private, or the labels
 // are, which are told once ahead of it.
 func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 	batch := float64(min(c.Training.BatchSize, o.Examples))

@@ -30,9 +30,9 @@
 // # Around a run
 //
 // [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out, and
-// [Evaluate] measures its model. [Describe] plans a run without reading data, package account answers
-// what a ledger or planned steps cost, package speed measures steps, and package sweep makes one run
-// for every combination of a grid.
+// [Evaluate] measures its model. [Describe] plans a run without reading data, package account
+// answers what a ledger or planned steps cost, package speed measures steps, and package sweep
+// makes one run for every combination of a grid.
 //
 // The file engines.json, which keeps how the norms of each parameter are computed, is public: the
 // choice is made from the configuration, from the shapes of layers and from times that the machine

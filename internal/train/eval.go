@@ -20,8 +20,9 @@ import (
 	"dpsgd/internal/trained"
 )
 
-// Evaluate measures the model that a run has written. It changes nothing in the run's folder. Features
-// of its pictures are kept beside the runs, as in training, unless Options names another folder.
+// Evaluate measures the model that a run has written. It changes nothing in the run's folder.
+// Features of its pictures are kept beside the runs, as in training, unless Options names another
+// folder.
 func Evaluate(dir string, o Options) (score.Score, error) {
 	var e score.Examination
 	err := test(dir, o, func(t *tested) (err error) {
@@ -136,9 +137,9 @@ func (t *tested) normalisation() data.Normalisation {
 	return setup.Normalisation(t.config, t.source.Shape.Channels)
 }
 
-// EachLogits tells what the model of a run says of each training example, and then of each test example:
-// the logits, valid until the next call, and the class. What it tells of training examples is NOT
-// PRIVATE: it is for attacks, and goes into no file.
+// EachLogits tells what the model of a run says of each training example, and then of each test
+// example: the logits, valid until the next call, and the class. What it tells of training examples
+// is NOT PRIVATE: it is for attacks, and goes into no file.
 func EachLogits(dir string, o Options, visit func(training bool, logits []float32, label int)) error {
 	return test(dir, o, func(t *tested) error {
 		for i, set := range []data.Set{t.seen.Train, t.seen.Test} {

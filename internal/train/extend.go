@@ -36,9 +36,9 @@ type Extended struct {
 	SpentEpsilon   float64 `json:"spent_epsilon"` // of what was released so far
 }
 
-// Extend gives a run more steps: as many as fit a larger budget, if epsilon is not 0, and at most so
-// many in all, if steps is not 0. Noise and sampling stay as they are. What was released counts as
-// before, and beside it that the number of steps was chosen with its results in sight; see
+// Extend gives a run more steps: as many as fit a larger budget, if epsilon is not 0, and at most
+// so many in all, if steps is not 0. Noise and sampling stay as they are. What was released counts
+// as before, and beside it that the number of steps was chosen with its results in sight; see
 // [account.Choice]. The run goes on by [Open].
 func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error) {
 	r, err := reopen(dir, o)
@@ -94,7 +94,8 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 	return Extended{dir, e, cost.Answer(), spent.Epsilon}, folder.WriteExtensions(dir, append(list, e))
 }
 
-// extensible refuses what an extension could not keep or may not change.
+// extensible refuses a run that cannot have more steps, and an extension that asks for nothing or
+// for less than the run has.
 func (r *Run) extensible(epsilon float64, steps int) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w %s: %s", ErrExtension, r.Dir, fmt.Sprintf(format, args...))
@@ -201,7 +202,7 @@ func (p *RunPlan) extend(past *past) (err error) {
 	return err
 }
 
-// extended returns the extensions of the run in the words of its statement.
+// extended returns the extensions of the run as its statement holds them.
 func (r *Run) extended() []statement.Extension {
 	var list []statement.Extension
 	for _, e := range r.extensions {

@@ -14,8 +14,9 @@ import (
 	"dpsgd/release"
 )
 
-// meanPlan returns the plan of one release ahead of training: the sum of all rows of features, each of which
-// has norm 1 and adds at most 1, or of each client's mean of them. It is nil where no mean is subtracted.
+// meanPlan returns the plan of one release ahead of training: the sum of all rows of features, each
+// of which has norm 1 and adds at most 1, or of each client's mean of them. It is nil where no mean
+// is subtracted.
 func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error) {
 	sigma := c.Features.MeanNoise
 	if !c.Features.Any() || sigma == 0 {

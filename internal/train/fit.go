@@ -136,13 +136,15 @@ func (r *Run) Finish(status run.Status) error {
 	return nil
 }
 
-// Untested returns the result of a run that had to stop and has no model to test: with status Diverged
-// because its parameters left the range of float32, with BudgetExhausted before its first step.
+// Untested returns the result of a run that had to stop and has no model to test: with status
+// Diverged because its parameters left the range of float32, with BudgetExhausted before its first
+// step.
 func (r *Run) Untested(status run.Status) (Result, error) {
 	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
 	return r.untested(status, claim), err
 }
 
+// untested returns a result without the numbers of a tested model.
 func (r *Run) untested(status run.Status, claim account.Claim) Result {
 	return Result{
 		Status: status, Steps: r.Step, Answer: claim.Answer(), Released: claim.Released, TestAccuracy: math.NaN(),

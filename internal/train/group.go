@@ -10,8 +10,8 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// Follow takes part in a run of which another process is rank 0 until that has enough. It leaves nothing
-// on disk but features that it had to compute.
+// Follow takes part in a run of which another process is rank 0 until that has enough. It leaves
+// nothing on disk but features that it had to compute.
 func Follow(o Options) error {
 	return ranks.Follow(o.Group, o.Located(), func(c *configs.Config) int { return cmp.Or(o.Threads, setup.Threads(c)) })
 }

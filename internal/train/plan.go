@@ -39,8 +39,8 @@ type RunPlan struct {
 	askedNext, askedSpent bool // whether Allows and Spent have told about a fallback
 }
 
-// NewPlan fixes the plan for n records, see [setup.Records]. n counts as public. A plan that the budget
-// allows no step of matches [setup.ErrPlan].
+// NewPlan fixes the plan for n records, see [setup.Records]. n counts as public. A plan that the
+// budget allows no step of matches [setup.ErrPlan].
 func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	p, err := newPlan(c, n, Options{}, nil, nil)
 	if err != nil {
@@ -49,8 +49,8 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	return p, p.affordsAny()
 }
 
-// newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on the
-// threads of pool.
+// newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on
+// the threads of pool.
 func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool) (*RunPlan, error) {
 	if c.Privacy.Ordinary() || setup.Places(c) != setup.AsFound {
 		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example or person and false for noise on gradients", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
@@ -136,9 +136,10 @@ func (p *RunPlan) distinct() error {
 // NoiseMultiplier returns the noise multiplier of the first step.
 func (p *RunPlan) NoiseMultiplier() float64 { return accountant.NoiseMultiplier(p.Mechanism.Event(0)) }
 
-// identity returns a text with all that may not change between the parts of a run: the plan, the shape of
-// its data and the SHA-256 of the file of the initial weights, "" if there is none. It is made of public
-// values only: a hash of the training data would let anyone who guesses the data check the guess.
+// identity returns a text with all that may not change between the parts of a run: the plan, the
+// shape of its data and the SHA-256 of the initial weights, "" if these are random. It is made of
+// public values only: a hash of the training data would let anyone who guesses the data check the
+// guess.
 func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) string {
 	var h strings.Builder
 	if c.Features.Any() {

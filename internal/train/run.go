@@ -27,8 +27,8 @@ type Options struct {
 	run.Options
 	Watcher
 
-	// Group is the processes that add up the run's sums together, of which this one is rank 0; nil is
-	// this one alone.
+	// Group is the processes that add up the run's sums together, of which this one is rank 0; nil
+	// is this one alone.
 	Group mpi.Group
 	// Patience is how long to wait at least for another rank; 0 is ranks.Patience.
 	Patience time.Duration
@@ -101,8 +101,8 @@ func reopen(dir string, o Options) (*Run, error) {
 	return r, err
 }
 
-// found returns the options, with a Find by which all ranks find the examples together. It refuses private
-// diagnostics in a run of several ranks.
+// found returns the options, with a Find by which all ranks find the examples together. It refuses
+// private diagnostics in a run of several ranks.
 func (r *Run) found(o Options) run.Options {
 	common := o.Options
 	common.Find = func(c *configs.Config, request setup.Request) (source *setup.Source, err error) {
@@ -203,8 +203,9 @@ func (r *Run) State() *checkpoints.State {
 	return s
 }
 
-// Where checkpoints keep two numbers beside the slots of the update rule: a clip norm that follows the
-// norms of gradients, and the most ranks that the run has had, as its statement says whom it trusted.
+// Where checkpoints keep two numbers beside the slots of the update rule: a clip norm that follows
+// the norms of gradients, and the most ranks that the run has had, as its statement says whom it
+// trusted.
 const (
 	clipNormSlot = "privacy.clip_norm"
 	ranksSlot    = "run.ranks"
@@ -223,8 +224,8 @@ func (r *Run) keepSlots(slots map[string][]float32) {
 	}
 }
 
-// restoreSlots takes out of a checkpoint what keepSlots put in. Whatever a checkpoint says of the clip
-// norm, the bound of a release is that of the configuration.
+// restoreSlots takes out of a checkpoint what keepSlots put in. Whatever a checkpoint says of the
+// clip norm, the bound of a release is that of the configuration.
 func (r *Run) restoreSlots(slots map[string][]float32) error {
 	if mean := slots[trained.MeanOfFeatures]; mean != nil {
 		r.features.mean = mean

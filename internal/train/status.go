@@ -15,8 +15,8 @@ type Result struct {
 	Status         run.Status `json:"status"`
 	Steps          int        `json:"steps"`
 	account.Answer            // that holds for every set of results: of all that was planned, where the run stopped before
-	// Released covers the releases so far, where Answer covers more; else it is nil. It holds only if
-	// the decision to stop looked at no result.
+	// Released covers the releases so far, where Answer covers more; else it is nil. It holds only
+	// if the decision to stop looked at no result.
 	Released           *account.Answer `json:"released,omitempty"`
 	TargetEpsilon      float64         `json:"target_epsilon,omitempty"` // the budget; 0 for none
 	NoiseMultiplier    float64         `json:"noise_multiplier"`
@@ -45,7 +45,7 @@ type Progress struct {
 	ExamplesPerSecond float64 // expected examples over the time of the steps
 }
 
-// Watcher is told how a run goes.
+// Watcher is told about the start, the steps and the end of a run.
 type Watcher = run.Watcher[Overview, Progress, Result]
 
 // Overview is what a run is about.

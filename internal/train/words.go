@@ -12,8 +12,7 @@ import (
 	"dpsgd/release"
 )
 
-// ofRecords lets a statement that speaks of examples speak of the records of the run, where those are
-// clients or persons.
+// ofRecords rewrites a statement about examples for a run whose records are clients or persons.
 func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, s *statement.Statement) {
 	record, outside := "", []string(nil)
 	switch {
@@ -72,8 +71,8 @@ func ofRanks(most int, s *statement.Statement) {
 	s.Trusted = trusted
 }
 
-// trainedOn is what the statement says of initial weights: what was declared about them, and what
-// the guarantee does not cover.
+// trainedOn maps a declaration about initial weights to what the statement says: what they were
+// trained on, and what the guarantee does not cover.
 var trainedOn = map[string]struct{ what, notCovered string }{
 	"public":  {"public data", "what the initial weights tell of the data that they were trained on, which is declared as public; if training examples of this run were among them, the guarantee does not hold for those"},
 	"private": {"PRIVATE data", "what the initial weights tell of the PRIVATE data that they were trained on: the model of this run begins with them and passes that on, and this statement covers the steps of this run alone. If that training was private, its guarantee adds to this one for whoever is in both sets"},
@@ -87,8 +86,9 @@ func ofWeights(m configs.Model, hash string, s *statement.Statement) {
 	s.NotPrivate = append(s.NotPrivate, declared.notCovered)
 }
 
-// notPrivate lists what the guarantee does not cover. vectors says that the network sees what another program
-// computed, probability that of sampling an example, diagnosed that private diagnostics were written.
+// notPrivate lists what the guarantee does not cover. vectors says that the network sees what
+// another program computed, probability that of sampling an example, diagnosed that private
+// diagnostics were written.
 func notPrivate(source setup.Outline, sampler release.Sampler, probability float64, vectors, diagnosed bool) []string {
 	shape, kept := source.Shape, "the size and channels of the pictures"
 	if shape.IsRow() {

@@ -13,12 +13,12 @@ import (
 	"dpsgd/internal/train"
 )
 
-// Options returns those of a run in a folder of its own.
+// Options returns the options of a run on the pictures of [tiny.Source], in a new folder.
 func Options(t testing.TB) train.Options {
 	return train.Options{Options: run.Options{Request: setup.Request{Given: tiny.Source(t, tiny.Examples)}, RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "tiny"}}
 }
 
-// Create is [train.Create].
+// Create calls [train.Create], and closes the run when the test ends.
 func Create(t testing.TB, c *configs.Config, o train.Options) *train.Run {
 	t.Helper()
 	r, err := train.Create(c, o)
@@ -27,7 +27,7 @@ func Create(t testing.TB, c *configs.Config, o train.Options) *train.Run {
 	return r
 }
 
-// Open is [train.Open].
+// Open calls [train.Open], and closes the run when the test ends.
 func Open(t testing.TB, dir string, o train.Options) *train.Run {
 	t.Helper()
 	r, err := train.Open(dir, o)
