@@ -49,11 +49,6 @@ func TestSampledReleasesHaveBothDirections(t *testing.T) {
 	}
 }
 
-func newExactUnder(t *testing.T, r accountant.Relation) *Accountant {
-	t.Helper()
-	return tiny.Must(NewExact(r))(t)
-}
-
 // What nobody knows the worst direction of is refused.
 func TestDiscreteGaussianOfSeveralIsRefused(t *testing.T) {
 	for _, c := range []struct {
@@ -64,7 +59,7 @@ func TestDiscreteGaussianOfSeveralIsRefused(t *testing.T) {
 		{accountant.ReplaceOne, accountant.DiscreteGaussian{NoiseMultiplier: 4, Sensitivity: 1}},
 		{accountant.ZeroOut, accountant.DiscreteGaussian{NoiseMultiplier: 1e9, Sensitivity: 1}},
 	} {
-		if g, err := newExactUnder(t, c.r).Guarantee(accounttest.Ledger(t, accountant.Entry{Event: c.e, Count: 1}), 1e-6); !errors.Is(err, accountant.ErrUnsupported) {
+		if g, err := tiny.Must(NewExact(c.r))(t).Guarantee(accounttest.Ledger(t, accountant.Entry{Event: c.e, Count: 1}), 1e-6); !errors.Is(err, accountant.ErrUnsupported) {
 			t.Errorf("%v under %v: %v, %v", c.e, c.r, g, err)
 		}
 	}
@@ -73,7 +68,7 @@ func TestDiscreteGaussianOfSeveralIsRefused(t *testing.T) {
 // What is the same as another event, or nearly so, costs the same: a count with discrete Laplace noise
 // is randomized response, noise on a fine lattice is that on the line, and next to no noise is none.
 func TestDiscreteEventsCostWhatTheyAreLike(t *testing.T) {
-	a := newExactUnder(t, accountant.AddOrRemoveOne)
+	a := tiny.Must(NewExact(accountant.AddOrRemoveOne))(t)
 	epsilon := func(e accountant.Event) float64 {
 		return accounttest.Epsilon(t, a, accounttest.Ledger(t, accountant.Entry{Event: e, Count: 30}), 1e-6)
 	}

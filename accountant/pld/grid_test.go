@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
@@ -291,13 +292,9 @@ func TestRoundingBound(t *testing.T) {
 	got := v.compose([]factor{{law{index: []int{0, 1}, mass: []float64{1 - chance, chance}}, n}})
 	sum := 0.0
 	for i, m := range got.mass {
-		k := float64(i - 10)
 		want := 0.0
-		if k >= 0 && k <= n {
-			a, _ := math.Lgamma(n + 1)
-			b, _ := math.Lgamma(k + 1)
-			c, _ := math.Lgamma(n - k + 1)
-			want = math.Exp(a - b - c + k*math.Log(chance) + (n-k)*math.Log(1-chance))
+		if k := i - 10; k >= 0 && k <= n {
+			want = math.Exp(numeric.Binomial{N: n, P: chance, Q: 1 - chance}.LogMass(k))
 		}
 		sum += (m - want) * (m - want)
 	}
@@ -491,11 +488,7 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 		sum := 0.0
 		for i := range n + 1 {
 			if loss := float64(2*i-n) * e0; loss > epsilon {
-				a, _ := math.Lgamma(n + 1)
-				b, _ := math.Lgamma(float64(i) + 1)
-				c, _ := math.Lgamma(float64(n-i) + 1)
-				log := a - b - c + float64(i)*math.Log(odds) + float64(n-i)*math.Log1p(-odds)
-				sum += -math.Expm1(epsilon-loss) * math.Exp(log)
+				sum += -math.Expm1(epsilon-loss) * math.Exp(numeric.Binomial{N: n, P: odds, Q: 1 - odds}.LogMass(i))
 			}
 		}
 		return sum

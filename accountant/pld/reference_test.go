@@ -38,7 +38,7 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 		case "replace_one_poisson":
 			q.ledger, q.relation = row.Ledger(t), accountant.ReplaceOne
 		case "group_dpsgd":
-			q.ledger = group(t, row.Ledger(t), row.K)
+			q.ledger = tiny.Must(accountant.Group(row.Ledger(t), row.K))(t)
 		case "truncated_poisson":
 			q.ledger = accounttest.Ledger(t, accountant.Entry{Event: accountant.TruncatedPoissonSampled{DatasetSize: row.N, SamplingProbability: row.Q, MaxBatchSize: row.MaxBatch, Event: accountant.Gaussian{NoiseMultiplier: row.Sigma}}, Count: row.Steps})
 		case "mixed_composition":
@@ -74,11 +74,6 @@ func profileQuestions(t *testing.T, kind string) []profileQuestion {
 		t.Fatalf("no questions about profiles among the rows of kind %s", kind)
 	}
 	return questions
-}
-
-func group(t *testing.T, l *accountant.Ledger, size int) *accountant.Ledger {
-	t.Helper()
-	return tiny.Must(accountant.Group(l, size))(t)
 }
 
 // mixed returns the ledger of terms ["dpsgd", q, σ, steps], ["gaussian", σ, steps] and
