@@ -46,13 +46,14 @@ type Accountant interface {
 	Delta(l *Ledger, epsilon float64) (Guarantee, error)
 }
 
-// Bound bounds one half of a guarantee for everything in a ledger, given the other half, and names
-// the theorems behind the number. With an error the number means nothing.
+// Bound returns an upper bound of epsilon, given delta, or of delta, given epsilon, of everything in
+// a ledger together, and the theorems behind it for Guarantee.Method. With an error the number means
+// nothing.
 type Bound func(l *Ledger, given float64) (bound float64, method string, err error)
 
-// Make returns the accountant of that name under r whose epsilon at a delta, and whose delta at an
-// epsilon, are these bounds. They are asked for halves in range alone. It is an error if r is not a
-// relation.
+// Make returns the accountant of that name under r that answers by two bounds: epsilon, which is
+// given a delta in (0, 1), and delta, which is given an epsilon that is finite and at least 0. It is
+// an error if r is not a relation.
 func Make(name string, r Relation, epsilon, delta Bound) (Accountant, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -60,6 +61,7 @@ func Make(name string, r Relation, epsilon, delta Bound) (Accountant, error) {
 	return &made{name, r, epsilon, delta}, nil
 }
 
+// made is the accountant that Make returns.
 type made struct {
 	name           string
 	relation       Relation

@@ -22,7 +22,7 @@ import (
 type composition struct {
 	relation accountant.Relation
 	method   string
-	theorem  theorem // beside basic composition, or nil
+	theorem  theorem // the theorem beside basic composition, or nil
 }
 
 // theorem returns the ε of the composition that q describes.

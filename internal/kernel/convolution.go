@@ -94,7 +94,7 @@ func (c Conv) transposed() (Conv, bool) {
 // bias (Out) for every position unless it is nil.
 func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
 	if c.forward != nil {
-		c.forward.setFilters(filters)
+		c.forward.setFilters(filters, false)
 		c.forward.apply(z, x, bias, batch)
 		return
 	}
@@ -122,7 +122,7 @@ func (c *Convolution) lowerForward(worker, lo, hi int) {
 // respect to the outputs.
 func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
 	if c.backward != nil {
-		c.backward.setRotated(filters)
+		c.backward.setFilters(filters, true)
 		c.backward.apply(dx, dz, nil, batch)
 		return
 	}

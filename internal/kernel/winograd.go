@@ -225,30 +225,22 @@ func cut(buffer *[]float32, n int) []float32 {
 	return part
 }
 
-// setFilters transforms filters (Out, 3, 3, In) for apply.
-func (w *winograd) setFilters(filters []float32) {
-	w.layOut()
-	w.untransformed = filters
-	w.pool.Run(w.panels, 1, w.runPanels)
-	w.untransformed = nil
-}
-
-// setRotated transforms filters (In, 3, 3, Out) for the convolution with rows and columns reversed
-// and in and out exchanged: that which takes the gradients with respect to the outputs of the
-// convolution with these filters to those with respect to its images.
-func (w *winograd) setRotated(filters []float32) {
-	w.layOut()
-	w.untransformed = filters
-	w.pool.Run(w.In, 1, w.runRotated)
-	w.untransformed = nil
-}
-
-// layOut finds the place of the transformed filters.
-func (w *winograd) layOut() {
+// setFilters transforms filters (Out, 3, 3, In) for apply. Rotated filters are (In, 3, 3, Out), for
+// the convolution with rows and columns reversed and in and out exchanged: it takes the gradients
+// with respect to the outputs of the convolution with these filters to those with respect to its
+// images.
+func (w *winograd) setFilters(filters []float32, rotated bool) {
 	w.panelCols = active.tileCols
 	w.panels = ceilDiv(w.Out, w.panelCols)
 	w.uStride = w.panels*w.panelCols*w.In + winogradPadding
 	w.filters = grow(w.filters, w.points*w.points*w.uStride)
+	w.untransformed = filters
+	if rotated {
+		w.pool.Run(w.In, 1, w.runRotated)
+	} else {
+		w.pool.Run(w.panels, 1, w.runPanels)
+	}
+	w.untransformed = nil
 }
 
 // filterPanels transforms the filters of the outputs of panels [lo, hi).

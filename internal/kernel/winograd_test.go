@@ -119,8 +119,8 @@ func TestRotatedFilters(t *testing.T) {
 			}
 			back, _ := c.transposed()
 			a, b := newWinograd(back, nil), newWinograd(back, nil)
-			a.setRotated(filters)
-			b.setFilters(turned)
+			a.setFilters(filters, true)
+			b.setFilters(turned, false)
 			for xi := range a.points * a.points {
 				for o := range a.Out {
 					for i := range a.In {
