@@ -14,6 +14,7 @@ type Block struct{ Channels, Positions int }
 // Columns returns the number of columns of a row in a block.
 func (b Block) Columns() int { return b.Channels * b.Positions }
 
+// widthOf returns the number of columns of a row of these blocks.
 func widthOf(row []Block) (columns int) {
 	for _, b := range row {
 		columns += b.Columns()

@@ -29,6 +29,7 @@ func NewResponse(values int, epsilon float64) (*Response, error) {
 	return newResponse(c), nil
 }
 
+// newResponse returns the protocol with the ε and the number of values of a claim.
 func newResponse(c claim) *Response {
 	d := float64(c.values)
 	noise := atLeast(d / (math.Exp(c.epsilon) + d - 1))
