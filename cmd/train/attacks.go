@@ -16,9 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// attackCommand returns `train attack`. dataFlags adds the flags that say where the data of a run
-// is, and sets what tells how reading it goes.
-func attackCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
+func attackCommand(a *shell.App) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "attack",
 		Short: "Attack answers and models, to see what noise buys",
@@ -26,7 +24,7 @@ func attackCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options))
 does. All but membership draw their data, take seconds, and hold nothing of anybody.`,
 		Example: `  train attack differencing --out differencing.svg
   train attack membership runs/digits-1`,
-	}, sensitivityCommand(a), differencingCommand(a), reconstructionCommand(a), membershipCommand(a, dataFlags))
+	}, sensitivityCommand(a), differencingCommand(a), reconstructionCommand(a), membershipCommand(a))
 }
 
 func sensitivityCommand(a *shell.App) *cobra.Command {
@@ -128,7 +126,7 @@ together says so ahead.`,
 	return c
 }
 
-func membershipCommand(a *shell.App, dataFlags func(*cobra.Command, *train.Options)) *cobra.Command {
+func membershipCommand(a *shell.App) *cobra.Command {
 	var out string
 	var options train.Options
 	c := &cobra.Command{
@@ -151,7 +149,7 @@ written into the folder of the run. It takes training and test examples to be dr
 			return shell.ShowDrawn(a, out, picture, printMembership)(attack.OnRun(args[0], options))
 		},
 	}
-	dataFlags(c, &options)
+	dataFlags(a, c, &options)
 	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }

@@ -127,13 +127,6 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// datasetFolders returns the help of the flag for the folder of downloaded data sets.
-func datasetFolders() string {
-	names := data.Fetchable()
-	last := len(names) - 1
-	return fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
-}
-
 // fetchProgress shows how a download goes.
 type fetchProgress struct{ shell.Display }
 

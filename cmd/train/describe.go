@@ -81,7 +81,8 @@ func printLayers(w io.Writer, d *train.Description) {
 func printPrivacy(w io.Writer, d *train.Description) {
 	p := d.Privacy
 	if len(d.Curve) == 0 {
-		printOrdinary(w, p)
+		fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
+		fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 		return
 	}
 	how := "as configured"
@@ -119,10 +120,4 @@ func printPrivacy(w io.Writer, d *train.Description) {
 		table = append(table, line)
 	}
 	shell.PrintTable(w, table)
-}
-
-// printOrdinary writes what is private where gradients have no noise.
-func printOrdinary(w io.Writer, p train.Privacy) {
-	fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
-	fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 }

@@ -17,10 +17,10 @@ import (
 
 // planFlags hold the flags of `train plan`.
 type planFlags struct {
-	ranks, threads, examples int
-	network                  string
-	latency                  time.Duration
-	seconds                  float64
+	speed.Request
+	threads int
+	network string // its rate
+	seconds float64
 }
 
 // Limits of the flags.
@@ -43,8 +43,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
   train plan my.yaml --ranks 64 --set training.batch_size=16384 --json`,
 		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			request, err := f.request(c)
-			if err != nil {
+			if err := f.read(c); err != nil {
 				return err
 			}
 			name := shell.First(args, configs.DefaultPreset)
@@ -55,50 +54,47 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 			if f.threads > 0 {
 				config.Performance.Threads = f.threads
 			}
-			p, err := speed.OnRanks(c.Context(), config, request)
+			p, err := speed.OnRanks(c.Context(), config, f.Request)
 			show := shell.Show(a, func(w io.Writer, p *speed.Plan) { printPlan(w, p, f) })
 			return show(p, configs.Placed(shell.Ended(c.Context(), err), name, set))
 		},
 	}
-	c.Flags().IntVar(&f.ranks, "ranks", 16, "processes that carry out the run together")
+	c.Flags().IntVar(&f.Ranks, "ranks", 16, "processes that carry out the run together")
 	c.Flags().StringVar(&f.network, "network", "25Gb", "bits a second of each rank's connection: 25Gb, 1Gb, 100Mb")
-	c.Flags().DurationVar(&f.latency, "latency", 25*time.Microsecond, "of one message between two ranks")
+	c.Flags().DurationVar(&f.Network.Latency, "latency", 25*time.Microsecond, "of one message between two ranks")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads of each rank (default: those of the configuration, or all cores)")
-	c.Flags().IntVar(&f.examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	c.Flags().IntVar(&f.Examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
 	c.Flags().Float64Var(&f.seconds, "seconds", 5, "about how long to measure")
 	setFlag(c, &set)
 	return c
 }
 
-// request checks the flags and returns what they ask.
-func (f *planFlags) request(c *cobra.Command) (speed.Request, error) {
+// read checks the flags, and completes the request.
+func (f *planFlags) read(c *cobra.Command) (err error) {
 	changed := c.Flags().Changed
 	switch {
-	case f.ranks < 1 || f.ranks > mostRanks:
-		return speed.Request{}, shell.Usagef("found --ranks %d, expected 1 to %d", f.ranks, mostRanks)
-	case f.latency < 0 || f.latency > time.Minute:
-		return speed.Request{}, shell.Usagef("found --latency %v, expected 0s to 1m", f.latency)
+	case f.Ranks < 1 || f.Ranks > mostRanks:
+		return shell.Usagef("found --ranks %d, expected 1 to %d", f.Ranks, mostRanks)
+	case f.Network.Latency < 0 || f.Network.Latency > time.Minute:
+		return shell.Usagef("found --latency %v, expected 0s to 1m", f.Network.Latency)
 	case changed("threads") && (f.threads < 1 || f.threads > runtime.NumCPU()):
-		return speed.Request{}, shell.Usagef("found --threads %d, expected 1 to the %d cores of this machine, on which steps are measured", f.threads, runtime.NumCPU())
-	case changed("examples") && f.examples < 1:
-		return speed.Request{}, shell.Usagef("found --examples %d, expected at least 1", f.examples)
+		return shell.Usagef("found --threads %d, expected 1 to the %d cores of this machine, on which steps are measured", f.threads, runtime.NumCPU())
+	case changed("examples") && f.Examples < 1:
+		return shell.Usagef("found --examples %d, expected at least 1", f.Examples)
 	case !(f.seconds > 0 && f.seconds <= mostPlanSeconds):
-		return speed.Request{}, shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostPlanSeconds)
+		return shell.Usagef("found --seconds %g, expected a number above 0 and at most %d", f.seconds, mostPlanSeconds)
 	}
-	rate, err := speed.ParseRate(f.network)
-	if err != nil {
-		return speed.Request{}, shell.Usagef("--network: %w", err)
+	f.Measure = time.Duration(f.seconds * float64(time.Second))
+	if f.Network.Rate, err = speed.ParseRate(f.network); err != nil {
+		return shell.Usagef("--network: %w", err)
 	}
-	return speed.Request{
-		Ranks: f.ranks, Network: speed.Network{Rate: rate, Latency: f.latency}, Examples: f.examples,
-		Measure: time.Duration(f.seconds * float64(time.Second)),
-	}, nil
+	return nil
 }
 
 // printPlan writes a plan for people.
 func printPlan(w io.Writer, p *speed.Plan, f planFlags) {
 	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, shell.Count(p.Parameters), batchCount(p.Batch))
-	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.latency)
+	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.Network.Latency)
 	printMeasured(w, p.Measured)
 	printStep(w, p)
 	printPlanTable(w, "ranks", p.Rows, func(r speed.Row) string { return shell.Count(r.Ranks) })

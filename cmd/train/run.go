@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/stats"
@@ -86,7 +87,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 			})
 		},
 	}
-	dataFlags(a)(c, &j.Options)
+	dataFlags(a, c, &j.Options)
 	serveFlag(c, &j.serve)
 	a.ProgressFlag(c)
 	return c
@@ -181,20 +182,21 @@ func goOn(c *cobra.Command, dir string) string {
 }
 
 func dataDirFlag(c *cobra.Command, dir *string) {
-	shell.FolderFlag(c, dir, "data-dir", "", datasetFolders())
+	names := data.Fetchable()
+	last := len(names) - 1
+	usage := fmt.Sprintf("folder with %s/ and %s/ (default: $%s)", strings.Join(names[:last], "/, "), names[last], data.DirVariable)
+	shell.FolderFlag(c, dir, "data-dir", "", usage)
 }
 
 func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags returns a function that adds the flags of commands that read the data of a run.
-func dataFlags(a *shell.App) func(*cobra.Command, *train.Options) {
-	return func(c *cobra.Command, o *train.Options) {
-		dataDirFlag(c, &o.DataDir)
-		dataFolderFlag(c, &o.DataFolder)
-		o.Computed = computed(a)
-	}
+// dataFlags adds the flags of a command that reads the data of a run, and sets what tells how reading goes.
+func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
+	dataDirFlag(c, &o.DataDir)
+	dataFolderFlag(c, &o.DataFolder)
+	o.Computed = computed(a)
 }
 
 func runsDirFlag(c *cobra.Command, dir *string) {
