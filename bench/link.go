@@ -125,8 +125,8 @@ func carry(from, to int, delay time.Duration, bits float64) error {
 	}
 }
 
-// await waits for a packet that enters the line, or the moment at which the first one on it is due. The
-// runtime's timers are off by up to a millisecond; the system's are not.
+// await waits for a packet that enters the line, or the moment at which the first one on it is due.
+// The runtime's timers are off by up to a millisecond; the system's are not.
 func await(from int, line []packet) error {
 	var until *unix.Timespec
 	if len(line) > 0 {

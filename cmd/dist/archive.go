@@ -65,7 +65,8 @@ func (c Contents) Archive() ([]byte, error) {
 	return tarred(files, c.Version.Time)
 }
 
-// tarred returns a .tar.gz of files and of the folders that they lie in. Everything belongs to root.
+// tarred returns a .tar.gz of files and of the folders that they lie in. Everything belongs to
+// root.
 func tarred(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -149,8 +150,8 @@ func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// folders returns all folders that files lie in, each after the folder that it lies in. Their names end with a slash,
-// by which a tar file knows them.
+// folders returns all folders that files lie in, each after the folder that it lies in. Their names
+// end with a slash, by which a tar file knows them.
 func folders(files []file) (all []file) {
 	names := map[string]bool{}
 	for _, f := range files {

@@ -115,8 +115,8 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// The image trains for a user without rights. Its first stage needs a registry; here the program comes
-// from this machine in its place.
+// The image trains for a user without rights. Its first stage needs a registry; here the program
+// comes from this machine in its place.
 func TestImage(t *testing.T) {
 	slow.Evidence(t)
 	stage := t.TempDir()
@@ -132,8 +132,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// imageTool returns what builds the image, with a folder in the place of its first stage, and runs the
-// program in it: Docker where its daemon answers, or else Buildah.
+// imageTool returns what builds the image, with a folder in the place of its first stage, and runs
+// the program in it: Docker where its daemon answers, or else Buildah.
 func imageTool(t *testing.T) func(stage string, args ...string) string {
 	t.Helper()
 	context := filepath.Join("..", "..")

@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// added are the rows of "How to add" in CONTRIBUTING.md, carried out: a new file of testdata/adding, and
-// a row of a table.
+// added are the rows of "How to add" in CONTRIBUTING.md, carried out: a new file of
+// testdata/adding, and a row of a table.
 var added = []struct{ what, file, table, row, longer string }{
 	{"layer", "model/elu.go", "model/kinds.go", "temperedSigmoid, groupNorm", "temperedSigmoid, elu, groupNorm"},
 	{"update rule", "optimizer/lion.go", "optimizer/rule.go", "adamW, adamBC}", "adamW, adamBC, lion}"},
@@ -39,8 +39,8 @@ optimizer: {name: lion, learning_rate: 0.01}
 training: {sampling: truncated_poisson, batch_size: 50, max_batch_size: 60, steps: 6}
 `
 
-// What CONTRIBUTING.md says of adding is true: the program is built with a new file and a new row for
-// each, and all of them work, with the keys that they say they have.
+// What CONTRIBUTING.md says of adding is true: the program is built with a new file and a new row
+// for each, and all of them work, with the keys that they say they have.
 func TestAddedByAFileAndARow(t *testing.T) {
 	slow.Evidence(t)
 	root, err := filepath.Abs("../..")

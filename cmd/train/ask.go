@@ -54,8 +54,8 @@ func unanswered(err error) error {
 	return err
 }
 
-// printCost returns a function that writes an answer for people: what was solved for, what it costs, and
-// what that rests on.
+// printCost returns a function that writes an answer for people: what was solved for, what it
+// costs, and what that rests on.
 func printCost(unknown account.Unknown) func(io.Writer, account.Cost) {
 	return func(w io.Writer, c account.Cost) {
 		budget := fmt.Sprintf("within ε ≤ %g at δ = %g", c.TargetEpsilon, c.Delta)

@@ -236,8 +236,9 @@ func TestWrap(t *testing.T) {
 	same(t, "lines", strings.Join(shell.Wrap("one two  three "+strings.Repeat("x", 12), 9), "|"), "one two|three|xxxxxxxx…")
 }
 
-// What is computed of training examples says so, stays out of the folder of the run, and needs a name
-// that says so for its picture, which is for its owner alone. The result of the run has every class.
+// What is computed of training examples says so, stays out of the folder of the run, and needs a
+// name that says so for its picture, which is for its owner alone. The result of the run has every
+// class.
 func TestMembershipIsMarked(t *testing.T) {
 	result := lastLine(t, succeed(t, "run", own(t, 5), "--json"))
 	if classes, _ := result["accuracy_by_class"].([]any); len(classes) != 2 || classes[0].(map[string]any)["low"] == nil {

@@ -32,8 +32,8 @@ func progressed() train.Progress {
 	}
 }
 
-// Bars are as wide as the terminal, whatever its width, also with the largest numbers and the longest
-// names, and say as much as there is room for.
+// Bars are as wide as the terminal, whatever its width, also with the largest numbers and the
+// longest names, and say as much as there is room for.
 func TestBarsFitTheTerminal(t *testing.T) {
 	for columns, want := range map[int][]string{
 		20:  {"12345/98765"},

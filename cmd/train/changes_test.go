@@ -38,7 +38,8 @@ var runsOfEveryKind = [][]string{
 	{"sweep", "sweep.yaml"},
 }
 
-// folderOf makes that folder below the working directory, or a part of it, and a copy of it, "pristine".
+// folderOf makes that folder below the working directory, or a part of it, and a copy of it,
+// "pristine".
 func folderOf(t *testing.T, runs [][]string) {
 	t.Helper()
 	for _, dir := range []string{"people", "runs"} {
@@ -84,7 +85,8 @@ func restore(t *testing.T) {
 	tiny.Check(t, os.CopyFS("runs", os.DirFS("pristine")))
 }
 
-// asks are the commands that print an ε, or write one, of a folder of runs. Those that write say so.
+// asks are the commands that print an ε, or write one, of a folder of runs. Those that write say
+// so.
 func asks(runs []string) (lines [][]string) {
 	lines = [][]string{{"runs", "--json"}, {"ledger", "show", "--json"}, {"ledger", "verify", "--json"}}
 	for _, run := range runs {
@@ -102,7 +104,8 @@ func asks(runs []string) (lines [][]string) {
 	return append(lines, []string{"sweep", "sweep.yaml", "--json"})
 }
 
-// epsilons are the ε that an output holds, by what they are of; the least where two are of the same.
+// epsilons are the ε that an output holds, by what they are of; the least where two are of the
+// same.
 func epsilons(out string) map[string]float64 {
 	found := map[string]float64{}
 	var visit func(at string, v any)
@@ -189,8 +192,8 @@ var changes = map[string]func(path, other string, at float64) error{
 	},
 }
 
-// Whatever is done to a file or a folder of a run of any kind: no command prints a smaller ε than before,
-// unless it fails, and one that fails writes no byte.
+// Whatever is done to a file or a folder of a run of any kind: no command prints a smaller ε than
+// before, unless it fails, and one that fails writes no byte.
 func TestNoChangeLowersEpsilon(t *testing.T) {
 	t.Chdir(t.TempDir())
 	folderOf(t, runsOfEveryKind)
@@ -277,8 +280,9 @@ func checkAnswer(t *testing.T, what string, args []string, before map[string]flo
 	compare(t, what, args, before, r)
 }
 
-// compare holds an answer that was given against that of before: no ε is smaller, and none that a list of
-// runs had is missing, unless the run is named with what is wrong with it, or is there under another name.
+// compare holds an answer that was given against that of before: no ε is smaller, and none that a
+// list of runs had is missing, unless the run is named with what is wrong with it, or is there
+// under another name.
 func compare(t *testing.T, what string, args []string, before map[string]float64, r commandOutcome) {
 	t.Helper()
 	now, line := epsilons(r.out), strings.Join(args, " ")
@@ -328,8 +332,9 @@ func written(before, after map[string]string) (paths []string) {
 	return paths
 }
 
-// The same while a run is at work: whatever is done to its files or to those beside them, commands that only
-// read say no smaller ε, then and when the run has ended, as it would or because a ledger is gone.
+// The same while a run is at work: whatever is done to its files or to those beside them, commands
+// that only read say no smaller ε, then and when the run has ended, as it would or because a ledger
+// is gone.
 func TestNoChangeAtWorkLowersEpsilon(t *testing.T) {
 	t.Chdir(t.TempDir())
 	n, beside := slow.Number(t, changesVariable, 3, 100), runsOfEveryKind

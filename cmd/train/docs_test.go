@@ -60,7 +60,8 @@ func commandLines(page string) (lines []string) {
 // because they install what it must not.
 var elsewhere = []string{"go ", "CGO_ENABLED=0 go ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "DPSGD_PICTURES=1000000 ", "./train-mpi ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source ", "mpirun ", "srun ", "sbatch ", "kubectl "}
 
-// placeOfThePages makes the current folder one in which the commands of the pages find what they name.
+// placeOfThePages makes the current folder one in which the commands of the pages find what they
+// name.
 func placeOfThePages(t *testing.T) {
 	t.Helper()
 	folder, err := filepath.Abs("../../configs")
@@ -101,9 +102,9 @@ func linesToTry(page string) []string {
 	})
 }
 
-// Every command of README.md and of the pages in docs is one that this program takes: the shell breaks
-// it into words, there is such a command with such flags, arguments and values, and configurations that
-// it trains by are valid. TestCommandsOfTheDocumentation carries them out.
+// Every command of README.md and of the pages in docs is one that this program takes: the shell
+// breaks it into words, there is such a command with such flags, arguments and values, and
+// configurations that it trains by are valid. TestCommandsOfTheDocumentation carries them out.
 func TestCommandsOfTheDocumentationAreTaken(t *testing.T) {
 	skipWithoutSignals(t) // nor is there a shell
 	said := filepath.Join(t.TempDir(), "said")
@@ -166,12 +167,13 @@ func parsed(words []string) (*cobra.Command, error) {
 	return c, err
 }
 
-// trainsBy are commands that train by a configuration, with the one that each takes where none is named.
+// trainsBy are commands that train by a configuration, with the one that each takes where none is
+// named.
 var trainsBy = map[string]string{"run": configs.DefaultPreset, "describe": configs.DefaultPreset, "federated": "federated-digits", "pate": "pate-digits"}
 
-// Every command of README.md and of the pages in docs does what it is written for. Training is cut to a
-// few steps, work without an end is interrupted once it has begun, and data sets that have to be
-// downloaded may be missing; nothing else may fail.
+// Every command of README.md and of the pages in docs does what it is written for. Training is cut
+// to a few steps, work without an end is interrupted once it has begun, and data sets that have to
+// be downloaded may be missing; nothing else may fail.
 func TestCommandsOfTheDocumentation(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)

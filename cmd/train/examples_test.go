@@ -103,8 +103,8 @@ func TestExamplesTrainASweep(t *testing.T) {
 	}
 }
 
-// A sweep that is started again goes on; `train run` begins another run, which releases anew. So the
-// schedulers of single runs do not start them again by themselves.
+// A sweep that is started again goes on; `train run` begins another run, which releases anew. So
+// the schedulers of single runs do not start them again by themselves.
 func TestExamplesBeginARunOnce(t *testing.T) {
 	texts := scripts(t)
 	for name, says := range map[string]string{"slurm-run.sh": "#SBATCH --no-requeue", "kubernetes-mpijob.yaml": "backoffLimit: 0"} {
@@ -163,8 +163,8 @@ func testsOfTheModule(t *testing.T) map[string]bool {
 // word matches a word of a command line, quoted or not.
 var word = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 
-// Every row of testdata/newcomers.md is so: the command ends with that code and says that, or the test is
-// there.
+// Every row of testdata/newcomers.md is so: the command ends with that code and says that, or the
+// test is there.
 func TestNewcomersList(t *testing.T) {
 	page := tiny.Read(t, "testdata/newcomers.md")
 	known := testsOfTheModule(t)

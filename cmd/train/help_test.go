@@ -33,8 +33,8 @@ func everyCommand(f func(*cobra.Command)) {
 	walk(r)
 }
 
-// The help documents the exit codes and every command. Every line of it can be read whole on a terminal of 80
-// columns.
+// The help documents the exit codes and every command. Every line of it can be read whole on a
+// terminal of 80 columns.
 func TestHelpFitsATerminal(t *testing.T) {
 	n, all := 0, succeed(t, "help")
 	says(t, all, shell.Flow(shell.ExitHelp))
@@ -71,8 +71,8 @@ func offered(t *testing.T, args ...string) string {
 	return strings.Join(found, " ")
 }
 
-// Shells complete the names of runs, presets, sweeps, data sets, keys and accountants where a command
-// takes one.
+// Shells complete the names of runs, presets, sweeps, data sets, keys and accountants where a
+// command takes one.
 func TestCompletion(t *testing.T) {
 	config := own(t, 2)
 	succeed(t, "run", config)

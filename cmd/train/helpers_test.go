@@ -181,8 +181,8 @@ func lastLine(t testing.TB, out string) map[string]any {
 	return object
 }
 
-// pictures is a folder of 2 classes, up and down, with 60 training and 10 test pictures each, in shards.
-// Tests only read it; one that changes a picture draws its own.
+// pictures is a folder of 2 classes, up and down, with 60 training and 10 test pictures each, in
+// shards. Tests only read it; one that changes a picture draws its own.
 func pictures(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(sharedPictures, "pictures")

@@ -46,8 +46,8 @@ func signalled(t *testing.T, s os.Signal, when func() bool, args ...string) (int
 	return c.ProcessState.ExitCode(), out.String()
 }
 
-// hearSignals has processes that this test starts hear signals that this one was started to ignore, as
-// nohup and shells in the background have it.
+// hearSignals has processes that this test starts hear signals that this one was started to ignore,
+// as nohup and shells in the background have it.
 func hearSignals(t *testing.T) {
 	t.Helper()
 	heard := make(chan os.Signal, 1)
@@ -93,8 +93,8 @@ func TestSignalSavesTheRun(t *testing.T) {
 	}
 }
 
-// A run whose output nobody reads any more, as in `train run | head`, saves and ends like one that a
-// signal stops.
+// A run whose output nobody reads any more, as in `train run | head`, saves and ends like one that
+// a signal stops.
 func TestReaderThatIsGone(t *testing.T) {
 	skipWithoutSignals(t)
 	const steps = 40
@@ -191,9 +191,9 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 }
 
-// kill -9 again and again, at random moments, costs one step of budget each time at most: by default
-// each step is in a checkpoint before the event of the next is written. TestGoesOnAfterEveryStep of internal/run
-// holds this without a process.
+// kill -9 again and again, at random moments, costs one step of budget each time at most: by
+// default each step is in a checkpoint before the event of the next is written.
+// TestGoesOnAfterEveryStep of internal/run holds this without a process.
 func TestKillCostsOneStep(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)

@@ -98,8 +98,8 @@ func TestPate(t *testing.T) {
 	says(t, tiny.Read(t, run+"/privacy.md"), "votes.private.jsonl")
 }
 
-// Votes of a file are analysed by the section of a configuration, what depends on them is marked, and
-// nothing is written.
+// Votes of a file are analysed by the section of a configuration, what depends on them is marked,
+// and nothing is written.
 func TestPateOfVotes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tiny.Write(t, "votes.csv", strings.Repeat("90,5,5\n", 40))
@@ -114,8 +114,8 @@ func TestPateOfVotes(t *testing.T) {
 	}
 }
 
-// A federated run ends with one object of these keys; the commands for runs take it like every other,
-// and run takes its configuration.
+// A federated run ends with one object of these keys; the commands for runs take it like every
+// other, and run takes its configuration.
 func TestFederated(t *testing.T) {
 	config := own(t, 4)
 	clients := []string{"--set", "federated.clients=20", "--set", "training.batch_size=10"}
@@ -167,7 +167,8 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 	says(t, tiny.Read(t, "report.html"), "for "+unit+", after")
 }
 
-// No one file that is edited makes the model of a baseline private, or private labels private examples.
+// No one file that is edited makes the model of a baseline private, or private labels private
+// examples.
 func TestForgedUnitsAreRefused(t *testing.T) {
 	config := own(t, 5)
 	succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none")

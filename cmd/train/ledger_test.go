@@ -109,7 +109,8 @@ func TestCalibratedNoiseIsRoundedUp(t *testing.T) {
 	}
 }
 
-// A limit is set, shown, asked and refused in one line, with the exit code of what a person can change.
+// A limit is set, shown, asked and refused in one line, with the exit code of what a person can
+// change.
 func TestLedgerLimitCommand(t *testing.T) {
 	config := own(t, 20)
 	name := filepath.Base(readFolder(t, config))
@@ -138,8 +139,9 @@ func limitsOf(t *testing.T, dir string) []books.LimitState {
 	return shown.Limits
 }
 
-// A run of every kind asks the limit of what it protects. Where it would pass, the run is refused and leaves
-// the folder as it was; else what it released is counted, and the same once more counts twice.
+// A run of every kind asks the limit of what it protects. Where it would pass, the run is refused
+// and leaves the folder as it was; else what it released is counted, and the same once more counts
+// twice.
 func TestRunsOfEveryKindKeepTheLimit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	folderOf(t, nil)
@@ -191,7 +193,8 @@ func TestRunsOfEveryKindKeepTheLimit(t *testing.T) {
 	}
 }
 
-// More steps than planned ask the limit too: what passes it is refused and nothing is written, what does not is counted.
+// More steps than planned ask the limit too: what passes it is refused and nothing is written, what
+// does not is counted.
 func TestExtensionsKeepTheLimit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	folderOf(t, nil)

@@ -18,10 +18,10 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// A million pictures in tar shards train for 200 steps in less than 1 GB of resident memory, by what the
-// system says of the process: in memory, the pictures alone would take 784 MB, and 1.2 GB while they
-// are read. `DPSGD_PICTURES=1000000 go test ./cmd/train -run TestMillionPictures -v -timeout 1h` draws
-// them; DPSGD_PICTURES_DIR is where they stay.
+// A million pictures in tar shards train for 200 steps in less than 1 GB of resident memory, by
+// what the system says of the process: in memory, the pictures alone would take 784 MB, and 1.2 GB
+// while they are read. `DPSGD_PICTURES=1000000 go test ./cmd/train -run TestMillionPictures -v
+// -timeout 1h` draws them; DPSGD_PICTURES_DIR is where they stay.
 func TestMillionPictures(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("DPSGD_PICTURES"))
 	if err != nil {

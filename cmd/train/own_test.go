@@ -45,8 +45,8 @@ func TestExamplesAndManual(t *testing.T) {
 	matches(t, tiny.Read(t, "pages/man1/train-ledger-show.1"), `^\.TH "TRAIN-LEDGER-SHOW" 1 `)
 }
 
-// The data of a configuration and of a run is read whole, also where a run would decode it when it is
-// needed, and the first example that cannot be read is named.
+// The data of a configuration and of a run is read whole, also where a run would decode it when it
+// is needed, and the first example that cannot be read is named.
 func TestDataCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tiny.Files(t, "stripes", tiny.Source(t, 30), false)

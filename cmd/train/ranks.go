@@ -17,13 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// There are two programs. One is static and speaks no MPI; started by a launcher, it becomes the other
-// one, train-mpi, which is built with the tag mpi and opens an MPI library when it runs.
+// There are two programs. One is static and speaks no MPI; started by a launcher, it becomes the
+// other one, train-mpi, which is built with the tag mpi and opens an MPI library when it runs.
 
 // mpiProgram is the name of the program that speaks MPI.
 const mpiProgram = "train-mpi"
 
-// sharedByRanks are the commands that all ranks carry out together, or that say what the program is.
+// sharedByRanks are the commands that all ranks carry out together, or that say what the program
+// is.
 var sharedByRanks = []string{"train", "train run", "train resume", "train version", "train help", "train completion"}
 
 // refuseRanks refuses a command that every rank would carry out for itself.

@@ -128,8 +128,8 @@ func (j *rankJob) alive() map[int]int {
 	return found
 }
 
-// over waits for the end of the job: no process is left, at most one event has no step in a checkpoint, and what
-// was said holds the words.
+// over waits for the end of the job: no process is left, at most one event has no step in a
+// checkpoint, and what was said holds the words.
 func (j *rankJob) over(words ...string) {
 	j.t.Helper()
 	j.await("the launcher to end", func() bool {
@@ -177,8 +177,8 @@ func each(t *testing.T, test func(t *testing.T, l mpitest.Launcher)) {
 	}
 }
 
-// A rank that is killed ends the job; its number is said, no process stays, and the run goes on with at most
-// one step of its budget lost.
+// A rank that is killed ends the job; its number is said, no process stays, and the run goes on
+// with at most one step of its budget lost.
 func TestKilledRankEndsTheJob(t *testing.T) {
 	each(t, func(t *testing.T, l mpitest.Launcher) {
 		for _, rank := range []int{0, 2} {
@@ -274,7 +274,8 @@ training: {batch_size: 20, steps: 5}
 	return dir
 }
 
-// While the disk of rank 0 is full nothing is released without its event; with room again the run goes on.
+// While the disk of rank 0 is full nothing is released without its event; with room again the run
+// goes on.
 func TestFullDiskOnRankZero(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("skipped: only root can mount a disk that is small")

@@ -16,8 +16,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// A program without an interpreter is loaded by the kernel alone, on every Linux and in an empty image.
-// What opens libraries has one, and so only the program with the tag may.
+// A program without an interpreter is loaded by the kernel alone, on every Linux and in an empty
+// image. What opens libraries has one, and so only the program with the tag may.
 func TestOnlyTheProgramWithMPIIsDynamic(t *testing.T) {
 	slow.Evidence(t)
 	for tags, want := range map[string]bool{"": false, "mpi": true} {

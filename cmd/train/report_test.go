@@ -97,8 +97,8 @@ func TestEvalByClass(t *testing.T) {
 	}
 }
 
-// serving starts a command line that serves a page on a free port, and returns the process and the URL in the
-// first line that it prints.
+// serving starts a command line that serves a page on a free port, and returns the process and the
+// URL in the first line that it prints.
 func serving(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	c, _ := program(t, args...)

@@ -108,7 +108,8 @@ func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
 	return j.carryOut(a, c, config, dir)
 }
 
-// carryOut begins the run of a configuration, or goes on with the one in a folder, and prints its result.
+// carryOut begins the run of a configuration, or goes on with the one in a folder, and prints its
+// result.
 func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, dir string) error {
 	j.Computed, j.Waits = computed(a), a.Waits
 	switch {
@@ -192,7 +193,8 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags adds the flags of a command that reads the data of a run, and sets what tells how reading goes.
+// dataFlags adds the flags of a command that reads the data of a run, and sets what tells how
+// reading goes.
 func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
 	dataDirFlag(c, &o.DataDir)
 	dataFolderFlag(c, &o.DataFolder)

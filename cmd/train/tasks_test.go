@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What a task trains follows from its flags and from what its scheduler says; whatever could be meant
-// in two ways is refused.
+// What a task trains follows from its flags and from what its scheduler says; whatever could be
+// meant in two ways is refused.
 func TestShare(t *testing.T) {
 	one, shard := func(n int) *sweep.Share { return &sweep.Share{First: n} }, func(i, n int) *sweep.Share { return &sweep.Share{First: i, Every: n} }
 	for _, test := range []struct {
@@ -89,10 +89,10 @@ func sweepTotalsOf(t *testing.T, line ...string) (s sweep.Result, shown books.To
 	return s, shown
 }
 
-// A sweep of 8 trials by an array of 4 tasks, of which two are killed with kill -9 and started again:
-// each trial has one row, and the ledger of the data holds the releases of a sweep by one process, and
-// those alone that the killed trials made twice. Where no task is killed, the totals are equal. TestKilledTasks
-// of internal/sweep holds this at every place of one process.
+// A sweep of 8 trials by an array of 4 tasks, of which two are killed with kill -9 and started
+// again: each trial has one row, and the ledger of the data holds the releases of a sweep by one
+// process, and those alone that the killed trials made twice. Where no task is killed, the totals
+// are equal. TestKilledTasks of internal/sweep holds this at every place of one process.
 func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 	skipWithoutSignals(t)
 	slow.Evidence(t)
@@ -159,8 +159,8 @@ func TestArrayOfTasksWithTwoKilled(t *testing.T) {
 	succeed(t, "ledger", "verify", "--runs-dir", "runs")
 }
 
-// The head of the ledger does not stand for what tasks released until that is collected, and who prints a
-// head says so.
+// The head of the ledger does not stand for what tasks released until that is collected, and who
+// prints a head says so.
 func TestHeadIsNotOfTasks(t *testing.T) {
 	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 2)+"\nseeds: 2\n")
 	succeed(t, "sweep", "grid.yaml", "--trial", "1")
@@ -191,7 +191,8 @@ func TestReportOfASweepThatGoesOn(t *testing.T) {
 	}
 }
 
-// The commands that a task names go on in the same folders: in others they would begin another sweep.
+// The commands that a task names go on in the same folders: in others they would begin another
+// sweep.
 func TestTaskNamesItsFolders(t *testing.T) {
 	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 2)+"\nseeds: 2\n")
 	found := succeed(t, "sweep", "grid.yaml", "--trial", "1", "--runs-dir", "the runs")

@@ -137,7 +137,8 @@ const normal975 = 1.959963984540054 // quantile of the standard normal distribut
 
 // Wilson returns the 95 % score interval of a share of independent examples (Wilson 1927, "Probable
 // inference, the law of succession, and statistical inference", JASA 22, equation 9, as Brown, Cai
-// and DasGupta 2001 recommend it, Statistical Science 16, equation 4). It is [0, 1] without examples.
+// and DasGupta 2001 recommend it, Statistical Science 16, equation 4). It is [0, 1] without
+// examples.
 func Wilson(correct, examples int) (low, high float64) {
 	if examples == 0 {
 		return 0, 1

@@ -105,8 +105,8 @@ func (r *reader) hear(what func()) {
 	r.heard.Broadcast()
 }
 
-// wait waits until a state was told that is looked for, and returns it; where the events end without
-// one, it returns none.
+// wait waits until a state was told that is looked for, and returns it; where the events end
+// without one, it returns none.
 func (r *reader) wait(looked func(state) bool) (s state) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,8 +229,8 @@ func TestTrialsSideBySide(t *testing.T) {
 	}
 }
 
-// publishing is a watcher of a sweep that makes the page tell what it knows, and waits until the reader
-// has heard of the trial.
+// publishing is a watcher of a sweep that makes the page tell what it knows, and waits until the
+// reader has heard of the trial.
 func publishing(p *Page, r *reader) sweep.Watcher {
 	return sweep.Watcher{TrialStepped: func(o sweep.TrialOverview, _ train.Progress) {
 		p.publish(false)
@@ -255,7 +255,8 @@ func TestNothingPrivate(t *testing.T) {
 	}
 }
 
-// Trainers go on whoever reads: with pages that take nothing, and with more of them than are served.
+// Trainers go on whoever reads: with pages that take nothing, and with more of them than are
+// served.
 func TestReadersNeverStopTheTrainer(t *testing.T) {
 	p := listen(t)
 	u, _ := url.Parse(p.URL())
@@ -279,8 +280,8 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 	}
 }
 
-// A thousand connections that ask nothing keep nobody from the page for longer than it takes to drop
-// them.
+// A thousand connections that ask nothing keep nobody from the page for longer than it takes to
+// drop them.
 func TestIdleConnections(t *testing.T) {
 	defer func(usual Limits) { limits = usual }(limits)
 	limits.Time = time.Second
@@ -363,8 +364,8 @@ func BenchmarkDraw(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish is what a second costs while as many pages as are served are kept up to date, but
-// for drawing.
+// BenchmarkPublish is what a second costs while as many pages as are served are kept up to date,
+// but for drawing.
 func BenchmarkPublish(b *testing.B) {
 	p := listen(b)
 	for range mostStreams {

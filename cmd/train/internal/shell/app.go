@@ -73,8 +73,8 @@ func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command
 // silence is how long a command may say nothing before it says what it is doing.
 const silence = time.Second
 
-// Hint prints what a command is doing, if that is known, unless it prints something else within a second. A
-// command that reads questions waits for them, and says nothing.
+// Hint prints what a command is doing, if that is known, unless it prints something else within a
+// second. A command that reads questions waits for them, and says nothing.
 func (a *App) Hint(c *cobra.Command, what string) {
 	if batch := c.Flags().Lookup("batch"); !a.Hints || what == "" || batch != nil && batch.Value.String() == "true" {
 		return

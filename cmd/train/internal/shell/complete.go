@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Complete makes shells complete the arguments and flags of all commands, by the words in which their
-// usage names them: runs, presets, sweeps, data sets.
+// Complete makes shells complete the arguments and flags of all commands, by the words in which
+// their usage names them: runs, presets, sweeps, data sets.
 func Complete(c *cobra.Command) {
 	if words := strings.Fields(c.Use); len(words) > 1 && c.ValidArgsFunction == nil {
 		c.ValidArgsFunction = completion(words[1:])

@@ -35,8 +35,8 @@ func (a *App) PrintJSON(result any) error {
 // Printed notes that the command has written objects of its own: an error is not printed as one.
 func (a *App) Printed() { a.printed = true }
 
-// Print writes a result: as one object with --json, else the text for people. If there is an error in
-// its place, it returns that.
+// Print writes a result: as one object with --json, else the text for people. If there is an error
+// in its place, it returns that.
 func (a *App) Print(result any, err error, text func(w io.Writer)) error {
 	switch {
 	case err != nil:
@@ -51,7 +51,8 @@ func (a *App) Print(result any, err error, text func(w io.Writer)) error {
 	return err
 }
 
-// page is what people read of a result, on a terminal of so many columns; 0 where there is no terminal.
+// page is what people read of a result, on a terminal of so many columns; 0 where there is no
+// terminal.
 type page struct {
 	bytes.Buffer
 	columns int
@@ -123,8 +124,8 @@ func (a *App) ProgressFlag(c *cobra.Command) {
 // Waits tells what a person has to mend before work goes on.
 func (a *App) Waits(message string) { fmt.Fprintln(a.Err, "train:", message) }
 
-// PictureFlag adds a flag for the file of a picture to a command whose result can be drawn. Another format
-// is refused before there is any work.
+// PictureFlag adds a flag for the file of a picture to a command whose result can be drawn. Another
+// format is refused before there is any work.
 func PictureFlag(c *cobra.Command, file *string, name, picture string) {
 	c.Flags().StringVar(file, name, "", "also draw "+picture+" into this file, .svg or .png")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
@@ -135,8 +136,8 @@ func PictureFlag(c *cobra.Command, file *string, name, picture string) {
 	}
 }
 
-// ShowDrawn returns a function that does what [Show] does, and draws the result into a file unless that is "".
-// what is in the picture, for people.
+// ShowDrawn returns a function that does what [Show] does, and draws the result into a file unless
+// that is "". what is in the picture, for people.
 func ShowDrawn[T interface{ Chart() chart.Chart }](a *App, file, what string, text func(w io.Writer, result T)) func(T, error) error {
 	if file == "" {
 		return Show(a, text)
