@@ -10,7 +10,7 @@ import (
 
 const summary = "train neural networks with differential privacy (DP-SGD)"
 
-// maintainer stands for whoever publishes the packages.
+// maintainer is a placeholder for the people who publish the packages.
 const maintainer = "The authors of dpsgd <dpsgd@example.org>"
 
 // DebianName returns the file name of the platform's Debian package, or "" if there is no Debian.

@@ -46,6 +46,7 @@ func parsePlatforms(names string) ([]platform, error) {
 
 func (p platform) String() string { return p.OS + "/" + p.Arch }
 
+// Program returns the file name of the program.
 func (p platform) Program() string {
 	if p.OS == "windows" {
 		return "train.exe"

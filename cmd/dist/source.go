@@ -146,7 +146,7 @@ func (c checkout) completions(program string) ([]file, error) {
 	return all, nil
 }
 
-// manual returns the pages that the program writes, one a command.
+// manual returns the man pages that the program writes, one for each command.
 func (c checkout) manual(program string) ([]file, error) {
 	dir := filepath.Join(c.built, "man")
 	if _, err := output(c.dir, nil, program, "man", dir); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runArgs are the arguments of the commands that ask accountants.
+// runArgs allows one argument, a run, for the commands that ask accountants.
 var runArgs = shell.Args(0, 1, "at most one: the folder of a run, such as runs/digits-1")
 
 // questionCommand makes c a command that asks one accountant for the unknown of q.
@@ -97,7 +97,7 @@ func neighbours(unit, relation string) string {
 	return fmt.Sprintf("%s (%s)", unit, relation)
 }
 
-// releasesText returns what an answer is about, in words that follow the answer.
+// releasesText returns the end of an answer: the run, the steps or the theorem that it is about.
 func releasesText(c account.Cost, unknown account.Unknown) string {
 	if c.Of != "" {
 		return ": " + c.Of

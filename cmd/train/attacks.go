@@ -154,10 +154,10 @@ written into the folder of the run. It takes training and test examples to be dr
 	return c
 }
 
-// picture names what an attack draws.
+// picture is what people read of the file that --out writes.
 const picture = "the picture"
 
-// notPrivate is printed ahead of all that is said of training examples.
+// notPrivate is the warning that stands before what is computed from training examples.
 const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"
 
 func printMembership(w io.Writer, m *attack.Membership) {

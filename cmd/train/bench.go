@@ -22,7 +22,7 @@ type benchFlags struct {
 	seconds             float64
 }
 
-// Limits of what a benchmark takes.
+// Limits of the flags of `train bench`.
 const (
 	mostBatch   = 10_000_000
 	mostThreads = 1024

@@ -70,13 +70,13 @@ func helpCommand() *cobra.Command {
 	return help
 }
 
-// section is a part of the help.
+// section is a part of the help: a title and the commands below it.
 type section struct {
 	title    string
 	commands []*cobra.Command
 }
 
-// waits says, of commands that can take a while before their first line, what they do meanwhile.
+// waits says what commands do that can take a while before their first line.
 var waits = map[string]string{
 	"run": "reads the data and plans the noise", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
 	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data and plans the noise",
@@ -91,7 +91,7 @@ const mostUsed = "Most used"
 
 var most = []string{"init", "describe", "run", "resume", "runs", "report", "predict", "export", "ledger", "calibrate"}
 
-// What commands say in errors that they take.
+// Arguments that commands expect, as errors say it.
 const (
 	oneRun    = "one: the folder of a run, such as runs/digits-1"
 	oneConfig = "at most one: a configuration file or the name of a preset"

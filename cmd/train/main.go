@@ -7,8 +7,8 @@
 //	train sweep clip-noise             a table of accuracy and ε over a grid of settings
 //	train help                         everything else
 //
-// The package reads flags, calls the packages below dpsgd/internal, and prints. One command is one
-// file; what commands share is in the package below it.
+// The package reads flags, calls the packages below dpsgd/internal, and prints. Commands of one
+// subject share a file; what all share is in the package below it.
 package main
 
 import (

@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planFlags hold the flags of `train plan`.
+// planFlags hold the flags of `train plan`: the request itself, and what is read into it.
 type planFlags struct {
 	speed.Request
 	threads int
-	network string // its rate
+	network string // the rate between ranks, such as 25Gb
 	seconds float64
 }
 
-// Limits of the flags.
+// Limits of the flags of `train plan`.
 const (
 	mostRanks       = 1_000_000
 	mostPlanSeconds = 3600

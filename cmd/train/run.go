@@ -141,7 +141,8 @@ func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, di
 	})
 }
 
-// alone refuses --serve and several ranks for what, which is work of one process without a page.
+// alone refuses --serve and several ranks for work that one process does without a page. what names
+// that work.
 func (j job) alone(what string) error {
 	if j.serve != "" {
 		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
@@ -193,8 +194,8 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags adds the flags of a command that reads the data of a run, and sets what tells how
-// reading goes.
+// dataFlags adds the flags of a command that reads the data of a run, and has o tell how far reading
+// is.
 func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
 	dataDirFlag(c, &o.DataDir)
 	dataFolderFlag(c, &o.DataFolder)

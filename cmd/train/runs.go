@@ -35,7 +35,7 @@ accuracy among them. Runs that are damaged, or whose folder is gone, are named; 
 	return c
 }
 
-// Widths of the columns whose cells have no length of their own, so that a line fits 80 columns.
+// Widths at which the names of runs and of data are cut, so that a line fits 80 columns.
 const (
 	runWidth  = 28
 	dataWidth = 14

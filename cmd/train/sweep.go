@@ -127,7 +127,7 @@ func shareOf(o sweep.Overview) string {
 // sweepWatcher prints how a sweep goes, with one bar over the steps of all trials that are left.
 type sweepWatcher struct {
 	shell.Display
-	saves       func()                 // called at the start: from then on results are saved
+	saves       func()                 // called at the start of the sweep, which saves from then on
 	trials      map[string]*trialSteps // those under way, by name
 	total, done int                    // steps of all trials that were left at the start
 	stepsHere   int                    // steps that this process has run

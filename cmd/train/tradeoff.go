@@ -41,7 +41,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 	return c
 }
 
-// shownErrors are the rates of false alarms that a table has a row for.
+// shownErrors lists the rates of false alarms that have a row in the table for people.
 var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 
 // printTradeoff writes three tables: ε at δ, what a test notices, what is believed.

@@ -102,6 +102,7 @@ func New(names []string) *Matrix {
 // Add counts one prediction. Both classes are indices into the names.
 func (m *Matrix) Add(label, predicted int) { m.Counts[label][predicted]++ }
 
+// Total returns the share of all examples together.
 func (m *Matrix) Total() Share {
 	correct, examples := 0, 0
 	for _, c := range m.ByClass() {

@@ -51,7 +51,7 @@ const full = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; char
 // bounded is a listener that refuses connections beyond a number of open ones.
 type bounded struct {
 	net.Listener
-	open chan struct{} // holds an element for each open connection, and has room for no more than are allowed
+	open chan struct{} // has an element for each open connection, and room for as many as are allowed
 }
 
 func (b *bounded) Accept() (net.Conn, error) {
@@ -135,7 +135,8 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	return r, true
 }
 
-// headers sets headers that forbid pages all that they do not need, and other sites to use them.
+// headers sets headers that forbid the pages all that they do not need, and forbid other sites to use
+// them.
 func (s *Server) headers(h http.Header) {
 	scripts := "'self'"
 	for _, text := range s.limits.Scripts {

@@ -37,7 +37,7 @@ import (
 	"time"
 )
 
-// ErrAddress: an address is not a host and a port, is taken, or cannot be listened on.
+// ErrAddress means that an address is not a host and a port, is taken, or cannot be listened on.
 var ErrAddress = errors.New("web")
 
 // Default is the address of pages where no other is given.

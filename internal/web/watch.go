@@ -120,7 +120,7 @@ func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher {
 	}
 }
 
-// sweepWatcher is how far a sweep has come.
+// sweepWatcher keeps how far a sweep has come, for its page.
 type sweepWatcher struct {
 	page *Page
 	dir  string

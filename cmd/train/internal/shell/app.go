@@ -28,9 +28,9 @@ type App struct {
 	silent  func() bool // reports that the command has written nothing yet
 	hint    *time.Timer // until the hint is printed; nil where there is none
 
-	saves atomic.Bool // what was trained is saved at a signal
-	ends  atomic.Bool // a signal is the usual end
-	rank0 atomic.Bool // of several processes, whose launcher passes on signals
+	saves atomic.Bool // the command needs time after a signal, to save
+	ends  atomic.Bool // a signal is the usual end of the command, as of a server
+	rank0 atomic.Bool // this is the first of several processes, whose launcher passes signals on
 }
 
 // Execute runs one command line, which a signal ends, and returns its exit code.

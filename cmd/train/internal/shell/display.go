@@ -12,8 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Display is where work is told about: in lines now and then, or, on a terminal, with a bar below
-// them.
+// Display prints how far work is: by lines now and then or, on a terminal, by a bar below them.
 type Display struct {
 	W       io.Writer
 	Bars    bool // draw a bar
@@ -24,7 +23,7 @@ type Display struct {
 	last    time.Time // when the last line was written
 }
 
-// plainEvery is how often progress is told in lines.
+// plainEvery is the time between two lines that tell how far work is.
 const plainEvery = 10 * time.Second
 
 // Due reports whether to write a line now, by time or anyway, and counts it as written.

@@ -23,7 +23,7 @@ import (
 	"dpsgd/internal/web"
 )
 
-// Exit codes. A run that was Stopped by a signal and saved ends with 128 + the number of the
+// Exit codes. A run that was stopped by a signal and saved ends with 128 + the number of the
 // signal.
 const (
 	ExitDone    = 0

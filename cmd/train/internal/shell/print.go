@@ -51,8 +51,7 @@ func (a *App) Print(result any, err error, text func(w io.Writer)) error {
 	return err
 }
 
-// page is what people read of a result, on a terminal of so many columns; 0 where there is no
-// terminal.
+// page collects the text of a result for a terminal of so many columns; 0 where there is none.
 type page struct {
 	bytes.Buffer
 	columns int
@@ -82,7 +81,7 @@ func (a *App) Warn(message string) {
 	}
 }
 
-// Display returns where work is told about: standard error with --json, else standard output.
+// Display returns the display of a command, on standard error with --json, else on standard output.
 func (a *App) Display() Display {
 	w := a.Out
 	if a.JSON {
@@ -103,7 +102,7 @@ func (a *App) Display() Display {
 	return d
 }
 
-// How progress is shown.
+// Words of --progress.
 const (
 	progressBar   = "bar"
 	progressPlain = "plain"
@@ -121,7 +120,7 @@ func (a *App) ProgressFlag(c *cobra.Command) {
 	}}, "progress", "how progress is shown: bar, plain lines or none (default: a bar on a terminal, lines elsewhere)")
 }
 
-// Waits tells what a person has to mend before work goes on.
+// Waits prints what a person has to mend before work goes on.
 func (a *App) Waits(message string) { fmt.Fprintln(a.Err, "train:", message) }
 
 // PictureFlag adds a flag for the file of a picture to a command whose result can be drawn. Another

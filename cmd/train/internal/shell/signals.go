@@ -14,8 +14,8 @@ import (
 // patience is how long work that saves nothing has to end by its context before the process ends.
 const patience = 500 * time.Millisecond
 
-// untilSignal returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP ends. The second
-// one kills.
+// untilSignal returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP ends, and what
+// releases it. The second signal kills the process.
 func (a *App) untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals, errs := make(chan os.Signal, 1), a.Err

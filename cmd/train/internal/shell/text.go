@@ -68,7 +68,8 @@ func PrintTable(w io.Writer, table [][]string) {
 	}
 }
 
-// PrintRows writes a table with a line for each of the rows, whose cells a function returns.
+// PrintRows writes a table: the heading, and a line for each row with the cells that a function
+// returns.
 func PrintRows[T any](w io.Writer, heading []string, rows []T, cells func(T) []string) {
 	table := [][]string{heading}
 	for _, row := range rows {
