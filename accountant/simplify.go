@@ -96,8 +96,8 @@ func nilIf(free bool, e Event) (Event, error) {
 	return e, nil
 }
 
-// simplestSample returns s with the simplest form of the event that it applies: nil if that costs
-// nothing, or never says that nobody is ever in the sample.
+// simplestSample returns s with the simplest form of the event that it applies. It is nil if that
+// costs nothing, and if never says that nobody is ever in the sample.
 func simplestSample(s sample, never bool) (Event, error) {
 	inside, err := sampledEvent(s.sampled())
 	if err != nil || inside == nil || never {

@@ -77,7 +77,7 @@ func (s *Sum) Refine(examples int) { s.lattice = latticeOf(s.lattice.Bound, digi
 // not released is dropped, the error of a broken one is forgotten.
 func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 
-// groupExamples is the number of rows that are rounded before the sum takes them: few enough for a
+// groupExamples returns how many rows are rounded before the sum takes them: few enough for a
 // float64, because each adds at most C/g < 2^(21+Digits) to a coordinate.
 func (l Lattice) groupExamples() int { return min(1<<10, 1<<(53-latticeBits-1-l.Digits)) }
 

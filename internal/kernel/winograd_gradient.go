@@ -126,7 +126,8 @@ func (s *winogradSum) multiply() {
 	s.tiles, s.begun = 0, true
 }
 
-// multiplyFilters computes beta times M and the products of some filters, the first ones of M.
+// multiplyFilters adds the products for some filters, from first on, to beta times the filters that M
+// begins with.
 func (s *winogradSum) multiplyFilters(first, filters int, beta float32) {
 	k := active
 	for xi := range gradientSquares {

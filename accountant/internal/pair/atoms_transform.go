@@ -72,7 +72,7 @@ func (a atoms) line(c, step float64, count int, infinite, quadrature float64) Li
 	return l
 }
 
-// legendre is the number of nodes of a Gauss-Legendre rule. On a function that is bounded
+// legendre counts the nodes of a Gauss-Legendre rule. On a function that is bounded
 // by m in the ellipse with foci ±1 and semi-axes adding up to 2, its error is at most
 // (64/15) m 2^(-2n)/(1-1/4) (Trefethen 2008, "Is Gauss Quadrature Better than
 // Clenshaw-Curtis?", Theorem 4.5).

@@ -126,8 +126,8 @@ func (s *lineSum) addPhi2(re, im []float64, n node) {
 	}
 }
 
-// sizes bounds the sum of the absolute values that line adds up, as functions of y. With w
-// for the weight, x for the exponent and v = x + iy·loss,
+// sizes bounds the sum of the absolute values that line adds up, as functions of y. In its fields w
+// is the weight of a node, x its exponent and v = x + iy·loss.
 type sizes struct {
 	exp, linear, loss  float64 // Σ w e^x, Σ w (1+|x|), Σ w |loss|
 	square, lossSquare float64 // Σ w e^max(x,0) x²/2, … loss²/2: |φ₂(v)| ≤ e^max(x,0) |v|²/2
