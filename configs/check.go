@@ -28,7 +28,8 @@ func (c *checker) missing(parent, key, expected string) {
 	}
 }
 
-// refuse reports the value of a key if it is wrong, unless the key was not given or was reported already.
+// refuse reports the value of a key if it is wrong. It passes over a key that was not given, and
+// one that was reported already.
 func (c *checker) refuse(path string, wrong bool, format string, args ...any) {
 	if wrong && c.given.has(path) && !c.bad[path] {
 		c.Addf(c.given[path].value.At, path, format, args...)
@@ -94,7 +95,8 @@ func (c *checker) checkData() {
 	c.refuse("data.label", slices.Contains(c.Data.Columns, c.Data.Label), "found %s, which is one of data.columns, expected another column", printable(c.Data.Label))
 }
 
-// checkConstants refuses a wrong number of normalisation constants, where it is known.
+// checkConstants refuses a list of normalisation constants that has neither one value nor one for
+// each channel or column. It accepts any list where the number of these could not be read.
 func (c *checker) checkConstants(path string, values []float64) {
 	want, of := c.Data.Shape().Channels, "channel"
 	if c.Data.rows() {
@@ -120,7 +122,7 @@ func (c *checker) checkByNoise() {
 	c.refuse(rate, c.Privacy.Clipping.Name() == "adaptive", "found by_noise with privacy.clipping adaptive, whose noise is not known ahead, expected a number or another clipping")
 }
 
-// checkOrdinary refuses, in a run without noise on gradients, what depends on that noise.
+// checkOrdinary refuses keys that depend on the noise on gradients, in a run without that noise.
 func (c *checker) checkOrdinary() {
 	if !c.Privacy.Ordinary() || c.anyBad("privacy.none", "privacy.unit") {
 		return

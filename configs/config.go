@@ -99,18 +99,19 @@ type Privacy struct {
 	ExamplesPerPerson int    // with Unit person: most examples of one person that take part; 0 is all
 }
 
-// Ordinary reports whether the network is trained without noise on its gradients: because nothing is
-// private, or because the labels are the private part and have their noise before training.
+// Ordinary reports whether gradients get no noise: because nothing is private, or because the
+// labels alone are private and get their noise before training.
 func (p Privacy) Ordinary() bool { return p.None || p.Unit == UnitLabel }
 
-// What the guarantee of a run can be about.
+// The values of privacy.unit: what the guarantee of a run protects.
 const (
 	UnitExample = "example"
 	UnitLabel   = "label"
 	UnitPerson  = "person"
 )
 
-// GroupPrefix is the data.group of a folder: file names begin with the person of a picture.
+// GroupPrefix is the value of data.group for a folder whose file names begin with the person of the
+// picture.
 const GroupPrefix = "prefix"
 
 // HasBudget reports whether training must stop before an epsilon is passed.
@@ -119,7 +120,7 @@ func (p Privacy) HasBudget() bool { return p.Epsilon > 0 }
 // Calibrated reports whether no noise multiplier is given: a private run then calibrates one.
 func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 
-// Optimizer is the update rule. A key that the rule does not have is an error.
+// Optimizer is the update rule with its learning rate.
 type Optimizer struct {
 	Rule           optimizer.UpdateRule
 	LearningRate   float64 // 0: it follows from ParameterNoise
@@ -142,7 +143,8 @@ type Schedule struct {
 	WarmupSteps int // the learning rate rises linearly over these first steps
 }
 
-// Training says how much is trained. Exactly one of Epochs and Steps is set, the other is 0.
+// Training says how the network is trained, and for how long. Exactly one of Epochs and Steps is
+// set, the other is 0.
 type Training struct {
 	Sampling          release.Sampling
 	BatchSize         int // expected logical batch of Poisson sampling: its probability is BatchSize / training examples
@@ -155,8 +157,8 @@ type Training struct {
 	Augmentation      data.Augmentation
 }
 
-// Pate says how `train pate` learns from teachers; without Teachers a configuration is for another
-// command. Sections model, optimizer and training are for each teacher and for the student.
+// Pate says how `train pate` learns from teachers. With 0 Teachers the configuration is for another
+// command. The sections model, optimizer and training are for each teacher and for the student.
 type Pate struct {
 	Teachers             int     // on disjoint parts of the training examples
 	Pool                 int     // public examples: so many of the first test examples, without their labels
@@ -173,7 +175,7 @@ type Pate struct {
 // Any reports whether the configuration is for `train pate`.
 func (p Pate) Any() bool { return p.Teachers > 0 }
 
-// Performance changes speed and memory, never the result's distribution or its privacy.
+// Performance holds what changes speed and memory, never the result's distribution or its privacy.
 type Performance struct {
 	Threads     int    // 0 is one per core
 	Engine      string // auto, ghost or materialise

@@ -7,8 +7,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// datasetName is the format of a data set's name. It takes the names that package data knows at the
-// time of the call, because a program may register its own.
+// datasetName is the format of a data set's name. It asks package data for the names at every call,
+// because a program may register data sets of its own.
 type datasetName struct{}
 
 func (datasetName) Names() []string        { return data.Names() }

@@ -45,9 +45,10 @@
 //
 // # Statistics
 //
-// [LoadStatistics] reads a file that asks for private statistics. Its sections data and privacy are a
-// configuration's, as far as they mean something here, and the statistics are held against the data
-// that is declared. Nothing is read of the data itself. This is a whole file of two statistics:
+// [LoadStatistics] reads a file that asks for private statistics. Its sections data and privacy are
+// a configuration's, as far as they mean something here, and the statistics are held against the
+// data that is declared. Nothing is read of the data itself. This is a whole file of two
+// statistics:
 //
 //	data: {name: digits}
 //	privacy: {epsilon: 1}
@@ -57,12 +58,12 @@
 //
 // # How it is made
 //
-// A key stands in one table, with its format, its place in a Go value and its documentation: those of
-// configurations in fields.go, those of sweeps and statistics in their arguments, those of layers,
-// update rules and schedules in their own packages (model.Kinds, optimizer.UpdateRules,
+// A key stands in one table, with its format, when it means something, and its documentation. The
+// table of configurations is in fields.go; sweeps and statistics list their arguments; layers,
+// update rules and schedules do so in their own packages (model.Kinds, optimizer.UpdateRules,
 // optimizer.Curves). Readers, writers, the JSON schemas and the reference walk these tables; what a
-// value looks like is said by its format (package setting, and format_*.go). To add a key, add a field
-// to Config, a row to the table and, where there is one, a default. Then run
+// value looks like is said by its format (package setting, and format_*.go). To add a key, add a
+// field to Config, a row to the table and, where there is one, a default. Then run
 //
 //	go test ./configs/... -update
 //

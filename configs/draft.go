@@ -13,12 +13,12 @@ import (
 	"dpsgd/data"
 )
 
-// Draft is a configuration to start from, with its comments: a preset, changed to what somebody has
-// answered about the data and the budget.
+// Draft is a configuration to start from, with its comments: a preset, changed to fit a data set
+// and a budget.
 type Draft struct {
 	Preset string // that it was made from
 	Text   []byte // YAML
-	// Open is how many lines are still to be changed by hand. They have [DraftMark] in their comments.
+	// Open is how many lines somebody still has to change. They have [DraftMark] in their comments.
 	Open int
 }
 
@@ -31,9 +31,9 @@ var errAnswer = errors.New("train: no configuration can be made")
 // bestPreset maps each data set to its preset: the most accurate one that trains in minutes.
 var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
 
-// MakeDraft returns a configuration for a data set with a name, or for a folder with data of one's own,
-// and for a budget. Of a folder it reads names of files and folders, and the first line of a table,
-// all of which count as public.
+// MakeDraft returns a configuration for a data set and a budget ε. The data set is one with a name,
+// or a folder with data of one's own. Of a folder it reads names of files and folders, and the
+// first line of a table, all of which count as public.
 func MakeDraft(set string, epsilon float64) (Draft, error) {
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
 		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", errAnswer, epsilon)
@@ -63,7 +63,8 @@ type change struct {
 	guess      bool // which somebody has to look at
 }
 
-// in returns text with the key's first value replaced. Its comment stays, its mark only on a guess.
+// in returns text with the key's first value replaced. The comment behind it stays; a [DraftMark]
+// in it stays only if the value is a guess.
 func (c change) in(text string) string {
 	line := regexp.MustCompile(`(?m)^( *` + regexp.QuoteMeta(c.key) + `: )[^#\n]*?( *#.*)?$`)
 	at := line.FindStringSubmatchIndex(text)
@@ -108,7 +109,8 @@ func aboutData(name string) (preset string, changes []change, err error) {
 		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
-// aboutPictures returns changes: classes from names of folders, δ from the number of pictures.
+// aboutPictures returns changes for a folder of pictures: the classes are the names of its folders,
+// and δ follows from the number of pictures.
 func aboutPictures(folder string) ([]change, error) {
 	entries, err := os.ReadDir(filepath.Join(folder, "train"))
 	if err != nil {

@@ -39,9 +39,9 @@ func replace(t *testing.T, by []*field) {
 }
 
 // Filled puts lists into the text of a message: {privacy} stands for the keys of a section,
-// {optimizer.name} for what can be chosen as the value of a key, {only optimizer.beta1} for where it
-// means something, {layers} for the names of layers.
-// A table that gets another row leaves the tests as they are.
+// {optimizer.name} for what can be chosen as the value of a key, {only optimizer.beta1} for where
+// it means something, {layers} for the names of layers. A table that gets another row leaves the
+// tests as they are.
 func Filled(text string) string {
 	lists := []string{"{layers}", strings.Join(layerKinds.Names(), ", ")}
 	sections := map[string]bool{"": true}

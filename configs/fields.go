@@ -21,7 +21,7 @@ import (
 type field struct {
 	path   string // sections and key, such as optimizer.schedule.name
 	format setting.Format
-	at     func(*Config) any // where the value is stored; the pointer type is the format's
+	at     func(*Config) any // returns a pointer to the value, of the type that the format stores
 	doc    string            // one sentence or two, in one line
 	only   *condition        // when the key means anything; nil is always
 }
@@ -83,7 +83,8 @@ var (
 // fields lists every key in the order in which files are written.
 var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves())
 
-// fieldsOf returns the field of every key, with these policies, rules and curves as choices.
+// fieldsOf returns the field of every key, in order. The clipping policies, update rules and curves
+// are what can be chosen, so that a test can add one.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(
 		row("data.name", datasetName{}, nil, "A data set that the program knows: "+datasetDocs()+"."),
@@ -229,16 +230,17 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 	)
 }
 
-// row returns the field of a key with this format. Its value is in Config under the same path.
+// row returns the field of one key, for [slices.Concat]. Its value is in Config under the same
+// path: see inConfig.
 func row(path string, format setting.Format, only *condition, doc string) []*field {
 	return []*field{{path, format, inConfig(path), doc, only}}
 }
 
-// namesOfKinds are the fields of Config that hold a thing which a key chooses by its name.
+// namesOfKinds maps keys that choose a thing by its name to where Config has the thing.
 var namesOfKinds = map[string]string{"features.name": "features.transform", "optimizer.name": "optimizer.rule", "optimizer.schedule.name": "optimizer.schedule.curve"}
 
-// inConfig returns a function that finds the value of a key in a Config: training.batch_size is
-// Config.Training.BatchSize.
+// inConfig returns a function that returns a pointer to the value of a key in a Config. Go fields
+// are named as keys are: training.batch_size is Config.Training.BatchSize.
 func inConfig(path string) func(*Config) any {
 	at, index := reflect.TypeFor[Config](), []int(nil)
 	for name := range strings.SplitSeq(strings.ReplaceAll(cmp.Or(namesOfKinds[path], path), "_", ""), ".") {
@@ -251,7 +253,8 @@ func inConfig(path string) func(*Config) any {
 	return func(c *Config) any { return reflect.ValueOf(c).Elem().FieldByIndex(index).Addr().Interface() }
 }
 
-// sectionRows returns the fields of a section whose value in Config says itself which keys it has.
+// sectionRows returns the fields of a section whose value in Config lists its keys itself, by a
+// method Arguments. only says when each key means anything.
 func sectionRows(section string, only func(name string) *condition) (rows []*field) {
 	at, defaults := inConfig(section), DefaultConfig()
 	for i, a := range setting.Arguments(at(&defaults)) {
@@ -260,8 +263,8 @@ func sectionRows(section string, only func(name string) *condition) (rows []*fie
 	return rows
 }
 
-// federatedOnly returns when a key of section federated means anything: all but clients need these,
-// and some also a certain split or noise.
+// federatedOnly returns when a key of section federated means anything. All keys but clients need
+// clients, and some also a certain split or noise.
 func federatedOnly(name string) *condition {
 	switch name {
 	case "clients":
@@ -279,7 +282,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 	return listOf[float64]{of: setting.Number{Min: min, Max: max}, min: 1, max: channels, what: "numbers"}
 }
 
-// later are the keys that the first version did not know. A file has them only where they are not
+// later lists the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
 var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
@@ -312,7 +315,8 @@ func children(section string) []string {
 	return names
 }
 
-// elsewhere returns the path that ends in name or a synonym: "a or b" for two, "" for more.
+// elsewhere returns the full key whose last part is name or a synonym of it. It returns "a or b"
+// where there are two such keys, and "" where there are more, or none.
 func elsewhere(name string) string {
 	for _, name := range append(synonyms(name), name) {
 		if paths := Named(name); len(paths) == 1 || len(paths) == 2 {

@@ -51,7 +51,8 @@ func encode(f setting.Format, from any) string {
 	panic(fmt.Sprintf("configs: the format %T cannot be written", f))
 }
 
-// form is the format of a value with its own reader and writer. Files leave out what writes "".
+// form is the format of a value with its own reader and writer. A file leaves out a value for which
+// write returns "".
 type form[T any] struct {
 	schema object
 	read   func(into *T, r *report, n *node, key string) bool
@@ -76,8 +77,8 @@ func encodeArguments(arguments []setting.Argument) string {
 	return strings.Join(parts, ", ")
 }
 
-// written returns the arguments that files have: not those marked Later that are among the defaults
-// and whose value is zero or the default.
+// written returns the arguments that a file has. It leaves out those that are marked Later and
+// whose value is zero or that of the same argument in defaults.
 func written(arguments, defaults []setting.Argument) []setting.Argument {
 	return slices.DeleteFunc(arguments, func(a setting.Argument) bool {
 		given, otherwise := reflect.ValueOf(a.Value).Elem(), setting.Find(defaults, a.Name)

@@ -109,7 +109,8 @@ func (f oneOf) Expected() string {
 
 func (f oneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }
 
-// byteSize is the format of a size of memory with its unit, such as 8GiB, stored in an *int64.
+// byteSize is the format of a size of memory in bytes, stored in an *int64. Files have it with a
+// unit, such as 8GiB.
 type byteSize struct{ Word string } // what stands for 0
 
 // units lists the units of a size: powers of two, then powers of ten, the largest of each first.
@@ -138,7 +139,7 @@ func (f byteSize) Parse(text string, _ bool, into any) bool {
 	return false
 }
 
-// Encode implements [setting.Scalar]: with the first unit in units that leaves no remainder.
+// Encode writes a size with the first unit in units that leaves no remainder.
 func (f byteSize) Encode(from any) string {
 	n := *from.(*int64)
 	if n == 0 {

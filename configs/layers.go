@@ -61,7 +61,8 @@ func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
 	return layer, decodeArguments(r, setting.Arguments(layer), at.At, arguments, key+"."+name)
 }
 
-// decodeArguments decodes entries into the arguments of a thing. section is the thing's full key.
+// decodeArguments stores entries of a mapping in the arguments of the same name. It reports unknown
+// keys, and required arguments without an entry, below section, the full key of the mapping.
 func decodeArguments(r *report, arguments []setting.Argument, at Position, entries []entry, section string) bool {
 	ok, given := true, map[string]bool{}
 	for _, e := range entries {
@@ -104,7 +105,7 @@ func encodeLayers(layers model.Sequential) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// argumentsOf returns the arguments of a layer that files have.
+// argumentsOf returns the arguments of a layer that belong into a file: see written.
 func argumentsOf(l model.Layer) []setting.Argument {
 	arguments := setting.Arguments(l)
 	kind, known := layerKinds.Named(l.Kind())

@@ -101,7 +101,8 @@ func (d document) collect(r *report, n *node, parent string, sections map[string
 	}
 }
 
-// exclude deletes the keys that an override of another one excludes, and reports other pairs.
+// exclude looks for keys that exclude each other. It deletes a key of the file if an override
+// excludes it, and reports all other such pairs.
 func (d document) exclude(r *report) {
 	for _, keys := range exclusive {
 		for i, second := range keys {
@@ -159,7 +160,7 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	}
 }
 
-// overrides reports whether a key, or one that it excludes, was set by an override.
+// overrides reports whether an override set a key, or one that excludes it.
 func (d document) overrides(path string) bool {
 	return d[path].override || slices.ContainsFunc(others(path), func(other string) bool { return d[other].override })
 }

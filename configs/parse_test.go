@@ -162,8 +162,8 @@ func TestOverridesOfListsAndTexts(t *testing.T) {
 	}
 }
 
-// Every key can be set by an override, to a value that it does not have, where that means something: then
-// it is written.
+// Every key can be set by an override, to a value that it does not have, where that means
+// something: then it is written.
 func TestOverridesSetEveryKey(t *testing.T) {
 	set := map[string]bool{}
 	sources := []string{
@@ -326,8 +326,8 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 	}
 }
 
-// Keys that came later do not show in the files of runs that were begun before them: these files are
-// what runs know their plan by. The features are as the program wrote them without those keys.
+// Keys that came later do not show in the files of runs that were begun before them: these files
+// are what runs know their plan by. The features are as the program wrote them without those keys.
 func TestLaterKeysLeaveOlderFilesAsTheyAre(t *testing.T) {
 	layers := func(text string) string { return smallest + "model: {layers: [" + text + ", relu]}\n" }
 	for source, want := range map[string]string{

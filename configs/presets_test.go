@@ -146,8 +146,8 @@ func TestConfigurationsOfTheFirstVersion(t *testing.T) {
 	}
 }
 
-// Every reader of YAML takes the numbers of files that are shipped or written for numbers: those of YAML
-// 1.1 take 1e-5 for a text.
+// Every reader of YAML takes the numbers of files that are shipped or written for numbers: those of
+// YAML 1.1 take 1e-5 for a text.
 func TestNumbersAreNumbersEverywhere(t *testing.T) {
 	text := regexp.MustCompile(`(?m)[:\[,] *[0-9]+e[-+]?[0-9]+ *($|[#,\]])`)
 	files := shipped(t)

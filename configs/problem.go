@@ -65,8 +65,9 @@ func (ps Problems) Error() string {
 // Is makes errors.Is(ps, ErrInvalid) true.
 func (ps Problems) Is(target error) bool { return target == ErrInvalid }
 
-// ofPreset moves problems in the file of a preset, which nobody has, to a place such as that of the
-// overrides, and names the preset. Problems in a file that was given by its path stay as they are.
+// ofPreset gives problems in the file of a preset another place, such as that of the overrides, and
+// the name of the preset: nobody has that file. Problems in a file that was given by its path stay
+// as they are.
 func ofPreset(err error, file, name string, place Position) error {
 	var problems Problems
 	if file != name && errors.As(err, &problems) {
@@ -92,7 +93,8 @@ func given(overrides []string) Position {
 // report collects problems; the zero value is empty.
 type report struct{ problems Problems }
 
-// Addf adds a problem, and returns false, for readers that report whether they could read something.
+// Addf adds a problem. It returns false, which readers return that say whether they could read a
+// value.
 func (r *report) Addf(at Position, key, format string, args ...any) (ok bool) {
 	r.problems = append(r.problems, Problem{at, key, fmt.Sprintf(format, args...)})
 	return false
@@ -105,8 +107,8 @@ func (r *report) Refuse(wrong bool, at Position, key, format string, args ...any
 	}
 }
 
-// Expected reports n in place of what was expected, unless n is broken: that has been reported. The
-// hint may be empty. It returns false, as Addf does.
+// Expected adds the problem that n was found in place of what was expected. It adds none for a
+// broken node, which has been reported. The hint may be empty. It returns false, as Addf does.
 func (r *report) Expected(n *node, key, expected, hint string) (ok bool) {
 	return n.Kind != brokenNode && r.Addf(n.At, key, "found %s, expected %s", n.Describe(), hinted(expected, hint))
 }

@@ -90,8 +90,8 @@ func networkSchema() []byte {
 	})
 }
 
-// statisticsSchema returns the JSON schema (draft 2020-12) of files of statistics, for editors. Parse checks
-// more, such as keys that a kind of statistic does not have.
+// statisticsSchema returns the JSON schema (draft 2020-12) of files of statistics, for editors.
+// Parse checks more, such as keys that a kind of statistic does not have.
 func statisticsSchema() []byte {
 	shared := object{}
 	for _, section := range []string{"data", "privacy"} {

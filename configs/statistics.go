@@ -41,14 +41,14 @@ type Bounds struct {
 	Private bool // to be found privately
 }
 
-// Who is trusted with the values of a histogram.
+// The values of trust: who sees the values that a histogram counts.
 const (
 	Curator  = "curator"  // whoever computes the statistic sees the values
 	Shuffler = "shuffler" // each is randomized by its holder, and somebody mixes them
 	Nobody   = "nobody"   // each is randomized by its holder
 )
 
-// Kinds of statistics.
+// The values of statistic in a file: what is computed.
 const (
 	StatCount      = "count"
 	StatSum        = "sum"
@@ -62,7 +62,7 @@ const (
 	StatAboveThreshold = "above_threshold"
 )
 
-// The mechanisms of a file.
+// The values of mechanism in a file of statistics.
 const (
 	DiscreteLaplace  = "discrete_laplace"
 	Laplace          = "laplace"
@@ -76,7 +76,8 @@ const (
 	SparseVector       = "sparse_vector"
 )
 
-// LocalMechanisms are the mechanisms of histograms that a holder of a record runs.
+// LocalMechanisms lists the mechanisms of histograms by which each record is randomized by its
+// holder.
 var LocalMechanisms = []string{"randomized_response", "unary", "symmetric_unary", "local_hashing", "rappor"}
 
 var (
@@ -84,7 +85,8 @@ var (
 	choiceMechanisms = []string{Exponential, PermuteAndFlip, NoisyMax}
 )
 
-// statisticKind lists the keys and mechanisms of a statistic. The first mechanism is the default.
+// statisticKind says which keys and mechanisms a kind of statistic can have. The first mechanism is
+// the default.
 type statisticKind struct {
 	name       string
 	keys       []string // beside statistic, mechanism and share
@@ -203,7 +205,8 @@ func decodeStatistic(r *report, n *node, path string) (s Statistic, ok bool) {
 	return s, ok && s.complete(r, n)
 }
 
-// decode reads entries of n, and reports those not in keys. Messages call the statistic what.
+// decode reads the entries of n into the statistic, and reports those whose key is not in keys.
+// Messages call the statistic what.
 func (s *Statistic) decode(r *report, n *node, what string, keys []string) bool {
 	ok := true
 	for _, e := range n.Entries {
@@ -404,7 +407,7 @@ func (s *Statistic) flow(keys []string) string {
 	return "{" + encodeArguments(written(own, (&Statistic{Trust: Curator}).arguments())) + "}"
 }
 
-// String returns the interval as a list of YAML.
+// String returns the interval as a list in YAML, [low, high].
 func (b Interval) String() string {
 	return fmt.Sprintf("[%s, %s]", encodeNumber(b.Low), encodeNumber(b.High))
 }

@@ -66,7 +66,8 @@ func (f *StatisticsFile) summarise(name string, b Bounds) {
 	f.Statistics = append(f.Statistics, mean, variance, quartiles)
 }
 
-// rebound sets the bounds of statistics of these columns, and refuses bounds that none takes.
+// rebound replaces the bounds of every statistic of these columns. It refuses bounds of a column
+// that no statistic with bounds is of.
 func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 	left := maps.Clone(bounds)
 	for i := range f.Statistics {
@@ -79,7 +80,7 @@ func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 	return unusedBounds(left)
 }
 
-// unusedBounds refuses bounds of columns that no statistic is of.
+// unusedBounds returns an error that names the columns of these bounds, or nil if there are none.
 func unusedBounds(bounds map[string]Bounds) error {
 	if len(bounds) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// StatisticsFile is a file of statistics, resolved.
+// StatisticsFile is what a file of statistics says, with everything filled in that it leaves out.
 type StatisticsFile struct {
 	Config     *Config     // of which data and privacy mean something
 	Statistics []Statistic // at least one
@@ -33,7 +33,8 @@ func ParseStatistics(file string, src []byte, overrides []string) (*StatisticsFi
 	return parseStatistics(file, src, overrides, Intervals)
 }
 
-// KeptStatistics reads the file that a run kept. A missing share for intervals is as it was then.
+// KeptStatistics reads the file that a run kept in its folder. Where it leaves out the share for
+// intervals, it gets the one that was the default of earlier versions.
 func KeptStatistics(file string, src []byte) (*StatisticsFile, error) {
 	return parseStatistics(file, src, nil, earlierIntervals)
 }
@@ -117,7 +118,8 @@ func meantForStatistics(r *report, overrides []string) (kept []string) {
 	return kept
 }
 
-// decode reads the list of statistics. It checks and keeps them only if f.Config could be read.
+// decode reads the list of statistics into f. It holds them against the data of f.Config, and keeps
+// none if that could not be read.
 func (f *StatisticsFile) decode(r *report, list *node) {
 	if list.Kind != listNode || len(list.Items) == 0 || len(list.Items) > maxStatistics {
 		r.Expected(list, "statistics", fmt.Sprintf("a list of 1 to %d statistics such as {statistic: mean, column: age, bounds: [0, 120]}", maxStatistics), "")
@@ -131,7 +133,7 @@ func (f *StatisticsFile) decode(r *report, list *node) {
 	}
 }
 
-// YAML returns the file with everything that was left out.
+// YAML returns the text of a file that says the same and leaves nothing out.
 func (f *StatisticsFile) YAML() []byte {
 	b := bytes.NewBuffer(f.ConfigYAML())
 	b.WriteString("\nstatistics:\n")

@@ -42,7 +42,7 @@ type value struct {
 	text string
 }
 
-// read reads one more value of the key. What is wrong with it is reported under the name.
+// read reads n as one more value of the key, and reports under the name what is wrong with it.
 func (a *axis) read(r *report, n *node, name string) bool {
 	into := a.at(&Config{})
 	ok := decode(a.format, r, n, name, into)
@@ -52,7 +52,7 @@ func (a *axis) read(r *report, n *node, name string) bool {
 	return ok
 }
 
-// readAll reads a list of values, which must differ. Messages call them what.
+// readAll reads a list of values that differ. Messages call them what.
 func (a *axis) readAll(r *report, n *node, name, what string) {
 	if n.Kind != listNode || len(n.Items) == 0 {
 		r.Expected(n, name, "a list of values", n.BracketHint())
@@ -101,8 +101,8 @@ func (s *Sweep) arguments() []setting.Argument {
 	}
 }
 
-// ParseSweep reads a sweep file. The file name is for messages, and a path in base is relative to its
-// folder. The error is a [Problems] and matches [ErrInvalid].
+// ParseSweep reads a sweep file. The file name is for messages; a path in base is relative to the
+// folder of that file. The error is a [Problems] and matches [ErrInvalid].
 func ParseSweep(file string, src []byte) (*Sweep, error) {
 	r := &report{}
 	s := &Sweep{file: file, Parallel: 1, Scale: 1}
@@ -125,7 +125,8 @@ func ParseSweep(file string, src []byte) (*Sweep, error) {
 	return s, nil
 }
 
-// axes returns the format of a mapping from at least so many keys. read reads the value of each.
+// axes returns the format of a mapping with at least so many keys of configurations. read reads the
+// value of each key into its axis.
 func axes(least int, expected string, read func(a *axis, r *report, n *node, name string)) form[[]axis] {
 	return form[[]axis]{read: func(into *[]axis, r *report, n *node, section string) bool {
 		if n.Kind != mappingNode || len(n.Entries) < least {
@@ -168,7 +169,7 @@ func (s *Sweep) readSeeds(r *report, n *node, name string) bool {
 	return true
 }
 
-// Repeats returns how often each point is trained: once per seed.
+// Repeats returns how often each point is trained: once per seed, and once if there are no seeds.
 func (s *Sweep) Repeats() int { return combined(s.seeds) }
 
 // readTAN reads the mapping tan, which has the one key scale.
@@ -225,7 +226,7 @@ func combined(axes []axis) int {
 	return n
 }
 
-// base returns what [Open] takes: a path is relative to the folder of the sweep file.
+// base returns the base as [Open] takes it: a path begins with the folder of the sweep file.
 func (s *Sweep) base() string {
 	isPreset := slices.ContainsFunc(Presets(), func(p Preset) bool { return p.Name == s.Base })
 	if isPreset || filepath.IsAbs(s.Base) || !strings.ContainsAny(s.Base, `/\.`) {

@@ -22,7 +22,7 @@ type TrialNumber struct {
 
 const truncatedNegativeBinomial = "truncated_negative_binomial"
 
-// shapes maps the distributions of one parameter, the mean, to their shape.
+// shapes maps each distribution that has no parameter but the mean to its Shape.
 var shapes = map[string]float64{"poisson": math.Inf(1), "geometric": 1, "logarithmic": 0}
 
 var (
@@ -89,7 +89,8 @@ func (n *TrialNumber) draw(src *random.Source) int {
 	return k
 }
 
-// law returns the least number, its probability, and next, the ratio of those of k+1 and k.
+// law returns the least number that can be drawn, its probability p, and next, which returns the
+// probability of k+1 divided by that of k.
 func (n *TrialNumber) law() (least int, p float64, next func(k int) float64) {
 	if math.IsInf(n.Shape, 1) {
 		return 0, math.Exp(-n.Mean), func(k int) float64 { return n.Mean / float64(k+1) }
@@ -106,8 +107,8 @@ func (n *TrialNumber) law() (least int, p float64, next func(k int) float64) {
 	return 1, p, func(k int) float64 { return rest * (float64(k) + n.Shape) / float64(k+1) }
 }
 
-// logOneOverGamma returns the y = log(1/γ) that gives the mean, which is η (e^y - 1)/(1 - e^(-ηy)),
-// for η = 0 (e^y - 1)/y, and rises with y.
+// logOneOverGamma returns the y = log(1/γ) with which the distribution has its Mean. The mean is
+// η (e^y - 1)/(1 - e^(-ηy)), for η = 0 (e^y - 1)/y, and rises with y.
 func (n *TrialNumber) logOneOverGamma() float64 {
 	mean := func(y float64) float64 {
 		if n.Shape == 0 {

@@ -110,7 +110,7 @@ type Draw struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// name returns what stands for a point, from 0, in the names of its trials.
+// name returns the word for point i, counted from 0, in the names of its trials.
 func (d Draw) name(i int) string {
 	if i < len(d.Names) {
 		return d.Names[i]
@@ -134,8 +134,8 @@ func (s *Sweep) Draw(src *random.Source) Draw {
 	return d
 }
 
-// DrawnFrom says in one line what [Sweep.Draw] draws from; "" for a grid. What was drawn from
-// something else is another sweep.
+// DrawnFrom says in one line what [Sweep.Draw] draws from; "" for a grid. Two sweeps with different
+// lines are different sweeps.
 func (s *Sweep) DrawnFrom() string {
 	if len(s.random) == 0 {
 		return ""
@@ -151,7 +151,7 @@ func (s *Sweep) DrawnFrom() string {
 	return strings.Join(parts, "; ")
 }
 
-// pointOf reads the values of a drawn point. The error is about a draw that is not of this sweep.
+// pointOf reads the values of a drawn point. It fails if the values were not drawn for this sweep.
 func (s *Sweep) pointOf(drawn []string) ([]value, error) {
 	if len(drawn) != len(s.random) {
 		return nil, fmt.Errorf("found a drawn point of %d values, expected %d", len(drawn), len(s.random))

@@ -194,8 +194,9 @@ func chiSquare(n *TrialNumber, src *random.Source, draws int, pmf func(k int) fl
 	return found, distuv.ChiSquared{K: float64(cells - 1)}.Quantile(1 - falseFailure)
 }
 
-// Where the number of points is drawn, the name of a trial's folder does not tell it: names are drawn from all
-// numbers of 48 bits. Of 200 points the chance that two share one is below 1e-10. Draws of earlier versions keep numbers.
+// Where the number of points is drawn, the name of a trial's folder does not tell it: names are
+// drawn from all numbers of 48 bits. Of 200 points the chance that two share one is below 1e-10.
+// Draws of earlier versions keep numbers.
 func TestNamesOfDrawnPointsTellNoNumber(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {log_uniform: [0.1, 1]}}\ntrials: {distribution: poisson, mean: 200}\n")
 	d := s.Draw(random.ForTest(3))

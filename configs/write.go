@@ -15,7 +15,7 @@ import (
 // reference. Keys in later are left out at their default. Parse reads an equal one back.
 func (c *Config) YAML() []byte { return c.write(func(*field) bool { return true }) }
 
-// write returns as YAML those fields that meant accepts and that belong into the file of c.
+// write returns as YAML the fields that meant accepts, of those that belong into the file of c.
 func (c *Config) write(meant func(*field) bool) []byte {
 	var b bytes.Buffer
 	section := ""
@@ -56,7 +56,8 @@ func (f *field) isDefault(c *Config) bool {
 	return encode(f.format, f.at(c)) == encode(f.format, f.at(&defaults))
 }
 
-// given reports whether the field is not zero. Of the keys of a pair, this is the one that counts.
+// given reports whether the value of the field is not zero. Of keys that exclude each other, the
+// given one counts.
 func (f *field) given(c *Config) bool { return !reflect.ValueOf(f.at(c)).Elem().IsZero() }
 
 // split returns the section and the last part of the field's path.

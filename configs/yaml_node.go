@@ -101,7 +101,8 @@ func (n *node) SpellingHint() string {
 	return ""
 }
 
-// IntegerHint returns the whole number that 1e3 or 8.0 stands for, or else SpellingHint.
+// IntegerHint says how to write the whole number that 1e3 or 8.0 stands for; for other text it
+// returns SpellingHint.
 func (n *node) IntegerHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
 		v, err := strconv.ParseFloat(n.Text, 64)
@@ -112,7 +113,7 @@ func (n *node) IntegerHint() string {
 	return n.SpellingHint()
 }
 
-// ListHint returns how many items a list has; for others it returns BracketHint.
+// ListHint says how many items a list has; for a node that is no list it returns BracketHint.
 func (n *node) ListHint() string {
 	if n.Kind == listNode {
 		return fmt.Sprintf("it has %d", len(n.Items))
@@ -120,7 +121,7 @@ func (n *node) ListHint() string {
 	return n.BracketHint()
 }
 
-// BracketHint shows how a list of the scalar alone is written, or "".
+// BracketHint shows how to write a list with the scalar as its one item, or returns "".
 func (n *node) BracketHint() string {
 	switch {
 	case n.Kind == scalarNode && n.Quoted:

@@ -112,7 +112,8 @@ func refused(err error) bool {
 	return errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)
 }
 
-// viewer returns the accountant of a question, made when first asked for, as the question needs it.
+// viewer returns the accountant of a question with its group size and divisor. The accountant is
+// made when first asked for.
 func (a *Answerer) viewer(q Question) (viewer, error) {
 	view := View{Accountant: q.Accountant, Relation: q.Relation}
 	account, known := a.made[view]

@@ -19,16 +19,16 @@ import (
 //
 //	P(S) = Σ_j P(S_j) ≤ Σ_j (e^(ε_j)·Q(S_j) + δ·2^-j) ≤ e^ε·Q(S) + δ,
 //
-// S_j being the results in S that ended at N_j: whether a result is one of them is a function of the
-// first N_j releases and of nothing else that is private, so the guarantee of these holds for S_j.
-// That holds under every accountant. It is an odometer in the sense of Rogers, Roth, Ullman, Vadhan
-// 2016 (arXiv:1605.08294), by a union bound over its readings; those of Whitehouse, Ramdas, Rogers,
-// Wu 2023 (arXiv:2203.05481), and that of package rdp, need no list of numbers, and bound Rényi
-// divergences instead of asking an accountant of one's choice.
+// S_j being the results in S that ended at N_j: whether a result is one of them is a function of
+// the first N_j releases and of nothing else that is private, so the guarantee of these holds for
+// S_j. That holds under every accountant. It is an odometer in the sense of Rogers, Roth, Ullman,
+// Vadhan 2016 (arXiv:1605.08294), by a union bound over its readings; those of Whitehouse, Ramdas,
+// Rogers, Wu 2023 (arXiv:2203.05481), and that of package rdp, need no list of numbers, and bound
+// Rényi divergences instead of asking an accountant of one's choice.
 //
 // So a ledger with j choices is accounted for at δ·2^-j, whoever asks: [Accountants] and [Seen] do
-// so. Of two runs together that went on to number i and number j it is δ·2^-(i+j), and these add up to
-// δ, too.
+// so. Of two runs together that went on to number i and number j it is δ·2^-(i+j), and these add up
+// to δ, too.
 //
 // As an event a choice is (0, 0)-private, which other programs count as nothing.
 var Choice accountant.Event = accountant.ApproxDP{}

@@ -12,9 +12,9 @@ import (
 // PerDoubling is how many totals of Total there are from a number of steps to twice that number.
 const PerDoubling = 4
 
-// Total is number j of the totals that a run of first steps can be extended to: the least whole number
-// that is at least first·2^(j/4). The list is fixed before the first release, as the argument at
-// [Choice] needs it; it is short, so that a choice costs little.
+// Total is number j of the totals that a run of first steps can be extended to: the least whole
+// number that is at least first·2^(j/4). The list is fixed before the first release, as the
+// argument at [Choice] needs it; it is short, so that a choice costs little.
 func Total(first, j int) int {
 	return int(math.Ceil(float64(first) * math.Exp2(float64(j)/PerDoubling)))
 }
@@ -22,19 +22,19 @@ func Total(first, j int) int {
 // Claimed returns the ledger whose ε at δ a run may state for every set of results. It is l if the
 // run released all that it planned, and if its plan is not known (p is nil).
 //
-// The ε of k releases holds for a number k that is fixed in advance. Whoever stops a run after k of n
-// may have looked at them, so that k is a function of the results. What such a run shows is a function
-// of what all n would have shown: its first k results, for a rule that sees these alone. So it has the
-// guarantee of the n releases, by post-processing (Dwork, Roth 2014, Proposition 2.1), whatever the
-// rule is. The ε of the k releases holds only for a rule that looks at no result. A run that ends
-// because one more release would pass its budget is stopped by such a rule: its plan is counted up to
-// there.
+// The ε of k releases holds for a number k that is fixed in advance. Whoever stops a run after k of
+// n may have looked at them, so that k is a function of the results. What such a run shows is a
+// function of what all n would have shown: its first k results, for a rule that sees these alone.
+// So it has the guarantee of the n releases, by post-processing (Dwork, Roth 2014, Proposition
+// 2.1), whatever the rule is. The ε of the k releases holds only for a rule that looks at no
+// result. A run that ends because one more release would pass its budget is stopped by such a rule:
+// its plan is counted up to there.
 //
-// A run that was killed repeats the releases that no checkpoint holds, and so may end with more than n.
-// When it is killed may be a function of results too. More than n releases are paid for as
+// A run that was killed repeats the releases that no checkpoint holds, and so may end with more
+// than n. When it is killed may be a function of results too. More than n releases are paid for as
 // extensions are, from the list n+1, n+2, n+4, n+8, …: number j of the list costs what its releases
-// cost at δ/2^j. Where the run has a budget, no run makes more releases than fit it, so these
-// are the alternative.
+// cost at δ/2^j. Where the run has a budget, no run makes more releases than fit it, so these are
+// the alternative.
 func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (*accountant.Ledger, error) {
 	choices := Choices(l)
 	if p == nil || p.Releases == nil || l.Count() == choices {
@@ -142,7 +142,8 @@ type Claim struct {
 	Released *Answer
 }
 
-// ClaimBy returns the Claim by the named accountant of a run with ledger l and plan p, if not nil.
+// ClaimBy returns the [Claim] of a run with ledger l and plan p by the named accountant. p is nil
+// if the plan is not known.
 func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (Claim, error) {
 	a, err := New(name, l.Relation())
 	if err != nil {

@@ -31,10 +31,11 @@ func coin() accountant.Event {
 	return accountant.RandomizedResponse{NoiseProbability: 2 / (1 + math.Exp(coinLoss)), Buckets: 2}
 }
 
-// excess is the least δ with which a claim of ε = claim(k) after k of n coins holds for every set of
-// results, whoever stops after how many coins, for whatever he saw; he may stop from the first-th on.
-// It is exact. The loss after k coins of which h are heads is L = coinLoss·(2h-k), and the best rule is
-// that of optimal stopping, which backward induction finds: V_k = max((1-e^(claim(k)-L))₊, E[V_k+1]).
+// excess is the least δ with which a claim of ε = claim(k) after k of n coins holds for every set
+// of results, whoever stops after how many coins, for whatever he saw; he may stop from the
+// first-th on. It is exact. The loss after k coins of which h are heads is L = coinLoss·(2h-k), and
+// the best rule is that of optimal stopping, which backward induction finds: V_k =
+// max((1-e^(claim(k)-L))₊, E[V_k+1]).
 func excess(n, first int, claim func(k int) float64) float64 {
 	heads := math.Exp(coinLoss) / (1 + math.Exp(coinLoss))
 	value := make([]float64, n+2)
@@ -58,8 +59,8 @@ func coins(t *testing.T, n int) *accountant.Ledger {
 	return tiny.Ledger(t, coin(), n)
 }
 
-// What a run claims that somebody stops, or kills and repeats, holds whatever he looked at. The ε of
-// what it released by then does not: the best rule passes its δ by a multiple.
+// What a run claims that somebody stops, or kills and repeats, holds whatever he looked at. The ε
+// of what it released by then does not: the best rule passes its δ by a multiple.
 func TestClaimsHoldForWhoeverStops(t *testing.T) {
 	const planned, killed, delta = 24, 64, 0.01
 	pld := tiny.Must(accountants.New(PLD, accountant.ReplaceOne))(t)
@@ -96,9 +97,9 @@ func TestClaimsHoldForWhoeverStops(t *testing.T) {
 	}
 }
 
-// A budget ends a run, so a claim never passes it: neither that of a run that repeated releases, nor
-// that of one whose plan another accountant finds dearer. An extended run is claimed to the end of its
-// extension.
+// A budget ends a run, so a claim never passes it: neither that of a run that repeated releases,
+// nor that of one whose plan another accountant finds dearer. An extended run is claimed to the end
+// of its extension.
 func TestClaimsStayWithinTheBudget(t *testing.T) {
 	a := tiny.Must(New(RDP, accountant.ZeroOut))(t)
 	step := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}

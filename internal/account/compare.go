@@ -111,7 +111,7 @@ func (q Question) by(name string) func(*accountant.Ledger) (Cost, error) {
 	}
 }
 
-// estimate returns the estimate by the central limit theorem, in Upper: it is no bound.
+// estimate returns the estimate of ε by the central limit theorem in Upper, though it is no bound.
 func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	if l, err = (viewer{groupSize: q.GroupSize}).seen(l); err != nil {
 		return c, err
@@ -123,7 +123,7 @@ func (q Question) estimate(l *accountant.Ledger) (c Cost, err error) {
 	return c, err
 }
 
-// first returns the first answer, with the time that it took.
+// first asks for ε of all releases, and returns the answer with the time that it took.
 func (a asker) first(l *accountant.Ledger) Compared {
 	start := time.Now()
 	answer, err := a.ask(l)
@@ -141,8 +141,8 @@ func (a asker) first(l *accountant.Ledger) Compared {
 
 // curve returns ε after growing numbers of the releases, at most points of them. Points without an
 // answer are left out. An answer takes longer the more entries a ledger has, and longer by pld; how
-// many are asked for does not depend on time, so that the same releases have the same curve on every
-// machine.
+// many are asked for does not depend on time, so that the same releases have the same curve on
+// every machine.
 func (a asker) curve(ctx context.Context, releases *accountant.Ledger, points int) []Point {
 	const least = 4
 	answers := 50

@@ -79,9 +79,7 @@ func checkCompared(t *testing.T, one Compared, r accountant.Relation, l *account
 func TestCurveOfALongLedgerHasFewerPoints(t *testing.T) {
 	l := new(accountant.Ledger)
 	for i := range 8 {
-		for _, e := range releasesOf(t, 0.01*float64(i+1), 3, 10).Entries() {
-			tiny.Check(t, l.Add(e.Event, e.Count))
-		}
+		tiny.Check(t, AddAll(l, releasesOf(t, 0.01*float64(i+1), 3, 10)))
 	}
 	c := tiny.Must(Compare(t.Context(), Question{Ledger: l, Delta: 1e-5}, 9))(t)
 	for _, one := range c.Accountants {

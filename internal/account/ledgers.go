@@ -30,3 +30,14 @@ func Beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
 	}
 	return ledgerOf(entries)
 }
+
+// ledgerOf returns the ledger of these entries.
+func ledgerOf(entries []accountant.Entry) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	for _, e := range entries {
+		if err := l.Add(e.Event, e.Count); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}

@@ -128,7 +128,7 @@ func (c Cost) bounds() object {
 	return object{jsonField("lower", c.Lower), jsonField("upper", c.Upper), jsonField("seconds", c.Seconds)}
 }
 
-// question reads a question from the object of a line, one without a theorem.
+// question reads the question of a line that names no theorem.
 func (b *Lines) question(o object) (Question, error) {
 	f := fields{object: o}
 	q := Question{Unknown: b.Unknown}
@@ -160,7 +160,7 @@ func (b *Lines) question(o object) (Question, error) {
 	return q, f.err
 }
 
-// view reads the accountant, relation and group size.
+// view reads the accountant, the relation and the group size of a line, or their defaults.
 func (f *fields) view(v *View) {
 	v.Accountant = f.text(keyAccountant, DefaultAccountant)
 	if !slices.Contains(accountants.Names(), v.Accountant) {

@@ -68,17 +68,6 @@ func DPSGD(samplingProbability, noiseMultiplier float64) accountant.Event {
 	return data.Poisson{SamplingProbability: samplingProbability}.Sampled(accountant.Gaussian{NoiseMultiplier: noiseMultiplier})
 }
 
-// ledgerOf returns the ledger of these entries.
-func ledgerOf(entries []accountant.Entry) (*accountant.Ledger, error) {
-	l := new(accountant.Ledger)
-	for _, e := range entries {
-		if err := l.Add(e.Event, e.Count); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
-}
-
 // ErrFixed is matched where the releases do not have the parameter that a question asks for.
 var ErrFixed = errors.New("train: the releases do not have what is asked for")
 
@@ -132,7 +121,8 @@ func (v variable) ledger(x float64) (*accountant.Ledger, error) {
 	return ledgerOf(entries)
 }
 
-// event returns the event, one for all entries, and the count for a solver. vary met the errors.
+// event returns what a solver takes: one event for all entries as a function of the parameter, and
+// how often it is released. It meets no error that vary has not met.
 func (v variable) event() (event func(x float64) accountant.Event, count int) {
 	if len(v.entries) == 1 {
 		return func(x float64) accountant.Event {

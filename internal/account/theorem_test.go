@@ -9,16 +9,16 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// A theorem's answer is that of the formula by hand, or of the package that has it, and each kind is
-// asked under the relation that it holds for.
+// A theorem's answer is that of the formula by hand, or of the package that has it, and each kind
+// is asked under the relation that it holds for.
 func TestTheorems(t *testing.T) {
 	b := &Lines{Unknown: Epsilon}
 	alone := func(line string) float64 { return answered(t, b, line)["epsilon"].(float64) }
 	shuffled := tiny.Must(theorems.Shuffle(2, 10000, 1e-6))(t)
 	response := tiny.Must(theorems.ShuffleResponse(2, 16, 10000, 1e-6))(t)
-	// 20 passes of 100 batches at σ = 4 are ρ = (1 + 19/100)/32; replacing a record counts four times. A
-	// run of 20 full batches in a set of diameter D with s = 0.1/10 has D/s = 100 and does not reach its
-	// plateau; one of 2,000 costs 4·100.
+	// 20 passes of 100 batches at σ = 4 are ρ = (1 + 19/100)/32; replacing a record counts four
+	// times. A run of 20 full batches in a set of diameter D with s = 0.1/10 has D/s = 100 and does
+	// not reach its plateau; one of 2,000 costs 4·100.
 	const zcdp = `"accountant":"zcdp","delta":1e-6}`
 	rho := func(text string) float64 {
 		return alone(`{"ledger":[{"event":{"zcdp":{"rho":` + text + `}},"count":1}],` + zcdp)

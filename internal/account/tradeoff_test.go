@@ -8,8 +8,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// The answer agrees with itself: ε at many δ with the accountant, the curve with its own best guess, and
-// a choice of the number of releases makes nothing look safer.
+// The answer agrees with itself: ε at many δ with the accountant, the curve with its own best
+// guess, and a choice of the number of releases makes nothing look safer.
 func TestTradeoffAgreesWithItself(t *testing.T) {
 	ledger := tiny.Ledger(t, DPSGD(0.01, 1), 1000)
 	q := Question{View: View{Accountant: "exact"}, Ledger: ledger, Delta: 1e-5}
@@ -37,6 +37,9 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 		if !(shown.Epsilon > plain.Epsilon) || shown.BestGuess < plain.BestGuess {
 			t.Errorf("%s: ε %v and guess %v, expected more than %v and %v", name, shown.Epsilon, shown.BestGuess, plain.Epsilon, plain.BestGuess)
 		}
+	}
+	if lines := plain.Chart().Lines; len(lines) != 2 || len(lines[0].Points) != len(plain.Curve) {
+		t.Errorf("found the lines %v, expected one of %d points and one of guessing", lines, len(plain.Curve))
 	}
 	first, last := plain.Curve[0], plain.Curve[len(plain.Curve)-1]
 	if first.FalsePositive != 0 || math.Abs(first.FalseNegative-1) > 1e-9 || last.FalsePositive != 1 || last.FalseNegative != 0 {

@@ -100,7 +100,7 @@ func (f Number) Encode(from any) string {
 	return mantissa + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
 }
 
-// plain writes the end of an interval for a message.
+// plain returns the end of an interval as a message has it: with an exponent only where it is tiny.
 func plain(v float64) string {
 	if v != 0 && math.Abs(v) < 1e-6 {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -119,7 +119,7 @@ func orWord(expected, word string) string {
 	return expected + ", or " + word
 }
 
-// interval says which numbers are meant.
+// interval returns the words for an interval of numbers, such as "from 0 to 1".
 func interval(min, max string, openMin, openMax bool) string {
 	switch {
 	case openMin && openMax:
@@ -200,7 +200,7 @@ func (f Integer) Schema() Object {
 // Size is a height and a width.
 type Size struct{ Height, Width int }
 
-// String is one number where both are equal.
+// String returns one number if height and width are equal, and both otherwise, as in 28×32.
 func (s Size) String() string {
 	if s.Height == s.Width {
 		return strconv.Itoa(s.Height)
@@ -249,8 +249,8 @@ func (f Choice) Parse(text string, _ bool, into any) bool {
 	return true
 }
 
-// Encode implements [Scalar]. What was not chosen is an empty text, which YAML quotes: the hash of
-// a run's plan and that of a sweep's trials are made of such text.
+// Encode returns the chosen word. Where nothing was chosen it returns an empty text in quotes: the
+// hashes of the plans of runs and of the trials of sweeps are made of such text.
 func (Choice) Encode(from any) string { return cmp.Or(*from.(*string), `""`) }
 
 func (f Choice) Expected() string {

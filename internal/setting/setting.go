@@ -24,7 +24,8 @@ type Kind[T any] struct {
 	New  func() T // a new one, every argument at its default
 }
 
-// KindOf makes a row of a table of things that say their names, without a sentence for the reference.
+// KindOf makes a row for things with a method Name, which says the name of the row. The row has no
+// sentence for the reference.
 func KindOf[T interface{ Name() string }](fresh func() T) Kind[T] {
 	return Kind[T]{Name: fresh().Name(), New: fresh}
 }
@@ -41,7 +42,7 @@ func (ks Kinds[T]) Names() []string {
 	return names
 }
 
-// Where lists the names of the kinds of which a new one is as holds says.
+// Where lists the names of the kinds for a new one of which holds returns true.
 func (ks Kinds[T]) Where(holds func(T) bool) (names []string) {
 	for _, k := range ks {
 		if holds(k.New()) {
@@ -84,8 +85,8 @@ type Argument struct {
 // configurable is a thing with arguments.
 type configurable interface{ Arguments() []Argument }
 
-// Arguments lists the arguments of a thing: what its method of this name returns, or none. Those of
-// a struct that is not behind a pointer are those of a copy.
+// Arguments lists the arguments of a thing: what its method of this name returns, or none if it has
+// no such method. For a struct that is not behind a pointer, they point into a copy.
 func Arguments(thing any) []Argument {
 	if v := reflect.ValueOf(thing); v.Kind() == reflect.Struct {
 		p := reflect.New(v.Type())

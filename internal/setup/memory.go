@@ -41,7 +41,7 @@ const program = 48 << 20
 // MemoryOf estimates what training on examples of this outline takes.
 func MemoryOf(c *configs.Config, o Outline) (Memory, error) { return of(c, o, PicturesHeld(c, o)) }
 
-// of does what [MemoryOf] does, with held bytes of decoded pictures in memory.
+// of estimates what training takes if so many bytes of decoded pictures are held in memory.
 func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	e := Memory{Program: program, Examples: math.Ceil(examples(c, o, held)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
 	m, err := Sketch(c, o.Shape, o.Classes)
@@ -66,7 +66,8 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	perValue := float64(float32Bytes*(4+slots) + float64Bytes)
 	e.Parameters = perValue*float64(trained) + 2*float32Bytes*float64(frozen)
 	if c.Federated.Any() && trained > 0 {
-		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on top.
+		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on
+		// top.
 		threads := Threads(c)
 		e.Parameters += float32Bytes * float64(trained) * float64(ClientsAtOnce(c, trained, threads)+3*threads)
 	}
@@ -116,7 +117,8 @@ func CheckMemory(c *configs.Config, o Outline) error {
 	return e.check(c)
 }
 
-// CheckMemoryOfExamples is [CheckMemory] for a program that needs the examples and no training.
+// CheckMemoryOfExamples does what [CheckMemory] does, for a program that reads the examples and
+// trains nothing.
 func CheckMemoryOfExamples(c *configs.Config, o Outline) error {
 	return Memory{Program: program, Examples: math.Ceil(examples(c, o, PicturesHeld(c, o)))}.check(c)
 }
@@ -154,7 +156,7 @@ func Bytes(bytes float64) string {
 	return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/(1<<20)))
 }
 
-// placeBytes is what it takes to know where one picture lies that is not in memory.
+// placeBytes is what the place of one picture takes that is not itself in memory.
 const placeBytes = 32
 
 // garbagePercent returns how much garbage may gather, in percent of what is in use, where pictures
@@ -167,9 +169,10 @@ func AllPictures(o Outline) int64 {
 	return int64(min((float64(o.Examples)+float64(o.Tests))*float64(o.Shape.Bytes()), math.MaxInt64/2))
 }
 
-// PicturesHeld returns how many bytes of decoded pictures training keeps in memory: all, unless
-// they lie in a folder and performance.data_memory says less, or memory is short: then half of what
-// the rest leaves.
+// PicturesHeld returns how many bytes of decoded pictures training keeps in memory. Pictures in a
+// folder are decoded again when they are needed, so it keeps no more of them than
+// performance.data_memory says, and half of what everything else leaves where memory is short. All
+// other pictures are kept.
 func PicturesHeld(c *configs.Config, o Outline) int64 {
 	all := AllPictures(o)
 	if c.Data.Folder == "" {
@@ -193,7 +196,7 @@ func TidyUp(c *configs.Config, o Outline, held int64) {
 	}
 }
 
-// limitOf returns how many bytes a configuration may take, and who says so.
+// limitOf returns how many bytes a configuration may take, and words for where that limit is from.
 func limitOf(c *configs.Config) (limit float64, whose string) {
 	if most := c.Performance.MaxMemory; most > 0 {
 		return float64(most), "of performance.max_memory"

@@ -20,10 +20,10 @@ var available = func() float64 {
 	})
 }
 
-// free asks Linux: MemAvailable of proc(5), what a limit on the address space leaves (ulimit -v), and
-// what the control group and those above it leave
-// (version 2: memory.max and memory.current; version 1: the limit and usage of the memory group).
-// Pages of files count as used there, but can be had: inactive_file is taken off.
+// free asks Linux: MemAvailable of proc(5), what a limit on the address space leaves (ulimit -v),
+// and what the control group and those above it leave (version 2: memory.max and memory.current;
+// version 1: the limit and usage of the memory group). Pages of files count as used there, but can
+// be had: inactive_file is taken off.
 func free(read func(name string) string) float64 {
 	least := math.Inf(1)
 	if kib, ok := number(field(read("/proc/meminfo"), "MemAvailable:")); ok {

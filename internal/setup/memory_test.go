@@ -69,8 +69,8 @@ func TestCheckKnowsTheLimit(t *testing.T) {
 	}
 }
 
-// Estimates are within a factor of two of the peak resident memory of real runs of a few steps, which
-// /usr/bin/time measured on Linux with 2 cores (in MiB).
+// Estimates are within a factor of two of the peak resident memory of real runs of a few steps,
+// which /usr/bin/time measured on Linux with 2 cores (in MiB).
 func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
 	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190} {
 		c, _ := config(t, preset, "performance.threads=2")
@@ -111,9 +111,9 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// All pictures stay in memory where they fit, or where they are drawn or unpacked there in any case;
-// otherwise as many as were asked for, or as half of what is left holds, and what is refused is what is
-// too large without a picture.
+// All pictures stay in memory where they fit, or where they are drawn or unpacked there in any
+// case; otherwise as many as were asked for, or as half of what is left holds, and what is refused
+// is what is too large without a picture.
 func TestPicturesThatStayInMemory(t *testing.T) {
 	defer func(f func() float64) { available = f }(available)
 	const mega = 1 << 20

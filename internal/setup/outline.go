@@ -46,8 +46,8 @@ const example = "one training example"
 // Label is what private labels protect, in words.
 const Label = "the label of one training example"
 
-// UnitOf returns what the ε of a configuration protects, in words, and "" for a training example with
-// all that is in it. The ledger of a run with private labels says nothing about examples.
+// UnitOf returns what the ε of a configuration protects, in words, and "" for a training example
+// with all that is in it. The ledger of a run with private labels says nothing about examples.
 func UnitOf(c *configs.Config) string {
 	if c.Privacy.Unit == configs.UnitLabel {
 		return Label
@@ -58,13 +58,14 @@ func UnitOf(c *configs.Config) string {
 	return ""
 }
 
-// Order is what the places of training examples may depend on, in words. A place decides who meets whom:
-// which examples share a minibatch, a client, a teacher, and where in a file an answer stands.
+// Order is what the places of training examples may depend on, in words. A place decides who meets
+// whom: which examples share a minibatch, a client, a teacher, and where in a file an answer
+// stands.
 type Order string
 
 const (
-	// AsFound is any order. It harms nobody whose whole example is protected: neighbours have the same
-	// places, one of which is empty in one of them.
+	// AsFound is any order. It harms nobody whose whole example is protected: neighbours have the
+	// same places, one of which is empty in one of them.
 	AsFound Order = "the examples and their labels, files and folders: neighbours have the same places"
 	// ByContent is the order of [data.Unlabelled].
 	ByContent Order = "what the examples hold beside their labels, which is public"
@@ -95,8 +96,8 @@ func OutlineOfSource(s *data.Split) Outline {
 	return Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
 }
 
-// Declared returns what a configuration says of its data. For a person's own data, that is not how
-// many examples there are.
+// Declared returns the outline as far as the configuration says it. Of a person's own data it does
+// not say how many examples there are.
 func Declared(c *configs.Config) Outline { return outlineOf(c.Data.Spec) }
 
 func outlineOf(spec data.Spec) Outline {

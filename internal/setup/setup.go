@@ -24,8 +24,8 @@ func Misfit(key, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrPlan, &configs.KeyError{Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
-// CheckDelta refuses a δ of at least 1/n for n records: a mechanism that publishes one record in n with
-// certainty is (0, 1/n)-private. Records is their name, as in "training examples".
+// CheckDelta refuses a δ of at least 1/n for n records: a mechanism that publishes one record in n
+// with certainty is (0, 1/n)-private. Records is their name, as in "training examples".
 func CheckDelta(delta float64, n int, records string) error {
 	if delta < 1/float64(n) {
 		return nil
@@ -54,7 +54,8 @@ func Threads(c *configs.Config) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// ClientsAtOnce returns how many clients' changes, of so many parameters, one call computes.
+// ClientsAtOnce returns for how many clients one call computes the changes, which have so many
+// parameters each.
 func ClientsAtOnce(c *configs.Config, parameters, threads int) int {
 	const most = 64 << 20 // bytes of changes
 	return max(threads, min(c.Federated.Clients, most/4/parameters))

@@ -9,7 +9,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Source is a data set: described in any case, and read where it has to be.
+// Source is a data set with its outline. Its examples were read, unless kept features stand for
+// them.
 type Source struct {
 	Outline
 	Own     [][]int // the training examples of each person; nil where the configuration does not ask
@@ -56,7 +57,7 @@ func (s *Source) findPersons() error {
 	return nil
 }
 
-// Warning returns what has to be said about the files that were read; "" in most cases.
+// Warning returns the warning of the reader of the files, if any; see [data.Split].
 func (s *Source) Warning() string {
 	if s.read == nil {
 		return ""
