@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// A ledgerFile is an open file to which whole lines are appended. What they say is its owner's matter.
+// A ledgerFile is an open file to which whole lines are appended. What they say is its owner's
+// matter.
 type ledgerFile struct {
 	path  string
 	files fileSystem
@@ -23,8 +24,8 @@ type ledgerFile struct {
 }
 
 // present makes sure that the path still names the open file, of least to most bytes, and returns
-// their number. What is written to a file that was deleted, replaced or cut off meanwhile is found by
-// nobody.
+// their number. What is written to a file that was deleted, replaced or cut off meanwhile is found
+// by nobody.
 func (l *ledgerFile) present(least, most int64) (size int64, err error) {
 	opened, err := l.f.Stat()
 	if err != nil {

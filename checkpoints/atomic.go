@@ -30,8 +30,8 @@ func all(data []byte) func(*bufio.Writer) error {
 	}
 }
 
-// CreateFileAtomic is WriteFileAtomic for a file that must not be there: of several processes, also on
-// several machines with one file system, one makes it, and the error of all others matches
+// CreateFileAtomic is WriteFileAtomic for a file that must not be there: of several processes, also
+// on several machines with one file system, one makes it, and the error of all others matches
 // fs.ErrExist. It links the temporary file to its name, which is the one way to make a whole file
 // exclusively that network file systems keep. File systems without links are refused.
 func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {

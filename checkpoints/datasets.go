@@ -150,7 +150,8 @@ func (d *Datasets) add(line []byte) error {
 	return err
 }
 
-// release records the next line of a run's ledger c, if d is not nil, while sync makes it durable there.
+// release records the next line of a run's ledger c, if d is not nil, while sync makes it durable
+// there.
 func (d *Datasets) release(c *chain, line []byte, sync func() error) error {
 	if d == nil {
 		return sync()

@@ -89,14 +89,14 @@ type Limit struct {
 type Reservation struct {
 	By string `json:"by"` // the identifier of a run, or the path of a trial's folder
 	Subject
-	// Lock is the path of a file, from the folder of the ledger. While no process holds its lock, the
-	// reservation is void. With "", it lasts until another one replaces it.
+	// Lock is the path of a file, from the folder of the ledger. While no process holds its lock,
+	// the reservation is void. With "", it lasts until another one replaces it.
 	Lock    string             `json:"lock,omitempty"`
 	Planned *accountant.Ledger `json:"planned"` // empty gives it back
 }
 
-// First is a plan that was fixed before anything was released on the data of a limit, and that the limit
-// admits by its own accounting.
+// First is a plan that was fixed before anything was released on the data of a limit, and that the
+// limit admits by its own accounting.
 type First struct {
 	Subject
 	Planned *accountant.Ledger `json:"planned"` // empty takes it back

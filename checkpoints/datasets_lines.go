@@ -46,8 +46,8 @@ type Registration struct {
 	Planned *Planned `json:"planned,omitempty"`
 }
 
-// Planned is everything that a run set out to release, fixed before its first release. Whoever stops
-// the run earlier may have looked at results, so its guarantee is about all of it.
+// Planned is everything that a run set out to release, fixed before its first release. Whoever
+// stops the run earlier may have looked at results, so its guarantee is about all of it.
 type Planned struct {
 	Epsilon  float64            `json:"epsilon,omitempty"` // of the budget, which ends the run too; 0 for none
 	Releases *accountant.Ledger `json:"releases"`

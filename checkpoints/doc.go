@@ -1,7 +1,7 @@
 // Package checkpoints keeps a training run on disk: the ledger of what was released, the
-// checkpoints to go on from, and the finished weights in files that other programs read. Nothing that ReadModel
-// takes in can execute code. The safetensors format has no checksum: ReadModel refuses every file whose parts do
-// not fit together, but not another finite weight.
+// checkpoints to go on from, and the finished weights in files that other programs read. Nothing
+// that ReadModel takes in can execute code. The safetensors format has no checksum: ReadModel
+// refuses every file whose parts do not fit together, but not another finite weight.
 //
 // # Files of a run
 //

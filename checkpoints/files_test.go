@@ -221,8 +221,8 @@ var opened = map[string]func(path string) error{
 // mkfifo makes a named pipe, where the system has them.
 var mkfifo = func(string) error { return errors.ErrUnsupported }
 
-// A directory, and a named pipe, whose reader would wait for a writer for ever, are refused by whatever opens files; what
-// writes one refuses links too, and leaves alone what they lead to.
+// A directory, and a named pipe, whose reader would wait for a writer for ever, are refused by
+// whatever opens files; what writes one refuses links too, and leaves alone what they lead to.
 func TestWhatIsNoFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -20,7 +20,8 @@ const (
 )
 
 // Save writes a checkpoint as dir/checkpoint-<step>.ckpt and returns its path. The file is whole or
-// absent (see [WriteFileAtomic]) and has permissions 0600; dir is made with 0700 if it is missing, the folder above it is not.
+// absent (see [WriteFileAtomic]) and has permissions 0600; dir is made with 0700 if it is missing,
+// the folder above it is not.
 //
 // When the new file is durable, and not before, Save removes all but it and the newest one before
 // it, and temporary files that a killed process left. Checkpoints of a later step go too: the run

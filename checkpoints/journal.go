@@ -77,8 +77,8 @@ func (j *Journal) Present() error {
 // of the update may leave the mechanism. The step is at most one above the last entry's; it may be
 // lower, because steps that are run again after a resume are released again and cost again.
 //
-// The line is found by the path of the ledger: a file that was deleted, replaced or cut off since it was
-// opened takes no line, with an error that matches ErrMoved.
+// The line is found by the path of the ledger: a file that was deleted, replaced or cut off since
+// it was opened takes no line, with an error that matches ErrMoved.
 //
 // An event or step that is refused changes nothing. After a write or a sync has failed, or
 // panicked, the journal is failed for good: what reached the disk is unknown, and asking again can

@@ -120,7 +120,8 @@ func (j *Journal) read() error {
 	if err := j.f.Lock(); err != nil {
 		return err
 	}
-	// A link, or a file put in place between the check and the open, would let two processes each hold a lock.
+	// A link, or a file put in place between the check and the open, would let two processes each
+	// hold a lock.
 	if _, err := j.present(0, math.MaxInt64); err != nil {
 		return err
 	}

@@ -207,8 +207,8 @@ func TestEveryTruncationKeepsTheCompleteEntries(t *testing.T) {
 	}
 }
 
-// A changed bit anywhere in a file, also in the last newline, is refused: an entry that was acknowledged is
-// never taken for a torn one.
+// A changed bit anywhere in a file, also in the last newline, is refused: an entry that was
+// acknowledged is never taken for a torn one.
 func TestEveryBitFlipIsRefused(t *testing.T) {
 	alone, path := newJournal(t, 1, 2)
 	d, shared := newDatasets(t)

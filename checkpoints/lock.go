@@ -36,8 +36,8 @@ func (l *ledgerFile) Close() error {
 // ends.
 type Lock struct{ *ledgerFile }
 
-// TakeLock locks a file, which it makes where there is none. If another process has it, the error is
-// one line that matches ErrLocked and names the path.
+// TakeLock locks a file, which it makes where there is none. If another process has it, the error
+// is one line that matches ErrLocked and names the path.
 func TakeLock(path string) (*Lock, error) {
 	for {
 		l, err := openLedger(disk{}, path, os.O_RDWR|os.O_CREATE)
@@ -45,8 +45,8 @@ func TakeLock(path string) (*Lock, error) {
 			return nil, err
 		}
 		if err = l.f.Lock(); err == nil {
-			// Whoever had the lock may have removed the file after this process opened it; then another
-			// file has that name by now, and its lock is the one that counts.
+			// Whoever had the lock may have removed the file after this process opened it; then
+			// another file has that name by now, and its lock is the one that counts.
 			if _, moved := l.present(0, math.MaxInt64); moved == nil {
 				return &Lock{l}, nil
 			}

@@ -34,8 +34,8 @@ var moves = map[string]func(path string) error{
 	},
 }
 
-// Whatever is done to one of its ledgers under a running process, be it between two releases or while a
-// line is being stored: the next release is refused, and so is every later one.
+// Whatever is done to one of its ledgers under a running process, be it between two releases or
+// while a line is being stored: the next release is refused, and so is every later one.
 func TestMovedLedgerTakesNoRelease(t *testing.T) {
 	for name, move := range moves {
 		for _, shared := range []bool{false, true} {

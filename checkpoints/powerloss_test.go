@@ -320,9 +320,9 @@ func losePower(run *crashRun, d *lossyDisk, steps, saveEvery int) (states int, v
 	return states, violations
 }
 
-// With a power loss before every single change and sync, and from each of the contents it may leave, the run resumes
-// without having forgotten anything. With a checkpoint after every step, each durable before the
-// next event is written, that costs one step at most.
+// With a power loss before every single change and sync, and from each of the contents it may
+// leave, the run resumes without having forgotten anything. With a checkpoint after every step,
+// each durable before the next event is written, that costs one step at most.
 func TestPowerLoss(t *testing.T) {
 	for _, test := range []struct {
 		together                           func(a, b func() error) error
@@ -341,8 +341,8 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// The test can fail: without syncs of files, or of directories, and with a checkpoint after every other step where one
-// step may be lost, it finds violations.
+// The test can fail: without syncs of files, or of directories, and with a checkpoint after every
+// other step where one step may be lost, it finds violations.
 func TestPowerLossFindsViolations(t *testing.T) {
 	for name, broken := range map[string]struct {
 		together                   func(a, b func() error) error
@@ -364,8 +364,8 @@ func TestPowerLossFindsViolations(t *testing.T) {
 	}
 }
 
-// A second power loss while the run recovers from the first one, wherever that cut it off, and makes again what it
-// cost: each costs one step at most.
+// A second power loss while the run recovers from the first one, wherever that cut it off, and
+// makes again what it cost: each costs one step at most.
 func TestSecondPowerLoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		together                          func(a, b func() error) error

@@ -12,8 +12,8 @@ import (
 type crashRun struct {
 	files fileSystem
 	dir   string
-	// together is the order in which the run's ledger and that of its data become durable; the run of nil stands
-	// alone.
+	// together is the order in which the run's ledger and that of its data become durable; the run
+	// of nil stands alone.
 	together func(a, b func() error) error
 
 	journal      *Journal
@@ -44,12 +44,12 @@ func (r *crashRun) ledgerPath() string     { return filepath.Join(r.dir, "ledger
 func (r *crashRun) datasetsPath() string   { return filepath.Join(filepath.Dir(r.dir), "datasets.jsonl") }
 func (r *crashRun) checkpointsDir() string { return filepath.Join(r.dir, "checkpoints") }
 
-// isUnborn says whether a ledger is not there, or its process was stopped while it was created: nothing was
-// released.
+// isUnborn says whether a ledger is not there, or its process was stopped while it was created:
+// nothing was released.
 func isUnborn(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUnfinished) }
 
-// resume opens or creates the ledgers as a run does, and returns the step to go on from: everything is checked
-// before anything is written.
+// resume opens or creates the ledgers as a run does, and returns the step to go on from: everything
+// is checked before anything is written.
 func (r *crashRun) resume() (step int, err error) {
 	r.journal, err = openJournal(r.files, r.ledgerPath())
 	unborn := isUnborn(err)
@@ -136,8 +136,8 @@ func runState(step int, j *Journal) *State {
 	}
 }
 
-// check looks at what a crash left on files, first as it lies there, and then as the run goes on with it, and holds
-// it against what was acknowledged before.
+// check looks at what a crash left on files, first as it lies there, and then as the run goes on
+// with it, and holds it against what was acknowledged before.
 func (r *crashRun) check(files fileSystem) error {
 	if own, shared := r.counts(files); r.together != nil && min(own, shared) < r.acknowledged {
 		return fmt.Errorf("found %d releases in the run's ledger and %d in that of its data, expected the %d that were made in both", own, shared, r.acknowledged)

@@ -74,13 +74,12 @@ func checkTensor(t Tensor) (int64, error) {
 // ReadModel reads a safetensors file and returns its tensors in the order of their data, with
 // the metadata (nil if the file has none).
 //
-// Elements of the types that [safetensors.Types] has are rounded to float32; other types are refused by
-// name. It is strict where files have been used to confuse readers: no duplicate or differently
-// spelled keys, no hole, overlap or trailing byte in the data, no overflow in a shape. Elements that
-// are not finite as float32 are refused ([ErrNotFinite]), because a network with one NaN
-// weight answers NaN to everything.
-// Whatever the file claims, no more is allocated than a small multiple of the file's own size.
-// Damage is reported as [ErrCorrupt].
+// Elements of the types that [safetensors.Types] has are rounded to float32; other types are
+// refused by name. It is strict where files have been used to confuse readers: no duplicate or
+// differently spelled keys, no hole, overlap or trailing byte in the data, no overflow in a shape.
+// Elements that are not finite as float32 are refused ([ErrNotFinite]), because a network with one
+// NaN weight answers NaN to everything. Whatever the file claims, no more is allocated than a small
+// multiple of the file's own size. Damage is reported as [ErrCorrupt].
 func ReadModel(path string) ([]Tensor, map[string]string, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
@@ -119,8 +118,8 @@ func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	return tensors, metadata, nil
 }
 
-// readElements reads n elements as float32, some at a time. It allocates them first: the caller has compared n with the
-// size of the file.
+// readElements reads n elements as float32, some at a time. It allocates them first: the caller has
+// compared n with the size of the file.
 func readElements(r io.Reader, element safetensors.Element, n int) ([]float32, error) {
 	data := make([]float32, n)
 	buffer := make([]byte, 1<<10*element.Size)

@@ -16,9 +16,9 @@ type Data struct {
 	Unit     Unit   `json:"unit,omitzero"`
 }
 
-// Same reports whether both are the same examples and protect the same unit, as far as names, unit and number
-// tell. Shape and classes are left out because a configuration chooses them: whoever trains on other
-// columns of a table, or on pictures in another size, learns about the same people.
+// Same reports whether both are the same examples and protect the same unit, as far as names, unit
+// and number tell. Shape and classes are left out because a configuration chooses them: whoever
+// trains on other columns of a table, or on pictures in another size, learns about the same people.
 func (d Data) Same(other Data) bool {
 	return d.Examples == other.Examples && d.Subject().Same(other.Subject())
 }
@@ -26,8 +26,8 @@ func (d Data) Same(other Data) bool {
 // Subject returns the name and the unit.
 func (d Data) Subject() Subject { return Subject{d.Name, d.Unit} }
 
-// SameExamples reports whether both may be the same examples, by whatever unit. Of a unit that is not
-// known, the name may begin with any.
+// SameExamples reports whether both may be the same examples, by whatever unit. Of a unit that is
+// not known, the name may begin with any.
 func (d Data) SameExamples(other Data) bool {
 	a, b := d.Unit.examples(d.Name), other.Unit.examples(other.Name)
 	of := func(whole, end string, unit Unit) bool { return !unit.Known() && strings.HasSuffix(whole, " of "+end) }
@@ -70,11 +70,13 @@ func (u Unit) Of(examples string) string {
 	return examples
 }
 
-// examples is the name of the examples in the name of the data; the whole name of a unit that is not known.
+// examples is the name of the examples in the name of the data; the whole name of a unit that is
+// not known.
 func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
 
-// Subject names what a total or a limit is about: data by their name, whatever number of examples a run
-// sees of them, and what is protected of them. Without a unit it is about all data of that name.
+// Subject names what a total or a limit is about: data by their name, whatever number of examples a
+// run sees of them, and what is protected of them. Without a unit it is about all data of that
+// name.
 type Subject struct {
 	Data string `json:"data"`
 	Unit Unit   `json:"unit,omitzero"`

@@ -8,8 +8,9 @@ import (
 	"dpsgd/accountant"
 )
 
-// The last limit of a subject counts, and ends its first plan; the last reservation by a run counts, and an empty one
-// gives it back. A limit without a unit, as earlier versions wrote, stands in the place of all with its name.
+// The last limit of a subject counts, and ends its first plan; the last reservation by a run
+// counts, and an empty one gives it back. A limit without a unit, as earlier versions wrote, stands
+// in the place of all with its name.
 func TestTermsOfSubjects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "datasets.jsonl")
 	must(0, os.WriteFile(path, NewDatasets(), 0o600))
@@ -36,7 +37,8 @@ func TestTermsOfSubjects(t *testing.T) {
 	put(Terms{Limit: &Limit{on(Unit{}), 1, 1e-5}}, 1, 0, 1)
 }
 
-// Data are the same, or of the same examples, by name, unit and number; a unit that is not known may be any.
+// Data are the same, or of the same examples, by name, unit and number; a unit that is not known
+// may be any.
 func TestSameData(t *testing.T) {
 	of := func(name, kind string) Data { return Data{Name: name, Examples: 9, Unit: Unit{Kind: kind}} }
 	for _, test := range []struct {

@@ -15,8 +15,8 @@ import (
 )
 
 // adopt registers the runs that a ledger does not know, or does not know all of: those of the first
-// version, and those that went on after it was copied, if it is an older copy. Runs apart are left to
-// [Collect].
+// version, and those that went on after it was copied, if it is an older copy. Runs apart are left
+// to [Collect].
 func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	shared := Known{DatasetsInfo: d.Info(), dir: dir}
 	apart, err := readApart(dir)
@@ -87,8 +87,8 @@ func (k Known) catchUp(d *checkpoints.Datasets, m checkpoints.Member, run string
 	return d.Register(j, m.Registration)
 }
 
-// keepsLimit refuses a run whose data have lost their limit ([refuseLostLimit]). It is asked when the
-// ledger of the data lacks releases of that run.
+// keepsLimit refuses a run whose data have lost their limit ([refuseLostLimit]). It is asked when
+// the ledger of the data lacks releases of that run.
 func (k Known) keepsLimit(run string, s checkpoints.Subject) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
@@ -158,8 +158,9 @@ func confirmed(run string) bool {
 	return folder.HoldsAny(run, folder.Plan) && folder.HoldsAny(run, folder.Config) && refuseEdited(run) == nil
 }
 
-// withUnit gives the data of a run that an earlier version registered the unit of its configuration, where the
-// plan confirms that. The data of all other such runs stay without one, and count with every unit.
+// withUnit gives the data of a run that an earlier version registered the unit of its
+// configuration, where the plan confirms that. The data of all other such runs stay without one,
+// and count with every unit.
 func withUnit(run string, d checkpoints.Data) checkpoints.Data {
 	if d.Unit.Known() || !confirmed(run) {
 		return d

@@ -16,11 +16,11 @@ import (
 )
 
 // A run apart writes no file that another run writes: it may be on another machine, where locks do
-// not reach. In place of the ledger of the data, which all runs of a folder share, it has one of its
-// own, with the same identifier, in [folder.Uncollected]. So there are two files about each of its
-// releases, in two folders, as there are about those of any run; and whoever asks what was released
-// adds all of these ledgers up ([ReadDatasets]). [Collect] brings a run that has ended into the
-// shared one.
+// not reach. In place of the ledger of the data, which all runs of a folder share, it has one of
+// its own, with the same identifier, in [folder.Uncollected]. So there are two files about each of
+// its releases, in two folders, as there are about those of any run; and whoever asks what was
+// released adds all of these ledgers up ([ReadDatasets]). [Collect] brings a run that has ended
+// into the shared one.
 
 // apartLedger returns the file of the ledger apart of the run at path, relative to registry.
 func apartLedger(registry, path string) string {
@@ -136,10 +136,11 @@ func (b *Books) known() (Known, error) {
 	return k, err
 }
 
-// Collect brings runs apart that have ended, in these folders, into the shared ledger, and then takes
-// away the ones that they had apart. Killed at any moment it can be done again, and doing it twice is
-// as doing it once. Hold keeps others from working at a run until it is released; a run that somebody
-// works at stays apart, because a ledger that is taken away while it is open takes releases with it.
+// Collect brings runs apart that have ended, in these folders, into the shared ledger, and then
+// takes away the ones that they had apart. Killed at any moment it can be done again, and doing it
+// twice is as doing it once. Hold keeps others from working at a run until it is released; a run
+// that somebody works at stays apart, because a ledger that is taken away while it is open takes
+// releases with it.
 func Collect(registry string, dirs []string, hold func(dir string) (release func() error, err error)) error {
 	var apart []string
 	for _, dir := range dirs {
@@ -251,8 +252,8 @@ func readKnown(registry string) (Known, error) {
 // path leads to the shared ledger.
 func (k Known) path() string { return filepath.Join(k.dir, folder.Datasets) }
 
-// addShared puts the runs of the shared ledger in front. For a run that is in both ledgers, the ledger
-// with more entries counts.
+// addShared puts the runs of the shared ledger in front. For a run that is in both ledgers, the
+// ledger with more entries counts.
 func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
 	members := slices.Clone(shared.Members)
 	for _, own := range k.Members {
@@ -273,7 +274,8 @@ func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
 	k.Members = members
 }
 
-// uncollected lists the runs of which the shared ledger, and so its hash, knows less than one apart.
+// uncollected lists the runs of which the shared ledger, and so its hash, knows less than one
+// apart.
 func (k Known) uncollected() (paths []string) {
 	for _, m := range k.Members {
 		if _, ok := k.apart[m.Run]; ok && m.Entries > 0 {

@@ -101,8 +101,8 @@ func TestLedgersApartOfAnotherFolder(t *testing.T) {
 	}
 }
 
-// A copy of what a task trained, in another folder, is the same run: it is not brought into the shared
-// ledger under the name of the copy, by which the run would never be found again.
+// A copy of what a task trained, in another folder, is the same run: it is not brought into the
+// shared ledger under the name of the copy, by which the run would never be found again.
 func TestCopyOfARunApartIsNotAdopted(t *testing.T) {
 	registry := t.TempDir()
 	apartRun(t, registry, "one", 3)

@@ -149,10 +149,10 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 	return b.datasets.Register(b.Journal, r)
 }
 
-// Begin gives the empty folder of a new run its configuration, written as config, and its ledger, in
-// this order: whatever else lies in a folder shows that there was a ledger, so it has to come later.
-// The ledger of the data records planned: nil for a run that releases all at once. The limit of the
-// data, if any, goes into the configuration. A run apart registers in its ledger apart.
+// Begin gives the empty folder of a new run its configuration, written as config, and its ledger,
+// in this order: whatever else lies in a folder shows that there was a ledger, so it has to come
+// later. The ledger of the data records planned: nil for a run that releases all at once. The limit
+// of the data, if any, goes into the configuration. A run apart registers in its ledger apart.
 func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
 	limit, err := agreed(registry, c, SubjectOf(c, o), apart)
 	if err != nil {

@@ -79,9 +79,9 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 }
 
 // A run of the first version that was stopped before its statement is adopted with the number of
-// examples that its releases tell; one whose records are no examples, or are in every release, with the
-// number in its plan, and statistics with that of the data where it lies. Whatever has another number
-// of examples is other data, and would be in no total.
+// examples that its releases tell; one whose records are no examples, or are in every release, with
+// the number in its plan, and statistics with that of the data where it lies. Whatever has another
+// number of examples is other data, and would be in no total.
 func TestExamplesOfAnAdoptedRun(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "people")
 	must(0, os.Mkdir(table, 0o700))
@@ -193,8 +193,8 @@ func TestUnitsAreDataOfTheirOwn(t *testing.T) {
 }
 
 // A run that is registered for the labels, the persons or the clients of a data set is none of its
-// examples, whatever its configuration says now; nor the other way round. Data of one's own may have such
-// a name.
+// examples, whatever its configuration says now; nor the other way round. Data of one's own may
+// have such a name.
 func TestOtherUnits(t *testing.T) {
 	of := func(unit, folder string) *configs.Config {
 		c := configs.DefaultConfig()

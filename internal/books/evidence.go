@@ -20,8 +20,8 @@ import (
 )
 
 // claimsAbout collects what the other files of a run say about its ledger: every checkpoint, the
-// statement, the table of the sweep that the run is a trial of, and its row by a task. Whoever reads
-// them while the run goes on reads them before the ledger, which only grows.
+// statement, the table of the sweep that the run is a trial of, and its row by a task. Whoever
+// reads them while the run goes on reads them before the ledger, which only grows.
 func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	var claims []checkpoints.Claim
 	states, _, err := readCheckpoints(dir)
@@ -84,7 +84,8 @@ func resultOf(dir string) (*Row, error) {
 	return nil, err
 }
 
-// Inspection is what the ledger of a run says, after every other file that mentions it was found to agree.
+// Inspection is what the ledger of a run says, after every other file that mentions it was found to
+// agree.
 type Inspection struct {
 	checkpoints.Member        // of its registration Planned alone, which is nil where nobody knows it
 	Warning            string // that the ledger of the run's data was not there to be asked; "" in most cases
@@ -129,8 +130,8 @@ func inspectIn(dir string, find finder) (i Inspection, err error) {
 	return i, nil
 }
 
-// evidence returns the ledgers of a run's data, which agree with its configuration, and what they and
-// the files of the run claim about the run's own ledger.
+// evidence returns the ledgers of a run's data, which agree with its configuration, and what they
+// and the files of the run claim about the run's own ledger.
 func evidence(dir string, header checkpoints.JournalInfo, find finder) (Known, []checkpoints.Claim, error) {
 	claims, err := claimsAbout(dir)
 	if err != nil {
@@ -146,8 +147,9 @@ func evidence(dir string, header checkpoints.JournalInfo, find finder) (Known, [
 // ErrNotPrivate: a run has no guarantee, and so no ledger.
 var ErrNotPrivate = fmt.Errorf("%w: NOT PRIVATE", account.ErrNoGuarantee)
 
-// notPrivate says whether a run is a baseline that was trained without privacy. One that has a ledger, or
-// a checkpoint or a statement that speaks of one, is none, whatever its configuration says.
+// notPrivate says whether a run is a baseline that was trained without privacy. One that has a
+// ledger, or a checkpoint or a statement that speaks of one, is none, whatever its configuration
+// says.
 func notPrivate(dir string) bool {
 	c, err := folder.ReadConfig(dir)
 	if err != nil || !c.Privacy.None || folder.HoldsAny(dir, folder.Ledger) {
@@ -203,9 +205,9 @@ func (k Known) planned(dir, run string, l *accountant.Ledger) *checkpoints.Plann
 	return plannedIn(dir, l)
 }
 
-// plannedIn reads the plan of a training run from its folder, and returns no less than was planned: all
-// planned steps, each as costly as any, and the budget that may end them. It is nil where nothing is
-// released, or nothing was planned by steps.
+// plannedIn reads the plan of a training run from its folder, and returns no less than was planned:
+// all planned steps, each as costly as any, and the budget that may end them. It is nil where
+// nothing is released, or nothing was planned by steps.
 func plannedIn(dir string, l *accountant.Ledger) *checkpoints.Planned {
 	c, err := folder.ReadConfig(dir)
 	if err != nil || l == nil || c.Privacy.Ordinary() || c.Pate.Any() || folder.HoldsAny(dir, folder.Statistics) {
@@ -234,7 +236,8 @@ func plannedIn(dir string, l *accountant.Ledger) *checkpoints.Planned {
 	return p
 }
 
-// plannedSteps counts the steps that a run planned before any extension; 0 where its folder does not say.
+// plannedSteps counts the steps that a run planned before any extension; 0 where its folder does
+// not say.
 func plannedSteps(dir string) (n int) {
 	if list, err := folder.ReadExtensions(dir); err == nil && len(list) > 0 {
 		return list[0].From.Steps

@@ -12,26 +12,29 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// A plan that is fixed before anything was released need not pay for free choice. Where such a first plan A
-// costs, by the exact accountant, ε at most and the filter would refuse it, the limit (ε, δ) is split there and then:
-// δ₁ is the δ of A at ε, and δ₂ = δ - δ₁ is left for everything else. From then on releases are admitted
+// A plan that is fixed before anything was released need not pay for free choice. Where such a
+// first plan A costs, by the exact accountant, ε at most and the filter would refuse it, the limit
+// (ε, δ) is split there and then: δ₁ is the δ of A at ε, and δ₂ = δ - δ₁ is left for everything
+// else. From then on releases are admitted
 //
 //	(a) while all of them, with those reserved, are among the events of A, each at most as often; or else
 //	(b) while ε of all of them, those of A included, is at most the limit by rdp.Chosen at δ₂.
 //
-// Everything that is ever released is (ε, δ)-private together, whoever chooses, and stops, by what he saw. For
-// two neighbouring data sets let L be the privacy loss of it, and (1 - e^(ε-L))₊ = E_a + E_b, by whether (a) holds
-// in the end or only (b). E[E_b] ≤ δ₂ is the theorem at [rdp.Chosen] for the ε that is the limit. As to E_a, let L' be
-// the loss of the releases before the first one that is not among the events of A. Where (a) holds in the
-// end L' is L, so E_a ≤ (1 - e^(ε-L'))₊. For R, a part of A, and a number x let
+// Everything that is ever released is (ε, δ)-private together, whoever chooses, and stops, by what
+// he saw. For two neighbouring data sets let L be the privacy loss of it, and (1 - e^(ε-L))₊ = E_a
+// + E_b, by whether (a) holds in the end or only (b). E[E_b] ≤ δ₂ is the theorem at [rdp.Chosen]
+// for the ε that is the limit. As to E_a, let L' be the loss of the releases before the first one
+// that is not among the events of A. Where (a) holds in the end L' is L, so E_a ≤ (1 - e^(ε-L'))₊.
+// For R, a part of A, and a number x let
 //
 //	G_R(x) = E[(1 - e^(ε - x - ΣR))₊],
 //
-// ΣR being the sum of independent losses of the dominating pairs of R. Whichever e of R is released next, chosen by
-// all that was seen, the expectation of G_(R without e)(x + its loss) is G_R(x) at most: the pair dominates its
-// mechanism given all before it (Zhu, Dong, Wang 2022, arXiv:2106.08567, Theorem 10), and of R it does not matter which is
-// first. And G_R(x) ≥ (1 - e^(ε-x))₊, as what is left out is post-processing. So E[(1 - e^(ε-L'))₊] ≤
-// G_A(0) = δ₁, and both together are at most δ.
+// ΣR being the sum of independent losses of the dominating pairs of R. Whichever e of R is released
+// next, chosen by all that was seen, the expectation of G_(R without e)(x + its loss) is G_R(x) at
+// most: the pair dominates its mechanism given all before it (Zhu, Dong, Wang 2022,
+// arXiv:2106.08567, Theorem 10), and of R it does not matter which is first. And G_R(x) ≥ (1 -
+// e^(ε-x))₊, as what is left out is post-processing. So E[(1 - e^(ε-L'))₊] ≤ G_A(0) = δ₁, and both
+// together are at most δ.
 //
 // The split is fixed with A before the first release: one that is chosen afterwards spends δ twice.
 
@@ -45,8 +48,8 @@ func (k Known) firstOf(s checkpoints.Subject) *checkpoints.First {
 	return nil
 }
 
-// used returns the ε that releases use of a limit, at most its own where it admits them; NoGuarantee where
-// nothing is known of them.
+// used returns the ε that releases use of a limit, at most its own where it admits them;
+// NoGuarantee where nothing is known of them.
 func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger) (float64, error) {
 	if all.Count() == 0 {
 		return 0, nil
@@ -69,7 +72,8 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 	return min(epsilon, statement.NoGuarantee), nil
 }
 
-// split fixes a first plan under a limit: nil where it does not fit by itself. epsilon is what it costs.
+// split fixes a first plan under a limit: nil where it does not fit by itself. epsilon is what it
+// costs.
 func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.First, epsilon float64, err error) {
 	a, err := account.New(account.Exact, planned.Relation())
 	if err != nil {
@@ -93,8 +97,9 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 	return first, cost.Epsilon, nil
 }
 
-// admit refuses what would pass a limit: what own asks for, or reservations of others that are known after and not
-// before. It returns what the ledger of the data has to keep with what is admitted, if anything.
+// admit refuses what would pass a limit: what own asks for, or reservations of others that are
+// known after and not before. It returns what the ledger of the data has to keep with what is
+// admitted, if anything.
 func admit(before, after Known, l checkpoints.Limit, own request) ([]checkpoints.First, error) {
 	first := before.firstOf(l.Subject)
 	was, old, err := before.stateUnder(l, first, request{Run: own.Run})

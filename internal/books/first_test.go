@@ -32,10 +32,10 @@ func both(t *testing.T, a, b int) *accountant.Ledger {
 	return l
 }
 
-// worst is the largest E[(1 - e^(ε-L))₊] over all rules that choose the next release, of the plan or beyond it,
-// or to stop, by all that was seen, among what is admitted. It is exact: after a releases of the plan and b
-// beyond it, with g and h answers of gain among them, L = 0.3·(2g-a) + 0.45·(2h-b), and backward induction over
-// these four numbers finds the best rule.
+// worst is the largest E[(1 - e^(ε-L))₊] over all rules that choose the next release, of the plan
+// or beyond it, or to stop, by all that was seen, among what is admitted. It is exact: after a
+// releases of the plan and b beyond it, with g and h answers of gain among them, L = 0.3·(2g-a) +
+// 0.45·(2h-b), and backward induction over these four numbers finds the best rule.
 func worst(epsilon float64, most int, admitted func(a, b int) bool) float64 {
 	chance := func(e accountant.ApproxDP) float64 { return math.Exp(e.Epsilon) / (1 + math.Exp(e.Epsilon)) }
 	p, q := chance(ofPlan), chance(beyond)
@@ -65,8 +65,9 @@ func worst(epsilon float64, most int, admitted func(a, b int) bool) float64 {
 	return value[state{}]
 }
 
-// A first plan has all of the limit by its own accounting. Whoever leaves it by what he saw, for whatever is
-// admitted then, stays within δ. Where all is admitted that would cost no more if it had been fixed, he passes it.
+// A first plan has all of the limit by its own accounting. Whoever leaves it by what he saw, for
+// whatever is admitted then, stays within δ. Where all is admitted that would cost no more if it
+// had been fixed, he passes it.
 func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 	const planned, most, delta = 9, 12, 0.02
 	plan := both(t, planned, 0)
@@ -109,7 +110,8 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 	}
 }
 
-// A plan that costs more by itself is refused with what it costs, and what room there is beside others is told.
+// A plan that costs more by itself is refused with what it costs, and what room there is beside
+// others is told.
 func TestRefusalsSayWhatFits(t *testing.T) {
 	l := checkpoints.Limit{Subject: checkpoints.Subject{Data: "d"}, Epsilon: 3, Delta: 1e-5}
 	gaussian := func(n int) *accountant.Ledger {

@@ -51,9 +51,9 @@ func (k Known) limits() (states []LimitState, err error) {
 	return states, nil
 }
 
-// Reserve makes sure that everything which the run has planned, with what it has released, stays within the
-// limit of its data, and keeps it for the run until it ends. The error matches [ErrLimit]. Where there is no limit
-// nothing is kept.
+// Reserve makes sure that everything which the run has planned, with what it has released, stays
+// within the limit of its data, and keeps it for the run until it ends. The error matches
+// [ErrLimit]. Where there is no limit nothing is kept.
 func (b *Books) Reserve(planned *accountant.Ledger) error {
 	if b.apart {
 		return b.reserveApart(planned)
@@ -75,7 +75,8 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 	return err
 }
 
-// put appends the terms that decide makes of everything that is known while nobody else appends, unless it refuses.
+// put appends the terms that decide makes of everything that is known while nobody else appends,
+// unless it refuses.
 func put(d *checkpoints.Datasets, registry string, decide func(known Known) (checkpoints.Terms, error)) error {
 	known, err := readApart(registry)
 	if err != nil {
@@ -108,8 +109,8 @@ func (b *Books) Room(planned *accountant.Ledger) error {
 	return err
 }
 
-// reserveApart is Reserve for a run apart, which may write to no file of others: its sweep has reserved
-// for it, or it is refused.
+// reserveApart is Reserve for a run apart, which may write to no file of others: its sweep has
+// reserved for it, or it is refused.
 func (b *Books) reserveApart(planned *accountant.Ledger) error {
 	shared := Known{dir: b.Registry}
 	var err error
@@ -128,8 +129,8 @@ func (b *Books) reserveApart(planned *accountant.Ledger) error {
 	return nil
 }
 
-// allows refuses an event beyond what was reserved, unless the limit has room for it: a run that was killed may
-// repeat a step. The error matches [release.ErrBudget].
+// allows refuses an event beyond what was reserved, unless the limit has room for it: a run that
+// was killed may repeat a step. The error matches [release.ErrBudget].
 func (b *Books) allows(e accountant.Event) error {
 	if b.reserved == nil {
 		return nil
@@ -160,9 +161,10 @@ func (b *Books) giveBack() error {
 	})
 }
 
-// ReserveTrials keeps for the trials of a sweep what they plan, by the paths of their folders from the registry,
-// or refuses all of them. Where lock is "" it is kept until other reservations stand in the place of these, as tasks need
-// it, and such a one is not changed by one with a lock. Nothing is kept on data without a limit.
+// ReserveTrials keeps for the trials of a sweep what they plan, by the paths of their folders from
+// the registry, or refuses all of them. Where lock is "" it is kept until other reservations stand
+// in the place of these, as tasks need it, and such a one is not changed by one with a lock.
+// Nothing is kept on data without a limit.
 func ReserveTrials(registry string, trials []checkpoints.Reservation, lock string) error {
 	known, err := readKnown(registry)
 	if err != nil || len(known.Limits) == 0 {
@@ -207,8 +209,9 @@ func reserves(list []checkpoints.Reservation, by string) bool {
 	return slices.ContainsFunc(list, func(r checkpoints.Reservation) bool { return r.By == by })
 }
 
-// SetLimit sets the limit of the data of a name, before anything was released on it. A limit that is there may be
-// made smaller, as long as what was released and reserved fits, and larger only while that is nothing.
+// SetLimit sets the limit of the data of a name, before anything was released on it. A limit that
+// is there may be made smaller, as long as what was released and reserved fits, and larger only
+// while that is nothing.
 func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	if !(l.Epsilon > 0) || math.IsInf(l.Epsilon, 1) || !(l.Delta > 0 && l.Delta < 1) {
 		return LimitState{}, fmt.Errorf("%w %s: found ε = %g and δ = %g, expected a finite ε above 0 and a δ in (0, 1)", ErrLimit, l.Data, l.Epsilon, l.Delta)

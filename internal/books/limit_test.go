@@ -63,9 +63,9 @@ func state(t *testing.T, registry string) LimitState {
 	return s
 }
 
-// Whatever somebody does, one command after the other or side by side, with runs that are killed, gone on with,
-// deleted, or release less or more than they planned: the limit is not passed, and what runs at work may still
-// release is kept for them.
+// Whatever somebody does, one command after the other or side by side, with runs that are killed,
+// gone on with, deleted, or release less or more than they planned: the limit is not passed, and
+// what runs at work may still release is kept for them.
 func TestLimitIsNeverPassed(t *testing.T) {
 	refused, released := 0, 0
 	for seed := range uint64(6) {
@@ -170,8 +170,8 @@ func TestReservationsSideBySide(t *testing.T) {
 	b.Close()
 }
 
-// A limit comes before the first release and while nobody is at work, is never raised after one, and may be lowered
-// to what was spent. What is refused changes nothing.
+// A limit comes before the first release and while nobody is at work, is never raised after one,
+// and may be lowered to what was spent. What is refused changes nothing.
 func TestSetLimit(t *testing.T) {
 	registry := t.TempDir()
 	e := accountant.Gaussian{NoiseMultiplier: 10}

@@ -18,13 +18,14 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// A limit of a data set is what all releases on it may cost together, set before the first. It holds
-// whatever is chosen on the way: which runs are made, how long each is, when somebody stops. That is a
-// filter (rdp.Chosen), which is asked about everything that was released and everything that runs at work
-// may still release: what would pass the limit is refused. A run reserves what it plans in the ledger of the
-// data, under its lock, before its first release, and writes no event beyond that; so runs side by side
-// do not pass it together. What a run had reserved and did not release is free when the run ends, by itself
-// or by a kill: only what was released counts in the theorem.
+// A limit of a data set is what all releases on it may cost together, set before the first. It
+// holds whatever is chosen on the way: which runs are made, how long each is, when somebody stops.
+// That is a filter (rdp.Chosen), which is asked about everything that was released and everything
+// that runs at work may still release: what would pass the limit is refused. A run reserves what it
+// plans in the ledger of the data, under its lock, before its first release, and writes no event
+// beyond that; so runs side by side do not pass it together. What a run had reserved and did not
+// release is free when the run ends, by itself or by a kill: only what was released counts in the
+// theorem.
 
 // ErrLimit: a command would pass the limit of a data set, or change it as nobody may.
 var ErrLimit = errors.New("train: the limit of")
@@ -57,8 +58,8 @@ func (k Known) state(l checkpoints.Limit) (LimitState, error) {
 	return s, err
 }
 
-// stateUnder is state, under a first plan or none, if what own asks for is reserved too. all is what was released or is
-// reserved.
+// stateUnder is state, under a first plan or none, if what own asks for is reserved too. all is
+// what was released or is reserved.
 func (k Known) stateUnder(l checkpoints.Limit, first *checkpoints.First, own request) (s LimitState, all *accountant.Ledger, err error) {
 	spent, all, err := k.releases(l.Subject, own)
 	s.Limit = l
@@ -74,7 +75,8 @@ func (k Known) stateUnder(l checkpoints.Limit, first *checkpoints.First, own req
 	return s, all, err
 }
 
-// releases returns what was released on a subject, and all of that with what runs at work may still release.
+// releases returns what was released on a subject, and all of that with what runs at work may still
+// release.
 func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accountant.Ledger, err error) {
 	spent, all = new(accountant.Ledger), new(accountant.Ledger)
 	counted := map[string]bool{} // reservations that were counted with a member
@@ -124,8 +126,8 @@ func (s LimitState) refuses(before LimitState) error {
 		ErrLimit, s.Data, accountant.RoundUp(s.Reserved, 3), s.Delta, accountant.RoundUp(before.Reserved, 3), s.Epsilon)
 }
 
-// held says whether somebody may still release something by a reservation with this lock: who has deleted
-// the file may be at work without it.
+// held says whether somebody may still release something by a reservation with this lock: who has
+// deleted the file may be at work without it.
 func held(registry, lock string) bool {
 	if lock == "" {
 		return true
@@ -230,7 +232,8 @@ func (k Known) reservationOf(by string) checkpoints.Reservation {
 	return checkpoints.Reservation{Planned: new(accountant.Ledger)}
 }
 
-// refuseLostLimit makes sure that the ledgers have the limit that the run in dir began with, or a smaller one.
+// refuseLostLimit makes sure that the ledgers have the limit that the run in dir began with, or a
+// smaller one.
 func (k Known) refuseLostLimit(dir string, c *configs.Config, s checkpoints.Subject) error {
 	want := c.Data.Limit
 	if !want.Any() {

@@ -45,8 +45,8 @@ func (l Listed) Gone() bool { return l.Member.Entries > 0 && errors.Is(l.Problem
 // errGone: a run has no folder, and counts.
 var errGone = fmt.Errorf("what it released still counts: %w", fs.ErrNotExist)
 
-// List reads the ledgers of all runs and trials of a folder, in the order of their names. What is wrong
-// with one of them is its own problem. Nothing is changed, so runs may be going on.
+// List reads the ledgers of all runs and trials of a folder, in the order of their names. What is
+// wrong with one of them is its own problem. Nothing is changed, so runs may be going on.
 func List(dir string) ([]Listed, error) { return list(dir, "") }
 
 // Trials is List for the trials of one sweep.
@@ -99,8 +99,8 @@ func sweepOf(registry, path string) string {
 	return ""
 }
 
-// lostTrials lists the trials that only the table of their sweep knows: what they released is not known. Sweeps of the
-// first version can have such.
+// lostTrials lists the trials that only the table of their sweep knows: what they released is not
+// known. Sweeps of the first version can have such.
 func lostTrials(sweep string, list []Listed) (lost []Listed) {
 	results, err := ReadRows(sweep)
 	if err != nil {
@@ -181,7 +181,8 @@ func Sum(dirs []string) ([]Total, error) {
 // ErrSame: two runs that are to be added up are one.
 var ErrSame = errors.New("train: not several runs")
 
-// inspectMember is InspectTrial for any run. Of the registration, the member has Path and Planned alone.
+// inspectMember is InspectTrial for any run. Of the registration, the member has Path and Planned
+// alone.
 func inspectMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(info.dir, dir)
 	if err != nil {
@@ -205,7 +206,8 @@ func inspectMember(dir string, info Known) (m *checkpoints.Member, warning strin
 	return &i.Member, i.Warning, nil
 }
 
-// readMember is inspectMember with the registration. Where that cannot be had, the member is returned with the error.
+// readMember is inspectMember with the registration. Where that cannot be had, the member is
+// returned with the error.
 func readMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	m, warning, err = inspectMember(dir, info)
 	if err == nil && m != nil {
@@ -214,8 +216,8 @@ func readMember(dir string, info Known) (m *checkpoints.Member, warning string, 
 	return m, warning, err
 }
 
-// register gives a member the registration that the ledger of the data has, or would have, and what else the folder of
-// the run tells of it.
+// register gives a member the registration that the ledger of the data has, or would have, and what
+// else the folder of the run tells of it.
 func (k Known) register(dir string, m *checkpoints.Member) (err error) {
 	known, ok := k.Member(m.Run)
 	planned := m.Planned
@@ -286,10 +288,10 @@ func (k Known) isGone(dir string) (bool, error) {
 }
 
 // InspectTrial reads the ledger of a trial and holds it against everything that speaks of it, as
-// [Inspect] does for a run, and makes sure that it is the run that released something in its folder:
-// other runs may take the name of one that is gone. It returns nil for a trial that was not started,
-// or was killed before it had a ledger: nothing was released from it. A trial whose ledger is gone is
-// refused.
+// [Inspect] does for a run, and makes sure that it is the run that released something in its
+// folder: other runs may take the name of one that is gone. It returns nil for a trial that was not
+// started, or was killed before it had a ledger: nothing was released from it. A trial whose ledger
+// is gone is refused.
 func InspectTrial(dir string, info Known) (*checkpoints.Member, error) {
 	found, _, err := inspectMember(dir, info)
 	if err != nil || found == nil {

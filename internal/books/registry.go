@@ -184,9 +184,10 @@ func (k Known) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(k.Where(run))}
 }
 
-// refuseOtherPlan makes sure that a run still has the δ, the accountant and the unit of privacy that it
-// was registered with: at a larger δ, or by another accountant, the same releases have a smaller ε, and
-// what labels cost says nothing about examples. A configuration that is gone is told about by whoever needs it.
+// refuseOtherPlan makes sure that a run still has the δ, the accountant and the unit of privacy
+// that it was registered with: at a larger δ, or by another accountant, the same releases have a
+// smaller ε, and what labels cost says nothing about examples. A configuration that is gone is told
+// about by whoever needs it.
 func (k Known) refuseOtherPlan(dir, run string) error {
 	m, ok := k.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
@@ -210,9 +211,9 @@ func (k Known) refuseOtherPlan(dir, run string) error {
 	return nil
 }
 
-// refuseEdited makes sure that the configuration of a run is the one that its plan was made of: what a run
-// reports is fixed when it begins. The plan may be that of before its last extension. Runs of the first
-// version, and statistics, keep no plan.
+// refuseEdited makes sure that the configuration of a run is the one that its plan was made of:
+// what a run reports is fixed when it begins. The plan may be that of before its last extension.
+// Runs of the first version, and statistics, keep no plan.
 func refuseEdited(dir string) error {
 	plan, err := os.ReadFile(filepath.Join(dir, folder.Plan))
 	if errors.Is(err, fs.ErrNotExist) || !folder.HoldsAny(dir, folder.Config) {
@@ -248,8 +249,8 @@ func refuseEdited(dir string) error {
 		strings.Join(differences, ", "), filepath.Join(dir, folder.Config))
 }
 
-// ofOtherUnit says whether a run is registered with another unit than its configuration has. Where no unit is
-// registered, the name tells, if it is one of the data that the configuration names.
+// ofOtherUnit says whether a run is registered with another unit than its configuration has. Where
+// no unit is registered, the name tells, if it is one of the data that the configuration names.
 func ofOtherUnit(c *configs.Config, registered checkpoints.Data) bool {
 	unit := unitOf(c)
 	if registered.Unit.Known() {

@@ -30,7 +30,8 @@ func costOf(dir string) (account.Cost, error) {
 	return new(account.Answerer).Answer(r.Question(account.Epsilon))
 }
 
-// What a run claims, and what it has released, can be read while it is going on, and reading changes nothing.
+// What a run claims, and what it has released, can be read while it is going on, and reading
+// changes nothing.
 func TestReleasesAreReadWhileRunning(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
@@ -114,8 +115,9 @@ func must[V any](v V, err error) V {
 	return v
 }
 
-// Every question about an extended run is answered at the share of δ that its choices leave: ε is what
-// the run itself says, δ at that ε is the δ of its configuration, further steps fit as far as that goes.
+// Every question about an extended run is answered at the share of δ that its choices leave: ε is
+// what the run itself says, δ at that ε is the δ of its configuration, further steps fit as far as
+// that goes.
 func TestQuestionsOfAnExtendedRun(t *testing.T) {
 	for _, name := range []string{"rdp", "exact", "pld"} {
 		o := tinyrun.Options(t)
@@ -159,7 +161,8 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 	}
 }
 
-// The total over runs is that of their ledgers together, for each data set; the same run twice is refused.
+// The total over runs is that of their ledgers together, for each data set; the same run twice is
+// refused.
 func TestSumOfRuns(t *testing.T) {
 	o := tinyrun.Options(t)
 	a, b, c := tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run
@@ -186,8 +189,9 @@ func TestSumOfRuns(t *testing.T) {
 	}
 }
 
-// A data set that is called "labels of pets" and the private labels of "pets" have the same name, and are told apart by
-// their unit: neither adds to the total of the other, nor says that it protects something of the same examples.
+// A data set that is called "labels of pets" and the private labels of "pets" have the same name,
+// and are told apart by their unit: neither adds to the total of the other, nor says that it
+// protects something of the same examples.
 func TestLabelsAndExamplesOfOneName(t *testing.T) {
 	o := tinyrun.Options(t)
 	o.Given.Name = "pets"

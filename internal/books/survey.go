@@ -110,8 +110,8 @@ func (s *survey) sweep(dir string) error {
 	return nil
 }
 
-// gone lists the runs and trials that released something, as the ledger of the data knows, and have no
-// folder below this one: deleted, or moved out of it.
+// gone lists the runs and trials that released something, as the ledger of the data knows, and have
+// no folder below this one: deleted, or moved out of it.
 func (s *survey) gone() (paths []string) {
 	for _, m := range s.info.Members {
 		if m.Entries > 0 && !s.found[m.Run] && !there(filepath.Join(s.info.dir, filepath.FromSlash(m.Path))) {
@@ -135,8 +135,8 @@ func (s *survey) totals() ([]Total, error) {
 	return totals, nil
 }
 
-// dataOfAll lists the data of which the members released something, each once. Data without a unit have a total of
-// their own only where they are part of no other.
+// dataOfAll lists the data of which the members released something, each once. Data without a unit
+// have a total of their own only where they are part of no other.
 func dataOfAll(members []checkpoints.Member) (all []checkpoints.Data) {
 	for _, known := range []bool{true, false} {
 		for _, m := range members {
@@ -157,8 +157,8 @@ type Totals struct {
 	Uncollected []string `json:"uncollected,omitempty"`
 	// Gone are runs and trials without a folder, which the totals have.
 	Gone []string `json:"gone,omitempty"`
-	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of them is
-	// published, no total describes what is known about its data.
+	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of
+	// them is published, no total describes what is known about its data.
 	NotPrivate []string `json:"not_private,omitempty"`
 	// Limits of the data, with what is used of each.
 	Limits []LimitState `json:"limits,omitempty"`

@@ -14,20 +14,21 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// Total says what all runs on one data set cost together, for somebody who sees everything that they
-// released and who may have chosen the next run, or to stop, by what he saw.
+// Total says what all runs on one data set cost together, for somebody who sees everything that
+// they released and who may have chosen the next run, or to stop, by what he saw.
 type Total struct {
 	Data           checkpoints.Data `json:"data"` // as the first of the runs sees it
 	Releases       int              `json:"releases"`
 	account.Answer                  // whatever was chosen on the way, at the least of the runs' δ; see [Chosen]
-	// Fixed is ε if it was decided before any result was seen which runs are made, and how long each is.
+	// Fixed is ε if it was decided before any result was seen which runs are made, and how long
+	// each is.
 	Fixed account.Answer `json:"if_decided_before"`
 	Runs  []RunTotal     `json:"runs"`           // those that released something
 	Note  string         `json:"note,omitempty"` // what the total is not about
 }
 
-// RunTotal is one run of a total. Its ε covers that run alone, at its own δ, and all that it planned
-// where it stopped before.
+// RunTotal is one run of a total. Its ε covers that run alone, at its own δ, and all that it
+// planned where it stopped before.
 type RunTotal struct {
 	Run      string  `json:"run"` // its path, from the folder of runs
 	Releases int     `json:"releases"`

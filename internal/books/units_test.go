@@ -15,8 +15,8 @@ var (
 	unsaid   = checkpoints.Unit{} // of an earlier version
 )
 
-// registerPets makes a folder of runs on the data "labels of pets", one of each unit, of which each releases so
-// often as its place says.
+// registerPets makes a folder of runs on the data "labels of pets", one of each unit, of which each
+// releases so often as its place says.
 func registerPets(t *testing.T, registry string, units ...checkpoints.Unit) {
 	t.Helper()
 	for i, unit := range units {
@@ -47,9 +47,9 @@ func petTotals(t *testing.T, units ...checkpoints.Unit) map[checkpoints.Unit]Tot
 	return totals
 }
 
-// Examples of a folder that is called "labels of pets" are not the labels of "pets". A run of an earlier version, which
-// said neither, counts in the totals of both, and so does one whose unit was deleted: no total becomes
-// smaller.
+// Examples of a folder that is called "labels of pets" are not the labels of "pets". A run of an
+// earlier version, which said neither, counts in the totals of both, and so does one whose unit was
+// deleted: no total becomes smaller.
 func TestFolderNamedAsLabels(t *testing.T) {
 	for _, test := range []struct {
 		units []checkpoints.Unit
@@ -99,7 +99,8 @@ func TestUnitsThatDiffer(t *testing.T) {
 	}
 }
 
-// What a run says of others tells such a folder from the labels, too, and names what is known of both.
+// What a run says of others tells such a folder from the labels, too, and names what is known of
+// both.
 func TestTogetherOfUnits(t *testing.T) {
 	d := func(name string, unit checkpoints.Unit) checkpoints.Data {
 		return checkpoints.Data{Name: name, Examples: 300, Unit: unit}
@@ -124,8 +125,8 @@ func TestTogetherOfUnits(t *testing.T) {
 	}
 }
 
-// A limit with a unit leaves the other unit alone; one without, as the command sets it and earlier versions did, is
-// for the name. An entry without a unit counts under every limit of its name.
+// A limit with a unit leaves the other unit alone; one without, as the command sets it and earlier
+// versions did, is for the name. An entry without a unit counts under every limit of its name.
 func TestLimitOfUnit(t *testing.T) {
 	registry := t.TempDir()
 	under := func(unit checkpoints.Unit) checkpoints.Limit {
@@ -159,8 +160,8 @@ func TestLimitOfUnit(t *testing.T) {
 	}
 }
 
-// A run of an earlier version has the unit of its configuration where its plan was made of that, and only for the
-// data that the configuration names.
+// A run of an earlier version has the unit of its configuration where its plan was made of that,
+// and only for the data that the configuration names.
 func TestUnitOfEarlierRun(t *testing.T) {
 	label, example := people(t, "privacy.unit=label"), people(t)
 	text, edited := string(label.YAML()), string(example.YAML())

@@ -44,8 +44,8 @@ func ReadExtensions(dir string) ([]Extension, error) {
 	return list, nil
 }
 
-// invalid reports what no run writes: an extension before the first step, to no more steps, or one that nothing
-// in the ledger pays for.
+// invalid reports what no run writes: an extension before the first step, to no more steps, or one
+// that nothing in the ledger pays for.
 func (e Extension) invalid() bool {
 	return e.Step < 1 || e.Choices < 1 || e.From.Steps < 1 || e.To.Steps <= e.From.Steps
 }

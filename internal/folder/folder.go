@@ -39,8 +39,8 @@ const (
 	Row           = "result.json" // of a trial that a task trained, as a line of the sweep's table
 )
 
-// DiagnosticEvents is [Diagnostics] for TensorBoard, in a folder of its own, which TensorBoard shows
-// under that name beside the run.
+// DiagnosticEvents is [Diagnostics] for TensorBoard, in a folder of its own, which TensorBoard
+// shows under that name beside the run.
 const DiagnosticEvents = "diagnostics.private/events.out.tfevents.private"
 
 // What the folder of a run of statistics holds beside ledger, configuration and statement.
@@ -53,8 +53,8 @@ const (
 var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Model, Labels, Statement, StatementData, Statistics, Answers}
 
 // OwnFiles refuses a run's folder in which a file of the run is a directory, or one that two names
-// share (a hard link): what the run appends to its answers would then go into its ledger, or into that
-// of its data, which lies in another folder.
+// share (a hard link): what the run appends to its answers would then go into its ledger, or into
+// that of its data, which lies in another folder.
 func OwnFiles(dir, registry string) error {
 	for _, name := range files {
 		path := filepath.Join(dir, name)
@@ -240,8 +240,8 @@ func HoldsAny(dir string, names ...string) bool {
 // ErrRunExists: the folder of a new run is taken.
 var ErrRunExists = errors.New("train: the run exists")
 
-// New makes the folder of a new run below parent, which is made where it is missing: with that name,
-// or, if it is empty, with base and the first number that is free.
+// New makes the folder of a new run below parent, which is made where it is missing: with that
+// name, or, if it is empty, with base and the first number that is free.
 func New(parent, name, base string) (string, error) {
 	if err := Check(parent, "a folder of runs"); err != nil {
 		return "", err

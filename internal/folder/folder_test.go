@@ -95,7 +95,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A difference is told once, by its key where it has one: what follows from a key is not told beside it.
+// A difference is told once, by its key where it has one: what follows from a key is not told
+// beside it.
 func TestDifferences(t *testing.T) {
 	for _, tt := range []struct {
 		old, new string

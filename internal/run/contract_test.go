@@ -75,8 +75,8 @@ func plain(dir string, c *configs.Config, o run.Options, stepped func()) (carrie
 		})
 }
 
-// teachers is a run of teachers, whose steps are teachers and questions: a student who is stopped learns
-// from the beginning.
+// teachers is a run of teachers, whose steps are teachers and questions: a student who is stopped
+// learns from the beginning.
 func teachers(dir string, c *configs.Config, o run.Options, stepped func()) (carried, error) {
 	options := pate.Options{Options: o, Progress: func(p pate.Progress) {
 		if p.Stage != "student" {
@@ -320,8 +320,8 @@ func fullDisk(t *testing.T, below string, pause time.Duration) (empty func()) {
 	return empty
 }
 
-// A disk that stays full ends a run with an error; what was trained is elsewhere, readable by its owner
-// alone, and moved back the run goes on from there.
+// A disk that stays full ends a run with an error; what was trained is elsewhere, readable by its
+// owner alone, and moved back the run goes on from there.
 func TestFullDiskLosesNothing(t *testing.T) {
 	each(t, withCheckpoints(), func(t *testing.T, k kind, o run.Options, start starting) {
 		elsewhere := t.TempDir()
@@ -391,8 +391,8 @@ func stopped(t *testing.T, start starting) carried {
 	return r
 }
 
-// A run whose configuration was changed under it is refused, and so is a second process at work. Nothing
-// is written.
+// A run whose configuration was changed under it is refused, and so is a second process at work.
+// Nothing is written.
 func TestChangedPlanIsRefused(t *testing.T) {
 	each(t, kinds, func(t *testing.T, k kind, o run.Options, start starting) {
 		r := stopped(t, start)

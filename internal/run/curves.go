@@ -146,8 +146,8 @@ func (r *Run) WriteMetrics(m Metrics) error {
 	return r.WriteLine(folder.Metrics, m, r.copies)
 }
 
-// Copies writes the copies of lines of this run and returns them. If that fails, it warns and returns
-// nil: the run goes on without copies, and its next start writes them anew.
+// Copies writes the copies of lines of this run and returns them. If that fails, it warns and
+// returns nil: the run goes on without copies, and its next start writes them anew.
 func (r *Run) Copies(f Files) *Copies {
 	err := EndLine(f.Lines)
 	if err == nil {

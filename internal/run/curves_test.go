@@ -41,7 +41,8 @@ func scalar(step int, x float64) tensorboard.Event {
 	return tensorboard.Event{Step: step, Values: []tensorboard.Value{tensorboard.Scalar("x", x)}}
 }
 
-// Whatever happened to a run, its copies hold each step once, as the part of the run that counts saw it.
+// Whatever happened to a run, its copies hold each step once, as the part of the run that counts
+// saw it.
 func TestCopiesHoldEachStepOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name, lines string

@@ -30,8 +30,8 @@ type Metrics struct {
 	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
 }
 
-// Finite returns v, or the largest float64 if v is not finite, as the loss of a diverged model: JSON
-// has no infinities.
+// Finite returns v, or the largest float64 if v is not finite, as the loss of a diverged model:
+// JSON has no infinities.
 func Finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return math.MaxFloat64
@@ -56,8 +56,8 @@ type Diagnostics struct {
 // NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
 var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
-// Quantiles returns the [NormQuantiles] of values, and sorts values. Each quantile is the least value
-// that at least so large a share of values does not exceed; +Inf becomes MaxFloat64.
+// Quantiles returns the [NormQuantiles] of values, and sorts values. Each quantile is the least
+// value that at least so large a share of values does not exceed; +Inf becomes MaxFloat64.
 func Quantiles(values []float64) []float64 {
 	if len(values) == 0 {
 		return nil
@@ -76,14 +76,15 @@ func ReadMetrics(dir string) ([]Metrics, error) {
 	return readSteps(filepath.Join(dir, folder.Metrics), func(m Metrics) int { return m.Step })
 }
 
-// ReadDiagnostics returns the diagnostics of a run, one line a step; none if they were off. They are
-// NOT private.
+// ReadDiagnostics returns the diagnostics of a run, one line a step; none if they were off. They
+// are NOT private.
 func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 	return readSteps(filepath.Join(dir, folder.Diagnostics), func(d Diagnostics) int { return d.Step })
 }
 
-// readSteps reads a file of JSON lines, one for each step. If a step ran again after a crash, its last
-// line counts. A last line without a line feed is ignored: it is being written, or a crash tore it.
+// readSteps reads a file of JSON lines, one for each step. If a step ran again after a crash, its
+// last line counts. A last line without a line feed is ignored: it is being written, or a crash
+// tore it.
 func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	content, err := folder.Content(path)
 	if err != nil || content == nil {
@@ -102,8 +103,8 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 		if err != nil {
 			return nil, fmt.Errorf("train: %s:%d: found no JSON object of a step (%w), expected what a run wrote: %w", path, n, err, checkpoints.ErrCorrupt)
 		}
-		// After a line of an earlier step the run went on from there: what stood of that step and of later
-		// ones was lost.
+		// After a line of an earlier step the run went on from there: what stood of that step and
+		// of later ones was lost.
 		for len(lines) > 0 && step(lines[len(lines)-1]) >= step(line) {
 			lines = lines[:len(lines)-1]
 		}
@@ -112,7 +113,8 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	return lines, nil
 }
 
-// torn reports whether a line is only the beginning of an object: a crash tore it, [EndLine] ended it.
+// torn reports whether a line is only the beginning of an object: a crash tore it, [EndLine] ended
+// it.
 func torn(line []byte) bool {
 	var object struct{}
 	return line[0] == '{' && errors.Is(json.NewDecoder(bytes.NewReader(bytes.TrimSpace(line))).Decode(&object), io.ErrUnexpectedEOF)

@@ -62,8 +62,8 @@ func (o *Order) Close() {
 	}
 }
 
-// Begin implements [release.Journal]. It begins the event when the pending checkpoint is durable. If
-// the checkpoint failed, durable settles it and then begins the event. If it cannot be settled,
+// Begin implements [release.Journal]. It begins the event when the pending checkpoint is durable.
+// If the checkpoint failed, durable settles it and then begins the event. If it cannot be settled,
 // durable returns the error, the event is never begun, and there is no release.
 func (o *Order) Begin(step int, e accountant.Event) (durable func() error) {
 	c := o.pending

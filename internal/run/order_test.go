@@ -144,8 +144,8 @@ func TestInOrder(t *testing.T) {
 	for step := 1; step <= 20; step++ {
 		must(0, r.take())
 		if step > 1 {
-			// The one that waits for the event has to settle the checkpoint first, and may do so before the
-			// event has begun or after.
+			// The one that waits for the event has to settle the checkpoint first, and may do so
+			// before the event has begun or after.
 			want = append(want, fmt.Sprintf("checkpoint %d: <nil>", step-1))
 		}
 		want = append(want, fmt.Sprintf("event %d begins", step), fmt.Sprintf("event %d", step), fmt.Sprintf("noise %d", step))
@@ -245,7 +245,8 @@ func (kept) State() *checkpoints.State {
 	return &checkpoints.State{Parameters: []float32{1}, Unreleased: true}
 }
 
-// An error that ends a run while a checkpoint is on its way waits for it, and says that it is saved.
+// An error that ends a run while a checkpoint is on its way waits for it, and says that it is
+// saved.
 func TestErrorWaitsForTheCheckpoint(t *testing.T) {
 	save := SaveState
 	release := make(chan struct{})

@@ -1,6 +1,6 @@
-// Package slow is for tests whose evidence takes long. `go test ./...` leaves it out or takes less of
-// it; `DPSGD_SLOW=1 go test -timeout 60m ./...` asks for all of it, and so does .ci/slow, a step of .ci/run,
-// with no other tests.
+// Package slow is for tests whose evidence takes long. `go test ./...` leaves it out or takes less
+// of it; `DPSGD_SLOW=1 go test -timeout 60m ./...` asks for all of it, and so does .ci/slow, a step
+// of .ci/run, with no other tests.
 package slow
 
 import (
@@ -12,8 +12,8 @@ import (
 // variable is the environment variable that asks for slow evidence when it is not empty.
 const variable = "DPSGD_SLOW"
 
-// Asked reports whether slow evidence is asked for: a test then takes more cases than it needs to notice
-// what usually goes wrong.
+// Asked reports whether slow evidence is asked for: a test then takes more cases than it needs to
+// notice what usually goes wrong.
 func Asked() bool { return os.Getenv(variable) != "" }
 
 // Evidence skips a test that takes seconds of processor time, unless slow evidence is asked for.

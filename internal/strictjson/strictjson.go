@@ -1,6 +1,6 @@
-// Package strictjson reads JSON objects as they are written. encoding/json on its own lets the last of
-// two equal keys win, ignores case, and reads null as zero: two readers of one text could then disagree
-// about what it says, and a misread ledger would be a privacy loss that is not counted.
+// Package strictjson reads JSON objects as they are written. encoding/json on its own lets the last
+// of two equal keys win, ignores case, and reads null as zero: two readers of one text could then
+// disagree about what it says, and a misread ledger would be a privacy loss that is not counted.
 package strictjson
 
 import (
@@ -19,7 +19,8 @@ type Field struct {
 	Value json.RawMessage
 }
 
-// Object is a JSON object in the order of its text. A key may be there twice: see [Object.Distinct].
+// Object is a JSON object in the order of its text. A key may be there twice: see
+// [Object.Distinct].
 type Object []Field
 
 // ErrMore is matched where something follows an object.

@@ -1,8 +1,8 @@
 // Package tensorboard writes the event files that TensorBoard shows: numbers, histograms and
 // hyper-parameters by step, as records ([Record]) of messages ([Event]).
 //
-// An event has a field for the time of day. It stays 0: how long a step took tells how many examples
-// were drawn for it, which is not public.
+// An event has a field for the time of day. It stays 0: how long a step took tells how many
+// examples were drawn for it, which is not public.
 //
 // Formats: TensorFlow's tensorflow/core/lib/io/record_writer.h (records) and
 // tensorflow/core/util/event.proto, core/framework/summary.proto, TensorBoard's
@@ -19,7 +19,8 @@ import (
 	"strconv"
 )
 
-// Event holds what is known after a step. The zero value with a Version is the first record of a file.
+// Event holds what is known after a step. The zero value with a Version is the first record of a
+// file.
 type Event struct {
 	Step    int
 	Version string // Version in the first record of a file, "" in all others
@@ -136,8 +137,8 @@ func shortened(x float64) float64 {
 	return max(short, x)
 }
 
-// Settings are the hyper-parameters of a run: the plugin "hparams" puts them beside the newest numbers
-// of the run. Values are float64, bool or string; others are left out.
+// Settings are the hyper-parameters of a run: the plugin "hparams" puts them beside the newest
+// numbers of the run. Values are float64, bool or string; others are left out.
 func Settings(values map[string]any) Value {
 	var start message // SessionStartInfo
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -187,8 +188,8 @@ func protobufValue(v any) message {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the checksum of a record. It is not the CRC itself, because records may hold others that
-// hold CRCs (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
+// masked is the checksum of a record. It is not the CRC itself, because records may hold others
+// that hold CRCs (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
 func masked(b []byte) uint32 {
 	crc := crc32.Checksum(b, castagnoli)
 	return (crc>>15 | crc<<17) + 0xa282ead8
@@ -206,8 +207,8 @@ func Record(dst, data []byte) []byte {
 }
 
 // message is one in the wire format of Protocol Buffers, field after field. A field begins with its
-// number and a type: 0 for integers of variable length, 1 for 64 bits, 2 for bytes with their length,
-// 5 for 32 bits. Numbers that are 0 are left out, which says the same.
+// number and a type: 0 for integers of variable length, 1 for 64 bits, 2 for bytes with their
+// length, 5 for 32 bits. Numbers that are 0 are left out, which says the same.
 type message []byte
 
 func (m *message) tag(field, kind int) { *m = binary.AppendUvarint(*m, uint64(field)<<3|uint64(kind)) }
