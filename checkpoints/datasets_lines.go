@@ -131,7 +131,7 @@ func (b *book) link(content []byte) ([]byte, error) {
 // read reads the lines that come next.
 func (b *book) read(r io.Reader) (extent, error) { return b.readEach(r, func() {}) }
 
-// readEach is read that calls a function after each line.
+// readEach reads the lines that come next, and calls a function after each.
 func (b *book) readEach(r io.Reader, after func()) (extent, error) {
 	starts := []string{registerKey, releaseKey, limitKey, reserveKey, firstKey}
 	return readLines(r, b.lines+1, maxDatasetsLine, starts, func(number int, line []byte) error {

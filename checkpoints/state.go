@@ -29,11 +29,11 @@ import (
 type State struct {
 	Step          int                  // updates that Parameters contain
 	Parameters    []float32            // all of the model, in its order
-	OptimizerStep int                  // updates that the update rule counts (Adam's bias correction)
+	OptimizerStep int                  // updates that the update rule counts, as Adam does
 	Slots         map[string][]float32 // the update rule's own vectors by name, as momentum
 	LedgerEntries int                  // Journal.Len when the state was taken, at least Step
 	LedgerHash    string               // Journal.Hash when the state was taken
-	PlanHash      string               // fingerprint of what determines the guarantee; compared by the caller
+	PlanHash      string               // of what determines the guarantee; callers compare it
 	// Unreleased says that steps are no releases: the run trained on what was public or released
 	// before, or without privacy. LedgerEntries has nothing to do with Step then.
 	Unreleased bool
@@ -68,7 +68,7 @@ type stateHeader struct {
 	LedgerEntries int          `json:"ledger_entries"`
 	LedgerHash    string       `json:"ledger_hash"`
 	PlanHash      string       `json:"plan_hash"`
-	Seconds       float64      `json:"seconds"` // read from older files, written as 0: times tell batch sizes
+	Seconds       float64      `json:"seconds"` // of older files; 0 now: times tell batch sizes
 	Unreleased    bool         `json:"unreleased,omitempty"`
 }
 

@@ -26,8 +26,8 @@ func (d Data) Same(other Data) bool {
 // Subject returns the name and the unit.
 func (d Data) Subject() Subject { return Subject{d.Name, d.Unit} }
 
-// SameExamples reports whether both may be the same examples, by whatever unit. Of a unit that is
-// not known, the name may begin with any.
+// SameExamples reports whether both may be the same examples, whatever unit each protects. Where a
+// unit is not known, any beginning of the name may be that of a unit.
 func (d Data) SameExamples(other Data) bool {
 	a, b := d.Unit.examples(d.Name), other.Unit.examples(other.Name)
 	of := func(whole, end string, unit Unit) bool { return !unit.Known() && strings.HasSuffix(whole, " of "+end) }
@@ -45,7 +45,8 @@ const (
 // Unit says what a run protects. The zero value is an unknown unit: earlier versions wrote none.
 type Unit struct {
 	Kind string `json:"kind"`
-	By   string `json:"by,omitempty"` // the column that tells persons apart, or how the examples were given to clients
+	// By is the column that tells persons apart, or how the examples were given to clients.
+	By string `json:"by,omitempty"`
 }
 
 // Known reports whether the unit is recorded.
@@ -70,8 +71,8 @@ func (u Unit) Of(examples string) string {
 	return examples
 }
 
-// examples is the name of the examples in the name of the data; the whole name of a unit that is
-// not known.
+// examples returns the name of the examples: the name of the data without the unit in front, or all
+// of it where the unit is not known.
 func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
 
 // Subject names what a total or a limit is about: data by their name, whatever number of examples a

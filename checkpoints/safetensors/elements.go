@@ -57,7 +57,7 @@ var (
 	}}
 )
 
-// Whole is an element of integers.
+// Whole returns the element of integers of so many bytes.
 func Whole(size int, signed bool) Element { return Element{Size: size, Whole: true, signed: signed} }
 
 // Integer reads one integer; one of 64 bits without a sign that needs them all comes out negative.

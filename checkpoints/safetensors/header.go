@@ -285,7 +285,7 @@ func checkMetadata(key, value string) error {
 	return nil
 }
 
-// widest is the bytes of the widest element that a reader may take.
+// widest is the size in bytes of the widest element that a reader takes.
 const widest = 8
 
 // Elements multiplies the dimensions, refusing what does not fit into memory. A zero anywhere

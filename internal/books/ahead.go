@@ -17,7 +17,7 @@ type Books struct {
 	apart    bool   // the second one is the run's own until it is collected
 	own      checkpoints.Registration
 	planned  *checkpoints.Planned
-	reserved *accountant.Ledger // what the limit of the data keeps for the run; nil where there is none
+	reserved *accountant.Ledger // what the data's limit keeps for the run; nil for no limit
 
 	appended chan error // outcome of the append in progress
 }

@@ -205,13 +205,14 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 
 // Known joins the ledgers of a folder of runs: the shared one, and those apart.
 type Known struct {
-	checkpoints.DatasetsInfo                   // of the shared one, with the runs of all; empty where there is none
-	dir                      string            // the folder
-	apart                    map[string]string // the file that knows most of a run, if it is one apart
-	missing                  error             // why there is no shared one, where there should be one
+	// DatasetsInfo is what the shared one says, with the runs of all; empty where there is none.
+	checkpoints.DatasetsInfo
+	dir     string            // the folder
+	apart   map[string]string // the file that knows most of a run, if it is one apart
+	missing error             // why there is no shared one, where there should be one
 }
 
-// readLedger reads a ledger of data sets; it is empty where there is none.
+// readLedger reads a ledger of data sets; where there is no file, the ledger is empty.
 func readLedger(file string) (checkpoints.DatasetsInfo, error) {
 	info, err := checkpoints.ReadDatasets(file)
 	if absent(err) {

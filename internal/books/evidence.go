@@ -87,9 +87,10 @@ func resultOf(dir string) (*Row, error) {
 // Inspection is what the ledger of a run says, after every other file that mentions it was found to
 // agree.
 type Inspection struct {
-	checkpoints.Member        // of its registration Planned alone, which is nil where nobody knows it
-	Warning            string // that the ledger of the run's data was not there to be asked; "" in most cases
-	known              Known  // the ledgers of the run's data
+	checkpoints.Member // of its registration Planned alone, which is nil where nobody knows it
+	// Warning says that the ledger of the run's data was not there to be asked; "" in most cases.
+	Warning string
+	known   Known // the ledgers of the run's data
 }
 
 // Claim returns what the run may state, whatever its results, at the δ of its configuration.

@@ -58,8 +58,8 @@ func (k Known) state(l checkpoints.Limit) (LimitState, error) {
 	return s, err
 }
 
-// stateUnder is state, under a first plan or none, if what own asks for is reserved too. all is
-// what was released or is reserved.
+// stateUnder returns how much of a limit is used under a first plan, or under none, when what own
+// asks for is reserved too. all is what was released or is reserved then.
 func (k Known) stateUnder(l checkpoints.Limit, first *checkpoints.First, own request) (s LimitState, all *accountant.Ledger, err error) {
 	spent, all, err := k.releases(l.Subject, own)
 	s.Limit = l
@@ -126,8 +126,8 @@ func (s LimitState) refuses(before LimitState) error {
 		ErrLimit, s.Data, accountant.RoundUp(s.Reserved, 3), s.Delta, accountant.RoundUp(before.Reserved, 3), s.Epsilon)
 }
 
-// held says whether somebody may still release something by a reservation with this lock: who has
-// deleted the file may be at work without it.
+// held reports whether the holder of a reservation with this lock may still be at work: the lock is
+// taken, or there never is one (""), or its file was deleted, so that nobody can tell.
 func held(registry, lock string) bool {
 	if lock == "" {
 		return true

@@ -216,8 +216,9 @@ func readMember(dir string, info Known) (m *checkpoints.Member, warning string, 
 	return m, warning, err
 }
 
-// register gives a member the registration that the ledger of the data has, or would have, and what
-// else the folder of the run tells of it.
+// register fills in the registration of the run in dir: the one in the ledgers of the data, or the
+// one that the run would get there. The unit and the plan, where these lack them, are those of the
+// run's folder.
 func (k Known) register(dir string, m *checkpoints.Member) (err error) {
 	known, ok := k.Member(m.Run)
 	planned := m.Planned

@@ -17,9 +17,10 @@ import (
 // Total says what all runs on one data set cost together, for somebody who sees everything that
 // they released and who may have chosen the next run, or to stop, by what he saw.
 type Total struct {
-	Data           checkpoints.Data `json:"data"` // as the first of the runs sees it
-	Releases       int              `json:"releases"`
-	account.Answer                  // whatever was chosen on the way, at the least of the runs' δ; see [Chosen]
+	Data     checkpoints.Data `json:"data"` // as the first of the runs sees it
+	Releases int              `json:"releases"`
+	// Answer holds whatever was chosen on the way, at the least of the runs' δ; see [Chosen].
+	account.Answer
 	// Fixed is ε if it was decided before any result was seen which runs are made, and how long
 	// each is.
 	Fixed account.Answer `json:"if_decided_before"`

@@ -24,16 +24,16 @@ import (
 // What the folder of a run holds.
 const (
 	Config        = "config.yaml"
-	Engines       = "engines.json" // of the graph; public, as it depends on shapes and the machine alone
+	Engines       = "engines.json" // of the graph; public: from shapes and the machine
 	Plan          = "plan.txt"     // what the hash of the plan in checkpoints is of; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
 	MetricsTable  = "metrics.csv"                 // the same for spreadsheets
-	MetricsEvents = "events.out.tfevents.metrics" // the same for TensorBoard, which asks for "tfevents"
+	MetricsEvents = "events.out.tfevents.metrics" // for TensorBoard, which asks for "tfevents"
 	Diagnostics   = "diagnostics.private.jsonl"
 	Checkpoints   = "checkpoints"
 	Model         = "model.safetensors"
-	Labels        = "labels.told.bin" // the answers of randomised response, public; one byte for each example
+	Labels        = "labels.told.bin" // public answers of randomised response, a byte each
 	Statement     = "privacy.md"
 	StatementData = "privacy.json"
 	Row           = "result.json" // of a trial that a task trained, as a line of the sweep's table

@@ -22,7 +22,7 @@ type Files struct {
 	Columns  []string            // of the table: keys of the lines
 	Settings []tensorboard.Value // of the run, ahead of its steps
 	Without  []string            // keys that are no curves
-	Bounds   []string            // keys of upper bounds, which TensorBoard's few bits must not make smaller
+	Bounds   []string            // keys of upper bounds, which must not be rounded down
 }
 
 // Copies are files for other programs, made from the lines of a run: a table of comma-separated
@@ -34,7 +34,7 @@ type Copies struct {
 	last  int // step of the last point
 }
 
-// point is one line.
+// A point is one line: its step, and all of its fields.
 type point struct {
 	step   int
 	fields strictjson.Object

@@ -46,11 +46,11 @@ type Diagnostics struct {
 	ExamplesPerSecond float64             `json:"examples_per_second"`
 	BatchSize         int                 `json:"batch_size"`
 	TrainingLoss      float64             `json:"training_loss"`            // mean over the batch
-	MeanNorm          float64             `json:"mean_norm"`                // of per-example gradients, before clipping
-	NormQuantiles     []float64           `json:"norm_quantiles,omitempty"` // the [NormQuantiles] of these norms; none of an empty batch
+	MeanNorm          float64             `json:"mean_norm"`                // before clipping
+	NormQuantiles     []float64           `json:"norm_quantiles,omitempty"` // by [NormQuantiles]
 	ClippedFraction   float64             `json:"clipped_fraction"`         // of the batch
 	NotFinite         int                 `json:"not_finite"`               // examples that added zero
-	Norms             tensorboard.Buckets `json:"norms"`                    // those that MeanNorm is the mean of
+	Norms             tensorboard.Buckets `json:"norms"`                    // of which MeanNorm is the mean
 }
 
 // NormQuantiles are the shares of a batch below the quantiles of Diagnostics.

@@ -20,7 +20,7 @@ type Network struct {
 	Model      *model.Model
 	Initial    string // SHA-256 of the weights that it begins with; "" if they are random
 	Schedule   optimizer.Schedule
-	Mean       *optimizer.Mean      // of the parameters, measured and written in their place; nil for none
+	Mean       *optimizer.Mean      // measured and written in place of the parameters; nil for none
 	Evaluator  *gradients.Evaluator // on the test examples
 	Evaluation gradients.Evaluation // the newest one, zero before the first
 	ByClass    *score.Matrix        // of the newest evaluation

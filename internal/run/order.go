@@ -14,7 +14,7 @@ type Order struct {
 
 var _ release.Journal = (*Order)(nil)
 
-// A checkpoint is a checkpoint that is being written.
+// A checkpoint keeps what comes of writing one.
 type checkpoint struct {
 	done   chan struct{} // closed behind err
 	err    error

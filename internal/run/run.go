@@ -24,7 +24,7 @@ type Options struct {
 	setup.Request
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
-	Folder  string // exact name of the folder below RunsDir, whatever the configuration says; "" in most runs
+	Folder  string // the folder's name in any case; "" leaves it to the configuration
 	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
 	// empty.
 	Registry string
@@ -46,8 +46,8 @@ type Options struct {
 func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
 func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
-// Located is the request with the folder that features are kept in: below that with the ledger of
-// data sets.
+// Located returns the request with the folder that keeps features: the one given, or else the one
+// beside the ledger of data sets.
 func (o Options) Located() setup.Request {
 	o.Request.Features = cmp.Or(o.Request.Features, filepath.Join(o.registry(), folder.Features))
 	return o.Request
@@ -60,12 +60,12 @@ type Run struct {
 	Source     *setup.Source
 	Examples   *data.Split // as the network sees them: those of the source, or features of them
 	Pool       *kernel.Pool
-	Books      *books.Books                 // nil where nothing is promised, and before the folder is made
+	Books      *books.Books                 // nil without a promise, and without a folder
 	Registered checkpoints.Registration     // how the run appears in the ledger of its data
 	Order      *Order                       // of checkpoints and events
 	PlanHash   string                       // of the job's identity
 	Step       int                          // steps behind the run
-	ResumedAt  int                          // steps behind the checkpoint that it goes on from; 0 for a new one
+	ResumedAt  int                          // Step when this part began; 0 for a new run
 	Began      time.Time                    // this part of it
 	ConfigText func(*configs.Config) []byte // what the folder keeps of the configuration
 
@@ -182,7 +182,7 @@ func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) 
 	return job, r, nil
 }
 
-// order begins the order of the run's ledger.
+// order makes the Order of the run, for the books that it has by now.
 func (r *Run) order() {
 	r.Order = NewOrder(nil)
 	if r.Books != nil {
@@ -260,7 +260,8 @@ func (r *Run) begin() (err error) {
 	return err
 }
 
-// GoOn makes the folder of a restored run that of one at work.
+// GoOn makes a restored run ready for its next step: it settles the ledgers, and writes what the
+// folder lacks.
 func (r *Run) GoOn() error {
 	if r.Books != nil {
 		planned, err := r.job.Planned()

@@ -32,7 +32,8 @@ type Saving struct {
 	Apart bool
 }
 
-// Keep saves, see settle.
+// Keep writes s into the run's folder. Where the system refuses, it waits, tries again, and in the
+// end says how to go on: see settle.
 func (r *Run) Keep(s Saving) error { return r.settle(s, s.Write(r.Dir)) }
 
 // settle takes what came of an attempt to save, and tries again after each of the pauses while the

@@ -50,7 +50,7 @@ func (e Event) Encode() []byte {
 	return m
 }
 
-// Scalar is a number. TensorBoard keeps 24 bits of it.
+// Scalar returns a number under a tag. TensorBoard keeps 24 bits of it.
 func Scalar(tag string, v float64) Value {
 	var m message
 	m.text(1, tag)
@@ -58,7 +58,7 @@ func Scalar(tag string, v float64) Value {
 	return Value{m}
 }
 
-// Bound is an upper bound of a number: of its bits so many are kept, and it is rounded up.
+// Bound returns an upper bound under a tag: 24 bits of v, rounded up.
 func Bound(tag string, v float64) Value {
 	short := float32(v)
 	if float64(short) < v {
@@ -79,7 +79,7 @@ type Buckets struct {
 	SumSquares float64 `json:"sum_squares"`
 }
 
-// Histogram is a histogram.
+// Histogram returns a histogram under a tag.
 func Histogram(tag string, b Buckets) Value {
 	var h message
 	number := 0.0
@@ -125,7 +125,7 @@ func Count(values []float64) Buckets {
 	return b
 }
 
-// shortened is x rounded up to three digits, of which a file needs few bytes.
+// shortened returns x rounded up to three digits, which take few bytes in a file.
 func shortened(x float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 2, 64), 64)
 	if err == nil && short < x {
@@ -167,7 +167,8 @@ func Settings(values map[string]any) Value {
 	return Value{m}
 }
 
-// protobufValue is a google.protobuf.Value; nil for what it is not made of here.
+// protobufValue encodes a float64, string or bool as a google.protobuf.Value; it returns nil for
+// any other type.
 func protobufValue(v any) message {
 	var m message
 	switch v := v.(type) {
@@ -188,8 +189,8 @@ func protobufValue(v any) message {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the checksum of a record. It is not the CRC itself, because records may hold others
-// that hold CRCs (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
+// masked returns the checksum of a record. It is not the CRC itself, because records may hold
+// others that hold CRCs (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
 func masked(b []byte) uint32 {
 	crc := crc32.Checksum(b, castagnoli)
 	return (crc>>15 | crc<<17) + 0xa282ead8
