@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -194,5 +195,35 @@ func TestPatienceTellsNoTimeOfAStep(t *testing.T) {
 		if err := l.Reduce(nil); err != nil || g.patience != want {
 			t.Errorf("rank 0 worked for %v: found %v (%v), expected a patience of %v", worked, g.patience, err, want)
 		}
+	}
+}
+
+// Another rank hears what rank 0 says as it was said, and leaves what is only for rank 0.
+func TestRanksHearRankZero(t *testing.T) {
+	members, heard := mpitest.Local(2), make(chan error)
+	go func() {
+		g := members[1]
+		var first call
+		m, mean := make([]message, 1), make([]float32, 2)
+		err := errors.Join(hear(g, &first), g.Broadcast(bytesOf(m)), g.Broadcast(bytesOf(mean)))
+		if err == nil && (string(first.Config) != "a" || first.Program != "b" || m[0] != message{kind: ofMean, length: 2} || mean[1] != 4) {
+			err = fmt.Errorf("found %+v, %+v and %v", first, m[0], mean)
+		}
+		if err = errors.Join(err, g.Broadcast(bytesOf(m))); m[0].kind != ofEnd {
+			err = errors.Join(err, fmt.Errorf("found %+v, expected the end", m[0]))
+		}
+		heard <- errors.Join(err, (&follower{Group: g, bounds: []int{0, 1, 2}}).Reduce([]int64{3}))
+	}()
+	tiny.Check(t, tell(members[0], call{Config: []byte("a"), Program: "b"}))
+	l := &Leader{Group: members[0], Run: Run{Patience: time.Minute}, shared: time.Now()}
+	tiny.Check(t, l.Centre([]float32{2, 4}))
+	tiny.Check(t, l.Dismiss())
+	sum := []int64{4}
+	if err := l.Reduce(sum); err != nil || sum[0] != 7 {
+		t.Errorf("found the sum %v (%v), expected 7", sum, err)
+	}
+	tiny.Check(t, <-heard)
+	if f := (&follower{bounds: []int{0, 5}}); f.Share(0, nil) == nil || f.Bounds()[1] != 5 {
+		t.Error("a rank that is not the first shares a sample, or has other bounds")
 	}
 }

@@ -254,3 +254,12 @@ func TestStatementIsHeldAgainstTheLedger(t *testing.T) {
 		}
 	}
 }
+
+// A model without a guarantee says so wherever it goes.
+func TestProvenanceWithoutPrivacy(t *testing.T) {
+	m := &trained.Model{Config: tiny.Parse(t), Statement: statement.Statement{System: statement.None, Run: "runs/a", ModelSHA256: "0123", InitialWeights: "w"}}
+	facts := m.Provenance()
+	if m.Training() != "WITHOUT PRIVACY" || !strings.HasPrefix(facts[0].Value, "NOT PRIVATE") || !slices.Contains(facts, trained.Fact{Key: "run", Value: "a"}) || !slices.Contains(facts, trained.Fact{Key: "model_sha256", Value: "0123"}) {
+		t.Errorf("found %q and %v", m.Training(), facts)
+	}
+}
