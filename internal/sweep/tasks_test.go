@@ -384,3 +384,17 @@ func TestTrialsOfTasksWithoutSweepFile(t *testing.T) {
 		t.Errorf("found %d releases, expected 12", found)
 	}
 }
+
+// The row of another trial in a trial's folder, or of none of the sweep in its table, is refused.
+func TestRowsOfOtherTrials(t *testing.T) {
+	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
+	task(t, s, Share{1, 1}, o)
+	dir := collected(t, s, o).Sweep
+	own, table := filepath.Join(dir, "clip_norm=1", folder.Row), filepath.Join(dir, folder.Rows)
+	for path, content := range map[string]string{own: tiny.Read(t, filepath.Join(dir, "clip_norm=0.1", folder.Row)), table: `{"trial":"clip_norm=3"}` + "\n"} {
+		before := tiny.Read(t, path)
+		tiny.Write(t, path, content)
+		refuses(t, o.RunsDir, checkpoints.ErrCorrupt, "found ", func() error { _, err := Collect(t.Context(), s, o); return err })
+		tiny.Write(t, path, before)
+	}
+}
