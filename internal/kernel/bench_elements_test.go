@@ -105,7 +105,7 @@ func BenchmarkMomentum(b *testing.B) {
 
 func BenchmarkAddRoundedNormals(b *testing.B) {
 	words := noiseWords()[8000:][:512]
-	dst, sum, rest, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/8)
+	dst, sum, rest, doubts := make([]float64, len(words)), make([]float64, len(words)), make([]float64, len(words)), make([]uint8, len(words)/NormalsBlock)
 	benchmarkElements(b, "AddRoundedNormals", len(words), func() { AddRoundedNormals(dst, sum, rest, words, doubts, 0x1p20, 0x1p-20) })
 }
 

@@ -17,6 +17,7 @@ import "golang.org/x/sys/cpu"
 //go:generate go -C gen run . -pkg kernel -out ../noise_amd64.s -stubs ../noise_amd64.go noise
 //go:generate go -C gen run . -pkg kernel -out ../noise_avx512_amd64.s -stubs ../noise_avx512_amd64.go noise512
 //go:generate go -C gen run . -pkg kernel -out ../halves_amd64.s -stubs ../halves_amd64.go halves
+//go:generate go -C gen run . -pkg kernel -out ../keystream_amd64.s -stubs ../keystream_amd64.go keystream
 
 // supportedKernels returns the kernels that run on this machine, the best first. Package cpu
 // reports a feature only when the operating system saves its registers.

@@ -176,13 +176,13 @@ func TestShortArguments(t *testing.T) {
 		"AddExcess, x":           func() { excess(long, long, long, long, short, long, long) },
 		"AddExcess, y":           func() { excess(long, long, long, long, long, short, long) },
 		"AddExcess, high":        func() { excess(long, long, long, long, long, long, short) },
-		"normals, no multiple of 8": func() {
+		"normals, no multiple of 16": func() {
 			AddRoundedNormals(sixteen[:9], sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1)
 		},
-		"normals, words":  func() { AddRoundedNormals(sixteen, sixteen, sixteen, words[:8], doubts, 1, 1) },
-		"normals, sum":    func() { AddRoundedNormals(sixteen, eight, sixteen, words, doubts, 1, 1) },
-		"normals, rest":   func() { AddRoundedNormals(sixteen, sixteen, eight, words, doubts, 1, 1) },
-		"normals, doubts": func() { AddRoundedNormals(sixteen, sixteen, sixteen, words, doubts[:1], 1, 1) },
+		"normals, words":  func() { AddRoundedNormals(sixteen, sixteen, sixteen, words[:8], doubts[:1], 1, 1) },
+		"normals, sum":    func() { AddRoundedNormals(sixteen, eight, sixteen, words, doubts[:1], 1, 1) },
+		"normals, rest":   func() { AddRoundedNormals(sixteen, sixteen, eight, words, doubts[:1], 1, 1) },
+		"normals, doubts": func() { AddRoundedNormals(sixteen, sixteen, sixteen, words, doubts, 1, 1) },
 	} {
 		func() {
 			defer func() {

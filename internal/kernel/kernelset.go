@@ -51,6 +51,10 @@ type kernelSet struct {
 	round      func(dst, src []float32, scale float32) (squares float64, largest float32)
 	addShifted func(dst []int64, x []int32, shift int)
 
+	// See Keystream; both nil where there is none.
+	expandKey       func(keys *[15][16]byte, key *[32]byte)
+	encryptCounters func(groups int, dst *uint64, keys *[15][16]byte, first uint64)
+
 	// See FromHalves and ToHalves.
 	fromHalves func(dst []float32, src []uint16)
 	toHalves   func(dst []uint16, src []float32)

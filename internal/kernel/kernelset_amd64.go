@@ -1,5 +1,7 @@
 package kernel
 
+import "golang.org/x/sys/cpu"
+
 // The kernel sets of amd64: what calls the generated functions with the slices of a
 // kernelSet and leaves to the portable twins what is no whole block.
 
@@ -74,6 +76,9 @@ var avx512Kernel = func() kernelSet {
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	k.split = splitBlocksAVX512
+	if cpu.X86.HasAVX512VAES {
+		k.expandKey, k.encryptCounters = expandKeyAES, encryptCountersAVX512
+	}
 	return k
 }()
 
@@ -238,20 +243,16 @@ func addRoundedNormalsBlocksAVX2(dst, sum, rest []float64, words []uint64, doubt
 	}
 }
 
-// addRoundedNormalsBlocksAVX512 takes two blocks at a time and leaves an odd one to AVX2.
 func addRoundedNormalsBlocksAVX512(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
-	pairs := len(doubts) / 2
-	if pairs > 0 {
-		addRoundedNormalsAVX512(pairs, &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	if len(dst) > 0 {
+		addRoundedNormalsAVX512(len(doubts), &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
 	}
-	done := 2 * NormalsBlock * pairs
-	addRoundedNormalsBlocksAVX2(dst[done:], sum[done:], rest[done:], words[done:], doubts[2*pairs:], deviation, spacing)
 }
 
 func splitBlocksAVX512(whole, rest []float64, x []int64, digits int) {
-	n := len(x) / NormalsBlock * NormalsBlock
+	n := len(x) / 8 * 8
 	if n > 0 {
-		splitAVX512(n/NormalsBlock, &whole[0], &rest[0], &x[0], digits, halfOf(digits), unitOf(digits))
+		splitAVX512(n/8, &whole[0], &rest[0], &x[0], digits, halfOf(digits), unitOf(digits))
 	}
 	portableSplit(whole[n:], rest[n:], x[n:], digits)
 }

@@ -4,7 +4,7 @@
 
 package kernel
 
-// addRoundedNormalsAVX2 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 8·blocks values.
+// addRoundedNormalsAVX2 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blocks values.
 //
 //go:noescape
 func addRoundedNormalsAVX2(blocks int, dst *float64, sum *float64, rest *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)

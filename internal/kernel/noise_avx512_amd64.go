@@ -9,7 +9,7 @@ package kernel
 //go:noescape
 func splitAVX512(blocks int, whole *float64, rest *float64, x *int64, digits int, half int64, unit float64)
 
-// addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blockPairs values.
+// addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blocks values.
 //
 //go:noescape
-func addRoundedNormalsAVX512(blockPairs int, dst *float64, sum *float64, rest *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)
+func addRoundedNormalsAVX512(blocks int, dst *float64, sum *float64, rest *float64, words *uint64, doubts *uint8, deviation float64, certainty float64, spacing float64)

@@ -5,15 +5,11 @@ import "math"
 // Standard normals from random words: the portable form of what [AddRoundedNormals] rounds.
 
 // NormalsBlock is the number of normals that are made together: lengths of [AddRoundedNormals] are
-// multiples of it.
-const NormalsBlock = 8
-
-// portableNormals turns independent uniform words into as many independent standard normal numbers.
-// dst and words have the same length, a multiple of [NormalsBlock].
+// multiples of it. The words of a block are those of eight radii and eight angles; the normals are
+// eight times radius·cosine, then eight times radius·sine.
 //
 // The method is Box and Muller's (1958): for uniform u and angle θ, r = sqrt(-2 ln u), the numbers
-// r·cos θ and r·sin θ are independent normals. Of every eight words the first four give u and the
-// last four θ; the cosines come before the sines. The operations are the same whatever comes out,
+// r·cos θ and r·sin θ are independent normals. The operations are the same whatever comes out,
 // where ziggurat and other rejection methods take longer for some values than for others and let a
 // clock tell which.
 //
@@ -28,21 +24,13 @@ const NormalsBlock = 8
 //
 // The result is the same to the last bit on every processor: all operations round as IEEE 754 says,
 // and every fused multiplication and addition is written as one.
-func portableNormals(dst []float64, words []uint64) {
-	for len(dst) >= NormalsBlock {
-		for i := range NormalsBlock / 2 {
-			dst[i], dst[i+NormalsBlock/2] = normalPair(words[i], words[i+NormalsBlock/2])
-		}
-		dst, words = dst[NormalsBlock:], words[NormalsBlock:]
-	}
-}
+const NormalsBlock = 16
 
-// normalPair returns the Box-Muller transform of one word for the radius and one for the angle.
-func normalPair(radius, angle uint64) (x, y float64) {
-	r := math.Sqrt(2 * exponential(radius))
-	sin, cos := sincos(angle)
-	return r * cos, r * sin
-}
+// normalPairs counts the pairs of a block.
+const normalPairs = NormalsBlock / 2
+
+// radius returns sqrt(-2 ln u) of a word.
+func radius(x uint64) float64 { return math.Sqrt(2 * exponential(x)) }
 
 // exponential returns -ln u for u = (x|1)·2^-64, an odd multiple of 2^-64: never 0 or 1.
 //

@@ -27,7 +27,7 @@ func noiseWords() []uint64 {
 	var words []uint64
 	edges := edgeWords()
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 40_000 {
+	for i := range 20_000 {
 		var block [NormalsBlock]uint64
 		for j := range block {
 			switch w := r.Uint64(); {
@@ -44,7 +44,8 @@ func noiseWords() []uint64 {
 		words = append(words, block[:]...)
 	}
 	for i, w := range edges { // every edge as a radius and as an angle
-		words[i/4*8+i%4], words[i/4*8+4+i%4] = w, w
+		at := i/normalPairs*NormalsBlock + i%normalPairs
+		words[at], words[at+normalPairs] = w, w
 	}
 	return words
 }

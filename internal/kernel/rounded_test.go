@@ -18,7 +18,7 @@ func radiusEdges() []uint64 {
 	words := noiseWords()
 	r := rand.New(rand.NewPCG(9, 10))
 	for block := range len(words) / NormalsBlock / 8 {
-		for i := range NormalsBlock / 2 {
+		for i := range normalPairs {
 			end := []uint64{0, leastRadius, 1<<63 + (1<<63 - nearCentre)}[r.IntN(3)]
 			words[block*NormalsBlock*8+i] = end + uint64(r.IntN(7)) - 3
 		}
@@ -89,22 +89,26 @@ func TestAddRoundedNormalsOfFewBlocks(t *testing.T) {
 func TestAddRoundedNormalsIsTheFormula(t *testing.T) {
 	const spacing = 0x1p-20
 	words := radiusEdges()
-	sum, rest, normals := integers(len(words)), rests(len(words)), make([]float64, len(words))
-	portableNormals(normals, words)
+	sum, rest := integers(len(words)), rests(len(words))
 	for _, deviation := range roundedDeviations {
 		got, doubts := make([]float64, len(words)), make([]uint8, len(words)/NormalsBlock)
 		AddRoundedNormals(got, sum, rest, words, doubts, deviation, spacing)
-		for i, z := range normals {
-			x := math.FMA(deviation, z, rest[i])
-			n := math.RoundToEven(x)
-			if want := (sum[i] + n) * spacing; got[i] != want || got[i] == 0 && math.Signbit(got[i]) {
-				t.Fatalf("deviation %g: value %d is %g, want %g", deviation, i, got[i], want)
+		for i := range words {
+			if i%NormalsBlock >= normalPairs {
+				continue
 			}
-			radius := words[i/8*8+i%4]
-			known := radius >= 1<<47 && radius < 1<<63+(1<<63-1<<34)
-			certain := known && math.Abs(x-n) <= math.FMA(-0x1p-44, deviation, 0.5-0x1p-50)
-			if doubt := doubts[i/8]>>(i%8)&1 == 1; doubt == certain {
-				t.Fatalf("deviation %g, radius %#x, product %.17g: doubt is %t", deviation, radius, x, doubt)
+			sin, cos := sincos(words[i+normalPairs])
+			known := words[i] >= 1<<45 && words[i] < 1<<63+(1<<63-1<<34)
+			for at, direction := range map[int]float64{i: cos, i + normalPairs: sin} {
+				x := math.FMA(deviation*radius(words[i]), direction, rest[at])
+				n := math.RoundToEven(x)
+				if want := (sum[at] + n) * spacing; got[at] != want || got[at] == 0 && math.Signbit(got[at]) {
+					t.Fatalf("deviation %g: value %d is %g, want %g", deviation, at, got[at], want)
+				}
+				known = known && math.Abs(x-n) <= math.FMA(-0x1p-44, deviation, 0.5-0x1p-50)
+			}
+			if doubt := doubts[i/NormalsBlock]>>(i%NormalsBlock)&1 == 1; doubt == known {
+				t.Fatalf("deviation %g, pair %d, radius %#x: doubt is %t", deviation, i, words[i], doubt)
 			}
 		}
 	}
@@ -140,7 +144,7 @@ func TestAddRoundedNormalsHidesTheSignOfZero(t *testing.T) {
 	sum := slices.Repeat([]float64{negative}, len(words))
 	for _, k := range supportedKernels() {
 		got := make([]float64, len(words))
-		k.addRoundedNormals(got, sum, make([]float64, len(sum)), words, make([]uint8, len(words)/8), 0.01, 1)
+		k.addRoundedNormals(got, sum, make([]float64, len(sum)), words, make([]uint8, len(words)/NormalsBlock), 0.01, 1)
 		for i, v := range got {
 			if math.Float64bits(v) != 0 {
 				t.Fatalf("%s: -0 becomes %g at %d", k.name, v, i)

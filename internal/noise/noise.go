@@ -18,7 +18,7 @@
 // every continuation of them has the same integer nearest to f + D·X, and to f + D·Y. These are
 // then the integers of the infinite expansions, which nobody needs to know. (The nearest is ⌊x+1/2⌋
 // but half-way, which has probability 0.) When an integer is certain, [kernel.AddRoundedNormals]
-// proves from bounds of its rounding errors for all but 2^-17 + 2^-42·D of the pairs; for these,
+// proves from bounds of its rounding errors for all but 2^-19 + 2^-42·D of the pairs; for these,
 // exact.go does with more digits, up to 4096.
 //
 // # What follows for privacy
@@ -44,6 +44,7 @@ package noise
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -67,7 +68,7 @@ type Adder struct {
 // two and deviation is in (0, [kernel.MaxRoundedDeviation]].
 //
 // For a given state of src the result is the same with every kernel. No word of src is used twice;
-// those for the values that are missing from a multiple of 8 at the end are drawn and discarded.
+// those for the values that are missing from a multiple of 16 at the end are drawn and discarded.
 func (a *Adder) Add(dst, sum, rest []float64, deviation, spacing float64, src *random.Source) {
 	if len(dst) != len(sum) || rest != nil && len(rest) != len(sum) {
 		panic(fmt.Sprintf("noise: room for %d noisy values, expected %d", len(dst), len(sum)))
@@ -120,12 +121,11 @@ func (a *Adder) addGroups(dst, sum, rest []float64, words []uint64, deviation, s
 	doubts := a.doubts[:len(sum)/size]
 	kernel.AddRoundedNormals(dst, sum, rest, words, doubts, deviation, spacing)
 	for i, doubt := range doubts {
-		for j := 0; doubt != 0 && j < pairs; j++ {
-			if doubt>>j&(1|1<<pairs) != 0 {
-				x, y := i*size+j, i*size+j+pairs
-				nx, ny := exactPair(words[x], words[y], rest[x], rest[y], deviation, src)
-				dst[x], dst[y] = spacing*(sum[x]+nx), spacing*(sum[y]+ny)
-			}
+		for ; doubt != 0; doubt &= doubt - 1 {
+			x := i*size + bits.TrailingZeros8(doubt)
+			y := x + pairs
+			nx, ny := exactPair(words[x], words[y], rest[x], rest[y], deviation, src)
+			dst[x], dst[y] = spacing*(sum[x]+nx), spacing*(sum[y]+ny)
 		}
 	}
 }

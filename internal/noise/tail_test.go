@@ -52,13 +52,13 @@ type generator func(radius, angle uint64, restX, restY, deviation float64, src s
 // formerPair is the generator that this package replaced: normals of two words in float64, rounded
 // up or down with 16 bits more.
 func formerPair(radius, angle uint64, _, _, deviation float64, src source) (x, y float64) {
-	words := []uint64{radius, 0, 0, 0, angle, 0, 0, 0}
-	var z [8]float64
-	normals(z[:], words)
+	words := [kernel.NormalsBlock]uint64{0: radius, half: angle}
+	var z [kernel.NormalsBlock]float64
+	normals(z[:], words[:])
 	round := func(z float64) float64 {
 		return math.Floor(math.FMA(z, deviation, (float64(src.Uint64()>>48)+0.5)*0x1p-16))
 	}
-	return round(z[0]), round(z[4])
+	return round(z[0]), round(z[half])
 }
 
 // points draws noise along an axis, where x is deviation·r, and returns how often every lattice
@@ -148,7 +148,7 @@ type farOut struct{ *rand.PCG }
 func (farOut) Fill(dst []uint64) {
 	for i := range dst {
 		dst[i] = 47
-		if i%8 >= 4 {
+		if i%(2*half) >= half {
 			dst[i] = uint64(i) << 62 // quarter turns
 		}
 	}
@@ -169,7 +169,7 @@ func TestTailOfVectors(t *testing.T) {
 		a.add(noisy, sum, nil, deviation, 1, src)
 		for i := range noisy {
 			r := math.Abs(noisy[i]-sum[i]) / deviation
-			if turned := i%8%2 == 1; (i%8 < 4) == turned { // on the other axis
+			if turned := i%2 == 1; (i%(2*half) < half) == turned { // on the other axis
 				if r > 1e-9 {
 					t.Fatalf("value %d of %d is %g deviations out, want 0", i, n, r)
 				}

@@ -14,7 +14,8 @@
 //
 // The generator is cryptographic because the noise is a secret: who can predict it subtracts it.
 // NIST SP 800-90A, section 10.2.1, builds its CTR_DRBG on the same keystream; 2^64 blocks under one
-// key are never approached. The cipher is the standard library's.
+// key are never approached. The cipher is [kernel.Keystream] or, where the processor has no
+// instructions for it, the standard library's; a test holds them to the same words.
 package random
 
 import (
@@ -25,19 +26,21 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"unsafe"
+
+	"dpsgd/internal/kernel"
 )
 
-// bufferWords is the number of words that are drawn at a time where single words are asked for.
-const bufferWords = 512
+// bufferWords is the number of words that are drawn at a time where fewer are asked for.
+const bufferWords = kernel.KeystreamBlock
 
 // Source is a stream of independent uniform 64-bit words. It is not safe for concurrent use: every
 // goroutine takes its own from [Source.Split] or [New]. Copying a Source would repeat its words;
 // pass the pointer.
 type Source struct {
-	_      noCopy
-	stream cipher.Stream
-	buffer []uint64 // made when a single word is asked for; a stream that is only read in bulk has none
-	next   int      // first unread word of buffer
+	_         noCopy
+	keystream func(dst []uint64) // writes the next words, a multiple of bufferWords
+	buffer    [bufferWords]uint64
+	read      int // words of buffer that have been read
 }
 
 var _ rand.Source = (*Source)(nil)
@@ -71,44 +74,51 @@ func (s *Source) Split() *Source {
 // keyed returns the Source of a key. Each key is used for one stream only, so the counter may start
 // at zero.
 func keyed(key [32]byte) *Source {
+	fill := standard(key)
+	if fast := kernel.NewKeystream(&key); fast != nil {
+		fill = fast.Fill
+	}
+	return &Source{keystream: fill, read: bufferWords}
+}
+
+// standard returns the keystream of a key by the standard library.
+func standard(key [32]byte) func(dst []uint64) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
 		panic("random: AES refuses a key of 32 bytes: " + err.Error())
 	}
-	return &Source{stream: cipher.NewCTR(block, make([]byte, aes.BlockSize))}
+	stream := cipher.NewCTR(block, make([]byte, aes.BlockSize))
+	return func(dst []uint64) {
+		clear(dst) // the keystream is the encryption of zeros
+		// The bytes of dst in memory order; on a little-endian machine they are the words already.
+		bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 8*len(dst))
+		stream.XORKeyStream(bytes, bytes)
+		if !littleEndian {
+			for i, w := range dst {
+				dst[i] = bits.ReverseBytes64(w)
+			}
+		}
+	}
 }
 
 // Uint64 returns the next word of the stream.
 func (s *Source) Uint64() uint64 {
-	if s.next == len(s.buffer) {
-		if s.buffer == nil {
-			s.buffer = make([]uint64, bufferWords)
-		}
-		s.keystream(s.buffer)
-		s.next = 0
+	if s.read == bufferWords {
+		s.keystream(s.buffer[:])
+		s.read = 0
 	}
-	x := s.buffer[s.next]
-	s.next++
-	return x
+	s.read++
+	return s.buffer[s.read-1]
 }
 
 // Fill fills dst with the next words of the stream, as so many calls of [Source.Uint64] would.
 func (s *Source) Fill(dst []uint64) {
-	n := copy(dst, s.buffer[s.next:])
-	s.next += n
-	s.keystream(dst[n:])
-}
-
-// keystream writes the next words of the cipher: the encryption of zeros.
-func (s *Source) keystream(dst []uint64) {
-	clear(dst)
-	// The bytes of dst in memory order; on a little-endian machine they are the words already.
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 8*len(dst))
-	s.stream.XORKeyStream(bytes, bytes)
-	if !littleEndian {
-		for i, w := range dst {
-			dst[i] = bits.ReverseBytes64(w)
-		}
+	n := copy(dst, s.buffer[s.read:])
+	s.read += n
+	whole := n + (len(dst)-n)/bufferWords*bufferWords
+	s.keystream(dst[n:whole])
+	for i := whole; i < len(dst); i++ {
+		dst[i] = s.Uint64()
 	}
 }
 

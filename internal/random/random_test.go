@@ -219,3 +219,15 @@ func BenchmarkFill(b *testing.B) {
 		src.Fill(dst)
 	}
 }
+
+// Both keystreams give the same words.
+func TestKeystreamsAgree(t *testing.T) {
+	key := [32]byte{1, 2, 3, 31: 99}
+	want := make([]uint64, 3*bufferWords)
+	standard(key)(want)
+	got := make([]uint64, len(want))
+	keyed(key).Fill(got)
+	if !slices.Equal(got, want) {
+		t.Error("the words are not those of the standard library's cipher")
+	}
+}

@@ -27,6 +27,7 @@ var generators = map[string]func(){
 	"lower":       lowering,
 	"integers":    integers,
 	"halves":      halfPrecision,
+	"keystream":   keystream,
 }
 
 func main() {

@@ -18,13 +18,13 @@ func noise() {
 	updates()
 }
 
-// roundedSum writes addRoundedNormals: eight integers plus eight rounded normals, and
-// the bits of those that are in doubt.
+// roundedSum writes addRoundedNormals: sixteen integers plus sixteen rounded normals, and
+// the bits of the pairs that are in doubt.
 func roundedSum() {
 	TEXT("addRoundedNormalsAVX2", NOSPLIT,
 		"func(blocks int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
-	Doc("addRoundedNormalsAVX2 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 8·blocks values.")
+	Doc("addRoundedNormalsAVX2 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blocks values.")
 	blocks, dst, sum, rest, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
@@ -34,35 +34,40 @@ func roundedSum() {
 	Load(Param("doubts"), doubts)
 	deviation, certainty, spacing := everywhere("deviation"), everywhere("certainty"), everywhere("spacing")
 	Label("loop")
-	x, y := normalPairs(words)
-	// Words near both ends are below the threshold once nearCentre is added, as signed
-	// numbers when 2^63 is.
-	radius, outside := YMM(), YMM()
-	VMOVDQU(quad(nearCentre+1<<63), radius)
-	VPADDQ(Mem{Base: words}, radius, radius)
-	VMOVDQU(quad(leastRadius+nearCentre+1<<63), outside)
-	VPCMPGTQ(radius, outside, outside)
 	masks := [2]reg.GPVirtual{GP32(), GP32()}
-	for i, normal := range []vec{x, y} {
-		n := YMM()
-		VFMADD213PD(Mem{Base: rest, Disp: 32 * i}, deviation, normal)
-		VROUNDPD(U8(0), normal, n) // to nearest, ties to even
-		VSUBPD(n, normal, normal)
-		VANDPD(quad(1<<63-1), normal, normal)
-		VCMPPD(U8(6), certainty, normal, normal) // not at most
-		VORPD(outside, normal, normal)
-		VMOVMSKPD(normal, masks[i])
-		VADDPD(Mem{Base: sum, Disp: 32 * i}, n, n)
-		VFMADD213PD(double(0), spacing, n) // -0 + 0 is +0
-		VMOVUPD(n, Mem{Base: dst, Disp: 32 * i})
+	for half, mask := range masks {
+		at := 32 * half // of the cosines; the sines are eight values further
+		r, x, y := normalPairs(Mem{Base: words, Disp: at})
+		VMULPD(deviation, r, r)
+		// Words near both ends are below the threshold once nearCentre is added, as signed
+		// numbers when 2^63 is.
+		radius, outside := YMM(), YMM()
+		VMOVDQU(quad(nearCentre+1<<63), radius)
+		VPADDQ(Mem{Base: words, Disp: at}, radius, radius)
+		VMOVDQU(quad(leastRadius+nearCentre+1<<63), outside)
+		VPCMPGTQ(radius, outside, outside)
+		for i, direction := range []vec{x, y} {
+			n := YMM()
+			VFMADD213PD(Mem{Base: rest, Disp: at + 64*i}, r, direction)
+			VROUNDPD(U8(0), direction, n) // to nearest, ties to even
+			VSUBPD(n, direction, direction)
+			VANDPD(quad(1<<63-1), direction, direction)
+			VADDPD(Mem{Base: sum, Disp: at + 64*i}, n, n)
+			VFMADD213PD(double(0), spacing, n) // -0 + 0 is +0
+			VMOVUPD(n, Mem{Base: dst, Disp: at + 64*i})
+		}
+		VMAXPD(y, x, x)
+		VCMPPD(U8(6), certainty, x, x) // not at most
+		VORPD(outside, x, x)
+		VMOVMSKPD(x, mask)
 	}
 	SHLL(U8(4), masks[1])
 	ORL(masks[1], masks[0])
 	MOVB(masks[0].As8(), Mem{Base: doubts})
-	ADDQ(U8(64), words)
-	ADDQ(U8(64), sum)
-	ADDQ(U8(64), rest)
-	ADDQ(U8(64), dst)
+	ADDQ(U32(128), words)
+	ADDQ(U32(128), sum)
+	ADDQ(U32(128), rest)
+	ADDQ(U32(128), dst)
 	INCQ(doubts)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
@@ -70,31 +75,30 @@ func roundedSum() {
 	RET()
 }
 
-// normalPairs returns r·cos θ and r·sin θ for the four words at words and the four
-// that follow. The angle is worked on while the division for the radius runs.
-func normalPairs(words reg.GPVirtual) (x, y vec) {
-	g, k := logarithmParts(words)
-	half, quotient, sum := YMM(), YMM(), YMM()
+// normalPairs returns r, cos θ and sin θ for the four words at radii and the four angles that are eight words
+// further. The angle is worked on while the division for the radius runs.
+func normalPairs(radii Mem) (r, x, y vec) {
+	g, k := logarithmParts(radii)
+	gg, quotient, sum := YMM(), YMM(), YMM()
 	VADDPD(double(2), g, sum)
 	VDIVPD(sum, g, quotient)
-	VMULPD(double(0.5), g, half)
-	VMULPD(g, half, half)
+	VMULPD(g, g, gg)
 
 	turned := YMM()
 	VMOVDQU(quad(1<<61), turned)
-	VPADDQ(Mem{Base: words, Disp: 32}, turned, turned) // bits 62 and 63 are the quarter
+	VPADDQ(radii.Offset(64), turned, turned) // bits 62 and 63 are the quarter
 	sin, cos := quarterTurn(turned)
 
+	// Everything is twice what it is in the package, so that -2 ln u comes out.
 	z := YMM()
 	VMULPD(quotient, quotient, z)
 	square, fourth := powers(z)
-	p := estrin(z, square, fourth, logarithm)
-	VFMADD213PD(half, z, p)             // half + R
-	VFNMADD213PD(half, quotient, p)     // half - s·(half + R)
-	VSUBPD(g, p, p)                     // -ln(1+g)
-	VFMADD231PD(double(math.Ln2), k, p) // + k·ln 2
-	VADDPD(p, p, p)
-	r := p
+	p := estrin(z, square, fourth, twice(logarithm))
+	VFMADD213PD(gg, z, p)                 // g²/2 + R
+	VFNMADD213PD(gg, quotient, p)         // g²/2 - s·(g²/2 + R)
+	VFNMADD231PD(double(2), g, p)         // -ln(1+g)
+	VFMADD231PD(double(2*math.Ln2), k, p) // + k·ln 2
+	r = p
 	VSQRTPD(p, r)
 
 	// Quarter 0: (c, s), 1: (-s, c), 2: (-c, -s), 3: (s, -c).
@@ -108,9 +112,7 @@ func normalPairs(words reg.GPVirtual) (x, y vec) {
 	VPADDQ(quad(1<<62), turned, turned)
 	VPAND(quad(1<<63), turned, sign)
 	VXORPD(sign, x, x)
-	VMULPD(r, x, x)
-	VMULPD(r, y, y)
-	return x, y
+	return r, x, y
 }
 
 // Coefficients of the package's log1p, sine and cosine, the lowest power first.
@@ -124,9 +126,9 @@ var (
 )
 
 // logarithmParts returns g and k of the package's exponential for the four words at words.
-func logarithmParts(words reg.GPVirtual) (g, k vec) {
+func logarithmParts(words Mem) (g, k vec) {
 	w, flipped, small, low, constant := YMM(), YMM(), YMM(), YMM(), YMM()
-	VMOVDQU(Mem{Base: words}, w)
+	VMOVDQU(words, w)
 	VPOR(quad(1), w, w)
 	// small = w < sqrtHalf, as unsigned numbers.
 	VPXOR(quad(1<<63), w, flipped)
@@ -161,7 +163,7 @@ const (
 	biased   = 0x3ff0000000000000 - 0x3fe6a09e667f3bcd // bits of 1 less those of sqrt(1/2)
 
 	// The ends of the radius words whose normals are known well enough, as in the package.
-	leastRadius = 1 << 47
+	leastRadius = 1 << 45
 	nearCentre  = 1 << 34
 )
 

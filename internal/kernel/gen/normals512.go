@@ -50,17 +50,17 @@ func split512() {
 	RET()
 }
 
-// noise512 writes the rounded normals on vectors of eight: those of two blocks of eight values, the
-// same operations in the same order as on four and in the portable twin. Conversions between
-// integers and floats are instructions here.
+// noise512 writes the rounded normals on vectors of eight: the same operations in the same order as on
+// four and in the portable twin, but for factors of powers of two. Conversions between integers and
+// floats are instructions here.
 func noise512() {
 	split512()
 	TEXT("addRoundedNormalsAVX512", NOSPLIT,
-		"func(blockPairs int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
+		"func(blocks int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
-	Doc("addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blockPairs values.")
-	pairs, dst, sum, rest, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	Load(Param("blockPairs"), pairs)
+	Doc("addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blocks values.")
+	blocks, dst, sum, rest, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
 	Load(Param("sum"), sum)
 	Load(Param("rest"), rest)
@@ -69,62 +69,39 @@ func noise512() {
 	deviation, certainty, spacing, zero := everywhere512("deviation"), everywhere512("certainty"), everywhere512("spacing"), ZMM()
 	VPXORQ(zero, zero, zero)
 	Label("loop")
-	radii := halves(Mem{Base: words})
+	radii, outside := ZMM(), K()
+	VMOVDQU64(Mem{Base: words}, radii)
 	r := radius512(radii)
-	x, y := directions512(halves(Mem{Base: words, Disp: 32}))
-	outside := K()
+	VMULPD(deviation, r, r)
+	x, y := directions512(Mem{Base: words, Disp: 64})
 	VPADDQ_BCST(word(nearCentre), radii, radii)
 	VPCMPUQ_BCST(U8(1), word(leastRadius+nearCentre), radii, outside) // less than
-	masks := [2]reg.GPVirtual{GP32(), GP32()}
 	for i, direction := range []reg.VecVirtual{x, y} {
-		normal, n, doubt := direction, ZMM(), K()
-		VMULPD(r, direction, normal)
-		VFMADD213PD(halves(Mem{Base: rest, Disp: 32 * i}), deviation, normal)
-		VRNDSCALEPD(U8(0), normal, n) // to nearest, ties to even
-		VSUBPD(n, normal, normal)
-		VPANDQ_BCST(word(1<<63-1), normal, normal)
-		VCMPPD(U8(6), certainty, normal, doubt) // not at most
-		KORB(outside, doubt, doubt)
-		KMOVB(doubt, masks[i])
-		VADDPD(halves(Mem{Base: sum, Disp: 32 * i}), n, n)
+		n := ZMM()
+		VFMADD213PD(Mem{Base: rest, Disp: 64 * i}, r, direction)
+		VRNDSCALEPD(U8(0), direction, n) // to nearest, ties to even
+		VSUBPD(n, direction, direction)
+		VADDPD(Mem{Base: sum, Disp: 64 * i}, n, n)
 		VFMADD213PD(zero, spacing, n) // -0 + 0 is +0
-		VMOVUPD(n.AsY(), Mem{Base: dst, Disp: 32 * i})
-		VEXTRACTF64X4(U8(1), n, Mem{Base: dst, Disp: 32*i + 64})
+		VMOVUPD(n, Mem{Base: dst, Disp: 64 * i})
 	}
-	storeDoubts(masks[0], masks[1], Mem{Base: doubts})
+	doubt, mask := K(), GP32()
+	VRANGEPD(U8(0b1011), x, y, x)      // the larger absolute value
+	VCMPPD(U8(6), certainty, x, doubt) // not at most
+	KORB(outside, doubt, doubt)
+	KMOVB(doubt, mask)
+	MOVB(mask.As8(), Mem{Base: doubts})
 	for _, p := range []reg.GPVirtual{words, sum, rest, dst} {
 		ADDQ(I32(128), p)
 	}
-	ADDQ(U8(2), doubts)
-	DECQ(pairs)
+	INCQ(doubts)
+	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
 }
 
-// halves loads four values from m and the four that are eight further.
-func halves(m Mem) reg.VecVirtual {
-	z := ZMM()
-	VMOVDQU(m, z.AsY())
-	VINSERTI64X4(U8(1), m.Offset(64), z, z)
-	return z
-}
-
-// storeDoubts writes two bytes, the low halves of the masks x and y and then the high ones.
-func storeDoubts(x, y reg.GPVirtual, to Mem) {
-	for _, mask := range []reg.GPVirtual{x, y} { // to the low halves of two bytes
-		shifted := GP32()
-		MOVL(mask, shifted)
-		SHLL(U8(4), shifted)
-		ORL(shifted, mask)
-		ANDL(U32(0x0f0f), mask)
-	}
-	SHLL(U8(4), y)
-	ORL(y, x)
-	MOVW(x.As16(), to)
-}
-
-// radius512 returns sqrt(-2 ln u) of the words.
+// radius512 returns sqrt(-2 ln u) of the words. What is inside the root is computed as twice its half, -ln u.
 func radius512(words reg.VecVirtual) reg.VecVirtual {
 	odd, f, exponent, g, k, small := ZMM(), ZMM(), ZMM(), ZMM(), ZMM(), K()
 	VPORQ_BCST(word(1), words, odd)
@@ -141,31 +118,29 @@ func radius512(words reg.VecVirtual) reg.VecVirtual {
 	VBROADCASTSD(float(0x1p52+1023+64), k)
 	VSUBPD_Z(exponent, k, small, k)
 
-	half, quotient, sum, z := ZMM(), ZMM(), ZMM(), ZMM()
+	gg, quotient, sum, z := ZMM(), ZMM(), ZMM(), ZMM()
 	VADDPD_BCST(float(2), g, sum)
 	VDIVPD(sum, g, quotient)
-	VMULPD_BCST(float(0.5), g, half)
-	VMULPD(g, half, half)
+	VMULPD(g, g, gg)
 	VMULPD(quotient, quotient, z)
 	square, fourth := powers512(z)
-	p := estrin512(z, square, fourth, logarithm)
-	VFMADD213PD(half, z, p)
-	VFNMADD213PD(half, quotient, p)
-	VSUBPD(g, p, p)
-	VFMADD231PD_BCST(float(math.Ln2), k, p)
-	VADDPD(p, p, p)
+	p := estrin512(z, square, fourth, twice(logarithm))
+	VFMADD213PD(gg, z, p)
+	VFNMADD213PD(gg, quotient, p)
+	VFNMADD231PD_BCST(float(2), g, p)
+	VFMADD231PD_BCST(float(2*math.Ln2), k, p)
 	VSQRTPD(p, p)
 	return p
 }
 
-// directions512 returns cos θ and sin θ of the words.
-func directions512(words reg.VecVirtual) (x, y reg.VecVirtual) {
-	turned, t, z, cube := words, ZMM(), ZMM(), ZMM()
-	VPADDQ_BCST(word(1<<61), words, turned) // bits 62 and 63 are the quarter
-	VPANDQ_BCST(word(1<<62-1), turned, t)
-	VPSUBQ_BCST(word(1<<61), t, t)
+// directions512 returns cos θ and sin θ of eight words.
+func directions512(words Mem) (x, y reg.VecVirtual) {
+	turned, t, z, cube := ZMM(), ZMM(), ZMM(), ZMM()
+	VMOVDQU64(words, turned)
+	VPSLLQ(U8(2), turned, t)                 // four times what is left of the nearest quarter turn
+	VPADDQ_BCST(word(1<<61), turned, turned) // bits 62 and 63 are the quarter
 	VCVTQQ2PD(t, t)
-	VMULPD_BCST(float(2*math.Pi*0x1p-64), t, t)
+	VMULPD_BCST(float(2*math.Pi*0x1p-66), t, t)
 	VMULPD(t, t, z)
 	square, fourth := powers512(z)
 	sin := estrin512(z, square, fourth, sine)
@@ -177,17 +152,25 @@ func directions512(words reg.VecVirtual) (x, y reg.VecVirtual) {
 	cos := estrin512(z, square, fourth, cosine)
 	VFMADD213PD(low, square, cos)
 
-	odd, sign := K(), ZMM()
+	odd := K()
 	VPTESTMQ_BCST(word(1<<62), turned, odd)
 	x, y = ZMM(), ZMM()
 	VBLENDMPD(sin, cos, odd, x)
 	VBLENDMPD(cos, sin, odd, y)
-	VPANDQ_BCST(word(1<<63), turned, sign)
-	VPXORQ(sign, y, y)
+	const flip = 0x78 // a^(b&c): the sign of a, where b has one
+	VPTERNLOGQ_BCST(U8(flip), word(1<<63), turned, y)
 	VPADDQ_BCST(word(1<<62), turned, turned)
-	VPANDQ_BCST(word(1<<63), turned, sign)
-	VPXORQ(sign, x, x)
+	VPTERNLOGQ_BCST(U8(flip), word(1<<63), turned, x)
 	return x, y
+}
+
+// twice returns the doubled coefficients of a polynomial.
+func twice(c []float64) []float64 {
+	doubled := make([]float64, len(c))
+	for i, v := range c {
+		doubled[i] = 2 * v
+	}
+	return doubled
 }
 
 // powers512 returns z² and z⁴.
