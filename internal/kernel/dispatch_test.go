@@ -60,8 +60,8 @@ func TestFMALimitIsALimit(t *testing.T) {
 		best = min(best, time.Since(start))
 	}
 	found := 2 * n * n * n / float64(best.Nanoseconds())
-	// Other processes may slow every slice of one measurement of the limit and not the best product,
-	// but hardly by half in twenty.
+	// Other processes may slow every slice of one measurement of the limit and not the best
+	// product, but hardly by half in twenty.
 	limit := 0.0
 	for tries := 0; tries < 20 && found > 2*limit; tries++ {
 		limit = max(limit, FMALimit(nil, 50*time.Millisecond))

@@ -89,8 +89,8 @@ func TestRound(t *testing.T) {
 	})
 }
 
-// Products of pairs are exact up to the largest that 32 bits hold, on every kernel, for shapes around
-// the borders of tiles and blocks.
+// Products of pairs are exact up to the largest that 32 bits hold, on every kernel, for shapes
+// around the borders of tiles and blocks.
 func TestGemmPairs(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		pool := NewPool(2)

@@ -1,6 +1,10 @@
 package kernel
 
-import "golang.org/x/sys/cpu"
+import (
+	"math"
+
+	"golang.org/x/sys/cpu"
+)
 
 // The kernel sets of amd64: what calls the generated functions with the slices of a
 // kernelSet and leaves to the portable twins what is no whole block.
@@ -252,7 +256,7 @@ func addRoundedNormalsBlocksAVX512(dst, sum, rest []float64, words []uint64, dou
 func splitBlocksAVX512(whole, rest []float64, x []int64, digits int) {
 	n := len(x) / 8 * 8
 	if n > 0 {
-		splitAVX512(n/8, &whole[0], &rest[0], &x[0], digits, halfOf(digits), unitOf(digits))
+		splitAVX512(n/8, &whole[0], &rest[0], &x[0], digits, 1<<digits>>1, math.Ldexp(1, -digits))
 	}
 	portableSplit(whole[n:], rest[n:], x[n:], digits)
 }

@@ -10,8 +10,8 @@ type Keystream struct {
 // KeystreamBlock counts the words that a [Keystream] is read by.
 const KeystreamBlock = 64
 
-// NewKeystream returns the keystream of a key, or nil where the processor has no AES instructions for vectors of
-// 512 bits: there the cipher of the standard library is as fast.
+// NewKeystream returns the keystream of a key, or nil where the processor has no AES instructions
+// for vectors of 512 bits: there the cipher of the standard library is as fast.
 func NewKeystream(key *[32]byte) *Keystream {
 	if active.expandKey == nil {
 		return nil
@@ -21,8 +21,8 @@ func NewKeystream(key *[32]byte) *Keystream {
 	return k
 }
 
-// Fill fills dst with the next bytes of the keystream, eight in a word, the first the lowest. It panics unless the
-// length of dst is a multiple of [KeystreamBlock].
+// Fill fills dst with the next bytes of the keystream, eight in a word, the first the lowest. It
+// panics unless the length of dst is a multiple of [KeystreamBlock].
 func (k *Keystream) Fill(dst []uint64) {
 	if len(dst)%KeystreamBlock != 0 {
 		panic("kernel: Keystream.Fill: the length is no multiple of 64")

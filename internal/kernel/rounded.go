@@ -19,15 +19,15 @@ import "math"
 // sum holds integers of any size in float64; above 2^53 its sum with the noise is rounded once, to
 // a number that depends on nothing but the exact sum of the two integers. A result of zero is +0,
 // whatever the sign of a zero in sum. dst, sum, rest and words have the same length, a multiple of
-// [NormalsBlock], and doubts a sixteenth of it; it panics otherwise. dst may be sum. Numbers of rest
-// are from -1/2 to 1/2, deviation is above 0 and at most [MaxRoundedDeviation].
+// [NormalsBlock], and doubts a sixteenth of it; it panics otherwise. dst may be sum. Numbers of
+// rest are from -1/2 to 1/2, deviation is above 0 and at most [MaxRoundedDeviation].
 //
 // # When an integer is certain
 //
-// It is if the radius word w is in [2^45, 2^64 - 2^34) and x, the float64 for rest + deviation·z, is
-// within 1/2 - 2^-50 - 2^-44·deviation of it. This is right because, for such w,
-// |x - (rest + deviation·Z)| < 2^-54 + 2^-46·deviation, a quarter of the margin. With ε = 2^-53, the
-// relative error of one rounding, E = -ln U, r = sqrt(2E) and r ≤ 5.133 = r(2^-19):
+// It is if the radius word w is in [2^45, 2^64 - 2^34) and x, the float64 for rest + deviation·z,
+// is within 1/2 - 2^-50 - 2^-44·deviation of it. This is right because, for such w, |x - (rest +
+// deviation·Z)| < 2^-54 + 2^-46·deviation, a quarter of the margin. With ε = 2^-53, the relative
+// error of one rounding, E = -ln U, r = sqrt(2E) and r ≤ 5.133 = r(2^-19):
 //
 //   - The bits of U that follow w. u = (w|1)·2^-64 is within 2^-64 of U, so r is within
 //     2^-64/(u·r): convex in u and at most 2^-45/5.132 < 49.9ε at u = 2^-19 and 2^-64/2^-14.5 <
@@ -66,16 +66,12 @@ func Split(whole, rest []float64, x []int64, digits int) {
 
 func portableSplit(whole, rest []float64, x []int64, digits int) {
 	whole, rest = whole[:len(x)], rest[:len(x)]
-	half, unit, shift := halfOf(digits), unitOf(digits), uint(digits)&63
+	half, unit, shift := int64(1)<<digits>>1, math.Ldexp(1, -digits), uint(digits)&63
 	for i, v := range x {
 		n := (v + half) >> shift
 		whole[i], rest[i] = float64(n), float64(v-n<<shift)*unit
 	}
 }
-
-// halfOf returns 1/2 in units of 2^-digits, unitOf 2^-digits itself.
-func halfOf(digits int) int64   { return 1 << digits >> 1 }
-func unitOf(digits int) float64 { return math.Ldexp(1, -digits) }
 
 // MaxRoundedDeviation is the largest deviation of [AddRoundedNormals]; there, every eighth value is
 // in doubt.

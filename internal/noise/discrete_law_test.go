@@ -9,8 +9,8 @@ import (
 	"dpsgd/internal/slow"
 )
 
-// lawFalseFailure is the probability with which each statistical test here rejects the right law. The
-// sources are seeded: a test that passes today passes tomorrow.
+// lawFalseFailure is the probability with which each statistical test here rejects the right law.
+// The sources are seeded: a test that passes today passes tomorrow.
 const lawFalseFailure = 1e-6
 
 // lawDraws is the size of the tests of the laws; the environment variable DPSGD_DRAWS sets another
@@ -59,8 +59,8 @@ func gaussianChance(sigma float64) func(n int) float64 {
 	return func(n int) float64 { return math.Exp(-float64(n*n)/(2*sigma*sigma)) / total }
 }
 
-// The integers have the laws that are written at their functions. As many draws tell a law that is 5 %
-// wider from them.
+// The integers have the laws that are written at their functions. As many draws tell a law that is
+// 5 % wider from them.
 func TestLaws(t *testing.T) {
 	n := lawDraws(t)
 	for name, law := range map[string]struct {

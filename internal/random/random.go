@@ -74,11 +74,10 @@ func (s *Source) Split() *Source {
 // keyed returns the Source of a key. Each key is used for one stream only, so the counter may start
 // at zero.
 func keyed(key [32]byte) *Source {
-	fill := standard(key)
 	if fast := kernel.NewKeystream(&key); fast != nil {
-		fill = fast.Fill
+		return &Source{keystream: fast.Fill, read: bufferWords}
 	}
-	return &Source{keystream: fill, read: bufferWords}
+	return &Source{keystream: standard(key), read: bufferWords}
 }
 
 // standard returns the keystream of a key by the standard library.

@@ -17,9 +17,10 @@ import (
 	"testing"
 )
 
-// The golden words pin the stream of Seeded: weights initialised from a config's seed must be the same in every
-// release. Source of the numbers: OpenSSL 3.0.19, `openssl enc -aes-256-ctr` over zeros with iv 0 and the key
-// SHA-256("dpsgd/internal/random.Seeded v1\x00" || seed as 8 little-endian bytes).
+// The golden words pin the stream of Seeded: weights initialised from a config's seed must be the
+// same in every release. Source of the numbers: OpenSSL 3.0.19, `openssl enc -aes-256-ctr` over
+// zeros with iv 0 and the key SHA-256("dpsgd/internal/random.Seeded v1\x00" || seed as 8
+// little-endian bytes).
 func TestSeededStreamIsPinned(t *testing.T) {
 	golden := map[uint64][]uint64{
 		0:                    {0x795c114f0ad7cd47, 0x4d71cffb88f75123, 0x5fcad72dee9487e1, 0xa1362d2239b658c7},
@@ -37,7 +38,8 @@ func TestSeededStreamIsPinned(t *testing.T) {
 	}
 }
 
-// Fill and Uint64 read one stream: any way of cutting it gives the same words, across buffer ends too.
+// Fill and Uint64 read one stream: any way of cutting it gives the same words, across buffer ends
+// too.
 func TestFillReadsTheWordsOfUint64(t *testing.T) {
 	const n = 3*bufferWords + 17
 	want := make([]uint64, n)
@@ -58,7 +60,8 @@ func TestFillReadsTheWordsOfUint64(t *testing.T) {
 	}
 }
 
-// No two sources share a word: 64 sources, 1,000 words each. A false failure has probability 64000²/2^65 < 1e-9.
+// No two sources share a word: 64 sources, 1,000 words each. A false failure has probability
+// 64000²/2^65 < 1e-9.
 func TestSourcesShareNoWord(t *testing.T) {
 	sources := map[string]*Source{}
 	for i := range 16 {
@@ -101,7 +104,8 @@ func TestSplitUsesAllBitsOfItsKey(t *testing.T) {
 	}
 }
 
-// Nothing of the kind that a checkpoint could call, and no exported field that an encoder could walk.
+// Nothing of the kind that a checkpoint could call, and no exported field that an encoder could
+// walk.
 func TestSourceCannotBeSaved(t *testing.T) {
 	var src any = New()
 	switch src.(type) {
@@ -131,7 +135,8 @@ func TestFloat64StaysInside(t *testing.T) {
 	}
 }
 
-// Uniformity of 10^6 values: Kolmogorov-Smirnov distance below 0.00247, exceeded with probability 1e-5.
+// Uniformity of 10^6 values: Kolmogorov-Smirnov distance below 0.00247, exceeded with probability
+// 1e-5.
 func TestFloat64IsUniform(t *testing.T) {
 	src, u := ForTest(1), make([]float64, 1e6)
 	for i := range u {
@@ -153,7 +158,8 @@ func ExampleSource() {
 	// Output: true
 }
 
-// countingReader stands for the operating system's randomness: it gives the bytes of a key and counts them.
+// countingReader stands for the operating system's randomness: it gives the bytes of a key and
+// counts them.
 type countingReader struct {
 	key  [32]byte
 	read int
@@ -176,8 +182,9 @@ func withSystem(system io.Reader) *Source {
 	return New()
 }
 
-// New takes exactly 256 bits from the operating system, and its stream is AES-256-CTR under that key, every bit of it:
-// no key is shorter than it looks, constant, or made from a seed. A false failure has probability 256·2^-64.
+// New takes exactly 256 bits from the operating system, and its stream is AES-256-CTR under that
+// key, every bit of it: no key is shorter than it looks, constant, or made from a seed. A false
+// failure has probability 256·2^-64.
 func TestNewUsesAllBitsOfTheSystemsKey(t *testing.T) {
 	system := &countingReader{}
 	for i := range system.key {

@@ -115,8 +115,9 @@ func isForeign(path string) bool {
 	return false
 }
 
-// Secrets are drawn from the system's randomness, keyed here, and from nothing else. A [Source] that
-// is no test's comes from New: see that Seeded returns another type, which no secret draw takes.
+// Secrets are drawn from the system's randomness, keyed here, and from nothing else. A [Source]
+// that is no test's comes from New: see that Seeded returns another type, which no secret draw
+// takes.
 func TestSecretsComeFromTheSystem(t *testing.T) {
 	files, used := sources(t), map[string]bool{}
 	for path, content := range files {
@@ -179,7 +180,8 @@ func TestSecretsOfASeedAreNoticed(t *testing.T) {
 	}
 }
 
-// builds reports whether a file's package builds with other content of it, and what the compiler says.
+// builds reports whether a file's package builds with other content of it, and what the compiler
+// says.
 func builds(t *testing.T, path string, content []byte) (output string, built bool) {
 	t.Helper()
 	dir := t.TempDir()

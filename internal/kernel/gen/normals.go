@@ -75,8 +75,8 @@ func roundedSum() {
 	RET()
 }
 
-// normalPairs returns r, cos θ and sin θ for the four words at radii and the four angles that are eight words
-// further. The angle is worked on while the division for the radius runs.
+// normalPairs returns r, cos θ and sin θ for the four words at radii and the four angles that are
+// eight words further. The angle is worked on while the division for the radius runs.
 func normalPairs(radii Mem) (r, x, y vec) {
 	g, k := logarithmParts(radii)
 	gg, quotient, sum := YMM(), YMM(), YMM()

@@ -50,9 +50,9 @@ func split512() {
 	RET()
 }
 
-// noise512 writes the rounded normals on vectors of eight: the same operations in the same order as on
-// four and in the portable twin, but for factors of powers of two. Conversions between integers and
-// floats are instructions here.
+// noise512 writes the rounded normals on vectors of eight: the same operations in the same order as
+// on four and in the portable twin, but for factors of powers of two. Conversions between integers
+// and floats are instructions here.
 func noise512() {
 	split512()
 	TEXT("addRoundedNormalsAVX512", NOSPLIT,
@@ -101,7 +101,8 @@ func noise512() {
 	RET()
 }
 
-// radius512 returns sqrt(-2 ln u) of the words. What is inside the root is computed as twice its half, -ln u.
+// radius512 returns sqrt(-2 ln u) of the words. What is inside the root is computed as twice its
+// half, -ln u.
 func radius512(words reg.VecVirtual) reg.VecVirtual {
 	odd, f, exponent, g, k, small := ZMM(), ZMM(), ZMM(), ZMM(), ZMM(), K()
 	VPORQ_BCST(word(1), words, odd)
