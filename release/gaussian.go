@@ -156,15 +156,3 @@ func (m *Gaussian) chunks(number, first, end int) {
 
 // coarse returns the spacing of the noise's lattice, of which the sum's lattice l may be finer.
 func coarse(l clip.Lattice) float64 { return math.Ldexp(l.Spacing, l.Digits) }
-
-// GaussianNoise is the [Noise] whose mechanism is [Gaussian].
-type GaussianNoise struct{}
-
-func (GaussianNoise) Name() string { return "gaussian" }
-func (GaussianNoise) Event(sigma float64) accountant.Event {
-	return accountant.Gaussian{NoiseMultiplier: sigma}
-}
-
-func (GaussianNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error) {
-	return NewScheduled(s, first, steps, pool)
-}

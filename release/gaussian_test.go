@@ -228,7 +228,7 @@ func TestEveryChunkHasItsOwnStream(t *testing.T) {
 			var adder noise.Adder
 			want := make([]float64, chunkLen)
 			for i := 0; i < chunkLen; i += noise.Block {
-				adder.Add(want[i:i+noise.Block], make([]float64, noise.Block), nil, deviation, sum.Lattice().Spacing, stream)
+				adder.Add(want[i:i+noise.Block], make([]float64, noise.Block), make([]float64, noise.Block), deviation, sum.Lattice().Spacing, stream)
 			}
 			if !slices.Equal(found[k*chunkLen:(k+1)*chunkLen], want) {
 				t.Errorf("release %d: chunk %d does not have the noise of its stream", step, k)

@@ -29,6 +29,18 @@ func Mechanisms() setting.Kinds[Noise] {
 	}
 }
 
+// GaussianNoise is the [Noise] whose mechanism is [Gaussian].
+type GaussianNoise struct{}
+
+func (GaussianNoise) Name() string { return "gaussian" }
+func (GaussianNoise) Event(sigma float64) accountant.Event {
+	return accountant.Gaussian{NoiseMultiplier: sigma}
+}
+
+func (GaussianNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (Mechanism, error) {
+	return NewScheduled(s, first, steps, pool)
+}
+
 // Sampling is a kind of sampler that a configuration names, before the number of records is known.
 // A kind that has settings lists them as arguments ([setting.Arguments]).
 type Sampling interface {

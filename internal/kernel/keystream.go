@@ -13,11 +13,11 @@ const KeystreamBlock = 64
 // NewKeystream returns the keystream of a key, or nil where the processor has no AES instructions
 // for vectors of 512 bits: there the cipher of the standard library is as fast.
 func NewKeystream(key *[32]byte) *Keystream {
-	if active.expandKey == nil {
-		return nil
+	var k *Keystream
+	if active.expandKey != nil {
+		k = &Keystream{}
+		active.expandKey(&k.keys, key)
 	}
-	k := &Keystream{}
-	active.expandKey(&k.keys, key)
 	return k
 }
 

@@ -109,7 +109,7 @@ func each(n int, deviation float64, start func(thread int) func(noise []float64)
 			src, zeros, noise := random.ForTest(uint64(thread)), make([]float64, 8*Block), make([]float64, 8*Block)
 			consume := start(thread)
 			for range n / threads / len(noise) {
-				a.Add(noise, zeros, nil, deviation, 1, src)
+				a.Add(noise, zeros, zeros, deviation, 1, src)
 				consume(noise)
 			}
 		})
@@ -225,7 +225,7 @@ func TestLawOfPairs(t *testing.T) {
 	var a Adder
 	z, src := make([]float64, n), random.ForTest(71)
 	for at := 0; at < n; at += 1024 {
-		a.Add(z[at:at+1024], make([]float64, 1024), nil, 0x1p20, 0x1p-20, src)
+		a.Add(z[at:at+1024], make([]float64, 1024), make([]float64, 1024), 0x1p20, 0x1p-20, src)
 	}
 	for _, lag := range []int{1, 2, 3, 4, 5, 8, Block - 4, Block, 2 * Block} {
 		var values, squares float64

@@ -59,18 +59,17 @@ type Adder struct {
 	words  [Block]uint64
 	doubts [Block / kernel.NormalsBlock]uint8
 	end    [3][kernel.NormalsBlock]float64 // of a vector, padded, and of its rests, and both with noise
-	none   [Block]float64                  // zeros: the rests where Add gets nil
 }
 
 // Add writes spacing·(f + N) to dst, with an independent N of the law above for every f = sum +
-// rest. sum holds integers in float64, rest numbers from -1/2 to 1/2, or nil for zeros, and dst
-// overlaps neither: all unchecked. It panics unless the lengths are equal, spacing is a power of
-// two and deviation is in (0, [kernel.MaxRoundedDeviation]].
+// rest. sum holds integers in float64, rest numbers from -1/2 to 1/2, and dst overlaps neither: all
+// unchecked. It panics unless the lengths are equal, spacing is a power of two and deviation is in
+// (0, [kernel.MaxRoundedDeviation]].
 //
 // For a given state of src the result is the same with every kernel. No word of src is used twice;
 // those for the values that are missing from a multiple of 16 at the end are drawn and discarded.
 func (a *Adder) Add(dst, sum, rest []float64, deviation, spacing float64, src *random.Source) {
-	if len(dst) != len(sum) || rest != nil && len(rest) != len(sum) {
+	if len(dst) != len(sum) || len(rest) != len(sum) {
 		panic(fmt.Sprintf("noise: room for %d noisy values, expected %d", len(dst), len(sum)))
 	}
 	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {
@@ -96,21 +95,17 @@ func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src wo
 	const size = kernel.NormalsBlock
 	for len(sum) > 0 {
 		n := min(len(sum), Block)
-		rests := a.none[:n]
-		if rest != nil {
-			rests, rest = rest[:n], rest[n:]
-		}
 		whole := n / size * size
 		src.Fill(a.words[:(n+size-1)/size*size])
-		a.addGroups(dst[:whole], sum[:whole], rests[:whole], a.words[:whole], deviation, spacing, src)
+		a.addGroups(dst[:whole], sum[:whole], rest[:whole], a.words[:whole], deviation, spacing, src)
 		if whole < n {
 			bare, lack, noisy := a.end[0][:], a.end[1][:], a.end[2][:]
-			copy(bare, sum[whole:]) // what is left behind it from before gets noise that nobody sees
-			copy(lack, rests[whole:])
+			copy(bare, sum[whole:n]) // what is left behind it from before gets noise that nobody sees
+			copy(lack, rest[whole:n])
 			a.addGroups(noisy, bare, lack, a.words[whole:whole+size], deviation, spacing, src)
-			copy(dst[whole:], noisy)
+			copy(dst[whole:n], noisy)
 		}
-		dst, sum = dst[n:], sum[n:]
+		dst, sum, rest = dst[n:], sum[n:], rest[n:]
 	}
 }
 

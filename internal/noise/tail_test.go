@@ -166,7 +166,7 @@ func TestTailOfVectors(t *testing.T) {
 		for i := range sum {
 			sum[i] = float64(i) * 0x1p45
 		}
-		a.add(noisy, sum, nil, deviation, 1, src)
+		a.add(noisy, sum, make([]float64, n), deviation, 1, src)
 		for i := range noisy {
 			r := math.Abs(noisy[i]-sum[i]) / deviation
 			if turned := i%2 == 1; (i%(2*half) < half) == turned { // on the other axis

@@ -73,7 +73,7 @@ func noisy(values []int64, scale noise.Ratio, of law, src *random.Source) []int6
 // they have noise.
 func addGaussian(values []int64, deviation float64, src *random.Source) []int64 {
 	bare, noisy := make([]float64, len(values)), make([]float64, len(values))
-	new(noise.Adder).Add(noisy, bare, nil, deviation, 1, src)
+	new(noise.Adder).Add(noisy, bare, bare, deviation, 1, src)
 	sums := make([]int64, len(values))
 	for i, n := range noisy {
 		sums[i] = saturated(values[i], int64(n))
