@@ -33,9 +33,4 @@
 // for rare values (Wang, Blocki, Li, Jha 2017, "Locally Differentially Private Protocols for
 // Frequency Estimation", USENIX Security, Table 1 and section 4), against √2/ε, without √n, where
 // one trusts a curator. [Protocol.Variance] has the exact ones.
-//
-// # Places
-//
-// [Planar] reports a point of a lattice: nearer points are told apart the less, by ε for a step
-// (geo-indistinguishability). It is for places, and no command asks for it yet.
 package local
