@@ -1,9 +1,9 @@
 //go:build ignore
 
-// Comments finds comments that name what does not exist, from the root of a checkout: `go run .ci/comments.go`.
-// A link in brackets has to be declared in its package or in the one that it names, tests included. A doc
-// comment that begins with a small letter, or with a name such as TheOther, begins with the name of what
-// it is about; those of tests are sentences.
+// Comments finds comments that name what does not exist, from the root of a checkout: `go run
+// .ci/comments.go`. A link in brackets has to be declared in its package or in the one that it
+// names, tests included. A doc comment that begins with a small letter, or with a name such as
+// TheOther, begins with the name of what it is about; those of tests are sentences.
 package main
 
 import (

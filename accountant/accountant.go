@@ -22,12 +22,11 @@ var (
 // the answer depends on the arguments alone, calls change nothing that a caller
 // can see, and they may come from several goroutines.
 //
-// Every implementation keeps this contract (and the contract test holds it to it):
-// an empty ledger costs 0; a ledger with a NonPrivate event, or one without noise
-// that touches data, costs +Inf; Epsilon is never NaN or negative, does not fall
-// when events are added, sampling probabilities rise, noise multipliers fall or
-// delta falls; an event it cannot analyse is an error that matches ErrUnsupported,
-// a delta outside (0, 1) or a nil ledger one that matches ErrInvalid.
+// Every implementation keeps this contract (and the contract test holds it to it): an empty ledger
+// costs 0; a ledger with a NonPrivate event, or one without noise that touches data, costs +Inf;
+// Epsilon is never NaN or negative, does not fall when events are added, sampling probabilities
+// rise, noise multipliers fall or delta falls; an event it cannot analyse is an error that matches
+// ErrUnsupported, a delta outside (0, 1) or a nil ledger one that matches ErrInvalid.
 type Accountant interface {
 	// Name returns the name that accountants.New knows, for instance "rdp".
 	Name() string
@@ -39,21 +38,20 @@ type Accountant interface {
 	// ledger together, with the relation and the theorems it rests on.
 	Guarantee(l *Ledger, delta float64) (Guarantee, error)
 
-	// Delta returns an upper bound for delta at epsilon of everything in the
-	// ledger together, for an epsilon that is finite and at least 0. It is 1 where there
-	// is no guarantee. It may be 0: where nothing was released, or the releases are
-	// epsilon-differentially private.
+	// Delta returns an upper bound for delta at epsilon of everything in the ledger together, for
+	// an epsilon that is finite and at least 0. It is 1 where there is no guarantee. It may be 0:
+	// where nothing was released, or the releases are epsilon-differentially private.
 	Delta(l *Ledger, epsilon float64) (Guarantee, error)
 }
 
-// Bound returns an upper bound of epsilon, given delta, or of delta, given epsilon, of everything in
-// a ledger together, and the theorems behind it for Guarantee.Method. With an error the number means
-// nothing.
+// Bound returns an upper bound of epsilon, given delta, or of delta, given epsilon, of everything
+// in a ledger together, and the theorems behind it for Guarantee.Method. With an error the number
+// means nothing.
 type Bound func(l *Ledger, given float64) (bound float64, method string, err error)
 
 // Make returns the accountant of that name under r that answers by two bounds: epsilon, which is
-// given a delta in (0, 1), and delta, which is given an epsilon that is finite and at least 0. It is
-// an error if r is not a relation.
+// given a delta in (0, 1), and delta, which is given an epsilon that is finite and at least 0. It
+// is an error if r is not a relation.
 func Make(name string, r Relation, epsilon, delta Bound) (Accountant, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err

@@ -23,11 +23,10 @@ const (
 // It may be any family of events whose cost does not rise with its argument, for
 // instance Laplace by its scale. Epsilon is computed some 12 times.
 //
-// Results are at least 0.001, also where less noise would do (as it does for q = 0).
-// If not even a noise multiplier of 1e9 is within target, for instance because its
-// epsilon is below what the orders of an RDP accountant can show, the error
-// matches ErrUnreachable. Epsilon must be finite and above 0, delta in (0, 1), steps
-// at least 1, and a must account under target.Relation.
+// Results are at least 0.001, also where less noise would do (as it does for q = 0). If not even a
+// noise multiplier of 1e9 is within target, for instance because its epsilon is below what the
+// orders of an RDP accountant can show, the error matches ErrUnreachable. Epsilon must be finite
+// and above 0, delta in (0, 1), steps at least 1, and a must account under target.Relation.
 func CalibrateNoiseMultiplier(a Accountant, event func(noiseMultiplier float64) Event, steps int, target Guarantee) (float64, error) {
 	// Epsilon is close to a power of σ, so the search is for log σ.
 	sigma, reached, err := solve(a, event, math.Exp, steps, target, 0, math.Log(minCalibrated), math.Log(maxCalibrated))
@@ -83,11 +82,10 @@ func solve(a Accountant, event func(float64) Event, parameter func(x float64) fl
 	return parameter(x), true, nil
 }
 
-// MaxSteps returns the largest number of releases of event, at most limit, that
-// stays within target by the accountant a: with one more the target would be
-// exceeded, unless the result is limit. It is 0 if a single release is too much.
-// Epsilon must be finite and above 0, delta in (0, 1), limit at least 0, and a must account
-// under target.Relation. Epsilon is computed some 10 times.
+// MaxSteps returns the largest number of releases of event, at most limit, that stays within target
+// by the accountant a: with one more the target would be exceeded, unless the result is limit. It
+// is 0 if a single release is too much. Epsilon must be finite and above 0, delta in (0, 1), limit
+// at least 0, and a must account under target.Relation. Epsilon is computed some 10 times.
 //
 // Where rounding makes the accountant's epsilon fall by a hair from one number of steps to
 // the next, several numbers are the last within target; the result is one of these.

@@ -49,8 +49,8 @@ func TestCalibrationIsPrivateAndTight(t *testing.T) {
 	}
 }
 
-// isTight says that steps releases of one event are within target, by a fresh accountant, and those of
-// another, a little worse one are not.
+// isTight says that steps releases of one event are within target, by a fresh accountant, and those
+// of another, a little worse one are not.
 func isTight(t *testing.T, e, worse accountant.Event, steps int, target accountant.Guarantee) {
 	t.Helper()
 	ask := func(e accountant.Event) float64 {
@@ -297,8 +297,7 @@ func train(t *testing.T, a accountant.Accountant, event accountant.Event, target
 	return nil
 }
 
-// 200 random runs end with ε ≤ target, one step more would exceed it, and MaxSteps
-// knew.
+// 200 random runs end with ε ≤ target, one step more would exceed it, and MaxSteps knew.
 func TestNoRunPassesItsBudget(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	a := newNamed(t, "rdp")

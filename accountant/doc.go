@@ -2,20 +2,17 @@
 //
 // # What ran: events and the ledger
 //
-// An [Event] describes one release by everything that an accountant needs and
-// by nothing else: [Gaussian] for noise of standard deviation σ·C on a sum of
-// contributions of norm at most C, [PoissonSampled] for a release on a random
-// subset of the records, [NonPrivate] for anything without a guarantee. One
-// step of DP-SGD is
+// An [Event] describes one release by everything that an accountant needs and by nothing else:
+// [Gaussian] for noise of standard deviation σ·C on a sum of contributions of norm at most C,
+// [PoissonSampled] for a release on a random subset of the records, [NonPrivate] for anything
+// without a guarantee. One step of DP-SGD is
 //
 //	PoissonSampled{SamplingProbability: q, Event: Gaussian{NoiseMultiplier: sigma}}
 //
-// The pieces that run write it: the sampler wraps the event of the mechanism,
-// so the accounting cannot describe another sampler than the one that drew the
-// batch. A [Ledger] is the list of the events of a run, in order, equal
-// neighbours counted together. It is the only thing that a run has to keep:
-// every guarantee can be computed from it, today or from an old file, by any
-// accountant.
+// The pieces that run write it: the sampler wraps the event of the mechanism, so the accounting
+// cannot describe another sampler than the one that drew the batch. A [Ledger] is the list of the
+// events of a run, in order, equal neighbours counted together. It is the only thing that a run has
+// to keep: every guarantee can be computed from it, today or from an old file, by any accountant.
 //
 // Other events: [Laplace], [DiscreteLaplace], [DiscreteGaussian], [BoundedRange],
 // [RandomizedResponse], [TreeAggregation]; [ApproxDP], [AddOrRemoveDP] and [ZCDP] for releases of

@@ -6,10 +6,9 @@ import (
 	"math"
 )
 
-// RepeatAndSelect is the choice of the best among several runs of Event, by a score that
-// is part of each run's release: the number of runs is random and only the best run is
-// released (Papernot, Steinke 2022, arXiv:2110.03620v2). A fixed number of runs
-// has no such guarantee.
+// RepeatAndSelect is the choice of the best among several runs of Event, by a score that is part of
+// each run's release: the number of runs is random and only the best run is released (Papernot,
+// Steinke 2022, arXiv:2110.03620v2). A fixed number of runs has no such guarantee.
 //
 // The number of runs has a truncated negative binomial distribution of the given Shape
 // (Definition 1; 0 is logarithmic, 1 geometric) or, with Shape = +Inf, a Poisson

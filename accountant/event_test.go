@@ -232,8 +232,8 @@ func TestEventsAreValues(t *testing.T) {
 	}
 }
 
-// Compositions in compositions took a time exponential in the depth to read; a test that does so never
-// ends.
+// Compositions in compositions took a time exponential in the depth to read; a test that does so
+// never ends.
 func TestDeepCompositionsAreReadOnce(t *testing.T) {
 	e := accountant.Event(accounttest.Composed(t, accountant.Gaussian{1}, accountant.Laplace{1}))
 	for range accountant.MaxNesting - 1 {

@@ -24,9 +24,8 @@ import (
 //	RepeatAndSelect           of what the group sees of its event: the theorem is about
 //	                          any two datasets
 //
-// and compositions part by part. Size is at least 1; for 1 the ledger is copied. An error
-// matches ErrUnsupported if an event is of another kind, and ErrInvalid if an argument is
-// out of range.
+// and compositions part by part. Size is at least 1; for 1 the ledger is copied. An error matches
+// ErrUnsupported if an event is of another kind, and ErrInvalid if an argument is out of range.
 func Group(l *Ledger, size int) (*Ledger, error) {
 	if l == nil {
 		return nil, fmt.Errorf("%w: ledger is nil", ErrInvalid)

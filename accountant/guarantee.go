@@ -88,9 +88,8 @@ type Guarantee struct {
 	Method   string // the theorems behind the numbers
 }
 
-// Within reports whether g promises at least what target asks for: the same
-// relation, and neither a larger epsilon nor a larger delta. It is false when a
-// number is NaN.
+// Within reports whether g promises at least what target asks for: the same relation, and neither a
+// larger epsilon nor a larger delta. It is false when a number is NaN.
 func (g Guarantee) Within(target Guarantee) bool {
 	return g.Relation == target.Relation && g.Epsilon <= target.Epsilon && g.Delta <= target.Delta
 }
@@ -100,10 +99,9 @@ func (g Guarantee) String() string {
 	return fmt.Sprintf("(%s, %v)-DP under %v", RoundUp(g.Epsilon, 4), g.Delta, g.Relation)
 }
 
-// RoundUp writes epsilon with that many decimals, rounded up, so that what is
-// printed never promises more than what was computed. The number rounded is the
-// shortest decimal that reads back as epsilon: 0.1 stays "0.1", although the
-// float64 lies a little above it.
+// RoundUp writes epsilon with that many decimals, rounded up, so that what is printed never
+// promises more than what was computed. The number rounded is the shortest decimal that reads back
+// as epsilon: 0.1 stays "0.1", although the float64 lies a little above it.
 //
 // The largest float64, which files hold in place of an infinite epsilon because JSON has none, is
 // written as infinite, too.

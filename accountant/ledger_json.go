@@ -32,9 +32,8 @@ func (l *Ledger) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, as strictly as UnmarshalEvent:
-// counts are whole numbers of at least 1 without exponent. After an error the
-// ledger is as it was.
+// UnmarshalJSON reads what MarshalJSON writes, as strictly as UnmarshalEvent: counts are whole
+// numbers of at least 1 without exponent. After an error the ledger is as it was.
 func (l *Ledger) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
 		return fmt.Errorf("%w: ledger is %.20q, want a list of entries", ErrInvalid, data)

@@ -53,11 +53,12 @@ func TestPlainEpsilonGolden(t *testing.T) {
 	}
 }
 
-// The sum as it stands, of 120 digits (mpmath 1.3), at the order of the formula's list that is best:
-// for i, q and sigma as float64, log(sum(binomial(n,k)*(1-q)**(n-k)*q**k*exp((k*k-k)/(2*sigma**2)) for
-// k in range(n+1)))/(n-1), times the number of releases, and converted. The formula is never below,
-// and by no more above than it rounds up: where releases are many, a last digit of 1 lost in one of
-// them is all that they cost.
+// The sum as it stands, of 120 digits (mpmath 1.3), at the order of the formula's list that is
+// best: for i, q and sigma as float64,
+// log(sum(binomial(n,k)*(1-q)**(n-k)*q**k*exp((k*k-k)/(2*sigma**2)) for k in range(n+1)))/(n-1),
+// times the number of releases, and converted. The formula is never below, and by no more above
+// than it rounds up: where releases are many, a last digit of 1 lost in one of them is all that
+// they cost.
 func TestPlainEpsilonIsRoundedUp(t *testing.T) {
 	for _, c := range []struct {
 		q, sigma float64

@@ -96,8 +96,8 @@ func sampled(q float64, f func(float64) float64) func(float64) float64 {
 	}
 }
 
-// The curve is never above the trade-off function that is known in closed form, and at most 1e-3 below
-// it: what 128 points of the profile lose at ε up to 40.
+// The curve is never above the trade-off function that is known in closed form, and at most 1e-3
+// below it: what 128 points of the profile lose at ε up to 40.
 func TestClosedForms(t *testing.T) {
 	noise := func(sigma float64) accountant.Event { return accountant.Gaussian{NoiseMultiplier: sigma} }
 	for name, tt := range map[string]struct {
@@ -199,9 +199,9 @@ func TestWithoutGuarantee(t *testing.T) {
 	}
 }
 
-// Beliefs hold of the mechanism whose losses are known: Gaussian noise, whose loss under the record's
-// distribution is normal with mean μ²/2 and deviation μ. The chance of a posterior above the bound is at
-// most what is claimed, and more than a twentieth of it: the bound is no empty one.
+// Beliefs hold of the mechanism whose losses are known: Gaussian noise, whose loss under the
+// record's distribution is normal with mean μ²/2 and deviation μ. The chance of a posterior above
+// the bound is at most what is claimed, and more than a twentieth of it: the bound is no empty one.
 func TestBeliefsOfGaussianNoise(t *testing.T) {
 	n := distuv.UnitNormal
 	for _, mu := range []float64{0.2, 0.7, 1, 2} {

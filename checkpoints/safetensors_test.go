@@ -91,8 +91,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// raw builds a safetensors file from a header and the number of its data bytes, all
-// zero.
+// raw builds a safetensors file from a header and the number of its data bytes, all zero.
 func raw(header string, dataBytes int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), make([]byte, dataBytes)...)

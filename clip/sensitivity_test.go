@@ -92,8 +92,8 @@ func randomNeighboursStayWithinTheBound(t *testing.T, newSum sumMaker) {
 	}
 }
 
-// Every example of a batch is held against the bound, also in one of more examples than are added up
-// together: whichever lies about its norm adds nothing.
+// Every example of a batch is held against the bound, also in one of more examples than are added
+// up together: whichever lies about its norm adds nothing.
 func TestEveryGroupIsHeldAgainstTheBound(t *testing.T) {
 	groupExamples := latticeOf(1, mostDigits).groupExamples()
 	examples := 2*groupExamples + 45

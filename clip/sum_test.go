@@ -387,8 +387,8 @@ func TestSumLeavesOnce(t *testing.T) {
 	}
 }
 
-// Merged sums are the sum of all examples, whoever adds up how many of them: none, one physical batch
-// that waits, several.
+// Merged sums are the sum of all examples, whoever adds up how many of them: none, one physical
+// batch that waits, several.
 func TestMergedSumIsThatOfAll(t *testing.T) {
 	s, src := shape{rows: 2500, in: 17, out: 5, formed: 21}, random.Seeded(7)
 	pool := kernel.NewPool(3)
@@ -414,7 +414,8 @@ func TestMergedSumIsThatOfAll(t *testing.T) {
 	}
 }
 
-// Integers up to 2^53 come through a merge as they are, and a merge that fails leaves nothing to release.
+// Integers up to 2^53 come through a merge as they are, and a merge that fails leaves nothing to
+// release.
 func TestMergeIsExactOrFails(t *testing.T) {
 	sum := newSum(t, 1, 3, nil)
 	extremes := []int64{1 << 53, -1<<53 + 1, 1<<52 + 1}

@@ -160,8 +160,8 @@ func patchMoments(patches *mat.Dense) (*mat.VecDense, *mat.SymDense) {
 	return mean, covariance
 }
 
-// setFilter sets weights to the filter of a chosen patch and returns its bias: weights·x - bias is d·w,
-// where d is the chosen patch, whitened and of norm 1, and w the whitened patch x.
+// setFilter sets weights to the filter of a chosen patch and returns its bias: weights·x - bias is
+// d·w, where d is the chosen patch, whitened and of norm 1, and w the whitened patch x.
 func setFilter(weights []float64, patch mat.Vector, mean *mat.VecDense, matrix *mat.Dense) (bias float64, err error) {
 	var centred, d, row mat.VecDense
 	centred.SubVec(patch, mean)

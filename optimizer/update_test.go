@@ -367,8 +367,8 @@ func TestNewUpdateRefuses(t *testing.T) {
 	}
 }
 
-// Every kind of rule, schedule and average can be used as it is made, and what two of them call the same
-// is the same: a configuration has one key for it.
+// Every kind of rule, schedule and average can be used as it is made, and what two of them call the
+// same is the same: a configuration has one key for it.
 func TestKindsAreConsistent(t *testing.T) {
 	same := map[string]setting.Argument{}
 	consistent := func(name string, thing any) {

@@ -135,7 +135,8 @@ func newAccountant(t *testing.T, name string) accountant.Accountant {
 	return tiny.Must(New(name, accountant.AddOrRemoveOne))(t)
 }
 
-// Every accountant that knows DP-SGD is an upper bound of the exact epsilon and delta of the composition.
+// Every accountant that knows DP-SGD is an upper bound of the exact epsilon and delta of the
+// composition.
 func TestReferenceExactProfiles(t *testing.T) {
 	for _, name := range Names() {
 		a := newAccountant(t, name)

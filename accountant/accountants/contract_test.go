@@ -260,8 +260,8 @@ func isSlow(a accountant.Accountant) bool {
 	return answersSlowly
 }
 
-// passedOver says whether the next question to an accountant is left out: to a slow one every third is
-// asked, or every sixth where slow evidence is not asked for.
+// passedOver says whether the next question to an accountant is left out: to a slow one every third
+// is asked, or every sixth where slow evidence is not asked for.
 func passedOver(a accountant.Accountant, rng *rand.Rand) bool {
 	if slow.Asked() {
 		return isSlow(a) && rng.IntN(3) > 0
@@ -269,9 +269,8 @@ func passedOver(a accountant.Accountant, rng *rand.Rand) bool {
 	return isSlow(a) && rng.IntN(6) > 0
 }
 
-// notLess reports that more is not below e. An accountant that knows its error may be off
-// by it; the others round, and theorems about (ε, δ) that are computed on a grid are
-// steady to some 1e-4.
+// notLess reports that more is not below e. An accountant that knows its error may be off by it;
+// the others round, and theorems about (ε, δ) that are computed on a grid are steady to some 1e-4.
 func notLess(t *testing.T, a accountant.Accountant, more, e float64, lower func(accountant.IntervalAccountant) (accountant.Interval, error)) bool {
 	t.Helper()
 	slack := 1e-10

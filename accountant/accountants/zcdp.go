@@ -39,9 +39,8 @@ const roundingError = 1e-12
 //
 // because tanh(tε)/t falls with t; the last integral is α(α-1).
 //
-// Epsilon at δ is the least of the conversion of Canonne, Kamath, Steinke 2020 over all
-// real orders, so it is a little below that of the Rényi accountant where both know the
-// ledger.
+// Epsilon at δ is the least of the conversion of Canonne, Kamath, Steinke 2020 over all real
+// orders, so it is a little below that of the Rényi accountant where both know the ledger.
 func NewConcentrated(r accountant.Relation) (accountant.Accountant, error) {
 	by := func(conversion func(rho, given float64) float64) accountant.Bound {
 		return func(l *accountant.Ledger, given float64) (float64, string, error) {

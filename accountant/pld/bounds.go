@@ -191,12 +191,11 @@ func logMoment(n int, theta float64, at func(i int) (mass, loss float64)) float6
 //
 //	Σ_{i ≤ n} m_i (z_i - y_i) ≥ 0  for every n,                (credit)
 //
-// then E[f] does not grow: f(z_i) - f(y_i) ≤ f′(z_i)(z_i - y_i), where g_i = -f′(z_i) ≥ 0
-// decreases with i, so Σ m_i (f(z_i) - f(y_i)) ≤ -Σ g_i m_i (z_i - y_i) ≤ 0 by summation
-// by parts. (It is weak majorization.) So: from the greatest loss downwards, lowering
-// a loss (z > y) earns credit, and credit is spent on raising others. Nearly all of
-// it is spent, so the mean of Y is kept and the error is quadratic in the interval, as that
-// of connectDots is.
+// then E[f] does not grow: f(z_i) - f(y_i) ≤ f′(z_i)(z_i - y_i), where g_i = -f′(z_i) ≥ 0 decreases
+// with i, so Σ m_i (f(z_i) - f(y_i)) ≤ -Σ g_i m_i (z_i - y_i) ≤ 0 by summation by parts. (It is
+// weak majorization.) So: from the greatest loss downwards, lowering a loss (z > y) earns credit,
+// and credit is spent on raising others. Nearly all of it is spent, so the mean of Y is kept and
+// the error is quadratic in the interval, as that of connectDots is.
 type rounder struct {
 	law      // decreasing while it is built
 	interval float64

@@ -35,8 +35,8 @@ var errSlow = fmt.Errorf("%w: contour: the transform decays too slowly", account
 
 // contourDelta returns δ at ε ≥ 0 of the composition in one direction.
 //
-// An error matches accountant.ErrUncertified, also where a pair is not a pair.Transformer. So do the
-// errors of the other functions here.
+// An error matches accountant.ErrUncertified, also where a pair is not a pair.Transformer. So do
+// the errors of the other functions here.
 func contourDelta(parts []pair.Part, epsilon float64) (accountant.Interval, error) {
 	p, err := newProblem(parts)
 	if err != nil {

@@ -65,8 +65,9 @@ func TestDiscreteGaussianOfSeveralIsRefused(t *testing.T) {
 	}
 }
 
-// What is the same as another event, or nearly so, costs the same: a count with discrete Laplace noise
-// is randomized response, noise on a fine lattice is that on the line, and next to no noise is none.
+// What is the same as another event, or nearly so, costs the same: a count with discrete Laplace
+// noise is randomized response, noise on a fine lattice is that on the line, and next to no noise
+// is none.
 func TestDiscreteEventsCostWhatTheyAreLike(t *testing.T) {
 	a := tiny.Must(NewExact(accountant.AddOrRemoveOne))(t)
 	epsilon := func(e accountant.Event) float64 {

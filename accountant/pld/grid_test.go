@@ -197,9 +197,9 @@ func laws(p pair.Pair, interval float64) (dots, merged law, lo, hi float64) {
 	return connectDots(p, nodes, interval), merge(p, nodes, interval, 2, 0), lo, hi
 }
 
-// bracket holds the laws of a pair to what the bounds of compositions rest on (Zhu, Dong, Wang 2022,
-// Theorem 10): no γ tells the optimistic law better apart than the pair, or the pair better than the
-// pessimistic law.
+// bracket holds the laws of a pair to what the bounds of compositions rest on (Zhu, Dong, Wang
+// 2022, Theorem 10): no γ tells the optimistic law better apart than the pair, or the pair better
+// than the pessimistic law.
 func bracket(t *testing.T, p pair.Pair, dots, merged law, interval, lo, hi float64) {
 	t.Helper()
 	for i := range 400 {

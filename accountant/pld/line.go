@@ -91,8 +91,7 @@ func (p *problem) extend(l *line, reach float64) error {
 	return errSlow
 }
 
-// step returns the largest step for which the aliases of δ add up to at most
-// e^-precision of it.
+// step returns the largest step for which the aliases of δ add up to at most e^-precision of it.
 //
 // For k < 0: e^(2πkc/h) δ(…) ≤ e^(-2π|k|c/h). For k > 0, by Chernoff's bound at c₂ > c:
 // e^(2πkc/h) δ(ε+2πk/h) ≤ κ(c₂) e^(K(c₂)-c₂ε) e^(-2πk(c₂-c)/h).

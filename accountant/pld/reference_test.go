@@ -117,8 +117,8 @@ func (q profileQuestion) ask(t *testing.T, a accountant.IntervalAccountant) acco
 	return i
 }
 
-// The answers hold the reference values, to the errors that these state. Those of "exact" are at most
-// 1e-8 above, those of "pld" 0.1 %.
+// The answers hold the reference values, to the errors that these state. Those of "exact" are at
+// most 1e-8 above, those of "pld" 0.1 %.
 func TestReferenceProfiles(t *testing.T) {
 	for _, kind := range profileKinds {
 		t.Run(kind, func(t *testing.T) {

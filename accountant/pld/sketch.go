@@ -190,10 +190,9 @@ func firstAbove(holds func(theta float64) bool) float64 {
 	return hi
 }
 
-// saddlePoint returns the mean ε of the composed loss under the tilt θ and an
-// approximation of log δ(ε): e^(K-θε) times the integral of (1 - e^-x) e^(-θx)
-// over the density of N(0, v) at x > 0, which is v^(1/2)/√(2π) for small θ and v,
-// and 1/(θ (θ+1) √(2πv)) for large ones.
+// saddlePoint returns the mean ε of the composed loss under the tilt θ and an approximation of log
+// δ(ε): e^(K-θε) times the integral of (1 - e^-x) e^(-θx) over the density of N(0, v) at x > 0,
+// which is v^(1/2)/√(2π) for small θ and v, and 1/(θ (θ+1) √(2πv)) for large ones.
 func (s *sketch) saddlePoint(theta float64) (epsilon, logDelta float64) {
 	k, epsilon, variance := s.cumulant(theta)
 	deviation := max(math.Sqrt(variance), 1e-200)

@@ -18,8 +18,8 @@ func chosen(t testing.TB, l *accountant.Ledger, delta float64) float64 {
 	return g.Epsilon
 }
 
-// What chosen releases cost is above what fixed ones cost, and by less than 35 %: below what adding up the ε of
-// two equal halves costs.
+// What chosen releases cost is above what fixed ones cost, and by less than 35 %: below what adding
+// up the ε of two equal halves costs.
 func TestPriceOfChoice(t *testing.T) {
 	exact := tiny.Must(accountants.New("exact", accountant.AddOrRemoveOne))(t)
 	for _, c := range []struct {
@@ -40,10 +40,11 @@ func TestPriceOfChoice(t *testing.T) {
 	}
 }
 
-// Somebody makes releases of Gaussian noise until what he sees makes the most of what is then claimed. Of the
-// loss, which is Gaussian here, the exact value of E[(1 - e^(ε-L))₊] over all ways to stop is found by
-// going backwards over a grid: it is above δ for the ε of fixed releases, so that claim is wrong, and within δ for
-// the ε of chosen ones. The grid is fine enough for two digits; the broken claim is above δ by half.
+// Somebody makes releases of Gaussian noise until what he sees makes the most of what is then
+// claimed. Of the loss, which is Gaussian here, the exact value of E[(1 - e^(ε-L))₊] over all ways
+// to stop is found by going backwards over a grid: it is above δ for the ε of fixed releases, so
+// that claim is wrong, and within δ for the ε of chosen ones. The grid is fine enough for two
+// digits; the broken claim is above δ by half.
 func TestStoppingAtTheWorstMoment(t *testing.T) {
 	const delta, steps, sigma = 1e-3, 32, 6.
 	exact := tiny.Must(accountants.New("exact", accountant.AddOrRemoveOne))(t)
@@ -66,8 +67,9 @@ func TestStoppingAtTheWorstMoment(t *testing.T) {
 	}
 }
 
-// worstStop is the largest E[(1 - e^(ε-L))₊] over all rules to stop after some of the releases, claims[n-1] being ε
-// after n of them. The loss of each is normal with mean 1/(2σ²) and variance 1/σ².
+// worstStop is the largest E[(1 - e^(ε-L))₊] over all rules to stop after some of the releases,
+// claims[n-1] being ε after n of them. The loss of each is normal with mean 1/(2σ²) and variance
+// 1/σ².
 func worstStop(claims []float64, sigma float64) float64 {
 	const width, cells = 12., 1200 // of the grid of losses, in deviations of all of them
 	deviation, mean := 1/sigma, 1/(2*sigma*sigma)
@@ -107,7 +109,8 @@ func worstStop(claims []float64, sigma float64) float64 {
 	return total
 }
 
-// Pure events cost what they add up to, at most; with parts of δ the sum of these has to be within a tenth of it.
+// Pure events cost what they add up to, at most; with parts of δ the sum of these has to be within
+// a tenth of it.
 func TestChosenPureEvents(t *testing.T) {
 	for _, c := range []struct {
 		e     accountant.ApproxDP

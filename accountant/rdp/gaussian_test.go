@@ -114,9 +114,8 @@ func TestQuadratureStepIsFineEnough(t *testing.T) {
 	}
 }
 
-// Divergences rise with q, α and 1/σ, are positive, and at most the one of the
-// Gaussian that is not sampled (by quasi-convexity). The floor of the order search
-// rests on the rise with α.
+// Divergences rise with q, α and 1/σ, are positive, and at most the one of the Gaussian that is not
+// sampled (by quasi-convexity). The floor of the order search rests on the rise with α.
 func TestDivergenceIsMonotone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	for range 3000 {
@@ -192,8 +191,7 @@ func TestBernoulliSeriesMeetsTheDirectFormula(t *testing.T) {
 	}
 }
 
-// logBernoulli changes its formula with the size of u and w; at the seams it must not
-// jump.
+// logBernoulli changes its formula with the size of u and w; at the seams it must not jump.
 func TestBernoulliIsContinuous(t *testing.T) {
 	for _, alpha := range []float64{1.01, 1.5, 2.5, 40.5, 1000.5} {
 		for _, q := range []float64{1e-300, 1e-43, 1e-6, 0.3, 0.999} {

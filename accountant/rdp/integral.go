@@ -23,12 +23,11 @@ const (
 	maxNodes    = 1 << 18
 )
 
-// logIntegral returns the logarithm of the integral of exp(f) over the real line, by the
-// trapezoid rule. exp(f) has to be smooth on the scale of 1, such as a sum of Gaussians of
-// standard deviation 1 with centres between left and right. The step h is halved until two
-// sums agree: for a function that is analytic within b of the real line the error is
-// about exp(-2πb/h) (Trefethen, Weideman 2014, Theorem 5.1). NaN if that takes more
-// than maxNodes.
+// logIntegral returns the logarithm of the integral of exp(f) over the real line, by the trapezoid
+// rule. exp(f) has to be smooth on the scale of 1, such as a sum of Gaussians of standard deviation
+// 1 with centres between left and right. The step h is halved until two sums agree: for a function
+// that is analytic within b of the real line the error is about exp(-2πb/h) (Trefethen, Weideman
+// 2014, Theorem 5.1). NaN if that takes more than maxNodes.
 func logIntegral(f func(t float64) float64, left, right float64) float64 {
 	left, right = math.Floor(left-reach), math.Ceil(right+reach)
 	if !(right-left < maxNodes) {

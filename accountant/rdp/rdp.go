@@ -21,9 +21,8 @@ import (
 const (
 	nameRDP = "rdp"
 
-	// minOrder is the least order that is used. Next to 1 the conversion divides a
-	// cancelled difference by α-1: TensorFlow Privacy answered ε = 0 for the order
-	// 1+1e-8 (its issue 166).
+	// minOrder is the least order that is used. Next to 1 the conversion divides a cancelled
+	// difference by α-1: TensorFlow Privacy answered ε = 0 for the order 1+1e-8 (its issue 166).
 	minOrder = 1.01
 
 	// maxOrder keeps the tables and sums of one order at a size that can be computed.
@@ -48,10 +47,9 @@ type Accountant struct {
 
 var _ accountant.Accountant = (*Accountant)(nil)
 
-// New returns the Rényi accountant under r that minimises over these orders, given in
-// any sequence. An order is a number above 1 and at most 2^20; orders below 1.01 are
-// left out. It is an error if an order is out of range or none is left, and for an
-// unknown relation.
+// New returns the Rényi accountant under r that minimises over these orders, given in any sequence.
+// An order is a number above 1 and at most 2^20; orders below 1.01 are left out. It is an error if
+// an order is out of range or none is left, and for an unknown relation.
 func New(r accountant.Relation, orders []float64) (*Accountant, error) {
 	var used []float64
 	for _, alpha := range orders {
@@ -80,13 +78,12 @@ func validateOrder(alpha float64) error {
 	return nil
 }
 
-// DefaultOrders returns the orders that accountants.New("rdp") uses: α-1 grows by 1 % from 0.02
-// to 100, and from there α over the integers, by about 1 %, to 8192. Between
-// sampling and noise the divergence of DP-SGD can jump by orders of magnitude within
-// a tenth of α (where the batches stop hiding the record), and the best order sits
-// at the foot of the jump: coarse lists lose up to 8 % there, this one 1 % at most and
-// 0.04 % on average over random configurations. Its ends serve epsilons from
-// about 0.003 (at δ = 1e-5) to above 10,000.
+// DefaultOrders returns the orders that accountants.New("rdp") uses: α-1 grows by 1 % from 0.02 to
+// 100, and from there α over the integers, by about 1 %, to 8192. Between sampling and noise the
+// divergence of DP-SGD can jump by orders of magnitude within a tenth of α (where the batches stop
+// hiding the record), and the best order sits at the foot of the jump: coarse lists lose up to 8 %
+// there, this one 1 % at most and 0.04 % on average over random configurations. Its ends serve
+// epsilons from about 0.003 (at δ = 1e-5) to above 10,000.
 func DefaultOrders() []float64 {
 	const ratio = 1.01
 	var orders []float64

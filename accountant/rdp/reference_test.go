@@ -138,7 +138,8 @@ func TestReferenceDivergencesOfOtherKinds(t *testing.T) {
 			}
 			check(row, accountant.ZeroOut, accountant.TreeAggregation{NoiseMultiplier: row.Sigma, Steps: steps})
 		},
-		// Sigma is over the sensitivity of a replacement, which is twice the bound of a contribution.
+		// Sigma is over the sensitivity of a replacement, which is twice the bound of a
+		// contribution.
 		"rdp_sample_wor": func(row accounttest.Row) {
 			check(row, accountant.ReplaceOne, accountant.FixedSizeSampled{DatasetSize: row.N, BatchSize: row.Batch, Event: accountant.Gaussian{NoiseMultiplier: 2 * row.Sigma}})
 		},

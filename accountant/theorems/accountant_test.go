@@ -243,8 +243,7 @@ func TestCompositionDelta(t *testing.T) {
 	}
 }
 
-// Every answer is a number of at least 0, and every delta at most 1, whatever the
-// valid arguments.
+// Every answer is a number of at least 0, and every delta at most 1, whatever the valid arguments.
 func TestAnswersAreNumbers(t *testing.T) {
 	for _, e := range []float64{0, 5e-324, 1e-300, 1e-9, 0.1, 1, 50, 800, 1e10, 1e300, math.MaxFloat64, math.Inf(1)} {
 		for _, d := range []float64{0, 5e-324, 1e-300, 1e-16, 1e-5, 0.5, 1 - 0x1p-53, 1} {
@@ -287,7 +286,8 @@ func TestSampledCost(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	// Theorem 8 is tight: the randomized response whether a record is in the sample has exactly this ε.
+	// Theorem 8 is tight: the randomized response whether a record is in the sample has exactly
+	// this ε.
 	for _, e := range []float64{0.01, 1, 5} {
 		for _, q := range []float64{0.001, 0.3, 0.9} {
 			truth, lie := 1/(1+math.Exp(-e)), 1/(1+math.Exp(e))
@@ -298,8 +298,8 @@ func TestSampledCost(t *testing.T) {
 	}
 }
 
-// Every argument outside its range is an error that matches ErrInvalid, in one line that says what was
-// found, and the number that comes with it is 0. NaN is never valid.
+// Every argument outside its range is an error that matches ErrInvalid, in one line that says what
+// was found, and the number that comes with it is 0. NaN is never valid.
 func TestInvalidArguments(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	notPositive, notEpsilon := []float64{0, -1, inf, nan}, []float64{-1e-9, inf, nan}

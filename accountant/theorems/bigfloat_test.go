@@ -92,8 +92,7 @@ func relativeTo(got float64, want *big.Float) float64 {
 	return ratio
 }
 
-// mustBeJustAbove checks the contract of every rounded-up result: want ≤ got ≤ want·(1 +
-// room).
+// mustBeJustAbove checks the contract of every rounded-up result: want ≤ got ≤ want·(1 + room).
 func mustBeJustAbove(t *testing.T, got float64, want *big.Float, room float64, format string, arguments ...any) {
 	t.Helper()
 	if want.Sign() == 0 && got == 0 {

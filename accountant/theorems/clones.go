@@ -43,13 +43,11 @@ func newClones(local float64, count numeric.Binomial, cut float64) *clones {
 	return c
 }
 
-// at returns E[max(0, P - e^epsilon Q)] for 0 ≤ epsilon ≤ local, rounded up, and
-// its rate.
+// at returns E[max(0, P - e^epsilon Q)] for 0 ≤ epsilon ≤ local, rounded up, and its rate.
 //
-// Given C = c, the first entry x of the outcome has P = w·b(x-1) + (1-w)·b(x) and
-// Q = (1-w)·b(x-1) + w·b(x), with b the masses of Bin(c, 1/2) and w the mean of Δ. So
-// P/Q grows with x, exceeds e^epsilon above a share of c+1, and the sum of
-// P - e^epsilon Q from x on is
+// Given C = c, the first entry x of the outcome has P = w·b(x-1) + (1-w)·b(x) and Q = (1-w)·b(x-1)
+// + w·b(x), with b the masses of Bin(c, 1/2) and w the mean of Δ. So P/Q grows with x, exceeds
+// e^epsilon above a share of c+1, and the sum of P - e^epsilon Q from x on is
 //
 //	(w - e^epsilon (1-w)) b(x-1) - (e^epsilon - 1) Pr[Bin(c, 1/2) ≥ x].
 func (c *clones) at(epsilon float64) (delta, rate float64) {
@@ -87,10 +85,9 @@ func (c *clones) localAt(i int) float64 {
 	return c.locals[i]
 }
 
-// fairTail walks over pairs (count, x), 1 ≤ x ≤ count+1, keeping the mass of
-// Bin(count, 1/2) at x-1 and its tail from x on up to date by Pascal's rule. It starts
-// afresh after 4096 + √count steps, so that rounding does not pile up: a step costs
-// about an ulp, a start about √count steps.
+// fairTail walks over pairs (count, x), 1 ≤ x ≤ count+1, keeping the mass of Bin(count, 1/2) at x-1
+// and its tail from x on up to date by Pascal's rule. It starts afresh after 4096 + √count steps,
+// so that rounding does not pile up: a step costs about an ulp, a start about √count steps.
 type fairTail struct {
 	count, x     int
 	before, tail float64

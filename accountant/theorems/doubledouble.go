@@ -55,8 +55,7 @@ func (x dd) mul(y dd) dd {
 // half returns x/2, exactly.
 func (x dd) half() dd { return dd{x.hi / 2, x.lo / 2} }
 
-// expNeg returns exp(-x) to about an ulp, for x ≥ 0 or close to 0: x.lo gives the factor
-// 1 - lo.
+// expNeg returns exp(-x) to about an ulp, for x ≥ 0 or close to 0: x.lo gives the factor 1 - lo.
 func expNeg(x dd) float64 {
 	e := math.Exp(-x.hi)
 	if e == 0 {

@@ -28,10 +28,9 @@ const maxX = 1e150
 //
 //	δ = Φ(1/(2σ) - εσ) - exp(ε) Φ(-1/(2σ) - εσ).
 //
-// The result lies between δ and δ·(1 + 1e-14), or (1 + 1e-12) for a δ below 1e-305. It is
-// at most 1 and never 0: for a δ below the smallest float64 above 0 it is that one. Sigma
-// must be finite and above 0, epsilon finite and at least 0; else the error matches
-// ErrInvalid.
+// The result lies between δ and δ·(1 + 1e-14), or (1 + 1e-12) for a δ below 1e-305. It is at most 1
+// and never 0: for a δ below the smallest float64 above 0 it is that one. Sigma must be finite and
+// above 0, epsilon finite and at least 0; else the error matches ErrInvalid.
 func GaussianDelta(sigma, epsilon float64) (float64, error) {
 	if err := validatePositive("sigma", sigma); err != nil {
 		return 0, err

@@ -11,9 +11,9 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// linear is the divergence, over its order, of the last iterate of steps w ← c·w + Z, with c of the batch
-// and Z ~ N(0, 1), where the record at a place moves its step by 1: two normal distributions, whose means
-// and variance are added up here.
+// linear is the divergence, over its order, of the last iterate of steps w ← c·w + Z, with c of the
+// batch and Z ~ N(0, 1), where the record at a place moves its step by 1: two normal distributions,
+// whose means and variance are added up here.
 func linear(c []float64, passes, place int) float64 {
 	moved, variance := 0.0, 0.0
 	for range passes {
@@ -27,9 +27,9 @@ func linear(c []float64, passes, place int) float64 {
 	return moved * moved / (2 * variance)
 }
 
-// No linear contractions and no place have a larger divergence than the bound, and some have it: random
-// ones, and those that forget everything before the last move. The bound without its last move, and one
-// that takes half of the others, are below the truth somewhere.
+// No linear contractions and no place have a larger divergence than the bound, and some have it:
+// random ones, and those that forget everything before the last move. The bound without its last
+// move, and one that takes half of the others, are below the truth somewhere.
 func TestLastIterateOfLinearSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	attained, withoutLast, halfOfOthers := 0, false, false
@@ -142,8 +142,8 @@ func TestLastIterateInAnInterval(t *testing.T) {
 	}
 }
 
-// The bound of each kind by hand: one pass, many passes, the plateau 4·D/s of a long run, replacing a
-// record.
+// The bound of each kind by hand: one pass, many passes, the plateau 4·D/s of a long run, replacing
+// a record.
 func TestLastIterateByHand(t *testing.T) {
 	inf := math.Inf(1)
 	for _, tt := range []struct {

@@ -43,11 +43,10 @@ func logRatio(a, b float64) float64 {
 	return 0
 }
 
-// leastPrivate returns the least x in (lo, hi] at which excess is at most 0, to a
-// relative searchWidth, for an excess that falls through 0 once. The answer is always a
-// point at which excess was evaluated and found at most 0. The second value of
-// excess is its slope, NaN or 0 where it is not known. Excess at lo must be above 0; if it
-// is so at hi too, the search goes beyond.
+// leastPrivate returns the least x in (lo, hi] at which excess is at most 0, to a relative
+// searchWidth, for an excess that falls through 0 once. The answer is always a point at which
+// excess was evaluated and found at most 0. The second value of excess is its slope, NaN or 0 where
+// it is not known. Excess at lo must be above 0; if it is so at hi too, the search goes beyond.
 //
 // The method is Newton's inside a bracket. All the excesses are concave in ε (the log
 // of a tail of a log-concave density), so that Newton's steps from the right stay there;

@@ -11,9 +11,8 @@ import (
 // 0)-private and chosen adaptively, is (epsilon, delta)-private: the optimal composition theorem,
 // which no other theorem on guarantees alone can improve.
 //
-// The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the
-// question to k randomized responses: with p = e^ε/(1+e^ε) and J ~ Bin(k, p), the
-// total loss is (2J-k)ε, and
+// The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the question to k
+// randomized responses: with p = e^ε/(1+e^ε) and J ~ Bin(k, p), the total loss is (2J-k)ε, and
 //
 //	delta(e) = E[max(0, 1 - exp(e - (2J-k)ε))].
 //
@@ -56,10 +55,9 @@ func newResponses(epsilon float64, k int) numeric.Binomial {
 	return numeric.Binomial{N: k, P: 1 / (1 + math.Exp(-epsilon)), Q: 1 / (1 + math.Exp(epsilon))}
 }
 
-// logExcess returns log E[max(0, 1 - exp(lossⱼ - loss))]: what the outcomes with
-// more than j true answers cost if epsilon is the loss of j. It sums from the
-// likeliest of them outwards; all terms are positive, and each side ends where
-// what is left is below the rounding.
+// logExcess returns log E[max(0, 1 - exp(lossⱼ - loss))]: what the outcomes with more than j true
+// answers cost if epsilon is the loss of j. It sums from the likeliest of them outwards; all terms
+// are positive, and each side ends where what is left is below the rounding.
 func (r responses) logExcess(j int) float64 {
 	k := r.count.N
 	anchor := max(j+1, r.count.Mode())
@@ -72,9 +70,8 @@ func (r responses) logExcess(j int) float64 {
 	return r.count.LogMass(anchor) + numeric.Log(sum)
 }
 
-// logDiscounted returns log E[1{loss ≥ lossⱼ} exp(lossⱼ - loss)] for 2j ≥ k, the
-// rate at which the cost grows as epsilon falls below the loss of j. Terms fall
-// from the first one on.
+// logDiscounted returns log E[1{loss ≥ lossⱼ} exp(lossⱼ - loss)] for 2j ≥ k, the rate at which the
+// cost grows as epsilon falls below the loss of j. Terms fall from the first one on.
 func (r responses) logDiscounted(j int) float64 {
 	sum := r.add(1, j, r.count.N, math.Exp(-r.epsilon), func(int) float64 { return 1 })
 	return r.count.LogMass(j) + numeric.Log(sum)

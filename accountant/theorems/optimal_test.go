@@ -130,9 +130,8 @@ func TestHeterogeneousGolden(t *testing.T) {
 	}
 }
 
-// The two exact ways and the grid answer the same question: where halves fit, the
-// unit must agree, and the grid must lie above by at most what its comment says,
-// and in practice next to it.
+// The two exact ways and the grid answer the same question: where halves fit, the unit must agree,
+// and the grid must lie above by at most what its comment says, and in practice next to it.
 func TestHeterogeneousWays(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{3, 12, 30} {

@@ -6,14 +6,12 @@ import "dpsgd/accountant/internal/numeric"
 // in y = e^epsilon. rate is -d delta / d log y at epsilon, at least 0.
 type profile func(epsilon float64) (delta, rate float64)
 
-// leastEpsilon returns an epsilon in [0, most] at which p was evaluated and found
-// at most delta, the smallest up to a relative 1e-13. p must be at most delta at
-// most.
+// leastEpsilon returns an epsilon in [0, most] at which p was evaluated and found at most delta,
+// the smallest up to a relative 1e-13. p must be at most delta at most.
 //
-// The logarithm of a profile is close to concave in its tail: the chord then meets
-// delta before the root, the tangent after it. Both ends move in, each aimed a
-// little past its side of the root so that they meet; where the shape is another,
-// bisection halves the bracket.
+// The logarithm of a profile is close to concave in its tail: the chord then meets delta before the
+// root, the tangent after it. Both ends move in, each aimed a little past its side of the root so
+// that they meet; where the shape is another, bisection halves the bracket.
 func leastEpsilon(p profile, delta, most float64) float64 {
 	lo, hi := 0.0, most
 	flo, rate := p(lo)

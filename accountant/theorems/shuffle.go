@@ -8,11 +8,10 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// Shuffle returns an epsilon such that n reports are (epsilon, delta)-private
-// after a uniformly random shuffle, where every record passes a local randomizer
-// that is (local, 0)-private. It is the smallest that the clone pair of Feldman,
-// McMillan, Talwar 2021 gives, by numbers, up to a relative error of about 1e-9 on
-// the private side; never above local.
+// Shuffle returns an epsilon such that n reports are (epsilon, delta)-private after a uniformly
+// random shuffle, where every record passes a local randomizer that is (local, 0)-private. It is
+// the smallest that the clone pair of Feldman, McMillan, Talwar 2021 gives, by numbers, up to a
+// relative error of about 1e-9 on the private side; never above local.
 //
 // Relation: replacing one record. The randomizers may be chosen adaptively, each
 // after the reports before it.

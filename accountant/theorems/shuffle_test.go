@@ -110,8 +110,8 @@ func TestShuffleResponseBoundsTheShuffle(t *testing.T) {
 	}
 }
 
-// The answers fall with more reports, a smaller local ε and a larger δ. They are at most the local ε, and
-// those for k-ary responses at most those for all randomizers.
+// The answers fall with more reports, a smaller local ε and a larger δ. They are at most the local
+// ε, and those for k-ary responses at most those for all randomizers.
 func TestShuffleProperties(t *testing.T) {
 	for _, local := range []float64{0.1, 1, 3} {
 		for _, buckets := range []int{0, 2, 5, 100} {

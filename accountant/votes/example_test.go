@@ -6,8 +6,8 @@ import (
 	"dpsgd/accountant/votes"
 )
 
-// What 200 answers cost where 245 of 250 teachers agree: for these votes, which nobody may be told, and
-// for any.
+// What 200 answers cost where 245 of 250 teachers agree: for these votes, which nobody may be told,
+// and for any.
 func Example() {
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}}
 	these, any := a.NewAccount(), a.NewAccount()

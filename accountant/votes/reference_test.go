@@ -66,7 +66,8 @@ func TestReferenceRows(t *testing.T) {
 	}
 }
 
-// Checks and answers whose results are lost cost what they cost for the worst votes, each of them once.
+// Checks and answers whose results are lost cost what they cost for the worst votes, each of them
+// once.
 func TestLostChecksAndAnswersCost(t *testing.T) {
 	check, most := votes.Threshold{At: 7, Sigma: 3}, votes.GaussianMax{Sigma: 2}
 	for _, a := range []votes.Aggregation{{Max: most, Check: &check}, {Max: most}} {

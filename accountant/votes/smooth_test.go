@@ -138,8 +138,8 @@ func TestNeverBelowBruteForce(t *testing.T) {
 	}
 }
 
-// The check is a question with two answers: its divergence in closed form is within the bound, for all
-// counts of 40 teachers.
+// The check is a question with two answers: its divergence in closed form is within the bound, for
+// all counts of 40 teachers.
 func TestThresholdNeverBelowBruteForce(t *testing.T) {
 	m := votes.Threshold{At: 25, Sigma: 4}
 	passes := func(n int) []float64 {
@@ -161,8 +161,9 @@ func TestThresholdNeverBelowBruteForce(t *testing.T) {
 	}
 }
 
-// Of the check alone the sensitivity around a largest count is known by looking at all counts: at distance d it
-// is the largest change between any count that near and its neighbours above and below.
+// Of the check alone the sensitivity around a largest count is known by looking at all counts: at
+// distance d it is the largest change between any count that near and its neighbours above and
+// below.
 func TestThresholdSensitivityLooksBothWays(t *testing.T) {
 	const teachers = 40
 	for _, at := range []float64{12, 20, 31.5} {
@@ -193,8 +194,8 @@ func TestThresholdSensitivityLooksBothWays(t *testing.T) {
 	}
 }
 
-// Golden values of research/pate_2018/smooth_sensitivity_test.py of TensorFlow Privacy: votes that come
-// nearer to the plateau by rising q, and by falling q. Those of the plateau come from its q0.
+// Golden values of research/pate_2018/smooth_sensitivity_test.py of TensorFlow Privacy: votes that
+// come nearer to the plateau by rising q, and by falling q. Those of the plateau come from its q0.
 func TestLocalSensitivityOfTheAuthors(t *testing.T) {
 	for _, tt := range []struct {
 		votes        []int
@@ -229,9 +230,9 @@ func TestConditionsOfTheAuthors(t *testing.T) {
 	}
 }
 
-// The smooth sensitivity is not below what all votes of a few teachers in all their neighbours show:
-// max over all votes of e^(-β·distance) × the change to a neighbour, with and without a check, for
-// two questions at once.
+// The smooth sensitivity is not below what all votes of a few teachers in all their neighbours
+// show: max over all votes of e^(-β·distance) × the change to a neighbour, with and without a
+// check, for two questions at once.
 func TestSmoothSensitivityIsNotBelowBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	tried := 0
@@ -277,8 +278,8 @@ func TestSmoothSensitivityIsNotBelowBruteForce(t *testing.T) {
 	}
 }
 
-// Local sensitivities of several questions never fall with the distance: a set may lie at distance 5
-// in all, and at 3 in the question that is most sensitive there.
+// Local sensitivities of several questions never fall with the distance: a set may lie at distance
+// 5 in all, and at 3 in the question that is most sensitive there.
 func TestSensitivityOfSeveralQuestionsRises(t *testing.T) {
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}, Check: &votes.Threshold{At: 200, Sigma: 20}}
 	questions := []votes.Question{{Votes: []int{240, 5, 5, 0}, Answered: true}, {Votes: []int{130, 100, 20, 0}}, {Votes: []int{180, 60, 10, 0}, Answered: true}}
@@ -350,8 +351,9 @@ func TestReleasedIsAboveAsOftenAsItSays(t *testing.T) {
 
 // What is released of all votes of a few teachers is as near to what is released of each of their
 // neighbours as the event says: the centres differ by no more than either sensitivity, and the
-// deviations by a factor of e^β. The sensitivity itself is no lower than what any votes at any distance
-// change by, times e^(-β·distance). All of it by counting out the histograms, with and without a check.
+// deviations by a factor of e^β. The sensitivity itself is no lower than what any votes at any
+// distance change by, times e^(-β·distance). All of it by counting out the histograms, with and
+// without a check.
 func TestReleasedOfNeighbours(t *testing.T) {
 	const teachers, classes = 9, 3
 	smooth := votes.Smooth{Order: 2, Beta: 0.12, Sigma: 4, Z: 1}

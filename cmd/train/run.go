@@ -194,8 +194,8 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags adds the flags of a command that reads the data of a run, and has o tell how far reading
-// is.
+// dataFlags adds the flags of a command that reads the data of a run, and has o tell how far
+// reading is.
 func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
 	dataDirFlag(c, &o.DataDir)
 	dataFolderFlag(c, &o.DataFolder)

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// grid returns float32 values of both signs whose bits are step apart: dense in
-// every binade from the subnormal numbers to beyond what any activation
-// distinguishes.
+// grid returns float32 values of both signs whose bits are step apart: dense in every binade from
+// the subnormal numbers to beyond what any activation distinguishes.
 func grid(step uint32) []float32 {
 	var x []float32
 	for bits := uint32(0); bits < math.Float32bits(200); bits += step {
@@ -126,8 +125,7 @@ func TestActivationGradients(t *testing.T) {
 	})
 }
 
-// TestActivationSpecials holds what the documentation says of symmetry, limits and
-// NaN.
+// TestActivationSpecials holds what the documentation says of symmetry, limits and NaN.
 func TestActivationSpecials(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		apply := func(f func(y, x []float32), v float32) float32 {

@@ -7,8 +7,7 @@ import (
 
 // Benchmarks of everything but products and convolutions, by the element.
 
-// benchmarkElements reports the time per element of a kernel on every kernel set,
-// for instance with
+// benchmarkElements reports the time per element of a kernel on every kernel set, for instance with
 //
 //	go test ./internal/kernel -run '^$' -bench 'Rows|GroupNorm|Pool' -count 10 | benchstat -
 func benchmarkElements(b *testing.B, name string, elements int, f func()) {

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// TestGemm compares every kernel with sums in float64, for shapes around the
-// sizes at which tiles and blocks end, operands transposed or not, rows wider than
-// the matrix, and the values of alpha and beta that take paths of their own. C
-// starts as NaN where beta is zero; what lies between its rows must not change. In
-// the shapes of several blocks every 13th element is looked at.
+// TestGemm compares every kernel with sums in float64, for shapes around the sizes at which tiles
+// and blocks end, operands transposed or not, rows wider than the matrix, and the values of alpha
+// and beta that take paths of their own. C starts as NaN where beta is zero; what lies between its
+// rows must not change. In the shapes of several blocks every 13th element is looked at.
 func TestGemm(t *testing.T) {
 	sizes := []int{1, 2, 5, 6, 7, 8, 12, 13, 16, 17, 24, 31, 33, 47, 65}
 	shapes := [][3]int{{11, 12, 1040}, {2, 1, 2000}, {390, 530, 260}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}}
@@ -101,8 +100,7 @@ func (s gemmCase) check(t *testing.T, p *Pool) {
 	}
 }
 
-// reference returns one element of C and the sum of the absolute values of its
-// terms.
+// reference returns one element of C and the sum of the absolute values of its terms.
 func (s gemmCase) reference(a []float32, lda int, b []float32, ldb int, c []float32, ldc, i, j int) (value, size float64) {
 	for l := range s.k {
 		at, bt := i*lda+l, l*ldb+j

@@ -54,8 +54,7 @@ func inGenerator(t *testing.T, report func(format string, args ...any), name str
 	}
 }
 
-// generateDirectives returns the arguments of the generator in each go:generate
-// line of a file.
+// generateDirectives returns the arguments of the generator in each go:generate line of a file.
 func generateDirectives(t *testing.T, path string) [][]string {
 	t.Helper()
 	source, err := os.ReadFile(path)

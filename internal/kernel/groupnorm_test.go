@@ -83,9 +83,8 @@ func groupNormGrad(x, dxhat []float32, channels, groups int, eps float64) []floa
 	return dx
 }
 
-// TestGroupNormMean has a mean of a million standard deviations, at which a one-pass
-// variance and a mean rounded to float32 would both be nothing but error, and a first
-// value far from all others.
+// TestGroupNormMean has a mean of a million standard deviations, at which a one-pass variance and a
+// mean rounded to float32 would both be nothing but error, and a first value far from all others.
 func TestGroupNormMean(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, c := range normShapes {

@@ -126,8 +126,8 @@ func (s *winogradSum) multiply() {
 	s.tiles, s.begun = 0, true
 }
 
-// multiplyFilters adds the products for some filters, from first on, to beta times the filters that M
-// begins with.
+// multiplyFilters adds the products for some filters, from first on, to beta times the filters that
+// M begins with.
 func (s *winogradSum) multiplyFilters(first, filters int, beta float32) {
 	k := active
 	for xi := range gradientSquares {

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// TestRunCoversEveryIndexOnce checks the ranges of Run: disjoint, complete, none
-// but the last below the grain, and workers in range and never used twice at a
-// time.
+// TestRunCoversEveryIndexOnce checks the ranges of Run: disjoint, complete, none but the last below
+// the grain, and workers in range and never used twice at a time.
 func TestRunCoversEveryIndexOnce(t *testing.T) {
 	for threads := 0; threads <= 5; threads++ {
 		p := NewPool(threads)
@@ -72,8 +71,7 @@ func TestRunUsesAllWorkers(t *testing.T) {
 	}
 }
 
-// TestRunRaisesPanics on the caller, from whichever worker they come, and works
-// afterwards.
+// TestRunRaisesPanics on the caller, from whichever worker they come, and works afterwards.
 func TestRunRaisesPanics(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()

@@ -102,8 +102,8 @@ func TestLocalStepsAgainstReference(t *testing.T) {
 	}
 }
 
-// One client with all examples and one step: what it contributes is the gradient of their mean loss,
-// times the local learning rate.
+// One client with all examples and one step: what it contributes is the gradient of their mean
+// loss, times the local learning rate.
 func TestOneStepOfOneClientIsTheGradient(t *testing.T) {
 	_, m, images, c := tinyClients(t, 1, "federated.clients=1", "federated.local_steps=1", "federated.local_batch_size=1000", "federated.local_learning_rate=0.25")
 	all := make([]int, images.Len())
@@ -118,8 +118,8 @@ func TestOneStepOfOneClientIsTheGradient(t *testing.T) {
 	}
 }
 
-// A client contributes the same, bit for bit, whoever else is in the sample, on any number of threads,
-// and before or after others.
+// A client contributes the same, bit for bit, whoever else is in the sample, on any number of
+// threads, and before or after others.
 func TestClientsAreIsolated(t *testing.T) {
 	_, _, _, one := tinyClients(t, 1)
 	_, _, _, three := tinyClients(t, 3)
@@ -138,8 +138,8 @@ func TestClientsAreIsolated(t *testing.T) {
 	}
 }
 
-// A client without examples adds zero, and one whose parameters leave the range of float32 adds zero
-// to the sum; what a client with a huge rate adds is bounded by C.
+// A client without examples adds zero, and one whose parameters leave the range of float32 adds
+// zero to the sum; what a client with a huge rate adds is bounded by C.
 func TestClientsStayWithinTheBound(t *testing.T) {
 	const bound = 0.5
 	for _, rate := range []string{"0.1", "1000"} {

@@ -12,8 +12,8 @@ import (
 	"dpsgd/release"
 )
 
-// A person adds one row of their own to the sum of all features, however many they have, and a row of
-// nobody else's.
+// A person adds one row of their own to the sum of all features, however many they have, and a row
+// of nobody else's.
 func TestAPersonAddsOneRow(t *testing.T) {
 	const examples, persons = 20, 4
 	values, labels := make([]float32, examples*examples), make([]uint8, examples)

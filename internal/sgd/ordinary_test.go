@@ -32,7 +32,8 @@ var (
 	stages   = append(slices.Clone(ofLabels), "privacy.label_stages=2")
 )
 
-// fit makes a run with these overrides and carries it out, or as far as step after, if that is not 0.
+// fit makes a run with these overrides and carries it out, or as far as step after, if that is not
+// 0.
 func fit(t *testing.T, o Options, after int, overrides ...string) (Result, Options) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -58,7 +59,8 @@ func resume(t *testing.T, dir string, o Options) (Result, error) {
 	return r.Fit(t.Context())
 }
 
-// A baseline says that it is not private wherever its result shows, and has no ledger to hide behind.
+// A baseline says that it is not private wherever its result shows, and has no ledger to hide
+// behind.
 func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	r, _ := fit(t, options(t), 0, none...)
 	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != run.Done || r.TestAccuracy < 0.9 {
@@ -81,7 +83,8 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	}
 }
 
-// Interrupted and resumed, a baseline ends with the parameters of an uninterrupted one, bit for bit.
+// Interrupted and resumed, a baseline ends with the parameters of an uninterrupted one, bit for
+// bit.
 func TestResumedBaselineIsTheUninterruptedOne(t *testing.T) {
 	whole, _ := fit(t, options(t), 0, none...)
 	want := tiny.Read(t, filepath.Join(whole.Run, folder.Model))
@@ -130,8 +133,8 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// Training sees the answers and nothing else of the labels: with other labels and the same answers the
-// model is the same, bit for bit.
+// Training sees the answers and nothing else of the labels: with other labels and the same answers
+// the model is the same, bit for bit.
 func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 	r, o := fit(t, options(t), 3, ofLabels...)
 	other := filepath.Join(filepath.Dir(r.Run), "..", "copy", filepath.Base(r.Run))
@@ -190,8 +193,8 @@ type shifted struct{ data.Set }
 
 func (s shifted) Label(i int) int { return (s.Set.Label(i) + 1) % 3 }
 
-// Answers that another run paid for are not taken: the ledger of this one counts none, and its ε would
-// be 0.
+// Answers that another run paid for are not taken: the ledger of this one counts none, and its ε
+// would be 0.
 func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
 	told, o := fit(t, options(t), 5, ofLabels...)
 	killed := tiny.Must(Create(tiny.Parse(t, ofLabels...), o))(t)
@@ -203,8 +206,8 @@ func TestAnswersWithoutAnEntryAreRefused(t *testing.T) {
 	}
 }
 
-// A ledger whose entries are not those of the configuration has been told with another ε, which is then
-// not asked for what is left.
+// A ledger whose entries are not those of the configuration has been told with another ε, which is
+// then not asked for what is left.
 func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
 	r, o := fit(t, options(t), 5, stages...)
 	config := strings.Replace(tiny.Read(t, filepath.Join(r.Run, folder.Config)), "epsilon: 2", "epsilon: 20", 1)
@@ -214,8 +217,8 @@ func TestEntriesOfAnotherEpsilonAreRefused(t *testing.T) {
 	}
 }
 
-// What runs with private labels cost together is said to be that, and not what all runs cost: those with
-// private examples tell of labels, too, and pictures are not protected.
+// What runs with private labels cost together is said to be that, and not what all runs cost: those
+// with private examples tell of labels, too, and pictures are not protected.
 func TestTotalOfLabelsSaysWhatItIs(t *testing.T) {
 	_, o := fit(t, options(t), 0, ofLabels...)
 	second, _ := fit(t, o, 0, ofLabels...)

@@ -41,8 +41,9 @@ func TestNoAnswerTellsMoreThanEpsilon(t *testing.T) {
 	}
 }
 
-// The answers have the chances of the paper. Each count of 200,000 is within 5.3 standard deviations:
-// at most 60 counts, each outside with chance 1.2e-7, so it fails falsely less than once in 10^5.
+// The answers have the chances of the paper. Each count of 200,000 is within 5.3 standard
+// deviations: at most 60 counts, each outside with chance 1.2e-7, so it fails falsely less than
+// once in 10^5.
 func TestAnswersHaveTheirChances(t *testing.T) {
 	const n = 200_000
 	r := response(t, 6, 1.5)
@@ -125,8 +126,8 @@ func TestNewResponseRefuses(t *testing.T) {
 	}
 }
 
-// An example with a prior: three classes are likely, and the true one is told more often than among all
-// ten.
+// An example with a prior: three classes are likely, and the true one is told more often than among
+// all ten.
 func ExampleResponse_Likely() {
 	r, _ := NewResponse(10, 1)
 	candidates := r.Likely([]float64{0.01, 0.01, 0.4, 0.01, 0.01, 0.3, 0.01, 0.22, 0.02, 0.01})

@@ -51,7 +51,8 @@ func init() {
 	}
 }
 
-// rows writes both parts of a split as numbers: what header returns, then a line or a row for each example.
+// rows writes both parts of a split as numbers: what header returns, then a line or a row for each
+// example.
 func rows(t *testing.T, dir string, split *data.Split, write func(part string, set *data.Images)) {
 	t.Helper()
 	tiny.Check(t, os.MkdirAll(dir, 0o700))
@@ -131,8 +132,8 @@ func columns() (names []string) {
 	return names
 }
 
-// published is what anybody sees of a run on these examples, file by file, where answers do not depend on
-// labels: they are the candidates in turn.
+// published is what anybody sees of a run on these examples, file by file, where answers do not
+// depend on labels: they are the candidates in turn.
 func published(t *testing.T, source, dir string, split *data.Split) map[string]string {
 	t.Helper()
 	tiny.Check(t, os.RemoveAll(dir))
@@ -166,8 +167,8 @@ func instead(overrides []string, others ...string) []string {
 	}), others...)
 }
 
-// publicFiles are those below a folder of one run, by their names in it, without the random numbers of
-// ledgers and the hashes of these, of which that of the statement is one.
+// publicFiles are those below a folder of one run, by their names in it, without the random numbers
+// of ledgers and the hashes of these, of which that of the statement is one.
 func publicFiles(t *testing.T, runs, run string) map[string]string {
 	t.Helper()
 	drawn := []string{}
@@ -192,9 +193,10 @@ func publicFiles(t *testing.T, runs, run string) map[string]string {
 	return files
 }
 
-// Whoever has the pictures and all labels but one, trains once for each label that it may be and compares
-// all files, learns nothing beside the answers: where these do not depend on labels, every byte is the
-// same. So it is where all labels are others. With another picture the bytes are others.
+// Whoever has the pictures and all labels but one, trains once for each label that it may be and
+// compares all files, learns nothing beside the answers: where these do not depend on labels, every
+// byte is the same. So it is where all labels are others. With another picture the bytes are
+// others.
 func TestFilesTellNothingOfLabelsButTheAnswers(t *testing.T) {
 	all, test := tiny.Pictures(t, 48, 1), tiny.Pictures(t, 12, 2)
 	for source := range sources {
@@ -226,7 +228,8 @@ func differing(a, b map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(a)), func(path string) bool { return a[path] == b[path] })
 }
 
-// Every unit of privacy says what the places of examples may depend on, and the threat model says it too.
+// Every unit of privacy says what the places of examples may depend on, and the threat model says
+// it too.
 func TestPlacesOfEveryUnit(t *testing.T) {
 	text := tiny.Read(t, filepath.Join("..", "..", "docs", "threat-model.md"))
 	for _, unit := range []string{configs.UnitExample, configs.UnitLabel, configs.UnitPerson} {
@@ -246,12 +249,12 @@ func TestPlacesOfEveryUnit(t *testing.T) {
 	}
 }
 
-// flat are overrides of a run that learns next to nothing, so that every class is a candidate of every
-// example in the second stage, too.
+// flat are overrides of a run that learns next to nothing, so that every class is a candidate of
+// every example in the second stage, too.
 var flat = instead(stages, "training.steps=1", "optimizer.learning_rate=1e-6")
 
-// tellAll asks all labels of a new run, and returns the run, how many candidates each answer had at least,
-// and the answers.
+// tellAll asks all labels of a new run, and returns the run, how many candidates each answer had at
+// least, and the answers.
 func tellAll(t *testing.T, o Options) (r *Run, fewest int, told []int32) {
 	t.Helper()
 	r = tiny.Must(Create(tiny.Parse(t, flat...), o))(t)
@@ -266,9 +269,9 @@ func tellAll(t *testing.T, o Options) (r *Run, fewest int, told []int32) {
 	return r, fewest, r.told
 }
 
-// Answers are drawn anew in every run, in both stages, and so is the order of equal examples. Each of 150
-// answers at ε = 2 is that of another run with a chance of 0.64: all are with a chance below 1e-28. The
-// three labels of 300 equal pictures stand alike with a chance below 1e-100.
+// Answers are drawn anew in every run, in both stages, and so is the order of equal examples. Each
+// of 150 answers at ε = 2 is that of another run with a chance of 0.64: all are with a chance below
+// 1e-28. The three labels of 300 equal pictures stand alike with a chance below 1e-100.
 func TestAnswersAreDrawnAnew(t *testing.T) {
 	o := options(t)
 	_, fewest, first := tellAll(t, o)
@@ -292,8 +295,8 @@ func TestAnswersAreDrawnAnew(t *testing.T) {
 	}
 }
 
-// No label is asked before its event is in the ledgers of the run and of its data, and none is in a file
-// by then.
+// No label is asked before its event is in the ledgers of the run and of its data, and none is in a
+// file by then.
 func TestEventsStandBeforeTheirAnswers(t *testing.T) {
 	o := options(t)
 	r := tiny.Must(Create(tiny.Parse(t, flat...), o))(t)
@@ -344,7 +347,8 @@ func (c counted) Label(i int) int {
 	return c.Set.Label(i)
 }
 
-// A run that goes on asks no label again, also of equal pictures, which stand in another order then.
+// A run that goes on asks no label again, also of equal pictures, which stand in another order
+// then.
 func TestEqualPicturesAreAskedOnce(t *testing.T) {
 	all, o := tiny.Pictures(t, 3, 1), options(t)
 	var labels, pixels []uint8
@@ -362,7 +366,8 @@ func TestEqualPicturesAreAskedOnce(t *testing.T) {
 	}
 }
 
-// Answers belong to places, so a run with other pictures does not go on; one whose labels changed does.
+// Answers belong to places, so a run with other pictures does not go on; one whose labels changed
+// does.
 func TestOtherPicturesAreRefused(t *testing.T) {
 	stopped, o := fit(t, options(t), 5, stages...)
 	shown := o.Given.Train.(*data.Images)

@@ -41,8 +41,8 @@ func accuracy(t *testing.T, m *model.Model, images *data.Images) float64 {
 
 func constant(rate float64) func(int) float64 { return func(int) float64 { return rate } }
 
-// Training learns the stripes, with every rule that is meant for it, and on any number of threads and
-// with any physical batch the same parameters come out up to rounding.
+// Training learns the stripes, with every rule that is meant for it, and on any number of threads
+// and with any physical batch the same parameters come out up to rounding.
 func TestTrainLearns(t *testing.T) {
 	pool := kernel.NewPool(3)
 	defer pool.Close()

@@ -34,9 +34,9 @@ func benchConfig(t *testing.T, network string, batch int) *configs.Config {
 	return c
 }
 
-// In every mode the figures are there and agree with each other. The parts are those of Parts; every
-// one of a private step takes time, and a plain step has neither norms nor noise. Noise is a difference
-// of two times, which a busy machine can make zero.
+// In every mode the figures are there and agree with each other. The parts are those of Parts;
+// every one of a private step takes time, and a plain step has neither norms nor noise. Noise is a
+// difference of two times, which a busy machine can make zero.
 func TestBenchmarkFigures(t *testing.T) {
 	// Forward 784·128 + 128·10 multiply-adds, the gradient of the second layer's input, and both
 	// layers' weights.

@@ -23,8 +23,8 @@ func ages(t testing.TB, n int, draw *rand.Rand) *data.Rows {
 	return tiny.Must(data.NewRows(2, []string{"no", "yes"}, make([]uint8, n), values))(t)
 }
 
-// drawn asks for quantiles of the ages of n people many times. It returns by how much each answer is off,
-// how many intervals of each quantile miss, and the mechanism.
+// drawn asks for quantiles of the ages of n people many times. It returns by how much each answer
+// is off, how many intervals of each quantile miss, and the mechanism.
 func drawn(t *testing.T, epsilon float64, text string, n, draws int) (off []float64, misses []int, mechanism string) {
 	t.Helper()
 	f := file(t, epsilon, "{statistic: quantiles, column: age, bounds: [0, 120], quantiles: "+text+"}")

@@ -41,9 +41,9 @@ func BenchmarkClippedSum(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckpoints measures what a checkpoint after every step costs, as the ratio of the median
-// times of whole steps, with ledgers and checkpoints on disk, of two runs that take turns. It needs
-// the data sets in $DPSGD_DATA.
+// BenchmarkCheckpoints measures what a checkpoint after every step costs, as the ratio of the
+// median times of whole steps, with ledgers and checkpoints on disk, of two runs that take turns.
+// It needs the data sets in $DPSGD_DATA.
 //
 //	go test ./internal/train -run '^$' -bench Checkpoints -benchtime 20x
 func BenchmarkCheckpoints(b *testing.B) {

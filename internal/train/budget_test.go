@@ -40,8 +40,8 @@ func TestTighterAccountantsAllowMore(t *testing.T) {
 }
 
 // Random plans, each carried out as a ledger alone: the steps that are allowed are those that were
-// fixed in advance, none of which passes the budget by the exact accountant, and no question is put to
-// it on the way.
+// fixed in advance, none of which passes the budget by the exact accountant, and no question is put
+// to it on the way.
 func TestBudgetHoldsByExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	plans, limited := slow.Number(t, "DPSGD_TEST_PLANS", 20, 200), 0

@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// A run that somebody stops claims what all its planned steps cost, in its result, its statement, and
-// to whoever asks; what its releases cost stands second. No change of one file makes the claim
+// A run that somebody stops claims what all its planned steps cost, in its result, its statement,
+// and to whoever asks; what its releases cost stands second. No change of one file makes the claim
 // smaller. A run that its budget ends claims what it released.
 func TestStoppedRunClaimsItsPlan(t *testing.T) {
 	for what, overrides := range map[string][]string{

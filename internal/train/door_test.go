@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// likely fails a test unless the sum of the squares of n standard normal numbers is within what such a
-// sum exceeds, to either side, with a probability of 1e-6.
+// likely fails a test unless the sum of the squares of n standard normal numbers is within what
+// such a sum exceeds, to either side, with a probability of 1e-6.
 func likely(t *testing.T, what string, squares float64, n int) {
 	t.Helper()
 	law := distuv.ChiSquared{K: float64(n)}
@@ -24,9 +24,9 @@ func likely(t *testing.T, what string, squares float64, n int) {
 	}
 }
 
-// The mean of private features has the noise that ledger and statement say: the released value, less
-// the mean of the clipped rows, is normal with deviation σ·C/n. False failure 1e-6 a run; without
-// noise, or with half or twice of it, the test fails.
+// The mean of private features has the noise that ledger and statement say: the released value,
+// less the mean of the clipped rows, is normal with deviation σ·C/n. False failure 1e-6 a run;
+// without noise, or with half or twice of it, the test fails.
 func TestMeanHasItsNoise(t *testing.T) {
 	r := create(t, tiny.Parse(t, append(tiny.Features, "features.pictures=60", "features.directions=59", "features.mean_noise=10", "privacy.epsilon=8")...), featureOptions(t))
 	defer r.Close()
@@ -54,9 +54,9 @@ func TestMeanHasItsNoise(t *testing.T) {
 	likely(t, "the mean of the features", squares, width)
 }
 
-// Clients make the noise of the fewest who come: with all 60 of them where 50 are enough, its variance
-// is 60/50 of that of one Gaussian, and something for the lattice. False failure 1e-6 a run; shares for
-// 60 fail the test.
+// Clients make the noise of the fewest who come: with all 60 of them where 50 are enough, its
+// variance is 60/50 of that of one Gaussian, and something for the lattice. False failure 1e-6 a
+// run; shares for 60 fail the test.
 func TestSharesAreThoseOfTheFewestClients(t *testing.T) {
 	const clients, least, sigma, coordinates = 60, 50, 20.0, 20000
 	c := tiny.Parse(t, "federated.clients=60", "federated.noise=clients", "federated.min_clients=50", "privacy.delta=1e-3", "training.batch_size=30")

@@ -86,8 +86,8 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 }
 
-// One flipped bit of a weight is a number like any other: the sum in the statement finds it. A run of
-// an earlier version has none and is evaluated.
+// One flipped bit of a weight is a number like any other: the sum in the statement finds it. A run
+// of an earlier version has none and is evaluated.
 func TestEvaluateRefusesAFlippedBit(t *testing.T) {
 	o := options(t)
 	r := train(t, o)
@@ -128,7 +128,8 @@ func TestEvaluationUsesTheTestPictures(t *testing.T) {
 	}
 }
 
-// A trial of a sweep is evaluated among the runs that its sweep lies among, whose features it shares.
+// A trial of a sweep is evaluated among the runs that its sweep lies among, whose features it
+// shares.
 func TestRunsAround(t *testing.T) {
 	runs := t.TempDir()
 	sweep := filepath.Join(runs, "s")

@@ -39,9 +39,9 @@ func plainly(t *testing.T, c string, l *accountant.Ledger, steps int, delta floa
 	return s.Epsilon
 }
 
-// An extended run goes on where it was, stays within its new budget, and its ε is that of all its steps
-// at the share of δ that the choice left: 2^-j of it for the number j of the list of totals. The
-// statement says what was changed, after which step, and from what.
+// An extended run goes on where it was, stays within its new budget, and its ε is that of all its
+// steps at the share of δ that the choice left: 2^-j of it for the number j of the list of totals.
+// The statement says what was changed, after which step, and from what.
 func TestExtendedRunCountsEverything(t *testing.T) {
 	for _, name := range []string{"exact", "rdp", "pld"}[:min(3, slow.Number(t, "DPSGD_TEST_ACCOUNTANTS", 2, 3))] {
 		o := options(t)
@@ -79,8 +79,8 @@ func TestExtendedRunCountsEverything(t *testing.T) {
 	}
 }
 
-// A run may be extended again, stopped and killed at any time: the ledger holds every release, and the
-// choices of the largest total.
+// A run may be extended again, stopped and killed at any time: the ledger holds every release, and
+// the choices of the largest total.
 func TestExtendedRunIsStoppedKilledAndExtendedAgain(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
@@ -126,8 +126,8 @@ func TestExtensionCannotBeTakenBack(t *testing.T) {
 	}
 }
 
-// Stopped between paying for the choice and writing it down, a run goes on as it was, at a cost that
-// holds the choice; extended again, it pays no second time.
+// Stopped between paying for the choice and writing it down, a run goes on as it was, at a cost
+// that holds the choice; extended again, it pays no second time.
 func TestExtensionStoppedInBetweenIsPaidOnce(t *testing.T) {
 	o := options(t)
 	first := train(t, o)
@@ -145,7 +145,8 @@ func TestExtensionStoppedInBetweenIsPaidOnce(t *testing.T) {
 	}
 }
 
-// Two runs on one data set that were both extended have a finite ε together: their weights multiply.
+// Two runs on one data set that were both extended have a finite ε together: their weights
+// multiply.
 func TestExtendedRunsAddUp(t *testing.T) {
 	o := options(t)
 	for range 2 {
@@ -160,8 +161,8 @@ func TestExtendedRunsAddUp(t *testing.T) {
 	}
 }
 
-// What cannot be extended says why, and nothing of it changes: not even files that a run makes anew when
-// it goes on.
+// What cannot be extended says why, and nothing of it changes: not even files that a run makes anew
+// when it goes on.
 func TestExtensionIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		overrides []string

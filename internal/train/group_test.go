@@ -26,8 +26,8 @@ import (
 	"dpsgd/release"
 )
 
-// together runs lead as rank 0 of so many ranks in this process, whose others follow, and returns what
-// the others ended with.
+// together runs lead as rank 0 of so many ranks in this process, whose others follow, and returns
+// what the others ended with.
 func together(t *testing.T, size int, source *data.Split, lead func(mpi.Group)) []error {
 	t.Helper()
 	return apart(t, ranksOf(size, source), lead)
@@ -72,9 +72,9 @@ func sumOf(t *testing.T, r *Run, step int, sample []int) []int64 {
 	return values
 }
 
-// However many ranks add up a sample, its sum is that of one process, bit for bit: with every policy, of
-// examples, of features less their private mean, of clients; of no record, of fewer records than ranks, of
-// all; at the parameters of the step. Ranks whose part is empty take part.
+// However many ranks add up a sample, its sum is that of one process, bit for bit: with every
+// policy, of examples, of features less their private mean, of clients; of no record, of fewer
+// records than ranks, of all; at the parameters of the step. Ranks whose part is empty take part.
 func TestRanksAddUpTheSumOfOne(t *testing.T) {
 	for _, overrides := range [][]string{
 		{tiny.Convolutional, "performance.engine=ghost"},
@@ -141,8 +141,8 @@ func divided(t *testing.T, source *data.Split, parts ...int) (own []*data.Split)
 	return own
 }
 
-// Ranks with examples of their own add up the sum of a process that has all of them, bit for bit, and the
-// run is one on all: its plan, its ledger, its ε, its entry in the ledger of data.
+// Ranks with examples of their own add up the sum of a process that has all of them, bit for bit,
+// and the run is one on all: its plan, its ledger, its ε, its entry in the ledger of data.
 func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	o := options(t)
 	c := tiny.Parse(t, append(ownData, "performance.engine=ghost")...)
@@ -180,8 +180,8 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Examples that two ranks have would contribute twice, and records on several ranks would be bounded on
-// each: such runs are refused before anything is written.
+// Examples that two ranks have would contribute twice, and records on several ranks would be
+// bounded on each: such runs are refused before anything is written.
 func TestDataOfTheirOwnRefused(t *testing.T) {
 	source := tiny.Source(t, tiny.Examples)
 	half := divided(t, source, 150, 150)
@@ -263,8 +263,8 @@ func ranksOf(size int, source *data.Split) []*data.Split {
 	return slices.Repeat([]*data.Split{source}, size)
 }
 
-// variance is that of the noise of a run on examples without a gradient, over the claimed one, with the
-// number of its draws.
+// variance is that of the noise of a run on examples without a gradient, over the claimed one, with
+// the number of its draws.
 func variance(t *testing.T, size int) (ratio float64, draws int) {
 	const steps, batch, rate = 20, 30, 0.25
 	o := options(t)
@@ -286,8 +286,8 @@ func variance(t *testing.T, size int) (ratio float64, draws int) {
 }
 
 // The noise of a group is that of one process: added once, not by every rank, and not by none. With
-// 40,960 draws the ratio of variances has deviation √(2/draws) = 0.007; five of them are passed with
-// probability 6e-7. Noise that two ranks add, or none, is 140 deviations away.
+// 40,960 draws the ratio of variances has deviation √(2/draws) = 0.007; five of them are passed
+// with probability 6e-7. Noise that two ranks add, or none, is 140 deviations away.
 func TestNoiseIsAddedOnce(t *testing.T) {
 	once := func(ratio float64, draws int) bool { return math.Abs(ratio-1) < 5*math.Sqrt(2/float64(draws)) }
 	for _, size := range []int{1, 2, 4} {
@@ -301,8 +301,8 @@ func TestNoiseIsAddedOnce(t *testing.T) {
 	}
 }
 
-// A run of several ranks leaves the ledger that one process leaves, of the same events, and the same ε.
-// It goes on with any other number of ranks, and its statement says whom it trusted.
+// A run of several ranks leaves the ledger that one process leaves, of the same events, and the
+// same ε. It goes on with any other number of ranks, and its statement says whom it trusted.
 func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 	alone := train(t, options(t))
 	o := options(t)
@@ -327,8 +327,8 @@ func TestRunGoesOnWithAnyNumberOfRanks(t *testing.T) {
 	}
 }
 
-// A statement names the ranks that heard of a sample, also where none of their steps was saved, and none
-// that only looked on while a run that was done was evaluated.
+// A statement names the ranks that heard of a sample, also where none of their steps was saved, and
+// none that only looked on while a run that was done was evaluated.
 func TestStatementNamesWhoSawSamples(t *testing.T) {
 	named := func(dir string) bool {
 		return strings.Contains(tiny.Read(t, filepath.Join(dir, folder.Statement)), "2 processes at most added up the sums")
@@ -392,8 +392,8 @@ func TestOtherDataOnOneRank(t *testing.T) {
 	}
 }
 
-// ordering is a rank 0 that does something before it gives its orders, which are what it says after the
-// length and the text of the configuration.
+// ordering is a rank 0 that does something before it gives its orders, which are what it says after
+// the length and the text of the configuration.
 type ordering struct {
 	mpi.Group
 	said   int
@@ -407,8 +407,8 @@ func (o *ordering) Broadcast(b []byte) error {
 	return o.Group.Broadcast(b)
 }
 
-// A rank that finds other initial weights than rank 0, frozen ones above all, which nobody sends it, ends
-// the group.
+// A rank that finds other initial weights than rank 0, frozen ones above all, which nobody sends
+// it, ends the group.
 func TestOtherWeightsOnOneRank(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.safetensors")
 	given := weights(t, path)
@@ -455,8 +455,8 @@ func (s *silentAfter) Reduce(values []int64, patience time.Duration) error {
 	return s.Group.Reduce(values, patience)
 }
 
-// A rank that hangs is named, nothing is released of the step, whose event counts, and the run goes on
-// without that rank.
+// A rank that hangs is named, nothing is released of the step, whose event counts, and the run goes
+// on without that rank.
 func TestRankThatHangs(t *testing.T) {
 	o := options(t)
 	members, ends, ended := mpitest.Local(3), make(chan struct{}), make(chan error, 2)

@@ -126,8 +126,8 @@ func saving(t testing.TB, save func(dir string, s *checkpoints.State, next saver
 	run.SaveState = func(dir string, s *checkpoints.State) (string, error) { return save(dir, s, next) }
 }
 
-// stepwise carries a run out, and returns the parameters before the first step and after each, and the
-// clip norm of each step and the next.
+// stepwise carries a run out, and returns the parameters before the first step and after each, and
+// the clip norm of each step and the next.
 func stepwise(t testing.TB, r *Run) (path [][]float32, norms []float64) {
 	t.Helper()
 	path, norms = [][]float32{slices.Clone(r.Model.Values)}, []float64{r.plan.movingClipNorm(r.Step)}

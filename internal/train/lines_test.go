@@ -45,8 +45,8 @@ func TestCopiesOfMetricsHoldEachStepOnce(t *testing.T) {
 	}
 }
 
-// What TensorBoard shows is no more public than what it is a copy of: real batch sizes, times and norms
-// are in the folder that says so, and that is there only when it was asked for.
+// What TensorBoard shows is no more public than what it is a copy of: real batch sizes, times and
+// norms are in the folder that says so, and that is there only when it was asked for.
 func TestEventsTellNoMoreThanTheirLines(t *testing.T) {
 	private := []string{"batch_size\x15", "seconds", "norm\x15", "norms", "examples_per_second", "training_loss"}
 	for _, on := range []bool{false, true} {

@@ -16,8 +16,9 @@ import (
 	"dpsgd/internal/tiny"
 )
 
-// Files that are deleted, moved or cut under a run end it before it releases anything more: with an error
-// that says what was released, and without a folder that looks like that of a run which has ended.
+// Files that are deleted, moved or cut under a run end it before it releases anything more: with an
+// error that says what was released, and without a folder that looks like that of a run which has
+// ended.
 func TestFilesMovedUnderARun(t *testing.T) {
 	ledger := func(dir string) string { return filepath.Join(dir, folder.Ledger) }
 	registry := func(dir string) string { return filepath.Join(dir, "..", folder.Datasets) }

@@ -25,8 +25,8 @@ const (
 	withSome = "some"
 )
 
-// overMPI are samples and a configuration of which the bits of sums are compared, for a rank of a group or a
-// process that is alone.
+// overMPI are samples and a configuration of which the bits of sums are compared, for a rank of a
+// group or a process that is alone.
 func overMPI(t *testing.T, g mpi.Group) (o Options, overrides []string, samples [][]int) {
 	samples = [][]int{{}, {7}, {0, 1, 2, 5, 8, 13, 21, 34, 55, 89, 144, 233}, nil}
 	for i := range tiny.Examples {
@@ -78,8 +78,9 @@ func TestAsRank(t *testing.T) {
 	tiny.Check(t, g.Close())
 }
 
-// Under every MPI library, with 1, 2 and 4 ranks, and with 3 of which each has examples of its own: the sums
-// of the same samples are those of one process, bit for bit, and a run has its events, its ledger and its ε.
+// Under every MPI library, with 1, 2 and 4 ranks, and with 3 of which each has examples of its own:
+// the sums of the same samples are those of one process, bit for bit, and a run has its events, its
+// ledger and its ε.
 func TestRanksOfMPIAreOneProcess(t *testing.T) {
 	expected := said(t, nil)
 	for _, l := range mpitest.Launchers(t) {

@@ -141,8 +141,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// remade is a set of pictures with these names of classes, in which change may change the label and the
-// pixels of each.
+// remade is a set of pictures with these names of classes, in which change may change the label and
+// the pixels of each.
 func remade(t testing.TB, s data.Set, classes []string, change func(i int, label *uint8, pixels []uint8)) *data.Images {
 	t.Helper()
 	m := s.(*data.Images)

@@ -72,7 +72,8 @@ func TestResumedParametersAreThoseOfAnUninterruptedRun(t *testing.T) {
 			cuts = cuts[i%4:][:1]
 		}
 		t.Run(choice, func(t *testing.T) {
-			// The engine is given: two runs on a busy machine may measure, and choose, different ones.
+			// The engine is given: two runs on a busy machine may measure, and choose, different
+			// ones.
 			overrides := []string{choice, "performance.engine=ghost", "optimizer.schedule.name=cosine", "optimizer.schedule.warmup_steps=3", "privacy.noise_multiplier=1"}
 			whole := seeded(t, create(t, tiny.Parse(t, overrides...), options(t)))
 			fit(t, whole)
@@ -140,8 +141,8 @@ func killedRunForgetsNothing(t *testing.T, more ...string) {
 	}
 }
 
-// With a checkpoint after every step, a run that is killed again and again between its event and its
-// checkpoint loses one step each time, and none at any other moment.
+// With a checkpoint after every step, a run that is killed again and again between its event and
+// its checkpoint loses one step each time, and none at any other moment.
 func TestKillCostsOneStep(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
@@ -248,9 +249,10 @@ func cost(t testing.TB, releases int, overrides ...string) float64 {
 	return g.Epsilon
 }
 
-// While a run without a budget goes on, after a kill, everything that shows ε shows that of the ledger's
-// entries, not of the steps. It makes all its steps and says what the repeated ones cost: what it claims
-// is 16 releases at an eighth of δ, as four repeated ones are the third total of the list.
+// While a run without a budget goes on, after a kill, everything that shows ε shows that of the
+// ledger's entries, not of the steps. It makes all its steps and says what the repeated ones cost:
+// what it claims is 16 releases at an eighth of δ, as four repeated ones are the third total of the
+// list.
 func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	o := options(t)
 	dir := killAfter(t, create(t, tiny.Parse(t, "training.evaluate_every=2"), o), 9)

@@ -67,7 +67,8 @@ func TestRunReportsItsResult(t *testing.T) {
 	if tiny.JSON(t, r) != tiny.JSON(t, want) || r.LedgerEntries != 60 || len(r.LedgerHead) != 32 {
 		t.Errorf("found %+v\nexpected %+v", r, want)
 	}
-	// Whatever is right in some class is right at all, and an evaluation of the model says the same.
+	// Whatever is right in some class is right at all, and an evaluation of the model says the
+	// same.
 	again := tiny.Must(Evaluate(r.Run, o))(t)
 	correct, examples := 0, 0
 	for _, c := range r.ByClass {
@@ -132,8 +133,8 @@ func TestBudgetForNothing(t *testing.T) {
 	}
 }
 
-// A run that was killed before its first checkpoint with its budget spent has nothing to show: it is
-// refused, and no model is written.
+// A run that was killed before its first checkpoint with its budget spent has nothing to show: it
+// is refused, and no model is written.
 func TestBudgetSpentOnLostSteps(t *testing.T) {
 	o := options(t)
 	dir := killAfter(t, create(t, tiny.Parse(t, "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "run.checkpoint_every=0"), o), 12)

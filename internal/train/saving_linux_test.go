@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A real disk without room, at any of its last pages: the run ends with an error that says how to go
-// on, or not at all; nothing half-written stays, and with room again the run goes on.
+// A real disk without room, at any of its last pages: the run ends with an error that says how to
+// go on, or not at all; nothing half-written stays, and with room again the run goes on.
 func TestRealFullDisk(t *testing.T) {
 	waits := run.Pauses
 	run.Pauses = slices.Repeat([]time.Duration{time.Millisecond}, 2)

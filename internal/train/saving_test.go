@@ -60,8 +60,8 @@ func fullDiskIsWaitedFor(t *testing.T, every string) {
 	}
 }
 
-// A run whose budget is spent and of which no step was saved is an error, and no model that was never
-// trained is written.
+// A run whose budget is spent and of which no step was saved is an error, and no model that was
+// never trained is written.
 func TestNothingSavedIsAnError(t *testing.T) {
 	o := options(t)
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
@@ -117,8 +117,8 @@ func TestCheckpointIsAheadOfTheNextEvent(t *testing.T) {
 	}
 }
 
-// A checkpoint that fails while the next sum is computed ends the run without that step's event, and
-// without its release.
+// A checkpoint that fails while the next sum is computed ends the run without that step's event,
+// and without its release.
 func TestFailedCheckpointLeavesNoRelease(t *testing.T) {
 	o, broken := options(t), errors.New("broken")
 	saving(t, func(dir string, s *checkpoints.State, save saver) (string, error) {

@@ -98,8 +98,8 @@ func TestStatementRoundsUp(t *testing.T) {
 	}
 }
 
-// A run with hardly any noise ends with a statement, too: where e^ε overflows, what is added to δ is 1,
-// above which no δ is.
+// A run with hardly any noise ends with a statement, too: where e^ε overflows, what is added to δ
+// is 1, above which no δ is.
 func TestStatementOfHardlyAnyNoise(t *testing.T) {
 	o := options(t)
 	r := train(t, o, "privacy.noise_multiplier=0.01")

@@ -40,8 +40,8 @@ func folderOverrides(dir string) []string {
 // small lets few of the 14,040 bytes of pictures stay in memory.
 const small = "performance.data_memory=1KB"
 
-// The same pictures are one data set, whether they lie in folders or tar files and however many of them
-// are in memory: their runs add up, and a run goes on under another of these.
+// The same pictures are one data set, whether they lie in folders or tar files and however many of
+// them are in memory: their runs add up, and a run goes on under another of these.
 func TestStoredPicturesAreTheSameData(t *testing.T) {
 	o := reading(t)
 	for _, shards := range []bool{false, true} {
@@ -121,9 +121,9 @@ func TestStoredPicturesAreCheckedFirst(t *testing.T) {
 	}
 }
 
-// A picture that vanishes while the run is at work stops it: the step has its event and no release, and
-// the run goes on when the picture is back. What the error says is the same whichever picture it was,
-// whatever the records of the run are, because it would tell who was drawn.
+// A picture that vanishes while the run is at work stops it: the step has its event and no release,
+// and the run goes on when the picture is back. What the error says is the same whichever picture
+// it was, whatever the records of the run are, because it would tell who was drawn.
 func TestStoredPictureVanishes(t *testing.T) {
 	said, dir := map[string]bool{}, picturesIn(t, false)
 	for name, overrides := range map[string][]string{

@@ -149,8 +149,8 @@ func TestBenchmarkOfRows(t *testing.T) {
 	}
 }
 
-// A run whose data lies elsewhere now is measured on it and goes on with it, and counts on, under the name
-// that it had; other data there is another plan. A set with a name has no such folder.
+// A run whose data lies elsewhere now is measured on it and goes on with it, and counts on, under
+// the name that it had; other data there is another plan. A set with a name has no such folder.
 func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	table := people(t)
 	o := reading(t)

@@ -149,9 +149,9 @@ type drawn struct {
 // usualCost is what drawing costs a page of a few figures.
 const usualCost = 5 * time.Millisecond
 
-// cost estimates the processor time of a drawing: the time that it took, at most 3/2 of the estimate
-// before. Much of what it took may be a wait for a processor that the trainer has, or work that is
-// done once; the estimate grows with the page.
+// cost estimates the processor time of a drawing: the time that it took, at most 3/2 of the
+// estimate before. Much of what it took may be a wait for a processor that the trainer has, or work
+// that is done once; the estimate grows with the page.
 func cost(before, took time.Duration) time.Duration {
 	return min(took, max(before, usualCost)*3/2)
 }

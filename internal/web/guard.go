@@ -135,8 +135,8 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	return r, true
 }
 
-// headers sets headers that forbid the pages all that they do not need, and forbid other sites to use
-// them.
+// headers sets headers that forbid the pages all that they do not need, and forbid other sites to
+// use them.
 func (s *Server) headers(h http.Header) {
 	scripts := "'self'"
 	for _, text := range s.limits.Scripts {

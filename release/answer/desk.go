@@ -53,8 +53,8 @@ func Ask[A any](d *Desk, q Question[A]) (A, error) {
 	return q.draw(random.New()), nil
 }
 
-// Pay writes an event that the budget allows and waits until it is durable, ahead of what it accounts
-// for: an answer of [Ask], or reports that are private by themselves (package local).
+// Pay writes an event that the budget allows and waits until it is durable, ahead of what it
+// accounts for: an answer of [Ask], or reports that are private by themselves (package local).
 func (d *Desk) Pay(event accountant.Event) error {
 	if err := accountant.Validate(event); err != nil {
 		return err

@@ -103,9 +103,8 @@ var stirlingErrors = [16]float64{
 	0.0069428401072095298657, 0.0064089941880042070684, 0.0059513701127588477356, 0.005554733551962801371,
 }
 
-// deviance returns x log(x/m) + m - x, the cost of seeing x where m is expected.
-// Next to m the terms cancel, and a series in v = (x-m)/(x+m) takes their place
-// (Loader 2000, section 2).
+// deviance returns x log(x/m) + m - x, the cost of seeing x where m is expected. Next to m the
+// terms cancel, and a series in v = (x-m)/(x+m) takes their place (Loader 2000, section 2).
 func deviance(x, m float64) float64 {
 	d := x - m
 	if math.Abs(d) >= 0.1*(x+m) {

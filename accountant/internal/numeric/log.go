@@ -39,8 +39,7 @@ func LogAddExp(a, b float64) float64 {
 	return a + Log1pExp(b-a)
 }
 
-// LogSum adds numbers that are given by their logarithms. The zero value is an empty
-// sum.
+// LogSum adds numbers that are given by their logarithms. The zero value is an empty sum.
 type LogSum struct {
 	max, scaled float64 // the sum is scaled·exp(max)
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Sums, products and quotients are never below the exact ones, and are them where they are
-// floats.
+// Sums, products and quotients are never below the exact ones, and are them where they are floats.
 func TestDirectedRounding(t *testing.T) {
 	values := []float64{0, 5e-324, 1e-300, 1e-17, 0.1, 0.3, 1, 3, 1 << 40, 1e17, 1e300}
 	exact := func(x float64) *big.Float { return new(big.Float).SetPrec(3000).SetFloat64(x) }

@@ -72,10 +72,9 @@ func (a atoms) line(c, step float64, count int, infinite, quadrature float64) Li
 	return l
 }
 
-// legendre counts the nodes of a Gauss-Legendre rule. On a function that is bounded
-// by m in the ellipse with foci ±1 and semi-axes adding up to 2, its error is at most
-// (64/15) m 2^(-2n)/(1-1/4) (Trefethen 2008, "Is Gauss Quadrature Better than
-// Clenshaw-Curtis?", Theorem 4.5).
+// legendre counts the nodes of a Gauss-Legendre rule. On a function that is bounded by m in the
+// ellipse with foci ±1 and semi-axes adding up to 2, its error is at most (64/15) m 2^(-2n)/(1-1/4)
+// (Trefethen 2008, "Is Gauss Quadrature Better than Clenshaw-Curtis?", Theorem 4.5).
 const legendre = 36
 
 // nodes returns the atoms at both ends of the support, and Gauss-Legendre nodes on parts of

@@ -25,9 +25,8 @@ func Gaussian(sigma float64) Mixtures {
 	return Mixtures{Sigma: sigma, P: []Component{{1, 1}}, Q: []Component{{0, 1}}}
 }
 
-// Removed returns the pair of a Poisson-sampled Gaussian release when D has the record
-// and D′ has not: (1-q) N(0, σ²) + q N(1, σ²) against N(0, σ²), 0 < q ≤ 1 (Zhu, Dong,
-// Wang 2022, Theorem 11).
+// Removed returns the pair of a Poisson-sampled Gaussian release when D has the record and D′ has
+// not: (1-q) N(0, σ²) + q N(1, σ²) against N(0, σ²), 0 < q ≤ 1 (Zhu, Dong, Wang 2022, Theorem 11).
 func Removed(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma) }
 
 // RemovedGroup is Removed for size records that are added or removed together and sampled

@@ -12,18 +12,16 @@ import (
 //
 //	M(s) - 1 = ∫ φ(t) f(t) dt,   f = A^z B^(1-z) - 1 - z (A - 1) + (z-1) (B - 1),
 //
-// because A and B have expectation 1. On the real line f is nowhere negative (the
-// weighted arithmetic mean of A and B is at least their geometric mean), so summing
-// it loses nothing where M - 1 is 1e-14. The sum is by the trapezoid rule, whose error is
-// known: if |F(t+iy)|, F = φf, is integrable in the strip |y| ≤ b, with integrals along
-// y = ±b of at most I, it is at most 2I/(e^(2πb/h) - 1) (Trefethen, Weideman 2014,
-// Theorem 5.1).
+// because A and B have expectation 1. On the real line f is nowhere negative (the weighted
+// arithmetic mean of A and B is at least their geometric mean), so summing it loses nothing where M
+// - 1 is 1e-14. The sum is by the trapezoid rule, whose error is known: if |F(t+iy)|, F = φf, is
+// integrable in the strip |y| ≤ b, with integrals along y = ±b of at most I, it is at most
+// 2I/(e^(2πb/h) - 1) (Trefethen, Weideman 2014, Theorem 5.1).
 //
-// For that bound: A^z B^(1-z) - 1 - … = B·F(r) with r = A/B and the remainder
-// F(r) = r^z - 1 - z (r-1) = z (z-1) (r-1)² ∫₀¹ (1-θ) (1+θ(r-1))^(z-2) dθ of
-// Taylor's formula, in which the argument of 1+θ(r-1) is never further from 0 than
-// that of r. While |y| max|mean|/σ < π/2 all components of A and of B have arguments
-// in (-π/2, π/2), so neither has a zero.
+// For that bound: A^z B^(1-z) - 1 - … = B·F(r) with r = A/B and the remainder F(r) = r^z - 1 - z
+// (r-1) = z (z-1) (r-1)² ∫₀¹ (1-θ) (1+θ(r-1))^(z-2) dθ of Taylor's formula, in which the argument
+// of 1+θ(r-1) is never further from 0 than that of r. While |y| max|mean|/σ < π/2 all components of
+// A and of B have arguments in (-π/2, π/2), so neither has a zero.
 
 var _ Transformer = Mixtures{}
 

@@ -147,10 +147,9 @@ func Discrete(p, q []float64) *Ladder {
 	return ladderOf(steps, infinite, impossible)
 }
 
-// RandomizedResponse returns the pair of k-ary randomized response when one record is
-// replaced: with probability noise the answer is uniform among all k, else it is the
-// truth. It serves both directions. The k-2 answers that are equally likely under both
-// datasets are one outcome.
+// RandomizedResponse returns the pair of k-ary randomized response when one record is replaced:
+// with probability noise the answer is uniform among all k, else it is the truth. It serves both
+// directions. The k-2 answers that are equally likely under both datasets are one outcome.
 func RandomizedResponse(k int, noise float64) *Ladder {
 	other := noise / float64(k)
 	truth := 1 - noise + other

@@ -150,8 +150,7 @@ func (s *lineSum) sizes() sizes {
 }
 
 // at returns a bound of the rounding error of the sum at y, in units of ulp: each step of a
-// recurrence adds a few, relative to φ₂, and each phase adds as many as its size in
-// radians.
+// recurrence adds a few, relative to φ₂, and each phase adds as many as its size in radians.
 func (z sizes) at(s *lineSum, y float64) float64 {
 	const perStep = 4
 	if s.scale > 0 {

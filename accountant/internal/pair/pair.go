@@ -1,13 +1,11 @@
 // Package pair describes single releases by their dominating pairs.
 //
-// A pair (P, Q) of distributions dominates a mechanism in one direction of a
-// relation when no two neighbouring datasets, taken in that direction, are easier
-// to tell apart than P and Q: H_γ(M(D)‖M(D′)) ≤ H_γ(P‖Q) for every γ ≥ 0, where
-// H_γ is the hockey-stick divergence (Zhu, Dong, Wang 2022, arXiv:2106.08567,
-// Definition 7). Pairs compose: the product of the pairs of several mechanisms
-// dominates their composition, also when later ones are chosen adaptively (same
-// paper, Theorem 10). So all that an accountant needs of a release is the
-// distribution of its privacy loss
+// A pair (P, Q) of distributions dominates a mechanism in one direction of a relation when no two
+// neighbouring datasets, taken in that direction, are easier to tell apart than P and Q:
+// H_γ(M(D)‖M(D′)) ≤ H_γ(P‖Q) for every γ ≥ 0, where H_γ is the hockey-stick divergence (Zhu, Dong,
+// Wang 2022, arXiv:2106.08567, Definition 7). Pairs compose: the product of the pairs of several
+// mechanisms dominates their composition, also when later ones are chosen adaptively (same paper,
+// Theorem 10). So all that an accountant needs of a release is the distribution of its privacy loss
 //
 //	L = log(dP/dQ),
 //
@@ -15,14 +13,12 @@
 //
 //	δ(ε) = P[L > ε] - e^ε Q[L > ε] = E_P[(1 - e^(ε-L))₊].
 //
-// A [Pair] gives the two distributions of L by their tails, each with a small
-// relative error however small it is. A pair that is also a [Transformer] has the
-// transform M(s) = E_P[e^(sL)] on vertical lines of the complex plane, with bounds for
-// its error and its decay.
+// A [Pair] gives the two distributions of L by their tails, each with a small relative error
+// however small it is. A pair that is also a [Transformer] has the transform M(s) = E_P[e^(sL)] on
+// vertical lines of the complex plane, with bounds for its error and its decay.
 //
-// The distributions are over one dimension: for noise that is spherically symmetric
-// (Gaussian) or independent per coordinate with L1 sensitivity (Laplace) the worst
-// case lies along one axis.
+// The distributions are over one dimension: for noise that is spherically symmetric (Gaussian) or
+// independent per coordinate with L1 sensitivity (Laplace) the worst case lies along one axis.
 package pair
 
 import (

@@ -16,8 +16,7 @@ func TestDiscreteTails(t *testing.T) {
 	}
 }
 
-// k-ary randomized response has the pure ε log(P[truth]/P[other]); replacing shows in
-// two outcomes.
+// k-ary randomized response has the pure ε log(P[truth]/P[other]); replacing shows in two outcomes.
 func TestRandomizedResponse(t *testing.T) {
 	for _, c := range []struct {
 		k     int
@@ -233,8 +232,7 @@ func TestMixturesTails(t *testing.T) {
 	}
 }
 
-// Gaussian(σ) has L ~ N(±1/2σ², 1/σ²), so the tails are closed forms, to 1e-13 however far
-// out.
+// Gaussian(σ) has L ~ N(±1/2σ², 1/σ²), so the tails are closed forms, to 1e-13 however far out.
 func TestGaussianTails(t *testing.T) {
 	for _, sigma := range []float64{0.3, 1, 7} {
 		for _, l := range []float64{-3, 0, 1, 5, 20} {

@@ -10,9 +10,8 @@ import "math"
 type Transformer interface {
 	Pair
 
-	// Cumulant returns the function K(c) = log M(c), c > 0, with its first two
-	// derivatives, to about ten digits. The function may keep tables, and is for one
-	// goroutine.
+	// Cumulant returns the function K(c) = log M(c), c > 0, with its first two derivatives, to
+	// about ten digits. The function may keep tables, and is for one goroutine.
 	Cumulant() func(c float64) (k, k1, k2 float64)
 
 	// Line returns M at c, c + i·step, …, count places of the line Re s = c > 0.
@@ -31,9 +30,8 @@ type Line struct {
 	Scale  float64
 }
 
-// Log returns log M at place j, its imaginary part up to a multiple of 2π, and a number e
-// such that the true |M|^n and M^n are within |M|^n (e^(ne) - 1) of the computed
-// ones.
+// Log returns log M at place j, its imaginary part up to a multiple of 2π, and a number e such that
+// the true |M|^n and M^n are within |M|^n (e^(ne) - 1) of the computed ones.
 func (l Line) Log(j int) (logM complex128, e float64) {
 	x, y := real(l.Values[j]), imag(l.Values[j])
 	if l.Scale == 0 {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// randomTransformer returns a pair of any kind and a c that keeps its transform within
-// float64.
+// randomTransformer returns a pair of any kind and a c that keeps its transform within float64.
 func randomTransformer(rng *rand.Rand) (t Transformer, c float64) {
 	q := math.Exp(-6 * rng.Float64())
 	sigma := math.Exp(3*rng.Float64() - 1)

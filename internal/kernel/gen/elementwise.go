@@ -34,10 +34,9 @@ type vec = reg.VecVirtual
 // itself costs does not show.
 const unroll = 4
 
-// each writes a function over n ≥ 1 elements: 8·unroll at a time, then eight, and
-// the last ones under a mask, so that an element's result does not depend on where
-// it stands. The result goes to dst, which may be one of the inputs; the scalar, if
-// there is one, is broadcast.
+// each writes a function over n ≥ 1 elements: 8·unroll at a time, then eight, and the last ones
+// under a mask, so that an element's result does not depend on where it stands. The result goes to
+// dst, which may be one of the inputs; the scalar, if there is one, is broadcast.
 func each(name, formula string, inputs, scalars []string, body func(in []vec, scalar vec) vec) {
 	name += "AVX2"
 	signature := "func(n int, dst"

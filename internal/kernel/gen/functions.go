@@ -77,8 +77,7 @@ func exp(x vec) vec {
 	return p
 }
 
-// expReduced returns exp(x + rest)/2^n for the integer n next to x·log₂ e. It
-// changes x.
+// expReduced returns exp(x + rest)/2^n for the integer n next to x·log₂ e. It changes x.
 func expReduced(x, n, rest vec) vec {
 	r := x
 	VFNMADD231PS(c(0.693359375), n, r)
@@ -93,8 +92,7 @@ func expReduced(x, n, rest vec) vec {
 	return p
 }
 
-// scale multiplies p by 2^n, in two factors since n may be beyond the range of an
-// exponent.
+// scale multiplies p by 2^n, in two factors since n may be beyond the range of an exponent.
 func scale(p, n vec) {
 	whole, half := YMM(), YMM()
 	VCVTPS2DQ(n, whole)
@@ -119,8 +117,7 @@ func tanh(x vec) vec {
 	return clamp(p, -1, 1)
 }
 
-// sigmoid is e/(1+e) with e = exp(-|x|) for x < 0 and 1/(1+e) for x ≥ 0, which do
-// not cancel.
+// sigmoid is e/(1+e) with e = exp(-|x|) for x < 0 and 1/(1+e) for x ≥ 0, which do not cancel.
 func sigmoid(x vec) vec {
 	e, sum := smallExp(x)
 	y := YMM()

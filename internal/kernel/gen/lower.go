@@ -14,10 +14,9 @@ func lowering() {
 	copyRuns("copyRuns4AVX2", 4)
 }
 
-// copyRuns writes a function that copies positions·rows runs, one after the
-// other at dst. Runs start pitch apart in src, and step further for the next
-// position. The end of a run is copied by a vector that ends with it, so that
-// nothing outside is read or written.
+// copyRuns writes a function that copies positions·rows runs, one after the other at dst. Runs
+// start pitch apart in src, and step further for the next position. The end of a run is copied by a
+// vector that ends with it, so that nothing outside is read or written.
 func copyRuns(name string, lanes int) {
 	TEXT(name, NOSPLIT, "func(positions, rows, run int, dst, src *float32, step, pitch int)")
 	Pragma("noescape")

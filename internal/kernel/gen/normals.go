@@ -9,10 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// noise writes the kernels of the private update: noise on a lattice and the update
-// rules that read it. All compute in float64, four lanes at a time,
-// the same operations in the same order as their portable twins: the results are
-// equal to the last bit.
+// noise writes the kernels of the private update: noise on a lattice and the update rules that read
+// it. All compute in float64, four lanes at a time, the same operations in the same order as their
+// portable twins: the results are equal to the last bit.
 func noise() {
 	roundedSum()
 	updates()
@@ -188,9 +187,8 @@ func quarterTurn(turned vec) (sin, cos vec) {
 	return sin, cos
 }
 
-// signed returns the four signed integers of x times 2^-64, rounded once: the
-// halves become the mantissas of two floats, whose difference from the wanted
-// number is a constant. It changes x.
+// signed returns the four signed integers of x times 2^-64, rounded once: the halves become the
+// mantissas of two floats, whose difference from the wanted number is a constant. It changes x.
 func signed(x vec) vec {
 	low := YMM()
 	VPBLENDD(U8(0xaa), double(0x1p-12), x, low) // 2^-12 + low half·2^-64

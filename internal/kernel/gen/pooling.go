@@ -5,11 +5,10 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// pooling writes the loops over windows. A function takes count windows of
-// rows×cols positions; the windows are step bytes apart in the image, the positions
-// of one rowStride and colStride, the channels next to each other. Pooled values of
-// one window follow those of the one before, after channels·4 bytes. The functions
-// take the first 8·blocks channels.
+// pooling writes the loops over windows. A function takes count windows of rows×cols positions; the
+// windows are step bytes apart in the image, the positions of one rowStride and colStride, the
+// channels next to each other. Pooled values of one window follow those of the one before, after
+// channels·4 bytes. The functions take the first 8·blocks channels.
 func pooling() {
 	maxWindows()
 	maxWindowsGrad()

@@ -30,8 +30,7 @@ func reductions() {
 	}, 2)
 }
 
-// block is how many elements a round of the float64 kernels takes: four sums of
-// four lanes.
+// block is how many elements a round of the float64 kernels takes: four sums of four lanes.
 const block = 16
 
 func sumSquares() {

@@ -258,8 +258,7 @@ func (g *tileWriter) multiplyAdd() {
 // isMasked tells whether vector v of a row is the masked one.
 func (g *tileWriter) isMasked(v int) bool { return g.masked && v == g.vectors-1 }
 
-// loadVector loads vector v of a row; columns that are masked out are not read
-// and become zero.
+// loadVector loads vector v of a row; columns that are masked out are not read and become zero.
 func (g *tileWriter) loadVector(m Mem, to reg.VecVirtual, v int) {
 	switch {
 	case !g.isMasked(v):

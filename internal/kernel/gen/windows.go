@@ -39,9 +39,8 @@ func begin(name, doc, image, pooled string, where bool, scalar string) *windows 
 	return w
 }
 
-// each runs body for every block of channels of every window: four for windows of
-// 2×2 positions, whose places in the image it gets, any for the others. After a
-// window, next.
+// each runs body for every block of channels of every window: four for windows of 2×2 positions,
+// whose places in the image it gets, any for the others. After a window, next.
 func (w *windows) each(four func(places [4]Mem), any func(), next func()) {
 	w.channel = GP64()
 	size := GP64()
@@ -95,9 +94,8 @@ func (w *windows) advance(next func()) {
 func (w *windows) pooledAt() Mem { return Mem{Base: w.pooled, Index: w.channel, Scale: 1} }
 func (w *windows) whereAt() Mem  { return Mem{Base: w.where, Index: w.channel, Scale: 1} }
 
-// positions runs body for every position of a window of any size. The vector place,
-// unless nil, starts at zero and is the position's distance from the first, in
-// elements.
+// positions runs body for every position of a window of any size. The vector place, unless nil,
+// starts at zero and is the position's distance from the first, in elements.
 func (w *windows) positions(place vec, body func(at Mem)) {
 	var rowPlace, rowStep, colStep vec
 	if place != nil {

@@ -28,8 +28,7 @@ type transform struct {
 	apply           func(x []vec, c func(float64) vec) []vec
 }
 
-// near and far are the points of the transforms of six values, with their
-// negatives, 0 and ∞.
+// near and far are the points of the transforms of six values, with their negatives, 0 and ∞.
 const near, far = 1 / math.Sqrt2, math.Sqrt2
 
 var transforms = []transform{

@@ -8,8 +8,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// FixedSize draws batches of one size, uniformly. Its event is defined where a record is replaced by
-// another one.
+// FixedSize draws batches of one size, uniformly. Its event is defined where a record is replaced
+// by another one.
 type FixedSize struct{}
 
 // Name returns "fixed_size".

@@ -7,8 +7,8 @@ import (
 	"dpsgd/release"
 )
 
-// Lion moves every parameter by the rate against the sign of two means of gradients (Chen et al. 2023,
-// arXiv:2302.06675).
+// Lion moves every parameter by the rate against the sign of two means of gradients (Chen et al.
+// 2023, arXiv:2302.06675).
 type Lion struct{ Beta1, Beta2, WeightDecay float64 }
 
 var lion = setting.KindOf(func() UpdateRule { return &Lion{Beta1: 0.9, Beta2: 0.999} })
