@@ -49,10 +49,7 @@ var _ fileSystem = disk{}
 
 func (disk) OpenFile(name string, flag int, perm fs.FileMode) (file, error) {
 	f, err := os.OpenFile(name, flag, perm)
-	if err != nil {
-		return nil, err
-	}
-	return diskFile{f}, nil
+	return diskFile{f}, err
 }
 
 func (disk) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name) }

@@ -161,18 +161,15 @@ func series(x *big.Float, sign float64, ratio func(k int64) (over, under int64))
 
 // The constants, to as many digits as are ever asked for.
 var (
-	ln2 = sync.OnceValue(func() *big.Float { // 2·artanh(1/3)
-		return scaled(arctan(inverse(3), 1), 1)
-	})
-	pi = sync.OnceValue(func() *big.Float { // Machin (1706): 16·arctan(1/5) - 4·arctan(1/239)
+	ln2 = sync.OnceValue(func() *big.Float { return scaled(arctan(inverse(3), 1), 1) }) // 2·artanh(1/3)
+	pi  = sync.OnceValue(func() *big.Float {                                            // Machin (1706): 16·arctan(1/5) - 4·arctan(1/239)
 		fifth := scaled(arctan(inverse(5), -1), 4)
 		return fifth.Sub(fifth, scaled(arctan(inverse(239), -1), 2))
 	})
 )
 
 func inverse(n float64) *big.Float {
-	one := big.NewFloat(1).SetPrec(mostDigits + 2*guardDigits)
-	return one.Quo(one, big.NewFloat(n))
+	return new(big.Float).SetPrec(mostDigits+2*guardDigits).Quo(big.NewFloat(1), big.NewFloat(n))
 }
 
 // rounded returns x rounded to so many binary digits; scaled returns x·2^power.

@@ -24,7 +24,6 @@ import (
 	crand "crypto/rand"
 	"encoding/binary"
 	"math/bits"
-	"math/rand/v2"
 	"unsafe"
 
 	"dpsgd/internal/kernel"
@@ -42,8 +41,6 @@ type Source struct {
 	buffer    [bufferWords]uint64
 	read      int // words of buffer that have been read
 }
-
-var _ rand.Source = (*Source)(nil)
 
 // noCopy lets go vet report copies of a Source.
 type noCopy struct{}
@@ -92,7 +89,7 @@ func standard(key [32]byte) func(dst []uint64) {
 		// The bytes of dst in memory order; on a little-endian machine they are the words already.
 		bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 8*len(dst))
 		stream.XORKeyStream(bytes, bytes)
-		if !littleEndian {
+		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 			for i, w := range dst {
 				dst[i] = bits.ReverseBytes64(w)
 			}
@@ -120,5 +117,3 @@ func (s *Source) Fill(dst []uint64) {
 		dst[i] = s.Uint64()
 	}
 }
-
-var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
