@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/accountants"
 	"dpsgd/accountant/internal/accounttest"
 	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/theorems"
@@ -387,4 +388,10 @@ func TestMaxStepsFindsTheEdge(t *testing.T) {
 			t.Errorf("ε=%v up to %d: %d steps, %v, want %d", target.Epsilon, want+1, got, err, want)
 		}
 	}
+}
+
+// newNamed returns the accountant of that name under AddOrRemoveOne.
+func newNamed(t testing.TB, name string) accountant.Accountant {
+	t.Helper()
+	return tiny.Must(accountants.New(name, accountant.AddOrRemoveOne))(t)
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"dpsgd/accountant"
@@ -106,6 +107,27 @@ func TestPlanHasTheClippingPolicy(t *testing.T) {
 		p := mustPlan(t, "privacy.clipping="+name, "privacy.clip_norm=0.75")
 		if p.Policy.Name() != name || p.Policy.Bound() != 0.75 {
 			t.Errorf("%s: the policy is %v", name, p.Policy)
+		}
+	}
+}
+
+// The reference of configurations says how much noise the presets need by each accountant.
+func TestReferenceOfAccountants(t *testing.T) {
+	reference := tiny.Read(t, "../../configs/reference.md")
+	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
+		plan := func(accountant string, overrides ...string) *RunPlan {
+			return tiny.Must(NewPlan(loadPreset(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
+		}
+		rdp, exact := plan("rdp"), plan("exact")
+		same := tiny.Must(plan("exact", fmt.Sprintf("privacy.noise_multiplier=%v", rdp.NoiseMultiplier())).After(rdp.Steps))(t)
+		steps := fmt.Sprint(rdp.Steps)
+		if len(steps) > 3 {
+			steps = steps[:len(steps)-3] + "," + steps[len(steps)-3:]
+		}
+		want := fmt.Sprintf("| %s | %s | %s | %s | %s |", name, steps, accountant.RoundUp(rdp.NoiseMultiplier(), 4),
+			accountant.RoundUp(exact.NoiseMultiplier(), 4), accountant.RoundUp(same.Epsilon, 3))
+		if !strings.Contains(reference, want) {
+			t.Errorf("the reference does not say %s", want)
 		}
 	}
 }
