@@ -94,8 +94,8 @@ func newWorker(c *configs.Config, set data.Set, shape data.Shape) (*worker, erro
 	return &worker{m, trainer}, err
 }
 
-// ClipBy makes later contributions what the policy wants them to be: a [clip.Counting] one has a
-// coordinate of its own at the end.
+// ClipBy prepares later contributions for a clipping policy: for a [clip.Counting] one, every
+// contribution has one more coordinate, at its end.
 func (c *Clients) ClipBy(policy clip.Policy) {
 	c.batch.Parts = c.batch.Parts[:1]
 	if c.policy, _ = policy.(clip.Counting); c.policy != nil {
@@ -114,14 +114,14 @@ func (c *Clients) Coordinates() int {
 // Capacity implements [release.Contributor].
 func (c *Clients) Capacity() int { return len(c.counts) }
 
-// AtRound makes later contributions those of a round, counted from 0.
+// AtRound sets the round, counted from 0, that later contributions are for.
 func (c *Clients) AtRound(round int) *Clients {
 	c.round = round
 	return c
 }
 
-// Contributions returns by how far the clients with these indices move the parameters, away from
-// where they go, as a gradient points.
+// Contributions lets each client with one of these indices train, and returns the parameters before
+// less those after: the direction of a gradient.
 func (c *Clients) Contributions(indices []int) (clip.Batch, error) {
 	c.indices = indices
 	clear(c.errs)
@@ -143,7 +143,7 @@ func (c *Clients) run(worker, lo, hi int) {
 	}
 }
 
-// change computes what one client contributes. A client without examples moves nothing.
+// change computes what one client contributes: zeros if it has no examples.
 func (c *Clients) change(w *worker, client int, change []float32) error {
 	copy(w.model.Values, c.begin)
 	if own := c.own[client]; len(own) > 0 {
@@ -165,8 +165,8 @@ func (c *Clients) seed(client int) uint64 {
 	return c.recipe.Seed + uint64(c.round)*uint64(len(c.own)) + uint64(client)
 }
 
-// Means contributes the mean of each client's rows of features: what is released of them is their
-// sum, in which clients count alike.
+// Means contributes, for each client, the mean of its rows of features. The sum of these is
+// released, so that clients count alike.
 type Means struct {
 	own     [][]int
 	batcher *data.Batcher
@@ -178,7 +178,7 @@ type Means struct {
 
 var _ release.Contributor = (*Means)(nil)
 
-// NewMeans contributes the means of clients who hold these rows.
+// NewMeans returns the means of clients who hold these rows.
 func NewMeans(rows *data.Features, own [][]int) (*Means, error) {
 	batcher, err := data.NewBatcher(rows, data.Normalisation{})
 	width := rows.Shape().Values()

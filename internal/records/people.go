@@ -17,16 +17,17 @@ type people struct {
 	source release.Contributor // of examples
 }
 
-// from makes later contributions those of this contributor of examples.
+// from sets the contributor of examples that later contributions come from, and returns p.
 func (p *people) from(source release.Contributor) *people {
 	p.source = source
 	return p
 }
 
-// Capacity returns the capacity of the contributor of examples.
+// Capacity returns how many persons may contribute at once: the capacity for examples.
 func (p *people) Capacity() int { return p.source.Capacity() }
 
-// Contributions returns what the persons with these indices contribute.
+// Contributions draws one example of each person with one of these indices, and returns what these
+// examples contribute.
 func (p *people) Contributions(indices []int) (clip.Batch, error) {
 	p.drawn = p.drawn[:0]
 	for _, person := range indices {

@@ -14,15 +14,16 @@ import (
 	"dpsgd/release"
 )
 
-// Records computes the contributions of a run's records: examples, clients or persons. Examples and
-// persons contribute gradients; a person contributes the gradient of one of that person's examples.
+// Records computes what the records of a run contribute to a step. Records are examples, which
+// contribute their gradients; persons, each with the gradient of one of their examples, drawn anew
+// for every step; or clients, which contribute how far they moved the model.
 type Records struct {
 	Gradients *gradients.Gradients
 	Clients   *Clients // nil where there are none
 	people    *people  // nil where examples contribute for themselves
 }
 
-// Work is what contributions are computed from.
+// Work holds what contributions are computed from: examples, network and pool.
 type Work struct {
 	Model    *model.Model
 	Source   *setup.Source
@@ -63,7 +64,7 @@ func New(c *configs.Config, w Work) (*Records, error) {
 	return r, nil
 }
 
-// AtStep computes what records contribute to a step, counted from 0.
+// AtStep returns the contributor of a step, counted from 0.
 func (r *Records) AtStep(step int) release.Contributor {
 	switch {
 	case r.Clients != nil:

@@ -18,13 +18,14 @@ import (
 // untold stands where a label was not told yet.
 const untold = 255
 
-// stage returns the entry of the ledger that stands for the answers of the second stage. It costs
-// nothing: the entry ahead of it covers all labels.
+// stage returns the ledger entry that marks the second stage of answers. It costs nothing: the
+// entry of the first stage covers the answers for all labels.
 func (r *Run) stage() accountant.Event {
 	return accountant.PoissonSampled{SamplingProbability: 0, Event: r.event()}
 }
 
-// tell asks the labels of the first stage, unless there are answers: the one release of the run.
+// tell records the release of labels in the ledger, and then draws the answers of the first stage.
+// It does nothing where the run has answers, or no private labels.
 func (r *Run) tell() error {
 	if r.Books == nil || r.told != nil {
 		return nil
@@ -47,8 +48,8 @@ func (r *Run) tell() error {
 	return r.Save() // which binds the run to them
 }
 
-// tellRest asks the labels of the second stage: each among the classes that are likely by the model
-// that learnt the answers of the first. No label is asked that has an answer.
+// tellRest draws the answers of the second stage: for each label without an answer, among the
+// classes that the model of the first stage takes for likely.
 func (r *Run) tellRest() error {
 	if r.Books == nil || r.stageOf() > 1 {
 		return r.keepAnswers()
@@ -76,7 +77,7 @@ func (r *Run) tellRest() error {
 // append writes an entry into the ledgers of the run and of its data.
 func (r *Run) append(e accountant.Event) error { return r.Books.Append(r.Books.Len(), e) }
 
-// stageOf returns the stage that the answers are of: 2 where no label is untold.
+// stageOf returns the stage to which the answers go: 2 if every label has one, else 1.
 func (r *Run) stageOf() int {
 	if slices.Contains(r.told, untold) {
 		return 1
@@ -99,8 +100,8 @@ func (r *Run) keepAnswers() error {
 	return nil
 }
 
-// asked returns how many stages the ledger says were asked. Entries of anything else, such as
-// answers with another ε, are refused: what they cost is not what the rest would.
+// asked returns how many stages of answers the ledger holds. It refuses a ledger with any other
+// entry, such as answers with another ε, whose cost is not what this plan says.
 func (r *Run) asked() (stages int, err error) {
 	plan := []accountant.Event{r.event(), r.stage()}[:r.phases()]
 	for _, e := range r.Books.Ledger().Entries() {
@@ -114,9 +115,9 @@ func (r *Run) asked() (stages int, err error) {
 	return stages, nil
 }
 
-// fingerprint returns what a checkpoint holds of the hash of the plan and, after so many entries of
-// the ledger, of the answers: with those of another run, maybe of a larger ε, the run does not go
-// on.
+// fingerprint returns what a checkpoint holds so that it belongs to one run: the hash of the plan
+// and, after so many ledger entries, that of the answers. A checkpoint beside the answers of
+// another run, maybe of a larger ε, is refused.
 func (r *Run) fingerprint(plan string, entries int) string {
 	told := r.told
 	if entries < r.phases() && told != nil {
@@ -140,7 +141,7 @@ func (r *Run) wrongAnswers(found, expected string) error {
 	return fmt.Errorf("train: %s: found %s, expected %s: %w", r.Path(folder.Labels), found, expected, checkpoints.ErrCorrupt)
 }
 
-// readAnswers reads the answers of a run that goes on.
+// readAnswers reads the answers that a run to be resumed has drawn, and checks them.
 func (r *Run) readAnswers() error {
 	if r.Books == nil || !folder.HoldsAny(r.Dir, folder.Labels) {
 		return nil // which checkAnswers deals with
@@ -163,7 +164,8 @@ func (r *Run) readAnswers() error {
 	return nil
 }
 
-// checkAnswers holds the answers against the ledger, which says of which stage they have to be.
+// checkAnswers refuses answers that do not fit the ledger: lost ones, ones that it does not count,
+// or of the first stage alone. The network learns the others.
 func (r *Run) checkAnswers() error {
 	stages, err := r.asked()
 	switch {
@@ -185,7 +187,7 @@ func (r *Run) checkAnswers() error {
 	return nil
 }
 
-// softmax sets chances to the probabilities of the classes by their logits.
+// softmax sets chances to the probabilities that logits give to the classes.
 func softmax(chances []float64, logits []float32) {
 	most, sum := float64(slices.Max(logits)), 0.0
 	for i, v := range logits {

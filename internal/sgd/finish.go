@@ -34,8 +34,8 @@ func (r *Run) evaluate() error {
 	})
 }
 
-// Finish evaluates the last parameters, and writes model and statement. The model's file itself
-// says what it is.
+// Finish evaluates the last parameters, and writes the model and the statement. The file of the
+// model says whether the model is private.
 func (r *Run) Finish(status run.Status) error {
 	if err := r.evaluate(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (r *Run) Finish(status run.Status) error {
 	return nil
 }
 
-// statement describes the run.
+// statement returns the statement of the run: what is private about it, or that nothing is.
 func (r *Run) statement(status run.Status) (statement.Statement, error) {
 	o, c := r.Source.Outline, r.Config
 	s := statement.Statement{

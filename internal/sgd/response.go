@@ -19,16 +19,18 @@ const (
 	maxEpsilon = 30
 )
 
-// LabelsTold describes the answers for all labels of a data set.
+// LabelsTold returns the event of the ε-private answers for all labels of a data set, one for each
+// label.
 func LabelsTold(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
 
-// Response tells labels of so many classes with a given ε.
+// Response draws ε-private answers for labels of a given number of classes, by randomised response.
 type Response struct {
 	classes int
 	epsilon float64
 }
 
-// NewResponse checks its arguments: at least 2 classes, ε in [minEpsilon, maxEpsilon].
+// NewResponse returns the response for at least 2 classes and an ε in [minEpsilon, maxEpsilon], and
+// refuses anything else.
 func NewResponse(classes int, epsilon float64) (Response, error) {
 	if classes < 2 {
 		return Response{}, fmt.Errorf("labels: %d classes, expected at least 2", classes)

@@ -79,7 +79,7 @@ func (o Options) build(base *run.Run) (*Run, error) {
 	return r, r.compile()
 }
 
-// planLabels fixes what the answers for the labels cost.
+// planLabels makes the randomised response for the labels, and fixes what it costs.
 func (r *Run) planLabels() (err error) {
 	p := r.Config.Privacy
 	if r.answers, err = NewResponse(r.Source.Classes, p.Epsilon); err != nil {
@@ -159,7 +159,8 @@ func (r *Run) foundIdentity() string {
 	return h.String()
 }
 
-// phases returns how often the network is trained from the start.
+// phases returns how many times the run trains the network from the start: once for each stage of
+// answers, and once without private labels.
 func (r *Run) phases() int {
 	if r.Config.Privacy.None {
 		return 1
@@ -187,11 +188,11 @@ func (r *Run) beginPhase(phase int) (err error) {
 // last reports whether the training under way is the one that the model comes from.
 func (r *Run) last() bool { return r.phase == r.phases()-1 }
 
-// half returns the examples whose labels are told first. It parts no equal ones: when the run goes
-// on they stand in another order, and none may be asked again.
+// half returns the examples whose labels are told in the first stage. Equal examples are all in it
+// or all out of it: a resumed run may find them in another order, and must not ask one label twice.
 func (r *Run) half() []int { return r.whole[:r.secret.Boundary(len(r.whole)/2)] }
 
-// done counts the steps of the training under way.
+// done returns how many steps the training under way has taken.
 func (r *Run) done() int { return r.Step - r.phase*r.steps }
 
 // Restore takes in the answers, and the checkpoint that was made with them.
@@ -303,7 +304,7 @@ func (r *Run) endPhase() error {
 	return r.Save()
 }
 
-// spent returns what the answers for labels cost so far.
+// spent returns the cost of the answers for labels so far.
 func (r *Run) spent() (account.Spent, error) {
 	s, _, err := r.accounts.Spent(r.Books.Ledger(), r.Config.Privacy.Delta)
 	return s, err
@@ -312,7 +313,8 @@ func (r *Run) spent() (account.Spent, error) {
 // event returns the event of the answers for all labels.
 func (r *Run) event() accountant.Event { return LabelsTold(r.Config.Privacy.Epsilon) }
 
-// Planned returns the ledger of the answers for all labels, in as many stages as there are.
+// Planned returns the ledger that the run has at its end: the answers for all labels, with an entry
+// for each stage.
 func (r *Run) Planned() (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if r.Config.Privacy.None {

@@ -34,7 +34,7 @@ type Progress struct {
 	ExamplesPerSecond float64
 }
 
-// Overview is what a run is about.
+// Overview describes a run at its start: its folder, its data and its network.
 type Overview struct {
 	Run, Data, Unit      string
 	Examples, Parameters int

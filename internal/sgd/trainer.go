@@ -24,9 +24,9 @@ type Trainer struct {
 	values []float32
 }
 
-// NewTrainer returns a trainer that moves the parameters of m by a rule, on the examples of a set
-// as the network sees them. shape is that of the examples themselves. A step has batch examples at
-// most. A nil pool is the caller's thread alone.
+// NewTrainer returns a trainer of the model m by an update rule, on the examples of a set as the
+// network sees them. shape is the shape of one example of the data. A step takes batch examples at
+// most. With a nil pool it computes on the caller's thread alone.
 func NewTrainer(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, rule optimizer.UpdateRule, batch int, pool *kernel.Pool) (*Trainer, error) {
 	batcher, err := data.NewBatcher(set, setup.Normalisation(c, shape.Channels))
 	if err != nil {

@@ -118,8 +118,8 @@ func (p *RunPlan) cost(steps int) (s account.Spent, refusal, err error) {
 
 func epsilonOf(s account.Spent) string { return "ε = " + accountant.RoundUp(s.Epsilon, 3) }
 
-// fellBack adds to Fallbacks that RDP answered a question that the accountant refused. Without a
-// refusal it does nothing.
+// fellBack counts in Fallbacks, with its reason, that RDP answered in place of the configured
+// accountant, which refused with that error. For a nil error it does nothing.
 func (p *RunPlan) fellBack(refusal error, asked, answer string) {
 	if refusal == nil {
 		return
@@ -153,7 +153,7 @@ func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, er
 	return cost.Within(*p.Budget), nil
 }
 
-// Spent returns the guarantee of the releases in the ledger.
+// Spent returns the guarantee of all releases in the ledger, by the configured accountant.
 func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	s, refusal, err := p.accounts.Spent(l, p.Delta)
 	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper
@@ -187,7 +187,7 @@ func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (acc
 	return account.Claimed(spent, now, all), err
 }
 
-// After returns the guarantee of the first steps of the plan.
+// After returns the guarantee that the plan has after so many of its steps.
 func (p *RunPlan) After(steps int) (account.Spent, error) {
 	l, err := p.Schedule(steps)
 	if err != nil {

@@ -12,7 +12,7 @@ func (p *RunPlan) Deviation(step int) float64 {
 	return unit * p.Mechanism.Deviation(step, p.Policy.Bound()) / p.ExpectedBatchSize
 }
 
-// begin sets the clip norm of this step where a schedule gives it.
+// begin sets the clip norm of the step that begins, if a schedule of clip norms gives it.
 func (p *RunPlan) begin(step int) {
 	if stepping, ok := p.Policy.(clip.Stepping); ok {
 		stepping.Begin(step)
@@ -40,7 +40,8 @@ func (p *RunPlan) movingClipNorm(next int) float64 {
 	return 0
 }
 
-// counting returns the run's policy if that learns the clip norm from releases, and nil otherwise.
+// counting returns the policy of a run that learns its clip norm from releases, and nil for any
+// other run.
 func (r *Run) counting() clip.Counting {
 	counting, _ := r.plan.Policy.(clip.Counting)
 	return counting

@@ -30,7 +30,7 @@ type Description struct {
 	Engines      []gradients.Assignment `json:"engines"`
 }
 
-// Privacy is what a plan will guarantee.
+// Privacy holds the privacy settings of a plan and the guarantee that they give.
 type Privacy struct {
 	Unit                string             `json:"unit"`    // what is protected
 	Records             int                `json:"records"` // how many of these there are
@@ -119,7 +119,7 @@ func (d *Description) fillOrdinary(c *configs.Config, o setup.Outline) error {
 	return err
 }
 
-// fillPrivacy fills in what the plan costs.
+// fillPrivacy fills in the noise, the number of steps and the guarantee of the plan.
 func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	clipping := plan.Policy.String()
 	if c.Federated.Any() || c.Privacy.Unit == configs.UnitPerson {

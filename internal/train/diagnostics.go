@@ -11,8 +11,8 @@ import (
 	"dpsgd/internal/tensorboard"
 )
 
-// diagnostics collects what one step says about its examples, for a file that is NOT private. nil
-// collects nothing.
+// diagnostics collects figures of the examples of one step, such as their gradient norms, for a
+// file that is NOT private. A nil diagnostics collects nothing.
 type diagnostics struct {
 	plan    *RunPlan
 	factors []float32
@@ -30,7 +30,7 @@ func (r *Run) openDiagnostics() {
 	}
 }
 
-// add adds one physical batch to the sums of the step's line.
+// add adds the figures of one physical batch to those of the step.
 func (d *diagnostics) add(b gradients.Diagnosis) {
 	d.factors = slices.Grow(d.factors[:0], len(b.Losses))[:len(b.Losses)]
 	d.plan.Policy.Factors(d.factors, b.AfterLayers)
@@ -54,7 +54,7 @@ func (d *diagnostics) add(b gradients.Diagnosis) {
 // roundedFactor is more than float32 factors and sums of squares lose.
 const roundedFactor = 0x1p-20
 
-// diagnose writes the line of the step that just ended.
+// diagnose writes the line of private diagnostics of the step that just ended.
 func (r *Run) diagnose(took time.Duration) error {
 	d := r.diagnoses
 	if d == nil {

@@ -14,8 +14,8 @@ func noiseOf(c *configs.Config) release.Noise {
 	return c.Privacy.Mechanism
 }
 
-// openDoor makes the door through which the plan releases its steps. It writes each event behind
-// the checkpoint of the step before.
+// openDoor makes the door through which the plan releases its steps. The door writes a step's event
+// only after the checkpoint of the step before is on disk.
 func (r *Run) openDoor() error {
 	var err error
 	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.Order, r.plan.Allows, r.Pool)

@@ -48,7 +48,7 @@ func Examine(dir string, o Options) (e score.Examination, err error) {
 	return e, err
 }
 
-// tested is a model that a run has written, with its test examples.
+// tested holds a model that a run has written, and the test examples that measure it.
 type tested struct {
 	dir       string
 	config    *configs.Config
@@ -59,7 +59,7 @@ type tested struct {
 	evaluator *gradients.Evaluator
 }
 
-// test reads the model of a run and its examples, and hands them to do.
+// test reads the model of a run and the examples of its configuration, and calls do with them.
 func test(dir string, o Options, do func(*tested) error) error {
 	o.RunsDir = cmp.Or(o.RunsDir, runsAround(dir))
 	c, err := folder.ReadConfig(dir)

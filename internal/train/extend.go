@@ -28,7 +28,8 @@ type past struct {
 // mostChoices bounds how often the number of steps grows: to about a thousand times.
 const mostChoices = 10 * account.PerDoubling
 
-// Extended says what an extension changed.
+// Extended is the result of an extension: what was chosen, and the guarantee of all steps that the
+// run may now take.
 type Extended struct {
 	Run string `json:"run"`
 	folder.Extension
@@ -127,7 +128,8 @@ func isTrial(dir string) bool {
 	return folder.HoldsAny(filepath.Join(dir, ".."), folder.Sweep)
 }
 
-// choose sets in e the largest number of steps within what was asked for, and returns its cost.
+// choose sets in e the largest number of steps that the requested budget and the requested steps
+// allow, and returns the guarantee of the run with that number.
 func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error) {
 	made := r.Books.Ledger()
 	var best, cheapest account.Spent
@@ -164,7 +166,8 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 		ErrExtension, r.Dir, e.To.Epsilon, accountant.RoundUp(cheapest.Epsilon, 3), r.plan.Delta, e.To.Steps)
 }
 
-// costOf returns what the run costs with so many choices and so many steps in all.
+// costOf returns the guarantee of the run with this number of steps in all, of which the number was
+// chosen so many times.
 func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent, error) {
 	all, err := r.allOf(made, choices, steps)
 	if err != nil {
@@ -174,7 +177,8 @@ func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent
 	return cost, err
 }
 
-// allOf returns the ledger of the run with so many choices and so many steps in all.
+// allOf returns the ledger of the run with this number of steps in all, of which the number was
+// chosen so many times.
 func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Ledger, error) {
 	all, err := made.With(account.Choice, choices-account.Choices(made))
 	if err != nil {
@@ -183,8 +187,8 @@ func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Le
 	return all, all.Add(r.plan.Event(r.Step), steps-r.Step)
 }
 
-// extend takes into a plan what its run has released up to its last extension: what may follow is
-// planned from there.
+// extend gives a plan what its run released up to its last extension, and the step of that
+// extension: later releases of the plan are added to these. A run that was never extended has none.
 func (p *RunPlan) extend(past *past) (err error) {
 	if past == nil || len(past.extensions) == 0 {
 		return nil

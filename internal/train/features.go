@@ -32,8 +32,9 @@ func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error
 	}, nil
 }
 
-// Schedule describes the first so many steps, with the release of the mean ahead of them. Of a run
-// that was extended it begins with all that was released by then.
+// Schedule returns the events of the first so many steps, after the release of the mean of features
+// if there is one. For a run that was extended, the events of the ledger up to its last extension
+// come first.
 func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
 	if p.behind != nil {
 		return p.behind.With(p.Event(p.updates), max(0, steps-p.updates)) // the noise of all steps is one
@@ -49,8 +50,8 @@ func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
 	return l, account.AddAll(l, training)
 }
 
-// afterMean is an accountant to whom the release of the mean is known: what it is asked about comes
-// on top.
+// afterMean is an accountant that adds the release of the mean of features to every ledger that it
+// is asked about.
 type afterMean struct {
 	account.Accountants
 	plan *RunPlan
@@ -127,8 +128,8 @@ func (r *Run) releaseMean() error {
 // beforeTraining is the number of the release ahead of step 0: the ledger counts from there.
 const beforeTraining = -1
 
-// means counts the releases of the mean in the ledger: more than one where a run was killed in
-// between.
+// means counts the releases of the mean of features in the ledger. There is more than one where a
+// run was killed between the release and its checkpoint.
 func (r *Run) means() int {
 	if r.plan.Mean == nil {
 		return 0

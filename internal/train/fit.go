@@ -23,7 +23,8 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// Start saves the number of ranks, if it grew, and releases and subtracts the mean of features.
+// Start saves the number of ranks, if it grew, releases the mean of features, if there is one, and
+// subtracts it.
 func (r *Run) Start(ctx context.Context) error {
 	run.Tell(r.watcher.Started, r.overview())
 	r.warn()
@@ -46,7 +47,7 @@ func (r *Run) Start(ctx context.Context) error {
 // untrained returns the error of a run whose budget allows no first step.
 func (r *Run) untrained() error { return r.Untrained(r.plan.Budget.Epsilon, r.plan.Delta) }
 
-// More reports whether a planned step is left.
+// More reports whether the plan has a step that the run has not taken.
 func (r *Run) More() bool { return r.Step < r.plan.Steps }
 
 // Next takes a step, evaluates and saves if due, and tells the watcher.

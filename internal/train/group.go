@@ -24,7 +24,7 @@ func (o Options) size() int {
 	return o.Group.Size()
 }
 
-// processes is the part of a run that concerns its ranks.
+// processes holds what a run knows of its ranks, the processes that add up one sum.
 type processes struct {
 	leader   *ranks.Leader // nil where this process is alone
 	bounds   []int         // of the examples of each rank, where each has its own
@@ -51,8 +51,9 @@ func (r *Run) lead(g mpi.Group) error {
 	return err
 }
 
-// trust saves a checkpoint with the number of ranks, if it grew, before other ranks hear of a
-// sample: a run that is killed and goes on alone has trusted them all the same.
+// trust saves a checkpoint with the number of ranks, if it grew, before other ranks learn which
+// records are sampled. So the statement names these ranks as trusted even if the run is killed and
+// goes on alone.
 func (r *Run) trust() error {
 	t := &r.together
 	if t.leader == nil || t.ranks >= t.leader.Size() || r.Step >= r.plan.Steps {

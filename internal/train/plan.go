@@ -13,7 +13,7 @@ import (
 	"dpsgd/release"
 )
 
-// RunPlan is a release plan with how many releases there are to be, and what they may cost.
+// RunPlan is a release plan, the number of its releases, and the budget that they must fit.
 type RunPlan struct {
 	release.Plan
 	Mean              *release.Plan // of the release ahead of the first step; nil if there is none

@@ -165,7 +165,7 @@ func (r *Run) Identity() string {
 // Planned returns the schedule of all steps that the budget allows.
 func (r *Run) Planned() (*accountant.Ledger, error) { return r.plan.Schedule(r.plan.MaxSteps) }
 
-// Ready opens the door, and the files beside the checkpoints.
+// Ready opens the door, and the files that a run writes beside its checkpoints.
 func (r *Run) Ready() error {
 	if err := r.openDoor(); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (r *Run) Restore(s *checkpoints.State, path string) error {
 	return r.Network.Restore(s, path, r.update.Restore)
 }
 
-// State returns what a checkpoint keeps.
+// State returns everything that a checkpoint of the run keeps.
 func (r *Run) State() *checkpoints.State {
 	s := r.View(r.update.View())
 	r.keepSlots(s.Slots)

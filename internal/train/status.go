@@ -48,7 +48,7 @@ type Progress struct {
 // Watcher is told about the start, the steps and the end of a run.
 type Watcher = run.Watcher[Overview, Progress, Result]
 
-// Overview is what a run is about.
+// Overview describes a run at its start: its folder, its data, its network and its plan.
 type Overview struct {
 	Run              string // its folder
 	Data             string

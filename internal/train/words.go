@@ -49,7 +49,7 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 	s.NotPrivate = append(s.NotPrivate, outside...)
 }
 
-// persons says how persons take part.
+// persons returns the sentence of a statement that says how a person takes part in a step.
 func persons(c *configs.Config, o setup.Outline) string {
 	most := ""
 	if k := c.Privacy.ExamplesPerPerson; k > 0 {
