@@ -7,7 +7,8 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Augmentation says what the network sees of a picture in training. Predictions take it as it is.
+// Augmentation says what the network sees of a picture in training. Predictions see the picture as
+// it is.
 type Augmentation struct {
 	// Views is the number of views of an example in each step, at least 1.
 	Views int
@@ -26,7 +27,7 @@ func NoAugmentation() Augmentation { return Augmentation{Views: 1} }
 // Any reports whether r is anything but [NoAugmentation].
 func (r Augmentation) Any() bool { return r != NoAugmentation() }
 
-// Arguments lists what a configuration can set.
+// Arguments lists the keys that a configuration can set, each with its field of r.
 func (r *Augmentation) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "views", Also: []string{"augmult", "multiplicity"}, Format: setting.Integer{Min: 1, Max: 256}, Value: &r.Views,
@@ -38,7 +39,8 @@ func (r *Augmentation) Arguments() []setting.Argument {
 	}
 }
 
-// Check refuses settings out of range, and a shape of whose examples no such views can be made.
+// Check refuses settings out of range, views of rows, and a Shift that is not below the shorter
+// side of a picture of this shape.
 func (r Augmentation) Check(shape Shape) error {
 	if err := setting.Check("training.augmentation", &r); err != nil {
 		return fmt.Errorf("augmentation: %w", err)

@@ -38,15 +38,15 @@ func parseCIFAR(labels, pixels, records []byte) {
 	}
 }
 
-// cifarFiles is a set in CIFAR-10's "binary version": its members, in a folder that is inside the
-// archive or, unpacked, beside it.
+// cifarFiles are the files of a set in CIFAR-10's "binary version". They lie in a folder: packed in
+// an archive, or unpacked beside the archive.
 type cifarFiles struct {
 	archive string // file name
 	folder  string // of the members
 	members []File // all of one size; the last one is the test set
 }
 
-// load reads the unpacked members, or else the archive beside their folder.
+// load reads the set from the unpacked members in folder or, if one is missing, from the archive.
 func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	archive := filepath.Join(folder, s.archive)
 	n := int(s.members[0].Size / cifarRecord)
@@ -72,10 +72,11 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error)
 	})
 }
 
-// take is called with the verified content of member i, by several goroutines.
+// take is a function for the verified content of member i. Several goroutines call it at once.
 type take func(i int, content []byte) error
 
-// verified calls put with the content of member i, and fails if that is not the published one.
+// verified calls put with the content of member i. It fails if that is not the published content;
+// what names the content in the error.
 func (s *cifarFiles) verified(i int, what string, content []byte, put take) error {
 	if err := verify(content, what, s.members[i].SHA256); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (s *cifarFiles) verified(i int, what string, content []byte, put take) erro
 	return put(i, content)
 }
 
-// readMembers reads the unpacked files of folder.
+// readMembers calls put with the content of each unpacked member in folder.
 func (s *cifarFiles) readMembers(folder string, put take) error {
 	return kernel.Each(len(s.members), func(i int) error {
 		name := filepath.Join(folder, s.members[i].Name)
@@ -100,9 +101,9 @@ func (s *cifarFiles) readMembers(folder string, put take) error {
 	})
 }
 
-// readArchive reads the members from a packed archive. Each must be there once, as a regular file.
-// It passes over their folder and the two other files that the published archive has; anything else
-// in the archive is an error.
+// readArchive calls put with the content of each member in the archive of the given name. Each must
+// be there once, as a regular file. It passes over their folder and the two other files that the
+// published archive has; anything else in the archive is an error.
 func (s *cifarFiles) readArchive(set, name string, put take) error {
 	f, err := openFile(name)
 	if err != nil {
@@ -151,7 +152,8 @@ func (s *cifarFiles) readArchive(set, name string, put take) error {
 	return cmp.Or(failed...)
 }
 
-// member returns the index of the member that an archive entry is, or −1 to pass it over.
+// member returns the index of the member that an archive entry is, −1 for an entry to pass over, or
+// an error for an entry that does not belong there.
 func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	const small = 1 << 16 // bytes of an entry that is passed over
 	if h.Typeflag == tar.TypeDir && path.Clean(h.Name) == s.folder {
@@ -173,8 +175,8 @@ func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	return 0, fmt.Errorf("entry %q of %d bytes is not a part of %s", h.Name, h.Size, set)
 }
 
-// unpack writes the members of a verified archive to their folder inside root,
-// each whole or not at all.
+// unpack verifies the members in an archive and writes each that is right to their folder inside
+// root, whole or not at all.
 func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
 	if err := root.Mkdir(s.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("data: %w", err)
@@ -189,8 +191,8 @@ func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
 	})
 }
 
-// writeWhole writes a file of a folder so that it is there whole or not at all, unless the power
-// fails.
+// writeWhole writes content to the file name in folder. Afterwards the new content is there whole,
+// or the file is as it was, unless the power fails.
 func writeWhole(folder *os.Root, name string, content []byte) error {
 	part := name + ".part"
 	err := folder.Remove(part)

@@ -9,16 +9,16 @@ import (
 
 // ClientSplit says how examples are spread over clients, and what a client does in a round.
 type ClientSplit struct {
-	Clients int    // number of clients; public. 0 is a run that is not federated
-	Split   string // iid or dirichlet
-	Alpha   float64
-	Seed    uint64 // of the split, and of the order in which clients go through their examples; public
+	Clients int     // number of clients; public. 0 is a run that is not federated
+	Split   string  // iid or dirichlet
+	Alpha   float64 // of the Dirichlet split: the smaller, the fewer classes a client has
+	Seed    uint64  // of the split, and of the order in which clients go through their examples; public
 
-	LocalSteps        int
-	LocalBatchSize    int
-	LocalLearningRate float64
+	LocalSteps        int     // of plain SGD that a client takes in a round
+	LocalBatchSize    int     // examples in each of these steps
+	LocalLearningRate float64 // of these steps
 
-	Noise       string // who adds it: server or clients
+	Noise       string // who adds the noise: server or clients
 	MinClients  int    // least number of clients whose noise a round has; 0 is all of them
 	ModulusBits int    // the server sees sums modulo 2^ModulusBits
 }
@@ -43,7 +43,7 @@ func (r ClientSplit) Any() bool { return r.Clients > 0 }
 // Noisy returns the least number of clients whose noise a round has: MinClients, or all if it is 0.
 func (r ClientSplit) Noisy() int { return cmp.Or(r.MinClients, r.Clients) }
 
-// Arguments lists what a configuration can set.
+// Arguments lists the keys that a configuration can set, each with its field of r.
 func (r *ClientSplit) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "clients", Also: []string{"num_clients"}, Format: setting.Integer{Min: 0, Max: 1e6}, Value: &r.Clients,
@@ -80,7 +80,8 @@ func (r ClientSplit) Check() error {
 	return nil
 }
 
-// Division describes the clients in a few words, which differ for clients of another split.
+// Division describes the clients in a few words. Settings that split the examples in another way
+// have other words.
 func (r ClientSplit) Division() string {
 	split := r.Split
 	if r.Split == Dirichlet {
@@ -89,7 +90,7 @@ func (r ClientSplit) Division() string {
 	return fmt.Sprintf("%d clients (%s, seed %d)", r.Clients, split, r.Seed)
 }
 
-// String says how examples are spread, for statements.
+// String says how the examples are spread over the clients, for statements.
 func (r ClientSplit) String() string {
 	how := "by chance alone"
 	if r.Split == Dirichlet {

@@ -17,8 +17,9 @@ type Labelled interface {
 	Label(i int) int
 }
 
-// Spread returns the examples of each client, by index. Every example has one client, and two
-// clients' numbers of examples differ by at most one. It refuses more clients than examples.
+// Spread returns the indices of each client's examples. Every example has one client, and two
+// clients' numbers of examples differ by at most one. Spread refuses no clients, and more clients
+// than examples.
 func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	return spread, nil
 }
 
-// share returns the range of a client's examples among n in order.
+// share returns which of n examples in a row are the client's: those from from to to - 1.
 func (r ClientSplit) share(client, n int) (from, to int) {
 	return client * n / r.Clients, (client + 1) * n / r.Clients
 }

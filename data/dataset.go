@@ -16,13 +16,13 @@ type Dataset struct {
 	Name    string   // also the name of its folder
 	Doc     string   // a few words that complete a list, such as "28x28 grey digits"
 	Aliases []string // names that people try, to suggest Name; they are not accepted
-	Drawn   bool     // by the program, from a public seed: the examples are nobody's
+	Drawn   bool     // whether the program draws the examples, from a public seed: they are nobody's
 
 	// What the set holds, as its authors publish it. Loading anything else is an error, so
 	// everything but the examples themselves is known before they are read.
 	Shape       Shape
 	Classes     []string
-	Train, Test int // examples
+	Train, Test int // numbers of examples
 
 	// Load reads the set from its own folder. seed is public. Only sets that are drawn use it.
 	Load func(set *Dataset, folder string, seed uint64) (*Split, error)
@@ -113,7 +113,7 @@ func (d *Dataset) Identity() string {
 	return identity
 }
 
-// load reads the set below dir and refuses one that differs from its declaration.
+// load reads the set from its folder in dir. It refuses one that differs from its declaration.
 func (d *Dataset) load(dir string, seed uint64) (*Split, error) {
 	s, err := d.Load(d, filepath.Join(dir, d.Name), seed)
 	if err != nil {

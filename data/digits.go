@@ -26,8 +26,8 @@ var drawnDigits = Dataset{
 
 var digitClasses = []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
-// drawDigits draws both parts of the set, in chunks so that the buffers of a drawer are used many
-// times.
+// drawDigits draws train pictures to train on and test pictures to test with, from seed. It draws
+// them in chunks, so that the buffers of a drawer are used many times.
 func drawDigits(seed uint64, train, test int) (*Split, error) {
 	const chunk, size = 256, DigitSide * DigitSide
 	return splitOf("", func(part int) (*Images, error) {
@@ -72,17 +72,17 @@ func (d *DigitDrawer) Draw(dst []uint8, seed uint64, part, i int) (label uint8) 
 // fixed by the Go standard library.
 type dice struct{ pcg rand.PCG }
 
-// below returns a number from 0 to n−1.
+// below returns a random number from 0 to n−1, all about equally likely.
 func (d *dice) below(n int) int {
 	hi, _ := bits.Mul64(d.pcg.Uint64(), uint64(n))
 	return int(hi)
 }
 
-// between returns a number from low to high, both possible.
+// between returns a random number from low to high, all about equally likely.
 func (d *dice) between(low, high int) int { return low + d.below(high-low+1) }
 
-// around returns a number from −spread to spread, more often a small one: the
-// mean of two uniform numbers, with standard deviation spread/√6.
+// around returns a random number from −spread to spread, more often one near 0: the mean of two
+// uniform numbers, with standard deviation spread/√6.
 func (d *dice) around(spread int) int {
 	return (d.between(-spread, spread) + d.between(-spread, spread)) / 2
 }

@@ -1,6 +1,6 @@
 package data
 
-// Lengths are in 1/256 pixel.
+// pixel is the side of a pixel: lengths are in 1/256 pixel.
 const pixel = 256
 
 // knot is a point of the pen's way and half the width of the pen there.
@@ -72,8 +72,8 @@ func (d *DigitDrawer) follow(stroke []uint8) {
 	d.way = append(d.way, d.bend(at(last)))
 }
 
-// spline evaluates the uniform Catmull-Rom spline between b and c at s/n: half of
-// 2b + (c−a)t + (2a−5b+4c−e)t² + (3b−a−3c+e)t³.
+// spline evaluates the uniform Catmull-Rom spline through a, b, c and e between b and c at t = s/n:
+// half of 2b + (c−a)t + (2a−5b+4c−e)t² + (3b−a−3c+e)t³.
 func spline(a, b, c, e, s, n int) int {
 	cubic := (3*b - a - 3*c + e) * s
 	square := (cubic + (2*a-5*b+4*c-e)*n) * s

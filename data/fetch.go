@@ -153,7 +153,8 @@ func (d *downloader) accept(part string, f File) error {
 	return d.root.Rename(part, f.Name)
 }
 
-// verified compares size and SHA-256 of a file of the folder with f, or unpacks the file.
+// verified fails if the file name in the folder has not the size and SHA-256 of f. If d.unpack is
+// set, verified calls it with the name instead.
 func (d *downloader) verified(name string, f File) error {
 	if d.unpack != nil {
 		return d.unpack(name)
@@ -177,8 +178,8 @@ func (d *downloader) verified(name string, f File) error {
 	return nil
 }
 
-// transfer completes the part file. When it fails, other than by errTooLong, the
-// part file holds what can be continued.
+// transfer downloads into the part file the bytes of f that it lacks. After any error but
+// errTooLong, a later call can go on with what the part file holds.
 func (d *downloader) transfer(ctx context.Context, address, part string, f File) (err error) {
 	out, have, err := d.openPart(part, f.Size)
 	if err != nil {
@@ -222,7 +223,7 @@ func (d *downloader) transfer(ctx context.Context, address, part string, f File)
 	return out.Sync()
 }
 
-// counter is a writer that is called with the number of bytes of each write.
+// counter is a function that gets the number of bytes of each write to it.
 type counter func(n int)
 
 func (c counter) Write(p []byte) (int, error) {
@@ -247,8 +248,8 @@ func (d *downloader) openPart(part string, size int64) (out *os.File, have int64
 	return out, 0, err
 }
 
-// request asks for the bytes from have on and returns the body and where it
-// starts: 0 from a server that does not know ranges.
+// request asks for the bytes of a file of size bytes from have on. It returns the body and the
+// place in the file where the body starts: have, or 0 from a server that does not know ranges.
 func (d *downloader) request(ctx context.Context, address string, have, size int64) (io.ReadCloser, int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ type Full struct{}
 // Validate returns nil: there is no setting that could be wrong.
 func (Full) Validate() error { return nil }
 
-// Excess returns 0, Varies false.
+// Excess returns 0 and Varies false: nothing is drawn, and every batch has all records.
 func (Full) Excess(int) float64 { return 0 }
 func (Full) Varies() bool       { return false }
 

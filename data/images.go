@@ -85,8 +85,8 @@ func (t pixelTable) fill(x []float32, pixels []uint8) {
 	}
 }
 
-// fillGrey takes eight pixels at a time: a loop over single pixels is up to 1.7 times as slow, by
-// the address at which the compiler puts it.
+// fillGrey writes the normalised value of each grey pixel to x. It takes eight pixels at a time: a
+// loop over single pixels is up to 1.7 times as slow, by the address at which the compiler puts it.
 func fillGrey(x []float32, pixels []uint8, grey *[256]float32) {
 	for len(pixels) >= 8 && len(x) >= 8 {
 		p, y := (*[8]uint8)(pixels), (*[8]float32)(x)

@@ -88,7 +88,7 @@ type Split struct {
 	Warning     string // about files passed over, or pictures that memory cannot hold; "" in most cases
 
 	identity string
-	verified [2]Set // the sets whose identity that is
+	verified [2]Set // the training and the test set that identity belongs to
 }
 
 // Identity returns [Dataset.Identity] of the named set as which [Load] read the examples. It is ""
@@ -152,7 +152,8 @@ func Load(spec Spec) (*Split, error) {
 	return set.load(cmp.Or(spec.Dir, DefaultDir()), spec.Seed)
 }
 
-// check refuses more than one source of examples, and own data without declared, distinct classes.
+// check refuses more than one source of examples, and a person's own data whose declared classes
+// are not distinct, fewer than 2 or more than 256.
 func (s Spec) check() error {
 	var given []string
 	classes := ""

@@ -53,9 +53,9 @@ func ownersOfRecords(spec Spec) ([]string, error) {
 	return owners, err
 }
 
-// ByOwner returns the examples of each owner, by index, at most so many of each; 0 is all. They are
-// drawn by the public seed and the owner's name from that owner's examples alone: the examples of
-// others do not change which. Owners are in the order in which they first come.
+// ByOwner returns the indices of each owner's examples, or of as many as most if there are more and
+// most is not 0. These are drawn by the public seed and the owner's name: the examples of others do
+// not change which. The result has the owners in the order in which they first come.
 func ByOwner(owners []string, most int, seed uint64) [][]int {
 	var names []string
 	own := map[string][]int{}
@@ -72,8 +72,8 @@ func ByOwner(owners []string, most int, seed uint64) [][]int {
 	return drawn
 }
 
-// firstOf draws at most so many of an owner's examples, or all if most is 0, by seed and name. They
-// stay in order.
+// firstOf returns an owner's examples or, if there are more than most and most is not 0, as many as
+// most, drawn by seed and name. These are in increasing order. It may reorder examples.
 func firstOf(examples []int, most int, name string, seed uint64) []int {
 	if len(examples) <= most || most == 0 {
 		return examples

@@ -60,8 +60,8 @@ func unpacking(f *os.File) (io.Reader, error) {
 	return r, nil
 }
 
-// readPacked returns the verified content of a file of a folder: from the packed file, with the
-// ending .gz, or from the plain one if that is not there.
+// readPacked returns the verified content of file: unpacked from the file in folder whose name has
+// the ending .gz as well, or from the plain one if there is no packed one.
 func readPacked(folder string, file File) ([]byte, error) {
 	path := filepath.Join(folder, file.Name)
 	what := path + ".gz (unpacked)"

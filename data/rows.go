@@ -92,7 +92,7 @@ func NewFeatures(columns int, classes []string, labels []uint8, halves []uint16)
 	})
 }
 
-// Halves returns the numbers of row i. It is a view: the caller must not change it.
+// Halves returns the numbers of row i in binary16. It is a view: the caller must not change it.
 func (f *Features) Halves(i int) []uint16 {
 	n := f.shape.Channels
 	return f.halves[i*n : (i+1)*n : (i+1)*n]

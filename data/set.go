@@ -101,7 +101,8 @@ type labelled struct {
 // maxClasses is the number of classes that a label of one byte can tell apart.
 const maxClasses = 256
 
-// newLabelled refuses a wrong number of classes or of values, and a label that has no class.
+// newLabelled returns its arguments as labelled. It refuses a wrong number of classes, a label that
+// has no class, and another number of values than the examples of that shape have together.
 func newLabelled(shape Shape, classes []string, labels []uint8, values int) (labelled, error) {
 	if len(classes) < 1 || len(classes) > maxClasses {
 		return labelled{}, fmt.Errorf("data: %w: %d classes, expected 1 to %d", ErrInvalid, len(classes), maxClasses)

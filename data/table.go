@@ -60,7 +60,7 @@ func eachRecord(spec Spec, part string, visit func(t *tableReader, record []stri
 type tableReader struct {
 	*vectors.RecordReader
 	columns []int // places in a record of the declared columns
-	label   int
+	label   int   // place of the label
 }
 
 // findColumns sets the places of the declared columns and of the label. It fails if one is missing.
@@ -75,7 +75,7 @@ func (t *tableReader) findColumns(spec Spec) (err error) {
 	return err
 }
 
-// readTable reads train.csv or test.csv, and fails on a label that is not declared.
+// readTable reads the part "train" or "test" of a table. It fails on a label that is not declared.
 func readTable(spec Spec, part string) (*Rows, error) {
 	var labels []uint8
 	var values []float32

@@ -13,15 +13,15 @@ import (
 )
 
 // Unlabelled is a set whose labels are secret and whose examples are public. Its order follows from
-// the values of the examples alone. So what depends on a place, such as a minibatch or a byte in a
-// file, tells nothing of a label, also where files, shards or lines were sorted by class. Whoever
+// the values of the examples alone. So what depends on a place in it, such as a minibatch or a byte
+// of a file, tells nothing of a label, even if files, shards or lines were sorted by class. Whoever
 // learns from the set or predicts it sees no label: Label returns 0 everywhere, and only
 // [Unlabelled.Secret] returns the labels. It is safe for concurrent reading.
 type Unlabelled struct {
 	Set
 	order   []int  // index in Set of the example at each place
 	twins   []bool // whether the example at a place is equal to the one before it
-	content string
+	content string // a hash of the examples in their order
 }
 
 // digest is a hash of an example's values. Examples with different digests differ. Different
@@ -95,8 +95,9 @@ func (u *Unlabelled) Secret(place int) int { return u.Set.Label(u.order[place]) 
 // Content returns a hash of all examples in their order, without their labels.
 func (u *Unlabelled) Content() string { return u.content }
 
-// Boundary returns the first place, from this one on, that does not part equal examples. The
-// examples before it are the same at every call of [NewUnlabelled], and so are the others.
+// Boundary returns the first place, from place on, whose example does not equal the one before it,
+// or the number of examples. The examples before that place are the same ones at every call of
+// [NewUnlabelled], and so are the others.
 func (u *Unlabelled) Boundary(place int) int {
 	for place < len(u.twins) && u.twins[place] {
 		place++

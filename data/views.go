@@ -16,8 +16,8 @@ type Views struct {
 	key    [32]byte
 }
 
-// NewViews returns the views that r describes, with a key drawn from src; nil if r leaves pictures
-// as they are.
+// NewViews returns the views that r describes, with a key drawn from src. It returns nil if r
+// leaves pictures as they are, and fails as r.Check does.
 func NewViews(r Augmentation, shape Shape, src *random.Source) (*Views, error) {
 	if err := r.Check(shape); err != nil || !r.Any() {
 		return nil, err
@@ -37,9 +37,9 @@ func (v *Views) PerExample() int {
 	return v.recipe.Views
 }
 
-// Write writes a view of a picture to dst: (Height, Width, Channels) both, and no memory in common.
-// step is the step of training, example the place of the example in its data set; views are counted
-// from 0.
+// Write writes a view of picture to dst. Both are (Height, Width, Channels) and have no memory in
+// common. step is the number of the training step, example the index of the picture in its data
+// set, and view the number of the view, from 0.
 func (v *Views) Write(dst, picture []float32, step, example, view int) {
 	if v == nil {
 		copy(dst, picture)
@@ -68,8 +68,8 @@ func (v *Views) draw(step, example, view int) change {
 	return change{v.recipe.Flip && drawn[0]&1 == 1, v.offset(drawn[8:]), v.offset(drawn[16:])}
 }
 
-// offset returns a whole number from -Shift to Shift, drawn by the first eight random bytes: each
-// with probability 1/(2·Shift+1), up to 2⁻⁶⁴.
+// offset returns a whole number from -Shift to Shift that follows from the first eight bytes of
+// drawn. If these are random, each number has probability 1/(2·Shift+1), to within 2⁻⁶⁴.
 func (v *Views) offset(drawn []byte) int {
 	offset, _ := bits.Mul64(binary.LittleEndian.Uint64(drawn), uint64(2*v.recipe.Shift+1))
 	return int(offset) - v.recipe.Shift
@@ -95,9 +95,8 @@ func (c change) applyLine(dst, line []float32, channels int) {
 	}
 }
 
-// Reflected returns the index below n that continues 0 … n-1 to i, at most n-1 outside: the place
-// is mirrored at the first or the last one, which is not repeated (PyTorch's padding mode
-// "reflect").
+// Reflected returns i if it is in 0 … n-1. An i before that or after it is mirrored at 0 or at n-1,
+// which is not repeated (PyTorch's padding mode "reflect"). i must be at most n-1 outside.
 func Reflected(i, n int) int {
 	if i < 0 {
 		return -i
