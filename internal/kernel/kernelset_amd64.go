@@ -80,7 +80,7 @@ var avx512Kernel = func() kernelSet {
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	k.split = splitBlocksAVX512
-	if cpu.X86.HasAVX512VAES {
+	if cpu.X86.HasAES && cpu.X86.HasAVX512VAES {
 		k.expandKey, k.encryptCounters = expandKeyAES, encryptCountersAVX512
 	}
 	return k

@@ -34,7 +34,7 @@ import "math"
 //     11.4ε at u = 1 - 2^-30.
 //   - E for u > sqrt(1/2). 1-u is rounded once, which moves E by at most 1.2ε·E; [minusLog1p] has a
 //     relative error of 1.9ε: its last subtraction gives ε and all before it, with weights of g²/2
-//     and less, at most 0.28ε of E ≥ 0.3466 at the far end, where g = 0.4142, and less near it. So
+//     and less, at most 0.28ε of E ≥ 0.3466 at the far end, where g = -0.2929, and less near it. So
 //     r is within 1.6ε·r ≤ 1.4ε.
 //   - E for u < sqrt(1/2). u is rounded once: ε. k·ln 2 has the error of the constant, 0.3ε·k·ln 2
 //     ≤ 4ε, minusLog1p 0.63ε, and the sum is rounded: E·ε. Divided by r: at most 2.7ε at E =

@@ -99,8 +99,9 @@ func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src wo
 		src.Fill(a.words[:(n+size-1)/size*size])
 		a.addGroups(dst[:whole], sum[:whole], rest[:whole], a.words[:whole], deviation, spacing, src)
 		if whole < n {
+			a.end = [3][size]float64{} // zeros behind the vector get noise that nobody sees
 			bare, lack, noisy := a.end[0][:], a.end[1][:], a.end[2][:]
-			copy(bare, sum[whole:n]) // what is left behind it from before gets noise that nobody sees
+			copy(bare, sum[whole:n])
 			copy(lack, rest[whole:n])
 			a.addGroups(noisy, bare, lack, a.words[whole:whole+size], deviation, spacing, src)
 			copy(dst[whole:n], noisy)
@@ -134,8 +135,5 @@ func (a *Adder) addGroups(dst, sum, rest []float64, words []uint64, deviation, s
 // within coordinates·η of the ideal run, however its steps depend on earlier ones. Where that is
 // (ε, δ)-private, the run is so with δ + (1 + e^ε)·coordinates·η, and (1 + e^90)·2^-4040 < 2^-3900.
 func Excess(coordinates float64) (epsilon, delta float64) {
-	if coordinates > 0 {
-		return 0, math.SmallestNonzeroFloat64
-	}
-	return 0, 0
+	return 0, max(0, min(coordinates, math.SmallestNonzeroFloat64))
 }

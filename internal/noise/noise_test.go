@@ -266,10 +266,11 @@ func TestAddRefuses(t *testing.T) {
 		dst, sum, rest     []float64
 		deviation, spacing float64
 	}{
-		"no deviation": {v, v, nil, 0, 1}, "negative deviation": {v, v, nil, -1, 1}, "NaN for a deviation": {v, v, nil, nan, 1},
-		"deviation too large": {v, v, nil, 0x1p40 + 1, 1}, "infinite deviation": {v, v, nil, inf, 1},
-		"no spacing": {v, v, nil, 1, 0}, "negative spacing": {v, v, nil, 1, -1}, "spacing 3": {v, v, nil, 1, 3},
-		"NaN for a spacing": {v, v, nil, 1, nan}, "shorter rest": {v, v, v[1:], 1, 1}, "shorter result": {v[1:], v, nil, 1, 1},
+		"no deviation": {v, v, v, 0, 1}, "negative deviation": {v, v, v, -1, 1}, "NaN for a deviation": {v, v, v, nan, 1},
+		"deviation too large": {v, v, v, 0x1p40 + 1, 1}, "infinite deviation": {v, v, v, inf, 1},
+		"no spacing": {v, v, v, 1, 0}, "negative spacing": {v, v, v, 1, -1}, "spacing 3": {v, v, v, 1, 3},
+		"NaN for a spacing": {v, v, v, 1, nan}, "shorter rest": {v, v, v[1:], 1, 1}, "shorter result": {v[1:], v, v, 1, 1},
+		"longer rest": {v[1:], v[1:], v, 1, 1}, "longer result": {v, v[1:], v[1:], 1, 1},
 		"empty, no deviation": {nil, nil, nil, 0, 1},
 	} {
 		func() {

@@ -39,7 +39,7 @@ type Source struct {
 	_         noCopy
 	keystream func(dst []uint64) // writes the next words, a multiple of bufferWords
 	buffer    [bufferWords]uint64
-	read      int // words of buffer that have been read
+	left      int // words of buffer that have not been read, the last ones
 }
 
 // noCopy lets go vet report copies of a Source.
@@ -72,9 +72,9 @@ func (s *Source) Split() *Source {
 // at zero.
 func keyed(key [32]byte) *Source {
 	if fast := kernel.NewKeystream(&key); fast != nil {
-		return &Source{keystream: fast.Fill, read: bufferWords}
+		return &Source{keystream: fast.Fill}
 	}
-	return &Source{keystream: standard(key), read: bufferWords}
+	return &Source{keystream: standard(key)}
 }
 
 // standard returns the keystream of a key by the standard library.
@@ -99,18 +99,18 @@ func standard(key [32]byte) func(dst []uint64) {
 
 // Uint64 returns the next word of the stream.
 func (s *Source) Uint64() uint64 {
-	if s.read == bufferWords {
+	if s.left == 0 {
 		s.keystream(s.buffer[:])
-		s.read = 0
+		s.left = bufferWords
 	}
-	s.read++
-	return s.buffer[s.read-1]
+	s.left--
+	return s.buffer[bufferWords-1-s.left]
 }
 
 // Fill fills dst with the next words of the stream, as so many calls of [Source.Uint64] would.
 func (s *Source) Fill(dst []uint64) {
-	n := copy(dst, s.buffer[s.read:])
-	s.read += n
+	n := copy(dst, s.buffer[bufferWords-s.left:])
+	s.left -= n
 	whole := n + (len(dst)-n)/bufferWords*bufferWords
 	s.keystream(dst[n:whole])
 	for i := whole; i < len(dst); i++ {

@@ -227,14 +227,22 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// Both keystreams give the same words.
+// Both keystreams give the same words. A Source that nobody keyed gives none.
 func TestKeystreamsAgree(t *testing.T) {
 	key := [32]byte{1, 2, 3, 31: 99}
 	want := make([]uint64, 3*bufferWords)
-	standard(key)(want)
+	rest := standard(key)
+	rest(want[:bufferWords])
+	rest(want[bufferWords:])
 	got := make([]uint64, len(want))
 	keyed(key).Fill(got)
 	if !slices.Equal(got, want) {
 		t.Error("the words are not those of the standard library's cipher")
 	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a Source without a key gave a word, expected a panic")
+		}
+	}()
+	new(Source).Uint64()
 }
