@@ -41,8 +41,8 @@ func GELUGrad(dx, x, dy []float32) { active.geluGrad(dx, x[:len(dx)], dy[:len(dx
 // Add computes x + y, for instance where a residual branch joins.
 func Add(z, x, y []float32) { active.add(z, x[:len(z)], y[:len(z)]) }
 
-// each applies a function to every element; eachSlope multiplies its derivative by the gradients of
-// the outputs.
+// each returns a loop that applies f to every element. eachSlope returns one that multiplies the
+// derivative, slope, of each x by dy, the gradient of the output.
 func each(f func(float32) float32) func(y, x []float32) {
 	return func(y, x []float32) {
 		for i, v := range x {

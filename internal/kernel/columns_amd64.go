@@ -19,9 +19,9 @@ type columnSums struct {
 	shift         []float64 // for termMoments
 }
 
-// add adds the terms of all rows of x, and of y where the terms have one. If there
-// are as many columns as the stride, the last row may be cut. Otherwise they are the
-// first columns of x, whose last row ends with them.
+// add adds the terms of all rows of x, and of y where the terms have one, to the sums. Rows are
+// stride values apart. If they have more values than there are columns, the columns are their first
+// values, and x ends with the last row's columns. Otherwise the last row may be cut.
 func (s columnSums) add(terms columnTerms, x, y []float32, stride int) {
 	cols := len(s.first)
 	if cols == stride {
@@ -43,8 +43,8 @@ func (s columnSums) add(terms columnTerms, x, y []float32, stride int) {
 	s.addScalars(terms, 0, rows*stride, len(x), x, y)
 }
 
-// addFolded takes several rows as one so that their columns are whole blocks, if
-// they are not and there are rows enough. It returns how many elements it has added.
+// addFolded adds rows, several taken as one so that their columns are whole blocks, and returns how
+// many elements: none if columns are whole blocks anyway or rows are too few.
 func (s columnSums) addFolded(terms columnTerms, x, y []float32) int {
 	cols := len(s.first)
 	several := reduceBlock / min(cols&-cols, reduceBlock) // by their greatest common divisor
@@ -76,7 +76,7 @@ func (s columnSums) addFolded(terms columnTerms, x, y []float32) int {
 	return rows * width
 }
 
-// addBlocks adds the first reduceBlock·blocks columns.
+// addBlocks adds the terms of the first reduceBlock·blocks columns, of that number of rows.
 func (s columnSums) addBlocks(terms columnTerms, blocks, rows, stride int, x, y []float32) {
 	stride *= 4 // bytes
 	switch terms {
@@ -91,7 +91,7 @@ func (s columnSums) addBlocks(terms columnTerms, blocks, rows, stride int, x, y 
 	}
 }
 
-// addScalars adds a row, x[from:to], but for its columns before first.
+// addScalars adds the terms of one row, x[from:to], but for its columns before first.
 func (s columnSums) addScalars(terms columnTerms, first, from, to int, x, y []float32) {
 	for j := first; j < to-from; j++ {
 		v := float64(x[from+j])

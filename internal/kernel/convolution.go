@@ -11,8 +11,8 @@ package kernel
 // to about 1e-6 of their norm, where the definition loses no digits by cancellation.
 //
 // Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on
-// one without a pool, must not overlap, but for those that take a worker, on different ones: they
-// run on that worker of the pool, which calls them, inside [Pool.Run].
+// one without a pool, must not overlap. Only methods that take a worker may run at the same time, on
+// different workers: call them inside [Pool.Run], with the number of the worker that it gives.
 type Convolution struct {
 	Conv
 	pool *Pool
@@ -50,7 +50,7 @@ type convolutionLoops struct {
 // image. See BenchmarkConvolution.
 const smallestTiles = 16
 
-// NewConvolution returns the convolution of that geometry, computed on the pool; nil is the caller.
+// NewConvolution returns a Convolution of geometry c that runs on p, or on the caller if p is nil.
 func NewConvolution(c Conv, p *Pool) *Convolution {
 	v := newLoweredConvolution(c, p)
 	v.forward = newWinograd(c, p)
@@ -64,7 +64,7 @@ func NewConvolution(c Conv, p *Pool) *Convolution {
 	return v
 }
 
-// newLoweredConvolution returns a convolution that uses lowering for everything.
+// newLoweredConvolution returns a convolution that never uses Winograd's filtering.
 func newLoweredConvolution(c Conv, p *Pool) *Convolution {
 	v := &Convolution{
 		Conv: c, pool: p, offsets: make([][]int, p.Threads()),
@@ -77,9 +77,9 @@ func newLoweredConvolution(c Conv, p *Pool) *Convolution {
 	return v
 }
 
-// transposed returns the convolution by which the gradient with respect to the outputs, with
-// rotated filters, becomes the gradient with respect to the images. ok is false where there is
-// none: with a stride, or with padding wider than the kernel's reach.
+// transposed returns the geometry of the convolution that, given the gradient with respect to the
+// outputs and rotated filters, computes the gradient with respect to the images. It returns false
+// where there is none: with a stride, or with padding wider than the kernel's reach.
 func (c Conv) transposed() (Conv, bool) {
 	t := Conv{
 		Height: c.OutHeight(), Width: c.OutWidth(), In: c.Out, Out: c.In,
@@ -90,8 +90,8 @@ func (c Conv) transposed() (Conv, bool) {
 	return t, c.StrideH == 1 && c.StrideW == 1 && t.PadH >= 0 && t.PadW >= 0
 }
 
-// Forward computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In), with a
-// bias (Out) for every position unless it is nil.
+// Forward computes the outputs z (batch, OutHeight, OutWidth, Out) of the images x (batch, Height,
+// Width, In), and adds a bias (Out) at every position unless it is nil.
 func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
 	if c.forward != nil {
 		c.forward.setFilters(filters, false)
@@ -118,8 +118,8 @@ func (c *Convolution) lowerForward(worker, lo, hi int) {
 	}
 }
 
-// InputGradient computes the gradient dx with respect to the images from the gradient dz with
-// respect to the outputs.
+// InputGradient computes the gradient dx with respect to the images, shaped like x in Forward, from
+// the gradient dz with respect to the outputs, shaped like z.
 func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
 	if c.backward != nil {
 		c.backward.setFilters(filters, true)
@@ -143,7 +143,7 @@ func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
 	}
 }
 
-// FilterGradient writes the filter gradient of one image to g.
+// FilterGradient writes to g the filter gradient of image x, whose outputs have the gradient dz.
 func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	if c.gradient == nil {
 		c.addGradient(worker, g, x, dz, 1, 0)
@@ -154,7 +154,7 @@ func (c *Convolution) FilterGradient(worker int, g, x, dz []float32) {
 	s.result(g)
 }
 
-// FilterGradients writes to g the sum of the filter gradients of so many images, which lie one
+// FilterGradients writes to g the sum of the filter gradients of a number of images, which lie one
 // after the other in x and dz.
 func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int) {
 	if s := c.gradientSum; s != nil && images*s.tilesDown*s.tilesAcross >= smallestTiles {
@@ -170,12 +170,12 @@ func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int
 	}
 }
 
-// pieceValues is about how many values of a gradient are formed at a time where it is used at once:
-// a piece and what it is made of stay in the second-level cache.
+// pieceValues is about how many values a piece of FilterGradientPieces has: so few that the piece
+// and the memory it is computed from stay in the second-level cache.
 const pieceValues = 1 << 14
 
-// FilterGradientPieces calls emit with the filter gradient of one image in pieces, one after the
-// other, each of which lasts until emit returns.
+// FilterGradientPieces calls emit with the filter gradient of one image in pieces, which end to end
+// are the g of FilterGradient. emit may use a piece until it returns.
 func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
 	rows, out := active.tileRows, c.groupOut()
 	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, out)
@@ -210,8 +210,8 @@ const gradientParts = 16
 // sumGrain is the number of elements that pay for waking a thread to add partial sums.
 const sumGrain = 4096
 
-// FilterGradientSum writes to sum the filter gradients of the images times their weights w, added
-// up. Images of weight 0 are not read.
+// FilterGradientSum overwrites sum with Σ w[i]·g(i), where g(i) is the gradient of the filters for
+// image i of x and dz. It does not read images of weight 0.
 func (c *Convolution) FilterGradientSum(sum, x, dz, w []float32) {
 	batch, size := len(w), c.Out*c.Taps()
 	parts := min(batch, gradientParts)
@@ -257,7 +257,7 @@ func (c *Convolution) partialSum(worker int, g []float32, lo, hi int) {
 	}
 }
 
-// addPartialSums adds up elements [lo, hi) of all partial sums, which gives those of the sum.
+// addPartialSums writes elements [lo, hi) of the call's sum: it adds up those of all partial sums.
 func (c *Convolution) addPartialSums(_, lo, hi int) {
 	size := c.Out * c.Taps()
 	clear(c.call.sum[lo:hi])
@@ -267,7 +267,7 @@ func (c *Convolution) addPartialSums(_, lo, hi int) {
 }
 
 // addGradient computes g = beta·g + weight·dzᵀU for one image and each group, with U the lowered
-// image.
+// image and beta 0 or 1.
 func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta float32) {
 	if c.isDepthwise() {
 		c.addDepthwiseGradient(worker, g, x, dz, weight, beta)
@@ -281,7 +281,7 @@ func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta f
 	}
 }
 
-// run runs n items of the call's last loop on the pool, and drops all of the call but partialSums.
+// run runs loop over [0, n) on the pool, and then drops all of the call but partialSums.
 func (c *Convolution) run(n, grain int, loop func(worker, lo, hi int)) {
 	c.pool.Run(n, grain, loop)
 	c.call = convolutionCall{partialSums: c.call.partialSums}

@@ -41,19 +41,19 @@ func (c *Convolution) loweredGramProduct(worker int, x, dz []float32) (sum, magn
 }
 
 // underflow returns a bound on the error of Σ UUᵀ∘VVᵀ by products that round to a multiple of
-// 2⁻¹⁴⁹: an element of UUᵀ is a sum of Taps products and one of VVᵀ of Out, however they are
-// grouped, and sums so small are exact.
+// 2⁻¹⁴⁹, given the largest elements of UUᵀ and VVᵀ. An element of UUᵀ is a sum of Taps products and
+// one of VVᵀ of Out, however they are grouped, and sums so small are exact.
 func (c Conv) underflow(largestU, largestV float64) float64 {
 	t, d, p := float64(c.Positions()), float64(c.Taps()), float64(c.Out)
 	return t * t * 0x1p-149 * (d*(largestV+p*0x1p-149) + p*largestU)
 }
 
-// convolutionGram computes Σ UUᵀ∘VVᵀ for a convolution of stride 1 without lowering. With X the
-// pixels of the padded image and G = XXᵀ, and the taps k as displacements,
+// convolutionGram computes Σ UUᵀ∘VVᵀ, as in GramProduct, for a convolution of stride 1 without
+// lowering. With X the pixels of the padded image, G = XXᵀ, and taps k as displacements,
 //
 //	(UUᵀ)[s,t] = Σₖ G[s+k, t+k],
 //
-// In multiplications and taps/In additions an element for Taps multiplications. Pixels and
+// in In multiplications and Taps/In additions an element, not Taps multiplications. Pixels and
 // positions are counted in rows of the padded width, so that s+k is one addition; positions to the
 // right of the output have zeros in VVᵀ. Both matrices are symmetric: only what is right of the
 // diagonal is computed, and counted twice. Where they are large this is done for a band of rows of
@@ -84,7 +84,7 @@ type operand struct {
 	pitch          int
 }
 
-// gramBandValues is about the number of values in memory for a band.
+// gramBandValues is about how many values the products of one band may take in memory.
 const gramBandValues = 1 << 19
 
 func (c *Convolution) newGram(worker int) convolutionGram {
@@ -112,8 +112,8 @@ func (c *Convolution) newGram(worker int) convolutionGram {
 	return g
 }
 
-// layOut sets the columns of the product. Behind the last column there are zeros for a row of
-// padding below, for the displacement of the last tap and for the rest of a block.
+// layOut sets first, last and pitch for padded rows of that width. Behind the last column are zeros
+// for a row of padding below, the displacement of the last tap and the rest of a block.
 func (m *operand) layOut(width int) {
 	cols := active.tileCols
 	m.first = m.top * width / cols * cols
@@ -151,8 +151,8 @@ func (m *operand) pack(width int) {
 	}
 }
 
-// multiply computes the part right of the diagonal of the product, for rows [from, to) of the image
-// or output.
+// multiply computes the part right of the diagonal of the operand's product with itself, for rows
+// [from, to) of the image or output.
 func (m *operand) multiply(from, to, width int) {
 	k := active
 	count, first := (to-from)*m.rowWidth, from*m.rowWidth
@@ -183,7 +183,7 @@ func (g *convolutionGram) computeBand(top, bottom int) {
 	}
 }
 
-// computePosition adds row s of UUᵀ∘VVᵀ, the position (y, x), which is row row of the band.
+// computePosition adds the row of UUᵀ∘VVᵀ of position (y, x), which the band holds in row row.
 func (g *convolutionGram) computePosition(y, x, row, firstPixels int) {
 	taps, s := 0, y*g.width+x
 	var u float32
@@ -210,8 +210,8 @@ func (g *convolutionGram) computePosition(y, x, row, firstPixels int) {
 	g.magnitude += 2*magnitude + math.Abs(term)
 }
 
-// tapsInside returns which taps of a window at a row or column are inside of an image of that size:
-// those whose displacements go from first, in steps of the dilation, to below end.
+// tapsInside returns which taps of a window are inside of an image of size rows (or columns), if
+// the first one is in row at: those first, first+dilation, … rows further, below end.
 func tapsInside(at, size, span, dilation int) (first, end int) {
 	first, end = max(-at, 0), min(span, size-at)
 	if dilation > 1 {

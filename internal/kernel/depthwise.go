@@ -5,7 +5,7 @@ package kernel
 
 func (c Conv) isDepthwise() bool { return c.Groups > 1 && c.In == c.Groups && c.Out == c.Groups }
 
-// layOutTaps copies the filters of the call in progress to perTap: all channels of a tap together.
+// layOutTaps copies the call's filters, if depthwise, to perTap: all channels of a tap together.
 func (c *Convolution) layOutTaps() {
 	if c.isDepthwise() {
 		c.perTap = grow(c.perTap, c.Out*c.Taps())
@@ -13,8 +13,8 @@ func (c *Convolution) layOutTaps() {
 	}
 }
 
-// eachTap visits, for a row of outputs, every tap and the place of its first pixel in the padded
-// image.
+// eachTap calls visit for every tap of the kernel. at is the offset, in the padded image, of the
+// first pixel that the tap multiplies for row oh of the outputs.
 func (c Conv) eachTap(oh int, visit func(tap, at int)) {
 	for tap := range c.Taps() {
 		h, w := oh*c.StrideH+tap/c.KernelW*c.dilationH(), tap%c.KernelW*c.dilationW()
@@ -28,8 +28,8 @@ func (c Conv) whole() Conv {
 	return c
 }
 
-// pixelsOf returns the pixels of a row of outputs at a tap: a row of the padded image from a place
-// on, every StrideW-th pixel.
+// pixelsOf returns the pixels that a tap multiplies for a row of outputs: every StrideW-th one of
+// the padded image from offset at on, copied to row unless StrideW is 1.
 func (c *Convolution) pixelsOf(row, image []float32, at int) []float32 {
 	if c.StrideW == 1 {
 		return image[at : at+len(row)]

@@ -8,7 +8,7 @@ import (
 
 // The choice of the kernelSet that the package runs on.
 
-// environment is the variable that forces a kernel.
+// environment is the name of the environment variable that forces a kernel set.
 const environment = "DPSGD_KERNEL"
 
 // active is the kernel set of every kernel of the package. It is set once, before main, and by
@@ -21,8 +21,8 @@ var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels
 // here, the default is in use all the same and err says so.
 func Selected() (name string, err error) { return active.name, selectionErr }
 
-// selectKernel returns the set of supported that is called name. For an empty name it returns the
-// first, which is the best; for any other name the first, with an error.
+// selectKernel returns the one of supported, which has the best first, that is called name. For an
+// empty name it returns the first, for a name that is not there the first and an error.
 func selectKernel(name string, supported []*kernelSet) (*kernelSet, error) {
 	best := supported[0]
 	if name == "" {

@@ -74,8 +74,8 @@ func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha 
 	gemms.Put(g)
 }
 
-// checkMatrix panics when data is too short for a matrix of rows×cols, stored
-// transposed or not, or its rows overlap.
+// checkMatrix panics when data is too short for a matrix of rows×cols, stored transposed or not, or
+// when stride is so small that its rows overlap.
 func checkMatrix(name string, data []float32, stride, rows, cols int, transposed bool) {
 	if transposed {
 		rows, cols = cols, rows
@@ -125,17 +125,17 @@ type gemm struct {
 	runBlocks, runDots func(worker, lo, hi int) // the methods blocks and dotRows, bound once
 }
 
-// gemms keeps products that are done, so that a call allocates nothing.
+// gemms keeps gemm structs that no product uses, so that a call of Gemm allocates nothing.
 var gemms = sync.Pool{New: func() any {
 	g := new(gemm)
 	g.runBlocks, g.runDots = g.blocks, g.dotRows
 	return g
 }}
 
-// parallelWork is the number of multiply-adds from which on waking a thread pays.
+// parallelWork is the number of multiply-adds that a thread must get, or waking it does not pay.
 const parallelWork = 1 << 19
 
-// plan decides what to pack and how to share the work among threads.
+// plan decides which operands to pack and into which blocks to cut C, one where threads do not pay.
 func (g *gemm) plan(threads int) {
 	g.packA, g.packB = g.packing()
 	g.gridRows, g.gridCols, g.tallBlock, g.wideBlock = 1, 1, g.m, g.n
@@ -160,7 +160,7 @@ func (g *gemm) plan(threads int) {
 	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
 }
 
-// minBlockCols is the least number of columns for a thread while there are rows to share.
+// minBlockCols is the least width of a block of C, as long as its rows can be shared instead.
 const minBlockCols = 128
 
 // packing decides which operands to pack. The thresholds were measured with
@@ -214,8 +214,8 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 	}
 }
 
-// panels adds to rows×cols of C from (i, j) the products of depth columns of A
-// and rows of B from l.
+// panels computes C = alpha·A·B + beta·C for the rows×cols of C from (i, j) on, with depth columns
+// of A and rows of B from number l on.
 func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta float32) {
 	a := blockA{g.matrixA.from(i, l), g.matrixA.rowStride, g.matrixA.colStride, g.kernel.tileRows * g.matrixA.rowStride}
 	if g.packA {
@@ -233,7 +233,7 @@ func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta 
 	}
 }
 
-// packBuffers holds a packed block of A and one of B.
+// packBuffers holds the packed copies of one block of A and of one block of B.
 type packBuffers struct{ a, b []float32 }
 
 // packs keeps the buffers between products.
@@ -273,7 +273,7 @@ func packStrips(k *kernelSet, dst []float32, pitch int, src []float32, stripStri
 	}
 }
 
-// grow returns buffer with length n, in new memory only when it is too small.
+// grow returns a buffer of n values, which hold anything: buffer itself if it is large enough.
 func grow(buffer []float32, n int) []float32 {
 	if cap(buffer) < n {
 		return make([]float32, n)

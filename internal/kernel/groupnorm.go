@@ -66,8 +66,8 @@ func portableGroupNormGrad(dx, xhat, dxhat, inverseStd []float32, channels, grou
 	}
 }
 
-// groupMoments returns mean and 1/√(variance + eps) of the channels
-// [from, from+width) in two passes; the textbook one-pass variance cancels.
+// groupMoments returns mean and 1/√(variance + eps) of the channels [from, from+width) of x, over
+// all positions, in two passes; the textbook one-pass variance cancels.
 func groupMoments(x []float32, channels, from, width int, eps float64) (mean, inverseStd float64) {
 	var sum float64
 	for at := from; at < len(x); at += channels {

@@ -12,11 +12,11 @@ import (
 // them run the portable ones, except where all channels are one group.
 const normColumns = 1024
 
-// shortRow is the width of the rows that an image of a single group is cut into,
-// whatever its channels, and what repeated channels fill.
+// shortRow is the width of the rows into which an image of one group is cut if it has more
+// channels, and the least width to which repeated fills up rows of fewer.
 const shortRow = 64
 
-// normScratch is the working memory of one image, for each channel.
+// normScratch is the working memory for one image, with a value per channel in each array.
 type normScratch struct {
 	first, second, shift     [normColumns]float64 // sums over the positions, see columnSums
 	mean, slope, scale, rest [normColumns]float32 // what is applied at every position
@@ -24,7 +24,7 @@ type normScratch struct {
 
 var normScratches = sync.Pool{New: func() any { return new(normScratch) }}
 
-// normLayout returns the width of the rows to compute with.
+// normLayout returns how many columns to cut an image into, and whether the vector kernels take it.
 func normLayout(channels, groups int) (columns int, ok bool) {
 	if groups == 1 && channels > shortRow {
 		return shortRow, true
@@ -32,16 +32,16 @@ func normLayout(channels, groups int) (columns int, ok bool) {
 	return channels, channels <= normColumns
 }
 
-// sums returns the sums for the given number of columns, all of them zero.
+// sums returns the scratch's first and second, cleared, and its shift, for that many columns.
 func (s *normScratch) sums(columns int) columnSums {
 	clear(s.first[:columns])
 	clear(s.second[:columns])
 	return columnSums{s.first[:columns], s.second[:columns], s.shift[:columns]}
 }
 
-// moments returns mean and 1/√(variance + eps) of the group of the given channels. The sums are of
-// differences from a value of the group, whose distance from the mean is at most √count standard
-// deviations: so the variance cancels no more than a factor count + 1 of the 2^53 that float64 has.
+// moments returns mean and 1/√(variance + eps) of a group, the channels [from, to), with count
+// values. The sums are of differences from one of these, at most √count standard deviations from
+// the mean: so the variance cancels no more than a factor count + 1 of the 2^53 that float64 has.
 func (s *normScratch) moments(from, to int, count, eps float64) (mean, inverseStd float64) {
 	sum, squares := s.total(from, to)
 	avg := sum / count
@@ -49,7 +49,7 @@ func (s *normScratch) moments(from, to int, count, eps float64) (mean, inverseSt
 	return s.shift[from] + avg, 1 / math.Sqrt(variance+eps)
 }
 
-// total returns the sums of the channels [from, to).
+// total returns the sums of first and second over the channels [from, to).
 func (s *normScratch) total(from, to int) (first, second float64) {
 	for ch := from; ch < to; ch++ {
 		first += s.first[ch]
@@ -58,8 +58,8 @@ func (s *normScratch) total(from, to int) (first, second float64) {
 	return first, second
 }
 
-// repeated fills up a short row of values per channel by repeating the columns and
-// returns its width.
+// repeated repeats the first columns of each of the values until they fill shortRow columns or
+// more. It returns how many they fill.
 func repeated(columns int, values ...*[normColumns]float32) int {
 	width := columns
 	for ; width < shortRow; width *= 2 {

@@ -7,8 +7,8 @@ import "math"
 
 // AddRounded rounds scale·row[i], a float32, to an integer, adds it to sum[i], and returns the sum
 // of the squares of these integers in float64: exact below 2^53, and at most 2^-20 of itself less
-// than it should be above, for up to 2^32 values. It is not finite if a value is not. It panics
-// when sum is shorter than row.
+// than it should be above, for up to 2^32 values. squares is not finite if a value of row is not.
+// It panics when sum is shorter than row.
 func AddRounded(sum []float64, row []float32, scale float32) (squares float64) {
 	return active.addRounded(sum[:len(row)], row, scale)
 }

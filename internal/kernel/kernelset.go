@@ -1,7 +1,7 @@
 package kernel
 
 // kernelSet holds the inner loops of the package for one instruction set. Everything else is
-// written once on top of them. Slices have been cut to the length of the first one.
+// written once on top of them. Callers cut the slices of element-wise loops to one length.
 type kernelSet struct {
 	name string
 
@@ -22,8 +22,9 @@ type kernelSet struct {
 	// strides lead from row to row: dst[j*dstStride+i] = src[i*srcStride+j].
 	transpose func(dst []float32, dstStride int, src []float32, srcStride, rows, cols int)
 
-	// copyRuns copies positions·rows runs, one after the other at dst. Runs start
-	// pitch apart in src, and step further for the next position.
+	// copyRuns copies positions·rows runs of run values and puts them one after the other at dst.
+	// The runs of one position start pitch values apart in src, those of the next step values
+	// further on.
 	copyRuns func(positions, rows, run int, dst, src []float32, step, pitch int)
 
 	exp, relu, tanh, sigmoid, silu, gelu                func(y, x []float32)
@@ -59,9 +60,9 @@ type kernelSet struct {
 	fromHalves func(dst []float32, src []uint16)
 	toHalves   func(dst []uint16, src []float32)
 
-	// The loops over windows that are not empty. Images begin with the first window, which is at
-	// offset at of the image that where refers to. The gradients overwrite the windows or,
-	// if keep is set, add to them.
+	// Pooling, for windows that are not empty. x and dx begin at the first window, which is at
+	// offset at of the whole image; where holds offsets in that. The gradients overwrite dx or, if
+	// keep is set, add to it.
 	maxWindows     func(r windowRun, y []float32, where []int32, x []float32, at int32)
 	maxWindowsGrad func(r windowRun, dx, dy []float32, where []int32, at int32, keep bool)
 	sumWindows     func(r windowRun, y, x []float32, scale float32)

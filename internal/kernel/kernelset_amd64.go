@@ -9,7 +9,7 @@ import (
 // The kernel sets of amd64: what calls the generated functions with the slices of a
 // kernelSet and leaves to the portable twins what is no whole block.
 
-// avx2Kernel needs AVX2, FMA and F16C.
+// avx2Kernel is the kernel set for processors with AVX2, FMA and F16C.
 var avx2Kernel = kernelSet{
 	name:         "avx2",
 	tileRows:     6,
@@ -66,7 +66,7 @@ var avx2Kernel = kernelSet{
 	toHalves:          inBlocks(reduceBlock, toHalvesAVX2, portableToHalves),
 }
 
-// avx512Kernel has products, squares, integers and noise on AVX-512, with AVX512F, DQ and BW; the
+// avx512Kernel is avx2Kernel with products, squares, integers and noise on AVX512F, DQ and BW; the
 // rest is bound by memory sooner than by arithmetic.
 var avx512Kernel = func() kernelSet {
 	k := avx2Kernel
@@ -89,7 +89,7 @@ var avx512Kernel = func() kernelSet {
 // vectorChains counts the independent sums in the generated loops of multiplyAdds.
 const vectorChains = 12
 
-// map1 and map2 call a generated function on slices of equal length.
+// map1 and map2 return a function of slices of equal length, which calls f unless they are empty.
 func map1(f func(n int, y, x *float32)) func(y, x []float32) {
 	return func(y, x []float32) {
 		if len(y) > 0 {
@@ -106,7 +106,7 @@ func map2(f func(n int, dx, y, dy *float32)) func(dx, y, dy []float32) {
 	}
 }
 
-// rows1 calls a generated function on rows as long as the last slice.
+// rows1 returns a function of rows as long as its last slice, which calls f unless there are none.
 func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perChannel []float32) {
 	return func(y, x, perChannel []float32) {
 		if len(y) > 0 {
@@ -118,8 +118,8 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 // reduceBlock counts the elements that the generated reductions take at a time.
 const reduceBlock = 16
 
-// inBlocks calls a generated function for the whole blocks of x and a twin for the rest,
-// sumInBlocks adds what both return.
+// inBlocks returns a function that calls f for the whole blocks of x and rest for what is left;
+// sumInBlocks returns one that also adds what both return.
 func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(dst []D, x []S)) func(dst []D, x []S) {
 	return func(dst []D, x []S) {
 		whole := len(x) / block * block
@@ -152,8 +152,8 @@ func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []floa
 // addRounder is the type of kernelSet.addRounded.
 type addRounder func(sum []float64, row []float32, scale float32) (squares float64)
 
-// addRoundedInBlocks calls a generated function for the whole blocks of row and a twin for the
-// rest.
+// addRoundedInBlocks returns an addRounder that calls f for the whole blocks of row and rest for
+// what is left.
 func addRoundedInBlocks(block int, f func(blocks int, sum *float64, row *float32, scale float32) float64, rest addRounder) addRounder {
 	return func(sum []float64, row []float32, scale float32) (squares float64) {
 		whole := len(row) / block * block
@@ -295,7 +295,7 @@ var avx2Winograd = winogradSet{
 	},
 }
 
-// onTiles calls a generated function of so many inputs and outputs.
+// onTiles returns a transform that checks its slices and calls f, of so many inputs and outputs.
 func onTiles(inputs, outputs int, f func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int)) tileTransform {
 	return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
 		from := checkTiles(tiles, n, outputs, dst, dstStride, dstStep, src[:inputs], srcStep)
@@ -328,7 +328,7 @@ func gramRowBlocksAVX2(offsets []int, base, v []float32) (sum, magnitude float64
 	return gramRowAVX2(blocks, len(offsets), &offsets[0], &base[0], &v[0])
 }
 
-// blocks returns how many times eight channels there are, and the run of those left.
+// blocks returns how many whole blocks of eight channels r has, and the run of the channels left.
 func (r windowRun) blocks() (blocks int, left windowRun) {
 	left, blocks = r, r.channels/8
 	left.first = 8 * blocks

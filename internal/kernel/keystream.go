@@ -7,7 +7,7 @@ type Keystream struct {
 	next uint64       // the number to be encrypted next
 }
 
-// KeystreamBlock counts the words that a [Keystream] is read by.
+// KeystreamBlock divides the number of words that a [Keystream] gives at a time.
 const KeystreamBlock = 64
 
 // NewKeystream returns the keystream of a key, or nil where the processor has no AES instructions
@@ -21,8 +21,8 @@ func NewKeystream(key *[32]byte) *Keystream {
 	return k
 }
 
-// Fill fills dst with the next bytes of the keystream, eight in a word, the first the lowest. It
-// panics unless the length of dst is a multiple of [KeystreamBlock].
+// Fill fills dst with the next bytes of the keystream, eight in a word, the first in the lowest
+// bits. It panics unless the length of dst is a multiple of [KeystreamBlock].
 func (k *Keystream) Fill(dst []uint64) {
 	if len(dst)%KeystreamBlock != 0 {
 		panic("kernel: Keystream.Fill: the length is no multiple of 64")

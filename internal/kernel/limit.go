@@ -4,13 +4,13 @@ import "time"
 
 // A measurement of what the processor can do at most, against which benchmarks hold the products.
 
-// multiplyAdder does nothing but multiply and add in registers.
+// multiplyAdder is a loop that does nothing but multiply and add in registers.
 type multiplyAdder struct {
 	run      func(rounds int)
 	perRound int // multiply-adds of float32 numbers
 }
 
-// What FMALimit runs between two looks at the clock, and how often it looks at least.
+// What FMALimit runs between two looks at the clock, and how many slices it measures at least.
 const (
 	limitRounds = 20_000 // about 60 µs with vectors
 	limitPieces = 64     // for each thread
@@ -35,7 +35,7 @@ func FMALimit(p *Pool, d time.Duration) float64 {
 	return best
 }
 
-// rate returns the GFLOP/s of one slice, which lasts at least d.
+// rate returns the GFLOP/s of all threads of p in one slice of time, which lasts at least d.
 func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 	pieces := limitPieces * p.Threads()
 	var done int
@@ -56,8 +56,8 @@ func (m multiplyAdder) rate(p *Pool, d time.Duration) float64 {
 // portableChains is the number of independent sums in portableMultiplyAdds.
 const portableChains = 8
 
-// portableMultiplyAdds has enough independent sums to hide the latency of an addition. It returns
-// them, and is not inlined, so that the compiler does not find out that nobody reads them.
+// portableMultiplyAdds runs rounds of portableChains independent multiply-adds, enough to hide the
+// latency of an addition. It returns a total, and is not inlined, lest the compiler skip it all.
 //
 //go:noinline
 func portableMultiplyAdds(rounds int) float32 {
@@ -70,5 +70,5 @@ func portableMultiplyAdds(rounds int) float32 {
 	return a + b + c + d + e + f + g + h
 }
 
-// limitFactor is a variable because products with a constant 0 need not be computed.
+// limitFactor is 0, but a variable: a compiler need not compute products with a constant 0.
 var limitFactor float32

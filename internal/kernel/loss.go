@@ -32,10 +32,10 @@ func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, clas
 	}
 }
 
-// lossBlock is about the number of logits that crossEntropyRows gets.
+// lossBlock is about how many logits a call of crossEntropyRows gets.
 const lossBlock = 2048
 
-// crossEntropyRows writes losses and gradients of a few rows.
+// crossEntropyRows does what SoftmaxCrossEntropy does, for a few rows, with the gradient in grad.
 func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes int) {
 	for i, label := range labels {
 		row, to := logits[i*classes:][:classes], grad[i*classes:][:classes]
@@ -86,5 +86,5 @@ func largest(row []float32) float32 {
 	return math.Float32frombits(uint32(ordered(most)))
 }
 
-// ordered turns the bits of a float32 into an integer of the same order, and back.
+// ordered turns the bits of a float32 into an integer that sorts like the value, and back.
 func ordered(bits int32) int32 { return bits ^ bits>>31&math.MaxInt32 }

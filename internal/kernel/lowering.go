@@ -28,7 +28,7 @@ func (c Conv) dilationH() int { return max(c.DilationH, 1) }
 func (c Conv) dilationW() int { return max(c.DilationW, 1) }
 func (c Conv) groups() int    { return max(c.Groups, 1) }
 
-// spanH and spanW return the rows and columns from the first tap to the last.
+// spanH and spanW return how many rows and columns a window covers, from its first tap to its last.
 func (c Conv) spanH() int { return (c.KernelH-1)*c.dilationH() + 1 }
 func (c Conv) spanW() int { return (c.KernelW-1)*c.dilationW() + 1 }
 
@@ -111,7 +111,7 @@ func (c Conv) pitch() int { return (c.Width + 2*c.PadW) * c.groupIn() }
 // paddedImage is memory for one image with its padding.
 type paddedImage struct{ values []float32 }
 
-// paddedImages keeps that memory between calls.
+// paddedImages keeps the memory of padded images that nobody uses.
 var paddedImages = sync.Pool{New: func() any { return new(paddedImage) }}
 
 // pad returns the channels of a group of x with zeros around them; x itself where there are neither
@@ -140,14 +140,14 @@ func (p *paddedImage) pad(c Conv, x []float32, group int) []float32 {
 	return p.values
 }
 
-// clear returns a padded image of zeros.
+// clear returns a padded image of zeros, with the channels of one group.
 func (p *paddedImage) clear(c Conv) []float32 {
 	p.values = grow(p.values, (c.Height+2*c.PadH)*c.pitch())
 	clear(p.values)
 	return p.values
 }
 
-// inside copies what is inside of the padding to the channels of a group of x.
+// inside copies the padded image, without its padding, to the channels of a group of x.
 func (p *paddedImage) inside(c Conv, x []float32, group int) {
 	in, line := c.groupIn(), c.Width*c.In
 	for h := range c.Height {

@@ -29,7 +29,7 @@ const NormalsBlock = 16
 // normalPairs counts the pairs of a block.
 const normalPairs = NormalsBlock / 2
 
-// radius returns sqrt(-2 ln u) of a word.
+// radius returns sqrt(-2 ln u) for the u that exponential makes of the word x.
 func radius(x uint64) float64 { return math.Sqrt(2 * exponential(x)) }
 
 // exponential returns -ln u for u = (x|1)·2^-64, an odd multiple of 2^-64: never 0 or 1.

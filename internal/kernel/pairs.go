@@ -7,12 +7,12 @@ import (
 
 // Products of integers of 16 bits, two in a word.
 
-// MostOfPair is the largest magnitude of the integers of pairs.
+// MostOfPair is the largest magnitude of an integer that [Pair] takes.
 const MostOfPair = 1<<15 - 1
 
-// Pair writes the integers of two rows, which hold none above [MostOfPair], to the halves of dst,
-// for [Pool.GemmPairs]. The second row may be nil, for zeros. It panics when a row is shorter than
-// dst.
+// Pair writes the integers of two rows to the halves of dst, first to the lower ones, for
+// [Pool.GemmPairs]. None may be above [MostOfPair]. second may be nil, for zeros. It panics when a
+// row is shorter than dst.
 func Pair(dst []int32, first, second []float32) {
 	first = first[:len(dst)]
 	if second == nil {

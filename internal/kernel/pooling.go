@@ -73,7 +73,7 @@ func (p Pool2D) AvgPool(y, x []float32) {
 	})
 }
 
-// AvgPoolGrad overwrites dx with the transpose of AvgPool, applied to dy.
+// AvgPoolGrad overwrites dx with the gradient of x for the gradient dy of y: AvgPool's transpose.
 func (p Pool2D) AvgPoolGrad(dx, dy []float32) {
 	dx, dy = dx[:p.inLen()], dy[:p.outLen()]
 	keep := p.prepareGrad(dx)
@@ -111,7 +111,7 @@ type windowRun struct {
 	rowStride, colStride int // from position to position
 	step                 int // from window to window in the image
 	channels             int // also from window to window in the output
-	first                int // channel of the portable loops; the vector kernels take those before
+	first                int // first channel of the portable loops; vector kernels take those before
 }
 
 func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }
@@ -123,8 +123,8 @@ func (r windowRun) inLen() int {
 	return (r.count-1)*r.step + (r.rows-1)*r.rowStride + (r.cols-1)*r.colStride + r.channels
 }
 
-// eachRun walks the output; out and at are the offsets of the first channel of the
-// first window in output and input. A run that is empty has one window and no place.
+// eachRun calls visit for all runs in the order of the output. out and at are the offsets of the
+// first window in output and input. An empty run has one window, and its at means nothing.
 func (p Pool2D) eachRun(visit func(out, at int, r windowRun)) {
 	outWidth := p.OutWidth()
 	// The windows [whole, cut) of a row lie inside the image.

@@ -89,7 +89,7 @@ func portableAxpy(y []float32, alpha float32, x []float32) {
 	}
 }
 
-// Excess sums, for each column, by how much values exceeded one threshold and fell below another.
+// Excess sums, for each column, by how much values were above one threshold and below another.
 type Excess struct{ Above, Below []float32 }
 
 // AddExcess takes x and y as matrices of len(scale) rows that are as long as low, and adds to sums,
@@ -98,8 +98,8 @@ type Excess struct{ Above, Below []float32 }
 //	Above[j] += max(scale[i]·(x[i][j] + y[i][j]) - high[j], 0)
 //	Below[j] += max(low[j] - scale[i]·(x[i][j] + y[i][j]), 0)
 //
-// and to differences the same of x - y. The two may share their slices. It panics when a slice is
-// shorter than that.
+// and to differences the same of x - y. sums and differences may share their slices. AddExcess
+// panics when a slice is shorter than that.
 func AddExcess(sums, differences Excess, x, y, scale, low, high []float32) {
 	rows, columns := len(scale), len(low)
 	if rows == 0 || columns == 0 {

@@ -58,8 +58,8 @@ func AddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8,
 	active.addRoundedNormals(dst, sum, rest, words, doubts, deviation, spacing)
 }
 
-// Split splits x[i]·2^-digits into an integer, whole[i], and rest[i], from -1/2 to 1/2: exactly,
-// where that is below 2^53. digits is from 0 to 53. It panics when whole or rest is shorter than x.
+// Split splits x[i]·2^-digits into an integer whole[i], rounded if above 2^53, and an exact rest[i]
+// from -1/2 to 1/2. digits is from 0 to 53. It panics when whole or rest is shorter than x.
 func Split(whole, rest []float64, x []int64, digits int) {
 	active.split(whole[:len(x)], rest[:len(x)], x, digits)
 }

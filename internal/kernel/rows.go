@@ -4,7 +4,7 @@ package kernel
 // slice of values per channel is as long as a row, the last row may be cut, and no channels are no
 // work. The destination may be the very slice of the source.
 
-// AddBias adds bias to every row of z.
+// AddBias adds bias to every row of z, which is as long as bias.
 func AddBias(z, bias []float32) {
 	if len(bias) > 0 {
 		active.addBias(z, z, bias)
@@ -26,7 +26,7 @@ func ScaleShift(z, x, gain, shift []float32) {
 	}
 }
 
-// eachRow calls visit with the beginning and the end of each row of n values.
+// eachRow calls visit with the offsets of the beginning and the end of each row of n values.
 func eachRow(n, channels int, visit func(from, to int)) {
 	for from := 0; from < n; from += channels {
 		visit(from, min(from+channels, n))

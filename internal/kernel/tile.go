@@ -2,8 +2,8 @@ package kernel
 
 // The innermost loops of a product, the portable ones, and how they see its matrices.
 
-// blockA is a block of op(A): element (i, l), with i in tile t = i/rows, is
-// data[t*tileStride + (i-t*rows)*rowStride + l*colStride]. Strides for rows and
+// blockA is a block of op(A). With rows the height of a tile and t = i/rows the tile of row i,
+// element (i, l) is data[t*tileStride + (i-t*rows)*rowStride + l*colStride]. Strides for rows and
 // columns let one kernel read A and its transpose in place, and packed.
 type blockA struct {
 	data                             []float32
@@ -16,15 +16,15 @@ type blockB struct {
 	stride int
 }
 
-// blockC is a block of C, rows×cols; depth is the number of products in each sum.
+// blockC is a block of C, rows×cols: element (i, j) is data[i*stride+j], a sum of depth products.
 type blockC struct {
 	data              []float32
 	stride            int
 	rows, cols, depth int
 }
 
-// portableRows and portableCols fit the 16 vector registers that amd64 has
-// without AVX-512; the compiler keeps one float32 in each.
+// portableRows and portableCols are the size of a tile. Its sums fit the 16 vector registers that
+// amd64 has without AVX-512; the compiler keeps one float32 in each.
 const portableRows, portableCols = 4, 4
 
 func portablePanel(a blockA, b blockB, c blockC, alpha, beta float32) {
@@ -39,7 +39,7 @@ func portablePanel(a blockA, b blockB, c blockC, alpha, beta float32) {
 	}
 }
 
-// portableTile computes a full tile.
+// portableTile computes alpha·A·B + beta·C for a full tile, from to on in C and data on in A.
 func portableTile(data []float32, a blockA, b blockB, to []float32, c blockC, alpha, beta float32) {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
 	var s20, s21, s22, s23, s30, s31, s32, s33 float32
@@ -78,8 +78,8 @@ func portableTile(data []float32, a blockA, b blockB, to []float32, c blockC, al
 	}
 }
 
-// portableEdge computes a tile of fewer rows or columns. Each sum is taken in the
-// order of portableTile, so that it does not matter which of the two a row meets.
+// portableEdge does what portableTile does, for a tile of fewer rows or columns. Each sum is taken
+// in the order of portableTile, so that it does not matter which of the two computes a row.
 func portableEdge(data []float32, a blockA, b blockB, to []float32, c blockC, rows int, alpha, beta float32) {
 	for i := range rows {
 		var sums [portableCols]float32

@@ -3,13 +3,14 @@ package kernel
 // The innermost loops of a product on vectors: which generated function computes which
 // part of a panel.
 
-// tileFunc is a generated function: it computes tiles tiles of C one below the other, as many rows
-// in each as its name says, C = alpha·A·B + beta·C, where the sums have k terms. A tile of A begins
-// as values after the one before. cols only matters to the masked ones, Long and Short.
+// tileFunc is a generated function that computes C = alpha·A·B + beta·C for a number of tiles, one
+// below the other; its name ends with the rows of a tile. Sums have k terms. In values, rs, cs and
+// as lead from row to row, column to column and tile to tile of A, ldb and ldc from row to row of B
+// and C. Only the Long and Short functions read cols, the columns of C.
 type tileFunc func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)
 
-// tileSet holds the generated functions of one instruction set: for tiles of two full registers of
-// columns, of more than one register, and of one or less, each by number of rows.
+// tileSet holds the tileFuncs of one instruction set: for tiles as wide as two registers, then for
+// more than one register, then for one or less. Each third has a function for 1, 2, … rows.
 type tileSet struct {
 	lanes int // columns in a register
 	funcs []tileFunc
@@ -51,7 +52,7 @@ var avx512Tiles = tileSet{16, []tileFunc{
 	tileAVX512Short7, tileAVX512Short8, tileAVX512Short9, tileAVX512Short10, tileAVX512Short11, tileAVX512Short12,
 }}
 
-// The tiles of pairs of integers.
+// avx2Pairs is avx2Tiles for words that hold pairs of integers, see GemmPairs.
 var avx2Pairs = tileSet{8, []tileFunc{
 	pairsAVX2Full1, pairsAVX2Full2, pairsAVX2Full3, pairsAVX2Full4, pairsAVX2Full5, pairsAVX2Full6,
 	pairsAVX2Long1, pairsAVX2Long2, pairsAVX2Long3, pairsAVX2Long4, pairsAVX2Long5, pairsAVX2Long6,
@@ -67,14 +68,15 @@ var avx512Pairs = tileSet{16, []tileFunc{
 	pairsAVX512Short7, pairsAVX512Short8, pairsAVX512Short9, pairsAVX512Short10, pairsAVX512Short11, pairsAVX512Short12,
 }}
 
-// dotSet is the generated functions of one instruction set that multiply rows: for a tile of
-// rows×dotCols products, and for what is left at its edges. Rows are blocks vectors long.
+// dotSet holds the generated functions of one instruction set that multiply rows: tile for
+// rows×dotCols products, row for 1×dotCols, column for rows×1, single for one. Each row of A and B
+// is blocks vectors of lanes values.
 type dotSet struct {
 	lanes, rows               int
 	tile, row, column, single func(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
 }
 
-// dotCols counts the rows of B that a tile multiplies with.
+// dotCols is how many rows of B meet the rows of A in a tile.
 const dotCols = 5
 
 // products implements kernelSet.dots. The caller has checked the bounds.

@@ -48,7 +48,7 @@ func newWinograd(c Conv, p *Pool) *winograd {
 	return w
 }
 
-// transforms returns the transforms of the tile.
+// transforms returns the one-dimensional transforms for tiles of w's size.
 func (w *winograd) transforms() (window, filter, output tileTransform) {
 	s := active.winograd
 	if w.tile == 2 {
@@ -79,8 +79,8 @@ func (w *winograd) groups(worker, lo, hi int) {
 // enough that the transformed tiles do.
 const groupTiles = 48
 
-// groupRows returns the number of rows of tiles that are computed together: a whole number of tiles
-// of the matrix product.
+// groupRows returns the number of rows of tiles that are computed together: a multiple of the
+// height of a tile of the matrix product.
 func (w *winograd) groupRows() int {
 	height := active.tileRows
 	return height * max(1, (groupTiles+height*w.tilesAcross/2)/(height*w.tilesAcross))
@@ -127,7 +127,7 @@ func (g *winogradGroup) compute(lo, hi int) {
 	}
 }
 
-// multiply computes M from V.
+// multiply computes M from V, for that number of tiles.
 func (g *winogradGroup) multiply(tiles int) {
 	k := active
 	for xi := range g.points * g.points {
@@ -141,7 +141,7 @@ func (g *winogradGroup) multiply(tiles int) {
 	}
 }
 
-// transformOutputs transforms a row of tiles from M, from tile first on, to the image z.
+// transformOutputs transforms tiles of M, from first on, to a row of tiles of z, and adds the bias.
 func (g *winogradGroup) transformOutputs(z []float32, row, first int) {
 	var from vectors
 	_, _, output := g.transforms()
@@ -181,8 +181,8 @@ func newTiling(c Conv, tile int, p *Pool) tiling {
 	return tiling{c, tile, tile + 2, ceilDiv(c.OutHeight(), tile), ceilDiv(c.OutWidth(), tile), newWorkspace(p, imageSpace)}
 }
 
-// suitsWinograd tells whether the transforms are made for the geometry: vectors of channels are a
-// multiple of 8 long.
+// suitsWinograd reports whether Winograd's filtering can compute c: 3×3, of stride 1, one group,
+// not dilated, with numbers of channels that are multiples of 8.
 func (c Conv) suitsWinograd() bool {
 	return c.KernelH == 3 && c.KernelW == 3 && c.StrideH == 1 && c.StrideW == 1 &&
 		c.dilationH() == 1 && c.dilationW() == 1 && c.groups() == 1 &&
@@ -191,7 +191,7 @@ func (c Conv) suitsWinograd() bool {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// windowTiles is the transformed windows V of some tiles, and the memory that the transform takes.
+// windowTiles holds the transformed windows V of some tiles, and memory for the transform.
 type windowTiles struct {
 	v               []float32
 	vStride, vPitch int       // from one ξ to the next, and from one tile
@@ -200,7 +200,7 @@ type windowTiles struct {
 	windowRow       int
 }
 
-// transformWindows transforms a row of tiles of the image x to V, from tile first on.
+// transformWindows transforms the windows of a row of tiles of image x to V, from tile first on.
 func (t *tiling) transformWindows(w *windowTiles, transform tileTransform, x []float32, row, first int) {
 	var from vectors
 	for i := range t.points {
@@ -218,7 +218,7 @@ func (t *tiling) transformWindows(w *windowTiles, transform tileTransform, x []f
 	}
 }
 
-// cut takes n values off a buffer.
+// cut takes the first n values off buffer and returns them.
 func cut(buffer *[]float32, n int) []float32 {
 	part := (*buffer)[:n:n]
 	*buffer = (*buffer)[n:]

@@ -39,7 +39,7 @@ func newWinogradGradient(c Conv, p *Pool) *winogradGradient {
 // Measured with BenchmarkConvolution on Zen 4.
 const gradientTiles = 96
 
-// partTiles is the number of tiles that pays for a transform back.
+// partTiles is how many tiles a partial sum must have for its transform back to pay.
 const partTiles = 128
 
 // winogradSum is a sum of filter gradients in the making. Its memory belongs to a worker.
@@ -57,10 +57,10 @@ type winogradSum struct {
 	halfway         []float32 // a filter transformed back along its rows
 }
 
-// newSum returns an empty sum.
+// newSum returns an empty sum in the memory of a worker.
 func (w *winogradGradient) newSum(worker int) winogradSum { return w.newSumOf(worker, w.Out) }
 
-// newSumOf returns an empty sum with room in M for so many filters at a time.
+// newSumOf returns an empty sum like newSum, with room in M for only so many filters at a time.
 func (w *winogradGradient) newSumOf(worker, filters int) winogradSum {
 	s := winogradSum{winogradGradient: w}
 	s.vPitch, s.dPitch = w.In+winogradPadding, w.Out+winogradPadding
@@ -79,7 +79,7 @@ func (w *winogradGradient) newSumOf(worker, filters int) winogradSum {
 	return s
 }
 
-// add adds weight times the gradient of one image.
+// add adds weight times the filter gradient of one image x, whose outputs have the gradient dz.
 func (s *winogradSum) add(x, dz []float32, weight float32) {
 	for row := range s.tilesDown {
 		s.transform(x, dz, row, weight)
@@ -89,15 +89,15 @@ func (s *winogradSum) add(x, dz []float32, weight float32) {
 	}
 }
 
-// transform transforms a row of tiles of the image x to V and of its gradients dz to D.
+// transform transforms a row of tiles of the image x to V, and of weight times dz to D.
 func (s *winogradSum) transform(x, dz []float32, row int, weight float32) {
 	s.transformWindows(&s.windowTiles, active.winograd.window4, x, row, s.tiles)
 	s.transformDeltas(dz, row, weight)
 	s.tiles += s.tilesAcross
 }
 
-// transformDeltas transforms a row of tiles of the gradients dz with respect to the outputs to D,
-// times the weight.
+// transformDeltas transforms a row of tiles of weight times dz, the gradients with respect to the
+// outputs, to D.
 func (s *winogradSum) transformDeltas(dz []float32, row int, weight float32) {
 	line := s.OutWidth() * s.Out
 	from := vectors{dz[2*row*line:], s.zeros}
@@ -113,7 +113,7 @@ func (s *winogradSum) transformDeltas(dz []float32, row int, weight float32) {
 	}
 }
 
-// multiply adds the products of the tiles that are waiting to M.
+// multiply adds the products of the tiles that are transformed and not yet multiplied to M.
 func (s *winogradSum) multiply() {
 	if s.tiles == 0 {
 		return
@@ -126,8 +126,8 @@ func (s *winogradSum) multiply() {
 	s.tiles, s.begun = 0, true
 }
 
-// multiplyFilters adds the products for some filters, from first on, to beta times the filters that
-// M begins with.
+// multiplyFilters computes M = beta·M + D·V for that number of filters, from filter first on. They
+// are at the beginning of M.
 func (s *winogradSum) multiplyFilters(first, filters int, beta float32) {
 	k := active
 	for xi := range gradientSquares {
@@ -139,7 +139,7 @@ func (s *winogradSum) multiplyFilters(first, filters int, beta float32) {
 	}
 }
 
-// result writes the sum to g (Out, 3, 3, In) and empties it.
+// result writes the sum to g (Out, 3, 3, In) and makes the sum empty.
 func (s *winogradSum) result(g []float32) {
 	s.multiply()
 	if !s.begun {
@@ -150,7 +150,7 @@ func (s *winogradSum) result(g []float32) {
 	s.begun = false
 }
 
-// transformBack writes the first filters of M to g.
+// transformBack transforms that number of filters, from the beginning of M, and writes them to g.
 func (s *winogradSum) transformBack(g []float32, filters int) {
 	gradient, line, h := active.winograd.gradient4, 3*s.In, s.halfway
 	for o := range filters {

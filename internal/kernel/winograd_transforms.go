@@ -45,7 +45,7 @@ var portableWinograd = winogradSet{
 	gradient4: eachTile(portableGradient4),
 }
 
-// eachTile makes a transform of many tiles of one for a single tile.
+// eachTile returns a transform of many tiles that applies one, that of a single tile, to each.
 func eachTile(one func(n int, dst []float32, stride int, src vectors)) tileTransform {
 	return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
 		for tile := range tiles {
@@ -54,7 +54,7 @@ func eachTile(one func(n int, dst []float32, stride int, src vectors)) tileTrans
 	}
 }
 
-// from returns the vectors from an offset on.
+// from returns the vectors without their first offset values.
 func (v vectors) from(offset int) vectors {
 	for i, x := range v {
 		if x != nil {
@@ -64,7 +64,7 @@ func (v vectors) from(offset int) vectors {
 	return v
 }
 
-// near and far are the points of the transforms of six values, with their negatives, 0 and ∞.
+// near, far, -near, -far, 0 and ∞ are the points of the transforms of six values; see winogradSet.
 const near, far = 1 / math.Sqrt2, math.Sqrt2
 
 func portableWindow6(n int, dst []float32, stride int, src vectors) {

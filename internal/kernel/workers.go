@@ -143,7 +143,7 @@ func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
 	}
 }
 
-// work drains loops as one worker until the pool is closed.
+// work is a worker's goroutine: it helps with each loop it is called for until the pool is closed.
 func (p *Pool) work(worker int, h *helper) {
 	p.owners[worker].Store(goroutineID())
 	for h.wait() {
@@ -153,20 +153,19 @@ func (p *Pool) work(worker int, h *helper) {
 	}
 }
 
-// spins is the number of looks before somebody who waits goes to sleep, some fifty microseconds:
-// the loops of a step follow each other within less, and waking a goroutine that sleeps takes about
-// as long.
+// spins is how often a waiting goroutine looks before it goes to sleep, which takes some fifty
+// microseconds: the loops of a step follow each other within less, and waking a goroutine that
+// sleeps takes about as long.
 const spins = 1 << 17
 
 // helper is a worker that waits for calls.
 type helper struct {
-	called atomic.Bool // and neither taken nor cancelled
+	called atomic.Bool // set by call, until the call is taken or cancelled
 	asleep atomic.Bool
 	wake   chan struct{} // holds one wake-up; closed at the end
 }
 
-// call asks the worker to help with one loop. The call before it was taken and finished, or
-// cancelled.
+// call asks the worker to help with one loop. The call before has to be finished or cancelled.
 func (h *helper) call() {
 	h.called.Store(true)
 	if h.asleep.CompareAndSwap(true, false) {
@@ -178,7 +177,7 @@ func (h *helper) call() {
 // work a worker may come milliseconds after its call: a loop that is done does not wait for it.
 func (h *helper) cancel() bool { return h.called.CompareAndSwap(true, false) }
 
-// wait returns true for a call, which it takes, and false when there will be none.
+// wait waits for a call and takes it. It returns false when the pool is closed instead.
 func (h *helper) wait() bool {
 	for {
 		for range spins {
@@ -198,7 +197,7 @@ func (h *helper) wait() bool {
 	}
 }
 
-// drain takes chunks of the loop in progress until none is left.
+// drain runs the loop in progress on chunks of its range, as the given worker, until none is left.
 func (p *Pool) drain(worker int) {
 	defer p.catch()
 	for {
@@ -211,7 +210,7 @@ func (p *Pool) drain(worker int) {
 	}
 }
 
-// catch keeps the first panic of the loop for Run and takes away the rest of the work.
+// catch recovers a panic of the loop, keeps the first for Run, and leaves nobody a chunk to take.
 func (p *Pool) catch() {
 	v := recover()
 	if v == nil {
@@ -225,9 +224,9 @@ func (p *Pool) catch() {
 	p.next.Store(int64(p.n))
 }
 
-// currentWorker returns the worker that the calling goroutine is; 0 when it is
-// the caller of the Run in progress or a stranger. It is only asked when the
-// workers are busy, which in a well-built caller is never on the hot path.
+// currentWorker returns the number of the worker whose goroutine calls it; 0 for the caller of the
+// Run in progress and for strangers. Run only asks when the workers are busy, which in a well-built
+// caller is never on the hot path.
 func (p *Pool) currentWorker() int {
 	id := goroutineID()
 	for worker := range p.owners {
@@ -238,9 +237,9 @@ func (p *Pool) currentWorker() int {
 	return 0
 }
 
-// goroutineID reads the number from the first line of the stack trace, "goroutine 18 [running]:".
-// The runtime offers no other way, and the nested Run of a worker has to know which worker it is.
-// An unreadable line gives -1, which no worker has.
+// goroutineID returns the number of the calling goroutine, from the first line of the stack trace,
+// "goroutine 18 [running]:". The runtime offers no other way, and the nested Run of a worker has to
+// know which worker it is. An unreadable line gives -1, which no worker has.
 func goroutineID() int64 {
 	var buf [64]byte
 	line := buf[:runtime.Stack(buf[:], false)]
@@ -260,7 +259,7 @@ func goroutineID() int64 {
 // of them: memory does not grow with the number of layers of a network.
 type workspace struct{ buffers [][]float32 }
 
-// The workspaces of a pool. What an operation needs at the same time is in different ones.
+// The workspaces of a pool. Buffers that one operation needs together are in different ones.
 const (
 	imageSpace = iota // images, lowered or transformed
 	gramSpace         // products of an image with itself
@@ -275,7 +274,8 @@ func newWorkspace(p *Pool, space int) workspace {
 	return workspace{p.spaces[space]}
 }
 
-// get returns a worker's buffer of n values.
+// get returns the worker's buffer with length n. It holds anything, and the worker's next get
+// returns it again.
 func (w *workspace) get(worker, n int) []float32 {
 	w.buffers[worker] = grow(w.buffers[worker], n)
 	return w.buffers[worker]

@@ -8,8 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dotCols is how many rows of the second matrix meet dotRows of the first at one time: 20 sums, 4
-// registers for the first and 1 for the second of 32, or 10, 2 and 1 of 16.
+// dotCols is how many rows of the second matrix meet dotRows of the first in a tile. For 4 of them,
+// on AVX-512, that is 20 sums, 4 registers for the first and 1 for the second of 32; for 2, on
+// AVX2, 10, 2 and 1 of 16.
 const dotCols = 5
 
 // dots writes the functions that multiply rows of one matrix with rows of another, element by
@@ -70,7 +71,7 @@ func dotTile(t target, shape string, rows, cols int) {
 	RET()
 }
 
-// dotRows is up to five rows of a matrix.
+// dotRows points to up to five rows of a matrix, where a loop along them has come to.
 type dotRows struct{ base, stride, thrice reg.GPVirtual }
 
 func newDotRows(name string, rows int) (r dotRows) {
@@ -83,7 +84,7 @@ func newDotRows(name string, rows int) (r dotRows) {
 	return r
 }
 
-// at is where row i continues.
+// at returns the address of row i where the loop has come to.
 func (r dotRows) at(i int) Mem {
 	switch i {
 	case 0:
@@ -94,8 +95,8 @@ func (r dotRows) at(i int) Mem {
 	return Mem{Base: r.base, Index: r.stride, Scale: uint8(i)}
 }
 
-// addLanes adds the lanes of v, halves to each other until one is left. The registers are among the
-// first 16, which alone the instructions for shorter vectors know.
+// addLanes adds the lanes of v, halves to each other until one is left, and returns that register.
+// It is among the first 16, which alone the instructions for shorter vectors know.
 func (t target) addLanes(v reg.VecVirtual) Op {
 	if t.lanes == 16 {
 		VEXTRACTF64X4(U8(0), v, reg.Y14)

@@ -30,8 +30,8 @@ func elementwise() {
 
 type vec = reg.VecVirtual
 
-// unroll is how many vectors a round of the kernels takes, so that what the loop
-// itself costs does not show.
+// unroll is how many vectors a round of these kernels takes: enough that the cost of the loop
+// itself does not show.
 const unroll = 4
 
 // each writes a function over n ≥ 1 elements: 8·unroll at a time, then eight, and the last ones

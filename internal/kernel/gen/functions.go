@@ -10,7 +10,7 @@ import (
 
 var constants = map[uint32]Mem{}
 
-// constant is eight times the float32 with these bits, in memory.
+// constant returns the place in memory of eight times the float32 with these bits.
 func constant(bits uint32) Mem {
 	m, ok := constants[bits]
 	if !ok {
@@ -28,7 +28,7 @@ const (
 	sizeBits = 0x7fffffff
 )
 
-// c is a constant by its value.
+// c is eight times a value, rounded to float32, in memory.
 func c(v float64) Mem { return constant(math.Float32bits(float32(v))) }
 
 func load(v float64) vec {
@@ -117,7 +117,7 @@ func tanh(x vec) vec {
 	return clamp(p, -1, 1)
 }
 
-// sigmoid is e/(1+e) with e = exp(-|x|) for x < 0 and 1/(1+e) for x ≥ 0, which do not cancel.
+// sigmoid returns e/(1+e) with e = exp(-|x|) for x < 0 and 1/(1+e) for x ≥ 0, which do not cancel.
 func sigmoid(x vec) vec {
 	e, sum := smallExp(x)
 	y := YMM()

@@ -43,7 +43,7 @@ func addRounded() {
 	returnSum(squares)
 }
 
-// addShifted writes the sum of what products of pairs have left.
+// addShifted writes AddShifted of the package, for int32 sums of products of pairs.
 func addShifted() {
 	TEXT("addShiftedAVX2", NOSPLIT, "func(blocks int, dst *int64, x *int32, shift int)")
 	Pragma("noescape")
@@ -73,10 +73,10 @@ func addShifted() {
 	RET()
 }
 
-// wideBlock is how many elements a round of the AVX-512 kernel takes.
+// wideBlock is how many elements a round of the AVX-512 kernels takes.
 const wideBlock = 32
 
-// addRoundedWide is addRounded on vectors twice as wide.
+// addRoundedWide writes addRounded's kernel on vectors twice as wide.
 func addRoundedWide() {
 	TEXT("addRoundedAVX512", NOSPLIT, "func(blocks int, sum *float64, row *float32, scale float32) float64")
 	Pragma("noescape")
@@ -139,7 +139,7 @@ func broadcastWide(parameter string) vec {
 	return v
 }
 
-// roundRowWide is roundRow on vectors twice as wide.
+// roundRowWide writes roundRow's kernel on vectors twice as wide.
 func roundRowWide() {
 	TEXT("roundAVX512", NOSPLIT, "func(blocks int, dst, src *float32, scale float32) (squares float64, largest float32)")
 	Pragma("noescape")
@@ -238,7 +238,7 @@ func roundRow() {
 	returnSum(squares)
 }
 
-// sumSquaresWide is sumSquares on vectors twice as wide.
+// sumSquaresWide writes sumSquares's kernel on vectors twice as wide.
 func sumSquaresWide() {
 	TEXT("sumSquaresAVX512", NOSPLIT, "func(blocks int, x *float32) float64")
 	Pragma("noescape")

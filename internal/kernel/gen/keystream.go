@@ -48,8 +48,8 @@ func expandKey() {
 	RET()
 }
 
-// encryptCounters writes the loop over vectors of four blocks, eight at a time. The round keys stay
-// in registers.
+// encryptCounters writes the encryption of successive counters: vectors of four blocks, eight
+// vectors at a time. The round keys stay in registers.
 func encryptCounters() {
 	const vectors = 8
 	TEXT("encryptCountersAVX512", NOSPLIT, "func(groups int, dst *uint64, keys *[15][16]byte, first uint64)")

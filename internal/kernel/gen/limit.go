@@ -7,7 +7,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// limitChains is how many independent sums hide the latency of a multiply-add:
+// limitChains is how many independent sums a loop has, which hide the latency of a multiply-add:
 // four to five cycles on two units.
 const limitChains = 12
 

@@ -21,7 +21,7 @@ func firstLanes(n reg.GPVirtual) reg.VecVirtual {
 
 var table *Mem // of the file being written
 
-// maskTable is eight words of ones followed by eight of zeros.
+// maskTable returns the place in memory of eight words of ones and then eight of zeros.
 func maskTable() Mem {
 	if table == nil {
 		m := GLOBL("laneMask", RODATA|NOPTR)

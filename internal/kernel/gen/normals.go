@@ -74,7 +74,7 @@ func roundedSum() {
 	RET()
 }
 
-// normalPairs returns r, cos θ and sin θ for the four words at radii and the four angles that are
+// normalPairs returns the radius r, cos θ and sin θ for the four words at radii and the four angles
 // eight words further. The angle is worked on while the division for the radius runs.
 func normalPairs(radii Mem) (r, x, y vec) {
 	g, k := logarithmParts(radii)
@@ -124,7 +124,8 @@ var (
 		-2.75573141792967388112e-7, 2.08757008419747316778e-9, -1.13585365213876817300e-11}
 )
 
-// logarithmParts returns g and k of the package's exponential for the four words at words.
+// logarithmParts returns g and k, as the package's exponential names them, for the four words at
+// words.
 func logarithmParts(words Mem) (g, k vec) {
 	w, flipped, small, low, constant := YMM(), YMM(), YMM(), YMM(), YMM()
 	VMOVDQU(words, w)
@@ -187,7 +188,7 @@ func quarterTurn(turned vec) (sin, cos vec) {
 	return sin, cos
 }
 
-// signed returns the four signed integers of x times 2^-64, rounded once: the halves become the
+// signed returns x·2^-64 for the four signed integers of x, rounded once: the halves become the
 // mantissas of two floats, whose difference from the wanted number is a constant. It changes x.
 func signed(x vec) vec {
 	low := YMM()
@@ -226,7 +227,7 @@ func estrin(z, square, fourth vec, c []float64) vec {
 
 var quads = map[uint64]Mem{}
 
-// quad is four times the 64-bit word, in memory.
+// quad returns the place in memory of four times a 64-bit word.
 func quad(bits uint64) Mem {
 	m, ok := quads[bits]
 	if !ok {
@@ -239,7 +240,7 @@ func quad(bits uint64) Mem {
 	return m
 }
 
-// double is four times the float64, in memory.
+// double returns the place in memory of four times a float64.
 func double(v float64) Mem { return quad(math.Float64bits(v)) }
 
 func loadDouble(v float64) vec {

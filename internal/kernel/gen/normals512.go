@@ -101,8 +101,7 @@ func noise512() {
 	RET()
 }
 
-// radius512 returns sqrt(-2 ln u) of the words. What is inside the root is computed as twice its
-// half, -ln u.
+// radius512 returns sqrt(-2 ln u) of eight words. -2 ln u is computed as twice -ln u.
 func radius512(words reg.VecVirtual) reg.VecVirtual {
 	odd, f, exponent, g, k, small := ZMM(), ZMM(), ZMM(), ZMM(), ZMM(), K()
 	VPORQ_BCST(word(1), words, odd)
@@ -201,7 +200,7 @@ func estrin512(z, square, fourth reg.VecVirtual, c []float64) reg.VecVirtual {
 
 var repeated = map[uint64]Mem{}
 
-// word is a 64-bit word in memory, which an instruction repeats in all lanes.
+// word returns the place in memory of a 64-bit word, which an instruction repeats in all lanes.
 func word(bits uint64) Mem {
 	m, ok := repeated[bits]
 	if !ok {

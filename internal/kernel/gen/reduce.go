@@ -77,7 +77,7 @@ func returnSum(sums [block / 4]vec) {
 	RET()
 }
 
-// columns writes a function that adds sums over the rows, one or two per column, to
+// columns writes a function that adds one or two sums per column, over the rows of a matrix, to
 // float64 values. Columns are taken a block at a time.
 func columns(name, does, inputs string, body func(in []vec, shift Mem, sums []vec), sumsPerColumn int) {
 	values := "sums"

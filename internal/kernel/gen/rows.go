@@ -40,9 +40,9 @@ func rowwise() {
 	addExcess()
 }
 
-// rows writes a function over n ≥ 1 elements in rows of the given number of
-// channels, of which the last may be cut. What the body gets from at are the
-// values of eight channels, in memory or a register that it must not change.
+// rows writes a function over n ≥ 1 elements in rows of the given number of channels, of which the
+// last may be cut. at(i) gives the body eight channels of the i-th of the values, in memory or a
+// register that it must not change.
 func rows(name, formula string, inputs, values []string, body func(in []vec, at func(int) Op) vec) {
 	signature := "func(n, channels int, dst"
 	for _, p := range append(inputs, values...) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// target is what the generator has to know of an instruction set.
+// target is what the generator has to know about an instruction set.
 type target struct {
 	name  string
 	rows  int // of C in one tile
@@ -142,7 +142,7 @@ func (g *tileWriter) loadArguments() {
 	}
 }
 
-// lastColumns loads how many columns the last vector has.
+// lastColumns returns a register with the number of columns in the last vector of a row.
 func (g *tileWriter) lastColumns() reg.GPVirtual {
 	cols := GP64()
 	Load(Param("cols"), cols)
@@ -190,8 +190,8 @@ func (g *tileWriter) clearAccumulators() {
 	}
 }
 
-// startTile points to the first column of A and row of B, and moves the argument
-// a to the tile after this one.
+// startTile sets the pointers to the first column of A and row of B, and moves the argument a to
+// the tile after this one.
 func (g *tileWriter) startTile() {
 	Load(Param("k"), g.k)
 	Load(Param("b"), g.b)
@@ -208,7 +208,7 @@ func (g *tileWriter) startTile() {
 	MOVQ(step, next.Addr)
 }
 
-// element is the address of row row of A in the current column.
+// element returns the address of row row of A in the current column.
 func (g *tileWriter) element(row int) Mem {
 	base := g.a[row/groupRows]
 	switch row % groupRows {
@@ -227,7 +227,7 @@ func (g *tileWriter) element(row int) Mem {
 	}
 }
 
-// multiplyAdd adds the product of one column of A and one row of B.
+// multiplyAdd adds the products of one column of A and one row of B to the sums of the tile.
 func (g *tileWriter) multiplyAdd() {
 	var b []reg.VecVirtual
 	for v := range g.vectors {
@@ -255,7 +255,7 @@ func (g *tileWriter) multiplyAdd() {
 	}
 }
 
-// isMasked tells whether vector v of a row is the masked one.
+// isMasked reports whether vector v of a row is masked.
 func (g *tileWriter) isMasked(v int) bool { return g.masked && v == g.vectors-1 }
 
 // loadVector loads vector v of a row; columns that are masked out are not read and become zero.
@@ -284,7 +284,7 @@ func (g *tileWriter) storeVector(from reg.VecVirtual, v int, last reg.GPVirtual)
 	}
 }
 
-// store writes the tile and leaves c at the tile below it.
+// store adds beta·C to alpha times the sums, writes the tile, and leaves c at the tile below it.
 func (g *tileWriter) store() {
 	if !g.pairs {
 		alpha := g.vector()

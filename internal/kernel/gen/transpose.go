@@ -54,8 +54,8 @@ func transpose(rows int) {
 	RET()
 }
 
-// transposed transposes 8×8 values: pairs of values, then fours, then halves of
-// the registers change places.
+// transposed returns the transpose of 8×8 values: pairs of values, then fours, then halves of the
+// registers change places.
 func transposed(row [8]reg.VecVirtual) [8]reg.VecVirtual {
 	var pairs, fours, columns [8]reg.VecVirtual
 	for i := 0; i < 8; i += 2 {

@@ -13,8 +13,8 @@ type windows struct {
 	channel, end                 reg.GPVirtual // bytes
 }
 
-// begin declares the function. The image is the parameter x, of which dx is the
-// gradient, the pooled values y or dy.
+// begin declares a function over windows and loads its arguments. image is the name of the image's
+// parameter, x or its gradient dx; pooled that of the pooled values, y or dy.
 func begin(name, doc, image, pooled string, where bool, scalar string) *windows {
 	signature := "func(count, blocks, channels, rows, cols, rowStride, colStride, step int, " + image + ", " + pooled + " *float32"
 	if where {
@@ -39,8 +39,8 @@ func begin(name, doc, image, pooled string, where bool, scalar string) *windows 
 	return w
 }
 
-// each runs body for every block of channels of every window: four for windows of 2×2 positions,
-// whose places in the image it gets, any for the others. After a window, next.
+// each writes loops over the blocks of channels of every window: four for windows of 2×2 positions,
+// whose addresses it gets, any for the others. next follows after each window.
 func (w *windows) each(four func(places [4]Mem), any func(), next func()) {
 	w.channel = GP64()
 	size := GP64()
@@ -90,12 +90,12 @@ func (w *windows) advance(next func()) {
 	}
 }
 
-// pooledAt and whereAt are eight values of the window.
+// pooledAt and whereAt return the addresses of the window's values for the block of channels.
 func (w *windows) pooledAt() Mem { return Mem{Base: w.pooled, Index: w.channel, Scale: 1} }
 func (w *windows) whereAt() Mem  { return Mem{Base: w.where, Index: w.channel, Scale: 1} }
 
-// positions runs body for every position of a window of any size. The vector place, unless nil,
-// starts at zero and is the position's distance from the first, in elements.
+// positions writes a loop that runs body at every position of a window of any size. place, unless
+// nil, is the position's distance from the window's first, in elements, in every lane.
 func (w *windows) positions(place vec, body func(at Mem)) {
 	var rowPlace, rowStep, colStep vec
 	if place != nil {
@@ -127,7 +127,7 @@ func (w *windows) positions(place vec, body func(at Mem)) {
 	JNZ(LabelRef("row"))
 }
 
-// elements returns eight times a distance in bytes, in elements.
+// elements returns a vector of eight times a distance, given in bytes, in elements.
 func (w *windows) elements(bytes reg.GPVirtual) vec {
 	n, y := GP64(), YMM()
 	MOVQ(bytes, n)
@@ -137,13 +137,13 @@ func (w *windows) elements(bytes reg.GPVirtual) vec {
 	return y
 }
 
-// places returns where the positions of a 2×2 window are, relative to the first.
+// places returns the distances of the four positions of a 2×2 window from its first, in elements.
 func (w *windows) places() [4]vec {
 	return [4]vec{zeros(), w.elements(w.colStride), w.elements(w.rowStride), w.elements(w.corner)}
 }
 
-// indices tracks the place in the image of the first channels of the window: the
-// lanes are first+channel, first+channel+1, …
+// indices tracks where the channels of a window's first position are in the image: lane i of first
+// is the offset of channel i.
 type indices struct{ first vec }
 
 func (w *windows) indices() *indices {
@@ -156,22 +156,22 @@ func (w *windows) indices() *indices {
 	return i
 }
 
-// here is the vector for the block of channels.
+// here returns the offsets of the channels of the current block.
 func (i *indices) here(w *windows) vec {
 	y := w.elements(w.channel)
 	VPADDD(i.first, y, y)
 	return y
 }
 
-// next moves to the next window.
+// next moves the offsets to the next window.
 func (i *indices) next(w *windows) {
 	step := GP64()
 	Load(Param("step"), step)
 	VPADDD(w.elements(step), i.first, i.first)
 }
 
-// keep returns what adds the values at to, if the parameter keep is 1: they are read
-// under a mask, which costs what a plain load does.
+// keep returns a function that adds to v the values in memory at to if the parameter keep is 1, and
+// zeros if it is 0. The mask that makes them zeros costs nothing.
 func (w *windows) keep() func(to Mem, v vec) {
 	mask, n := YMM(), GP32()
 	Load(Param("keep"), n)
@@ -187,7 +187,7 @@ func (w *windows) keep() func(to Mem, v vec) {
 
 var laneIndices *Mem
 
-// firstIndices is the vector 0, 1, …, 7.
+// firstIndices returns the place in memory of the vector 0, 1, …, 7.
 func firstIndices() Mem {
 	if laneIndices == nil {
 		m := GLOBL("firstIndices", RODATA|NOPTR)

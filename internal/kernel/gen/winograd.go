@@ -28,7 +28,7 @@ type transform struct {
 	apply           func(x []vec, c func(float64) vec) []vec
 }
 
-// near and far are the points of the transforms of six values, with their negatives, 0 and ∞.
+// near and far, with their negatives, 0 and ∞, are the points of the transforms of six values.
 const near, far = 1 / math.Sqrt2, math.Sqrt2
 
 var transforms = []transform{
@@ -181,12 +181,12 @@ func advance(pointer reg.GPVirtual, step string) {
 	SUBQ(values, pointer)
 }
 
-// strided is up to six vectors at a fixed distance.
+// strided is up to six vectors in memory, a fixed distance apart.
 type strided struct {
 	base, stride, stride3, stride5 reg.GPVirtual
 }
 
-// multiples computes the multiples of the stride that count vectors need.
+// multiples computes the multiples of the stride that the addresses of count vectors need.
 func (s *strided) multiples(count int) {
 	if count > 3 {
 		s.stride3 = GP64()
@@ -211,7 +211,7 @@ func (s *strided) vector(i int) Mem {
 	}
 }
 
-// gramVectors is how many vectors of a row are summed at a time.
+// gramVectors is how many vectors of a row gramRow's kernel sums at a time.
 const gramVectors = 4
 
 // gramRow writes the sum over one row of the Gram form: for every element the
