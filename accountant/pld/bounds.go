@@ -12,8 +12,8 @@ import (
 // may move a loss. Losses that are so close to a grid point count as on it.
 const roundingOfLosses = 1e-9
 
-// law is a distribution of losses on a grid: mass[i] at (index[i] + offset)·interval,
-// increasing, and infinite at +Inf. What is missing from 1 lies at -Inf.
+// law is a distribution of losses on a grid: mass[i] is at the loss (index[i] + offset)·interval,
+// with increasing index, and infinite at +Inf. What is missing from 1 lies at -Inf.
 type law struct {
 	index    []int
 	mass     []float64
@@ -65,8 +65,8 @@ func connectDots(p pair.Pair, nodes []int, interval float64) law {
 	return w
 }
 
-// atom is an outcome that some outcomes were merged into: its mass under P and under
-// Q, and its loss, log(mass/other).
+// atom is several outcomes merged into one: mass is its probability under P, other that under Q,
+// and its loss is log(mass/other).
 type atom struct{ mass, other, loss float64 }
 
 // merge returns a law that is harder to tell apart than the pair. The outcomes of each
@@ -108,8 +108,8 @@ func merge(p pair.Pair, nodes []int, interval, steepness, enough float64) law {
 	return best
 }
 
-// subdivided returns the ends of the cells, where narrow cells are divided if there are
-// few of them.
+// subdivided returns the losses between which merge makes one outcome, ascending: half an interval
+// beside each node. If there are few nodes, cells one interval wide are divided into up to 16.
 func subdivided(nodes []int, interval float64) []float64 {
 	n := max(1, min(16, 1<<11/len(nodes)))
 	var losses []float64
@@ -125,8 +125,8 @@ func subdivided(nodes []int, interval float64) []float64 {
 	return losses
 }
 
-// atoms returns the merged outcomes of each cell, from the greatest loss downwards, and
-// P[L = +Inf].
+// atoms returns one merged outcome for each cell between neighbouring losses that has mass under P,
+// from the greatest loss downwards, and P[L = +Inf].
 func atoms(p pair.Pair, losses []float64) (as []atom, infinite float64) {
 	t := tails(p, losses)
 	last := len(losses) - 1
@@ -138,9 +138,10 @@ func atoms(p pair.Pair, losses []float64) (as []atom, infinite float64) {
 	return as, p.Infinite()
 }
 
-// offsets lists the offsets of the grid to try, in intervals. Some put one of the atoms that are
-// heaviest under e^(sL) on a grid point. Some put one of the least losses with some mass there:
-// credit is left over unless it can be spent on that atom. The others are evenly spaced.
+// offsets lists the offsets of the grid to try, in intervals, 0 first. Some put one of the atoms
+// that are heaviest under e^(sL), s the steepness, on a grid point. Some do that for one of the
+// least losses with some mass: credit (see rounder) is left over unless it can be spent on that
+// atom. The others are evenly spaced.
 func offsets(atoms []atom, interval, steepness float64) []float64 {
 	weight := func(a atom) float64 { return math.Log(a.mass) + steepness*a.loss }
 	heaviest := slices.Clone(atoms)
@@ -167,7 +168,7 @@ func offsets(atoms []atom, interval, steepness float64) []float64 {
 	return parts
 }
 
-// logMoment returns log Σ mass·e^(θ·loss) over n outcomes.
+// logMoment returns log Σ mass·e^(θ·loss) over n outcomes, of which at returns the i-th.
 func logMoment(n int, theta float64, at func(i int) (mass, loss float64)) float64 {
 	most := math.Inf(-1)
 	for i := range n {
@@ -209,7 +210,7 @@ func (r *rounder) credit() float64 {
 	return 0
 }
 
-// place puts mass at an index and adds earned, below 0 for a cost, to the credit.
+// place puts mass at an index and adds earned to the credit. A cost is an earned below 0.
 func (r *rounder) place(index int, mass, earned float64) {
 	if mass <= 0 {
 		return
@@ -219,9 +220,9 @@ func (r *rounder) place(index int, mass, earned float64) {
 	r.credits = append(r.credits[:len(r.index)-1], credit)
 }
 
-// move puts the next atom to the grid points around it. It raises no atom by more than half
-// an interval unless there is plenty of credit: what lies around a grid point is to meet
-// there, the upper half paying for the lower one.
+// move puts atom a, the next one downwards, on the two grid points around its loss. It raises no
+// atom by more than half an interval unless there is plenty of credit: what lies around a grid
+// point is to meet there, the upper half paying for the lower one.
 func (r *rounder) move(a atom) {
 	grid := a.loss/r.interval - r.offset
 	down := math.Floor(grid + roundingOfLosses)
@@ -241,11 +242,11 @@ func (r *rounder) move(a atom) {
 	r.place(int(down), (1-raised)*a.mass, (1-raised)*earned)
 }
 
-// spend uses the credit that is left to raise the least losses to the next greater one,
-// all of the mass at the last point as long as the credit lasts, then a part of it. The sums
-// of the rule count at the last atom before z changes. So what the last point has earned
-// by itself pays for it as a whole, not for a part of it, which moves before the rest
-// and needs credit from before: credits[n-2] plus the part's own, part·(earned - cost).
+// spend uses the credit that is left to raise the least losses to the next greater one, all of the
+// mass at the last point as long as the credit lasts, then a part of it. The sums of the rule
+// (credit) only need to hold at the last atom before z changes. So what the last point has earned
+// by itself pays for it as a whole, not for a part of it, which moves before the rest and needs
+// credit from before: credits[n-2] plus the part's own, part·(earned - cost).
 func (r *rounder) spend() {
 	for n := len(r.index); n > 1; n-- {
 		loss, next := r.loss(r.index[n-1], r.interval), r.loss(r.index[n-2], r.interval)
@@ -262,7 +263,7 @@ func (r *rounder) spend() {
 	}
 }
 
-// increasing returns the law in increasing order.
+// increasing puts the rounder's law in ascending order and returns it. The rounder is then used up.
 func (r *rounder) increasing() law {
 	slices.Reverse(r.index)
 	slices.Reverse(r.mass)

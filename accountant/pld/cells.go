@@ -6,11 +6,12 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// tail holds the four tails of a pair at one loss: P and Q of L > l and of L ≤ l.
+// tail holds the four tails of a pair at one loss l: the probabilities of L > l (above) and of L ≤
+// l (below), each under P and under Q.
 type tail struct{ aboveP, aboveQ, belowP, belowQ float64 }
 
-// tails returns the tails of a pair at losses. A loss that differs from an end of the pair's
-// support by rounding alone is taken for that end, so that an atom there is met.
+// tails returns the tails of a pair at each of the losses. A loss that differs from an end of the
+// pair's support by rounding alone is taken for that end, so that an atom there is met.
 func tails(p pair.Pair, losses []float64) []tail {
 	least, greatest := p.Support()
 	ts := make([]tail, len(losses))
@@ -26,8 +27,8 @@ func tails(p pair.Pair, losses []float64) []tail {
 	return ts
 }
 
-// between returns P and Q of a < L ≤ b from the tails at a and b. It subtracts the smaller
-// ones of the upper and lower tails, which keep their digits far out.
+// between returns P and Q of a loss between those of tails a and b. It subtracts the upper or the
+// lower tails, whichever are smaller: these keep their digits far out.
 func between(a, b tail) (p, q float64) {
 	return difference(a.aboveP, b.aboveP, a.belowP, b.belowP), difference(a.aboveQ, b.aboveQ, a.belowQ, b.belowQ)
 }
@@ -39,18 +40,18 @@ func difference(aboveA, aboveB, belowA, belowB float64) float64 {
 	return max(0, aboveA-aboveB)
 }
 
-// The sum of at most few losses is not smooth, and the largest cell near ε decides the error:
-// there all cells are equally small, about fewCells of them.
+// For at most few releases all cells are equally wide, about fewCells of them: the sum of so few
+// losses is not smooth, and the largest cell near ε decides the error.
 const (
 	few      = 16
 	fewCells = 1 << 12
 )
 
-// widths returns how many intervals a cell may span in each cell of the sketch. Cells
-// are wider than one interval where the tilted mass T further out is
-// small: m intervals with m² ∝ T^-0.8, so that what all cells add to the variance of the
-// loss stays of the order of one interval, squared. A pair needs about as many cells
-// as its standard deviation has intervals, and a few more for its tails.
+// widths returns, for each cell of sketch c, the number of grid intervals that a cell of the law
+// may span there. Cells are wider than one interval where T, the tilted mass further out, is small:
+// m intervals with m² ∝ T^-0.8, so that what all cells add to the variance of the loss stays of the
+// order of one interval, squared. A pair needs about as many cells as its standard deviation has
+// intervals, and a few more for its tails.
 func (p *plan) widths(c coarse) []int {
 	k, _, _ := c.cumulant(p.theta)
 	n := len(c.mass)
@@ -79,7 +80,7 @@ func (p *plan) widths(c coarse) []int {
 	return most
 }
 
-// nodes returns the ends of the cells as multiples of the interval, increasing.
+// nodes returns the ends of the cells for part c, ascending, as multiples of the interval.
 func (p *plan) nodes(c coarse) []int {
 	at := func(l float64) int { return int(math.Floor(l / p.interval)) }
 	w := p.widths(c)

@@ -7,8 +7,9 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// chernoffDelta returns an upper bound for δ(ε), not a tight one: κ(c) e^(K(c)-cε) at the saddle
-// point c. It is 1 where nothing is known.
+// chernoffDelta returns an upper bound of δ(ε) of one direction, not a tight one: the chance of an
+// infinite loss plus κ(c) e^(K(c)-cε) at the saddle point c, with K the cumulant and κ as in
+// logKappa. It is 1 where nothing is known.
 func chernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
 	p, err := newProblem(parts)
 	if err != nil {
@@ -26,7 +27,7 @@ func chernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
 	return min(p.infinite*(1+pair.RoundingOfInfinite)+bound, 1), nil
 }
 
-// chernoffEpsilon returns an upper bound for ε at δ, not a tight one: the least of (K(c) + log κ(c)
+// chernoffEpsilon returns an upper bound of ε at δ, not a tight one: the least of (K(c) + log κ(c)
 // - log δ)/c over some c, the bound by Rényi divergences of all real orders 1 + c. It is +Inf where
 // nothing is known.
 func chernoffEpsilon(parts []pair.Part, delta float64) (float64, error) {

@@ -33,7 +33,7 @@ const (
 	lower side = -1
 )
 
-// delta returns a bound of δ(ε).
+// delta returns an upper or a lower bound of δ(ε), as which says.
 func (c *composed) delta(epsilon float64, which side) float64 {
 	k := math.Floor((epsilon-c.offset)/c.interval) - float64(c.first) + 1
 	from := int(min(max(k, 0), float64(len(c.mass)))) // the first position whose loss is above ε
@@ -139,7 +139,8 @@ func (c *composed) epsilon(delta, least float64, which side) float64 {
 	return least
 }
 
-// within returns epsilon where it lies at the positions from … last; s holds the sums above from.
+// within returns the bound that epsilon asks for if it lies between positions from and last,
+// counted downwards. s holds the sums of the positions above from.
 func (c *composed) within(from, last int, s sums, delta, least float64, which side) float64 {
 	for i := from; i >= last; i-- {
 		s.add(c.mass[i])
@@ -161,8 +162,9 @@ func (c *composed) within(from, last int, s sums, delta, least float64, which si
 	return least
 }
 
-// beyondWindow returns epsilon where it is above the window: for the upper side by Chernoff's
-// bound, δ - infinite ≤ max w · e^(logMass - θε), for the lower side the end of the window.
+// beyondWindow returns a bound of the ε at delta where that ε is above the window. The upper bound
+// is Chernoff's, from δ - infinite ≤ max w · e^(logMass - θε), or +Inf where that says nothing. The
+// lower bound is the end of the window.
 func (c *composed) beyondWindow(delta float64, which side) float64 {
 	top := c.loss(len(c.mass) - 1)
 	if which == lower {

@@ -29,11 +29,11 @@ import (
 // c is chosen at the saddle point of the integrand on the real line, where the terms do not
 // cancel, so that the relative error of δ is small however small δ is.
 
-// errSlow is returned where the integrand decays too slowly for the work allowed: with few
-// releases, or where the loss has atoms, or a pair has no transform.
+// errSlow is returned where the integrand decays too slowly for the work allowed (few releases, or
+// a loss with atoms) and where a pair has no transform.
 var errSlow = fmt.Errorf("%w: contour: the transform decays too slowly", accountant.ErrUncertified)
 
-// contourDelta returns δ at ε ≥ 0 of the composition in one direction.
+// contourDelta returns bounds of δ at ε ≥ 0 of the composition in one direction.
 //
 // An error matches accountant.ErrUncertified, also where a pair is not a pair.Transformer. So do
 // the errors of the other functions here.
@@ -60,7 +60,7 @@ func contourDelta(parts []pair.Part, epsilon float64) (accountant.Interval, erro
 	return accountant.Interval{Lower: math.Exp(best.Lower), Upper: math.Exp(min(best.Upper, 0))}, nil
 }
 
-// contourEpsilon returns the least ε ≥ 0 with δ(ε) ≤ delta of the composition in one
+// contourEpsilon returns bounds of the least ε ≥ 0 with δ(ε) ≤ delta of the composition in one
 // direction: +Inf where outcomes that give the record away are likelier than delta.
 func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, error) {
 	p, err := newProblem(parts)
@@ -84,8 +84,9 @@ func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, erro
 	return p.attempts(c, epsilon, func(l *line) (accountant.Interval, float64, float64) { return l.solve(target) })
 }
 
-// attempts asks line after line until an answer is good enough, and returns the best one. ask
-// returns an answer, the ε to make the next line for, NaN for none, and the relative error.
+// attempts makes a line for each of cancellations, the first at epsilon, until an answer of ask is
+// good enough. It returns the answer with the least error, or errSlow if none is bearable. ask
+// returns an answer, the ε to make the next line for (NaN: make none) and the relative error of δ.
 func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Interval, next, relative float64)) (best accountant.Interval, err error) {
 	least := math.Inf(1)
 	for _, cancellation := range cancellations {
@@ -113,9 +114,9 @@ func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Int
 	return best, nil
 }
 
-// cancellations are the nats by which the terms of a line may cancel, in the order of the attempts.
-// The more, the fewer terms are needed. An attempt whose relative error of δ is below enough is the
-// last one; one whose error is not below bearable is no answer.
+// cancellations are the nats by which the terms of a line may cancel, in the order of the attempts:
+// the more may, the fewer terms are needed. An attempt whose relative error of δ is below enough is
+// the last one; an attempt whose error is not below bearable is no answer.
 var cancellations = [...]float64{5, 1}
 
 const (
@@ -123,7 +124,7 @@ const (
 	bearable = 0.02
 )
 
-// problem is the composition in one direction.
+// problem holds the releases whose composition is analysed in one direction.
 type problem struct {
 	parts    []part
 	infinite float64 // the chance of an infinite loss
@@ -148,7 +149,7 @@ func newProblem(parts []pair.Part) (*problem, error) {
 	return p, nil
 }
 
-// totalVariation bounds δ(0) of the composition by the sum over its parts.
+// totalVariation returns an upper bound of δ(0) of the composition: the sum over its releases.
 func (p *problem) totalVariation() float64 {
 	sum := 0.0
 	for _, part := range p.parts {
@@ -158,7 +159,7 @@ func (p *problem) totalVariation() float64 {
 	return sum
 }
 
-// cumulant returns K of the composition at c, with its first two derivatives.
+// cumulant returns K(c) = log M(c) of the composition, and K′(c) and K″(c).
 func (p *problem) cumulant(c float64) (k, k1, k2 float64) {
 	for _, part := range p.parts {
 		a, b, d := part.cumulant(c)

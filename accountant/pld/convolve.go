@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// factor is a law and its exponent in the composition.
+// factor is the law of one release and the number of such releases that are composed.
 type factor struct {
 	law   law
 	count int
@@ -67,9 +67,9 @@ func (v *convolver) compose(factors []factor) *composed {
 	return c
 }
 
-// unwrap sets mass from wrapped, where the mass of the loss (Σ index + offset)·interval is
-// at Σ index modulo the size. True masses are at least 0: raising negative ones to 0
-// brings them nearer to the truth.
+// unwrap sets c.mass from wrapped, where the mass of the loss (Σ index + offset)·interval is at Σ
+// index modulo the size. True masses are at least 0: raising negative ones to 0 brings them nearer
+// to the truth.
 func (c *composed) unwrap(wrapped []float64, offset float64) {
 	n := len(wrapped)
 	whole := math.Floor(offset)
@@ -127,8 +127,8 @@ func (w law) loss(index int, interval float64) float64 {
 	return (float64(index) + w.offset) * interval
 }
 
-// wrap writes the tilted law around the window, its index 0 at position 0, and returns
-// the greatest exponent that it met.
+// wrap fills v.mass with the masses of w times e^(θl - k), l being their losses: index i at
+// position i modulo the size. It returns the greatest |θl - k|.
 func (v *convolver) wrap(w law, k float64) (reach float64) {
 	clear(v.mass)
 	for i, index := range w.index {
@@ -154,7 +154,7 @@ func norm(x []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// multiplyPower multiplies total by term^power. Powers below 1e-21 are taken for 0: all
+// multiplyPower multiplies each total[i] by term[i]^power. Powers below 1e-21 are taken for 0: all
 // of them together change no mass by more than that.
 func multiplyPower(total, term []complex128, power int) {
 	negligible := math.Exp(-100 / float64(power))

@@ -8,8 +8,8 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// pairs holds the dominating pairs of a ledger: removed for the direction in which D has the
-// record, added for the other one. added is nil if they are the same.
+// pairs holds the dominating pairs of a ledger for both directions: in removed P is with the record
+// and Q without it, in added it is the other way round. added is nil if the two are the same.
 type pairs struct {
 	removed, added []pair.Part
 	infinite       bool // a release has no guarantee at all
@@ -61,8 +61,8 @@ func dominatingPairs(l *accountant.Ledger, r accountant.Relation) (pairs, error)
 	return out, nil
 }
 
-// gaussianNoise returns the noise, in units of the sensitivity under r, of an event that
-// costs the same as one Gaussian release.
+// gaussianNoise returns the noise, in units of the sensitivity under r, if the event costs the same
+// as one Gaussian release. ok is false for other events.
 func gaussianNoise(e accountant.Event, r accountant.Relation) (sigma float64, ok bool) {
 	switch e := e.(type) {
 	case accountant.Gaussian:
@@ -117,7 +117,8 @@ func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.
 }
 
 // discreteGaussianPair returns the pair of a sum of integers that moves in one coordinate. It is
-// nil where a record, or its replacement, moves more of them: the worst direction is not known.
+// nil for noise too wide for pair.DiscreteGaussian, and where a record, or its replacement, moves
+// more than one coordinate: the worst direction is not known.
 func discreteGaussianPair(e accountant.DiscreteGaussian, r accountant.Relation) pair.Pair {
 	sigma := e.NoiseMultiplier * float64(e.Sensitivity)
 	if e.Sensitivity == 0 || r == accountant.ReplaceOne || !(sigma <= pair.MaxDiscreteSigma) {
@@ -129,8 +130,8 @@ func discreteGaussianPair(e accountant.DiscreteGaussian, r accountant.Relation) 
 	return pair.DiscreteGaussian(sigma, e.Sensitivity)
 }
 
-// discreteLaplacePair returns the pair of discrete Laplace noise, or that of pure ε for an ε below
-// 1e-12 or above 600.
+// discreteLaplacePair returns the pair of sums of integers that move by distance, with discrete
+// Laplace noise of ε epsilon, or that of pure ε for an ε below 1e-12 or above 600.
 func discreteLaplacePair(epsilon, distance float64) pair.Pair {
 	if !(epsilon >= 1e-12 && epsilon <= 600) {
 		return pair.ApproxDP(epsilon, 0)
@@ -164,9 +165,9 @@ func poissonPair(e accountant.PoissonSampled, r accountant.Relation) (removed, a
 	return nil, nil
 }
 
-// truncatedPair returns the pair of Ganesh et al. 2025 (arXiv:2508.15089), which begins with a
-// public coin: if the sample of the other records is full, the record pushes one of them
-// out (a replacement), otherwise the sample is a Poisson sample. See pair.Truncation.
+// truncatedPair returns the pairs of Ganesh et al. 2025 (arXiv:2508.15089) for both directions.
+// They begin with a public coin: if the sample of the other records is full, the record pushes one
+// of them out (a replacement), otherwise the sample is a Poisson sample. See pair.Truncation.
 func truncatedPair(e accountant.TruncatedPoissonSampled, sigma float64) (removed, added pair.Pair) {
 	p := pair.Removed(e.SamplingProbability, sigma)
 	full, stays := pair.Truncation(e.DatasetSize, e.SamplingProbability, e.MaxBatchSize)

@@ -17,15 +17,15 @@ const (
 	maxPoints = 1 << 15
 )
 
-// line is the integrand on Re s = c at Im s = 0, h, 2h, …, without the factor e^(-sε),
-// over e^top. It serves every ε.
+// line holds the integrand on Re s = c at Im s = 0, h, 2h, …, divided by e^top and without the
+// factor e^(-sε). So it serves every ε.
 type line struct {
 	c, h, top float64
 	epsilon   float64 // for which step and reach were chosen
 	logDelta  float64 // about log δ there, by the saddle-point expansion
 	terms     []complex128
 	errors    []float64 // of the terms, absolute
-	tail      float64   // bound for the sum of the terms left out, over e^top
+	tail      float64   // bound for the sum of the terms left out, divided by e^top
 	cumulants []point   // at places to the right of c
 }
 
@@ -35,7 +35,8 @@ type point struct{ c, k, k2 float64 }
 // curvature returns the second derivative of the exponent of the integrand.
 func (p point) curvature() float64 { return p.k2 + 1/(p.c*p.c) + 1/(1+p.c)/(1+p.c) }
 
-// line chooses c, step and reach for ε, given the saddle point, and computes the terms.
+// line chooses c, step and reach for ε, given the saddle point, and computes the terms. They may
+// cancel by as many nats as cancellation says.
 //
 // To the right of the saddle point K can rise so steeply (where single releases start to
 // dominate) that the aliases call for tiny steps. Some way to the left of it the terms
@@ -66,7 +67,8 @@ func (p *problem) line(saddle, epsilon, cancellation float64) (*line, error) {
 	return l, p.extend(l, 1.35*math.Sqrt(2*(precision+4)/(k2+1/(l.c*l.c))))
 }
 
-// cumulantsAround computes K at places around the saddle point, in ascending order.
+// cumulantsAround returns K at points from half to five times the saddle point, ascending, as far
+// as K is finite.
 func (p *problem) cumulantsAround(saddle float64) []point {
 	var points []point
 	for _, factor := range [...]float64{0.5, 0.65, 0.8, 0.9, 1, 1.03, 1.1, 1.25, 1.5, 2, 3, 5} {
@@ -80,7 +82,8 @@ func (p *problem) cumulantsAround(saddle float64) []point {
 	return points
 }
 
-// extend lengthens the line from a first reach until what is left out is negligible.
+// extend sets how far line l goes, at least to Im s = reach, so that what is left out is
+// negligible, and computes its terms. It returns errSlow if that takes maxPoints.
 func (p *problem) extend(l *line, reach float64) error {
 	for ; reach/l.h < maxPoints; reach *= 1.4 {
 		l.tail = p.tail(l.c, reach, l.top, l.h)
@@ -109,7 +112,7 @@ func (l *line) step() float64 {
 // δ(ε) ≤ κ(c) e^(K(c)-cε).
 func logKappa(c float64) float64 { return -math.Log1p(c) - c*math.Log1p(1/c) }
 
-// aliases bounds by how much the infinite sum is above δ(ε), over e^(top-cε).
+// aliases bounds by how much the infinite sum is above δ(ε), divided by e^(top-cε).
 func (l *line) aliases(epsilon float64) float64 {
 	one := l.c*epsilon - l.top // log of 1 over e^(top-cε)
 	below := 2 * math.Pi * l.c / l.h
@@ -121,7 +124,7 @@ func (l *line) aliases(epsilon float64) float64 {
 	return math.Exp(one-numeric.LogExpm1(below)) + math.Exp(one+above)
 }
 
-// tail bounds (h/π) Σ |terms| over Im s ≥ reach, over e^top: the sum of 1/|s(s+1)| is at
+// tail bounds (h/π) Σ |terms| at Im s ≥ reach, divided by e^top: the sum of 1/|s(s+1)| is at
 // most 1/h times the integral of 1/y² from reach on, and its first term.
 func (p *problem) tail(c, reach, top, h float64) float64 {
 	logM := 0.0
@@ -132,7 +135,7 @@ func (p *problem) tail(c, reach, top, h float64) float64 {
 	return math.Exp(logM-top) / math.Pi * (1/reach + h/(reach*reach))
 }
 
-// fill computes the first count terms and their errors.
+// fill computes the first count terms of the line and bounds of their errors.
 func (l *line) fill(parts []part, count int) error {
 	logs, errs := make([]complex128, count), make([]float64, count)
 	for _, part := range parts {
@@ -171,7 +174,7 @@ func (l *line) delta(epsilon float64) (logDelta, relative float64) {
 	return math.Log(sum) + l.top - l.c*epsilon, relative
 }
 
-// roundings adds up the errors of the terms.
+// roundings returns a bound of the sum of the rounding errors of the terms.
 func (l *line) roundings() float64 {
 	total := 0.0
 	for j, e := range l.errors {
@@ -181,7 +184,7 @@ func (l *line) roundings() float64 {
 	return total
 }
 
-// sum returns the trapezoid sum at ε, and minus its derivative in ε, both over e^(top-cε).
+// sum returns the trapezoid sum at ε, and minus its derivative in ε, both divided by e^(top-cε).
 func (l *line) sum(epsilon float64) (sum, slope float64) {
 	for j, term := range l.terms {
 		y := float64(j) * l.h

@@ -12,7 +12,7 @@ import (
 type plan struct {
 	sketch    *sketch
 	theta     float64
-	steepness float64 // how δ(ε) reacts to the losses: θ + 1/s, s the deviation of the tilted loss
+	steepness float64 // how strongly δ(ε) reacts to the losses: θ + 1/s, s the deviation of the tilted loss
 	interval  float64
 	slack     float64 // of ε, for the rounding of losses
 
@@ -22,7 +22,7 @@ type plan struct {
 	chance       float64
 	above, below float64
 
-	top, bottom float64 // about the ends of the window, by the sketch
+	top, bottom float64 // approximate ends of the window, by the sketch
 }
 
 // Limits on the size of the transform.
@@ -41,7 +41,7 @@ const closeness = 3e-4
 // question.
 const tolerance = 1e-5
 
-// planEpsilon plans for the ε at δ.
+// planEpsilon returns the plan for the question of ε at delta.
 func (s *sketch) planEpsilon(delta float64) *plan {
 	theta := firstAbove(func(theta float64) bool {
 		_, logDelta := s.saddlePoint(theta)
@@ -52,7 +52,7 @@ func (s *sketch) planEpsilon(delta float64) *plan {
 	return s.plan(theta, closeness*max(epsilon, deviation/20)*(theta+1/deviation))
 }
 
-// planDelta plans for the δ at ε.
+// planDelta returns the plan for the question of δ at epsilon.
 func (s *sketch) planDelta(epsilon float64) *plan { return s.plan(s.saddleAt(epsilon), closeness) }
 
 // plan chooses the grid for a tilt. relative is the relative error of δ that
@@ -80,7 +80,7 @@ func (s *sketch) plan(theta, relative float64) *plan {
 	return p
 }
 
-// space sets the interval of the grid.
+// space sets the interval of the grid, and the slack that follows from it.
 func (p *plan) space(interval float64) {
 	p.interval, p.slack = interval, p.sketch.releases()*roundingOfLosses*interval
 }
@@ -101,8 +101,8 @@ func (s *sketch) releases() float64 {
 	return n
 }
 
-// onLattice returns a slightly finer interval that divides the greatest loss of a part
-// if one is bounded: atoms at ±ε₀ are then met exactly.
+// onLattice returns an interval, at most the given one, that divides the greatest loss of a part if
+// one is bounded: atoms at ±ε₀ are then met exactly.
 func (s *sketch) onLattice(interval float64) float64 {
 	fitted, most := interval, 0.0
 	for _, c := range s.parts {
@@ -118,7 +118,7 @@ func (s *sketch) onLattice(interval float64) float64 {
 //
 //	P[S > top] ≤ e^(K(θ+t) - K(θ) - t·top)
 //
-// for the tilted composed loss S, and returns about the ends of the window that they give.
+// for the tilted composed loss S, and returns the approximate ends of the window that they give.
 func (p *plan) ends() (top, bottom float64) {
 	k, _, _ := p.sketch.cumulant(p.theta)
 	top, bottom = math.Inf(1), math.Inf(-1)
@@ -136,7 +136,7 @@ func (p *plan) ends() (top, bottom float64) {
 	return top, bottom
 }
 
-// fit sets the window for the laws that are composed.
+// fit sets where the window begins and its size, from the laws that are composed.
 func (p *plan) fit(factors []factor) error {
 	var up, down float64
 	for _, f := range factors {
@@ -154,7 +154,7 @@ func (p *plan) fit(factors []factor) error {
 	return nil
 }
 
-// affordable refuses grids with too many points.
+// affordable refuses a grid from loss bottom to loss top that has too many points.
 func (p *plan) affordable(top, bottom float64) error {
 	if points := (top - bottom) / p.interval; !(points < largestSize-8) {
 		return fmt.Errorf("%w: grid: an interval of %v needs %.0f grid points, at most %d can be had: interval too fine",
@@ -176,7 +176,8 @@ func fftSize(n int) int {
 	return sizes[i]
 }
 
-// compose makes the pessimistic and the optimistic composition.
+// compose returns a composition whose δ(ε) is at least the truth at every ε, and one whose δ(ε) is
+// at most the truth.
 func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 	if err := p.affordable(p.top, p.bottom); err != nil {
 		return nil, nil, err

@@ -4,7 +4,7 @@
 // [NewExact] makes the accountant "exact", which integrates the transform of the loss along a
 // contour: the exact ε to many digits, in about a millisecond. [New] makes "pld", which puts the
 // loss on a grid and composes by FFT: a little looser, and computed in another way, so that each
-// checks the other. Both bound the truth from below too, see [Accountant.EpsilonInterval].
+// checks the other. Both also give a lower bound of the truth, see [Accountant.EpsilonInterval].
 package pld
 
 import "dpsgd/accountant"
@@ -20,9 +20,9 @@ const (
 	methodNone    = "a release without any guarantee"
 )
 
-// Accountant answers with the epsilon or delta of the dominating pairs of a ledger, and never below
-// it. It analyses every event of which a dominating pair is known, and compositions. It holds no
-// state.
+// Accountant answers with the epsilon or delta of the dominating pairs of a ledger, or a little
+// more, never less. It analyses every event of which a dominating pair is known, and compositions.
+// It holds no state.
 type Accountant struct {
 	accountant.Accountant
 	ask oneDirection
@@ -38,7 +38,7 @@ var _ accountant.IntervalAccountant = (*Accountant)(nil)
 // privacy loss along a contour through the saddle point, with bounds for every error. Where the
 // transform decays too slowly for that (few releases, or losses that take few values) "pld"
 // answers, and where it cannot, Chernoff's bound, which is the bound of "rdp" over all real orders.
-// Method says so, and the interval how wide it is.
+// The Method of an answer names which of these it is.
 func NewExact(r accountant.Relation) (*Accountant, error) {
 	return newAccountant("exact", r, exactDirection)
 }
@@ -50,7 +50,8 @@ func New(r accountant.Relation) (*Accountant, error) {
 	return newAccountant("pld", r, byPLD)
 }
 
-// newAccountant returns the accountant that answers with the upper ends of its intervals.
+// newAccountant returns the accountant called name, which asks each direction by ask and answers
+// with the upper ends of the intervals.
 func newAccountant(name string, r accountant.Relation, ask oneDirection) (*Accountant, error) {
 	upper := func(about func(given float64) question) accountant.Bound {
 		return func(l *accountant.Ledger, given float64) (float64, string, error) {
@@ -62,13 +63,13 @@ func newAccountant(name string, r accountant.Relation, ask oneDirection) (*Accou
 	return &Accountant{a, ask}, err
 }
 
-// EpsilonInterval returns bounds of the exact epsilon at delta of the dominating pairs.
+// EpsilonInterval returns a lower and an upper bound of epsilon at delta of the dominating pairs.
 func (a *Accountant) EpsilonInterval(l *accountant.Ledger, delta float64) (accountant.Interval, error) {
 	i, _, err := askProfile(l, a.Relation(), epsilonAt(delta), a.ask)
 	return i, err
 }
 
-// DeltaInterval returns bounds of the exact delta at epsilon of the dominating pairs.
+// DeltaInterval returns a lower and an upper bound of delta at epsilon of the dominating pairs.
 func (a *Accountant) DeltaInterval(l *accountant.Ledger, epsilon float64) (accountant.Interval, error) {
 	i, _, err := askProfile(l, a.Relation(), deltaAt(epsilon), a.ask)
 	return i, err

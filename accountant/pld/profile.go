@@ -10,10 +10,10 @@ import (
 	"dpsgd/accountant/theorems"
 )
 
-// question asks about the privacy profile δ(ε) of a composition: for the least ε at a δ, or for the
-// δ at an ε. Each direction is asked with its releases.
+// question asks about the privacy profile δ(ε) of a composition: for the least ε at a given δ, or
+// for the δ at a given ε. single, contour, grid and chernoff answer it for one direction.
 type question struct {
-	at       float64
+	at       float64 // the given δ or ε
 	validate func(at float64) error
 	none     float64 // the answer for a release without any guarantee
 
@@ -22,15 +22,15 @@ type question struct {
 	grid     func(parts []pair.Part, at float64) (accountant.Interval, error)
 	chernoff func(parts []pair.Part, at float64) (upper float64, err error)
 
-	// dominated reports whether the answer of a direction is certainly at most known, by a
-	// cheap bound, so that most questions need not ask the second direction.
+	// dominated reports whether the answer for the parts of a direction is certainly at most
+	// known, by a cheap bound, so that most questions need not ask the second direction.
 	dominated func(parts []pair.Part, known accountant.Interval) bool
 
-	// most returns an upper bound of the answer by the greatest losses.
+	// most returns an upper bound of the answer from the greatest losses, +Inf if they give none.
 	most func(p pairs) float64
 }
 
-// epsilonAt asks for the least ε at delta. It is at most the sum of the greatest losses.
+// epsilonAt returns the question for the least ε at delta. Its most adds up the greatest losses.
 func epsilonAt(delta float64) question {
 	return question{
 		at: delta, validate: accountant.ValidateDelta, none: math.Inf(1),
@@ -44,7 +44,8 @@ func epsilonAt(delta float64) question {
 	}
 }
 
-// deltaAt asks for the least δ at epsilon. Greatest losses give it no bound.
+// deltaAt returns the question for the least δ at epsilon. Its most is +Inf: the greatest losses
+// bound an ε, but not a δ.
 func deltaAt(epsilon float64) question {
 	return question{
 		at: epsilon, validate: accountant.ValidateEpsilon, none: 1,
@@ -59,8 +60,8 @@ func deltaAt(epsilon float64) question {
 // oneDirection answers a question for the releases of one direction, and names the method.
 type oneDirection func(parts []pair.Part, q question) (i accountant.Interval, method string, err error)
 
-// askProfile answers a question about a ledger: one release in closed form, several by ask, in
-// both directions; the answer is the larger one.
+// askProfile answers q for ledger l under r: for a single release in closed form, for several by
+// ask. It returns the larger answer of the two directions, and 0 for a ledger that costs nothing.
 func askProfile(l *accountant.Ledger, r accountant.Relation, q question, ask oneDirection) (i accountant.Interval, method string, err error) {
 	if err := q.validate(q.at); err != nil {
 		return accountant.Interval{}, "", err
@@ -97,12 +98,13 @@ func askProfile(l *accountant.Ledger, r accountant.Relation, q question, ask one
 	return accountant.Interval{}, "", err
 }
 
-// larger returns the interval of the larger of two numbers, given the interval of each.
+// larger returns an interval that holds the larger of two numbers, given an interval of each.
 func larger(a, b accountant.Interval) accountant.Interval {
 	return accountant.Interval{Lower: max(a.Lower, b.Lower), Upper: max(a.Upper, b.Upper)}
 }
 
-// exactDirection answers by contour integration, else by PLD, else by Chernoff's bound.
+// exactDirection answers by contour integration. Where that is uncertified it answers by PLD, or by
+// Chernoff's bound if PLD fails or its upper bound is larger.
 func exactDirection(parts []pair.Part, q question) (i accountant.Interval, method string, err error) {
 	if i, err = q.contour(parts, q.at); !errors.Is(err, accountant.ErrUncertified) {
 		return i, methodContour, err
@@ -114,7 +116,8 @@ func exactDirection(parts []pair.Part, q question) (i accountant.Interval, metho
 	return i, method, err
 }
 
-// byPLD answers in one direction by privacy loss distributions.
+// byPLD answers in one direction by privacy loss distributions. An upper bound of +Inf over a
+// finite lower one is ErrUncertified.
 func byPLD(parts []pair.Part, q question) (accountant.Interval, string, error) {
 	i, err := q.grid(parts, q.at)
 	if err == nil && math.IsInf(i.Upper, 1) && !math.IsInf(i.Lower, 1) {
@@ -123,7 +126,7 @@ func byPLD(parts []pair.Part, q question) (accountant.Interval, string, error) {
 	return i, methodPLD, err
 }
 
-// greatestLoss returns the sum of the greatest losses, +Inf if one is unbounded.
+// greatestLoss returns the sum of the greatest losses of all releases, +Inf if one is unbounded.
 func greatestLoss(parts []pair.Part) float64 {
 	sum := 0.0
 	for _, p := range parts {
@@ -136,8 +139,8 @@ func greatestLoss(parts []pair.Part) float64 {
 	return sum
 }
 
-// certainlyAtMost reports whether δ(epsilon) of a direction is at most delta, by the support
-// of the loss or by Chernoff's bound.
+// certainlyAtMost reports whether δ(epsilon) of a direction is sure to be at most delta, by the
+// greatest losses or by Chernoff's bound. False says nothing.
 func certainlyAtMost(parts []pair.Part, epsilon, delta float64) bool {
 	if greatestLoss(parts) < epsilon*(1-1e-12) {
 		return true
@@ -146,7 +149,7 @@ func certainlyAtMost(parts []pair.Part, epsilon, delta float64) bool {
 	return err == nil && bound < delta
 }
 
-// slackOfGaussian bounds how far GaussianEpsilon rounds up.
+// slackOfGaussian bounds the relative amount by which theorems.GaussianDelta rounds up.
 const slackOfGaussian = 2e-12
 
 // singleEpsilon returns bounds of ε at delta of one release, in closed form. For a Gaussian one it
@@ -161,7 +164,7 @@ func singleEpsilon(p pair.Pair, delta float64) accountant.Interval {
 	return accountant.Interval{Lower: low, Upper: up}
 }
 
-// singleDelta returns δ at epsilon of one release, like singleEpsilon.
+// singleDelta returns bounds of δ at epsilon of one release, by the ways of singleEpsilon.
 func singleDelta(p pair.Pair, epsilon float64) accountant.Interval {
 	low, up := pair.Delta(p, epsilon)
 	if sigma, ok := pair.Noise(p); ok {

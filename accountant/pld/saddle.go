@@ -6,8 +6,8 @@ import "math"
 // integrand on the real line, K(c) - cε - log c - log(1+c), a convex function, is least.
 func saddleEpsilon(c, k1 float64) float64 { return k1 - 1/c - 1/(1+c) }
 
-// saddleAtEpsilon returns the saddle point for ε, to a few percent: its place
-// affects the work and not the answer.
+// saddleAtEpsilon returns the saddle point for ε, to a few percent. Its error affects the work and
+// not the answer.
 func (p *problem) saddleAtEpsilon(epsilon float64) (float64, error) {
 	excess := func(c float64) float64 { // grows with c
 		_, k1, _ := p.cumulant(c)
@@ -38,7 +38,8 @@ func (p *problem) saddleAtDelta(target float64) (c, epsilon float64, err error) 
 	return c, epsilon, nil
 }
 
-// bracketAndHalve finds where a growing function passes 0, to 2 % of c > 0.
+// bracketAndHalve returns the c > 0 at which the growing function f passes 0: to 2 %, or where |f|
+// is below 0.02. It returns errSlow if it finds none.
 func bracketAndHalve(f func(float64) float64) (float64, error) {
 	const tolerance = 0.02
 	lo, hi := math.NaN(), math.NaN()

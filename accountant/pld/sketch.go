@@ -17,7 +17,7 @@ type sketch struct{ parts []coarse }
 type coarse struct {
 	pair.Part
 	count      float64
-	greatest   float64 // finite loss
+	greatest   float64 // the greatest finite loss, or +Inf
 	edges      []float64
 	mass, loss []float64
 }
@@ -52,7 +52,7 @@ func newSketchAt(parts []pair.Part, epsilon float64) *sketch {
 	}
 }
 
-// deltaAt estimates δ(ε).
+// deltaAt returns an estimate of δ(ε), at least 1e-290.
 func (s *sketch) deltaAt(epsilon float64) float64 {
 	theta := s.saddleAt(epsilon)
 	mean, logDelta := s.saddlePoint(theta)
@@ -106,7 +106,7 @@ func highest(p pair.Pair, mass float64) float64 {
 	return edge(excess, greatest)
 }
 
-// lowest returns a loss below which the loss lies with probability at most mass.
+// lowest returns a loss such that smaller losses have probability at most mass.
 func lowest(p pair.Pair, mass float64) float64 {
 	least, _ := p.Support()
 	excess := func(l float64) bool {
@@ -116,7 +116,8 @@ func lowest(p pair.Pair, mass float64) float64 {
 	return -edge(excess, -least)
 }
 
-// edge returns about the least l, to 1 %, from which on holds is false, and at most limit.
+// edge returns, to 1 %, the least l from which on holds is false, at most limit. holds must not
+// become true again.
 func edge(holds func(l float64) bool, limit float64) float64 {
 	const small = 0x1p-40
 	if limit > 0 && holds(0) {
