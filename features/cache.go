@@ -21,8 +21,7 @@ import (
 // fingerprint, so that its rows cannot be used.
 var errStale = errors.New("features: found no whole file of the same fingerprint, expected to compute the rows again")
 
-// fingerprint identifies what rows follow from, by a SHA-256: how they are computed, and of which
-// data.
+// fingerprint is a SHA-256 hash of all that rows follow from: how they are computed, and the data.
 type fingerprint [32]byte
 
 // magic begins a file and tells its version.
@@ -95,7 +94,7 @@ func saveRows(path string, f fingerprint, set *data.Features) error {
 	return os.Rename(temporary, path)
 }
 
-// writeRows writes the whole content of a file.
+// writeRows writes the rows and labels of set as a whole file of fingerprint f to w.
 func writeRows(w io.Writer, f fingerprint, set *data.Features) error {
 	h := header{hex.EncodeToString(f[:]), set.Len(), set.Shape().Channels, set.Classes()}
 	text, err := json.Marshal(h)
@@ -173,8 +172,8 @@ func openRows(path string, f fingerprint) (*data.Features, error) {
 	return data.NewFeatures(h.Columns, h.Classes, labels, values)
 }
 
-// readHead reads and checks what stands before the pieces, and refuses a file whose length is not
-// what the header says. It returns the header and all bytes before the pieces.
+// readHead reads a file's header, labels and the checksum of both, and checks them. It refuses a
+// file whose length is not what the header says. head holds all bytes before the pieces.
 func readHead(r *io.SectionReader) (h header, head []byte, err error) {
 	begin := make([]byte, len(magic)+sumSize)
 	if _, err := io.ReadFull(r, begin); err != nil || string(begin[:len(magic)]) != magic {

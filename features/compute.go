@@ -34,8 +34,8 @@ func Cached(r Recipe, set *data.Dataset, cache string) *data.Split {
 	return nil
 }
 
-// Compute returns the rows of the pictures, under the same name: from the cache, or computed and
-// then kept there. That they cannot be kept is no error.
+// Compute returns the rows of the pictures as a split of the same name. It takes them from the
+// cache or computes them and keeps them there. That they cannot be kept is no error.
 func Compute(r Recipe, pictures *data.Split, q Request) (*data.Split, error) {
 	train, isTrain := pictures.Train.(data.Pictures)
 	test, isTest := pictures.Test.(data.Pictures)

@@ -15,7 +15,7 @@ const (
 	pixelsPerLeaf = 32
 )
 
-// leaves paints dead leaves on the canvas: three planes of colour from 0 to 1.
+// leaves paints dead leaves on p.colour: three planes of values from 0 to 1.
 func (p *painter) leaves(dice *rand.Rand) {
 	c := p.colour
 	p.ground(dice)
@@ -27,8 +27,8 @@ func (p *painter) leaves(dice *rand.Rand) {
 	}
 }
 
-// ground fills the canvas with a colour and noise around it. How coarse the noise is, its slope, is
-// drawn once for each picture.
+// ground fills p.colour with a random colour and noise around it. The slope of the noise, which
+// says how coarse it is, is drawn once for each picture.
 func (p *painter) ground(dice *rand.Rand) {
 	slope := 0.8 + 0.8*dice.Float64()
 	for i := range p.colour.planes {
@@ -124,7 +124,7 @@ func (l leaf) paint(c canvas) {
 	}
 }
 
-// span returns the integers [from, to) below n that are within reach of middle.
+// span returns the integers from from to to - 1, of 0 … n-1, that are within reach of middle.
 func span(middle, reach float64, n int) (from, to int) {
 	return max(int(math.Ceil(middle-reach)), 0), min(int(middle+reach)+1, n)
 }
@@ -213,8 +213,8 @@ func (n *pinkNoise) filterColumn(x, half int, slope float64) {
 	}
 }
 
-// standardise subtracts the mean of x and divides by √(variance + floor), where the variance is the
-// sum of squares over the degrees of freedom.
+// standardise subtracts the mean of x from x and divides by √(variance + floor), in place. The
+// variance is the sum of squared differences from the mean, divided by freedom.
 func standardise(x []float64, freedom, floor float64) {
 	var sum, squares float64
 	for _, v := range x {

@@ -58,7 +58,7 @@ type axis struct {
 	weights [blobSide]float64 // of the heights there, by cubic interpolation
 }
 
-// newAxis returns the axis of a pixel on a canvas with a margin, whose side is given.
+// newAxis returns the axis for pixel number pixel of a canvas with side pixels, margins included.
 func newAxis(pixel, side int) axis {
 	at, size := float64(pixel-canvasMargin), float64(side-2*canvasMargin)
 	a := axis{place: 2*at/(size-1) - 1}
@@ -118,13 +118,14 @@ func paintStrokes(to canvas, dice *rand.Rand) {
 	}
 }
 
-// spot returns a random place along a side: around its middle, at most 0.3 sides away.
+// spot returns a random place along a side, in pixels: around its middle, at most about 0.3 sides
+// away from it.
 func spot(side int, dice *rand.Rand) float64 {
 	away := math.Min(math.Max(dice.NormFloat64(), -1.3), 1.3)
 	return float64(side) * (0.5 + 6.5/strokeSide*away)
 }
 
-// curve returns points along the Bézier curve of four control points.
+// curve returns points along the cubic Bézier curve of four control points, from end to end.
 func curve(control [4]point) (along [dots]point) {
 	for i := range along {
 		t := float64(i) / (dots - 1)
@@ -137,7 +138,8 @@ func curve(control [4]point) (along [dots]point) {
 	return along
 }
 
-// stroke lightens the pixels within width of the points, with an edge that is soft pixels wide.
+// stroke lightens the pixels of a plane, pitch to a row, that are within width pixels of one of the
+// points along a curve. The edge is soft pixels wide.
 func stroke(plane []float32, pitch int, along [dots]point, width, soft float64) {
 	for i, before := range plane {
 		x, y := float64(i%pitch), float64(i/pitch)

@@ -41,7 +41,8 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	return e, err
 }
 
-// extract sets rows to the transforms of n pictures. picture writes picture i to dst.
+// extract sets rows to the transforms of n pictures, not yet flattened. picture(dst, i) writes
+// picture i to dst as (channel, row, column).
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
 	width := e.width
 	type worker struct {
@@ -113,11 +114,11 @@ type Definition struct {
 	Patches    []PatchDefinition // one after the other; nil for another transform
 	Scattering *scattering.Definition
 	Power      float64
-	Groups     int // in which the coefficients of scattering are normalised, for each channel of a picture; 0 for not at all
+	Groups     int // number of groups in which the coefficients of each channel of a picture are normalised; 0 for not at all
 	Flattening *Flattening
 }
 
-// Definition returns the definition of e, or false if its transform has none.
+// Definition returns the definition of the rows of e, or false if the transform has none.
 func (e *Extraction) Definition() (Definition, bool) {
 	d := Definition{Flattening: e.flattening}
 	if e.prepared.define == nil {

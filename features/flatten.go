@@ -77,7 +77,8 @@ func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Po
 	return f, nil
 }
 
-// standardise learns the mean of every column and the scale of every channel.
+// standardise sets Shift from the mean of every column of rows, which have width values each, and
+// Gain from the scale of every channel.
 func (f *Flattening) standardise(rows []float32, width int, pool *kernel.Pool) error {
 	mean, deviation := make([]float64, width), make([]float64, width)
 	pool.Run(width, 64, func(_, lo, hi int) { moments(mean[lo:hi], deviation[lo:hi], rows[lo:], width) })
@@ -132,7 +133,8 @@ func moments(mean, deviation []float64, rows []float32, width int) {
 // smaller variance counts as none.
 const rounding = 1e-6
 
-// findDirections learns the first k principal directions of the n rows of z. It centres z in place.
+// findDirections sets Directions to the first k principal directions of the n rows of z, and
+// Damping to match. It subtracts the mean of the rows from z.
 func (f *Flattening) findDirections(z []float32, n, k int, pool *kernel.Pool) error {
 	width := len(f.Gain)
 	sum := make([]float32, width)
@@ -209,7 +211,7 @@ func eachRow(rows []float32, width int, pool *kernel.Pool, change func(row []flo
 	})
 }
 
-// minNorm is what a row is divided by if its norm is smaller.
+// minNorm is the least number that a row is divided by to give it norm 1.
 const minNorm = 1e-8
 
 // toUnit divides z by its norm, or by minNorm if that is larger.

@@ -91,7 +91,8 @@ type subspace struct {
 	image   []float32 // basis·a after ritz; else working memory
 }
 
-// newSubspace returns the image under a of random vectors, the same ones every time.
+// newSubspace returns the space of the images under a, a matrix (n, n), of size random vectors,
+// which are the same at every call.
 func newSubspace(a []float32, n, size int, pool *kernel.Pool) *subspace {
 	s := &subspace{a, n, size, pool, make([]float32, size*n), make([]float32, size*n)}
 	normals := rand.New(rand.NewPCG(1, 2))
@@ -208,7 +209,8 @@ const maxDegree = 12
 
 // filter replaces the basis by basis·T((2/edge)·a − 1), where T is the Chebyshev polynomial of the
 // highest degree that maxGrowth and maxDegree allow: T₀ = 1, T₁ = x, T_{i+1} = 2·x·T_i − T_{i−1},
-// above 1 cosh(i·arcosh x). Call it after ritz, with the largest eigenvalue.
+// above 1 cosh(i·arcosh x). Call it after ritz, with the largest eigenvalue and, as edge, with the
+// number below which eigenvalues are to be damped.
 func (s *subspace) filter(largest, edge float64) {
 	degree := math.Log(2*maxGrowth) / math.Acosh(2*largest/edge-1)
 	before, now := s.basis, s.image

@@ -19,7 +19,7 @@ var patchesKind = setting.Kind[Transform]{
 
 func (*Patches) Name() string { return "patches" }
 
-// Arguments lists what a configuration can set.
+// Arguments lists the keys that a configuration can set, each with its field of p.
 func (p *Patches) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "filters", Doc: "Number of patches that the picture is compared with.", Format: setting.Integer{Min: 1, Max: 8192}, Value: &p.Filters},

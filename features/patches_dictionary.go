@@ -28,7 +28,7 @@ type patchFilters struct {
 	bias           []float64  // subtracted from the products
 }
 
-// newFilters returns filters made of patches of drawn pictures, chosen by the seed.
+// newFilters returns o.Filters filters made of patches of drawn pictures, chosen by the seed.
 func newFilters(o PatchOptions, pictures *Drawings, seed uint64) (patchFilters, error) {
 	if least := o.Scale * o.Size; pictures.Height < least || pictures.Width < least {
 		return patchFilters{}, fmt.Errorf("patches: drawn pictures of %d×%d pixels at scale %d, "+
@@ -65,7 +65,8 @@ func (s sampler) filters(n int, numbers []int) (patchFilters, error) {
 	return f, nil
 }
 
-// contrasted returns the first n rows whose norm is above half the median norm.
+// contrasted returns the indices of the first n rows whose norm is above half the median norm, or
+// fewer if there are not so many.
 func contrasted(patches *mat.Dense, n int) (chosen []int) {
 	rows, _ := patches.Dims()
 	norms := make([]float64, rows)
@@ -143,7 +144,7 @@ func whitening(covariance *mat.SymDense) (*mat.Dense, error) {
 // momentRows is the number of patches that are centred at a time.
 const momentRows = 1000
 
-// patchMoments returns mean and covariance of the rows.
+// patchMoments returns the mean of the rows and the covariance of their columns.
 func patchMoments(patches *mat.Dense) (*mat.VecDense, *mat.SymDense) {
 	rows, n := patches.Dims()
 	mean := mat.NewVecDense(n, nil)

@@ -10,8 +10,8 @@ import (
 )
 
 // Extractor returns a function that writes the features of a picture, (channel, row, column) with
-// values from 0 to 1, to dst. They are in the order (side of the threshold, filter, row of the
-// grid, column of the grid), what is above it first.
+// values from 0 to 1, to dst: first all that are above the threshold, then all that are below its
+// negative. Both halves are in the order (filter, row of the grid, column of the grid).
 //
 // The function has working memory of its own and computes on the caller: every goroutine takes one.
 func (p *patchFeatures) Extractor() func(dst, picture []float32) {
@@ -81,7 +81,8 @@ func (e *extractor) scale(picture []float32) {
 	}
 }
 
-// strip adds the responses in rows of positions to the sums of their cells.
+// strip adds to the sums of each cell how far the responses at its positions in rows from to to - 1
+// are above and below the thresholds.
 func (e *extractor) strip(from, to int) {
 	e.even.compute(from, to)
 	e.odd.compute(from, to)
@@ -112,7 +113,7 @@ func (e *extractor) store(dst []float32) {
 	}
 }
 
-// invert sets inverse.
+// invert computes inverse from pixels.
 func (e *extractor) invert() {
 	e.sumRows()
 	size := e.options.Size
@@ -128,7 +129,7 @@ func (e *extractor) invert() {
 	}
 }
 
-// sumRows sets sums and squares.
+// sumRows computes sums and squares from pixels, over all channels.
 func (e *extractor) sumRows() {
 	clear(e.sums)
 	clear(e.squares)
@@ -168,7 +169,8 @@ func newGrid(rows, columns, cells int) grid {
 	return g
 }
 
-// gridEdges returns the edges of cells of about the same size that n positions are cut into.
+// gridEdges returns the cells + 1 edges, from 0 to n, that cut n positions into cells of about the
+// same size.
 func gridEdges(n, cells int) []int {
 	e := make([]int, cells+1)
 	for i := range e {

@@ -89,12 +89,13 @@ func (p *patchFeatures) Width() int {
 	return 2 * p.options.Filters * p.options.Pooling * p.options.Pooling
 }
 
-// PatchDefinition is everything that the features of a picture follow from, for programs that
-// compute them in another way. Subtract its mean from the scaled picture. Every patch p of it, of n
-// values, gives r = Weights·p/√(v + ContrastFloor), where v is the variance of p with n-1 degrees
-// of freedom. The features of a cell are the means over its patches of max(r - Bias - Threshold,
-// 0), for every filter, and then of max(Bias - Threshold - r, 0). They are averaged with those of
-// the mirror image of the scaled picture.
+// PatchDefinition is everything that the features of a picture follow from, so that another program
+// can compute them. Scale the picture and subtract the mean of all its values. Every patch p, of n
+// values, gives a filter's response r = Weights·p/√(v + ContrastFloor), where v is the variance of
+// p with n-1 degrees of freedom. For each filter and cell, average max(r - Bias - Threshold, 0)
+// over the cell's patches, and also max(Bias - Threshold - r, 0). Average both with those of the
+// mirror image of the scaled picture. The features are the first of these for all filters and
+// cells, and then the second: filter by filter, and in each the cells row by row.
 type PatchDefinition struct {
 	PatchOptions
 	Scaled                   data.Shape // of the scaled picture
@@ -105,7 +106,7 @@ type PatchDefinition struct {
 	RowEdges, ColumnEdges    []int // cell i lies between edges i and i+1, in positions of patches
 }
 
-// Definition returns the definition of p.
+// Definition returns everything that the features of p follow from.
 func (p *patchFeatures) Definition() PatchDefinition {
 	d := PatchDefinition{
 		PatchOptions: p.options, Scaled: p.scaled, Border: halfBorder, Threshold: threshold, ContrastFloor: contrastFloor,

@@ -2,7 +2,7 @@ package features
 
 import "dpsgd/internal/kernel"
 
-// Only responses whose size is above threshold count.
+// threshold is what a response, less its bias, has to exceed in absolute value to count.
 const threshold = 0.25
 
 // foldedFilters are filters in two parts, w = even + odd, so that even - odd is the mirror image of
@@ -12,7 +12,7 @@ const threshold = 0.25
 type foldedFilters struct {
 	count, channels, size int
 	even, odd             filterPart
-	below, above          []float32 // thresholds on the responses, bias included
+	below, above          []float32 // of each filter: bias - threshold and bias + threshold
 }
 
 // A filterPart has the weights for the left columns of a patch, as (channel, column, row, filter).
@@ -96,13 +96,14 @@ func (e *extractor) newProducts(p filterPart) products {
 	}
 }
 
-// of returns the memory in folded of one channel.
+// of returns the part of p.folded that belongs to a channel.
 func (p *products) of(channel int) []float32 {
 	n := len(p.folded) / p.e.scaled.Channels
 	return p.folded[channel*n : (channel+1)*n]
 }
 
-// compute sets values for the rows [from, to) of positions.
+// compute sets values to the products of the filters with the patches at the positions in rows from
+// to to - 1.
 func (p *products) compute(from, to int) {
 	strip, lines := (to-from)*p.e.columns, p.e.scaled.Channels*p.columns
 	taps, size, count := p.taps, p.e.options.Size, p.e.folded.count

@@ -22,7 +22,7 @@ var scatteringKind = setting.Kind[Transform]{
 
 func (*Scattering) Name() string { return "scattering" }
 
-// Arguments lists what a configuration can set.
+// Arguments lists the keys that a configuration can set, each with its field of s.
 func (s *Scattering) Arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "groups", Doc: "The 81 coefficients of a picture's channel are normalised in so many groups; 0 is not at all.",

@@ -7,11 +7,11 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Transform is a function of one picture, whose shape is not known yet.
+// Transform says how features are computed of one picture, whatever its shape.
 type Transform interface {
 	// Name returns the transform's name in configurations.
 	Name() string
-	// Blocks returns how the values of one picture of that shape are laid out.
+	// Blocks returns how the features of one picture of that shape are laid out in a row.
 	Blocks(shape data.Shape) []Block
 	// Prepare makes the transform of pictures of that shape. What it has to learn it learns from
 	// pictures of that shape, of which draw draws n.
@@ -20,10 +20,12 @@ type Transform interface {
 
 // Prepared is a transform of pictures of one shape.
 type Prepared struct {
-	// Extractor returns the function that sets dst to the features of a picture: (channel, row,
-	// column), from 0 to 1. It has memory of its own: one goroutine at a time calls it.
+	// Extractor returns a function that sets dst to the features of picture, which is (channel,
+	// row, column) from 0 to 1. The function has memory of its own: one goroutine at a time calls
+	// it.
 	Extractor func() func(dst, picture []float32)
-	// define writes to d what the features follow from; nil if no other program can compute them.
+	// define writes everything that the features follow from to d. It is nil if no other program
+	// can compute them.
 	define func(d *Definition)
 }
 
@@ -57,7 +59,7 @@ func powerArgument(power *float64) setting.Argument {
 		Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: power}
 }
 
-// raise raises values of at least 0 to a power.
+// raise raises values, which are at least 0, to a power, in place.
 func raise(values []float32, power float64) {
 	switch power {
 	case 1:

@@ -29,8 +29,9 @@ const slant = 4.0 / angles
 //
 //	ψ(u, v) = slant/(2πσ²) · exp(-(u² + slant²·v²)/(2σ²)) · (exp(iξu) - κ)
 //
-// where u runs along the wave, v across it, and κ makes the sum of ψ zero (Andén and Mallat,
-// "Deep Scattering Spectrum", arXiv:1304.6763, section 2.2, in two dimensions).
+// where u runs along the wave and v across it, from the middle of the square; σ is s.sigma, ξ is
+// s.frequency, and κ makes the sum of ψ zero (Andén and Mallat, "Deep Scattering Spectrum",
+// arXiv:1304.6763, section 2.2, in two dimensions).
 func (s scale) morlet(angle float64) (re, im []float64) {
 	re, im = make([]float64, s.size*s.size), make([]float64, s.size*s.size)
 	envelope := make([]float64, s.size*s.size)
@@ -51,7 +52,8 @@ func (s scale) morlet(angle float64) (re, im []float64) {
 	return re, im
 }
 
-// gaussian returns the samples of a Gaussian of deviation sigma that sum to one.
+// gaussian returns size samples of a Gaussian of deviation sigma around their middle, divided by
+// their sum.
 func gaussian(size int, sigma float64) []float64 {
 	g := make([]float64, size)
 	var sum float64
@@ -114,7 +116,7 @@ func newMirrored(s scale) mirrored {
 }
 
 // evenPart and oddPart return half of the sum, or of the difference, of a filter and its mirror
-// image, its left columns alone: (size, evenTaps) and (size, oddTaps).
+// image. They return the left columns alone: (size, evenTaps) and (size, oddTaps).
 func (s scale) evenPart(filter []float64) []float32 { return s.part(filter, 1, s.evenTaps()) }
 func (s scale) oddPart(filter []float64) []float32  { return s.part(filter, -1, s.oddTaps()) }
 

@@ -69,7 +69,8 @@ func (l *layer) fold(src []float32) {
 	}
 }
 
-// foldLine writes the sums and the differences of one line of one plane, from column on.
+// foldLine writes the sums and the differences of one line of pixels of a plane into the line of
+// that number in sums and differences, from column on.
 func (l *layer) foldLine(pixels []float32, line, column int) {
 	margin := l.margin()
 	copy(l.line[margin:], pixels)
@@ -126,14 +127,15 @@ func (l *layer) moduli(dst []float32, p, y int) {
 	}
 }
 
-// modulus computes the modulus of re + i·im.
+// modulus sets dst to the moduli of re + i·im.
 func modulus(dst, re, im []float32) {
 	for x := range dst {
 		dst[x] = magnitude(re[x], im[x])
 	}
 }
 
-// mirroredModuli computes the modulus of even + odd and, for the mirrored wavelet, of even - odd.
+// mirroredModuli sets dst to the moduli of even + odd and image, which belongs to the mirrored
+// wavelet, to those of even - odd. Each has a real part, re, and an imaginary one, im.
 func mirroredModuli(dst, image, reEven, reOdd, imEven, imOdd []float32) {
 	for x := range dst {
 		dst[x] = magnitude(reEven[x]+reOdd[x], imEven[x]+imOdd[x])

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// Coefficients is the number of values of a channel of a picture at each place.
+	// Coefficients is the number of values that each channel of a picture has at each place.
 	Coefficients = 1 + 2*angles + angles*angles
-	// Step is the distance of the places in pixels, in both directions.
+	// Step is the distance between places in pixels, in both directions.
 	Step = 4
 
 	smallestSide = 12 // windows reach 9 pixels beyond the edges, and 12 can reflect 11
@@ -117,9 +117,9 @@ type Definition struct {
 	Full, Half             Average // of the picture and the moduli of its size, and of the moduli of half its size
 	Smallest               float64 // added to squared moduli
 	GroupEpsilon           float64 // added to the variances of [GroupNorm]
-	CoarseStride           int
-	FineMargin             int // by which edges are continued by reflection
-	CoarseMargin           int
+	CoarseStride           int     // by which the windows of the coarse wavelets move, in pixels
+	FineMargin             int     // pixels by which edges are continued, by reflection, for the fine wavelets
+	CoarseMargin           int     // the same for the coarse wavelets
 	Coefficients, Channels int
 }
 
@@ -136,7 +136,7 @@ type Average struct {
 	Horizontal                         []float32 // (OutWidth, Width)
 }
 
-// Definition returns the definition of s.
+// Definition returns everything that the transform s follows from.
 func (s *Scattering) Definition() Definition {
 	t := newTransform(s)
 	return Definition{
