@@ -8,16 +8,16 @@ import (
 	"dpsgd/optimizer"
 )
 
-// checker reports what is missing and what does not fit together, where the values alone are fine.
+// checker reports keys that are missing, and values of a Config that do not fit together.
 type checker struct {
 	*report
 	*Config
-	given    document
-	bad      map[string]bool // the keys that were reported already
-	sections map[string]section
+	given    document           // what the file and the overrides say
+	bad      map[string]bool    // true for each key whose value could not be read, which was reported
+	sections map[string]section // by path; "" is the whole file
 }
 
-// missing reports a key that is not given, unless its section, parent, could not be read.
+// missing reports that key, of section parent, is not given, unless parent could not be read.
 func (c *checker) missing(parent, key, expected string) {
 	s, ok := c.sections[parent]
 	if !ok {
@@ -28,15 +28,15 @@ func (c *checker) missing(parent, key, expected string) {
 	}
 }
 
-// refuse reports the value of a key if it is wrong. It passes over a key that was not given, and
-// one that was reported already.
+// refuse reports the value of the key path, in the words of format and args, if wrong is true. It
+// passes over a key that was not given, and one whose value could not be read.
 func (c *checker) refuse(path string, wrong bool, format string, args ...any) {
 	if wrong && c.given.has(path) && !c.bad[path] {
 		c.Addf(c.given[path].value.At, path, format, args...)
 	}
 }
 
-// anyBad reports whether a problem of at least one of the keys was reported already.
+// anyBad reports whether the value of at least one of the keys could not be read.
 func (c *checker) anyBad(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return c.bad[path] })
 }
@@ -62,7 +62,7 @@ func (c *checker) check() {
 	c.checkPersons()
 }
 
-// has reports whether a key was given at all.
+// has reports whether the file or an override gives the key.
 func (d document) has(path string) bool { _, ok := d[path]; return ok }
 
 // required lists, for each key that says where the examples are, the keys that must be given with
@@ -149,7 +149,7 @@ func (c *checker) checkClients() {
 	c.refuse("run.private_diagnostics", c.Run.PrivateDiagnostics, "found true with %s, expected false: a run of rounds has none", clients)
 }
 
-// checkPersons refuses unit person if examples have no owner, and a group that folders cannot have.
+// checkPersons refuses unit person if examples have no owner, and for a folder a group but prefix.
 func (c *checker) checkPersons() {
 	const unit, group = "privacy.unit", "data.group"
 	if c.Privacy.Unit != UnitPerson || c.Privacy.None || c.anyBad(unit, group) {

@@ -27,7 +27,7 @@ type Config struct {
 	Run         Run
 }
 
-// Data says which examples are used. Everything here is public.
+// Data says which examples are used. What this section says is public; the examples are not.
 type Data struct {
 	data.Spec
 	Mean, Std []float64 // the network sees (x - Mean) / Std, x a pixel in [0,1] or a number; one value each, or one per channel or column
@@ -94,7 +94,7 @@ type Privacy struct {
 	NoiseSchedule     release.NoiseSchedule
 	Accountant        string // exact, pld or rdp
 	Unit              string // example, label or person: what the guarantee is about
-	LabelStages       int    // with Unit label: 1, or 2 of which the second asks with what the first one learnt
+	LabelStages       int    // with Unit label: in how many stages labels are asked, 1 or 2; the second asks half of them among the classes that are likely after the first
 	None              bool   // ordinary training, which is NOT PRIVATE: nothing else of this section means anything
 	ExamplesPerPerson int    // with Unit person: most examples of one person that take part; 0 is all
 }
@@ -124,7 +124,7 @@ func (p Privacy) Calibrated() bool { return p.NoiseMultiplier == 0 }
 type Optimizer struct {
 	Rule           optimizer.UpdateRule
 	LearningRate   float64 // 0: it follows from ParameterNoise
-	ParameterNoise float64
+	ParameterNoise float64 // with LearningRate 0: the standard deviation that the noise of all steps may leave in every parameter
 	Schedule       Schedule
 }
 
@@ -147,7 +147,7 @@ type Schedule struct {
 // set, the other is 0.
 type Training struct {
 	Sampling          release.Sampling
-	BatchSize         int // expected logical batch of Poisson sampling: its probability is BatchSize / training examples
+	BatchSize         int // expected examples in a batch; Poisson sampling takes each with probability BatchSize / training examples
 	PhysicalBatchSize int // examples that one run of the graph holds; changes memory and speed only
 	Epochs            int // steps = Epochs * training examples / expected batch size
 	Steps             int

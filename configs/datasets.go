@@ -36,7 +36,7 @@ type byExamples struct {
 	rows composite
 }
 
-// decode takes a value that either format takes; formatIn returns the format that holds.
+// decode stores a value that either format accepts. formatIn returns the format that then holds.
 func (f byExamples) decode(r *report, n *node, key string, into any) bool {
 	return f.rows.decode(&report{}, n, key, into) || f.composite.decode(r, n, key, into)
 }
@@ -47,7 +47,7 @@ func (f byExamples) Expected() string {
 
 func (f byExamples) Schema() setting.Object { return f.rows.Schema() }
 
-// formatIn returns the field's format for the data set of c, which must be decoded before.
+// formatIn returns the field's format for the data of c, whose name must be decoded before.
 func (f *field) formatIn(c *Config) setting.Format {
 	either, ok := f.format.(byExamples)
 	switch {
@@ -59,7 +59,7 @@ func (f *field) formatIn(c *Config) setting.Format {
 	return either.composite
 }
 
-// rows reports whether the examples are rows of numbers and not pictures.
+// rows reports whether examples are rows of numbers, not pictures; false for an unknown name.
 func (d Data) rows() bool {
 	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Shape().IsRow()
 }

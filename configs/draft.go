@@ -16,8 +16,8 @@ import (
 // Draft is a configuration to start from, with its comments: a preset, changed to fit a data set
 // and a budget.
 type Draft struct {
-	Preset string // that it was made from
-	Text   []byte // YAML
+	Preset string // name of the preset that the draft was made from
+	Text   []byte // the configuration in YAML
 	// Open is how many lines somebody still has to change. They have [DraftMark] in their comments.
 	Open int
 }
@@ -25,15 +25,15 @@ type Draft struct {
 // DraftMark is in the comments of lines that are to be changed.
 const DraftMark = "<-"
 
-// errAnswer is the error for an answer that no configuration can be made from.
+// errAnswer is matched by the error for data or an ε from which no configuration can be made.
 var errAnswer = errors.New("train: no configuration can be made")
 
 // bestPreset maps each data set to its preset: the most accurate one that trains in minutes.
 var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
 
-// MakeDraft returns a configuration for a data set and a budget ε. The data set is one with a name,
-// or a folder with data of one's own. Of a folder it reads names of files and folders, and the
-// first line of a table, all of which count as public.
+// MakeDraft returns a configuration for a data set and a budget ε, which must be finite and above
+// 0. The data set is the name of a known one, or a folder with data of one's own. Of a folder it
+// reads names of files and folders, and the first line of a table, all of which count as public.
 func MakeDraft(set string, epsilon float64) (Draft, error) {
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
 		return Draft{}, fmt.Errorf("%w: found epsilon %g, expected a finite number above 0; 1 to 8 is common", errAnswer, epsilon)
@@ -57,10 +57,10 @@ func MakeDraft(set string, epsilon float64) (Draft, error) {
 	return d, err
 }
 
-// change is a key that gets another value.
+// change gives a key of a preset another value.
 type change struct {
-	key, value string
-	guess      bool // which somebody has to look at
+	key, value string // the last part of the key; the value as YAML
+	guess      bool   // the value is a guess, which somebody has to check
 }
 
 // in returns text with the key's first value replaced. The comment behind it stays; a [DraftMark]
@@ -81,7 +81,8 @@ func (c change) in(text string) string {
 	return text[:at[3]] + c.value + comment + text[at[1]:]
 }
 
-// aboutData returns the preset for the data, and the changes that fit the preset to the data.
+// aboutData returns a preset for the data called name, a known data set or a folder, and the
+// changes that fit the preset to a folder. A known data set needs none.
 func aboutData(name string) (preset string, changes []change, err error) {
 	if known := data.Find(name); known != nil {
 		return bestPreset[known.Name], nil, nil
@@ -109,8 +110,8 @@ func aboutData(name string) (preset string, changes []change, err error) {
 		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
-// aboutPictures returns changes for a folder of pictures: the classes are the names of its folders,
-// and δ follows from the number of pictures.
+// aboutPictures returns the changes for a folder of pictures: the classes are the names of the
+// folders in its folder train, at least 2, and δ follows from the number of training pictures.
 func aboutPictures(folder string) ([]change, error) {
 	entries, err := os.ReadDir(filepath.Join(folder, "train"))
 	if err != nil {
@@ -132,12 +133,12 @@ func aboutPictures(folder string) ([]change, error) {
 	return []change{{"folder", strconv.Quote(folder), false}, {"classes", yamlList(classes), false}, {"delta", encodeNumber(deltaFor(n)), false}}, nil
 }
 
-// deltaFor returns a power of ten below 1/n, at most 1e-5.
+// deltaFor returns the largest power of ten below 1/n, and at most 1e-5. It takes n = 0 as 1.
 func deltaFor(n int) float64 {
 	return min(1e-5, math.Pow10(-int(math.Floor(math.Log10(float64(max(1, n)))))-1))
 }
 
-// columnsOf returns the names of columns in the first line of a table.
+// columnsOf returns the names in the first line of a CSV file. It refuses fewer than 2.
 func columnsOf(path string) ([]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

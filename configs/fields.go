@@ -33,7 +33,7 @@ type condition struct {
 	holds  func(*Config) bool
 }
 
-// String completes "only with …".
+// String returns the words that follow "only with": the key and its values.
 func (c condition) String() string { return strings.TrimSpace(c.key + " " + c.values) }
 
 // exclusive lists the keys of which at most one may be given.
@@ -83,8 +83,8 @@ var (
 // fields lists every key in the order in which files are written.
 var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves())
 
-// fieldsOf returns the field of every key, in order. The clipping policies, update rules and curves
-// are what can be chosen, so that a test can add one.
+// fieldsOf returns the field of every key, in the order in which files are written. The clipping
+// policies, update rules and curves that can be chosen are parameters, so that a test can add one.
 func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer.UpdateRule], curves setting.Kinds[optimizer.Curve]) []*field {
 	return slices.Concat(
 		row("data.name", datasetName{}, nil, "A data set that the program knows: "+datasetDocs()+"."),
@@ -236,11 +236,11 @@ func row(path string, format setting.Format, only *condition, doc string) []*fie
 	return []*field{{path, format, inConfig(path), doc, only}}
 }
 
-// namesOfKinds maps keys that choose a thing by its name to where Config has the thing.
+// namesOfKinds maps a key that chooses a thing by its name to the path of that thing in Config.
 var namesOfKinds = map[string]string{"features.name": "features.transform", "optimizer.name": "optimizer.rule", "optimizer.schedule.name": "optimizer.schedule.curve"}
 
-// inConfig returns a function that returns a pointer to the value of a key in a Config. Go fields
-// are named as keys are: training.batch_size is Config.Training.BatchSize.
+// inConfig returns a function that returns a pointer to the value of the key path in a Config. Go
+// fields are named as keys are, training.batch_size is Config.Training.BatchSize, or it panics.
 func inConfig(path string) func(*Config) any {
 	at, index := reflect.TypeFor[Config](), []int(nil)
 	for name := range strings.SplitSeq(strings.ReplaceAll(cmp.Or(namesOfKinds[path], path), "_", ""), ".") {
@@ -253,8 +253,8 @@ func inConfig(path string) func(*Config) any {
 	return func(c *Config) any { return reflect.ValueOf(c).Elem().FieldByIndex(index).Addr().Interface() }
 }
 
-// sectionRows returns the fields of a section whose value in Config lists its keys itself, by a
-// method Arguments. only says when each key means anything.
+// sectionRows returns the fields of a section whose value in Config lists its own keys by a method
+// Arguments. only returns the condition of the key of that name, nil for none.
 func sectionRows(section string, only func(name string) *condition) (rows []*field) {
 	at, defaults := inConfig(section), DefaultConfig()
 	for i, a := range setting.Arguments(at(&defaults)) {
@@ -263,8 +263,8 @@ func sectionRows(section string, only func(name string) *condition) (rows []*fie
 	return rows
 }
 
-// federatedOnly returns when a key of section federated means anything. All keys but clients need
-// clients, and some also a certain split or noise.
+// federatedOnly returns when a key of section federated means anything: clients always, which nil
+// says, the others with clients, and some only with a certain split or noise.
 func federatedOnly(name string) *condition {
 	switch name {
 	case "clients":
@@ -277,7 +277,8 @@ func federatedOnly(name string) *condition {
 	return withClients
 }
 
-// perChannel returns the format of 1 to channels numbers: one for all channels, or one for each.
+// perChannel returns the format of a list of 1 to channels numbers between min and max. It takes
+// any length up to channels; checkConstants later refuses all but 1 and one for each channel.
 func perChannel(min, max float64, channels int) listOf[float64] {
 	return listOf[float64]{of: setting.Number{Min: min, Max: max}, min: 1, max: channels, what: "numbers"}
 }
@@ -287,7 +288,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 // stay the same.
 var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.name", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
-// fieldAt returns the field of a path, or nil.
+// fieldAt returns the field of the key path, or nil if there is none.
 func fieldAt(path string) *field {
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.path == path }); i >= 0 {
 		return fields[i]
@@ -303,7 +304,7 @@ func (f *field) copy(to, from *Config) {
 // applies reports whether the field means anything in a configuration.
 func (f *field) applies(c *Config) bool { return f.only == nil || f.only.holds(c) }
 
-// children lists the keys and sections directly below a section, in order; "" is the top level.
+// children lists the keys and sections directly below a section, as in files; "" is the top level.
 func children(section string) []string {
 	var names []string
 	for _, f := range fields {

@@ -11,14 +11,15 @@ import (
 )
 
 // composite is the format of a value that is no single word or number, or fills several Go fields.
+// Its methods do for it what the functions decode and encode do.
 type composite interface {
 	setting.Format
 	decode(r *report, n *node, key string, into any) bool
 	encode(from any) string
 }
 
-// decode stores the value of n in *into, or reports why not and returns false. into has the pointer
-// type that f stores.
+// decode stores the value of n in *into and returns true, or reports under the key what is wrong
+// with it and returns false. into is a pointer of the type that f stores.
 func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	switch f := f.(type) {
 	case model.List:
@@ -36,7 +37,7 @@ func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	panic(fmt.Sprintf("configs: values of %s have the format %T, which cannot be read", key, f))
 }
 
-// encode returns *from as YAML in one line.
+// encode returns *from as YAML in one line. from is a pointer of the type that f stores.
 func encode(f setting.Format, from any) string {
 	switch f := f.(type) {
 	case model.List:
@@ -51,8 +52,8 @@ func encode(f setting.Format, from any) string {
 	panic(fmt.Sprintf("configs: the format %T cannot be written", f))
 }
 
-// form is the format of a value with its own reader and writer. A file leaves out a value for which
-// write returns "".
+// form is the format of a T with its own functions for decode and encode. A file leaves out a value
+// for which write returns "".
 type form[T any] struct {
 	schema object
 	read   func(into *T, r *report, n *node, key string) bool
@@ -66,7 +67,7 @@ func (f form[T]) encode(from any) string { return f.write(from.(*T)) }
 func (f form[T]) Expected() string       { return "" }
 func (f form[T]) Schema() object         { return slices.Clone(f.schema) }
 
-// encodeArguments returns arguments with their values in one line.
+// encodeArguments returns "name: value, …" for the arguments, without those whose value is "".
 func encodeArguments(arguments []setting.Argument) string {
 	var parts []string
 	for _, a := range arguments {

@@ -11,8 +11,8 @@ import (
 type listOf[T any] struct {
 	of       setting.Format
 	min, max int
-	what     string // of the items, for messages
-	says     string // what messages expect in place of the above, then without a hint
+	what     string // what messages call the items
+	says     string // if not "", what messages expect in place of "a list of …"; they then give no hint
 	distinct bool   // items differ in more than case: folders that do not are one folder on some systems
 }
 
@@ -58,7 +58,7 @@ func (f listOf[T]) Schema() setting.Object {
 	return s
 }
 
-// decodeItems decodes every item of a list and reports all that are wrong.
+// decodeItems returns the values of a list, and whether all are right. It reports each wrong one.
 func decodeItems[T any](r *report, f setting.Format, n *node, key string) ([]T, bool) {
 	if len(n.Items) == 0 {
 		return nil, true
@@ -70,7 +70,7 @@ func decodeItems[T any](r *report, f setting.Format, n *node, key string) ([]T, 
 	return values, ok
 }
 
-// encodeItems returns a list in flow style.
+// encodeItems returns the values as a YAML list in one line.
 func encodeItems[T any](f setting.Format, values []T) string {
 	items := make([]string, len(values))
 	for i := range values {
@@ -79,7 +79,7 @@ func encodeItems[T any](f setting.Format, values []T) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// decodeSize reads a height and a width, or one number for both.
+// decodeSize stores a list of height and width, or one number for both.
 func decodeSize(f setting.Sizes, r *report, n *node, key string, into *Size) bool {
 	switch {
 	case n.Kind == listNode && len(n.Items) == 2:

@@ -18,7 +18,7 @@ import (
 // choiceBut is a choice with further names that are refused, each with a reason.
 type choiceBut struct {
 	setting.Choice
-	Refused map[string]string // why, in a few words
+	Refused map[string]string // maps a refused name to the reason, in a few words
 }
 
 // accountants is the choice of an accountant: each bounds ε of Poisson-sampled Gaussian noise.
@@ -85,7 +85,7 @@ func (f freeText) Schema() setting.Object {
 	return o
 }
 
-// isWhole reports whether a text has digits alone.
+// isWhole reports whether a text has nothing but the digits 0 to 9. It reports true for "".
 func isWhole(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
@@ -111,7 +111,7 @@ func (f oneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)}
 
 // byteSize is the format of a size of memory in bytes, stored in an *int64. Files have it with a
 // unit, such as 8GiB.
-type byteSize struct{ Word string } // what stands for 0
+type byteSize struct{ Word string } // Word is what stands for 0
 
 // units lists the units of a size: powers of two, then powers of ten, the largest of each first.
 var units = []struct {

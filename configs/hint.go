@@ -11,8 +11,7 @@ import (
 	"dpsgd/internal/spelling"
 )
 
-// hint returns, in a few words, what is wrong with a value that its format refuses, or "" if it has
-// nothing to add.
+// hint returns a few words about why format f refused the value n, or "" if it has nothing to add.
 func hint(f setting.Scalar, n *node) string {
 	if n.Kind != scalarNode {
 		return ""
@@ -93,7 +92,7 @@ func nearest(found string, known []string) string {
 	return spelling.Nearest(found, known)
 }
 
-// synonyms returns our names for another library's name, in any case and with any separators.
+// synonyms returns our names for another library's name, whatever its case and separators.
 func synonyms(found string) (ours []string) {
 	note := func(name string, also []string) {
 		if slices.ContainsFunc(also, func(theirs string) bool { return spelling.Squash(theirs) == spelling.Squash(found) }) {
@@ -120,8 +119,8 @@ func synonyms(found string) (ours []string) {
 	return ours
 }
 
-// unknown reports a key that is not among the known ones of its section. elsewhere is the full path
-// of a key of this name in another section, or "".
+// unknown reports the entry e, whose key is not among the known keys of its section. elsewhere is
+// the full path of a key of this name in another section, or "".
 func unknown(r *report, e entry, section string, known []string, elsewhere string) {
 	expected := "no keys here"
 	if len(known) > 0 {

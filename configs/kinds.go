@@ -30,8 +30,8 @@ func (f kindOf[T]) Expected() string                             { return settin
 func (f kindOf[T]) Schema() object                               { return setting.Choice(f.Names()).Schema() }
 func (f kindOf[T]) eachName(do func(name string, also []string)) { eachName(f.Kinds, do) }
 
-// eachName calls do with the name of every kind and of every argument, and what these are called in
-// other libraries.
+// eachName calls do for every kind and for every argument of the kinds, with its name and with the
+// names that other libraries give it.
 func eachName[T any](kinds setting.Kinds[T], do func(name string, also []string)) {
 	for _, k := range kinds {
 		do(k.Name, k.Also)
@@ -81,9 +81,9 @@ func docs[T any](kinds setting.Kinds[T]) string {
 	return strings.Join(lines, ", ")
 }
 
-// union returns the arguments of all kinds, each name once, and for each name the kinds that have
-// it. Each kind's arguments keep their order, and a kind added at the end reorders none before it:
-// files are written in this order, and a run's plan is known by a hash of its file.
+// union returns the arguments of all kinds, each name once, and for each name the names of the
+// kinds that have it. Each kind's arguments keep their order, and a kind added at the end reorders
+// none before it: files are written in this order, and a run's plan is known by a hash of its file.
 func union[T any](kinds setting.Kinds[T]) (all []setting.Argument, owners map[string][]string) {
 	owners = map[string][]string{}
 	for _, k := range kinds {

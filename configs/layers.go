@@ -15,7 +15,7 @@ const maxNesting = 8
 // noBatchNorm is what messages expect in place of batch normalisation, which is refused.
 const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes"
 
-// decodeLayers reads a list of layers.
+// decodeLayers stores the layers of a list, reports the wrong ones, returns whether all are right.
 func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequential) bool {
 	if n.Kind != listNode || f.NonEmpty && len(n.Items) == 0 {
 		return r.Expected(n, key, f.Expected(), "")
@@ -33,7 +33,7 @@ func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequ
 	return ok
 }
 
-// decodeLayer reads one layer: its name alone, or a mapping from its name to its arguments.
+// decodeLayer returns a layer, written as its name or a mapping from its name to its arguments.
 func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
 	name, at, arguments := n.Text, n, []entry(nil)
 	switch {
@@ -61,8 +61,9 @@ func decodeLayer(r *report, n *node, key string) (model.Layer, bool) {
 	return layer, decodeArguments(r, setting.Arguments(layer), at.At, arguments, key+"."+name)
 }
 
-// decodeArguments stores entries of a mapping in the arguments of the same name. It reports unknown
-// keys, and required arguments without an entry, below section, the full key of the mapping.
+// decodeArguments stores entries of a mapping in the arguments of the same name, and calls
+// Otherwise of arguments without an entry. It reports unknown and missing keys below section, the
+// full key of the mapping, and returns whether there were none.
 func decodeArguments(r *report, arguments []setting.Argument, at Position, entries []entry, section string) bool {
 	ok, given := true, map[string]bool{}
 	for _, e := range entries {

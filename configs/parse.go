@@ -40,8 +40,8 @@ type section struct {
 	broken bool
 }
 
-// resolve reads a configuration file, applies the settings over it, and returns the configuration
-// if there is nothing to report.
+// resolve reads a configuration file, and puts the settings in place of what the file says. If r
+// then holds any problem, also an earlier one, it returns the problems as an error.
 func resolve(r *report, file string, src []byte, settings []assignment) (*Config, error) {
 	root := readYAML(r, startOf(file), src)
 	if root == nil {
@@ -79,7 +79,8 @@ func resolveRead(r *report, file string, root *node, settings []assignment) (*Co
 	return &c, nil
 }
 
-// collect stores every key below a section by its path, and every section; it reports unknown keys.
+// collect stores every key of the mapping n, at parent, by its path, and every section. It reports
+// unknown keys and sections that are no mapping.
 func (d document) collect(r *report, n *node, parent string, sections map[string]section) {
 	for _, e := range n.Entries {
 		path := joinKey(parent, e.Key)
@@ -123,7 +124,7 @@ func (d document) exclude(r *report) {
 	}
 }
 
-// decode stores every value over the defaults, reports the wrong ones and returns their paths.
+// decode stores every value over its default in c, reports the wrong ones, and sets bad for these.
 func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 	bad = map[string]bool{}
 	for _, f := range fields {
@@ -142,7 +143,7 @@ func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 }
 
 // conditions reports keys that mean nothing beside the others, so that nobody believes in the
-// effect of a key that is never looked at. It drops them where an override took their meaning away.
+// effect of a key that is never looked at. If an override made it so, it drops the key instead.
 func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	defaults := DefaultConfig()
 	for _, f := range fields {
@@ -165,7 +166,7 @@ func (d document) overrides(path string) bool {
 	return d[path].override || slices.ContainsFunc(others(path), func(other string) bool { return d[other].override })
 }
 
-// parseOverrides reads "key=value" texts.
+// parseOverrides returns the assignments of texts "key=value", and reports those it cannot read.
 func parseOverrides(r *report, overrides []string) []assignment {
 	var settings []assignment
 	for _, text := range overrides {

@@ -69,7 +69,7 @@ type placed struct {
 func (p placed) Error() string { return p.text }
 func (p placed) Unwrap() error { return p.whole }
 
-// find returns the value at a path of keys below n; nil if there is none.
+// find returns the value at a path of keys below n: n itself for no keys, nil if there is none.
 func find(n *node, path []string) *node {
 	if n == nil || len(path) == 0 {
 		return n

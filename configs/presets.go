@@ -20,7 +20,7 @@ import (
 //go:embed *.yaml networks/*.yaml statistics/*.yaml sweeps/*.yaml
 var shippedFiles embed.FS
 
-// DefaultPreset is what trains when nothing is asked for.
+// DefaultPreset is the name of the preset that trains when no configuration is named.
 const DefaultPreset = "digits"
 
 // Preset is a configuration, network, sweep or file of statistics that the program comes with.
@@ -38,7 +38,7 @@ func Presets() []Preset {
 	return slices.Insert(slices.Delete(presets, i, i+1), 0, first)
 }
 
-// presetsIn lists the embedded YAML files of a folder, sorted by name.
+// presetsIn lists the embedded YAML files of a folder below this package, sorted by name.
 func presetsIn(folder string) []Preset {
 	paths, err := fs.Glob(shippedFiles, path.Join(folder, "*.yaml"))
 	if err != nil {
@@ -77,8 +77,9 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 	return c, ofPreset(err, file, nameOrPath, given(overrides))
 }
 
-// Open returns the source of one of these presets, or else of the file at a path, and a name for
-// messages. what is the kind of thing that is opened, such as preset, for messages.
+// Open returns the source of the preset of that name, or else of the file at that path. For
+// messages, file is NAME.yaml or the path, and what is the kind of thing that is opened, such as
+// preset.
 func Open(nameOrPath string, presets []Preset, what string) (file string, src []byte, err error) {
 	known := make([]string, len(presets))
 	for i, p := range presets {
@@ -114,7 +115,7 @@ func readFile(path string) ([]byte, error) {
 // Sweeps lists the sweeps that come with the program.
 func Sweeps() []Preset { return presetsIn("sweeps") }
 
-// LoadSweep reads a sweep that comes with the program, or else the file at a path.
+// LoadSweep reads the sweep of that name if the program has it, or else the file at that path.
 func LoadSweep(nameOrPath string) (*Sweep, error) {
 	file, src, err := Open(nameOrPath, Sweeps(), "sweep")
 	if err != nil {
@@ -126,7 +127,7 @@ func LoadSweep(nameOrPath string) (*Sweep, error) {
 // otherNames maps second names of ready networks to the names of their files.
 var otherNames = map[string]string{"mlp": "mlp128"}
 
-// Networks lists the names of the ready networks, sorted.
+// Networks lists the names of the ready networks, second names too, sorted.
 func Networks() []string {
 	all := slices.Collect(maps.Keys(otherNames))
 	for _, p := range presetsIn("networks") {
@@ -148,7 +149,7 @@ func Network(name string) (model.Sequential, error) {
 	return nil, fmt.Errorf("%w: found the network %s, expected %s", ErrInvalid, printable(name), setting.Choice(Networks()).Expected())
 }
 
-// parseNetwork reads the layers of a network file, which has the one key layers.
+// parseNetwork reads a network file, whose one key is layers. file and name are for messages.
 func parseNetwork(file, name string, src []byte) (model.Sequential, error) {
 	r := &report{}
 	var layers model.Sequential

@@ -46,7 +46,7 @@ func (p Problem) String() string {
 // overrides. It matches ErrInvalid.
 type Problems []Problem
 
-// maxShown bounds the length of an error message; a reader fixes the first ones first.
+// maxShown is how many problems an error message shows; a reader fixes the first ones first.
 const maxShown = 50
 
 // Error returns one line for each problem.
@@ -65,9 +65,9 @@ func (ps Problems) Error() string {
 // Is makes errors.Is(ps, ErrInvalid) true.
 func (ps Problems) Is(target error) bool { return target == ErrInvalid }
 
-// ofPreset gives problems in the file of a preset another place, such as that of the overrides, and
-// the name of the preset: nobody has that file. Problems in a file that was given by its path stay
-// as they are.
+// ofPreset returns err with the problems in the file of a preset moved to place, such as that of
+// the overrides, and with the name of the preset added: nobody has that file. file is what [Open]
+// returned for name. If name is a path, err stays as it is.
 func ofPreset(err error, file, name string, place Position) error {
 	var problems Problems
 	if file != name && errors.As(err, &problems) {
@@ -81,7 +81,7 @@ func ofPreset(err error, file, name string, place Position) error {
 	return err
 }
 
-// given returns the place of overrides, each key=value: all their keys.
+// given returns a position that stands for several overrides "key=value": all their keys.
 func given(overrides []string) Position {
 	keys := make([]string, len(overrides))
 	for i, o := range overrides {
@@ -93,14 +93,14 @@ func given(overrides []string) Position {
 // report collects problems; the zero value is empty.
 type report struct{ problems Problems }
 
-// Addf adds a problem. It returns false, which readers return that say whether they could read a
-// value.
+// Addf adds a problem. It always returns false, so that a function that returns whether it could
+// read a value can return that.
 func (r *report) Addf(at Position, key, format string, args ...any) (ok bool) {
 	r.problems = append(r.problems, Problem{at, key, fmt.Sprintf(format, args...)})
 	return false
 }
 
-// Refuse adds a problem if something is wrong.
+// Refuse adds a problem if wrong is true.
 func (r *report) Refuse(wrong bool, at Position, key, format string, args ...any) {
 	if wrong {
 		r.Addf(at, key, format, args...)

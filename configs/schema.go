@@ -50,7 +50,7 @@ func sectionSchema(section string) object {
 	return append(s, "properties", properties)
 }
 
-// requirements returns what a section's schema says of keys that it must or must not have.
+// requirements returns the part of a section's schema that says which keys it must or cannot have.
 func requirements(section string) object {
 	require := func(keys ...string) object { return object{"required", keys} }
 	return map[string]object{
@@ -71,7 +71,7 @@ func (f *field) schema() object {
 	return s
 }
 
-// meaning returns the documentation of a field, and the condition under which it counts.
+// meaning returns the documentation of a field, with the condition under which it counts.
 func (f *field) meaning() string {
 	if f.only == nil {
 		return f.doc
@@ -79,7 +79,7 @@ func (f *field) meaning() string {
 	return f.doc + " Only with " + f.only.String() + "."
 }
 
-// defaultValue returns the field's value in DefaultConfig for JSON: of a kind, its name.
+// defaultValue returns a pointer to the field's value in DefaultConfig, or its name if it has one.
 func (f *field) defaultValue() any {
 	defaults := DefaultConfig()
 	value := f.at(&defaults)
@@ -89,7 +89,7 @@ func (f *field) defaultValue() any {
 	return value
 }
 
-// hasDefault reports whether a file may leave the key out and DefaultConfig says what counts then.
+// hasDefault reports whether a file may leave the key out, and has DefaultConfig's value then.
 func (f *field) hasDefault() bool {
 	defaults := DefaultConfig()
 	if f.given(&defaults) {
@@ -125,7 +125,7 @@ func LayerSchemas() object {
 	}
 }
 
-// argumentsSchema returns the schema of a mapping of arguments. required names further keys.
+// argumentsSchema returns the schema of a mapping of arguments. required names more required keys.
 func argumentsSchema(arguments []setting.Argument, required ...string) object {
 	properties := object{}
 	for _, a := range arguments {

@@ -11,21 +11,21 @@ import (
 
 // Statistic is one statistic that a file asks for. Fields that its kind does not have are empty.
 type Statistic struct {
-	Kind      string     // count, sum, mean, …: one of [StatisticKinds]
-	Columns   []string   // one in most cases; "all" alone is all of them: see Names
-	Bounds    Bounds     // a value outside is replaced by the nearest one within
-	Each      []Interval // bounds of each column in Columns; empty where Bounds hold for all
-	Equals    string     // of a count: the class that is counted
-	Range     Interval
+	Kind      string      // count, sum, mean, …: one of [StatisticKinds]
+	Columns   []string    // one in most cases; "all" alone is all of them: see Names
+	Bounds    Bounds      // a value outside is replaced by the nearest one within
+	Each      []Interval  // bounds of each column in Columns; empty where Bounds hold for all
+	Equals    string      // of a count: the class that is counted
+	Range     Interval    // of a count: the numbers that are counted
 	Bins      int         // equal parts of the bounds, for a histogram or quantiles; 0 for quantiles: as many as serve best
 	Quantiles []float64   // in (0, 1)
-	Interval  float64     // of quantiles that are chosen: the share of their cost that goes into the intervals
+	Interval  float64     // of quantiles that Chosen reports: the share of their cost that goes into the intervals around them
 	Step      float64     // of a median: by how much a record may move it
-	Queries   []Statistic // counts, of a search for the first one above a threshold
-	Threshold int
-	Mechanism string
-	Trust     string  // of a histogram: curator, shuffler or nobody
-	Share     float64 // of the budget, relative to the others'
+	Queries   []Statistic // of a search: the counts, of which the first one above the threshold is sought
+	Threshold int         // of a search: the number that a count has to reach
+	Mechanism string      // one of those of the kind; "" of quantiles: the plan chooses
+	Trust     string      // of a histogram: curator, shuffler or nobody
+	Share     float64     // of the budget, relative to the others'
 
 	at   Position
 	path string
@@ -35,10 +35,11 @@ type Statistic struct {
 // Interval is all x with Low ≤ x ≤ High.
 type Interval struct{ Low, High float64 }
 
-// Bounds are a column's public bounds: declared, those of pixels, or, if Private, found privately.
+// Bounds are the bounds of a column's values: public ones, which the file declares, 0 and 1 for
+// pixels; or, if Private, bounds that are to be found privately.
 type Bounds struct {
 	Interval
-	Private bool // to be found privately
+	Private bool // then there is no Interval
 }
 
 // The values of trust: who sees the values that a histogram counts.
@@ -120,6 +121,7 @@ func (k statisticKind) all() []string {
 	return slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
 }
 
+// takes reports whether the kind has the key, beside those that all kinds have.
 func (k statisticKind) takes(key string) bool { return slices.Contains(k.keys, key) }
 
 // kind returns the row of statisticKinds for the statistic's kind.
@@ -188,7 +190,7 @@ func mechanismsOf(kind string) (names setting.Choice) {
 	return names
 }
 
-// decodeStatistic reads one statistic; what is wrong is reported under its path.
+// decodeStatistic returns a statistic, and whether it is right. It reports errors under its path.
 func decodeStatistic(r *report, n *node, path string) (s Statistic, ok bool) {
 	if n.Kind != mappingNode {
 		return s, r.Expected(n, path, "a mapping such as {statistic: mean, column: age, bounds: [0, 120]}", "")
@@ -291,7 +293,7 @@ var interval = form[Interval]{schema: endsFormat.Schema(), write: (*Interval).St
 	return b.read(r, n, path, endsFormat.says)
 }}
 
-// read reads a list of two numbers, the lower one first.
+// read reads a list of two numbers, of which the first is the lower one. Messages expect expected.
 func (b *Interval) read(r *report, n *node, path, expected string) bool {
 	ends, format := []float64(nil), endsFormat
 	format.says = expected
@@ -325,7 +327,7 @@ func (s *Statistic) readQueries(r *report, n *node, path string) bool {
 
 func (s *Statistic) queries() string { return encodeItems(query(), s.Queries) }
 
-// query returns the format of one count of a search.
+// query returns the format of one of the counts of a search.
 func query() form[Statistic] {
 	return form[Statistic]{read: (*Statistic).readQuery, write: func(q *Statistic) string { return q.flow(q.kind().keys) }}
 }
@@ -338,7 +340,7 @@ func (s *Statistic) readQuery(r *report, n *node, path string) bool {
 	return s.decode(r, n, "a count of a search", s.kind().keys) && s.complete(r, n)
 }
 
-// complete reports what is missing or does not go together, and fills in what was left out.
+// complete reports what is missing or does not go together, and fills in a missing mechanism.
 func (s *Statistic) complete(r *report, n *node) bool {
 	k := s.kind()
 	local := slices.Contains(LocalMechanisms, s.Mechanism)
@@ -388,8 +390,8 @@ func (s *Statistic) Chosen() bool {
 	return s.Kind == StatQuantiles && slices.Contains(choiceMechanisms, s.Mechanism)
 }
 
-// The share of the cost of chosen quantiles that goes into their intervals where a file leaves it
-// out: in files that people write, and in those that earlier runs kept.
+// The share of the cost of quantiles that goes into their intervals where a file leaves it out, and
+// the mechanism is one of choice: in files that people write, and in those that earlier runs kept.
 const (
 	Intervals        = 0.2
 	earlierIntervals = 0.5

@@ -11,10 +11,10 @@ import (
 	"dpsgd/internal/spelling"
 )
 
-// Column is one number of each record, or its class.
+// Column is one number of each record, the mean of some of its values, or the class of each record.
 type Column struct {
 	Class   bool
-	Indices []int // of the values that are averaged: several for brightness and colours, else one
+	Indices []int // of values of a record: several for brightness and colours, else one; none of Class
 	Pixels  bool  // each value is a pixel, from 0 to 1
 }
 
@@ -28,7 +28,7 @@ var colours = []string{"red", "green", "blue"}
 
 var pixelName = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))?$`)
 
-// ColumnOf returns the column of configured data that a name means, or an error. Columns are
+// ColumnOf returns the column of configured data that has this name, or an error. Columns are
 //
 //	of any data    label
 //	of tables      those of data.columns, and data.label by its name
@@ -62,7 +62,7 @@ func ColumnOf(c *Config, name string) (Column, error) {
 	return Column{}, fmt.Errorf("found %s, expected one of %s", printable(name), expected)
 }
 
-// pixelIndices returns the indices of the values of a picture that a name means; none if unknown.
+// pixelIndices returns the indices of a picture's values that a column means; none if unknown.
 func pixelIndices(shape data.Shape, name string) (indices []int) {
 	channel := slices.Index(colours, name)
 	place := pixelName.FindStringSubmatch(name)
@@ -112,7 +112,7 @@ func numberColumns(c *Config) (names []string) {
 	return names
 }
 
-// Names returns the names of all columns of the statistic, with "all" replaced by them.
+// Names returns the columns of the statistic; for "all", the names of all columns with numbers.
 func (s *Statistic) Names(c *Config) []string {
 	if s.many && slices.Equal(s.Columns, []string{allColumns}) {
 		return numberColumns(c)
@@ -156,7 +156,8 @@ func (s *Statistic) check(r *report, c *Config) {
 	s.checkBounds(r, ofClass, ofPixels)
 }
 
-// checkClass refuses keys for numbers on a column of classes, and keys for classes on others.
+// checkClass refuses keys for numbers if the column, key in messages, is of classes (ofClass), and
+// keys for classes if it is not.
 func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	classes := c.Data.Labels()
 	switch {
@@ -175,7 +176,7 @@ func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	}
 }
 
-// firstNames returns up to 12 names in a line, with … if there are more.
+// firstNames returns up to 12 names with commas between, and … if there are more.
 func firstNames(names []string) string {
 	if len(names) > 12 {
 		return strings.Join(names[:12], ", ") + ", …"

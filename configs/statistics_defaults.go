@@ -44,8 +44,8 @@ func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, er
 	return f, unusedBounds(left)
 }
 
-// checkRecords refuses configurations that protect other things than single records: a ledger would
-// enter the cost of statistics as theirs.
+// checkRecords refuses a configuration that protects clients, persons or labels: a ledger would
+// enter the cost of statistics as the cost of those.
 func checkRecords(c *Config) error {
 	const expected = "statistics protect single records; name the data in a file of statistics"
 	switch {
@@ -57,7 +57,7 @@ func checkRecords(c *Config) error {
 	return nil
 }
 
-// summarise adds mean, variance and quartiles of a column.
+// summarise adds mean, variance and quartiles of the column with that name and those bounds.
 func (f *StatisticsFile) summarise(name string, b Bounds) {
 	mean := Statistic{Kind: StatMean, Columns: []string{name}, Bounds: b, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}
 	variance, quartiles := mean, mean
@@ -66,8 +66,8 @@ func (f *StatisticsFile) summarise(name string, b Bounds) {
 	f.Statistics = append(f.Statistics, mean, variance, quartiles)
 }
 
-// rebound replaces the bounds of every statistic of these columns. It refuses bounds of a column
-// that no statistic with bounds is of.
+// rebound replaces the bounds of the statistics of one column by those that the map has for its
+// name. It returns an error if a name in the map is of no column of a statistic with bounds.
 func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 	left := maps.Clone(bounds)
 	for i := range f.Statistics {
@@ -80,7 +80,7 @@ func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
 	return unusedBounds(left)
 }
 
-// unusedBounds returns an error that names the columns of these bounds, or nil if there are none.
+// unusedBounds returns an error that names the columns in bounds, or nil if bounds is empty.
 func unusedBounds(bounds map[string]Bounds) error {
 	if len(bounds) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func unusedBounds(bounds map[string]Bounds) error {
 	return fmt.Errorf("%w: --bounds: found %s, expected columns that a statistic with bounds is of", ErrInvalid, strings.Join(slices.Sorted(maps.Keys(bounds)), ", "))
 }
 
-// ParseBounds reads bounds of columns as a command line has them: NAME=LOW:HIGH and NAME=private.
+// ParseBounds reads the bounds of columns, by name, as in --bounds: NAME=LOW:HIGH, NAME=private.
 func ParseBounds(texts []string) (map[string]Bounds, error) {
 	bounds := map[string]Bounds{}
 	for _, text := range texts {

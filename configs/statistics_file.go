@@ -33,8 +33,8 @@ func ParseStatistics(file string, src []byte, overrides []string) (*StatisticsFi
 	return parseStatistics(file, src, overrides, Intervals)
 }
 
-// KeptStatistics reads the file that a run kept in its folder. Where it leaves out the share for
-// intervals, it gets the one that was the default of earlier versions.
+// KeptStatistics reads the file of statistics that a run kept in its folder. Where the file leaves
+// out the share for intervals, it fills in the default of earlier versions.
 func KeptStatistics(file string, src []byte) (*StatisticsFile, error) {
 	return parseStatistics(file, src, nil, earlierIntervals)
 }
@@ -85,7 +85,8 @@ func parseStatistics(file string, src []byte, overrides []string, intervals floa
 	return f, nil
 }
 
-// knownOfStatistics returns a section without keys that mean nothing here, and reports those.
+// knownOfStatistics returns section e without keys that no file of statistics has, which it
+// reports.
 func knownOfStatistics(r *report, e entry) entry {
 	if e.Value.Kind != mappingNode {
 		return e
@@ -102,7 +103,8 @@ func knownOfStatistics(r *report, e entry) entry {
 	return entry{Key: e.Key, At: e.At, Value: &section}
 }
 
-// meantForStatistics returns overrides without those that mean nothing here, and reports those.
+// meantForStatistics returns the overrides of keys that files of statistics have. It reports
+// others.
 func meantForStatistics(r *report, overrides []string) (kept []string) {
 	for _, o := range overrides {
 		path, _, _ := strings.Cut(o, "=")
@@ -118,8 +120,8 @@ func meantForStatistics(r *report, overrides []string) (kept []string) {
 	return kept
 }
 
-// decode reads the list of statistics into f. It holds them against the data of f.Config, and keeps
-// none if that could not be read.
+// decode reads the list of statistics into f, and reports what does not fit the data of f.Config.
+// It keeps none if f.Config is nil.
 func (f *StatisticsFile) decode(r *report, list *node) {
 	if list.Kind != listNode || len(list.Items) == 0 || len(list.Items) > maxStatistics {
 		r.Expected(list, "statistics", fmt.Sprintf("a list of 1 to %d statistics such as {statistic: mean, column: age, bounds: [0, 120]}", maxStatistics), "")
@@ -157,9 +159,9 @@ func encodeNumber(x float64) string { return setting.Number{}.Encode(&x) }
 // Statistics lists the files of statistics that come with the program.
 func Statistics() []Preset { return presetsIn("statistics") }
 
-// LoadStatistics reads statistics that come with the program, or else the file at a path. For a
-// configuration, a preset or a file, it returns [DefaultStatistics] of it with the bounds. In a
-// file of statistics, bounds replace those of their columns.
+// LoadStatistics reads the file of statistics of that name that comes with the program, or else the
+// file at that path; there, bounds replace those of the columns that they name. For a
+// configuration, a preset or a file, it returns [DefaultStatistics] of it with these bounds.
 func LoadStatistics(nameOrPath string, overrides []string, bounds map[string]Bounds) (*StatisticsFile, error) {
 	file, src, err := Open(nameOrPath, slices.Concat(Statistics(), Presets()), "file of statistics")
 	if err != nil {
@@ -186,7 +188,7 @@ func AsksStatistics(nameOrPath string) bool {
 	return err == nil && asksStatistics(src)
 }
 
-// asksStatistics reports whether a file asks for statistics.
+// asksStatistics reports whether the text of a file has the key statistics at its top.
 func asksStatistics(src []byte) bool {
 	root := readYAML(new(report), startOf(""), bytes.Clone(src))
 	return root != nil && slices.ContainsFunc(root.Entries, func(e entry) bool { return e.Key == "statistics" })

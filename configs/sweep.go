@@ -9,12 +9,12 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Sweep is what a sweep file says: points, which give keys of a base other values, as a grid or
-// drawn at random. Each point is trained once per seed.
+// Sweep is what a sweep file says. A point gives some keys of the base other values; points are a
+// grid, or are drawn at random. Each point is trained once per seed.
 type Sweep struct {
 	Name   string       // folder of the sweep within runs
 	Base   string       // a preset, or the path of a configuration
-	Number *TrialNumber // of points to draw; nil where none are drawn
+	Number *TrialNumber // how many points are drawn; nil for a grid
 
 	// Parallel is how many trials are trained at a time, 1 in most sweeps.
 	Parallel int
@@ -32,8 +32,8 @@ type Sweep struct {
 // axis is a key with its values, or with what they are drawn from.
 type axis struct {
 	*field
-	law    string  // of drawn ones: choices, uniform or log_uniform
-	values []value // of an interval the two ends
+	law    string  // how values are drawn: choices, uniform or log_uniform; "" if they are not
+	values []value // of uniform and log_uniform the two ends
 }
 
 // value is one value of a key, with its text as YAML in one line.
@@ -42,7 +42,7 @@ type value struct {
 	text string
 }
 
-// read reads n as one more value of the key, and reports under the name what is wrong with it.
+// read adds n to the values of the key and returns true, or reports under the name why not.
 func (a *axis) read(r *report, n *node, name string) bool {
 	into := a.at(&Config{})
 	ok := decode(a.format, r, n, name, into)
@@ -52,7 +52,7 @@ func (a *axis) read(r *report, n *node, name string) bool {
 	return ok
 }
 
-// readAll reads a list of values that differ. Messages call them what.
+// readAll reads a list of values that all differ. what is the word for values in messages.
 func (a *axis) readAll(r *report, n *node, name, what string) {
 	if n.Kind != listNode || len(n.Items) == 0 {
 		r.Expected(n, name, "a list of values", n.BracketHint())
@@ -80,7 +80,7 @@ var (
 	tanScale  = setting.Integer{Min: 2, Max: 1024}
 )
 
-// SeedKey is the key that seeds are values of.
+// SeedKey is the key to which the seeds of a sweep give values.
 const SeedKey = "training.seed"
 
 // arguments lists the keys of a sweep file.
@@ -125,8 +125,8 @@ func ParseSweep(file string, src []byte) (*Sweep, error) {
 	return s, nil
 }
 
-// axes returns the format of a mapping with at least so many keys of configurations. read reads the
-// value of each key into its axis.
+// axes returns the format of a mapping from at least so many keys of configurations. read reads the
+// value n of one key into its axis.
 func axes(least int, expected string, read func(a *axis, r *report, n *node, name string)) form[[]axis] {
 	return form[[]axis]{read: func(into *[]axis, r *report, n *node, section string) bool {
 		if n.Kind != mappingNode || len(n.Entries) < least {
@@ -192,7 +192,7 @@ func (s *Sweep) check(r *report, root *node) {
 	s.checkDrawn(r)
 }
 
-// checkPlaces reports a key that two parts of the file set.
+// checkPlaces reports a key that two of seeds, set, grid and random give values to.
 func (s *Sweep) checkPlaces(r *report) {
 	places := map[string]string{} // of every key
 	for _, part := range []struct {
@@ -217,7 +217,7 @@ func (s *Sweep) checkSize(r *report, root *node) {
 	r.Refuse(s.Number != nil && s.Number.Drawn() && combined(s.random) > maxTrials, root.At, "random", "found more than %d combinations of choices, expected at most %d where the number of trials is drawn", maxTrials, maxTrials)
 }
 
-// combined returns the number of combinations of values, at most maxTrials+1.
+// combined returns the number of ways to take one value of each axis, at most maxTrials+1.
 func combined(axes []axis) int {
 	n := 1
 	for _, a := range axes {
@@ -226,7 +226,7 @@ func combined(axes []axis) int {
 	return n
 }
 
-// base returns the base as [Open] takes it: a path begins with the folder of the sweep file.
+// base returns the base as [Open] takes it, a relative path behind the folder of the sweep file.
 func (s *Sweep) base() string {
 	isPreset := slices.ContainsFunc(Presets(), func(p Preset) bool { return p.Name == s.Base })
 	if isPreset || filepath.IsAbs(s.Base) || !strings.ContainsAny(s.Base, `/\.`) {

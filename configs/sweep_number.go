@@ -15,7 +15,7 @@ import (
 // 2) and Poisson's (Theorem 6).
 type TrialNumber struct {
 	Fixed        int    // 0 where the number is drawn
-	Distribution string // "" where it is not
+	Distribution string // of the number; "" where it is Fixed
 	Mean         float64
 	Shape        float64 // η: 0 is logarithmic, 1 geometric; +Inf stands for Poisson
 }
@@ -56,6 +56,7 @@ func (n *TrialNumber) arguments() []setting.Argument {
 	}
 }
 
+// readNumber stores the number of points, or its distribution, or reports what is wrong.
 func readNumber(into **TrialNumber, r *report, at *node, name string) bool {
 	n := &TrialNumber{}
 	*into = n
@@ -107,8 +108,8 @@ func (n *TrialNumber) law() (least int, p float64, next func(k int) float64) {
 	return 1, p, func(k int) float64 { return rest * (float64(k) + n.Shape) / float64(k+1) }
 }
 
-// logOneOverGamma returns the y = log(1/γ) with which the distribution has its Mean. The mean is
-// η (e^y - 1)/(1 - e^(-ηy)), for η = 0 (e^y - 1)/y, and rises with y.
+// logOneOverGamma returns the y = log(1/γ) with which the distribution has its Mean. With η =
+// Shape, the mean is η(e^y-1)/(1-e^(-ηy)), for η = 0 (e^y-1)/y, and rises with y.
 func (n *TrialNumber) logOneOverGamma() float64 {
 	mean := func(y float64) float64 {
 		if n.Shape == 0 {

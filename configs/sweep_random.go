@@ -19,7 +19,7 @@ const (
 	lawLogUniform = "log_uniform"
 )
 
-// readLaw reads what the values of the key are drawn from.
+// readLaw reads what values are drawn from: a mapping from one of laws to the choices or two ends.
 func (a *axis) readLaw(r *report, n *node, name string) {
 	if n.Kind != mappingNode || len(n.Entries) != 1 {
 		r.Expected(n, name, "{choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}", "")
@@ -69,16 +69,17 @@ func (a *axis) readEnds(r *report, n *node, name string) {
 	}
 }
 
+// ends returns the two ends of the interval that values are drawn from.
 func (a axis) ends() (low, high float64) {
 	low, _ = strconv.ParseFloat(a.values[0].text, 64)
 	high, _ = strconv.ParseFloat(a.values[1].text, 64)
 	return low, high
 }
 
-// drawnDigits is how many digits of drawn numbers are kept: they stand in names of folders.
+// drawnDigits is how many digits drawn numbers are rounded to: they stand in names of folders.
 const drawnDigits = 4
 
-// draw draws a value, as YAML.
+// draw returns a value of the key that it draws from src, as YAML.
 func (a axis) draw(src *random.Source) string {
 	u := src.Float64()
 	if a.law == lawChoices {
@@ -110,7 +111,7 @@ type Draw struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// name returns the word for point i, counted from 0, in the names of its trials.
+// name returns what stands for point i, counted from 0, in names of trials: its Name, or i+1.
 func (d Draw) name(i int) string {
 	if i < len(d.Names) {
 		return d.Names[i]
@@ -118,7 +119,7 @@ func (d Draw) name(i int) string {
 	return strconv.Itoa(i + 1)
 }
 
-// Draw draws the number of points, unless the file says it, and the points.
+// Draw draws the points of a sweep with random, and their number, unless the file says it.
 func (s *Sweep) Draw(src *random.Source) Draw {
 	d := Draw{Points: make([][]string, s.Number.draw(src))}
 	for i := range d.Points {
@@ -170,8 +171,8 @@ func (s *Sweep) pointOf(drawn []string) ([]value, error) {
 	return values, nil
 }
 
-// checkDrawn refuses keys for which choosing among a drawn number of points has no known cost. That
-// is the cost of the costliest possible point, which has to be among finitely many.
+// checkDrawn refuses keys whose drawing, with a drawn number of points, gives the choice among them
+// no known cost. The cost is that of the costliest point, which must be one of finitely many.
 func (s *Sweep) checkDrawn(r *report) {
 	if s.Number == nil || !s.Number.Drawn() {
 		return

@@ -12,9 +12,9 @@ import (
 // Trial is one configuration of a sweep.
 type Trial struct {
 	Name      string    // safe for a folder on every system, such as clip_norm=0.1,seed=1
-	Point     string    // the same without the seed: trials that differ in it alone share a point
-	Settings  []Setting // what distinguishes it, in the order of the file, the seed last
-	Overrides []string  // what Set and the settings change in the base, for [Load]
+	Point     string    // Name without the seed; trials with one Point differ in their seeds alone
+	Settings  []Setting // the values of its own, in the order of the file, the seed last
+	Overrides []string  // "key=value" for the values of all trials and for its own, for [Load]
 	Base      string    // the preset or path that the overrides apply to, for [Load]
 	Config    *Config
 }
@@ -26,13 +26,14 @@ type Setting struct {
 	Value string // as YAML
 }
 
-// DrawKey is the Key of the setting with a drawn point's number or name: two points may be equal.
+// DrawKey is the Key of a setting whose value, a drawn point's number or name, tells equal ones
+// apart.
 const DrawKey = "draw"
 
-// Trials returns the configurations of a grid, the last key and then the seed changing fastest, or
-// of the points that were drawn, which a grid has none of. The configuration of every trial is
-// resolved here, so that nothing runs when one of them is invalid. The name of a trial is made of
-// its own values alone, so that a grid can grow and keep its finished trials.
+// Trials returns the configurations of a grid, for which d is not used, or of the points in d. The
+// seed changes fastest, and before it the last key. The configuration of every trial is resolved
+// here, so that nothing runs when one of them is invalid. The name of a trial is made of its own
+// values alone, so that a grid can grow and keep its finished trials.
 func (s *Sweep) Trials(d Draw) ([]Trial, error) {
 	with, err := s.open()
 	if err != nil {
@@ -132,7 +133,8 @@ func combinations(axes []axis) [][]value {
 	return all
 }
 
-// settingsOf labels each key by its last part, or by the whole key where two share that part.
+// settingsOf returns the values as settings, each labelled by the last part of its key if
+// unambiguous.
 func settingsOf(values []value) []Setting {
 	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
 	count := map[string]int{}
@@ -157,8 +159,8 @@ const (
 
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9._+-]+`)
 
-// trialName joins labels and values. What a folder's name cannot hold is replaced, and where that
-// or the length loses something, a hash of the whole is added.
+// trialName returns the name of a folder, "label=value,…". It replaces what no such name can hold,
+// and adds a hash of the whole where that or the limit of length loses something.
 func trialName(settings []Setting) string {
 	parts := make([]string, len(settings))
 	for i, s := range settings {
@@ -175,7 +177,7 @@ func trialName(settings []Setting) string {
 	return name
 }
 
-// hashOf returns 8 hexadecimal digits that stand for s.
+// hashOf returns the first 8 hexadecimal digits of the SHA-256 hash of s.
 func hashOf(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:4])

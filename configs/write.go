@@ -50,14 +50,14 @@ func (f *field) written(c *Config) bool {
 	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
 
-// isDefault reports whether the field has its default value.
+// isDefault reports whether the field has in c the value that it has in DefaultConfig.
 func (f *field) isDefault(c *Config) bool {
 	defaults := DefaultConfig()
 	return encode(f.format, f.at(c)) == encode(f.format, f.at(&defaults))
 }
 
-// given reports whether the value of the field is not zero. Of keys that exclude each other, the
-// given one counts.
+// given reports whether the value of the field in c is not zero. Of keys that exclude each other,
+// the value of the one that was given is not zero.
 func (f *field) given(c *Config) bool { return !reflect.ValueOf(f.at(c)).Elem().IsZero() }
 
 // split returns the section and the last part of the field's path.
@@ -102,8 +102,9 @@ func writeLayers(b *bytes.Buffer, layers model.Sequential, indent string) {
 	}
 }
 
-// Identity returns the configuration as YAML, without what may change between the parts of a run
-// and without the limit, which the ledger of the data keeps.
+// Identity returns the configuration as YAML, without performance, run, physical_batch_size and
+// evaluate_every, which may change when a run goes on, and limit, which the ledger of the data
+// keeps.
 func (c *Config) Identity() []byte {
 	same := *c
 	same.Performance, same.Run, same.Data.Limit = Performance{}, Run{}, Limit{}

@@ -40,7 +40,7 @@ type entry struct {
 	Value *node
 }
 
-// Describe says what was found, for a message.
+// Describe returns the kind of the value, or a scalar's text, as messages say it after "found".
 func (n *node) Describe() string {
 	switch {
 	case n.Kind == listNode && len(n.Items) == 0:
@@ -85,7 +85,7 @@ var hints = []struct {
 	{regexp.MustCompile(`^-?[0-9.]+%$`), "write 0.01 for 1%"},
 }
 
-// SpellingHint says what is wrong with the spelling of a number, or "".
+// SpellingHint returns what is wrong with the spelling of a number, or "" if that is not known.
 func (n *node) SpellingHint() string {
 	switch {
 	case n.Kind != scalarNode:
@@ -101,7 +101,7 @@ func (n *node) SpellingHint() string {
 	return ""
 }
 
-// IntegerHint says how to write the whole number that 1e3 or 8.0 stands for; for other text it
+// IntegerHint returns how to write the whole number that 1e3 or 8.0 stands for; for other text it
 // returns SpellingHint.
 func (n *node) IntegerHint() string {
 	if !n.Quoted && setting.IsNumber(n.Text) && !setting.IsInteger(n.Text) {
@@ -113,7 +113,7 @@ func (n *node) IntegerHint() string {
 	return n.SpellingHint()
 }
 
-// ListHint says how many items a list has; for a node that is no list it returns BracketHint.
+// ListHint returns how many items a list has; for a node that is no list it returns BracketHint.
 func (n *node) ListHint() string {
 	if n.Kind == listNode {
 		return fmt.Sprintf("it has %d", len(n.Items))
@@ -121,7 +121,7 @@ func (n *node) ListHint() string {
 	return n.BracketHint()
 }
 
-// BracketHint shows how to write a list with the scalar as its one item, or returns "".
+// BracketHint returns how to write a list with the scalar as its one item, or "" if n is none.
 func (n *node) BracketHint() string {
 	switch {
 	case n.Kind == scalarNode && n.Quoted:

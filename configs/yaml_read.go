@@ -207,7 +207,7 @@ func (c converter) mapping(values []*ast.MappingValueNode, at Position, path str
 	return out
 }
 
-// key returns the text of a mapping's key.
+// key returns the text of a mapping's key, and false with a report if it is no plain word.
 func (c converter) key(n ast.MapKeyNode, at Position, path string) (string, bool) {
 	switch n.(type) {
 	case *ast.MergeKeyNode:

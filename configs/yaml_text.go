@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxFoundRunes bounds what a message quotes of a value.
+// maxFoundRunes is how many characters of a value a message quotes at most.
 const maxFoundRunes = 60
 
 // printable returns text in one short line, quoted when it holds anything unusual.
