@@ -14,9 +14,9 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// adopt registers the runs that a ledger does not know, or does not know all of: those of the first
-// version, and those that went on after it was copied, if it is an older copy. Runs apart are left
-// to [Collect].
+// adopt registers in d, the shared ledger of dir, the runs below dir that d does not know, such as
+// those of the first version, and what known runs released after d was copied, if d is an older
+// copy. It leaves the runs that write a ledger apart to [Collect].
 func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	shared := Known{DatasetsInfo: d.Info(), dir: dir}
 	apart, err := readApart(dir)
@@ -63,8 +63,9 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	return nil
 }
 
-// catchUp brings a known run up to date if its own ledger is ahead: after a power loss, or beside
-// an older copy of the ledger of the data. A run that is under way does so itself.
+// catchUp registers in d the releases of the known run m that only the run's own ledger has: after
+// a power loss, or if d is an older copy. It skips a run that is under way, which catches up
+// itself, and one whose own ledger is damaged or older than what d knows.
 func (k Known) catchUp(d *checkpoints.Datasets, m checkpoints.Member, run string) error {
 	path := filepath.Join(run, folder.Ledger)
 	if last, err := checkpoints.LastHash(path); err != nil || last == m.Hash {
@@ -87,8 +88,8 @@ func (k Known) catchUp(d *checkpoints.Datasets, m checkpoints.Member, run string
 	return d.Register(j, m.Registration)
 }
 
-// keepsLimit refuses a run whose data have lost their limit ([refuseLostLimit]). It is asked when
-// the ledger of the data lacks releases of that run.
+// keepsLimit refuses a run, with readable configuration, whose data s have lost their limit
+// ([refuseLostLimit]). It is asked when the ledger of the data lacks releases of that run.
 func (k Known) keepsLimit(run string, s checkpoints.Subject) error {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
@@ -97,7 +98,7 @@ func (k Known) keepsLimit(run string, s checkpoints.Subject) error {
 	return k.refuseLostLimit(run, c, s)
 }
 
-// adopted returns the registration of a run whose folder exists, from that or its ledger apart.
+// adopted returns the registration for a run in that folder: its ledger apart's, or else a new one.
 func adopted(registry, run string) (r checkpoints.Registration, err error) {
 	c, err := folder.ReadConfig(run)
 	if err != nil {
@@ -117,8 +118,8 @@ func adopted(registry, run string) (r checkpoints.Registration, err error) {
 	return checkpoints.Registration{Path: path, Data: configuredData(c, run, l), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Planned: plannedIn(run, l)}, nil
 }
 
-// configuredData describes the data of a run without reading it: from its statement, or else its
-// configuration.
+// configuredData describes the data of a run without reading examples: from its statement, or else
+// its configuration c. The unit is left unknown unless the run's plan confirms c.
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) checkpoints.Data {
 	s, _ := statement.Read(run) // empty where there is none
 	o := setup.Declared(c)
@@ -153,14 +154,14 @@ func examplesOf(c *configs.Config, run string, l *accountant.Ledger) int {
 	return counted.Examples
 }
 
-// confirmed says whether the plan of a run was made of the configuration that its folder holds.
+// confirmed reports whether a run has a plan, made of the configuration that its folder holds.
 func confirmed(run string) bool {
 	return folder.HoldsAny(run, folder.Plan) && folder.HoldsAny(run, folder.Config) && refuseEdited(run) == nil
 }
 
-// withUnit gives the data of a run that an earlier version registered the unit of its
-// configuration, where the plan confirms that. The data of all other such runs stay without one,
-// and count with every unit.
+// withUnit returns d, the data of a run. If d has no unit, as earlier versions registered it, it
+// gets the one of the run's configuration, where the run's plan and the name in d confirm that.
+// Data that stay without a unit count with every unit.
 func withUnit(run string, d checkpoints.Data) checkpoints.Data {
 	if d.Unit.Known() || !confirmed(run) {
 		return d

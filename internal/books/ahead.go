@@ -13,8 +13,8 @@ import (
 type Books struct {
 	*checkpoints.Journal
 	datasets *checkpoints.Datasets
-	Registry string // the folder of the second one
-	apart    bool   // the second one is the run's own until it is collected
+	Registry string // the folder of runs, which holds datasets
+	apart    bool   // datasets is a ledger apart, of this run alone, until Collect
 	own      checkpoints.Registration
 	planned  *checkpoints.Planned
 	reserved *accountant.Ledger // what the data's limit keeps for the run; nil for no limit
@@ -24,7 +24,8 @@ type Books struct {
 
 var _ release.Journal = (*Books)(nil)
 
-// Begin writes the release to both ledgers. It may be made when durable has returned nil.
+// Begin starts to write a release to both ledgers. Make it only when durable, which waits, returns
+// nil.
 func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
 	if b.appended == nil {
 		b.appended = make(chan error, 1)
@@ -33,7 +34,7 @@ func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
 	return func() error { return <-b.appended }
 }
 
-// Append returns when the release is durable in both ledgers.
+// Append returns nil when the release is durable in both ledgers, or why it is not: the limit, too.
 func (b *Books) Append(step int, e accountant.Event) error {
 	err := b.allows(e)
 	if err == nil {

@@ -22,7 +22,7 @@ import (
 // released adds all of these ledgers up ([ReadDatasets]). [Collect] brings a run that has ended
 // into the shared one.
 
-// apartLedger returns the file of the ledger apart of the run at path, relative to registry.
+// apartLedger returns the file of the ledger apart of a run, whose folder is at path from registry.
 func apartLedger(registry, path string) string {
 	return filepath.Join(registry, folder.Uncollected, filepath.FromSlash(path)+apartEnd)
 }
@@ -46,7 +46,8 @@ func apartLedgers(registry string) (found []string, err error) {
 	return found, nil
 }
 
-// memberApart returns a run's entry in its ledger apart. ok is false if none.
+// memberApart returns what dir's ledger apart says of the run with that identifier. ok is false if
+// it has no entry, or there is no ledger apart.
 func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {
@@ -74,8 +75,8 @@ func there(path string) bool {
 	return err == nil
 }
 
-// EnsureDatasets makes the ledger of a folder of runs where there is none, without a lock: one of
-// several that try makes it. It returns the identifier.
+// EnsureDatasets creates the shared ledger of a folder of runs if there is none, and returns its
+// identifier. It takes no lock: of several processes that try at once, one creates the file.
 func EnsureDatasets(registry string) (id string, err error) {
 	known, err := ReadDatasets(registry)
 	if err != nil || known.ID != "" {
@@ -92,8 +93,8 @@ func EnsureDatasets(registry string) (id string, err error) {
 	return known.ID, err
 }
 
-// openApart opens the ledger that a run has apart, and makes it where there is none: as the first
-// line of the shared one, which nothing ever changes.
+// openApart opens the ledger apart of the run at path. If there is none, it creates one that holds
+// the first line of the shared ledger, which nothing ever changes.
 func openApart(registry, path string) (*checkpoints.Datasets, error) {
 	shared, err := os.ReadFile(filepath.Join(registry, folder.Datasets))
 	if err != nil {
@@ -116,7 +117,7 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 // Apart makes an opened run write to a ledger apart from here on. Call it before Settle.
 func (b *Books) Apart() { b.apart = true }
 
-// open opens the ledger of the data that the run writes to: the shared one, or one apart.
+// open opens b.datasets: the shared ledger, or the one apart of the run that r registers.
 func (b *Books) open(r checkpoints.Registration) (err error) {
 	if b.apart {
 		b.datasets, err = openApart(b.Registry, r.Path)
@@ -126,7 +127,7 @@ func (b *Books) open(r checkpoints.Registration) (err error) {
 	return err
 }
 
-// known reads all ledgers of the folder of runs. The last release of this run is in them.
+// known returns what all ledgers of the folder of runs say, this run's last release included.
 func (b *Books) known() (Known, error) {
 	if b.apart {
 		return ReadDatasets(b.Registry)
@@ -136,11 +137,11 @@ func (b *Books) known() (Known, error) {
 	return k, err
 }
 
-// Collect brings runs apart that have ended, in these folders, into the shared ledger, and then
-// takes away the ones that they had apart. Killed at any moment it can be done again, and doing it
-// twice is as doing it once. Hold keeps others from working at a run until it is released; a run
-// that somebody works at stays apart, because a ledger that is taken away while it is open takes
-// releases with it.
+// Collect registers the runs apart in dirs that have ended, with all their releases, in the shared
+// ledger of registry, and then deletes their ledgers apart. Killed at any moment it can be done
+// again, and doing it twice is as doing it once. hold keeps others from working at the run in dir
+// until release is called. If its error matches [checkpoints.ErrLocked], somebody works at the run
+// and it stays apart: a ledger that is deleted while it is open loses releases.
 func Collect(registry string, dirs []string, hold func(dir string) (release func() error, err error)) error {
 	var apart []string
 	for _, dir := range dirs {
@@ -176,8 +177,8 @@ func Collect(registry string, dirs []string, hold func(dir string) (release func
 	return nil
 }
 
-// collect adopts the runs of a ledger apart into the shared one and removes the file. It keeps the
-// file if the shared one lacks any of it, such as a last line that a power cut left there alone.
+// collect registers in d the runs of the ledger apart of the run at path, and removes that file. It
+// keeps the file if d then lacks any of it, such as a last line that a power cut left there alone.
 func collect(d *checkpoints.Datasets, registry, path string) error {
 	file := apartLedger(registry, path)
 	own, err := readLedger(file)
@@ -203,16 +204,17 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 	return nil
 }
 
-// Known joins the ledgers of a folder of runs: the shared one, and those apart.
+// Known is what the ledgers of a folder of runs say together: the shared one, and those apart.
 type Known struct {
-	// DatasetsInfo is what the shared one says, with the runs of all; empty where there is none.
+	// DatasetsInfo is that of the shared ledger, or empty; but Members are those of all ledgers.
 	checkpoints.DatasetsInfo
 	dir     string            // the folder
-	apart   map[string]string // the file that knows most of a run, if it is one apart
-	missing error             // why there is no shared one, where there should be one
+	apart   map[string]string // by run, its ledger apart, if that has more of it than the shared one
+	missing error             // that the shared ledger which a run names was not found; else nil
 }
 
-// readLedger reads a ledger of data sets; where there is no file, the ledger is empty.
+// readLedger reads a ledger of data sets; it is empty if the file has no whole header, or is
+// missing.
 func readLedger(file string) (checkpoints.DatasetsInfo, error) {
 	info, err := checkpoints.ReadDatasets(file)
 	if absent(err) {
@@ -221,8 +223,8 @@ func readLedger(file string) (checkpoints.DatasetsInfo, error) {
 	return info, err
 }
 
-// readApart reads the ledgers apart. Whoever reads the shared one too reads it later: a run that is
-// collected meanwhile is then in one of them at least.
+// readApart reads the ledgers apart alone. Who reads the shared ledger too reads it afterwards: a
+// run that is collected meanwhile is then in one of them at least.
 func readApart(registry string) (Known, error) {
 	k := Known{dir: registry, apart: map[string]string{}}
 	files, err := apartLedgers(registry)
@@ -239,7 +241,7 @@ func readApart(registry string) (Known, error) {
 	return k, err
 }
 
-// readKnown reads all ledgers of a folder of runs.
+// readKnown reads the shared ledger and all ledgers apart of a folder of runs.
 func readKnown(registry string) (Known, error) {
 	k, err := readApart(registry)
 	if err != nil {
@@ -250,11 +252,11 @@ func readKnown(registry string) (Known, error) {
 	return k, err
 }
 
-// path leads to the shared ledger.
+// path returns the path of the shared ledger, whether there is one or not.
 func (k Known) path() string { return filepath.Join(k.dir, folder.Datasets) }
 
-// addShared puts the runs of the shared ledger in front. For a run that is in both ledgers, the
-// ledger with more entries counts.
+// addShared adds the shared ledger to k, which holds the ledgers apart. The runs of the shared one
+// come first. For a run in both, the ledger with more entries counts.
 func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
 	members := slices.Clone(shared.Members)
 	for _, own := range k.Members {
@@ -275,8 +277,8 @@ func (k *Known) addShared(shared checkpoints.DatasetsInfo) {
 	k.Members = members
 }
 
-// uncollected lists the runs of which the shared ledger, and so its hash, knows less than one
-// apart.
+// uncollected returns the paths of the runs of which a ledger apart knows more releases than the
+// shared ledger, which its hash therefore does not cover.
 func (k Known) uncollected() (paths []string) {
 	for _, m := range k.Members {
 		if _, ok := k.apart[m.Run]; ok && m.Entries > 0 {
@@ -286,5 +288,5 @@ func (k Known) uncollected() (paths []string) {
 	return paths
 }
 
-// Where returns the path of the ledger that knows most of a run, for messages.
+// Where returns, for messages, the file of the ledger of data sets that knows most of a run.
 func (k Known) Where(run string) string { return cmp.Or(k.apart[run], k.path()) }

@@ -1,6 +1,5 @@
 // Package books keeps the books of a folder of runs: the ledger of every run, the ledger of the
-// data that all of them share, and everything else that speaks of a ledger, held against each
-// other.
+// data that all of them share, and all other files that mention a ledger, which have to agree.
 //
 // Whoever reads a run's ledger reads it through [Inspect] or [Open], which believe no file alone.
 // [Show] and [Verify] look at all runs and sweeps of a folder; docs/ledger.md describes both.
@@ -47,7 +46,7 @@ func (b *Books) Told(err error) error {
 		gone, b.Len(), accountant.RoundUp(spent.Epsilon, 3), spent.Delta, where)
 }
 
-// Present makes sure that both ledgers are found where they were written.
+// Present returns an error if the path of either ledger no longer leads to the file being written.
 func (b *Books) Present() error {
 	return b.Told(cmp.Or(b.Journal.Present(), b.datasets.Refresh()))
 }
@@ -68,7 +67,7 @@ func (b *Books) Close() error {
 // Planned returns everything that the run set out to release; nil if no file says it.
 func (b *Books) Planned() *checkpoints.Planned { return b.planned }
 
-// create begins the ledger of a new run. A run apart registers in its own ledger of the data.
+// create creates the ledger of a new run in dir, reserves what r plans, and registers the run as r.
 func create(dir, registry string, r checkpoints.Registration, apart bool) (*Books, error) {
 	b := &Books{Registry: registry, apart: apart, own: r, planned: r.Planned}
 	all := new(accountant.Ledger)
@@ -101,9 +100,8 @@ func create(dir, registry string, r checkpoints.Registration, apart bool) (*Book
 	return b, nil
 }
 
-// Open opens the ledger of a run that was started before, after holding it against everything that
-// speaks of it. Nothing is written: that is for Settle, when the rest of the run has been checked
-// too.
+// Open opens the ledger of a run that was started before, if it agrees with all other files that
+// mention it. It writes nothing: Settle does, when the rest of the run has been checked too.
 func Open(dir string) (*Books, error) {
 	journal, err := checkpoints.OpenJournal(filepath.Join(dir, folder.Ledger))
 	if err != nil {
@@ -131,9 +129,10 @@ func (b *Books) check(dir string) error {
 	return b.Check(claims...)
 }
 
-// Settle makes both ledgers whole before the run goes on: the run's own one is rid of a torn line,
-// and the ledger of its data catches up. all is what the plan may release. If that, with the past
-// releases, passes the limit of the data, Settle refuses before it changes the run's own ledger.
+// Settle prepares an opened run to go on. It cuts a torn line off the run's own ledger, and
+// registers the run as r in the ledger of its data. all is everything that the plan may release,
+// past releases included. If that, or what was released, passes the limit of the data, Settle
+// refuses before it changes the run's own ledger.
 func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error {
 	b.own = r
 	if err := b.open(r); err != nil {
@@ -149,10 +148,10 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 	return b.datasets.Register(b.Journal, r)
 }
 
-// Begin gives the empty folder of a new run its configuration, written as config, and its ledger,
-// in this order: whatever else lies in a folder shows that there was a ledger, so it has to come
-// later. The ledger of the data records planned: nil for a run that releases all at once. The limit
-// of the data, if any, goes into the configuration. A run apart registers in its ledger apart.
+// Begin writes two files into the empty folder dir of a new run: its configuration c, as write
+// formats it, with the limit of the data, if any, and then its ledger. Any other file comes later,
+// because it would show that there was a ledger. The ledger of the data records planned: nil for a
+// run that releases all at once. A run apart registers in its ledger apart.
 func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) []byte, o setup.Outline, planned *accountant.Ledger, apart bool) (*Books, checkpoints.Registration, error) {
 	limit, err := agreed(registry, c, SubjectOf(c, o), apart)
 	if err != nil {
@@ -175,7 +174,7 @@ func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) 
 	return b, r, err
 }
 
-// Registration describes a run for the ledger of its data.
+// Registration returns what registers the run in dir in the ledger of registry, without a plan.
 func Registration(c *configs.Config, o setup.Outline, registry, dir string) (checkpoints.Registration, error) {
 	path, err := pathFrom(registry, dir)
 	return checkpoints.Registration{Path: path, Data: dataOf(c, o), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant}, err
@@ -199,13 +198,13 @@ func unitOf(c *configs.Config) checkpoints.Unit {
 	return checkpoints.Unit{Kind: checkpoints.Example}
 }
 
-// dataOf describes the data whose privacy a run spends.
+// dataOf describes, for a ledger, the data whose privacy a run spends. The unit begins the name.
 func dataOf(c *configs.Config, o setup.Outline) checkpoints.Data {
 	unit := unitOf(c)
 	return checkpoints.Data{Name: unit.Of(o.Name), Examples: o.Examples, Shape: o.Shape.String(), Classes: o.Classes, Unit: unit}
 }
 
-// SubjectOf returns the subject under which limits name the data of a run.
+// SubjectOf returns the name and the unit of a run's data, by which a limit of them is found.
 func SubjectOf(c *configs.Config, o setup.Outline) checkpoints.Subject { return dataOf(c, o).Subject() }
 
 // pathFrom returns the path of dir relative to registry, with slashes, as the ledgers have it.

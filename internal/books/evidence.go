@@ -20,8 +20,8 @@ import (
 )
 
 // claimsAbout collects what the other files of a run say about its ledger: every checkpoint, the
-// statement, the table of the sweep that the run is a trial of, and its row by a task. Whoever
-// reads them while the run goes on reads them before the ledger, which only grows.
+// statement, the table of the run's sweep, and the row that a task left; the claim of most entries
+// first. While the run goes on, read them before the ledger, which only grows.
 func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	var claims []checkpoints.Claim
 	states, _, err := readCheckpoints(dir)
@@ -52,8 +52,8 @@ func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 	return claims, nil
 }
 
-// readCheckpoints reads all checkpoints of a run. Damaged ones say nothing; they are returned as
-// problems.
+// readCheckpoints reads all checkpoints of the run in dir; there may be none. damaged has an error
+// for each that cannot be read.
 func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, folder.Checkpoints))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, 
 	return states, damaged, nil
 }
 
-// resultOf returns the row of a trial in the results of its sweep; nil if there is none.
+// resultOf returns the row of the trial in dir from the table of its sweep; nil if there is none.
 func resultOf(dir string) (*Row, error) {
 	rows, err := ReadRows(filepath.Join(dir, ".."))
 	name := folder.Name(dir)
@@ -87,25 +87,26 @@ func resultOf(dir string) (*Row, error) {
 // Inspection is what the ledger of a run says, after every other file that mentions it was found to
 // agree.
 type Inspection struct {
-	checkpoints.Member // of its registration Planned alone, which is nil where nobody knows it
-	// Warning says that the ledger of the run's data was not there to be asked; "" in most cases.
+	checkpoints.Member // its Registration has Planned alone, which is nil if no file tells the plan
+	// Warning says that the ledger of the run's data was not found; "" if it was.
 	Warning string
 	known   Known // the ledgers of the run's data
 }
 
-// Claim returns what the run may state, whatever its results, at the δ of its configuration.
+// Claim returns what the run may state whatever its results are: the cost of all that it planned,
+// by the accountant and at the δ of its configuration c.
 func (i Inspection) Claim(c *configs.Config) (account.Claim, error) {
 	return account.ClaimBy(c.Privacy.Accountant, i.Ledger, i.Planned, c.Privacy.Delta)
 }
 
-// Inspect reads the ledger of a run and holds it against the other files. It changes nothing, so
-// the run may be going on.
+// Inspect reads the ledger of a run and checks that all other files that mention it agree. It
+// changes nothing, so the run may be going on.
 func Inspect(dir string) (Inspection, error) { return inspectIn(dir, registryOf) }
 
-// A finder looks up the ledgers of the data of the run in dir.
+// A finder returns the ledgers of the data of the run in dir, whose own ledger begins with header.
 type finder func(dir string, header checkpoints.JournalInfo) (Known, error)
 
-// inspectIn is Inspect with a finder.
+// inspectIn does what Inspect does, with the ledgers of the data that find returns.
 func inspectIn(dir string, find finder) (i Inspection, err error) {
 	path := filepath.Join(dir, folder.Ledger)
 	header, err := checkpoints.ReadHeader(path)
@@ -131,8 +132,8 @@ func inspectIn(dir string, find finder) (i Inspection, err error) {
 	return i, nil
 }
 
-// evidence returns the ledgers of a run's data, which agree with its configuration, and what they
-// and the files of the run claim about the run's own ledger.
+// evidence returns the ledgers of a run's data, and what they and the files of the run claim about
+// the run's own ledger. It refuses a configuration that differs from the run's registration.
 func evidence(dir string, header checkpoints.JournalInfo, find finder) (Known, []checkpoints.Claim, error) {
 	claims, err := claimsAbout(dir)
 	if err != nil {
@@ -148,7 +149,7 @@ func evidence(dir string, header checkpoints.JournalInfo, find finder) (Known, [
 // ErrNotPrivate: a run has no guarantee, and so no ledger.
 var ErrNotPrivate = fmt.Errorf("%w: NOT PRIVATE", account.ErrNoGuarantee)
 
-// notPrivate says whether a run is a baseline that was trained without privacy. One that has a
+// notPrivate reports whether a run is a baseline that was trained without privacy. A run that has a
 // ledger, or a checkpoint or a statement that speaks of one, is none, whatever its configuration
 // says.
 func notPrivate(dir string) bool {
@@ -164,7 +165,7 @@ func notPrivate(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !s.Private()
 }
 
-// withoutLedger returns err, or if err is a missing ledger, an error that says what that means.
+// withoutLedger returns err, or for the missing ledger of dir, an error that says what that means.
 func withoutLedger(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) && notPrivate(dir) {
 		return fmt.Errorf("%w: %s was trained with privacy.none, expected a run with a guarantee; its epsilon is infinite", ErrNotPrivate, dir)
@@ -176,7 +177,7 @@ func withoutLedger(dir string, err error) error {
 }
 
 // Refute refuses an answer that a file gives for the releases of l if its δ is not delta, or its ε
-// is below that of the tightest accountant. It accepts any answer if that accountant gives none.
+// is below 0.999 of the tightest accountant's. It accepts any answer if that accountant gives none.
 func Refute(where string, l *accountant.Ledger, delta float64, said account.Answer) error {
 	least, err := account.SpentBy(account.Exact, l, delta)
 	if err != nil || said.Delta == delta && said.Epsilon >= 0.999*least.Epsilon {
@@ -206,9 +207,9 @@ func (k Known) planned(dir, run string, l *accountant.Ledger) *checkpoints.Plann
 	return plannedIn(dir, l)
 }
 
-// plannedIn reads the plan of a training run from its folder, and returns no less than was planned:
-// all planned steps, each as costly as any, and the budget that may end them. It is nil where
-// nothing is released, or nothing was planned by steps.
+// plannedIn returns, from the folder of a training run with ledger l, at least what it planned: all
+// planned steps, each as costly as the costliest, and the budget that may end them. It returns nil
+// for a run that does not train with noise, or if nothing tells its steps and budget.
 func plannedIn(dir string, l *accountant.Ledger) *checkpoints.Planned {
 	c, err := folder.ReadConfig(dir)
 	if err != nil || l == nil || c.Privacy.Ordinary() || c.Pate.Any() || folder.HoldsAny(dir, folder.Statistics) {
@@ -250,7 +251,8 @@ func plannedSteps(dir string) (n int) {
 	return n
 }
 
-// inPlan returns the number in the first line of the run's plan that has that form; 0 if none has.
+// inPlan returns the number in the first line of the run's plan that [fmt.Sscanf] reads by form, or
+// 0.
 func inPlan(dir, form string) (n int) {
 	plan, _ := os.ReadFile(filepath.Join(dir, folder.Plan))
 	for line := range strings.Lines(string(plan)) {
@@ -261,7 +263,7 @@ func inPlan(dir, form string) (n int) {
 	return 0
 }
 
-// costliest returns the event of the step that has the least noise in the noise schedule.
+// costliest returns the event first with the least noise that c's schedule gives any of the steps.
 func costliest(c *configs.Config, first accountant.Event, steps int) accountant.Event {
 	factor := 1.0
 	for step := range steps {

@@ -48,8 +48,8 @@ func (k Known) firstOf(s checkpoints.Subject) *checkpoints.First {
 	return nil
 }
 
-// used returns the ε that releases use of a limit, at most its own where it admits them;
-// NoGuarantee where nothing is known of them.
+// used returns how much of limit l the releases in all use, as an ε at l.Delta: at most l.Epsilon
+// if they stay within the first plan, nil if there is none, and NoGuarantee if no bound is known.
 func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger) (float64, error) {
 	if all.Count() == 0 {
 		return 0, nil
@@ -72,8 +72,8 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 	return min(epsilon, statement.NoGuarantee), nil
 }
 
-// split fixes a first plan under a limit: nil where it does not fit by itself. epsilon is what it
-// costs.
+// split makes planned a first plan under limit l, with the δ that is left for other releases. first
+// is nil if planned does not fit by itself. epsilon is what planned costs at l.Delta.
 func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.First, epsilon float64, err error) {
 	a, err := account.New(account.Exact, planned.Relation())
 	if err != nil {
@@ -97,9 +97,9 @@ func split(l checkpoints.Limit, planned *accountant.Ledger) (first *checkpoints.
 	return first, cost.Epsilon, nil
 }
 
-// admit refuses what would pass a limit: what own asks for, or reservations of others that are
-// known after and not before. It returns what the ledger of the data has to keep with what is
-// admitted, if anything.
+// admit refuses what would pass limit l: what own asks for, or reservations of others that are in
+// after and not in before. It returns the first plans that the ledger of the data has to record
+// with what is admitted, if any; an empty plan takes the one before back.
 func admit(before, after Known, l checkpoints.Limit, own request) ([]checkpoints.First, error) {
 	first := before.firstOf(l.Subject)
 	was, old, err := before.stateUnder(l, first, request{Run: own.Run})
@@ -135,7 +135,8 @@ func admit(before, after Known, l checkpoints.Limit, own request) ([]checkpoints
 	return nil, is.refuses(was)
 }
 
-// room says how much of a refused plan would fit, "" where that is not known.
+// room returns the end of a message, on how many of own's releases would fit; "" if that is
+// unknown.
 func (k Known) room(l checkpoints.Limit, first *checkpoints.First, own request) string {
 	if own.Planned == nil || own.Planned.Count() == 0 {
 		return ""

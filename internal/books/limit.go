@@ -26,7 +26,7 @@ func Limits(registry string) ([]LimitState, error) {
 	return known.limits()
 }
 
-// ShowLimit returns the limit of the data of that name; an error if none is set.
+// ShowLimit returns the limit of the data of that name, and its use; an error if none is set.
 func ShowLimit(registry, name string) (LimitState, error) {
 	states, err := Limits(registry)
 	for _, s := range states {
@@ -51,9 +51,9 @@ func (k Known) limits() (states []LimitState, err error) {
 	return states, nil
 }
 
-// Reserve makes sure that everything which the run has planned, with what it has released, stays
-// within the limit of its data, and keeps it for the run until it ends. The error matches
-// [ErrLimit]. Where there is no limit nothing is kept.
+// Reserve keeps room in the limit of the run's data, until the run ends, for all that it may
+// release, planned and released. The error matches [ErrLimit] if there is none. Without a limit
+// nothing is kept.
 func (b *Books) Reserve(planned *accountant.Ledger) error {
 	if b.apart {
 		return b.reserveApart(planned)
@@ -75,8 +75,8 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 	return err
 }
 
-// put appends the terms that decide makes of everything that is known while nobody else appends,
-// unless it refuses.
+// put calls decide with what all ledgers say, while nobody else can append to d, and appends the
+// terms that it returns. An error of decide is returned, and then nothing is appended.
 func put(d *checkpoints.Datasets, registry string, decide func(known Known) (checkpoints.Terms, error)) error {
 	known, err := readApart(registry)
 	if err != nil {
@@ -93,7 +93,7 @@ func put(d *checkpoints.Datasets, registry string, decide func(known Known) (che
 	return cmp.Or(err, refusal)
 }
 
-// Room returns the error that Reserve would, but reserves nothing, for a run before Settle.
+// Room returns the error that Reserve would, but reserves nothing. It may be called before Settle.
 func (b *Books) Room(planned *accountant.Ledger) error {
 	known, err := ReadDatasets(b.Registry)
 	if err != nil {
@@ -109,8 +109,8 @@ func (b *Books) Room(planned *accountant.Ledger) error {
 	return err
 }
 
-// reserveApart is Reserve for a run apart, which may write to no file of others: its sweep has
-// reserved for it, or it is refused.
+// reserveApart is Reserve for a run apart, which may write to no file of others: it refuses unless
+// the run's sweep has reserved all of planned for it, with no lock.
 func (b *Books) reserveApart(planned *accountant.Ledger) error {
 	shared := Known{dir: b.Registry}
 	var err error
@@ -129,8 +129,8 @@ func (b *Books) reserveApart(planned *accountant.Ledger) error {
 	return nil
 }
 
-// allows refuses an event beyond what was reserved, unless the limit has room for it: a run that
-// was killed may repeat a step. The error matches [release.ErrBudget].
+// allows refuses event e if it goes beyond what was reserved for the run and the limit has no room
+// for it either: a run that was killed may repeat a step. The error matches [release.ErrBudget].
 func (b *Books) allows(e accountant.Event) error {
 	if b.reserved == nil {
 		return nil
@@ -149,7 +149,7 @@ func (b *Books) allows(e accountant.Event) error {
 	return err
 }
 
-// giveBack frees what a run has reserved and not released.
+// giveBack frees what a run has reserved and not released. A run apart keeps its reservation.
 func (b *Books) giveBack() error {
 	if b.reserved == nil || b.apart {
 		return nil
@@ -161,10 +161,10 @@ func (b *Books) giveBack() error {
 	})
 }
 
-// ReserveTrials keeps for the trials of a sweep what they plan, by the paths of their folders from
-// the registry, or refuses all of them. Where lock is "" it is kept until other reservations stand
-// in the place of these, as tasks need it, and such a one is not changed by one with a lock.
-// Nothing is kept on data without a limit.
+// ReserveTrials reserves what the trials of a sweep plan, or refuses all. A trial's By is the path
+// of its folder from registry, as is lock. A reservation counts while a process holds the lock; one
+// with "", as tasks need it, until another with "" replaces it. Nothing is reserved on data without
+// a limit.
 func ReserveTrials(registry string, trials []checkpoints.Reservation, lock string) error {
 	known, err := readKnown(registry)
 	if err != nil || len(known.Limits) == 0 {
@@ -209,9 +209,9 @@ func reserves(list []checkpoints.Reservation, by string) bool {
 	return slices.ContainsFunc(list, func(r checkpoints.Reservation) bool { return r.By == by })
 }
 
-// SetLimit sets the limit of the data of a name, before anything was released on it. A limit that
-// is there may be made smaller, as long as what was released and reserved fits, and larger only
-// while that is nothing.
+// SetLimit sets limit l and returns its use. The first limit of data has to come before any release
+// on them. Later it may become larger while nothing is released or reserved, or smaller as long as
+// that fits, unless its δ was split for a first plan.
 func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	if !(l.Epsilon > 0) || math.IsInf(l.Epsilon, 1) || !(l.Delta > 0 && l.Delta < 1) {
 		return LimitState{}, fmt.Errorf("%w %s: found ε = %g and δ = %g, expected a finite ε above 0 and a δ in (0, 1)", ErrLimit, l.Data, l.Epsilon, l.Delta)
@@ -244,8 +244,9 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	return state, err
 }
 
-// agreed returns the limit of a new run's data. It sets the limit of the configuration if none is
-// set (not for a run apart), and refuses one that differs from the limit that is set.
+// agreed returns the limit of a new run's data s, or none. It sets that of the configuration if
+// none is set (it refuses this for a run apart), and refuses one that differs from the limit that
+// is set.
 func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart bool) (configs.Limit, error) {
 	known, err := ReadDatasets(registry)
 	if err != nil {
@@ -266,7 +267,7 @@ func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart boo
 	return configs.Limit{}, nil
 }
 
-// EnsureLimit sets the limit that a configuration names, or refuses if the data has another one.
+// EnsureLimit sets the limit in c, if any, on the data s. It refuses if they have another one.
 func EnsureLimit(registry string, c *configs.Config, s checkpoints.Subject) error {
 	_, err := agreed(registry, c, s, false)
 	return err

@@ -33,7 +33,7 @@ var ErrLimit = errors.New("train: the limit of")
 // LimitState is a limit with how much of it is used.
 type LimitState struct {
 	checkpoints.Limit
-	Spent    float64 `json:"spent"`    // ε of what was released, whatever was chosen on the way
+	Spent    float64 `json:"spent"`    // ε of what was released, even if results chose later releases
 	Reserved float64 `json:"reserved"` // ε of that and of all that runs at work may release
 }
 
@@ -46,20 +46,21 @@ func (s LimitState) String() string {
 	return line
 }
 
-// A request lists the releases for which a run asks room in a limit. Path is the run's folder.
+// A request lists the releases for which a run asks room in a limit, past ones included. Path is
+// the run's folder, from the folder of runs. The zero value asks for nothing.
 type request struct {
 	Run, Path string
 	Planned   *accountant.Ledger
 }
 
-// state returns how much of a limit is used.
+// state returns how much of a limit is used by releases and reservations.
 func (k Known) state(l checkpoints.Limit) (LimitState, error) {
 	s, _, err := k.stateUnder(l, k.firstOf(l.Subject), request{})
 	return s, err
 }
 
-// stateUnder returns how much of a limit is used under a first plan, or under none, when what own
-// asks for is reserved too. all is what was released or is reserved then.
+// stateUnder returns how much of limit l is used if first, or no plan if nil, is its first plan,
+// and what own asks for is reserved too. all holds everything that is then released or reserved.
 func (k Known) stateUnder(l checkpoints.Limit, first *checkpoints.First, own request) (s LimitState, all *accountant.Ledger, err error) {
 	spent, all, err := k.releases(l.Subject, own)
 	s.Limit = l
@@ -75,8 +76,8 @@ func (k Known) stateUnder(l checkpoints.Limit, first *checkpoints.First, own req
 	return s, all, err
 }
 
-// releases returns what was released on a subject, and all of that with what runs at work may still
-// release.
+// releases returns what was released on a subject, and all: that with what runs at work may still
+// release. own stands in place of its run's reservation.
 func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accountant.Ledger, err error) {
 	spent, all = new(accountant.Ledger), new(accountant.Ledger)
 	counted := map[string]bool{} // reservations that were counted with a member
@@ -114,7 +115,8 @@ func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accoun
 	return spent, all, nil
 }
 
-// refuses returns an error if s passes the limit. before, for the message, is what was used before.
+// refuses returns an error if s passes the limit. before, for the message, is s without the new
+// plan.
 func (s LimitState) refuses(before LimitState) error {
 	switch {
 	case s.Reserved <= s.Epsilon:
@@ -157,10 +159,11 @@ func larger(a, b *accountant.Ledger) *accountant.Ledger {
 	return l
 }
 
-// within reports whether l has no event more often than the ledger of.
+// within reports whether every event of l is in the ledger of at least as often as in l.
 func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.Count() }
 
-// refuseSetting refuses a limit that comes too late, or too small or too large.
+// refuseSetting refuses s as a limit: the first one after a release or while a run is at work, a
+// larger one after a release, or one below what is used.
 func (s LimitState) refuseSetting(k Known) error {
 	old, limited := k.limitOf(s.Subject)
 	releases := 0
@@ -193,13 +196,14 @@ func atWork(registry, path string) bool {
 	return !errors.Is(err, fs.ErrNotExist) && held(registry, lock)
 }
 
-// choosing keeps the divergences of events from one question to the next, by the relation.
+// choosing makes, once for each relation, the accountant for [chosen]: it remembers divergences.
 var choosing = map[accountant.Relation]func() (*rdp.Chosen, error){
 	accountant.ZeroOut:    sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ZeroOut) }),
 	accountant.ReplaceOne: sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ReplaceOne) }),
 }
 
-// chosen returns ε of the releases at delta, if earlier ones chose later ones: see [rdp.Chosen].
+// chosen returns an ε of the releases in l at delta that holds even if earlier results chose later
+// releases: see [rdp.Chosen].
 func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	c, err := choosing[l.Relation()]()
 	if err != nil {
@@ -209,7 +213,7 @@ func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	return g.Epsilon, err
 }
 
-// limitOf returns the limit that a subject is under.
+// limitOf returns the limit that a subject is under; ok is false if there is none.
 func (k Known) limitOf(s checkpoints.Subject) (l checkpoints.Limit, ok bool) {
 	for _, l := range k.limitsOf(s) {
 		return l, true
@@ -232,8 +236,8 @@ func (k Known) reservationOf(by string) checkpoints.Reservation {
 	return checkpoints.Reservation{Planned: new(accountant.Ledger)}
 }
 
-// refuseLostLimit makes sure that the ledgers have the limit that the run in dir began with, or a
-// smaller one.
+// refuseLostLimit refuses the run in dir, on data s, unless the ledgers have the limit in its
+// configuration c, with which it began, or a smaller one.
 func (k Known) refuseLostLimit(dir string, c *configs.Config, s checkpoints.Subject) error {
 	want := c.Data.Limit
 	if !want.Any() {

@@ -21,10 +21,10 @@ type Listed struct {
 	Sweep   string // the folder of the sweep that it is a trial of; "" for a run of its own
 	Member  checkpoints.Member
 	Problem error // why its ledger cannot be believed, or that its folder is gone; nil in most cases
-	Lost    bool  // it released something, and nothing tells what
+	Lost    bool  // what it released, if anything, is not known
 }
 
-// Members returns the runs that released something, each of them once.
+// Members returns the runs that released something. Of copies of one run, it returns the longest.
 func Members(list []Listed) (members []checkpoints.Member) {
 	for _, l := range list {
 		at := slices.IndexFunc(members, func(m checkpoints.Member) bool { return m.Run == l.Member.Run })
@@ -39,23 +39,24 @@ func Members(list []Listed) (members []checkpoints.Member) {
 	return members
 }
 
-// Gone says whether what the run released is known, and its folder is not there.
+// Gone reports whether the run's folder is gone, but what it released is known.
 func (l Listed) Gone() bool { return l.Member.Entries > 0 && errors.Is(l.Problem, errGone) }
 
-// errGone: a run has no folder, and counts.
+// errGone: the folder of a run is gone, but its releases count.
 var errGone = fmt.Errorf("what it released still counts: %w", fs.ErrNotExist)
 
 // List reads the ledgers of all runs and trials of a folder, in the order of their names. What is
-// wrong with one of them is its own problem. Nothing is changed, so runs may be going on.
+// wrong with one run is its Problem, and no error. Nothing is changed, so runs may be going on.
 func List(dir string) ([]Listed, error) { return list(dir, "") }
 
-// Trials is List for the trials of one sweep.
+// Trials lists, as List does, the trials of the sweep in that folder.
 func Trials(sweep string) ([]Listed, error) {
 	sweep = filepath.Clean(sweep)
 	return list(filepath.Dir(sweep), sweep)
 }
 
-// list is List; if only is not "", it lists the trials of that sweep alone.
+// list does what List does. If only is not "", it lists only the trials of the sweep in that
+// folder.
 func list(dir, only string) ([]Listed, error) {
 	found, info, err := readFolder(dir)
 	if err != nil {
@@ -90,8 +91,8 @@ func list(dir, only string) ([]Listed, error) {
 	return all, nil
 }
 
-// sweepOf returns the folder of the sweep of which a run was registered as a trial; "" if of none.
-// It stays a trial if its folder is gone, or lies elsewhere now.
+// sweepOf returns the folder of the sweep in which the run registered at path is a trial; "" if in
+// none. The run stays a trial if its folder is gone, or lies elsewhere now.
 func sweepOf(registry, path string) string {
 	if sweep, _, ok := strings.Cut(path, "/"); ok && sweep != ".." {
 		return filepath.Join(registry, sweep)
@@ -99,8 +100,8 @@ func sweepOf(registry, path string) string {
 	return ""
 }
 
-// lostTrials lists the trials that only the table of their sweep knows: what they released is not
-// known. Sweeps of the first version can have such.
+// lostTrials returns the trials that the table of a sweep has and list has not: what they released
+// is not known. Sweeps of the first version can have such. An unreadable table is one entry.
 func lostTrials(sweep string, list []Listed) (lost []Listed) {
 	results, err := ReadRows(sweep)
 	if err != nil {
@@ -181,8 +182,8 @@ func Sum(dirs []string) ([]Total, error) {
 // ErrSame: two runs that are to be added up are one.
 var ErrSame = errors.New("train: not several runs")
 
-// inspectMember is InspectTrial for any run. Of the registration, the member has Path and Planned
-// alone.
+// inspectMember is InspectTrial for any run. m has no registration but Path and Planned; it is nil
+// if nothing was released. warning says that the ledger of the run's data was not found.
 func inspectMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	path, err := pathFrom(info.dir, dir)
 	if err != nil {
@@ -206,8 +207,8 @@ func inspectMember(dir string, info Known) (m *checkpoints.Member, warning strin
 	return &i.Member, i.Warning, nil
 }
 
-// readMember is inspectMember with the registration. Where that cannot be had, the member is
-// returned with the error.
+// readMember is inspectMember with the registration. If that cannot be had, it returns m and the
+// error.
 func readMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	m, warning, err = inspectMember(dir, info)
 	if err == nil && m != nil {
@@ -216,9 +217,9 @@ func readMember(dir string, info Known) (m *checkpoints.Member, warning string, 
 	return m, warning, err
 }
 
-// register fills in the registration of the run in dir: the one in the ledgers of the data, or the
-// one that the run would get there. The unit and the plan, where these lack them, are those of the
-// run's folder.
+// register fills in the registration of m, the run in dir: the one in the ledgers of the data, or
+// the one that the run would get there. The unit and the plan, where these lack them, are those of
+// the run's folder.
 func (k Known) register(dir string, m *checkpoints.Member) (err error) {
 	known, ok := k.Member(m.Run)
 	planned := m.Planned
@@ -276,7 +277,7 @@ func afterLedger(dir string) (string, error) {
 	return "", nil
 }
 
-// isGone says whether a trial has no folder, and the ledger of the data knows all that it released.
+// isGone reports whether a trial has no folder, and the ledger of the data knows all its releases.
 func (k Known) isGone(dir string) (bool, error) {
 	path, err := pathFrom(k.dir, dir)
 	if err != nil || there(dir) {
@@ -288,11 +289,10 @@ func (k Known) isGone(dir string) (bool, error) {
 	}), err
 }
 
-// InspectTrial reads the ledger of a trial and holds it against everything that speaks of it, as
-// [Inspect] does for a run, and makes sure that it is the run that released something in its
-// folder: other runs may take the name of one that is gone. It returns nil for a trial that was not
-// started, or was killed before it had a ledger: nothing was released from it. A trial whose ledger
-// is gone is refused.
+// InspectTrial reads the ledger of a trial and checks it as [Inspect] does. It also refuses a
+// ledger of another run than the one that released something in this folder: a new run may take the
+// name of one that is gone. It returns nil for a trial that was not started, or was killed before
+// it had a ledger: nothing was released from it. A trial whose ledger is gone is refused.
 func InspectTrial(dir string, info Known) (*checkpoints.Member, error) {
 	found, _, err := inspectMember(dir, info)
 	if err != nil || found == nil {

@@ -17,12 +17,12 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// ErrOtherPlan: a run has another configuration, or other data, than what speaks of it.
+// ErrOtherPlan: a run's configuration or data differ from what its plan or registration says.
 var ErrOtherPlan = errors.New("train: the checkpoint belongs to another plan")
 
-// OpenDatasets opens the ledger of a folder of runs for writing. It is made where there are no runs
-// yet, or runs of the first version alone. Runs that it does not know are registered with what they
-// have spent.
+// OpenDatasets opens the shared ledger of a folder of runs for writing. It creates the ledger where
+// there are no runs yet, or runs of the first version alone. It registers runs that the ledger does
+// not know, with what they have released.
 func OpenDatasets(dir string) (*checkpoints.Datasets, error) {
 	found, err := foldersBelow(dir)
 	if err != nil {
@@ -43,8 +43,8 @@ func OpenDatasets(dir string) (*checkpoints.Datasets, error) {
 	return d, nil
 }
 
-// ReadDatasets reads the ledgers of a folder of runs, the shared one as OpenDatasets would find it,
-// and those apart. They are empty where OpenDatasets would make the first.
+// ReadDatasets reads the ledgers of a folder of runs, the shared one and those apart. It refuses
+// what OpenDatasets refuses. There is no shared one yet where OpenDatasets would create it.
 func ReadDatasets(dir string) (Known, error) {
 	found, err := foldersBelow(dir)
 	if err != nil {
@@ -57,12 +57,12 @@ func ReadDatasets(dir string) (Known, error) {
 	return known, found.refuseRegistered(dir, known.ID)
 }
 
-// absent says whether a ledger is not there, or was never completely created.
+// absent reports whether err says that a ledger is missing, or was never completely created.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoints.ErrUnfinished)
 }
 
-// create makes the ledger of a folder. It refuses where a run there is registered in a lost one.
+// create creates the shared ledger of dir at path, unless a run there is registered in a lost one.
 func (f folders) create(dir, path string) (*checkpoints.Datasets, error) {
 	refusal := f.refuseRegistered(dir, "")
 	if refusal == nil {
@@ -79,7 +79,7 @@ func (f folders) create(dir, path string) (*checkpoints.Datasets, error) {
 type folders struct {
 	runs   []string // also the trials of the sweeps
 	sweeps []string
-	apart  []string // the ledgers of runs apart
+	apart  []string // the files of the ledgers apart
 }
 
 // foldersBelow lists the runs and sweeps in dir, by the files that their folders hold.
@@ -159,7 +159,7 @@ func (f folders) refuseRegistered(dir, id string) error {
 	return nil
 }
 
-// sweepRecord is sweep.json, as far as it speaks of ledgers.
+// sweepRecord is what sweep.json says about ledgers; Datasets is the identifier of the shared one.
 type sweepRecord struct {
 	Trials []struct {
 		Name string `json:"name"`
@@ -167,7 +167,7 @@ type sweepRecord struct {
 	Datasets string `json:"datasets"`
 }
 
-// readSweep reads sweep.json as far as it can be read.
+// readSweep reads sweep.json as far as it can be read; it may return the zero value.
 func readSweep(dir string) (r sweepRecord) {
 	if content, err := os.ReadFile(filepath.Join(dir, folder.Sweep)); err == nil {
 		_ = json.Unmarshal(content, &r)
@@ -184,10 +184,10 @@ func (k Known) claims(run string) []checkpoints.Claim {
 	return []checkpoints.Claim{m.Claim(k.Where(run))}
 }
 
-// refuseOtherPlan makes sure that a run still has the δ, the accountant and the unit of privacy
-// that it was registered with: at a larger δ, or by another accountant, the same releases have a
-// smaller ε, and what labels cost says nothing about examples. A configuration that is gone is told
-// about by whoever needs it.
+// refuseOtherPlan makes sure that a run still has the δ, the accountant, the unit of privacy and
+// the limit that it was registered with: at a larger δ, or by another accountant, the same releases
+// have a smaller ε, and what labels cost says nothing about examples. It accepts a run that is not
+// registered, or whose configuration is gone.
 func (k Known) refuseOtherPlan(dir, run string) error {
 	m, ok := k.Member(run)
 	if !ok || !folder.HoldsAny(dir, folder.Config) {
@@ -249,8 +249,9 @@ func refuseEdited(dir string) error {
 		strings.Join(differences, ", "), filepath.Join(dir, folder.Config))
 }
 
-// ofOtherUnit says whether a run is registered with another unit than its configuration has. Where
-// no unit is registered, the name tells, if it is one of the data that the configuration names.
+// ofOtherUnit reports whether a run is registered with another unit of privacy than c has. If no
+// unit is registered, it compares the registered name of the data with the one that c gives, as in
+// "persons of mnist". A name that is not of c's data says nothing of the unit: it reports false.
 func ofOtherUnit(c *configs.Config, registered checkpoints.Data) bool {
 	unit := unitOf(c)
 	if registered.Unit.Known() {
@@ -260,8 +261,9 @@ func ofOtherUnit(c *configs.Config, registered checkpoints.Data) bool {
 	return name != unit.Of(own) && (name == own || strings.HasSuffix(name, " of "+own))
 }
 
-// registryOf finds the ledger of a run's data: in the folder of runs, which is above that of a
-// sweep for its trials. A run names its ledger, so that it is found too where sweep.json is lost.
+// registryOf returns the ledgers of the data of the run in dir, from the folder above it or its
+// sweep: the shared one knows the run or has the identifier that the run's own ledger names, so it
+// is found too where sweep.json is lost. Known is empty if none is found.
 func registryOf(dir string, run checkpoints.JournalInfo) (Known, error) {
 	above, aboveThat := filepath.Join(dir, ".."), filepath.Join(dir, "..", "..")
 	if folder.HoldsAny(above, folder.Sweep) {

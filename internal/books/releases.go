@@ -11,14 +11,14 @@ import (
 type Releases struct {
 	Run        string
 	Ledger     *accountant.Ledger // without choices
-	Divisor    float64            // of δ, for these: account.Choice
-	Claimed    *accountant.Ledger // all that was planned, without choices; see account.Claim
-	OfClaimed  float64            // divides δ for these
+	Divisor    float64            // divides δ for Ledger, because of its choices: see account.Choice
+	Claimed    *accountant.Ledger // whose cost the run states, without choices: see account.Claim
+	OfClaimed  float64            // divides δ for Claimed
 	Epsilon    float64            // of the budget; 0 for none
 	Delta      float64
 	Accountant string
-	Unit       string // of which the ledger speaks, as setup.UnitOf says
-	Warning    string // that something beside the run could not be asked; "" in most cases
+	Unit       string // what the ε protects, in the words of setup.UnitOf
+	Warning    string // that the ledger of the run's data was not found; "" if it was
 }
 
 // ReadReleases reads the ledger and the budget of a run. It only reads, so the run may be going on.
@@ -45,8 +45,8 @@ func ReadReleases(dir string) (Releases, error) {
 	}, err
 }
 
-// Question returns a question for u about the run, with the accountant, δ and budget of its
-// configuration. The caller may change each of them.
+// Question asks for u, of what was released for Steps and else of what is claimed, with accountant,
+// δ and budget of the run's configuration. The caller may change each of them.
 func (r Releases) Question(u account.Unknown) account.Question {
 	q := account.Question{
 		View:    account.View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},

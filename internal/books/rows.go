@@ -22,7 +22,7 @@ import (
 // trial alone.
 type Row struct {
 	Trial        string            `json:"trial"`
-	Settings     []configs.Setting `json:"-"`             // the swept keys
+	Settings     []configs.Setting `json:"-"`             // the swept keys with their values
 	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
 	account.Answer
 	Steps   int     `json:"steps"`
@@ -34,8 +34,8 @@ type Row struct {
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
 
-	// TargetEpsilon is the cost, at the same δ, of the configuration that a smaller trial stands
-	// for; nil where a trial stands for itself.
+	// TargetEpsilon is the ε, at the same δ, of the larger configuration that the trial tries on a
+	// smaller scale; nil if the trial ran its configuration as it is.
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 }
 
@@ -95,7 +95,7 @@ func (r *Row) UnmarshalJSON(line []byte) error {
 	return err
 }
 
-// jsonOf returns a YAML value as JSON: numbers and words as they are, anything else as its text.
+// jsonOf returns a YAML value as JSON: a number or true, false or null as that, else as a string.
 func jsonOf(value string) []byte {
 	if json.Valid([]byte(value)) {
 		return []byte(value)
@@ -117,7 +117,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-// ReadRows reads the table of a sweep. It returns no rows for any other folder.
+// ReadRows reads the table of the sweep in that folder. It returns no rows if there is no table.
 func ReadRows(sweep string) (rows []Row, err error) {
 	path := filepath.Join(sweep, folder.Rows)
 	content, err := folder.Content(path)
@@ -134,8 +134,8 @@ func ReadRows(sweep string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// NoRow returns the error about a line of a sweep's table that is not the result of one of its
-// trials.
+// NoRow returns the error for a line, counted from 1, of the table at path that is no trial's
+// result.
 func NoRow(path string, line int) error {
 	return fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, line, checkpoints.ErrCorrupt)
 }

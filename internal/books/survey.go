@@ -62,7 +62,7 @@ func (s *survey) add(problem error) {
 	}
 }
 
-// run takes one run into the survey.
+// run adds the run in dir to the members, or to the baselines, or returns what is wrong with it.
 func (s *survey) run(dir string) error {
 	found, warning, err := readMember(dir, s.info)
 	switch {
@@ -121,7 +121,7 @@ func (s *survey) gone() (paths []string) {
 	return paths
 }
 
-// totals composes what the survey found for each data set, in the order of their names.
+// totals returns what the members cost on each data set together, in the order of the data's names.
 func (s *survey) totals() ([]Total, error) {
 	totals := []Total{}
 	for _, d := range dataOfAll(s.members) {
@@ -153,9 +153,9 @@ type Totals struct {
 	Ledger   string  `json:"ledger"` // the file
 	Head     string  `json:"head"`   // its hash; "" before there is one
 	Datasets []Total `json:"datasets"`
-	// Uncollected are runs that the totals have and the head does not stand for.
+	// Uncollected are runs in the totals whose last releases Head does not cover: see Collect.
 	Uncollected []string `json:"uncollected,omitempty"`
-	// Gone are runs and trials without a folder, which the totals have.
+	// Gone are runs and trials without a folder, which the totals count.
 	Gone []string `json:"gone,omitempty"`
 	// NotPrivate are the baselines of the folder, which were trained without privacy. If one of
 	// them is published, no total describes what is known about its data.
@@ -164,8 +164,8 @@ type Totals struct {
 	Limits []LimitState `json:"limits,omitempty"`
 }
 
-// Show says what all runs in a folder cost together. It answers only if every run agrees with
-// everything that speaks of it; an error has a line for each problem.
+// Show returns what all runs in a folder cost together. It answers only if all files that mention a
+// ledger agree with it; an error has a line for each problem.
 func Show(dir string) (Totals, error) {
 	s, err := surveyRuns(dir)
 	if err != nil {
@@ -189,8 +189,8 @@ type Check struct {
 	Runs     int    `json:"runs"`
 	Sweeps   int    `json:"sweeps"`
 	Releases int    `json:"releases"`
-	HeadLine int    `json:"head_line,omitempty"` // where the head that was asked about stands
-	// Uncollected are runs that no head stands for.
+	HeadLine int    `json:"head_line,omitempty"` // the line with the hash that was asked for; 0 if none
+	// Uncollected are runs whose last releases Head does not cover: see Collect.
 	Uncollected []string `json:"uncollected,omitempty"`
 	Gone        []string `json:"gone,omitempty"` // runs and trials without a folder, which count
 	Problems    []string `json:"problems"`

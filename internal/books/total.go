@@ -61,7 +61,8 @@ func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, n
 	return l, delta, name, nil
 }
 
-// Compose accounts for all releases of the members, of which there is at least one.
+// Compose returns what all releases of members, at least one, cost together if no result changed
+// what was released, and how many there are.
 func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 	l, delta, name, err := union(members)
 	if err != nil {
