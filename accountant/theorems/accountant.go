@@ -13,19 +13,19 @@ import (
 //
 // It analyses the events that releaseCost lists.
 //
-// A release such as Gaussian has an ε for every δ. All such releases get equal shares of what
-// the fixed δs, as of ApproxDP, leave of the δ asked about: together the whole of it for basic
-// composition, half of it for the other theorems, which need the rest. Other shares may give a
-// smaller ε. "optimal" is never above "advanced", nor is "advanced" above "basic".
+// A release such as Gaussian has an ε for every δ. The fixed δs, as of ApproxDP, come off the δ
+// asked about. All other releases get equal shares of the rest: of all of it for basic composition,
+// of half of it for the other theorems, which need the other half themselves. Other shares may give
+// a smaller ε. "optimal" is never above "advanced", nor is "advanced" above "basic".
 //
-// Delta is found by solving for it, to a relative 1e-9 on the private side.
+// The δ at an ε is found by search, to a relative 1e-9 on the private side.
 type composition struct {
 	relation accountant.Relation
 	method   string
 	theorem  theorem // the theorem beside basic composition, or nil
 }
 
-// theorem returns the ε of the composition that q describes.
+// theorem returns an ε at q.delta for the composition of q's mechanisms: +Inf if it knows none.
 type theorem func(q *question) (epsilon float64)
 
 // NewBasic returns the accountant "basic": the sum of the epsilons and of the deltas
@@ -70,7 +70,7 @@ func (c *composition) delta(l *accountant.Ledger, epsilon float64) (delta float6
 	return delta, c.method, err
 }
 
-// composed returns the ε of the theorem, or of basic composition where that is less.
+// composed returns the ε at delta by the theorem, or by basic composition if that ε is less.
 func (c *composition) composed(s deltaShares, delta float64) float64 {
 	epsilon := s.compose((*question).basic, delta, 1)
 	if c.theorem == nil || epsilon == 0 {
@@ -114,7 +114,8 @@ func (c *composition) shares(l *accountant.Ledger) (deltaShares, error) {
 	return s, nil
 }
 
-// compose gives the share takers equal shares of part·(delta - fixed), and applies the theorem.
+// compose returns the theorem's ε at delta, if all releases that take a share get equal shares of
+// part·(delta - fixed): +Inf if nothing is left for them, or a release has no guarantee.
 func (s deltaShares) compose(theorem theorem, delta, part float64) float64 {
 	left := (delta - s.fixed) * part * (1 - 1e-14)
 	if s.nonPrivate || left < 0 || s.takers > 0 && left == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // clones is the privacy profile of the pair in Theorem III.2 of Feldman,
-// McMillan, Talwar 2021 (arXiv:2012.12803): with
+// McMillan, Talwar 2021 (arXiv:2012.12803): for n reports of local ε l, with
 //
 //	C ~ Bin(n-1, e^-l), A ~ Bin(C, 1/2), Δ ~ Bern(e^l/(e^l+1)),
 //	P = (A+Δ, C-A+1-Δ),  Q = (A+1-Δ, C-A+Δ),
@@ -27,8 +27,8 @@ type clones struct {
 // is on the private side.
 const maxReports = 1 << 36
 
-// newClones returns the pair of Theorem III.2 with count as the law of C. Its two tails of
-// probability at most cut are left out, and count as lost.
+// newClones returns the pair for reports of this local ε, with count as the law of C. It leaves out
+// both tails of count, each of probability at most cut, and adds 2·cut to every δ for them.
 func newClones(local float64, count numeric.Binomial, cut float64) *clones {
 	c := &clones{local: local, lost: 2 * cut}
 	c.lo, c.hi = count.Window(cut)
@@ -43,7 +43,8 @@ func newClones(local float64, count numeric.Binomial, cut float64) *clones {
 	return c
 }
 
-// at returns E[max(0, P - e^epsilon Q)] for 0 ≤ epsilon ≤ local, rounded up, and its rate.
+// at returns δ = Σ max(0, P - e^epsilon Q), rounded up, and the rate -dδ/dε, for an epsilon of at
+// least 0. Both are 0 from c.local on.
 //
 // Given C = c, the first entry x of the outcome has P = w·b(x-1) + (1-w)·b(x) and Q = (1-w)·b(x-1)
 // + w·b(x), with b the masses of Bin(c, 1/2) and w the mean of Δ. So P/Q grows with x, exceeds

@@ -20,7 +20,7 @@ type cost struct {
 //
 //	ApproxDP             (ε, δ)
 //	AddOrRemoveDP        (ε, δ), and for ReplaceOne what a group of two sees
-//	Laplace              (s/b, 0), with s = 2 under ReplaceOne, else 1
+//	Laplace              (s/b, 0) for the scale b, with s = 2 under ReplaceOne, else 1
 //	DiscreteLaplace      (s/b, 0)
 //	BoundedRange         (sε, 0)
 //	RandomizedResponse   (log(1 + k(1-p)/p), 0)
@@ -72,7 +72,7 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 	return cost{}, fmt.Errorf("%w: composition of (ε, δ) cannot analyse %v under %v", accountant.ErrUnsupported, e, r)
 }
 
-// isBasic reports whether e is an event that the theorems about samples are applied to here.
+// isBasic reports whether releaseCost applies its theorems about samples to samples of e.
 func isBasic(e accountant.Event) bool {
 	switch e.(type) {
 	case accountant.ApproxDP, accountant.Laplace, accountant.RandomizedResponse, accountant.Gaussian, accountant.ZCDP:
@@ -81,11 +81,11 @@ func isBasic(e accountant.Event) bool {
 	return false
 }
 
-// poissonAmplifies reports whether the theorem for Poisson samples holds for e under r.
-// It is about AddOrRemoveOne. Under ZeroOut noisy sums are the same thing. Under
-// ReplaceOne the two sides of a sample share what they do without the record, so that
-// the argument (advanced joint convexity, Theorem 2 there) needs e's guarantee for
-// replacing and for removing a record; a noisy sum's for replacing is the larger.
+// poissonAmplifies reports whether releaseCost's theorem for Poisson samples holds for samples of e
+// under r. The theorem is about AddOrRemoveOne. Noisy sums under ZeroOut are the same thing. Under
+// ReplaceOne the two sides of a sample share what they do without the record, so that the argument
+// (advanced joint convexity, Theorem 2 of that paper) needs e's guarantee for replacing and for
+// removing a record; of a noisy sum's two ε, that for replacing is the larger.
 func poissonAmplifies(e accountant.Event, r accountant.Relation) bool {
 	switch e.(type) {
 	case accountant.Gaussian, accountant.Laplace:
@@ -98,7 +98,8 @@ func fixedCost(epsilon, delta float64) cost {
 	return cost{at: func(float64) guarantee { return guarantee{epsilon, delta} }}
 }
 
-// gaussianCost returns the exact ε at the share: +Inf where GaussianEpsilon returns an error.
+// gaussianCost returns the cost of Gaussian noise of deviation sigma over the sensitivity: the
+// exact ε at the share, or +Inf where GaussianEpsilon returns an error.
 func gaussianCost(sigma float64) cost {
 	return cost{takesShare: true, at: func(share float64) guarantee {
 		if share > 0 && sigma > 0 { // 0 by underflow
@@ -124,7 +125,7 @@ func zcdpCost(rho float64) cost {
 }
 
 // sampledCost returns the cost of a release on a sample that holds a record with probability q.
-// With (ε, δ) of inside at share/q, it is (log(1 + up(e^ε - 1)), up·δ). up is q, rounded up.
+// If inside costs (ε, δ) at share/q, it is (log(1 + up(e^ε - 1)), up·δ). up is q, rounded up.
 func sampledCost(inside cost, q, up float64) cost {
 	return cost{takesShare: inside.takesShare, at: func(share float64) guarantee {
 		g := inside.at(share / q * (1 - 1e-15)) // above 1 where every answer will do

@@ -7,8 +7,9 @@
 //	LaplaceScale, LaplaceRenyi          the scale of Laplace noise for ε, and its Rényi divergence
 //	ResponseRenyi                       the Rényi divergence of randomized response
 //	NewBasic, NewAdvanced, NewOptimal   accountants that know the (ε, δ) of each event
-//	Shuffle, ShuffleResponse            local reports, their order forgotten; replace one
-//	LastIterate                         the last iterate of noisy gradient descent on convex losses
+//	Shuffle, ShuffleResponse            the ε of local reports after a shuffle; replace one
+//	LastIterate                         the ρ of noisy gradient descent on convex losses of which
+//	                                    only the last iterate is published
 //
 // An accountant that looks at whole distributions answers better for many releases. The theorems
 // about (ε, δ) serve releases of which only a guarantee is known, and bounds to hold an accountant

@@ -152,7 +152,7 @@ func (p gaussianProfile) delta() float64 {
 	return expNeg(p.half) * (invSqrt2Pi * p.value)
 }
 
-// normal is a δ above which nothing underflows on the way.
+// normal is a δ above which no step of its computation underflows.
 const normal = 1e-305
 
 // logUpper returns log(δ) rounded up.

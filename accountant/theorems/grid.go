@@ -6,9 +6,9 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// grid holds losses at multiples of step. An atom between two multiples is spread
-// over both so that its probability under either dataset is kept: the atoms of
-// mass m at x become masses u at the upper and m-u at the lower point with
+// grid moves losses to multiples of step. An atom between two multiples is spread
+// over both so that its probability under either dataset is kept: an atom of
+// mass m at x becomes masses u at the upper and m-u at the lower point with
 //
 //	u e^-upper + (m-u) e^-lower = m e^-x.
 //
@@ -21,7 +21,7 @@ type grid struct {
 	snap float64 // an atom within snap steps of a multiple is put on it
 }
 
-// cell is an atom at a multiple of the step.
+// cell is a probability, its mass, at the loss index·step.
 type cell struct {
 	index int
 	mass  float64
@@ -40,8 +40,9 @@ func (g grid) spread(cells []cell, a atom) []cell {
 	return append(cells, cell{int(lower), a.mass * (1 - share)}, cell{int(lower) + 1, a.mass * share})
 }
 
-// losses returns the distribution of the sum of one loss of each table, on the grid. Ends
-// of negligible probability are cut off on the way and join the infinite loss.
+// losses returns the distribution of the sum of one loss of each table, on the grid. An infinite
+// loss has probability infinite, and the ends that are cut off, together below 1e-14·pure, join it.
+// slop bounds the relative error of the masses in tables.
 func (g grid) losses(tables [][]atom, pure, infinite, slop float64) *losses {
 	cut := pure * 1e-14 / float64(2*len(tables))
 	first, masses := 0, []float64{1}
@@ -64,8 +65,8 @@ func (g grid) losses(tables [][]atom, pure, infinite, slop float64) *losses {
 	return newLosses([]atom{{0, 1}}, atoms, infinite, slop+numeric.Ulp*float64(multiplications(tables)))
 }
 
-// convolve adds an independent loss to a distribution whose masses start at first. The cells belong
-// to ascending atoms.
+// convolve returns the distribution of the sum of two independent losses, its first index and its
+// masses. One has the masses at first, first+1, …; the other the cells, those of ascending atoms.
 func convolve(first int, masses []float64, cells []cell) (int, []float64) {
 	low, high := cells[0].index, cells[len(cells)-1].index
 	out := make([]float64, len(masses)+high-low)
@@ -78,7 +79,8 @@ func convolve(first int, masses []float64, cells []cell) (int, []float64) {
 	return first + low, out
 }
 
-// trim cuts off both ends, each of a probability of at most cut, and returns the sum cut off too.
+// trim cuts off both ends of masses, each of a probability of at most cut, but not the last mass of
+// all. It returns the new first, the masses that stay, and the probability that was cut off.
 func trim(first int, masses []float64, cut float64) (int, []float64, float64) {
 	lost, below := 0.0, 0.0
 	for len(masses) > 1 && below+masses[0] <= cut {
@@ -92,7 +94,8 @@ func trim(first int, masses []float64, cut float64) (int, []float64, float64) {
 	return first, masses, lost + below
 }
 
-// multiplications counts the multiplications that one cell takes part in.
+// multiplications returns how many products one cell enters while the tables are convolved, at most
+// two for each atom.
 func multiplications(tables [][]atom) int {
 	n := 0
 	for _, t := range tables {
@@ -102,8 +105,8 @@ func multiplications(tables [][]atom) int {
 }
 
 // commonUnit returns a number of which all epsilons are multiples, to a relative
-// 1e-12, by Euclid's algorithm. It is the smallest such that no multiple is below
-// its epsilon: the guarantees are rounded up.
+// 1e-12, by Euclid's algorithm, or false if it finds none. The number is the smallest such
+// that no multiple is below its epsilon: the guarantees are rounded up.
 func commonUnit(groups []group) (unit float64, ok bool) {
 	largest := groups[len(groups)-1].epsilon
 	unit = largest

@@ -13,7 +13,7 @@ import (
 //
 //	w ← Π(w - η·(mean gradient of the batch + Z)),  Z ~ N(0, (NoiseMultiplier·L/b)²·I),
 //
-// with batches of b records and a projection Π to a convex set, or none.
+// with learning rate η, batches of b records and a projection Π to a convex set, or none.
 //
 // It is assumed, and nothing here can check it, that every loss is convex, L-Lipschitz and M-smooth
 // on that set, that η·M ≤ 2, that no gradient is clipped, and that no iterate but the last, nor
@@ -27,10 +27,10 @@ type LastIterate struct {
 	Reach float64
 }
 
-// Rho bounds the cost of LastIterate for a record at any place: its Rényi divergence of every order
-// α is at most Rho·α. It is rounded up. One record that is taken away, its place left empty, moves
-// a step by η·L/b: moves is 1. One that is replaced moves it by 2: then moves is 2, and Reach is
-// halved here.
+// Rho returns a ρ, rounded up, such that LastIterate's Rényi divergence of every order α is at most
+// ρ·α, wherever in a pass the record is. moves is how far one record moves a step, in units of
+// η·L/b: 1 if it is taken away and its place left empty, 2 if it is replaced. Other values are
+// errors that match ErrInvalid. Below, s is moves, D is Reach, and ρ is the price over 2σ².
 //
 // A step whose batch does not have the record is the same contraction on both sides, as η·M ≤ 2,
 // and one that has it moves the two at most s apart (Feldman, Mironov, Talwar, Thakurta 2018,

@@ -24,7 +24,7 @@ type losses struct {
 }
 
 // newLosses computes the sums over the tails of inner: for every i, the mass of the atoms
-// from i on, and excess, Σ mass·(1 - exp(-(loss - lossᵢ))). Nothing cancels in them: a
+// from i on, and their excess, Σ mass·(1 - exp(-(loss - lossᵢ))). Nothing cancels in them: a
 // shift by g turns 1-e^-d into (1-e^-g) + e^-g (1-e^-d).
 func newLosses(outer, inner []atom, infinite, slop float64) *losses {
 	n := len(inner)
@@ -40,7 +40,8 @@ func newLosses(outer, inner []atom, infinite, slop float64) *losses {
 	return l
 }
 
-// at returns E[max(0, 1 - exp(epsilon - L))], rounded up, and its rate.
+// at returns δ = E[max(0, 1 - exp(epsilon - L))] for the sum L of both losses, rounded up, and the
+// rate -dδ/dε.
 func (l *losses) at(epsilon float64) (delta, rate float64) {
 	i := len(l.inner)
 	for _, a := range l.outer { // ascending: the inner loss needed falls
@@ -61,8 +62,8 @@ func (l *losses) at(epsilon float64) (delta, rate float64) {
 // maxAtoms bounds the atoms of each of the two lists that halves returns.
 const maxAtoms = 1 << 20
 
-// losses returns the distribution of the sum of all losses: exactly, as two halves or
-// on multiples of a common unit, else spread over a grid.
+// losses returns the distribution of the summed loss of a randomized response for each mechanism of
+// q: exactly, as two halves or on multiples of a common unit, else spread over a grid.
 func (q *question) losses() *losses {
 	cut := q.pure * 1e-14 / float64(2*len(q.groups))
 	infinite := 2 * cut * float64(len(q.groups)) // at most, whichever way
@@ -89,8 +90,8 @@ func (q *question) losses() *losses {
 	return grid{step: width / cells}.losses(tables, q.pure, infinite, slop)
 }
 
-// atoms returns the losses of count randomized responses, ascending, without the
-// tails of probability at most cut.
+// atoms returns the distribution of the summed loss of g.count randomized responses at g.epsilon,
+// ascending, without its two tails, each of probability at most cut.
 func (g group) atoms(cut float64) []atom {
 	b := newResponses(g.epsilon, g.count)
 	lo, hi := b.Window(cut)

@@ -31,8 +31,8 @@ func roundUp(x, n float64) float64 {
 // searchWidth is the width to which leastPrivate narrows the bracket, relative to the answer.
 const searchWidth = 8 * ulp
 
-// logRatio returns log(a/b) for numbers that are not near underflow. It has the sign of
-// a - b even where the quotient of neighbouring floats rounds to 1.
+// logRatio returns log(a/b), for a and b above the least normal float64. It has the sign of a - b:
+// the quotient of two different floats never rounds to 1.
 func logRatio(a, b float64) float64 {
 	switch {
 	case a > b:
@@ -81,7 +81,8 @@ func leastPrivate(excess func(x float64) (value, slope float64), lo, hi float64)
 	return hi, nil
 }
 
-// middle returns the middle of a bracket, on a logarithmic scale if hi is above 4·lo.
+// middle returns the arithmetic mean of lo and hi or, where hi is above 4·lo, the geometric mean,
+// for which lo counts as at least hi·2⁻⁶⁰.
 func middle(lo, hi float64) float64 {
 	if hi > 4*lo {
 		return math.Sqrt(max(lo, hi*0x1p-60)) * math.Sqrt(hi)

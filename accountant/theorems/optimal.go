@@ -7,9 +7,10 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// optimal returns the smallest epsilon for which every sequence of so many mechanisms, each (ε,
-// 0)-private and chosen adaptively, is (epsilon, delta)-private: the optimal composition theorem,
-// which no other theorem on guarantees alone can improve.
+// optimal returns the smallest epsilon for which every sequence of g.count mechanisms, each (ε,
+// 0)-private for ε = g.epsilon and chosen adaptively, is (epsilon, delta)-private: the optimal
+// composition theorem, which no other theorem on guarantees alone can improve. Above maxCount
+// mechanisms it returns +Inf.
 //
 // The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the question to k
 // randomized responses: with p = e^ε/(1+e^ε) and J ~ Bin(k, p), the total loss is (2J-k)ε, and
@@ -44,8 +45,8 @@ func (g group) optimal(delta float64) float64 {
 // and so low that each number and twice it are exact in float64.
 const maxCount = 1 << 40
 
-// responses is k-fold randomized response at epsilon: count is the number of the
-// answers that speak for the true dataset.
+// responses is k-fold randomized response at epsilon: count is the law of the number of
+// answers that are true. With j of them true the loss is lossⱼ = (2j-k)·epsilon.
 type responses struct {
 	epsilon float64
 	count   numeric.Binomial
@@ -77,8 +78,9 @@ func (r responses) logDiscounted(j int) float64 {
 	return r.count.LogMass(j) + numeric.Log(sum)
 }
 
-// add adds to sum the chances of from+1 to most answers of one kind, as multiples of the chance of
-// from and of weight, until the rest is negligible. odds are the odds of an answer of that kind.
+// add returns sum + Σ weight(n)·Pr[n]/Pr[from] over the n from from+1 to most, where Pr[n] is the
+// chance that n answers are of one kind, true or false, and odds are the odds that an answer is of
+// that kind. It stops where the rest is negligible.
 func (r responses) add(sum float64, from, most int, odds float64, weight func(n int) float64) float64 {
 	mass := 1.0
 	for n := from; n < most; n++ {

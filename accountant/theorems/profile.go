@@ -3,11 +3,11 @@ package theorems
 import "dpsgd/accountant/internal/numeric"
 
 // profile is a privacy profile, delta as a function of epsilon: convex and falling
-// in y = e^epsilon. rate is -d delta / d log y at epsilon, at least 0.
+// in y = e^epsilon. rate is -d delta / d epsilon, at least 0.
 type profile func(epsilon float64) (delta, rate float64)
 
 // leastEpsilon returns an epsilon in [0, most] at which p was evaluated and found at most delta,
-// the smallest up to a relative 1e-13. p must be at most delta at most.
+// the smallest up to a relative 1e-13. p(most) must be at most delta.
 //
 // The logarithm of a profile is close to concave in its tail: the chord then meets delta before the
 // root, the tangent after it. Both ends move in, each aimed a little past its side of the root so

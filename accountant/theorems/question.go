@@ -20,18 +20,19 @@ type counted struct {
 	count int
 }
 
-// group is a number of mechanisms with one epsilon.
+// group is count mechanisms, each of which is (epsilon, 0)-private.
 type group struct {
 	epsilon float64
 	count   int
 }
 
-// question asks for the ε at delta of the composition of mechanisms with these guarantees.
+// question holds the guarantees of mechanisms that are composed, summed up as the theorems need
+// them, and the δ of the composition whose ε is asked for.
 type question struct {
-	groups []group // of the epsilons above 0, ascending
-	deltas float64 // Σ δ
-	delta  float64 // in total
-	pure   float64 // the part of delta that the δᵢ leave; negative if they exceed it
+	groups []group // one for each epsilon above 0, ascending
+	deltas float64 // Σ δ of all mechanisms
+	delta  float64 // of the composition
+	pure   float64 // the part of delta that the mechanisms' δ leave; negative if they exceed it
 
 	drift, squares, epsilons float64 // Σ ε tanh(ε/2), Σ ε², Σ ε, the last rounded up
 }
@@ -74,7 +75,8 @@ func (q *question) basic() float64 {
 	return q.epsilons
 }
 
-// closedForm returns the ε of Theorem 3.5 of Kairouz, Oh, Viswanath 2015, the least of
+// closedForm returns the ε of Theorem 3.5 of Kairouz, Oh, Viswanath 2015, for slack = q.pure, the
+// least of
 //
 //	Σε,  Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)),  Σε tanh(ε/2) + √(2 Σε² ln(1/slack)).
 //

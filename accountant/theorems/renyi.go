@@ -83,9 +83,9 @@ func expExcess(z float64) float64 {
 
 // ResponseRenyi returns the Rényi divergence of order alpha, not rounded up, between two
 // distributions of which one outcome is e^L times as likely under the first as under the second,
-// another the other way round, and the rest equally likely. likeliest is the chance of the first
-// outcome under the first. Loss and likeliest are above 0. The divergence is log(A)/(α-1), A being
-// 1 plus the product of three positive numbers
+// another the other way round, and the rest equally likely. loss is L, and likeliest the chance of
+// the first outcome under the first distribution; both are above 0. The divergence is log(A)/(α-1),
+// A being 1 plus the product of three positive numbers
 //
 //	likeliest (exp((α-1) L) - 1) (1 - exp(-α L)),
 //

@@ -23,7 +23,8 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	return shuffled(local, delta, func(cut float64) profile { return newClones(local, clones, cut).at }), nil
 }
 
-// shuffled returns the epsilon at delta of the profile of(cut), which leaves out tails of cut each.
+// shuffled returns the least ε at delta, at most local, of the profile that of returns. cut, which
+// it chooses, is the most that each tail that the profile leaves out may have.
 func shuffled(local, delta float64, of func(cut float64) profile) float64 {
 	switch {
 	case delta == 1 || local == 0:
@@ -51,9 +52,9 @@ func validateShuffle(local float64, n int, delta float64) error {
 }
 
 // ShuffleResponse returns the epsilon at delta of n shuffled answers of k-ary randomized response,
-// the same for every record: the true answer, one of so many buckets, is e^local times as likely as
-// each other one. It holds whatever the other records answer and however much of that is known, and
-// is far below Shuffle, which holds for every randomizer.
+// the same for every record: the true answer, one of k = buckets, is e^local times as likely as
+// each other one. The epsilon holds whatever the other records answer and however much of their
+// answers is known. It is far below that of Shuffle, which holds for every randomizer.
 //
 // Relation: replacing one record.
 //
@@ -92,17 +93,17 @@ func shuffledResponse(local float64, buckets, n int, cut float64) profile {
 	return newClones(local, numeric.Binomial{N: min(n, maxReports) - 1, P: 2 * odds / (1 + odds), Q: math.Tanh(local / 2)}, cut).at
 }
 
-// manyResponses is the profile of shuffled responses of more than two kinds, by ranges of M: fewer
-// uniform answers tell more, so that the least M stands for a range.
+// manyResponses is the profile of shuffled responses of more than two kinds, a mixture over ranges
+// of M, the number of uniform answers: fewer tell more, so that its least M stands for a range.
 type manyResponses struct {
 	weights []float64
 	clones  []*clones
 	lost    float64 // probability of all other M, taken as if they told everything
 }
 
-// Ranges of M are a 64th of what M reaches over, some 15 standard deviations at most, or a 4096th
-// of M: M is off by a quarter of a deviation, which is 1/(8√M) of epsilon, or by what is 1/8192 of
-// it.
+// A range of M is the wider one of a 64th of all M that are counted, some 15 standard deviations,
+// and a 4096th of the least M. So M is off by a quarter of a deviation, which is 1/(8√M) of
+// epsilon, or by what is 1/8192 of epsilon.
 const (
 	mostRanges  = 64
 	finestRange = 4096
@@ -138,7 +139,8 @@ func (p *manyResponses) at(epsilon float64) (delta, rate float64) {
 	return math.Min(1, delta+p.lost), rate
 }
 
-// newResponseClones returns the pair for M = m uniform answers.
+// newResponseClones returns the pair that ShuffleResponse derives, for M = m uniform answers and
+// without the tails of N, each of probability at most cut.
 func newResponseClones(local float64, buckets, m int, cut float64) *clones {
 	k, shrunk := float64(buckets), math.Exp(-local)
 	likely := 1 + (k-1)*shrunk
