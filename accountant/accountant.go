@@ -3,18 +3,18 @@ package accountant
 import "errors"
 
 var (
-	// ErrUnsupported is matched when an accountant cannot analyse an event or a
-	// relation. The accountant never answers with a guess instead.
+	// ErrUnsupported is matched by the error of an accountant that cannot analyse an event
+	// or a relation. The accountant never answers with a guess instead.
 	ErrUnsupported = errors.New("accountant: unsupported")
 
-	// ErrInvalid is matched when an argument or a stored value is out of its range.
+	// ErrInvalid is matched by the error for an argument or a stored value out of its range.
 	ErrInvalid = errors.New("accountant: invalid")
 
-	// ErrUncertified is matched when an accountant can analyse a ledger but cannot bound
-	// the error of its numerics. Another accountant may answer.
+	// ErrUncertified is matched by the error of an accountant that can analyse a ledger but
+	// cannot bound the error of its numerics. Another accountant may answer.
 	ErrUncertified = errors.New("accountant: no certified answer")
 
-	// ErrUnreachable is matched when no noise multiplier reaches a target.
+	// ErrUnreachable is matched by the error for a target that no noise multiplier reaches.
 	ErrUnreachable = errors.New("accountant: target out of reach")
 )
 
@@ -23,10 +23,11 @@ var (
 // can see, and they may come from several goroutines.
 //
 // Every implementation keeps this contract (and the contract test holds it to it): an empty ledger
-// costs 0; a ledger with a NonPrivate event, or one without noise that touches data, costs +Inf;
-// Epsilon is never NaN or negative, does not fall when events are added, sampling probabilities
-// rise, noise multipliers fall or delta falls; an event it cannot analyse is an error that matches
-// ErrUnsupported, a delta outside (0, 1) or a nil ledger one that matches ErrInvalid.
+// costs 0; a ledger with a NonPrivate event, or with a release of data without noise, costs +Inf;
+// the epsilon is never NaN or negative, and does not fall when events are added, sampling
+// probabilities rise, noise multipliers fall or delta falls; an event that the accountant cannot
+// analyse is an error that matches ErrUnsupported, a delta outside (0, 1) or a nil ledger one that
+// matches ErrInvalid.
 type Accountant interface {
 	// Name returns the name that accountants.New knows, for instance "rdp".
 	Name() string

@@ -15,9 +15,9 @@
 // to keep: every guarantee can be computed from it, today or from an old file, by any accountant.
 //
 // Other events: [Laplace], [DiscreteLaplace], [DiscreteGaussian], [BoundedRange],
-// [RandomizedResponse], [TreeAggregation]; [ApproxDP], [AddOrRemoveDP] and [ZCDP] for releases of
-// which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled] and
-// [PoissonSampledGroup] for other samples; [Composed], [SelfComposed] and [RepeatAndSelect] for
+// [RandomizedResponse], [TreeAggregation], [SmoothGaussian]; [ApproxDP], [AddOrRemoveDP] and [ZCDP]
+// for releases of which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled]
+// and [PoissonSampledGroup] for other samples; [Composed], [SelfComposed] and [RepeatAndSelect] for
 // several releases.
 //
 // A guarantee compares neighbouring datasets, and a [Relation] says which those
@@ -25,9 +25,9 @@
 //
 // # What it costs: accountants
 //
-// An [Accountant] is a pure function from a ledger and a δ to a [Guarantee], or from a ledger and
-// an ε. It holds no state of a run and may be shared by goroutines. Package accountants makes them
-// by name, for a relation:
+// An [Accountant] is a pure function from a ledger and a δ, or from a ledger and an ε, to a
+// [Guarantee]. It holds no state of a run and may be shared by goroutines. Package accountants
+// makes accountants by name, for a relation:
 //
 //   - "exact", in package pld: the exact privacy profile of the dominating pairs, by
 //     contour integration with a bound for every error. The least ε, in about a

@@ -18,7 +18,7 @@ func (e BoundedRange) String() string { return fmt.Sprintf("BoundedRange(ε=%v)"
 
 func (e BoundedRange) simplest() (Event, error) { return nilIf(e.Range == 0, e) }
 
-// seenBy multiplies the range by size: ranges of a chain of neighbours add up.
+// seenBy returns size times the range, rounded up: ranges of a chain of neighbours add up.
 func (e BoundedRange) seenBy(size int) (Event, error) {
 	sum := numeric.MulUp(e.Range, float64(size))
 	return nonPrivateIf(math.IsInf(sum, 1), BoundedRange{sum})

@@ -46,7 +46,7 @@ func composeUnchecked(events []Event) (Composed, error) {
 	return Composed{list: eventList("[" + strings.Join(list, ",") + "]")}, nil
 }
 
-// Events returns what was composed, in order.
+// Events returns the composed events, in order.
 func (e Composed) Events() []Event {
 	events, err := e.read(0)
 	if err != nil {
@@ -129,7 +129,8 @@ func (l eventList) MarshalJSON() ([]byte, error) {
 	return []byte(l), nil
 }
 
-// decode reads a list of events and writes it anew, so that equal lists are equal by ==.
+// decode sets l to the list of events that o holds under key, written anew, so that equal lists are
+// equal by ==.
 func (l *eventList) decode(o object, key string, depth int) error {
 	if !bytes.HasPrefix(o.Get(key), []byte("[")) {
 		return fmt.Errorf("%w: %q is %.40s, want a list of events", ErrInvalid, key, o.Get(key))

@@ -20,7 +20,8 @@ func (e DiscreteGaussian) String() string {
 
 func (e DiscreteGaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 
-// seenBy sets Sensitivity to 0: each record of a group may contribute to another coordinate.
+// seenBy returns e with 1/size of its noise, and with Sensitivity 0: each record of a group may
+// contribute to another coordinate.
 func (e DiscreteGaussian) seenBy(size int) (Event, error) {
 	return DiscreteGaussian{NoiseMultiplier: shareDown(e.NoiseMultiplier, size)}, nil
 }

@@ -39,26 +39,28 @@ var kinds = []kind{
 type kind struct {
 	name string
 
-	// of returns the parameters of e, if it is of this type.
+	// of returns the parameters of e and true if e is of this type, else false.
 	of func(e Event) (parameters []parameter, ok bool)
 
-	// make returns the event whose parameters fill has set.
+	// make returns a new event of this type, once fill has set its parameters.
 	make func(fill func(parameters []parameter) error) (Event, error)
 }
 
-// parameter is one parameter of an event.
+// parameter is one parameter of an event: its JSON key, where its value is stored, and what a value
+// must be.
 type parameter struct {
 	key   string
 	at    any                   // a *float64, *int, *Event, or decoder
 	check func(depth int) error // refuses a value out of its range; the event lies depth deep in others
 }
 
-// within returns the parameter that is the number at and has to pass valid, given key in words.
+// within returns the parameter under key that stores a number at. valid returns an error for a bad
+// number x; the name that it gets is key with spaces in the place of underscores.
 func within[N float64 | int](key string, at *N, valid func(name string, x N) error) parameter {
 	return parameter{key, at, func(int) error { return valid(strings.ReplaceAll(key, "_", " "), *at) }}
 }
 
-// inside returns the parameter that is the event at, which happens inside another one.
+// inside returns the parameter under "event" that stores at an event, which has to be valid itself.
 func inside(at *Event) parameter {
 	return parameter{"event", at, func(depth int) error { return validate(*at, depth+1) }}
 }
@@ -81,14 +83,15 @@ func atLeast(least int) func(name string, n int) error {
 	}
 }
 
-// decoder is a parameter with a JSON form of its own. decode reads the value under key, in an event
-// that lies depth deep in others.
+// decoder is the value of a parameter with a JSON form of its own. decode sets it to the value that
+// o, the parameters of an event that lies depth deep in others, holds under key.
 type decoder interface {
 	json.Marshaler
 	decode(o object, key string, depth int) error
 }
 
-// eventPointer lists the parameters of an event by their addresses, for reading as for writing.
+// eventPointer is a pointer to an event. Its method parameters lists the event's parameters with
+// the addresses of their values, for reading as for writing.
 type eventPointer[E any] interface {
 	*E
 	parameters() []parameter

@@ -100,7 +100,7 @@ func (e PoissonSampledGroup) simplest() (Event, error) {
 func (e PoissonSampledGroup) sampled() Event             { return e.Event }
 func (e PoissonSampledGroup) holding(inside Event) Event { e.Event = inside; return e }
 
-// seenBy returns the event of a group of groups.
+// seenBy returns e for groups of size·GroupSize records: for a group of groups.
 func (e PoissonSampledGroup) seenBy(size int) (Event, error) {
 	total, err := product(e.GroupSize, size)
 	return PoissonSampledGroup{e.SamplingProbability, total, e.Event}, err

@@ -13,8 +13,8 @@ type RandomizedResponse struct {
 	Buckets          int
 }
 
-// Epsilon returns the logarithm of the odds of the truth against one other answer: e is
-// (Epsilon, 0)-differentially private under ReplaceOne.
+// Epsilon returns the logarithm of the odds of the truth against one other answer, +Inf without
+// noise: e is (Epsilon, 0)-differentially private under ReplaceOne.
 func (e RandomizedResponse) Epsilon() float64 {
 	p := e.NoiseProbability
 	return math.Log1p(float64(e.Buckets) * (1 - p) / p)
@@ -31,7 +31,7 @@ func (e RandomizedResponse) simplest() (Event, error) {
 	return nonPrivateIf(e.NoiseProbability == 0, e)
 }
 
-// seenBy returns size releases: every record gives its own answer.
+// seenBy returns size releases of e: every record gives its own answer.
 func (e RandomizedResponse) seenBy(size int) (Event, error) { return SelfComposed{e, size}, nil }
 
 func (e *RandomizedResponse) parameters() []parameter {

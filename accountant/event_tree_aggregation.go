@@ -6,9 +6,9 @@ import (
 )
 
 // TreeAggregation is one pass of the tree mechanism over Steps sums, with Gaussian noise of
-// NoiseMultiplier × the norm of a contribution on every node of the tree: each record is in one sum
-// and so in Depth nodes (Kairouz et al. 2021, arXiv:2103.00039, section 3; Theorem C.1). It is
-// defined for ZeroOut.
+// deviation NoiseMultiplier × the largest norm of a contribution on every node of the tree: each
+// record is in one sum and so in at most Depth nodes (Kairouz et al. 2021, arXiv:2103.00039,
+// section 3; Theorem C.1). It is defined for ZeroOut.
 type TreeAggregation struct {
 	NoiseMultiplier float64
 	Steps           int

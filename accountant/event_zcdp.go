@@ -14,7 +14,7 @@ func (e ZCDP) String() string { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
 
 func (e ZCDP) simplest() (Event, error) { return nilIf(e.Rho == 0, e) }
 
-// seenBy returns size²·Rho (Bun, Steinke 2016, Proposition 1.9), rounded up.
+// seenBy returns ZCDP of size²·Rho, rounded up (Bun, Steinke 2016, Proposition 1.9).
 func (e ZCDP) seenBy(size int) (Event, error) {
 	if e.Rho == 0 {
 		return e, nil

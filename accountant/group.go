@@ -18,14 +18,15 @@ import (
 //	                          or not independently (Ganesh 2024, arXiv:2401.10294)
 //	RandomizedResponse        size of them: every record gives its own answer
 //	DiscreteGaussian          with 1/size of the noise, as of records in several coordinates
-//	BoundedRange              sizeε
-//	ApproxDP, AddOrRemoveDP   sizeε and δ(e^{sizeε}-1)/(e^ε-1), see numeric.Group
-//	ZCDP                      size²ρ (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.9)
+//	BoundedRange              with size times the Range
+//	ApproxDP, AddOrRemoveDP   with size·ε and δ(e^{size·ε}-1)/(e^ε-1), see numeric.Group
+//	ZCDP                      with size²·ρ (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.9)
 //	RepeatAndSelect           of what the group sees of its event: the theorem is about
 //	                          any two datasets
+//	NonPrivate                as it is
 //
-// and compositions part by part. Size is at least 1; for 1 the ledger is copied. An error matches
-// ErrUnsupported if an event is of another kind, and ErrInvalid if an argument is out of range.
+// and compositions part by part. Size is at least 1; for 1 the ledger is copied. The error matches
+// ErrUnsupported for an event of another type, and ErrInvalid for an argument out of range.
 func Group(l *Ledger, size int) (*Ledger, error) {
 	if l == nil {
 		return nil, fmt.Errorf("%w: ledger is nil", ErrInvalid)

@@ -19,7 +19,7 @@ type Relation int
 const (
 	AddOrRemoveOne Relation = iota // one dataset has one record more
 	ReplaceOne                     // same size, one record differs
-	ZeroOut                        // one record's contribution is replaced by zero: its place is empty
+	ZeroOut                        // one record contributes nothing in one dataset: its place is empty
 )
 
 // Neighbours says in words which datasets r compares, for a unit such as "one training example".
@@ -41,7 +41,7 @@ func (r Relation) String() string {
 	return relationNames[r]
 }
 
-// MarshalText writes the name.
+// MarshalText returns the relation's name as String does, or an error for an unknown relation.
 func (r Relation) MarshalText() ([]byte, error) {
 	if r < 0 || int(r) >= len(relationNames) {
 		return nil, fmt.Errorf("%w: relation is %d, want 0 to %d", ErrInvalid, int(r), len(relationNames)-1)
@@ -49,7 +49,7 @@ func (r Relation) MarshalText() ([]byte, error) {
 	return []byte(r.String()), nil
 }
 
-// UnmarshalText reads a name.
+// UnmarshalText sets r to the relation of the name that MarshalText gives it.
 func (r *Relation) UnmarshalText(text []byte) error {
 	i := slices.Index(relationNames, string(text))
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Entry is a run of equal events in a ledger.
+// Entry is an event of a ledger and how many times in a row it happened.
 type Entry struct {
 	Event Event
 	Count int // at least 1 in a ledger
@@ -46,10 +46,10 @@ func (l *Ledger) Entries() []Entry { return slices.Clone(l.entries) }
 // Count returns the number of events, over all entries.
 func (l *Ledger) Count() int { return l.count }
 
-// Clone returns an independent copy.
+// Clone returns an independent copy of the ledger.
 func (l *Ledger) Clone() *Ledger { return &Ledger{slices.Clone(l.entries), l.count} }
 
-// With returns a copy to which Add has added count releases of e, for asking what they would cost.
+// With returns a copy of the ledger with count more releases of e, to ask what they would cost.
 func (l *Ledger) With(e Event, count int) (*Ledger, error) {
 	next := l.Clone()
 	if err := next.Add(e, count); err != nil {

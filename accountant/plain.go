@@ -7,7 +7,7 @@ import (
 
 // PlainEpsilon bounds epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not,
 // under AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a
-// few integer orders, added up, and converted.
+// few integer orders n, added up, and converted. For sampling probability q, noise multiplier σ:
 //
 //	release   D_n = 1/(n-1) · log Σ_k C(n,k) (1-q)^(n-k) q^k exp((k²-k)/(2σ²))
 //	ledger    D_n = Σ count · D_n of the release
@@ -17,9 +17,9 @@ import (
 // Mironov 2017 (arXiv:1702.07476v3, Proposition 1) and Canonne, Kamath, Steinke 2020
 // (arXiv:2004.00010v4, Proposition 12).
 //
-// It is an upper bound, looser than the accountants' by the orders that it leaves out, and shares
-// no code with them: statements print it beside the claimed ε. It is 0 for an empty ledger and +Inf
-// where noise is missing. The error for other events matches ErrUnsupported.
+// It is looser than the accountants by the orders that it leaves out, and shares no code with them:
+// statements print it beside the claimed ε. It is 0 for an empty ledger and +Inf where noise is
+// missing. The error for other events matches ErrUnsupported.
 func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	if err := ValidateDelta(delta); err != nil || l.Count() == 0 {
 		return 0, err
@@ -41,7 +41,7 @@ func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	return max(best, 0), nil
 }
 
-// plainDivergence returns the Rényi divergence of order n of one release.
+// plainDivergence bounds the Rényi divergence of order n of the release e from above.
 func plainDivergence(e Event, n int) (float64, error) {
 	q := 1.0
 	if sampled, ok := e.(PoissonSampled); ok {
@@ -95,7 +95,7 @@ func logExpm1(y float64) float64 {
 	return y + math.Log1p(-math.Exp(-y))
 }
 
-// logBinomial returns log C(n,k), and the sum of the three logarithms that it was made of.
+// logBinomial returns log C(n,k), and as size the sum of the three logarithms that make it up.
 func logBinomial(n, k int) (choices, size float64) {
 	logFactorial := func(n int) float64 { l, _ := math.Lgamma(float64(n) + 1); return l }
 	all, chosen, rest := logFactorial(n), logFactorial(k), logFactorial(n-k)

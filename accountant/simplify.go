@@ -16,8 +16,8 @@ type Releases struct {
 // Every accountant begins with it. The entries that remain are
 //
 //	Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, BoundedRange, RandomizedResponse,
-//	ApproxDP, AddOrRemoveDP, ZCDP, TreeAggregation, FixedSizeSampled, TruncatedPoissonSampled,
-//	RepeatAndSelect of anything, and
+//	ApproxDP, AddOrRemoveDP, ZCDP, TreeAggregation, SmoothGaussian, FixedSizeSampled,
+//	TruncatedPoissonSampled, RepeatAndSelect of anything, and
 //	PoissonSampled and PoissonSampledGroup with a probability above 0,
 //
 // each with noise above 0. A Poisson sample with probability 1 becomes the event in it. The error
@@ -38,7 +38,7 @@ func Simplify(l *Ledger) (Releases, error) {
 
 type simplifier struct {
 	Releases
-	index map[Event]int // of an event in the entries
+	index map[Event]int // at which index of Entries an event is
 }
 
 func (s *simplifier) add(e Event, count int) error {
@@ -96,8 +96,9 @@ func nilIf(free bool, e Event) (Event, error) {
 	return e, nil
 }
 
-// simplestSample returns s with the simplest form of the event that it applies. It is nil if that
-// costs nothing, and if never says that nobody is ever in the sample.
+// simplestSample returns s with the simplest form of the event that s applies to its sample. It
+// returns nil if that event costs nothing or if never, that is if no record is ever in the sample,
+// and NonPrivate if that event has no guarantee.
 func simplestSample(s sample, never bool) (Event, error) {
 	inside, err := sampledEvent(s.sampled())
 	if err != nil || inside == nil || never {
@@ -109,9 +110,10 @@ func simplestSample(s sample, never bool) (Event, error) {
 	return s.holding(inside), nil
 }
 
-// sampledEvent returns the one event that costs the same as e, all that is applied to one sample,
-// or nil if e costs nothing. Several Gaussian releases of one sample are as one of noise (Σ
-// 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that they say together.
+// sampledEvent returns one event that costs the same as e, everything that is released of one
+// sample, or nil if e costs nothing. Several Gaussian releases of one sample cost the same as one
+// with noise multiplier (Σ 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that
+// they say together.
 func sampledEvent(e Event) (Event, error) {
 	var l Ledger
 	if err := l.Add(e, 1); err != nil {
@@ -131,7 +133,8 @@ func sampledEvent(e Event) (Event, error) {
 	return joinGaussians(e, inside.Entries)
 }
 
-// joinGaussians returns the one Gaussian release that says as much as all entries of e.
+// joinGaussians returns the one Gaussian release that says as much as all entries, the releases in
+// e. If one of them is not Gaussian, the error matches ErrUnsupported.
 func joinGaussians(e Event, entries []Entry) (Event, error) {
 	least := math.Inf(1)
 	for _, entry := range entries {

@@ -32,7 +32,7 @@ type ProfilePoint struct {
 type Tradeoff struct{ points []ProfilePoint }
 
 const (
-	// curvePoints counts the points of the profile that a curve rests on. Fewer make it lower, so
+	// curvePoints is how many points of the profile a curve rests on. Fewer make it lower, so
 	// weaker, and never wrong: the supremum is then over fewer ε.
 	curvePoints = 128
 )
@@ -41,8 +41,9 @@ const (
 // Leaving out smaller δ moves f by less than that one.
 var leastDeltas = []float64{1e-10, 1e-8, 1e-6}
 
-// TradeoffOf returns the trade-off curve of all releases of a ledger. Values of ε at which a has no
-// certified answer are left out; if it has none at any of leastDeltas, that is the error.
+// TradeoffOf returns the trade-off curve of all releases of l together, from what a answers. Values
+// of ε at which a has no certified answer are left out. The error matches ErrUncertified if a has
+// none at any of leastDeltas.
 func TradeoffOf(a Accountant, l *Ledger) (Tradeoff, error) {
 	g, delta, err := lastPoint(a, l)
 	if err != nil {
@@ -79,7 +80,8 @@ func lastPoint(a Accountant, l *Ledger) (g Guarantee, delta float64, err error) 
 	return g, delta, err
 }
 
-// NewTradeoff returns the curve of some points of a profile. Its error matches [ErrInvalid].
+// NewTradeoff returns the curve that follows from some points of a profile, in any order. The error
+// for a number that is NaN or below 0 matches [ErrInvalid].
 func NewTradeoff(points []ProfilePoint) (Tradeoff, error) {
 	for _, p := range points {
 		if !(p.Epsilon >= 0 && p.Delta >= 0) {
@@ -108,8 +110,9 @@ func timesOrZero(x, y float64) float64 {
 	return x * y
 }
 
-// BestGuess bounds from above the probability to be right about whether the record was there, if
-// both are equally likely before: half of 1 + δ(0), δ(0) being the distance in total variation.
+// BestGuess bounds from above the probability with which anybody is right about whether the record
+// was there, if both are equally likely before: half of 1 + δ(0), δ(0) being the distance in total
+// variation.
 func (c Tradeoff) BestGuess() float64 {
 	// The least α + β of a test lies where the slope of f is -1, the line of ε = 0.
 	least := 0.0
