@@ -18,7 +18,7 @@ import (
 // runArgs allows one argument, a run, for the commands that ask accountants.
 var runArgs = shell.Args(0, 1, "at most one: the folder of a run, such as runs/digits-1")
 
-// questionCommand makes c a command that asks one accountant for the unknown of q.
+// questionCommand makes c a command that asks one accountant for the unknown of q, and returns c.
 func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command {
 	c.Args = runArgs
 	c.RunE = func(c *cobra.Command, args []string) error { return ask(a, c, q, args) }
@@ -28,7 +28,8 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 	return c
 }
 
-// ask carries out a command that asks one accountant, or answers the questions of --batch.
+// ask prints the answer of one accountant to q, or with --batch answers questions on standard
+// input.
 func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	if q.batch {
 		return answerLines(a, c, args, q.unknown)
@@ -44,7 +45,7 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	return shell.Show(a, printCost(q.unknown))(cost, unanswered(err))
 }
 
-// unanswered turns the refusal of a question into an error of the command line.
+// unanswered marks err as one of the command line if it says that a question has no answer.
 func unanswered(err error) error {
 	for _, known := range []error{accountant.ErrUnsupported, accountant.ErrInvalid, account.ErrFixed} {
 		if errors.Is(err, known) {
@@ -89,7 +90,7 @@ func printCost(unknown account.Unknown) func(io.Writer, account.Cost) {
 	}
 }
 
-// neighbours returns what data sets differ by: a record, or the unit that a run protects instead.
+// neighbours returns words for how data sets differ: relation, or "unit (relation)" with a unit.
 func neighbours(unit, relation string) string {
 	if unit == "" {
 		return relation
@@ -120,7 +121,7 @@ const batchHelp = `With --batch: one JSON object a line from standard input, as 
 the same object with the answer, lower, upper and seconds added, or error. Its keys: id, accountant, relation (with - or _),
 group_size, phases or ledger ([{"event":…,"count":n}]), delta. lower is 0 where an accountant bounds from above only.`
 
-// longestLine bounds what one question may take in memory.
+// longestLine is the most bytes of a line that are kept in memory.
 const longestLine = 16 << 20
 
 // answerLines answers the questions on standard input until it ends. A wrong line is answered too,
@@ -164,8 +165,8 @@ type line struct {
 	err  error
 }
 
-// inputLines reads ahead by one line until the input or ctx ends, so that a signal stops a program
-// that waits for input.
+// inputLines returns a channel of the lines of in. It reads ahead by one line until in or ctx ends,
+// so that a signal stops a program that waits for input.
 func inputLines(ctx context.Context, in io.Reader) <-chan line {
 	lines := make(chan line)
 	go func() {
@@ -189,8 +190,8 @@ func inputLines(ctx context.Context, in io.Reader) <-chan line {
 	return lines
 }
 
-// readLine returns the next line in memory of its own, cut after longestLine bytes: what is left is
-// no JSON then. The last line needs no end.
+// readLine returns the next line without its end, in new memory, or io.EOF behind the last one. It
+// cuts a line after longestLine bytes: what is left is no JSON then. The last line needs no end.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {

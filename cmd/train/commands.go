@@ -53,7 +53,7 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	return root
 }
 
-// helpCommand prints the help of a command, and refuses a name that is no command's.
+// helpCommand returns `train help`. It prints the help of a command, and refuses a name of none.
 func helpCommand() *cobra.Command {
 	help := &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -70,13 +70,13 @@ func helpCommand() *cobra.Command {
 	return help
 }
 
-// section is a part of the help: a title and the commands below it.
+// section is one part of the list of commands in the help: its title and its commands.
 type section struct {
 	title    string
 	commands []*cobra.Command
 }
 
-// waits says what commands do that can take a while before their first line.
+// waits says what a command does that can take a while before its first line, by its name.
 var waits = map[string]string{
 	"run": "reads the data and plans the noise", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
 	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data and plans the noise",
@@ -86,7 +86,7 @@ var waits = map[string]string{
 	"ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
 }
 
-// mostUsed is the part of the help that comes first. It has the ten commands that most people need.
+// mostUsed is the title of the part of the help that comes first. It has the ten commands in most.
 const mostUsed = "Most used"
 
 var most = []string{"init", "describe", "run", "resume", "runs", "report", "predict", "export", "ledger", "calibrate"}
@@ -97,14 +97,14 @@ const (
 	oneConfig = "at most one: a configuration file or the name of a preset"
 )
 
-// group puts commands below c, which alone prints its help and takes no arguments.
+// group adds commands below c and returns c, which alone prints its help and takes no arguments.
 func group(c *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	c.Args, c.RunE = shell.NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
 	c.AddCommand(below...)
 	return c
 }
 
-// sections returns all commands by what they are for.
+// sections returns all commands, grouped by what they are for, in the order of the help.
 func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},

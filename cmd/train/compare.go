@@ -47,7 +47,7 @@ With --plot, also draw ε over steps, as SVG or PNG.`,
 	return c
 }
 
-// printComparison writes a table of the answers and, below it, the refusals.
+// printComparison writes a table of each accountant's ε and, below it, why some gave none.
 func printComparison(w io.Writer, c *account.Comparison) {
 	what := fmt.Sprintf("%s releases", shell.Count(c.Releases))
 	if c.NoiseMultiplier > 0 {

@@ -73,7 +73,7 @@ This reads all of them, whoever was drawn. What it prints is for who holds the d
 	return c
 }
 
-// configOf returns the configuration in a run's folder, or that of a file or preset with overrides.
+// configOf returns the configuration in a run's folder, or that of a file or preset changed by set.
 func configOf(name string, set []string) (*configs.Config, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		if len(set) > 0 {

@@ -82,7 +82,8 @@ func printDatasetTotals(w io.Writer, totals []books.Total) {
 	}
 }
 
-// theoremFlags adds a flag for each theorem, and returns what answers a command line that has one.
+// theoremFlags adds a flag for each theorem. It returns a function that answers a command line with
+// one of these flags; for one without, asked is false.
 func theoremFlags(a *shell.App, c *cobra.Command) func(args []string) (asked bool, err error) {
 	texts := map[string]*[]string{}
 	for _, t := range account.Theorems() {
@@ -98,7 +99,7 @@ func theoremFlags(a *shell.App, c *cobra.Command) func(args []string) (asked boo
 	}
 }
 
-// askTheorem prints the ε that a theorem gives for what its flag describes.
+// askTheorem prints the ε that theorem t gives for texts, the values of its flag.
 func askTheorem(a *shell.App, c *cobra.Command, t account.Theorem, texts, args []string) error {
 	common := map[string]any{}
 	extra := shell.GivenFlag(c, func(name string) bool {

@@ -47,8 +47,8 @@ func evalCommand(a *shell.App) *cobra.Command {
 // longestClass is how many characters of the name of a class a table shows.
 const longestClass = 24
 
-// printClasses writes how many examples of each class were taken for it, and which other class most
-// of the others were taken for.
+// printClasses writes a line for each class: its examples, the share predicted right with its
+// interval, and which other class most of the rest were taken for.
 func printClasses(w io.Writer, found score.Score) {
 	table := [][]string{{"class", found.Noun, "correct %", "95 % interval", "most often taken for"}}
 	for label, c := range found.Classes {
@@ -74,7 +74,7 @@ func printExtremes(w io.Writer, classes []score.Class) {
 	fmt.Fprintf(w, "by class        from %.2f %% (%s) to %.2f %% (%s)\n", 100*worst.Accuracy, shell.Cut(worst.Name, longestClass), 100*best.Accuracy, shell.Cut(best.Name, longestClass))
 }
 
-// printConfusion writes the confusion matrix, where its lines are not longer than a terminal.
+// printConfusion writes the confusion matrix, or nothing if its lines are longer than 80 columns.
 func printConfusion(w io.Writer, found score.Score) {
 	table := [][]string{{"class, taken for →"}}
 	for label, counts := range found.Confusion {

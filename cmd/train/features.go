@@ -72,7 +72,7 @@ func featuresShowCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// computed returns a function that shows how many pictures have been read, to check or use them.
+// computed returns a function that shows how many of all pictures have been read.
 func computed(a *shell.App) func(done, total int) {
 	d := a.Display()
 	return func(done, total int) {

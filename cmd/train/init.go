@@ -61,7 +61,8 @@ what the flags do not say. A file that is there is never overwritten.`,
 	return c
 }
 
-// answer asks on a terminal for what the flags have not said.
+// answer asks on a terminal for the data set and the ε, each unless its flag has given it, and
+// stores them in set and epsilon. Where there is no terminal it returns an error.
 func answer(a *shell.App, c *cobra.Command, set *string, epsilon *float64) error {
 	in := bufio.NewReader(c.InOrStdin())
 	ask := func(flag, question, otherwise string) (string, error) {
@@ -92,7 +93,7 @@ func answer(a *shell.App, c *cobra.Command, set *string, epsilon *float64) error
 	return nil
 }
 
-// writeNew writes a file that is not there, whole or not at all.
+// writeNew writes content to a new file, whole or not at all. It refuses a name that is taken.
 func writeNew(file string, content []byte) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -64,8 +64,8 @@ func printTotals(w io.Writer, totals books.Totals) {
 	printBeside(w, totals.Uncollected, totals.Gone)
 }
 
-// printBeside says how many runs the head of a ledger does not cover, and names runs that count and
-// whose folder is gone.
+// printBeside writes how many runs, the uncollected ones, the head of a ledger does not cover, and
+// the names of the gone ones: runs that count although their folder is gone.
 func printBeside(w io.Writer, uncollected, gone []string) {
 	if len(uncollected) > 0 {
 		shell.Prosef(w, "not in the head: %s runs, until `train sweep FILE --collect`", shell.Count(len(uncollected)))

@@ -27,7 +27,7 @@ func manCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-// examplesCommand prints the examples that are in the helps of the commands.
+// examplesCommand returns `train examples`, which prints the examples in the helps of the commands.
 func examplesCommand(a *shell.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "examples",
@@ -60,8 +60,8 @@ func examplesCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-// writeManual writes a page for a command and for each one below it into a folder, which is made,
-// and returns their names.
+// writeManual writes a page for c and for each command below it that is not hidden into the folder
+// dir, which it makes, and returns the paths of the files.
 func writeManual(c *cobra.Command, dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("manual: %w", err)
@@ -150,8 +150,8 @@ func verbatim(b *strings.Builder, text string) {
 	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", manualEscape(text))
 }
 
-// manualEscape writes text so that no character of it is a command: groff(7) takes a line that
-// begins with a dot or an apostrophe for a request, and - for a hyphen.
+// manualEscape returns text that groff(7) prints as it is. Groff takes a line that begins with a
+// dot or an apostrophe for a request, and - for a hyphen. Lines that begin with .BR stay requests.
 func manualEscape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

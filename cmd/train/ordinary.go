@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// carryOutOrdinary begins a run without noise on gradients, or goes on with one.
+// carryOutOrdinary begins a run without noise on gradients, or goes on with the one in dir.
 func carryOutOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, dir string, o run.Options) error {
 	w := &ordinaryWatcher{Display: a.Display()}
 	o.Warned = w.Warned
@@ -25,7 +25,7 @@ func carryOutOrdinary(a *shell.App, c *cobra.Command, config *configs.Config, di
 	return ended(a, c, result.Status, result.Steps, result.Run, result, err)
 }
 
-// ordinaryWatcher prints how a run without noise on gradients goes.
+// ordinaryWatcher prints the progress and the result of a run without noise on gradients.
 type ordinaryWatcher struct {
 	shell.Display
 	private bool

@@ -53,7 +53,7 @@ Nothing is drawn, and no ledger is written. So many questions are answered as pr
 	return c
 }
 
-// analyseVotes prints what the aggregation of a configuration costs for the votes of a file.
+// analyseVotes prints what the aggregation in config costs for the votes in a .csv file.
 func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 	table, err := pate.ReadVotes(file)
 	if err != nil {
@@ -69,7 +69,7 @@ func analyseVotes(a *shell.App, config *configs.Config, file string) error {
 	})(pate.Analyse(config, table))
 }
 
-// carryOutPate begins a run of teachers, or goes on with one.
+// carryOutPate begins a PATE run or, if dir is not "", goes on with the one in that folder.
 func carryOutPate(a *shell.App, c *cobra.Command, config *configs.Config, dir string, o run.Options) error {
 	p := &pateWatcher{Display: a.Display()}
 	o.Computed, o.Warned, o.Waits = computed(a), p.Warned, a.Waits

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planFlags hold the flags of `train plan`: the request itself, and what is read into it.
+// planFlags holds the flags of `train plan`: the request, and what read makes a part of it from.
 type planFlags struct {
 	speed.Request
 	threads int
@@ -69,7 +69,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 	return c
 }
 
-// read checks the flags, and completes the request.
+// read checks the flags, and sets the rate of the network and the time to measure in the request.
 func (f *planFlags) read(c *cobra.Command) (err error) {
 	changed := c.Flags().Changed
 	switch {
@@ -128,7 +128,7 @@ func printMeasured(w io.Writer, m speed.Machine) {
 	shell.PrintTable(w, table)
 }
 
-// printStep writes what a step on so many ranks spends its time on.
+// printStep writes which part of a step on p.Ranks ranks takes how long.
 func printStep(w io.Writer, p *speed.Plan) {
 	var row speed.Row
 	for _, r := range p.Rows {
@@ -147,7 +147,8 @@ func printStep(w io.Writer, p *speed.Plan) {
 		shell.Count(p.Steps), shell.Duration(float64(p.Steps)*row.StepMS/1e3))
 }
 
-// printPlanTable writes rows that differ in one number, ranks or batch.
+// printPlanTable writes a table of rows that differ in the number of ranks or in the batch. by is
+// the heading of the first column, and number returns its cell.
 func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.Row) string) {
 	fmt.Fprintln(w)
 	shell.PrintRows(w, []string{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}, rows, func(r speed.Row) []string {
@@ -156,7 +157,7 @@ func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.
 	})
 }
 
-// planLimit returns in words at which number of ranks something happens; 0 is nowhere.
+// planLimit returns words for the number of ranks that passes a limit; 0 is none that was tried.
 func planLimit(ranks int, l speed.Limits) string {
 	if ranks == 0 {
 		return fmt.Sprintf("nowhere up to %s ranks", shell.Count(l.Searched))

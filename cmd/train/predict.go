@@ -57,7 +57,7 @@ With --json there is one object on a line for each picture: file, class, probabi
 	return c
 }
 
-// modelAnswer predicts the pictures or tables that paths name, and calls print with each answer.
+// modelAnswer predicts the pictures or tables of rows in paths, and calls print with each answer.
 func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *trained.Predictor, paths []string, print func(trained.Answer) error) error {
 	if m.Sees() == trained.Rows {
 		for _, path := range paths {
@@ -77,7 +77,7 @@ func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *trained.Pr
 	return p.Pictures(c.Context(), files, print)
 }
 
-// text returns a function that prints an answer as a line for people.
+// text returns a function that writes an answer to w as a line for people.
 func text(w io.Writer) func(trained.Answer) error {
 	return func(answer trained.Answer) error {
 		var b bytes.Buffer
@@ -94,7 +94,8 @@ func text(w io.Writer) func(trained.Answer) error {
 	}
 }
 
-// lines returns a function that prints answers as comma-separated values, the heading first.
+// lines returns a function that writes answers to w as comma-separated values, the heading first;
+// with rows, each with the number of its row.
 func lines(w io.Writer, rows bool) func(trained.Answer) error {
 	table := csv.NewWriter(w)
 	begun := false

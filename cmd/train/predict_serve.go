@@ -47,7 +47,7 @@ Nothing that is sent is kept.`,
 	return c
 }
 
-// announceURL prints where the page is, and warns if others can reach it.
+// announceURL prints the URL of the page. Without --json it warns if other machines can reach it.
 func announceURL(a *shell.App, run string, s *web.Server) error {
 	if a.JSON {
 		return a.PrintJSON(map[string]string{"url": s.URL()})

@@ -18,7 +18,7 @@ import (
 )
 
 // question holds the flags of the commands that ask accountants: what is released, and what is
-// known about the guarantee. A command has flags for everything but what it asks for.
+// known about the guarantee. The flag for what a command asks for is missing or refused.
 type question struct {
 	unknown account.Unknown
 
@@ -30,7 +30,7 @@ type question struct {
 	batch                                  bool
 }
 
-// releaseFlags say what is released, instead of a run.
+// releaseFlags are the flags that say what is released. They are refused beside a run.
 var releaseFlags = []string{"sampling-probability", "examples", "batch-size", "steps", "epochs", "noise-multiplier"}
 
 func (q *question) addFlags(c *cobra.Command) {
@@ -61,7 +61,7 @@ func (q *question) accountantFlag(c *cobra.Command) {
 		" (default: "+account.DefaultAccountant+", or that of the run)")
 }
 
-// read returns the question of the flags or, with an argument, about a run.
+// read returns the question of the flags or, if args names a run, a question about that run.
 func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.Question, error) {
 	if len(args) == 1 {
 		return q.readRun(a, c, args[0])
@@ -121,7 +121,7 @@ func (q *question) readRun(a *shell.App, c *cobra.Command, run string) (account.
 	return asked, q.view(&asked.View)
 }
 
-// view checks the accountant, relation and group size, and sets v to them.
+// view checks the accountant, relation and group size of the flags, and stores them in v.
 func (q *question) view(v *account.View) error {
 	if q.accountant != "" && !slices.Contains(accountants.Names(), q.accountant) {
 		return shell.Usagef("found --accountant %s, expected one of %s%s", q.accountant, strings.Join(accountants.Names(), ", "), spelling.Hint(q.accountant, accountants.Names()))

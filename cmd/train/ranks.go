@@ -27,7 +27,7 @@ const mpiProgram = "train-mpi"
 // is.
 var sharedByRanks = []string{"train", "train run", "train resume", "train version", "train help", "train completion"}
 
-// refuseRanks refuses a command that every rank would carry out for itself.
+// refuseRanks refuses a command that each of several started ranks would carry out for itself.
 func refuseRanks(c *cobra.Command) error {
 	size, by, ok := mpi.Launched()
 	if !ok {
@@ -43,7 +43,7 @@ func refuseRanks(c *cobra.Command) error {
 	return shell.Usagef("found %d ranks of %s, each of which would carry out `%s`, expected `train run` or `train resume`, which share their work", size, by, c.CommandPath())
 }
 
-// patienceVariable names the variable for how long rank 0 waits at least for another, as in 5m.
+// patienceVariable is the environment variable with the least time that rank 0 waits for another.
 const patienceVariable = "DPSGD_PATIENCE"
 
 // together carries out one run on all ranks that a launcher has started. lead is called on rank 0,
@@ -72,7 +72,7 @@ func together(a *shell.App, o train.Options, lead func(train.Options) error) err
 	return err
 }
 
-// patience returns the time in patienceVariable; 0 if that is not set.
+// patience returns the time in patienceVariable, such as 5m; 0 if it is not set.
 func patience() (time.Duration, error) {
 	text := os.Getenv(patienceVariable)
 	d, err := time.ParseDuration(cmp.Or(text, "0"))
@@ -82,7 +82,7 @@ func patience() (time.Duration, error) {
 	return d, nil
 }
 
-// rankNumbers lists which process is which rank: some launchers name the one, people the other.
+// rankNumbers returns which process is which rank, of the first 8: launchers name processes.
 func rankNumbers(processes []int64) string {
 	const most = 8
 	named := make([]string, min(len(processes), most))

@@ -16,7 +16,7 @@ func joinGroup() (mpi.Group, error) {
 	return nil, nil
 }
 
-// mpiLibrary names the MPI library, for `train version`.
+// mpiLibrary returns version and file of the MPI library, or says that none was found.
 func mpiLibrary() string {
 	version, file, err := mpi.Library()
 	if err != nil {

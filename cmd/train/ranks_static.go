@@ -29,7 +29,8 @@ func joinGroup() (mpi.Group, error) {
 	return nil, fmt.Errorf("train: %s: %w", program, err)
 }
 
-// sibling returns the file of the program that speaks MPI, unless that is this one.
+// sibling returns the file of the program that speaks MPI, beside this one or else on PATH. found
+// is false if there is none, or if it is this program.
 func sibling() (file string, found bool) {
 	self, err := os.Executable()
 	if err != nil {
@@ -49,5 +50,5 @@ func sibling() (file string, found bool) {
 	return file, err1 == nil && err2 == nil && !os.SameFile(here, there)
 }
 
-// mpiLibrary names no library: `train version` says nothing about MPI.
+// mpiLibrary returns "": this program opens no MPI library.
 func mpiLibrary() string { return "" }

@@ -18,12 +18,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// job holds the flags of a command that begins or resumes a run, and what it prints with --json.
+// job holds the flags of a command that begins or resumes a run.
 type job struct {
 	train.Options
 	set   []string
 	serve string
-	form  func(train.Result) any // the result for programs, where it has another form; nil in most commands
+	form  func(train.Result) any // makes what --json prints of a result; nil where that is the result itself
 }
 
 func runCommand(a *shell.App) *cobra.Command {
@@ -47,7 +47,7 @@ func runCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// flags adds the flags of a command that begins a run and can show a page.
+// flags adds to c the flags of a command that begins a run and can show a page about it.
 func (j *job) flags(a *shell.App, c *cobra.Command) {
 	dataDirFlag(c, &j.DataDir)
 	runsDirFlag(c, &j.RunsDir)
@@ -56,7 +56,7 @@ func (j *job) flags(a *shell.App, c *cobra.Command) {
 	a.ProgressFlag(c)
 }
 
-// begin starts the run of a configuration, or of a preset, whatever its kind, and carries it out.
+// begin starts the run of the configuration file or preset called name, and carries it out.
 func (j job) begin(a *shell.App, c *cobra.Command, name string) error {
 	config, err := configs.Load(name, j.set)
 	switch {
@@ -93,7 +93,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// resume goes on with the run in a folder, whatever its kind.
+// resume goes on with the run in the folder dir, whatever its kind.
 func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
 	if stats.IsRun(dir) {
 		if err := j.alone("statistics"); err != nil {
@@ -108,8 +108,8 @@ func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
 	return j.carryOut(a, c, config, dir)
 }
 
-// carryOut begins the run of a configuration, or goes on with the one in a folder, and prints its
-// result.
+// carryOut begins the run of config or, if dir is not "", goes on with the run in that folder, and
+// prints its result.
 func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, dir string) error {
 	j.Computed, j.Waits = computed(a), a.Waits
 	switch {
@@ -161,7 +161,8 @@ func start[O, R any](config *configs.Config, dir string, o O, create func(*confi
 	return create(config, o)
 }
 
-// ended prints the result of a run as JSON, and how to go on if it was stopped.
+// ended prints result with --json, and how to go on if a signal stopped the run, whose error it
+// then returns. If err is not nil, it only returns that.
 func ended(a *shell.App, c *cobra.Command, status run.Status, steps int, dir string, result any, err error) error {
 	if err != nil {
 		return err
@@ -169,7 +170,8 @@ func ended(a *shell.App, c *cobra.Command, status run.Status, steps int, dir str
 	return stopped(a, c, status, fmt.Sprintf("and saved after step %d; %s", steps, goOn(c, dir)), a.PrintJSON(result))
 }
 
-// stopped says how far stopped work is and how to go on. err, of printing the result, comes first.
+// stopped prints how, which says how to go on with work that a signal stopped, and returns the
+// error of that signal. If status is another one, or err is not nil, it only returns err.
 func stopped(a *shell.App, c *cobra.Command, status run.Status, how string, err error) error {
 	if err != nil || status != run.Interrupted {
 		return err
@@ -178,7 +180,7 @@ func stopped(a *shell.App, c *cobra.Command, status run.Status, how string, err 
 	return shell.Stopped(c.Context())
 }
 
-// goOn returns advice: the command that goes on with a run.
+// goOn returns advice: the command that resumes the run in the folder dir.
 func goOn(c *cobra.Command, dir string) string {
 	return "go on with `train resume " + folder.Argument(dir) + shell.DataGiven(c) + "`"
 }
@@ -194,8 +196,8 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags adds the flags of a command that reads the data of a run, and has o tell how far
-// reading is.
+// dataFlags adds to c the flags that say where the data of a run is, for o, and makes o show how
+// many pictures have been read.
 func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
 	dataDirFlag(c, &o.DataDir)
 	dataFolderFlag(c, &o.DataFolder)
@@ -210,7 +212,7 @@ func setFlag(c *cobra.Command, set *[]string) {
 	c.Flags().Var((*overrides)(set), "set", "override a key of the configuration, as in --set privacy.epsilon=2 (repeatable)")
 }
 
-// overrides is a flag that can be given several times, once for each key.
+// overrides is the value of --set, which can be given several times, once for each key.
 type overrides []string
 
 func (o *overrides) String() string { return strings.Join(*o, " ") }

@@ -78,7 +78,7 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 	}
 }
 
-// orDash writes a number, or a dash where there is none.
+// orDash returns text(*x), or a dash if x is nil.
 func orDash(x *float64, text func(x float64) string) string {
 	if x == nil {
 		return "–"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// askCommands returns the commands that ask accountants.
+// askCommands returns the commands that ask accountants, such as `train epsilon`.
 func askCommands(a *shell.App) []*cobra.Command {
 	all := []*cobra.Command{epsilonCommand(a)}
 	for _, s := range solvers {
@@ -16,7 +16,7 @@ func askCommands(a *shell.App) []*cobra.Command {
 	return append(all, compareCommand(a), tradeoffCommand(a))
 }
 
-// solver describes a command that asks one accountant for an unknown.
+// solver describes a command that asks one accountant for an unknown, such as `train delta`.
 type solver struct {
 	unknown                    account.Unknown
 	use, short, about, example string

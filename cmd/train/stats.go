@@ -52,7 +52,8 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, "-statistics") + "-statistics"
 }
 
-// runStats starts a run of statistics.
+// runStats starts the run of the statistics that [stats.Read] makes of name, and prints the
+// results.
 func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, o run.Options) error {
 	file, err := stats.Read(name, set, bounds)
 	if err != nil {
@@ -69,8 +70,8 @@ func resumeStats(a *shell.App, c *cobra.Command, dir string, o run.Options) erro
 	return answerStats(a, c, r, err)
 }
 
-// answerStats answers the statistics that have no answer yet, and prints all: with --json an object
-// each. err says why there is no run.
+// answerStats answers the statistics of r that have no answer yet, and prints the results of all as
+// a table, with --json also each as an object. If err, of making r, is not nil, it returns that.
 func answerStats(a *shell.App, c *cobra.Command, r *stats.Run, err error) error {
 	if err != nil {
 		return err

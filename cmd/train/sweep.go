@@ -78,7 +78,8 @@ its own and writes nothing that another one writes. Scripts for Slurm, Kubernete
 	return c
 }
 
-// runSweep carries out or collects a sweep, named as on the command line, and prints its result.
+// runSweep carries out a sweep, or collects what tasks have trained of it, and prints the result.
+// name is what the command line calls the sweep.
 func runSweep(a *shell.App, c *cobra.Command, name string, file *configs.Sweep, collect bool, o sweep.Options) error {
 	carryOut := sweep.Run
 	if collect {
@@ -93,7 +94,7 @@ func runSweep(a *shell.App, c *cobra.Command, name string, file *configs.Sweep, 
 }
 
 // runTask trains the trials of a share of a sweep, and prints how many have a result. name is what
-// the command line calls the sweep, why says where the share is from.
+// the command line calls the sweep; why is as in [taskFlags.Share].
 func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why string, file *configs.Sweep, share sweep.Share, o sweep.Options) error {
 	if why != "" {
 		fmt.Fprintln(shown.W, "task      "+why)
@@ -113,7 +114,7 @@ func runTask(a *shell.App, c *cobra.Command, shown *shell.Display, name, why str
 	return stopped(a, c, result.Status, "and saved, "+said+"; go on with the same command", a.PrintJSON(result))
 }
 
-// shareOf returns which trials a sweep or a task trains, of how many.
+// shareOf says which trials this process trains, of how many: "3,7-9 of 12", or "12" for all.
 func shareOf(o sweep.Overview) string {
 	if o.Numbers == nil {
 		return fmt.Sprint(o.Trials)
@@ -124,7 +125,8 @@ func shareOf(o sweep.Overview) string {
 	return fmt.Sprintf("%s of %d", sweep.Numbers(o.Numbers), o.Trials)
 }
 
-// sweepWatcher prints how a sweep goes, with one bar over the steps of all trials that are left.
+// sweepWatcher prints the progress of a sweep: a line for each trial, or on a terminal one bar over
+// the steps of all trials that were left at the start.
 type sweepWatcher struct {
 	shell.Display
 	saves       func()                 // called at the start of the sweep, which saves from then on
@@ -134,7 +136,7 @@ type sweepWatcher struct {
 	started     time.Time
 }
 
-// trialSteps is a trial with the steps that it has made.
+// trialSteps is a trial under way, with the number of its newest step.
 type trialSteps struct {
 	sweep.TrialOverview
 	step int
@@ -210,7 +212,7 @@ func (p *sweepWatcher) SweepFinished(r sweep.Result) {
 	fmt.Fprintf(p.W, "in %s: results.csv, results.jsonl, results.md, and a run for each trial\n", r.Sweep)
 }
 
-// outcome returns a trial's result in a few words.
+// outcome returns text with the test accuracy, ε, time and status of a trial.
 func outcome(r books.Row) string {
 	test := "no test accuracy"
 	if r.TestAccuracy != nil {

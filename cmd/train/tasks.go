@@ -11,15 +11,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// taskFlags hold the flags by which `train sweep` trains some trials, or collects what tasks made.
+// taskFlags holds the flags by which `train sweep` trains some trials as one task of several,
+// collects what tasks have trained, or trains several trials at a time.
 type taskFlags struct {
 	trial, shard string
 	Collect      bool
 	Jobs         int
-	given        func(flag string) bool // whether the command line has it, empty or not
+	given        func(flag string) bool // reports whether the command line has the flag, even if its value is ""
 }
 
-// Add gives a command the flags.
+// Add adds the flags to c.
 func (f *taskFlags) Add(c *cobra.Command) {
 	f.given = c.Flags().Changed
 	c.Flags().StringVar(&f.trial, "trial", "", "train the trial with this number alone, from 1, as one task of several; auto is the number of this task in its Slurm array or Kubernetes job")
@@ -30,8 +31,8 @@ func (f *taskFlags) Add(c *cobra.Command) {
 	_ = c.Flags().MarkHidden("parallel") // is a flag
 }
 
-// Share returns the trials that the flags ask for; nil for a whole sweep. why names the environment
-// variable that gave their number, if one did. Such variables are read by getenv.
+// Share returns the trials that --trial or --shard asks for, or nil without either. why names the
+// environment variable, read by getenv, that gave their number, and its value; it is "" for none.
 func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why string, err error) {
 	trial, shard := f.given("trial"), f.given("shard")
 	switch {
@@ -69,7 +70,7 @@ func (f *taskFlags) shardOf(getenv func(string) string) (*sweep.Share, string, e
 	return &sweep.Share{First: first, Every: of}, why, err
 }
 
-// numberOf returns a number from 1: the one that was given or, for auto, that of the task.
+// numberOf returns the number from 1 that was given, or for "auto" that of the task; see Share.
 func numberOf(flag, given string, getenv func(string) string) (number int, why string, err error) {
 	if given == "auto" {
 		return numberOfTask(flag, getenv)
@@ -85,12 +86,12 @@ func numberOf(flag, given string, getenv func(string) string) (number int, why s
 const (
 	slurm      = "SLURM_ARRAY_TASK_ID"
 	slurmFirst = "SLURM_ARRAY_TASK_MIN" // the least number of the array
-	kubernetes = "JOB_COMPLETION_INDEX" // from 0, always
+	kubernetes = "JOB_COMPLETION_INDEX" // always counts from 0
 )
 
-// numberOfTask returns the number of this task, from 1. People begin Slurm arrays at 0 or at 1, and
-// a task cannot tell at which when only a part of an array is submitted again. So a Slurm number is
-// taken as it is, and an array that begins at 0 is refused, all of it.
+// numberOfTask returns the number of this task, from 1, in a variable of Slurm or Kubernetes.
+// People begin Slurm arrays at 0 or at 1, and a task cannot tell at which when a part of an array
+// is submitted again. So a Slurm number is taken as it is, and all of an array from 0 is refused.
 func numberOfTask(flag string, getenv func(string) string) (int, string, error) {
 	id, index := getenv(slurm), getenv(kubernetes)
 	name, value, from := slurm, id, 1

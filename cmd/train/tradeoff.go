@@ -44,7 +44,7 @@ With the folder of a run: of everything in its ledger. Without one: of --steps u
 // shownErrors lists the rates of false alarms that have a row in the table for people.
 var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 
-// printTradeoff writes three tables: ε at δ, what a test notices, what is believed.
+// printTradeoff writes three tables: ε at δ, the errors of the best test for a record, and beliefs.
 func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	fmt.Fprintf(w, "%s releases; %s; datasets that differ by %s\n\n", shell.Count(t.Releases), t.Accountant, neighbours(t.Unit, t.Relation))
 	shell.PrintRows(w, []string{"δ", "ε"}, t.Epsilons, func(p accountant.ProfilePoint) []string {
@@ -65,7 +65,7 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	})
 }
 
-// belief writes a probability in percent, rounded up, with more digits where it is nearly certain.
+// belief returns p in percent, rounded up: to 4 significant digits or, above 0.999, to 6 decimals.
 func belief(p float64) string {
 	if p > 0.999 {
 		return accountant.RoundUp(100*p, 6)

@@ -15,7 +15,7 @@ import (
 // build is what `train version` prints.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the source; "+" when it was changed
+	Revision string `json:"revision,omitempty"` // the commit of the source, with "+" behind it if the source was changed
 	Go       string `json:"go"`
 	System   string `json:"system"`
 	Kernels  string `json:"kernels"`       // which float32 kernels run on this processor
@@ -44,7 +44,7 @@ func versionCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-// version returns what --version prints behind the name of the program.
+// version returns what --version prints behind the name of the program, or "(unknown)".
 func version() string {
 	if b, err := thisBuild(); err == nil {
 		return b.Version

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runWatcher prints how a run goes.
+// runWatcher prints the plan of a run, its progress, and its result.
 type runWatcher struct{ shell.Display }
 
 func (p *runWatcher) Started(o train.Overview) {
@@ -93,7 +93,8 @@ func (p *runWatcher) Finished(r train.Result) {
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
-// spend writes ε spent so far, that by RDP with so many decimals, and the budget.
+// spend returns the ε spent, the one by RDP, if there is one, with so many decimals, and the
+// budget.
 func spend(s train.Progress, decimals int) string {
 	spent := "ε " + accountant.RoundUp(s.Spent.Epsilon, 2)
 	if s.Spent.EpsilonRDP != nil {
@@ -112,7 +113,7 @@ func accuracy(s train.Progress) string {
 	return fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
 }
 
-// clipNorm writes the clip norm of the next step; "" where all steps have the same.
+// clipNorm returns text with the clip norm of the next step, or "" if all steps have the same.
 func clipNorm(s train.Progress) string {
 	if s.ClipNorm == 0 {
 		return ""
@@ -120,7 +121,7 @@ func clipNorm(s train.Progress) string {
 	return fmt.Sprintf("clip norm %.3g  ", s.ClipNorm)
 }
 
-// left returns the estimated time of the remaining steps.
+// left returns the estimated time of the remaining steps, or "–" while there is no estimate.
 func left(s train.Progress) string {
 	if s.Step == 0 || s.SecondsPerStep == 0 {
 		return "–"
@@ -129,7 +130,7 @@ func left(s train.Progress) string {
 }
 
 // liveText returns the text beside the bar of a run: steps, spend, accuracy, speed and time left,
-// as much of them as there is room for.
+// as much of them as fits into width columns.
 func liveText(s train.Progress, width int) string {
 	steps, rate, test := fmt.Sprintf("%d/%d", s.Step, s.Steps), shell.Short(s.ExamplesPerSecond), accuracy(s)
 	short, single := strings.TrimPrefix(test, "test "), s
@@ -152,14 +153,14 @@ func liveText(s train.Progress, width int) string {
 	return shell.Cut(steps, max(1, width))
 }
 
-// printLeft writes what is left of the budget of a run, if it has one.
+// printLeft writes what spent, an ε, leaves of the budget of a run; nothing if budget is 0.
 func printLeft(w io.Writer, budget, spent float64) {
 	if budget > 0 {
 		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, shell.Left(budget, spent))
 	}
 }
 
-// printReleased writes the ε of the releases so far, where ε is claimed for all that was planned.
+// printReleased writes the ε of the releases made by now, where the ε above it is of all planned.
 func printReleased(w io.Writer, now *account.Answer) {
 	if now != nil {
 		fmt.Fprintf(w, "                which is that of all that was planned; of the releases by now it is %s,\n                only if no decision to stop looked at a result\n", accountant.RoundUp(now.Epsilon, 3))
@@ -181,8 +182,8 @@ func serveFlag(c *cobra.Command, address *string) {
 	c.Flags().Lookup("serve").NoOptDefVal = web.Default
 }
 
-// followed calls work, with a page about it if there is an address. An address that cannot be had
-// ends the command before anything is done.
+// followed calls work with a page about it at address, or with nil if that is "". An address that
+// cannot be had ends the command before anything is done.
 func followed(a *shell.App, address string, work func(*web.Page) error) error {
 	if address == "" {
 		return work(nil)
