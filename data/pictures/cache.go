@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Cache reads the pictures of an index and keeps the first so many of them in memory, each from
+// Cache reads the pictures of an index and keeps those of the lowest numbers in memory, each from
 // when it was first asked for. Nothing is ever evicted: with Poisson sampling and with reading one
 // after the other, every picture is as likely to be next as any other, so that no rule for evicting
 // would find a larger share of them in memory. Cache is safe for concurrent use, and the bytes that
@@ -26,7 +26,8 @@ const (
 	full
 )
 
-// NewCache returns a cache of pictures in this size that keeps as many as fit into so many bytes.
+// NewCache returns a cache of the pictures of x in this size. It keeps as many of them as fit into
+// the given number of bytes, those of the lowest numbers.
 func NewCache(x *Index, size Size, bytes int64) *Cache {
 	values := size.Height * size.Width * size.Channels
 	kept := min(int64(x.Len()), bytes/int64(values))

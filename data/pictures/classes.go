@@ -52,8 +52,8 @@ type files struct {
 	labels  []uint8
 	names   []byte   // of all files, one after the other
 	ends    []uint32 // where each ends
-	sizes   []uint32
-	changed []int64
+	sizes   []uint32 // of each file, in bytes, when it was listed
+	changed []int64  // when each had last changed by then, in nanoseconds since 1970
 }
 
 // listClass adds the pictures of the folder of class label, which must hold at least one.

@@ -34,16 +34,16 @@ type Index struct {
 type places interface {
 	// read returns the bytes of the file of picture i, in the memory of buffer if they fit.
 	read(buffer []byte, i int) ([]byte, error)
-	// where returns the name of picture i for messages.
+	// where says for messages which file picture i is.
 	where(i int) string
 }
 
 // Part is one part of a data set, as [List] looks for it.
 type Part struct {
-	Folder  string // of the whole data set
-	Name    string // train or test
-	Classes []string
-	Names   bool // whether [Index.Names] shall return the names of the files
+	Folder  string   // of the whole data set
+	Name    string   // train or test
+	Classes []string // the names of the classes, in the order of their labels
+	Names   bool     // whether [Index.Names] shall return the names of the files
 }
 
 // List returns the index of a part's pictures, in an order that does not depend on the machine. It
@@ -69,7 +69,7 @@ func (x *Index) Labels() []uint8 { return x.labels }
 // Names returns the names of the pictures' files without folders; nil without [Part].Names.
 func (x *Index) Names() []string { return x.names }
 
-// Where returns the name of picture i for messages.
+// Where says for messages which file picture i is, with its folder or shard.
 func (x *Index) Where(i int) string { return x.places.where(i) }
 
 // Read decodes picture i into dst, as [Decode] does. dst has exactly height·width·channels bytes.
@@ -120,7 +120,7 @@ func readAt(f *os.File, buffer []byte, offset int64, size int) ([]byte, error) {
 	return buffer, nil
 }
 
-// checkSize refuses a file that is too large for a picture.
+// checkSize refuses a picture file of more than MaxBytes bytes.
 func checkSize(bytes int64) error {
 	if bytes > MaxBytes {
 		return fmt.Errorf("%d bytes, expected at most %d", bytes, MaxBytes)
@@ -128,7 +128,8 @@ func checkSize(bytes int64) error {
 	return nil
 }
 
-// readDir lists a folder in byte order of the names, without hidden entries.
+// readDir lists a folder in byte order of the names, without names that begin with a dot. expected
+// says in the error what there should be.
 func readDir(folder, expected string) ([]fs.DirEntry, error) {
 	switch info, err := os.Stat(folder); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -80,7 +80,8 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	return nil
 }
 
-// mended returns a picture without the mistakes of the decoders of golang.org/x/image v0.47.0.
+// mended returns the decoded picture m, in which it corrects what the decoders of
+// golang.org/x/image v0.47.0 do wrong. format and about are the file's format and tags.
 func mended(m image.Image, format string, about tags) (image.Image, error) {
 	if format == "webp" {
 		return ofVideo(m), nil
@@ -99,9 +100,9 @@ func mended(m image.Image, format string, about tags) (image.Image, error) {
 	return m, nil
 }
 
-// ofVideo returns a WebP with loss, luma from 16 to 235 and chroma from 16 to 240, in RGB, as
-// libwebp converts it (src/dsp/yuv.h). Package image takes the pixels for those of a JPEG, 0 to 255
-// (https://go.dev/issue/40173). A WebP without loss has no such pixels: it is returned as it is.
+// ofVideo converts m, a decoded WebP with loss, to RGB as libwebp does (src/dsp/yuv.h): its luma
+// goes from 16 to 235 and its chroma from 16 to 240. Package image takes the pixels for those of a
+// JPEG, 0 to 255 (https://go.dev/issue/40173). It returns a WebP without loss as it is.
 func ofVideo(m image.Image) image.Image {
 	var of image.YCbCr
 	alpha := func(x, y int) uint8 { return 255 }

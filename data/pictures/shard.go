@@ -21,10 +21,11 @@ type shardList struct {
 	others  Others
 }
 
-// listShard reads the headers of a tar file, and its classes. Members are named as in WebDataset:
-// the files of one example are side by side and have one key, the name up to the first dot after
-// the last slash. An example has one picture and one file whose name ends in .cls, with the name or
-// the number of its class.
+// listShard reads the headers of a tar file and the contents of its .cls files, but no picture. The
+// members are named as in WebDataset: the files of one example are side by side and have one key,
+// the name up to the first dot after the last slash. An example has one picture and one file whose
+// name ends in .cls, which holds the name or the number of its class. Files with other endings are
+// counted in others. numbers holds the number of each class by its name and by its number as text.
 func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -75,7 +75,8 @@ type shards struct {
 	sizes   []uint32
 }
 
-// listShards reads the headers of all shards, several at a time.
+// listShards returns the index of the pictures in the shards at paths. It reads their headers,
+// several shards at a time, and adds the files that it passes over to others.
 func (p Part) listShards(paths []string, others Others) (*Index, error) {
 	numbers, err := numbersOf(p.Classes)
 	if err != nil {

@@ -27,7 +27,8 @@ const (
 	jpegBeginOfScan = 0xda
 )
 
-// tags holds the tags whose value is one number of 16 bits.
+// tags holds the value of each tag, by its number, that has one whole number of 16 or 32 bits for a
+// value. A value above 65,535 counts as 65,535.
 type tags map[uint16]uint16
 
 // orientation says how to turn the picture, 1 to 8; 1 leaves it as it is.
@@ -55,8 +56,8 @@ func (t tags) refuse() error {
 	return nil
 }
 
-// tagsOf returns the tags of a file of a format. It returns none, and no error, if tags are missing
-// or damaged: decoders do not need them.
+// tagsOf returns the tags of a file of the given format, as package image calls it. It returns none
+// if they are missing or damaged: decoders do not need them.
 func tagsOf(r io.ReadSeeker, format string) tags {
 	switch format {
 	case "tiff":
@@ -79,8 +80,9 @@ func tagsOf(r io.ReadSeeker, format string) tags {
 	return nil
 }
 
-// exif returns the tags in a file's first part that is Exif; parts begin at byte at. part reads a
-// part's first eight bytes: where its content begins, its size, if it may be Exif, if to go on.
+// exif returns the tags in a file's first part that is Exif; the parts begin at byte at. part reads
+// the first eight bytes of a part: skip is how many bytes precede its content, size how many the
+// content has, found whether it may be Exif, and more is false where the parts have ended.
 func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, found, more bool)) tags {
 	for {
 		head := readFrom(r, at, 8)

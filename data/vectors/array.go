@@ -29,7 +29,7 @@ func (a *array) floats(dst []float32, from int) error {
 	return err
 }
 
-// checkVectors refuses an array that does not hold vectors of a width, at least one.
+// checkVectors refuses an array that does not consist of one vector or more of the given width.
 func (a *array) checkVectors(width int) error {
 	switch {
 	case len(a.shape) != 2:
@@ -91,7 +91,7 @@ func (a *array) rows(dst []float32, first int) error {
 	return nil
 }
 
-// integers reads all numbers.
+// integers returns all numbers of an array that checkLabels has passed.
 func (a *array) integers() ([]int64, error) {
 	values := make([]int64, a.shape[0])
 	b, err := a.bytes(len(values), 0)

@@ -102,7 +102,8 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 	return r, r.checkWidth()
 }
 
-// checkWidth refuses all but one column of lists, or the declared number of columns of numbers.
+// checkWidth refuses columns that are neither one column of lists nor the declared number of
+// columns of numbers, apart from the column of labels.
 func (r *parquetRows) checkWidth() error {
 	numbers := len(r.columns)
 	if slices.ContainsFunc(r.columns, func(c *parquetColumn) bool { return c.class != nil }) {
@@ -216,7 +217,7 @@ func (r *parquetRows) addColumn(c *parquetColumn, values []parquet.Value) error 
 	return nil
 }
 
-// parquetColumn is one column of a file, from its first row to its last.
+// parquetColumn is one column at the top of a file's schema, and how its values are read.
 type parquetColumn struct {
 	file, name string
 	leaf       *parquet.Column
@@ -227,7 +228,8 @@ type parquetColumn struct {
 	expect string                            // what labels look like, for messages
 }
 
-// newParquetColumn returns a column of a value, or of a list, for each row. It refuses others.
+// newParquetColumn returns column c, which has one value or one list of values for each row. It
+// refuses any other column.
 func newParquetColumn(file string, c *parquet.Column) (*parquetColumn, error) {
 	column := &parquetColumn{file: file, name: c.Name(), leaf: c}
 	for !column.leaf.Leaf() {
@@ -247,7 +249,8 @@ func (c *parquetColumn) wrong(found, expected string, a ...any) error {
 	return fmt.Errorf("%s: column %q "+found+", expected "+expected, append([]any{c.file, c.name}, a...)...)
 }
 
-// setNumbers sets how the column's numbers are read. It refuses a column of something else.
+// setNumbers sets c.number, which reads the column's numbers. It refuses a column of anything else.
+// leaves holds the schema of all columns of the file that have none inside.
 func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	switch kind := c.leaf.Type().Kind(); {
 	case kind == parquet.Float:
@@ -309,7 +312,8 @@ func (c *parquetColumn) isHalf(leaves []format.SchemaElement) bool {
 	return half
 }
 
-// setLabels sets how the column's labels are read: integers or texts, one a row. It refuses others.
+// setLabels sets c.class, which reads the column's labels: integers or texts, one for each row. It
+// refuses a column of anything else.
 func (c *parquetColumn) setLabels(d Declared) error {
 	if c.list {
 		return c.wrong("holds lists", "a label for each row")

@@ -133,7 +133,7 @@ func (p *Part) openNumPy(f *os.File) error {
 	return p.hold(features, labels)
 }
 
-// openLabels returns the array of the file that holds the labels alone.
+// openLabels opens the file that holds labels alone and returns its array.
 func (p *Part) openLabels() (*array, error) {
 	f, err := p.open(p.labelsPath())
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *Part) hold(features, labels *array) error {
 	return p.checkNumbers(p.known)
 }
 
-// checkNumbers refuses a file of labels that holds not as many as there are vectors.
+// checkNumbers refuses a file of labels that does not hold one label for each of the vectors.
 func (p *Part) checkNumbers(vectors int) error {
 	if p.labels != nil && p.labels.shape[0] != vectors {
 		return fmt.Errorf("%s holds %d labels, expected one for each of the %d vectors of %s", p.labels.name, p.labels.shape[0], vectors, p.name)

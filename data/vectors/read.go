@@ -54,8 +54,8 @@ func (p *Part) Read() (labels []uint8, halves []uint16, err error) {
 	return labels, halves, err
 }
 
-// toUnitNorm scales a row to norm 1 and leaves a row of zeros. It reports whether all numbers are
-// finite; if not, it scales nothing.
+// toUnitNorm scales x to norm 1, or leaves it if all its numbers are 0. It returns false, and
+// scales nothing, if a number is not finite.
 func toUnitNorm(x []float32) bool {
 	squares := 0.0
 	for _, v := range x {
@@ -104,8 +104,8 @@ func (d Declared) names() string {
 	return expected
 }
 
-// class returns the class whose name a text is or, if no class has a number for a name, whose
-// number it is. So no text has two meanings.
+// class returns the number of the class whose name is text, or false if there is none. If no class
+// has a number for a name, text may also be the number of a class. So no text has two meanings.
 func (d Declared) class(text string) (label uint8, known bool) {
 	if i := slices.Index(d.Classes, text); i >= 0 {
 		return uint8(i), true

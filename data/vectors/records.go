@@ -13,7 +13,7 @@ import (
 
 // RecordReader reads the records of one file of comma-separated values.
 type RecordReader struct {
-	Header []string
+	Header []string // the names of the columns, from the first line
 
 	path    string // for messages
 	records *csv.Reader
@@ -95,7 +95,8 @@ func (r *RecordReader) Wrong(field int, found, expected string) error {
 	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
 }
 
-// Find returns the place of a column in the header. It must be there once.
+// Find returns the place of the column of that name in the header. It fails if the name is not
+// there exactly once.
 func (r *RecordReader) Find(name string) (int, error) {
 	place := slices.Index(r.Header, name)
 	if place < 0 {
@@ -123,7 +124,8 @@ func (r *RecordReader) separator() string {
 	return ""
 }
 
-// Number returns the value of a field of the record read last: a finite decimal number of 32 bits.
+// Number returns the value of a field, by its place, of the record read last. It refuses any text
+// but a decimal number that is finite in 32 bits.
 func (r *RecordReader) Number(record []string, field int) (float32, error) {
 	text, found := record[field], ""
 	wide, err := strconv.ParseFloat(text, 32)

@@ -11,8 +11,8 @@ package kernel
 // to about 1e-6 of their norm, where the definition loses no digits by cancellation.
 //
 // Working memory is reused and belongs to the pool: calls on the Convolutions of one pool, or on
-// one without a pool, must not overlap. Only methods that take a worker may run at the same time, on
-// different workers: call them inside [Pool.Run], with the number of the worker that it gives.
+// one without a pool, must not overlap. Only methods that take a worker may run at the same time,
+// on different workers: call them inside [Pool.Run], with the number of the worker that it gives.
 type Convolution struct {
 	Conv
 	pool *Pool
