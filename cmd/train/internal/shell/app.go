@@ -17,23 +17,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// App is where commands write, and how.
+// App says where the commands of a program write, and how, and holds what the running one does.
 type App struct {
 	Out, Err io.Writer
-	JSON     bool   // print the result as one object
+	JSON     bool   // print the result as one JSON object
 	Progress string // how progress is shown: a word of --progress, or "" for what suits the output
 	Hints    bool   // say so when a command takes longer than a second before it prints anything
 
 	printed bool        // an object has been printed, or another rank prints it
 	silent  func() bool // reports that the command has written nothing yet
-	hint    *time.Timer // until the hint is printed; nil where there is none
+	hint    *time.Timer // prints the hint when it ends; nil where there is none
 
 	saves atomic.Bool // the command needs time after a signal, to save
 	ends  atomic.Bool // a signal is the usual end of the command, as of a server
 	rank0 atomic.Bool // this is the first of several processes, whose launcher passes signals on
 }
 
-// Execute runs one command line, which a signal ends, and returns its exit code.
+// Execute runs the command line args, which a signal ends, and returns its exit code. root makes
+// the command of the program.
 func (a *App) Execute(root func(*App) *cobra.Command, args []string) int {
 	ctx, stop := a.untilSignal(context.Background())
 	defer stop()
@@ -73,8 +74,8 @@ func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command
 // silence is how long a command may say nothing before it says what it is doing.
 const silence = time.Second
 
-// Hint prints what a command is doing, if that is known, unless it prints something else within a
-// second. A command that reads questions waits for them, and says nothing.
+// Hint prints what c is doing, in the words of what, unless it prints something else within a
+// second. It prints no hint for "", or with --batch, where a command waits for questions.
 func (a *App) Hint(c *cobra.Command, what string) {
 	if batch := c.Flags().Lookup("batch"); !a.Hints || what == "" || batch != nil && batch.Value.String() == "true" {
 		return

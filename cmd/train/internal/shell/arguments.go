@@ -46,8 +46,8 @@ func wrongValue(err *pflag.InvalidValueError) error {
 	return Usagef("found --%s %s, expected %s", f.Name, folder.Argument(err.GetValue()), expected)
 }
 
-// commandMeant returns a hint for a flag that is not known: the command that has it, where it stood
-// before a command, or the command that does the same. "" is none.
+// commandMeant returns a hint about a flag that c lacks: a command below c that has it or, for
+// --dry-run, the one that does the same; "" for none.
 func commandMeant(c *cobra.Command, flag string) string {
 	if flag == "dry-run" { // of other programs
 		return " (`" + c.Root().Name() + " describe` says what a run would do)"
@@ -63,7 +63,7 @@ func commandMeant(c *cobra.Command, flag string) string {
 	return ""
 }
 
-// keyMeant returns a hint: the keys of a configuration named like an unknown flag, or "".
+// keyMeant returns a hint: the keys of a configuration named like an unknown flag; "" for none.
 func keyMeant(c *cobra.Command, flag string) string {
 	if c.Flags().Lookup("set") == nil {
 		return ""
@@ -78,7 +78,7 @@ func keyMeant(c *cobra.Command, flag string) string {
 	return " (did you mean " + strings.Join(found, " or ") + "?)"
 }
 
-// NoArgs refuses the arguments of a command that has others below it, none of which they name.
+// NoArgs refuses all arguments of a command with others below it: none of these has their name.
 func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func Args(min, max int, what string) cobra.PositionalArgs {
 	}
 }
 
-// GivenFlag returns a flag of the command line whose name oneOf takes, as --name, or "".
+// GivenFlag returns, as --name, a flag of the command line for whose name oneOf is true, or "".
 func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if oneOf(f.Name) {
@@ -119,8 +119,8 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	return found
 }
 
-// FolderFlag adds a flag that names a folder, by default otherwise. An empty name, which a script
-// makes of a variable that is not set, is refused.
+// FolderFlag adds to c a flag called name for a folder, with the default otherwise. An empty value,
+// which a script makes of a variable that is not set, is refused.
 func FolderFlag(c *cobra.Command, dir *string, name, otherwise, usage string) {
 	*dir = otherwise
 	c.Flags().Var(checked{dir, func(given string) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Complete makes shells complete the arguments and flags of all commands, by the words in which
-// their usage names them: runs, presets, sweeps, data sets.
+// Complete makes shells complete the arguments and flags of c and of all commands below it, by the
+// words in which their usage names them: runs, presets, sweeps, data sets.
 func Complete(c *cobra.Command) {
 	if words := strings.Fields(c.Use); len(words) > 1 && c.ValidArgsFunction == nil {
 		c.ValidArgsFunction = completion(words[1:])
@@ -47,7 +47,7 @@ func Complete(c *cobra.Command) {
 	}
 }
 
-// completion returns what completes the arguments that a usage names in words such as
+// completion returns a function that completes the arguments which a usage names in words such as
 // [CONFIG|PRESET]. Files are offered too where an argument may be one.
 func completion(words []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -97,8 +97,8 @@ func completion(words []string) cobra.CompletionFunc {
 // several reports whether a word of a usage stands for any number of arguments.
 func several(word string) bool { return strings.Contains(word, "...") || strings.Contains(word, "…") }
 
-// below returns the folders, of runs, trials or sweeps, that hold a file with this name, one or two
-// levels below the folder of the path begun, or below "runs" if that names none.
+// below returns the folders that hold a file called holding, as those of runs, trials or sweeps do:
+// one or two levels below the folder of the path begun, or below "runs" if that names none.
 func below(begun, holding string) []string {
 	dir := "runs"
 	if strings.ContainsRune(begun, filepath.Separator) {
@@ -125,7 +125,7 @@ func presetNames(presets []configs.Preset) []string {
 	return names
 }
 
-// keys returns the keys of configurations, with the sign that their value follows.
+// keys returns the keys of configurations, each with "=" behind it.
 func keys() []string {
 	var list []string
 	for _, k := range configs.Keys() {
@@ -134,7 +134,7 @@ func keys() []string {
 	return list
 }
 
-// beginning returns those of a list that begin with a text.
+// beginning returns the texts of a list that begin with the text with.
 func beginning(with string, list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return !strings.HasPrefix(s, with) })
 }

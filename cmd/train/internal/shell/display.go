@@ -26,7 +26,8 @@ type Display struct {
 // plainEvery is the time between two lines that tell how far work is.
 const plainEvery = 10 * time.Second
 
-// Due reports whether to write a line now, by time or anyway, and counts it as written.
+// Due reports whether to write a line now: ten seconds after the last one, or at once if anyway is
+// set, but never for a quiet display. It counts that line as written.
 func (d *Display) Due(anyway bool) bool {
 	if d.Quiet || !anyway && time.Since(d.last) < plainEvery {
 		return false
@@ -59,15 +60,15 @@ const redrawn = 100 * time.Millisecond
 // bar is a line at the foot of a terminal, as wide as that: cells that fill, and a text.
 type bar struct {
 	total, done int64
-	cells       int // of the last drawing
-	columns     int // of the terminal at the last drawing
-	text        func(width int) string
+	cells       int                    // of the last drawing
+	columns     int                    // of the terminal at the last drawing
+	text        func(width int) string // returns the text beside the cells, for so many columns
 	drawn       time.Time
 	open        bool // the line is drawn and not ended
 }
 
-// line returns the bar for a terminal of so many columns. The last column stays free, because some
-// terminals begin a new line behind it.
+// line returns the bar for a terminal with so many columns. The last column stays free, because
+// some terminals begin a new line behind it.
 func (b *bar) line(columns int, colour bool) string {
 	if columns != b.columns {
 		b.columns, b.cells = columns, mostCells
@@ -111,7 +112,7 @@ func paint(colour bool, code, text string) string {
 // clear empties the line that the cursor is in.
 const clear = "\r\x1b[K"
 
-// draw draws the bar if the last drawing is long enough ago, or all is done.
+// draw draws the bar if the last drawing is 100 ms ago, or if all is done.
 func (d *Display) draw() {
 	if b := d.bar; time.Since(b.drawn) >= redrawn || b.done >= b.total {
 		b.drawn, b.open = time.Now(), true
@@ -130,7 +131,7 @@ func (d *Display) columns() int {
 	return Width
 }
 
-// terminalColumns returns the width of the terminal that w writes to; ok is false if w is none.
+// terminalColumns returns the columns of the terminal that w writes to; ok is false if w is none.
 func terminalColumns(w io.Writer) (n int, ok bool) {
 	f, ok := file(w)
 	if ok {
@@ -139,17 +140,17 @@ func terminalColumns(w io.Writer) (n int, ok bool) {
 	return n, n > 0
 }
 
-// Colours reports whether w is a terminal that gets colours, by https://no-color.org.
+// Colours reports whether w is a terminal that gets colours, by https://no-color.org and TERM.
 func Colours(w io.Writer) bool {
 	return Terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// StartBar begins a bar, which appears with the first Show.
+// StartBar begins a bar for total pieces of work. It appears with the first Show.
 func (d *Display) StartBar(total int64) {
 	d.bar = &bar{total: max(1, total), text: func(int) string { return "" }}
 }
 
-// Show moves the bar to done of its total, with a text beside it.
+// Show moves the bar to done of its total, with a formatted text beside it.
 func (d *Display) Show(done int64, format string, args ...any) {
 	d.ShowText(done, fmt.Sprintf(format, args...))
 }
@@ -159,7 +160,7 @@ func (d *Display) ShowText(done int64, text string) {
 	d.ShowFitting(done, func(width int) string { return Cut(text, max(1, width)) })
 }
 
-// ShowFitting does what Show does. The text is made for the room there is.
+// ShowFitting does what Show does. text returns the text for a width, in columns.
 func (d *Display) ShowFitting(done int64, text func(width int) string) {
 	d.bar.done, d.bar.text = done, text
 	d.draw()

@@ -67,8 +67,8 @@ func (e usageError) Unwrap() error { return e.error }
 // Usagef returns an error of the command line.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// AsUsage marks an error, if there is one, as one of the command line, which names something wrong,
-// such as a configuration that is not there.
+// AsUsage marks err as an error of the command line, which names something wrong, such as a
+// configuration that is not there. It returns nil for nil.
 func AsUsage(err error) error {
 	if err == nil {
 		return nil
@@ -87,7 +87,8 @@ type failure struct {
 	ExitCode int    `json:"exit_code"`
 }
 
-// Fail prints an error, one line for each problem, and returns the exit code.
+// Fail prints an error, one line for each problem, with --json also as an object, and returns the
+// exit code. It prints no line about a signal, and nothing for nil.
 func (a *App) Fail(err error) int {
 	if err == nil {
 		return ExitDone

@@ -44,7 +44,8 @@ func Examples(c *cobra.Command) string {
 	return strings.Join(lines, "\n")
 }
 
-// continued breaks a command line at spaces outside of quotes.
+// continued breaks a command line longer than 80 columns before flags, each part but the last with
+// a backslash at its end. It does not break within quotes.
 func continued(line string) []string {
 	at, quoted, column := 0, false, 0
 	for i, r := range line {
@@ -88,8 +89,8 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// Flow breaks paragraphs into lines that fit a terminal. A line that begins with a space is kept;
-// if it is too long, its rest is put below its last column.
+// Flow breaks paragraphs into lines of at most 80 columns. A line that begins with a space is kept;
+// if it is too long, it is broken as Prosef does it.
 func Flow(text string) string {
 	var lines []string
 	var paragraph []string
@@ -113,7 +114,8 @@ func Flow(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hanging breaks a line of a table or list. The rest is put below its last column.
+// hanging breaks a line of a table or list into lines of width characters. All but the first are
+// indented as far as the text behind the last double space in the line.
 func hanging(line string, width int) []string {
 	if utf8.RuneCountInString(line) <= width {
 		return []string{line}

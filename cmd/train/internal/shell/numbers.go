@@ -40,10 +40,11 @@ func Short(rate float64) string {
 // Megabytes writes a size in MiB.
 func Megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
-// Left writes what is left of a budget, rounded down to three decimals; at least 0.
+// Left writes what spent leaves of a budget, both ε, rounded down to three decimals; at least 0.
 func Left(budget, spent float64) string { return Down(max(0, budget-spent), 3) }
 
-// Guarantee writes what was spent and by which accountant, and what RDP says unless byRDP is nil.
+// Guarantee writes ε at δ and the accountant, and the ε by RDP unless byRDP is nil. An epsilon of
+// math.MaxFloat64 stands for no guarantee, or none that is known.
 func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
 	beside := ""
 	if byRDP != nil {
@@ -77,7 +78,7 @@ func Down(x float64, decimals int) string {
 	return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
 }
 
-// SignificantUp writes a number of at least 0 with so many significant digits, rounded up.
+// SignificantUp writes a number of at least 0, rounded up to so many digits or to a whole number.
 func SignificantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
 
 // SignificantDown does what SignificantUp does, but rounds down.

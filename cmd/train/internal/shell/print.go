@@ -32,11 +32,11 @@ func (a *App) PrintJSON(result any) error {
 	return err
 }
 
-// Printed notes that the command has written objects of its own: an error is not printed as one.
+// Printed notes that the command has written JSON objects of its own: Fail then prints none.
 func (a *App) Printed() { a.printed = true }
 
-// Print writes a result: as one object with --json, else the text for people. If there is an error
-// in its place, it returns that.
+// Print writes result as one JSON object with --json, and otherwise what text writes. If err is not
+// nil, it writes nothing and returns err.
 func (a *App) Print(result any, err error, text func(w io.Writer)) error {
 	switch {
 	case err != nil:
@@ -51,14 +51,15 @@ func (a *App) Print(result any, err error, text func(w io.Writer)) error {
 	return err
 }
 
-// page collects the text of a result for a terminal of so many columns; 0 where there is none.
+// page collects the text of a result for a terminal with so many columns, or for something else if
+// columns is 0. Prosef breaks long lines to fit.
 type page struct {
 	bytes.Buffer
 	columns int
 }
 
-// Prosef writes a line as [fmt.Fprintf] does. On a terminal it is broken at spaces if it is too
-// long, and the rest is put below its last column.
+// Prosef writes a line as [fmt.Fprintf] does. For a terminal, it is broken at spaces if it is too
+// long; what follows is indented as far as the text behind its last double space.
 func Prosef(w io.Writer, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p, ok := w.(*page); ok && p.columns > 0 {
@@ -67,7 +68,7 @@ func Prosef(w io.Writer, format string, args ...any) {
 	fmt.Fprintln(w, text)
 }
 
-// Show returns a function that prints a result, with text for people, or returns its error.
+// Show returns a function that prints a result as Print does, with text for people.
 func Show[T any](a *App, text func(w io.Writer, result T)) func(T, error) error {
 	return func(result T, err error) error {
 		return a.Print(result, err, func(w io.Writer) { text(w, result) })
@@ -81,7 +82,7 @@ func (a *App) Warn(message string) {
 	}
 }
 
-// Display returns the display of a command, on standard error with --json, else on standard output.
+// Display returns a display by --progress, on standard error with --json, else on standard output.
 func (a *App) Display() Display {
 	w := a.Out
 	if a.JSON {
@@ -109,7 +110,7 @@ const (
 	progressNone  = "none"
 )
 
-// ProgressFlag adds --progress.
+// ProgressFlag adds --progress to c; its word is stored in a.Progress.
 func (a *App) ProgressFlag(c *cobra.Command) {
 	words := []string{progressBar, progressPlain, progressNone}
 	c.Flags().Var(checked{&a.Progress, func(word string) error {
@@ -120,11 +121,11 @@ func (a *App) ProgressFlag(c *cobra.Command) {
 	}}, "progress", "how progress is shown: bar, plain lines or none (default: a bar on a terminal, lines elsewhere)")
 }
 
-// Waits prints what a person has to mend before work goes on.
+// Waits prints message, which says what a person has to mend before work goes on.
 func (a *App) Waits(message string) { fmt.Fprintln(a.Err, "train:", message) }
 
-// PictureFlag adds a flag for the file of a picture to a command whose result can be drawn. Another
-// format is refused before there is any work.
+// PictureFlag adds a flag called name to c, for the file that a picture of its result is drawn
+// into. The help calls it picture. A file of another format is refused before there is any work.
 func PictureFlag(c *cobra.Command, file *string, name, picture string) {
 	c.Flags().StringVar(file, name, "", "also draw "+picture+" into this file, .svg or .png")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
@@ -135,8 +136,8 @@ func PictureFlag(c *cobra.Command, file *string, name, picture string) {
 	}
 }
 
-// ShowDrawn returns a function that does what [Show] does, and draws the result into a file unless
-// that is "". what is in the picture, for people.
+// ShowDrawn returns a function that does what that of [Show] does, and draws the result into file
+// unless that is "". what is in the picture, for people.
 func ShowDrawn[T interface{ Chart() chart.Chart }](a *App, file, what string, text func(w io.Writer, result T)) func(T, error) error {
 	if file == "" {
 		return Show(a, text)
@@ -154,17 +155,17 @@ func ShowDrawn[T interface{ Chart() chart.Chart }](a *App, file, what string, te
 	}
 }
 
-// Writer remembers the first error of its writes. Helps and progress are printed by code that has
-// no use for errors; a command whose standard output is lost fails all the same, at its end, when a
-// run has saved what it did.
+// Writer writes to To and remembers the first error. Helps and progress are printed by code that
+// has no use for errors; a command whose standard output is lost fails all the same, at its end,
+// when a run has saved what it did.
 type Writer struct {
 	To   io.Writer
 	Err  error           // of the first write that failed
-	Lost func(err error) // is called with Err, once; may be nil
+	Lost func(err error) // is called once, with the first error as To returned it; may be nil
 	any  atomic.Bool
 }
 
-// Any reports whether something was written.
+// Any reports whether a write was tried.
 func (c *Writer) Any() bool { return c.any.Load() }
 
 func (c *Writer) Write(p []byte) (int, error) {
@@ -186,7 +187,7 @@ func Terminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// file returns the file that a writer or a reader uses.
+// file returns the file that stream is, or writes to if it is a [Writer]; ok is false for others.
 func file(stream any) (*os.File, bool) {
 	if c, ok := stream.(*Writer); ok {
 		stream = c.To

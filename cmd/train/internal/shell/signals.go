@@ -14,8 +14,8 @@ import (
 // patience is how long work that saves nothing has to end by its context before the process ends.
 const patience = 500 * time.Millisecond
 
-// untilSignal returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP ends, and what
-// releases it. The second signal kills the process.
+// untilSignal returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP ends, and a
+// function that releases it. The second signal kills the process, unless it is rank 0.
 func (a *App) untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals, errs := make(chan os.Signal, 1), a.Err
@@ -41,8 +41,8 @@ func (a *App) untilSignal(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// IsRank says that this process is one of several. Each of them gets a signal of the terminal, and
-// again what the launcher makes of its own. Rank 0 heeds the first signal. The others heed none:
+// IsRank says that this process is one of several ranks. Each of them gets a signal of the
+// terminal, and another from the launcher. Rank 0 heeds the first signal. The others heed none:
 // they end when rank 0 has ended the step and lets them go. If they fail, they print no JSON.
 func (a *App) IsRank(rank int) {
 	if a.rank0.Store(rank == 0); rank > 0 {
@@ -65,7 +65,8 @@ func during(state *atomic.Bool) (over func()) {
 	return func() { state.Store(false) }
 }
 
-// stop says that the signal was heard if work is saved, else ends the process after a moment.
+// stop ends the process a moment after a signal. If the command saves its work, it only says that
+// the signal was heard, and if a signal is the usual end, it does nothing.
 func (a *App) stop(found os.Signal, errs io.Writer) {
 	if a.ends.Load() {
 		return
@@ -92,7 +93,7 @@ func Ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Stopped returns the error of work that its context ended: which signal it was, or an interrupt.
+// Stopped returns the error of work that ended with ctx: which signal it was, or else an interrupt.
 func Stopped(ctx context.Context) error {
 	if i, ok := context.Cause(ctx).(Interrupted); ok {
 		return i

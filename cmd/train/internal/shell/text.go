@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the width of a terminal on which everything can be read.
+// Width is the number of columns of a terminal on which helps and most results can be read.
 const Width = 80
 
-// Cut shortens a text to a width, for lines that must not wrap.
+// Cut shortens a text to width characters, the last of them "…", for lines that must not wrap.
 func Cut(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
@@ -21,7 +21,7 @@ func Cut(text string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// Wrap breaks a text into lines at spaces; a longer word is cut.
+// Wrap breaks a text at spaces into lines of at most width characters; a longer word is cut.
 func Wrap(text string, width int) []string {
 	words := strings.Fields(text)
 	for i, word := range words {
@@ -30,7 +30,7 @@ func Wrap(text string, width int) []string {
 	return filled(words, width)
 }
 
-// filled puts as many words into each line as there is room for.
+// filled joins words into lines of at most width characters. A longer word has its own line.
 func filled(words []string, width int) (lines []string) {
 	for _, word := range words {
 		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= width {
@@ -43,7 +43,7 @@ func filled(words []string, width int) (lines []string) {
 }
 
 // Plain returns a text that somebody else has written, such as a name in a file. It is quoted if it
-// holds what a terminal takes for more than text.
+// holds characters that do not print, such as those that control a terminal.
 func Plain(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -68,8 +68,7 @@ func PrintTable(w io.Writer, table [][]string) {
 	}
 }
 
-// PrintRows writes a table: the heading, and a line for each row with the cells that a function
-// returns.
+// PrintRows writes a table: the heading, and a line for each row with the cells that cells returns.
 func PrintRows[T any](w io.Writer, heading []string, rows []T, cells func(T) []string) {
 	table := [][]string{heading}
 	for _, row := range rows {
@@ -88,7 +87,7 @@ func TableWidth(table [][]string) int {
 	return total
 }
 
-// columns returns the width of each column and whether everything below its heading is a number.
+// columns returns the width of each column, and whether all cells below its heading are numbers.
 func columns(table [][]string) (widths []int, numeric []bool) {
 	widths, numeric = make([]int, len(table[0])), make([]bool, len(table[0]))
 	for j := range widths {
