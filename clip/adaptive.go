@@ -76,7 +76,7 @@ var _ Counting = (*Following)(nil)
 // stored returns a clip norm as a checkpoint holds it: rounded to float32.
 func stored(clipNorm float64) float64 { return float64(float32(clipNorm)) }
 
-// lengths returns what the sum gets: the norm of the longest clipped gradient, and |count|.
+// lengths returns the norm in the sum of gradients clipped to the clip norm, and of counts.
 func (f *Following) lengths() (gradient, count float64) {
 	return f.bound * math.Sqrt(1-f.scheme.CountShare), f.bound * (1 - margin) * math.Sqrt(f.scheme.CountShare)
 }

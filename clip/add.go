@@ -9,7 +9,7 @@ import (
 // adder rounds and adds the contributions of one [Part]. It keeps its memory for the same part of
 // the next batch, so that a step allocates nothing.
 type adder interface {
-	// open prepares for the first so many examples of p, a part of the next batch. It reports
+	// open prepares to round examples 0 to examples-1 of p, a part of the next batch. It reports
 	// false, and takes nothing, if p has another type or size than the part before.
 	open(p Part, examples int) bool
 	// forget drops the integers that wait to be added.

@@ -58,7 +58,7 @@ func (o Outer) holds() int {
 	return min(len(o.X)/max(o.In, 1), len(o.Z)/max(o.Out, 1), len(o.SquaredX), len(o.SquaredZ))
 }
 
-// check returns an error unless the batch holds dim coordinates, and values for so many examples.
+// check returns an error unless the batch has dim coordinates, and values for that many examples.
 func (b Batch) check(dim, examples int) error {
 	size := 0
 	for i, p := range b.Parts {

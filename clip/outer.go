@@ -78,9 +78,9 @@ const entry = 1 << 10
 // matrix product of its own; a contribution at the lower end of a shift has factors half as large.
 const shiftStep = 2
 
-// shift returns the number of binary digits by which a product is coarser than the lattice: as many
-// as leave it entries of entry² when it is as long as the bound, and shiftStep fewer for each
-// factor of 2^shiftStep that it is shorter. It is a function of this contribution alone.
+// shift returns the binary digits by which a product, length·l.Spacing long, is coarser than l: as
+// many as leave entries of entry² at the length of the bound, shiftStep fewer for each factor of
+// 2^shiftStep that it is shorter. It is a function of this contribution alone.
 func (f outerFactors) shift(length float64, l Lattice) int {
 	bound := l.Bound / l.Spacing
 	wanted := entry * entry * math.Sqrt(float64(len(f.x))*float64(len(f.z)))
@@ -164,7 +164,7 @@ func (a *outerAdder) multiplyRun() {
 	a.shift, a.waiting, a.sum.waiting = a.rounded[a.run[0]].shift, true, true
 }
 
-// pair makes pairs [lo, hi) of the examples of the run. The last pair may have one example alone.
+// pair writes pairs [lo, hi) of the run's examples; the last may have one example alone.
 func (a *outerAdder) pair(_, lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
 	for i := lo; i < hi; i++ {

@@ -65,7 +65,8 @@ func (s CosineNorm) Factor(step, steps int) float64 {
 	return s.FinalFactor + (1-s.FinalFactor)*(1+math.Cos(math.Pi*progress(step, steps)))/2
 }
 
-// progress returns 0 for the first step, 1 for the last and later ones; 0 if there is only one.
+// progress returns 0 for the first step, 1 for the last and later ones, in equal steps; 0 if steps
+// is 1.
 func progress(step, steps int) float64 {
 	return float64(min(step, steps-1)) / float64(max(1, steps-1))
 }

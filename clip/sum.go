@@ -66,7 +66,7 @@ func (s *Sum) Format(f fmt.State, _ rune) {
 // Dim returns the number of coordinates.
 func (s *Sum) Dim() int { return s.dim }
 
-// Lattice returns what the contributions are rounded to.
+// Lattice returns the lattice to which the sum's contributions are rounded.
 func (s *Sum) Lattice() Lattice { return s.lattice }
 
 // Refine makes the lattice as fine as sums of so many examples have room for. It must come before
@@ -104,7 +104,7 @@ func (s *Sum) Add(b Batch, examples int) error {
 	return nil
 }
 
-// group is the examples that are rounded together, [lo, hi).
+// group is the range [lo, hi) of the batch's examples that are rounded together.
 type group struct{ lo, hi int }
 
 // addGroup rounds the contributions of a group, measures them, and leaves out those that are too
@@ -132,7 +132,7 @@ func (s *Sum) round(worker, lo, hi int) {
 	}
 }
 
-// settle adds the integers that wait to values.
+// settle adds the rounded contributions of the group that waits, if one does, to values.
 func (s *Sum) settle() {
 	if s.waiting {
 		s.pool.Run(s.dim, strip, s.settleRange)
@@ -152,7 +152,7 @@ func (s *Sum) settleStrips(_, lo, hi int) {
 	}
 }
 
-// read writes to dst, which may be that part of values, the integers of coordinates from, from+1, …
+// read writes the sum in coordinates from, from+1, … to dst, which may be that part of values.
 func (s *Sum) read(dst []int64, from int) {
 	if !s.begun {
 		clear(dst)
@@ -202,7 +202,7 @@ func (s *Sum) refuse() (refused bool) {
 	return refused
 }
 
-// Integers writes to dst the integers of coordinates from, from+1, …; goroutines may share it.
+// Integers writes the sum in coordinates from, from+1, … to dst; goroutines may share it.
 type Integers func(dst []int64, from int)
 
 // Release calls consume once with the integers of the sum, which last until consume returns, and
@@ -220,5 +220,5 @@ func (s *Sum) Release(consume func(Integers, Lattice)) error {
 // errReleased is made once: a step allocates nothing.
 var errReleased = fmt.Errorf("clip: %w", ErrReleased)
 
-// grown returns buffer with length n, in new memory only when it is too small.
+// grown returns a buffer of n values, which hold anything: buffer's memory if it is large enough.
 func grown[T any](buffer []T, n int) []T { return slices.Grow(buffer[:0], n)[:n] }
