@@ -19,7 +19,7 @@ type Assignment struct {
 	Engine    perexample.Engine `json:"engine"` // ghost or materialise
 }
 
-// Engines lists the parameters with their engines.
+// Engines lists the parameters of the network, in their order, with their engines.
 func (g *Gradients) Engines() []Assignment {
 	list := make([]Assignment, len(g.engines))
 	for i, u := range g.network.Uses {
@@ -78,7 +78,7 @@ type ruleEngine struct {
 	Rule string `json:"rule"` // the rule's type, and the shape of the layer
 }
 
-// Choice returns what engines.json says about this graph.
+// Choice returns what engines.json holds for this graph, with setting as performance.engine.
 func (g *Gradients) Choice(setting string) Choice {
 	c := Choice{Setting: setting, PhysicalBatchSize: g.input.batch}
 	for i, t := range g.Engines() {

@@ -36,7 +36,7 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	return &Evaluator{newRunning(executor, network, batcher, nil, pool), set.Len()}, nil
 }
 
-// predicting declares and compiles the graph by which m predicts so many examples.
+// predicting declares and compiles the graph by which m predicts batches of that many examples.
 func predicting(b *graph.Builder, m *model.Model, batch int) (*model.Network, *graph.Executor, error) {
 	network, err := m.Prediction(b, batch)
 	if err != nil {

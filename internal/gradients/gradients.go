@@ -211,9 +211,9 @@ type Sketch struct {
 	Formed     float64 // one gradient for each worker and parameter
 }
 
-// NewSketch declares the graphs of a sketched model ([model.Sketch]) for one example, and
-// multiplies: buffers grow with the batch. If the engine is "auto", it assumes the engine that the
-// estimates of package perexample choose.
+// NewSketch returns the memory that a sketched model ([model.Sketch]) takes: it declares the graphs
+// for one example and multiplies by batch, since buffers grow with it. If the engine is "auto", it
+// assumes the engine that the estimates of package perexample choose.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
 	d, err := declare(graph.NewSketch(), m, views, 1, func(uses []perexample.Use) ([]perexample.Engine, error) {
 		rules := rulesOf(uses)
@@ -237,5 +237,5 @@ func NewSketch(m *model.Model, views *data.Views, batch int, engine string, thre
 	return s, err
 }
 
-// inputBytes returns the size of the inputs of a network.
+// inputBytes returns the size in bytes of the images that a network takes, without mask and labels.
 func inputBytes(n *model.Network) float64 { return 4 * float64(n.Images.Shape().TotalSize()) }

@@ -79,7 +79,7 @@ func (in *input) fill(indices []int) error {
 	return nil
 }
 
-// fillRange writes examples [lo, hi) of the batch to x and labels, and keeps an error in failed.
+// fillRange writes the examples indices[lo:hi] to x and labels, and keeps an error in failed.
 func (in *input) fillRange(x []float32, labels []int32, lo, hi int) {
 	if err := in.batcher.Fill(x, labels, in.indices[lo:hi]); err != nil {
 		in.mutex.Lock()

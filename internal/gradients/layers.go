@@ -47,8 +47,9 @@ func layerOf(parameter string) string {
 	return parameter[:max(strings.LastIndex(parameter, "."), 0)]
 }
 
-// scale scales the first n examples of the batch that the graph computed last. The factors of an
-// example depend on its norms alone.
+// scale returns the first n gradients that the graph computed last, with each layer scaled. An
+// example that has the factor 0 in a layer gets the norm NaN. Its factors depend on its norms
+// alone.
 func (l *layers) scale(n int) clip.Batch {
 	total := l.batch.SquaredNorms[:n]
 	clear(total)
@@ -82,7 +83,7 @@ type scaledPart struct {
 	prepare func(n int) // makes part ready for the first n examples of a batch, whose factors are known
 }
 
-// newScaledPart scales either kind of part.
+// newScaledPart returns the part p, of either kind, with example i's gradient times factors[i].
 func newScaledPart(p clip.Part, factors []float32, pool *kernel.Pool) scaledPart {
 	if given, ok := p.(clip.Outer); ok {
 		return scaledOuter(given, factors)
@@ -90,7 +91,7 @@ func newScaledPart(p clip.Part, factors []float32, pool *kernel.Pool) scaledPart
 	return scaledRows(p.(clip.Rows), factors, pool)
 }
 
-// scaledOuter scales the second factor of outer products.
+// scaledOuter does what newScaledPart does, for outer products z xᵀ: it scales z.
 func scaledOuter(given clip.Outer, factors []float32) scaledPart {
 	scaled := given
 	scaled.Z, scaled.SquaredZ = make([]float32, len(given.Z)), make([]float64, len(given.SquaredZ))
@@ -104,7 +105,7 @@ func scaledOuter(given clip.Outer, factors []float32) scaledPart {
 	}}
 }
 
-// scaledRows scales rows when they are asked for, piece by piece.
+// scaledRows does the same for rows, which it scales when they are asked for, piece by piece.
 func scaledRows(given clip.Rows, factors []float32, pool *kernel.Pool) scaledPart {
 	workers := make([]scaler, pool.Threads())
 	for i := range workers {

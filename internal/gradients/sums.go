@@ -36,7 +36,7 @@ func NewSums(m *model.Model, batcher *data.Batcher, views *data.Views, physical 
 	return &Sums{running: newRunning(executor, network, batcher, views, pool), sums: sums, total: make([]float32, len(m.Values))}, nil
 }
 
-// plainSums declares the sum of the gradients of every parameter, without padding.
+// plainSums declares, for every parameter, the sum of its gradients over a batch, without padding.
 func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
 	dz := outputGradients(b, network, views)
 	if b.Err() != nil {
