@@ -57,8 +57,8 @@ func schedule(order []*gorgonia.Node, early string) []*gorgonia.Node {
 	return scheduled
 }
 
-// inputsOf lists the inputs of a node whose memory the operation reads, in the order of its
-// arguments.
+// inputsOf lists the nodes whose memory n reads, in the order of its arguments. An argument that is
+// a reshaped node counts as the node that it reshapes.
 func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 	var inputs []*gorgonia.Node
 	for it := n.Graph().From(n.ID()); it.Next(); {

@@ -99,8 +99,8 @@ func (b *Builder) Fail(format string, args ...any) {
 	}
 }
 
-// Input declares a leaf of the graph. Its memory, which [Builder.Values] returns, is written by the
-// caller before each run of an [Executor]: operations that work in place may use it up.
+// Input declares a leaf of the graph. The caller writes its memory, which [Builder.Values] returns,
+// before each run of an [Executor]: operations that work in place may overwrite it.
 func (b *Builder) Input(name string, t tensor.Dtype, shape ...int) *gorgonia.Node {
 	if !b.checkShape(name, shape) {
 		return nil

@@ -129,11 +129,11 @@ func Parallel(pool *kernel.Pool, n, grain int, body func(worker, lo, hi int, out
 // Grain returns how many work units, each of so many values, are worth handing to a worker.
 func Grain(values int) int { return 1 + grainValues/max(values, 1) }
 
-// grainValues is a number of values that take a few microseconds; waking a worker takes one or two.
+// grainValues is how many values take a few microseconds; waking a worker takes one or two.
 const grainValues = 1 << 13
 
-// Scratch is working memory of an operation, one float32 buffer for each worker of the pool,
-// allocated when a worker first asks. Contents survive between calls and mean nothing.
+// Scratch is working memory of an operation: one float32 buffer for each worker of the pool,
+// allocated when a worker first asks. A buffer holds anything.
 type Scratch struct {
 	size    int
 	buffers [][]float32
