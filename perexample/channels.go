@@ -41,8 +41,9 @@ func (r Bias) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []grap
 	})
 }
 
-// weightedRowSum returns the Run of Σᵢ wᵢ gᵢ over the rows of g (B, n); rows of weight 0 are not
-// read. Columns are split, not rows: the sum is the same for any number of threads.
+// weightedRowSum returns the Run of an operation that computes Σᵢ wᵢ gᵢ, from its inputs 1, the
+// rows of g (B, n), and 2, w. Rows of weight 0 are not read. Columns are split among the threads,
+// not rows: the sum is the same for any number of threads.
 func weightedRowSum(pool *kernel.Pool, batch, n int) func(graph.Array, []graph.Array) {
 	return graph.Parallel(pool, n, strip, func(_, lo, hi int, out graph.Array, in []graph.Array) {
 		for ; lo < hi; lo += strip {

@@ -25,7 +25,7 @@ func (t Timing) isClear() bool { return max(t.storing(), 1/t.storing()) > clearR
 
 // Choose returns the faster engine for each rule at the given physical batch size. Stored gradients
 // take at most budget bytes together, given out in the order of the rules; a rule that does not fit
-// uses the ghost engine, and so does one that would gain less than a quarter by storing. Where the
+// uses the ghost engine, and so does one that would gain less than a quarter by storing. Where
 // timings are within 15 % of that point, the multiply-adds and the bytes that the engines move
 // decide, so that two measurements on one machine lead to one choice.
 func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
@@ -40,7 +40,7 @@ func Choose(rules []Rule, timings []Timing, batch int, budget int64) []Engine {
 	return engines
 }
 
-// worthStoring reports whether storing the gradients of a rule gains enough time.
+// worthStoring reports whether storing the gradients of a rule saves a quarter of the time or more.
 func worthStoring(r Rule, t Timing, batch int) bool {
 	found := t.storing()
 	if found < worthwhile/closeRatio || found > worthwhile*closeRatio {
@@ -96,7 +96,7 @@ func settle(rounds [2]Timing, estimated Timing) Timing {
 }
 
 const (
-	// clearRatio is a ratio of work that nothing outweighs of what the estimate leaves out.
+	// clearRatio is a ratio of work beyond which what the estimate leaves out does not matter.
 	clearRatio = 6.0
 	// fewestExamples are enough to share what an engine does once for all examples.
 	fewestExamples = 64
@@ -170,7 +170,7 @@ func Estimate(rules []Rule, batch int) []Timing {
 	return timings
 }
 
-// MeasuredBytes returns the most memory that [Measure] takes at a time.
+// MeasuredBytes returns the most memory, in bytes, that [Measure] takes at a time.
 func MeasuredBytes(rules []Rule, batch int) float64 {
 	most := 0.0
 	for _, r := range rules {

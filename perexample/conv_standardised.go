@@ -35,7 +35,7 @@ func (r StandardisedConvWeight) sumFormer(pool *kernel.Pool, images int) Former 
 	return r.pulled(r.ConvWeight.sumFormer(pool, images), pool)
 }
 
-// pulled returns the Former of the gradient with respect to w, given the one with respect to ŵ.
+// pulled returns the Former of the gradient with respect to w; form makes that with respect to ŵ.
 func (r StandardisedConvWeight) pulled(form Former, pool *kernel.Pool) Former {
 	writers := newWriters(pool)
 	return whole(pool, r.Size(), func(worker int, g, x, dz []float32) {
@@ -75,7 +75,7 @@ type Standardisation struct {
 
 const standardiseEpsilon = 1e-4
 
-// NewStandardisation makes a standardisation of so many filters of so many taps each.
+// NewStandardisation returns a standardisation of out filters with that number of taps each.
 func NewStandardisation(out, taps int) *Standardisation {
 	return &Standardisation{taps: taps, inverses: make([]float64, out)}
 }

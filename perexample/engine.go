@@ -43,7 +43,7 @@ func (e *Engine) UnmarshalText(text []byte) error {
 	return fmt.Errorf("perexample: found the engine %q, expected ghost or materialise", text)
 }
 
-// Binding holds the nodes that serve one parameter in a private step.
+// Binding holds the nodes of a graph that serve one parameter in a private step.
 type Binding struct {
 	use       Use
 	dz        *gorgonia.Node
@@ -66,7 +66,7 @@ func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Bin
 	return p
 }
 
-// SquaredNorms adds the node of squared norms, float64, shape (B).
+// SquaredNorms adds the node of the squared norms of the parameter's gradients, float64, shape (B).
 func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	if p.gradients != nil {
 		return rowSquaredNorms(b, p.gradients)

@@ -14,14 +14,14 @@ import (
 // the layer's input, and of dz, the gradient of the summed loss with respect to its output. The
 // first dimension of both is the B examples of the physical batch.
 type Rule interface {
-	// Size returns the number of values of the parameter.
+	// Size returns the number of values of the parameter, as many as an example's gradient has.
 	Size() int
 	// Values returns how many values x and dz have for each example.
 	Values() (x, dz int)
 	// OfViews returns the rule for examples that fill so many rows each: an example's gradient is
 	// the sum over its rows.
 	OfViews(views int) Rule
-	// Cost returns the multiply-adds that the engines take.
+	// Cost returns the multiply-adds that the engines take for one example.
 	Cost() Cost
 	// Former returns the function that forms the gradient of one example.
 	Former(pool *kernel.Pool) Former
@@ -29,7 +29,7 @@ type Rule interface {
 	norm(pool *kernel.Pool) norm
 	// weightedSum returns the Run of [WeightedSum] for inputs x, dz and w.
 	weightedSum(pool *kernel.Pool, batch int) func(out graph.Array, in []graph.Array)
-	// name says what the parameter is, for errors and for the names of operations.
+	// name returns what the parameter is, for errors and for the names of operations.
 	name() string
 }
 
@@ -41,7 +41,7 @@ type Former func(worker int, x, dz []float32, emit func(piece []float32))
 // pool.
 type norm func(worker, example int, x, dz []float32) float64
 
-// whole returns the Former of a rule that writes the gradient of size values to g in one go.
+// whole returns a Former that emits the gradient, size values that write writes to g, in one piece.
 func whole(pool *kernel.Pool, size int, write func(worker int, g, x, dz []float32)) Former {
 	scratch := graph.NewScratch(pool, size)
 	return func(worker int, x, dz []float32, emit func(piece []float32)) {
@@ -69,7 +69,7 @@ func (u Use) input(dz *gorgonia.Node) *gorgonia.Node {
 	return u.Input
 }
 
-// check fails the builder unless input and dz have the shapes that the rule expects.
+// check fails the builder, and returns false, unless input and dz have the shapes for the rule.
 func (u Use) check(b *graph.Builder, dz *gorgonia.Node) bool {
 	name, x := u.Rule.name(), u.input(dz)
 	sizeX, sizeZ := u.Rule.Values()
@@ -127,8 +127,8 @@ func newWriters(pool *kernel.Pool) []writer {
 
 func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
 
-// squaredNorms adds the node of squared L2 norms of the gradients, float64, shape (B), by the
-// function square, without storing gradients.
+// squaredNorms adds the node of squared L2 norms of the gradients, float64, shape (B). square
+// computes each from rows of x and dz.
 func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gorgonia.Node {
 	if !u.check(b, dz) {
 		return nil
@@ -146,7 +146,7 @@ func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gor
 	}, x, dz)
 }
 
-// formedNorm returns the norm that forms the gradient, piece by piece, and measures it.
+// formedNorm returns the norm that has form form the gradient, piece by piece, and measures it.
 func formedNorm(pool *kernel.Pool, form Former) norm {
 	measurers := make([]measurer, pool.Threads())
 	for i := range measurers {
