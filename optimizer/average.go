@@ -84,8 +84,8 @@ type Mean struct {
 // meanSlot is the name of the mean among the vectors of a checkpoint.
 const meanSlot = "average"
 
-// NewMean returns the mean before the first of so many steps: a copy of the parameters. The error
-// wraps [ErrRule].
+// NewMean returns the mean before the first step of a run of steps: a copy of the parameters, or
+// nil for [NoAverage]. The error wraps [ErrRule].
 func NewMean(a Average, parameters []float32, steps int) (*Mean, error) {
 	if a == nil {
 		return nil, fmt.Errorf("optimizer: average is nil, expected one of %v: %w", Averages().Names(), ErrRule)
@@ -135,7 +135,7 @@ func (m *Mean) Keep(slots map[string][]float32) {
 	}
 }
 
-// Restore takes the mean out of the slots of a checkpoint, so that it continues bit for bit. An
+// Restore moves the mean out of the slots of a checkpoint, so that it continues bit for bit. An
 // error, which wraps [ErrState], changes nothing.
 func (m *Mean) Restore(slots map[string][]float32) error {
 	if m == nil {

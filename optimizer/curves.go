@@ -34,7 +34,7 @@ func (c *Cosine) Factor(n, last int) float64 {
 	return c.FinalFactor + (1-c.FinalFactor)*(1+math.Cos(math.Pi*progress))/2
 }
 
-// Step drops to StepFactor of what it was after every StepEvery steps.
+// Step multiplies the learning rate by StepFactor after every StepEvery steps behind the warm-up.
 type Step struct {
 	StepEvery  int     // at least 1
 	StepFactor float64 // in (0, 1]

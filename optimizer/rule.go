@@ -15,9 +15,9 @@ type UpdateRule interface {
 	Slots() []Slot
 	// Move applies step number t, counted from 1, to some of the coordinates: parameters p, noisy
 	// sums g still to be multiplied by perBatch, one over the batch size, and the same coordinates
-	// of each slot. What g says of its place and its noise is of the sums as they are, too. Several
-	// goroutines call it for different coordinates, so it changes p and memory alone; what it kept
-	// elsewhere would be missing from checkpoints.
+	// of each slot. The deviation that g states is that of the sums, too. Several goroutines call
+	// Move for different coordinates, so it changes p and memory alone; what it kept elsewhere
+	// would be missing from checkpoints.
 	Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32)
 }
 
@@ -54,14 +54,15 @@ func momentSlots() []Slot {
 	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
 }
 
-// decay returns the argument for the share of a remembered value that a step keeps.
+// decay returns an argument for a number in [0, 1): the share of a remembered value that the rule
+// keeps from one step to the next.
 func decay(name, doc string, value *float64, also ...string) setting.Argument {
 	return setting.Argument{Name: name, Also: also, Doc: doc, Format: setting.Number{Min: 0, Max: 1, OpenMax: true}, Value: value}
 }
 
-// HeavyBall returns how much of an update the rule keeps for the next one, as heavy-ball momentum
-// does, and whether that is all that it remembers: then it is known how far the noise of a step
-// moves a parameter over all steps. Such a rule has this method.
+// HeavyBall returns the factor of r's heavy-ball momentum, 0 for none, and whether r remembers
+// nothing else: then it is known how far the noise of a step moves a parameter over all steps. A
+// rule answers by a method of this name; ok is false for a rule that has none.
 func HeavyBall(r UpdateRule) (momentum float64, ok bool) {
 	if r, is := r.(interface{ HeavyBall() (float64, bool) }); is {
 		return r.HeavyBall()
@@ -69,7 +70,7 @@ func HeavyBall(r UpdateRule) (momentum float64, ok bool) {
 	return 0, false
 }
 
-// HeavyBalls returns the names of the rules that [HeavyBall] knows.
+// HeavyBalls returns the names of the rules for which [HeavyBall] returns true.
 func HeavyBalls() []string {
 	return UpdateRules().Where(func(r UpdateRule) bool { _, ok := HeavyBall(r); return ok })
 }

@@ -13,8 +13,8 @@ import (
 type Curve interface {
 	// Name returns the curve's name in configs.
 	Name() string
-	// Factor multiplies the peak n steps after warm-up: in [0, 1], and 1 for n = 0. The run ends
-	// with n = last; 0 <= n <= last.
+	// Factor returns the learning rate n steps after warm-up, divided by the peak: in [0, 1], and 1
+	// for n = 0. The run ends with n = last; 0 <= n <= last.
 	Factor(n, last int) float64
 }
 

@@ -104,7 +104,7 @@ func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSiz
 	return nil
 }
 
-// move applies the rule to a block of coordinates.
+// move applies the rule to the block of coordinates that n holds, of the Apply in progress.
 func (u *Update) move(n release.Noisy) {
 	from, to := n.From(), n.From()+len(n.Values())
 	if to > u.dim {
