@@ -81,7 +81,7 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	})
 }
 
-// geometry returns the convolution on images of a size, if it fits.
+// geometry returns the convolution of images of that size. It rejects the layer if none fits.
 func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
 	if l.Dilation == (Size{}) {
 		l.Dilation = Both(1)
@@ -109,9 +109,9 @@ func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
 }
 
 // StandardisedConv2D is a [Conv2D] whose filters are standardised before they are used: mean 0,
-// norm 1 ([perexample.Standardisation]). It takes the place of a Conv2D before a [GroupNorm] in the
-// networks of De et al. (arXiv:2204.13650). The weights before standardisation are trained, clipped
-// and exported.
+// norm close to 1 ([perexample.Standardisation]). It takes the place of a Conv2D before a
+// [GroupNorm] in the networks of De et al. (arXiv:2204.13650). The weights before standardisation
+// are trained, clipped and exported.
 type StandardisedConv2D struct{ Conv2D }
 
 var standardisedConv2D = kind("Convolution whose filters are standardised: each has mean 0 and norm 1. The model file holds them as they were before.",

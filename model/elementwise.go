@@ -49,8 +49,8 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.perExample(inPlace, a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) }, back, x)
 }
 
-// gradientOf declares the gradients of an operation with respect to its inputs; nil where none
-// flows.
+// gradientOf declares the gradients of the loss with respect to an operation's inputs, given that
+// with respect to its output; nil where none flows.
 type gradientOf = func(inputs []*gorgonia.Node, output, gradient *gorgonia.Node) []*gorgonia.Node
 
 // How an operation may use memory: with inPlace, its output may overwrite an input.
@@ -60,8 +60,8 @@ const (
 )
 
 // perExample adds an operation that computes every example's output from the same example's inputs,
-// one or two: run gets the values of a range of whole examples, and the same examples' inputs.
-// Inputs after the first may be parameters, which run reads by itself.
+// one or two: run gets the outputs of a range of whole examples and their inputs, b nil without a
+// second. Inputs after the first may be parameters, which run reads by itself.
 func (p *Pass) perExample(overwrite bool, name string, shape tensor.Shape, run func(out, a, b []float32), gradient gradientOf, inputs ...*gorgonia.Node) *gorgonia.Node {
 	batch := shape[0]
 	return p.Apply(graph.Operation{
@@ -103,7 +103,7 @@ type affine struct {
 	forward, backward graph.Operation // with the inputs x, filters, and bias if any; with dz and filters
 }
 
-// affine declares the layer and announces its parameters.
+// affine declares the layer l on x, announces its parameters, and returns its output.
 func (p *Pass) affine(x *gorgonia.Node, l affine) *gorgonia.Node {
 	inputs := []*gorgonia.Node{x, l.filters}
 	if !l.noBias {
@@ -160,7 +160,7 @@ func (l TemperedSigmoid) value(y, x []float32) {
 	}
 }
 
-// gradient computes dx = s·T·u·(1-u)·dy, where u = (y+o)/s is the sigmoid.
+// gradient computes dx = Scale·InverseTemperature·u·(1-u)·dy for the sigmoid u = (y+Offset)/Scale.
 func (l TemperedSigmoid) gradient(dx, y, dy []float32) {
 	perScale, slope, offset := float32(1/l.Scale), float32(l.Scale*l.InverseTemperature), float32(l.Offset)
 	for i, d := range dy {

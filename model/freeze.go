@@ -34,7 +34,7 @@ func (m *Model) Freeze(names []string) error {
 	return nil
 }
 
-// Sizes counts the values that are trained and the frozen ones. It works for a sketch, too.
+// Sizes returns how many values are trained and how many are frozen. It works for a sketch, too.
 func (m *Model) Sizes() (trained, frozen int) {
 	for _, p := range m.parameters {
 		if p.frozen {
@@ -46,7 +46,7 @@ func (m *Model) Sizes() (trained, frozen int) {
 	return trained, frozen
 }
 
-// FrozenValues counts the values that are not trained.
+// FrozenValues returns how many values are not trained; 0 for a sketch, see Sizes.
 func (m *Model) FrozenValues() int { return len(m.frozen) }
 
 // isFrozen reports whether the parameter of this name is not trained.
@@ -65,7 +65,7 @@ func (m *Model) values(p Parameter) []float32 {
 	return m.Values[p.Offset : p.Offset+p.Size()]
 }
 
-// named marks the parameters that names of parameters or layers stand for.
+// named returns, for each parameter, whether a name stands for it or for a layer that holds it.
 func (m *Model) named(names []string) ([]bool, error) {
 	chosen := make([]bool, len(m.parameters))
 	for _, name := range names {

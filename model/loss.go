@@ -14,8 +14,8 @@ import (
 // fits a float32. Real examples have values near 1; one beyond this is broken, like one with a NaN.
 const maxSquaredNorm = 0x1p124
 
-// validity returns the mask (B) without the examples whose squared norm is not finite or above
-// maxSquaredNorm.
+// validity returns the mask (B) with 0 also for the examples of x whose squared norm is NaN or
+// above maxSquaredNorm.
 func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	batch := x.Shape()[0]
 	n := x.Shape().TotalSize() / batch
@@ -75,7 +75,7 @@ func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 // lossGrain is the smallest number of losses worth handing to a worker.
 const lossGrain = 32
 
-// scaleRows writes weights[i] times row i of x.
+// scaleRows writes weights[i] times row i of x to dst: zeros for a weight of 0, whatever x holds.
 func scaleRows(dst, x, weights []float32, columns int) {
 	for i, w := range weights {
 		row := dst[i*columns : (i+1)*columns]

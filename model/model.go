@@ -21,7 +21,7 @@ type Input struct{ Height, Width, Channels int }
 // row reports whether examples are rows of numbers, not images.
 func (in Input) row() bool { return in.Height == 0 && in.Width == 0 }
 
-// shape returns the shape of a batch.
+// shape returns the shape of a batch of that many examples.
 func (in Input) shape(batch int) []int {
 	if in.row() {
 		return []int{batch, in.Channels}
@@ -71,7 +71,7 @@ func (m *Model) begin(b *graph.Builder, src *random.Public) (*Model, error) {
 	return m, nil
 }
 
-// add makes a parameter behind those that there are, and draws its values from src.
+// add adds p behind the model's other parameters, and init draws its values from src.
 func (m *Model) add(p Parameter, init initialiser, src *random.Public) {
 	p.Offset, _ = m.Sizes()
 	m.parameters = append(m.parameters, p)
@@ -123,7 +123,7 @@ type Network struct {
 	Labels *gorgonia.Node // input, int32 (B)
 	Mask   *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
 
-	Valid  *gorgonia.Node   // (B): the mask without examples whose pixels are not finite
+	Valid  *gorgonia.Node   // (B): the mask, 0 also for examples that are not finite or far too large
 	Logits *gorgonia.Node   // (B, classes)
 	Losses *gorgonia.Node   // (B): cross-entropy of each example; sensitive
 	Uses   []perexample.Use // of the parameters that are trained, in their order
@@ -139,7 +139,7 @@ func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(&Pass{Builder: b}, batch)
 }
 
-// declare declares the network on the graph of a pass.
+// declare declares the network on the graph of a pass, for physical batches of batch examples.
 func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 	p.model = m
 	p.Part("forward")

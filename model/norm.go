@@ -57,7 +57,7 @@ func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.scaleShift(normalised, 1, []int{values}, nil)
 }
 
-// normalise gives every group of every example mean 0 and variance 1.
+// normalise returns x with mean 0 and variance 1 in every group of channels of every example.
 func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gorgonia.Node {
 	batch, size := x.Shape()[0], positions*channels
 	inverseStd := make([]float32, batch*groups) // written by the forward operation and read by its gradient
@@ -82,7 +82,8 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 	}, x)
 }
 
-// scaleShift returns x∘γ + β, with γ and β of the given shape repeated at every position.
+// scaleShift returns x∘γ + β, with parameters γ and β of the given shape, in memory in that order
+// of its axes, which are repeated at every position.
 func (p *Pass) scaleShift(x *gorgonia.Node, positions int, shape, order []int) *gorgonia.Node {
 	gain := p.Parameter("weight", constant(1), shape, order)
 	shift := p.Parameter("bias", constant(0), shape, order)

@@ -22,7 +22,8 @@ type Parameter struct {
 // Size returns the number of values.
 func (p Parameter) Size() int { return product(p.Shape) }
 
-// eachPair calls f with the offset of every value in memory and in PyTorch's layout.
+// eachPair calls f once for every value, with its offset in memory and its offset in PyTorch's
+// layout, in the order of memory.
 func (p Parameter) eachPair(f func(memory, torch int)) {
 	order := p.order
 	if order == nil {
@@ -55,7 +56,7 @@ func (p Parameter) eachPair(f func(memory, torch int)) {
 // initialiser fills a parameter before training.
 type initialiser func(values []float32, src *random.Public)
 
-// uniform draws values from ±1/√fanIn, PyTorch's default for linear and convolutional layers.
+// uniform draws values between ±1/√fanIn, PyTorch's default for linear and convolutional layers.
 func uniform(fanIn int) initialiser {
 	bound := 1 / math.Sqrt(float64(fanIn))
 	return func(values []float32, src *random.Public) {

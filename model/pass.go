@@ -85,7 +85,7 @@ func (p *Pass) Use(parameter *gorgonia.Node, rule perexample.Rule, x, z *gorgoni
 	p.uses = append(p.uses, perexample.Use{Parameter: parameter.Name(), Rule: rule, Input: x, Output: z})
 }
 
-// Layer declares a layer under a name inside the current one.
+// Layer declares l on x under a name inside the current layer, and returns its output.
 func (p *Pass) Layer(name string, l Layer, x *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
@@ -122,7 +122,7 @@ type LayerError struct {
 
 func (e *LayerError) Error() string { return "layer " + e.Layer + ": " + e.Problem }
 
-// reject fails the pass with the place of the current layer.
+// reject fails the pass with a [LayerError] about the current layer, and returns nil.
 func (p *Pass) reject(format string, args ...any) *gorgonia.Node {
 	p.Fail("%w", &LayerError{strings.Join(p.path, "."), fmt.Sprintf(format, args...)})
 	return nil

@@ -129,7 +129,7 @@ func windowArguments(size, stride, padding *Size, meaning string) []setting.Argu
 	}
 }
 
-// window returns the geometry of a pooling window on its input, if it fits.
+// window returns the geometry of pooling x, and its batch. It rejects a window that does not fit.
 func (p *Pass) window(x *gorgonia.Node, size, stride, padding Size) (g kernel.Pool2D, batch int, ok bool) {
 	batch, height, width, channels, ok := p.image(x)
 	if !ok {

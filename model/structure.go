@@ -59,7 +59,7 @@ func (r Residual) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	}, body, shortcut)
 }
 
-// branch declares layers under a name of the current layer.
+// branch declares the layers of s under a name inside the current layer, and returns their output.
 func (p *Pass) branch(name string, s Sequential, x *gorgonia.Node) *gorgonia.Node {
 	p.path = append(p.path, name)
 	defer func() { p.path = p.path[:len(p.path)-1] }()
