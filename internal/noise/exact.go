@@ -57,7 +57,7 @@ func exactPair(radius, angle uint64, restX, restY, deviation float64, src source
 // quarterOf returns the number of quarter turns nearest to an angle, 0 to 4: within 1/8 turn of it.
 func quarterOf(angle uint64) uint64 { return (angle>>61 + 1) >> 1 }
 
-// nearest returns the integer nearest to rest + deviation·z, and whether it is certain.
+// nearest returns the integer next to rest + deviation·z, and whether z's digits make it certain.
 func nearest(z *big.Float, rest, deviation float64, digits int) (n float64, certain bool) {
 	x := new(big.Float).Mul(z, big.NewFloat(deviation))
 	x = new(big.Float).SetPrec(4*mostDigits).Add(x, big.NewFloat(rest)) // exact

@@ -58,7 +58,7 @@ const Block = 512
 type Adder struct {
 	words  [Block]uint64
 	doubts [Block / kernel.NormalsBlock]uint8
-	end    [3][kernel.NormalsBlock]float64 // of a vector, padded, and of its rests, and both with noise
+	end    [3][kernel.NormalsBlock]float64 // the last values of sum and rest, padded, and the noisy ones
 }
 
 // Add writes spacing·(f + N) to dst, with an independent N of the law above for every f = sum +
@@ -88,7 +88,7 @@ type words interface {
 	Fill(dst []uint64)
 }
 
-// source returns 64 further digits of a number in doubt.
+// source returns 64 further digits of a number in doubt from each call of Uint64.
 type source interface{ Uint64() uint64 }
 
 func (a *Adder) add(dst, sum, rest []float64, deviation, spacing float64, src words) {

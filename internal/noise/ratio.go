@@ -14,8 +14,8 @@ const (
 	MaxDeviation = 1<<31 - 1
 )
 
-// RatioUp returns the least ratio that is at least x with a denominator of at most 2^20 and a
-// numerator below 2^31, or with denominator 1. It fails unless x is above 0 and at most most.
+// RatioUp returns the least ratio that is at least x with a power of two up to 2^20 as denominator
+// and a numerator below 2^31, or with denominator 1. It fails unless x is above 0 and at most most.
 func RatioUp(x, most float64) (Ratio, error) {
 	if !(x > 0 && x <= most) {
 		return Ratio{}, fmt.Errorf("found noise of scale %v, expected above 0 and at most %v", x, most)
