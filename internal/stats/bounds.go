@@ -54,10 +54,10 @@ func (a *asked) bounds(w *work) (estimate, error) {
 	return estimate{value: found, low: found, high: found}, nil
 }
 
-// search returns the index of the first rung beside which almost all numbers are: all but twice as
-// many as the scale of the noise, which is Laplace's on the threshold and on every count (Algorithm
-// 1 in Lyu, Su, Li 2017, arXiv:1603.01699v4, with the shares of its section 4.2). If there is none,
-// it returns the last one.
+// search returns the index of the first rung for which beside holds for almost all numbers: all but
+// twice as many as the scale of the noise, which is Laplace's on the threshold and on every count
+// (Algorithm 1 in Lyu, Su, Li 2017, arXiv:1603.01699v4, with the shares of its section 4.2). If
+// there is none, it returns the last index.
 func search(w *work, rungs []float64, epsilon float64, numbers []float64, beside func(x, rung float64) bool) (int, error) {
 	share := 1 / (1 + math.Cbrt(4))
 	slack := 2 * (1/(epsilon*share) + 2/(epsilon*(1-share)))

@@ -23,8 +23,8 @@ func (a *asked) histogram(w *work) (estimate, error) {
 	return e, nil
 }
 
-// buckets returns the bucket of every record, and the number of buckets: classes or parts of the
-// bounds.
+// buckets returns the index of every record's bucket, and the number of buckets, which are classes
+// or equal parts of the bounds.
 func (a *asked) buckets(w *work) (buckets []int, number int) {
 	number = a.Bins
 	if a.Kind == configs.StatQuantiles {

@@ -43,8 +43,8 @@ func (a *asked) local(w *work) (estimate, error) {
 // maxLocal bounds the ε of one report.
 const maxLocal = 20
 
-// protocol returns the protocol of the statistic's mechanism, or, if it names none, the one of two
-// with less variance for rare values. Of mixed reports each may cost more than epsilon.
+// protocol returns the protocol of the statistic's mechanism; if it names none, the less noisy one
+// of randomized response and unary for rare values. A mixed report may cost more than epsilon.
 func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Protocol, err error) {
 	names := []string{a.Mechanism}
 	if a.Mechanism == "" {
@@ -70,9 +70,9 @@ func (a *asked) protocol(w *work, values int, epsilon float64) (best local.Proto
 	return best, nil
 }
 
-// mixed returns the largest ε that one report may cost so that n of them are (epsilon,
-// delta)-private together once they are mixed. The theorems replace a record's value by any other
-// one, and so also by the one that stands for an empty place.
+// mixed returns the largest ε that one report of the protocol called name may cost so that n of
+// them are (epsilon, delta)-private together once they are mixed. The theorems replace a record's
+// value by any other one, and so also by the one that stands for an empty place.
 func mixed(name string, values, n int, epsilon, delta float64) (float64, error) {
 	// Reports that are not mixed cost epsilon, so mixed ones may never cost less each.
 	low, high := min(epsilon, maxLocal), maxLocal+0.0

@@ -46,8 +46,9 @@ type plan struct {
 	releases *accountant.Ledger // all events
 }
 
-// newPlan shares the budget out among the statistics of a file and calibrates their noise, for n
-// records. It finds what is wrong with a statistic before anything is paid for.
+// newPlan shares the budget out among the statistics of f and calibrates their noise, for n
+// records. It sets mechanisms in f that f left open, and finds what is wrong before anything is
+// paid for.
 func newPlan(f *configs.StatisticsFile, n int) (*plan, error) {
 	privacy := f.Config.Privacy
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.
@@ -83,7 +84,7 @@ func newPlan(f *configs.StatisticsFile, n int) (*plan, error) {
 	return p, err
 }
 
-// withBounds puts a search for bounds ahead of the first statistic of each column that needs it.
+// withBounds returns list, with searches for private bounds ahead of the statistics that need them.
 func withBounds(list []configs.Statistic) (all []asked) {
 	var found []string
 	for _, s := range list {
@@ -129,9 +130,9 @@ func (p *plan) share(n int) error {
 }
 
 const (
-	// lastingShare is the part of its share of δ that a statistic takes if this δ adds up with all
-	// others, also of other runs on the data: mixed reports, and a test. Gaussian noise has an ε
-	// for every δ instead. The part is small, which costs about a fifth more noise.
+	// lastingShare is the part of their share of δ that mixed reports, and the test of a median,
+	// take: it adds up with the δ of all others, also of other runs on the data. Gaussian noise has
+	// an ε for every δ instead. The part is small, which costs about a fifth more noise.
 	lastingShare = 1e-3
 	mostFactor   = 64 // of the noise that is tried, relative to basic composition
 )
@@ -205,7 +206,7 @@ func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) 
 	return with(new(accountant.Ledger), p.asked)
 }
 
-// with returns a copy of a ledger to which the releases of statistics are added.
+// with returns a copy of ledger l with the releases of the statistics added.
 func with(l *accountant.Ledger, statistics []asked) (*accountant.Ledger, error) {
 	l = l.Clone()
 	for _, a := range statistics {
@@ -227,8 +228,8 @@ func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, er
 	return p.within(l)
 }
 
-// within reports whether a ledger stays within the budget. A part of the plan does without asking
-// the accountant, since the plan does: an ε does not fall when events are added.
+// within reports whether a ledger stays within the budget. If all its events are of the plan, it
+// does, without asking the accountant: the plan does, and an ε does not fall when events are added.
 func (p *plan) within(l *accountant.Ledger) (bool, error) {
 	if p.holds(l) {
 		return true, nil
@@ -273,7 +274,7 @@ type work struct {
 	dry     bool // there are no records: only the events count
 }
 
-// methods compute the statistics of each kind.
+// methods has the method that computes each kind of statistic.
 var methods = map[string]func(*asked, *work) (estimate, error){
 	configs.StatCount:          (*asked).count,
 	configs.StatSum:            (*asked).sum,

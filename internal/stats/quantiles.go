@@ -12,7 +12,7 @@ import (
 )
 
 // quantiles estimates numbers below which given shares of the records lie: it chooses them among
-// the edges of many places, or reads them off a noisy histogram.
+// the edges of many equal parts of the bounds, or reads them off a noisy histogram.
 func (a *asked) quantiles(w *work) (estimate, error) {
 	buckets, number := a.buckets(w)
 	read := a.readOff
@@ -33,9 +33,10 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 	return e, nil
 }
 
-// best returns the mechanism, and the share of its ε for intervals, by which the ranks of the
-// quantiles are less wrong on average. It goes by public numbers alone: a choice errs by more than
-// ln 2 of its scale in half of all draws, and noise by more than 0.67 of its deviation.
+// best returns the mechanism for the quantiles of n records, exponential or discrete_laplace, and
+// the share of its ε for intervals: of the two, the one by which the ranks of the quantiles are
+// less wrong on average. It goes by public numbers alone: a choice errs by more than ln 2 of its
+// scale in half of all draws, and noise by more than 0.67 of its deviation.
 func (a *asked) best(n int) (mechanism string, interval float64) {
 	chosen, read := *a, *a
 	chosen.Mechanism, chosen.Interval = configs.Exponential, configs.Intervals
@@ -51,7 +52,7 @@ func (a *asked) best(n int) (mechanism string, interval float64) {
 	return read.Mechanism, 0
 }
 
-// scale returns the scale of the error, in records, when one quantile is chosen.
+// scale returns the scale of the error, in records, with which quantile q is chosen.
 func (a *asked) scale(q float64) float64 { return 2 * max(q, 1-q) / a.each() }
 
 // each returns the ε that goes into the choice of one quantile.
@@ -104,8 +105,8 @@ func partsFor(n int, z additive) int {
 	return int(min(max(3*math.Pow(float64(n)/z.scale, 0.4), 16), 1024))
 }
 
-// places returns into how many equal parts the bounds are split to search for a quantile. A choice
-// among more candidates costs no more.
+// places returns into how many equal parts the bounds are split to search for a quantile of n
+// records. A choice among more candidates costs no more ε.
 func (a *asked) places(n int) int {
 	switch {
 	case a.Bins > 0:
@@ -116,7 +117,7 @@ func (a *asked) places(n int) int {
 	return partsFor(n, a.noise())
 }
 
-// chosen chooses the edge that is nearest to quantile q, with the mechanism of the statistic.
+// chosen returns the index, 0 to number, of an edge near quantile q, chosen by the mechanism.
 func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, error) {
 	values, candidates := make([]int64, len(buckets)), make([]int64, number+1)
 	for i, b := range buckets {
@@ -139,7 +140,7 @@ func (a *asked) chosen(w *work, buckets []int, number int, q float64) (int, erro
 // ranks is the denominator in which a share of the records is written.
 const ranks = 1 << 16
 
-// choices maps the mechanisms that choose to their questions.
+// choices maps the mechanisms that choose to the functions that make their questions.
 var choices = map[string]func(*answer.Scores, float64) (answer.Question[int], error){
 	configs.Exponential: answer.Exponential, configs.PermuteAndFlip: answer.PermuteAndFlip, configs.NoisyMax: answer.NoisyMax,
 }
@@ -215,7 +216,7 @@ func newCurve(noisy []int64, n int, b configs.Interval) curve {
 	return curve{below, b}
 }
 
-// place returns the position of x, counted in parts.
+// place returns where x is in the bounds: 0 at the low end, and one more with each part.
 func (c curve) place(x float64) float64 {
 	return (x - c.bounds.Low) / (c.bounds.High - c.bounds.Low) * float64(len(c.below)-1)
 }
@@ -259,8 +260,8 @@ func (c curve) interval(x, records float64, off func(parts float64) float64) con
 	}
 }
 
-// outward widens an interval to the next edges of so many places: nobody knows where records lie
-// between two edges.
+// outward widens the interval i to edges of so many equal parts of the bounds b: nobody knows where
+// records lie between two edges.
 func outward(i, b configs.Interval, places int) configs.Interval {
 	at := func(x float64) float64 { return (x - b.Low) / (b.High - b.Low) * float64(places) }
 	return configs.Interval{

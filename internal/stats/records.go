@@ -9,7 +9,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// records holds the records that statistics are computed from: none while a plan is made.
+// records holds the records that statistics are computed from, or none while a plan is made.
 type records struct {
 	set    data.Set // nil for none
 	config *configs.Config
@@ -36,8 +36,8 @@ type record struct {
 	index int
 }
 
-// number returns the record's value in a column, or the mean of the pixels or numbers that the
-// column names.
+// number returns the mean of the record's values at c.Indices: of pixels scaled to 0 … 1, or of the
+// numbers of a row or of features as they are.
 func (r record) number(c configs.Column) float64 {
 	sum := 0.0
 	switch set := r.set.(type) {
@@ -67,12 +67,12 @@ func (r record) class() int { return r.set.Label(r.index) }
 // resolution counts the steps from the middle of bounds to an end.
 const resolution = 1 << 20
 
-// steps returns how far x is from the middle of bounds, in steps, within ±resolution.
+// steps returns how far x is from the middle of the bounds b, in steps, within ±resolution.
 func steps(x float64, b configs.Interval) int64 {
 	return int64(math.Round(scaled(x, b) * resolution))
 }
 
-// scaled maps bounds to -1 … 1; an x outside of them becomes the nearest end.
+// scaled maps x from the bounds b to -1 … 1; an x outside of them becomes the nearest end.
 func scaled(x float64, b configs.Interval) float64 {
 	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
 }

@@ -91,8 +91,8 @@ func columnName(s configs.Statistic) string { return strings.Join(s.Columns, ", 
 
 // row is one line in the run's file of results.
 type row struct {
-	Number  int `json:"number"`         // of the statistic in the plan
-	Entries int `json:"ledger_entries"` // after its release
+	Number  int `json:"number"`         // of the statistic in the plan, from 0
+	Entries int `json:"ledger_entries"` // how many entries the ledger had after the release
 	Result
 	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
@@ -106,8 +106,8 @@ func ReadResults(dir string) (results []Result, err error) {
 	return results, err
 }
 
-// readRows reads the results that earlier processes wrote, in the order of the plan. check says
-// what is wrong with a row.
+// readRows reads the results that earlier processes wrote, in the order of the plan. check returns
+// an error if the row with a number is wrong.
 func readRows(dir string, check func(number int, next row) error) ([]row, error) {
 	path := filepath.Join(dir, folder.Answers)
 	content, err := folder.Content(path)
@@ -177,7 +177,7 @@ func (r Result) interval(i int) string {
 	return figures(r.Low.List[i]) + " to " + figures(r.High.List[i])
 }
 
-// figures writes whole numbers whole, and others with four digits.
+// figures writes whole numbers below 10⁹ whole, and others with four significant digits.
 func figures(x float64) string {
 	if x == float64(int64(x)) && x < 1e9 && x > -1e9 {
 		return strconv.FormatInt(int64(x), 10)

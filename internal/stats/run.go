@@ -73,7 +73,7 @@ func (o Options) common() run.Options {
 	return o.Options
 }
 
-// asTheyAre returns the configuration without features: statistics are computed from the examples.
+// asTheyAre returns the configuration of f without features: statistics are of the examples.
 func asTheyAre(f *configs.StatisticsFile) *configs.Config {
 	c := *f.Config
 	c.Features.Transform = features.None{}
@@ -113,7 +113,7 @@ func (r *Run) Ready() error {
 	return checkpoints.WriteFileAtomic(r.Path(folder.Statistics), r.file.YAML(), folder.FilePerm)
 }
 
-// Restore reads the results of earlier processes.
+// Restore reads the results of earlier processes, and refuses those that do not fit the plan.
 func (r *Run) Restore(*checkpoints.State, string) (err error) {
 	r.rows, err = readRows(r.Dir, func(number int, next row) error {
 		if number >= len(r.plan.asked) || next.Statistic != r.plan.asked[number].Kind || next.Column != columnName(r.plan.asked[number].Statistic) {
@@ -128,8 +128,8 @@ func (r *Run) Restore(*checkpoints.State, string) (err error) {
 	return err
 }
 
-// unchanged refuses a run whose file of statistics does not agree with its configuration, which all
-// other programs read.
+// unchanged refuses a run whose file of statistics says another configuration than its folder,
+// which all other programs read.
 func unchanged(dir string, f *configs.StatisticsFile) error {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *Run) fits(next row) error {
 	return nil
 }
 
-// Start reports the results of earlier processes.
+// Start calls Options.Answered with the results of earlier processes.
 func (r *Run) Start(context.Context) error {
 	for i := range r.rows {
 		r.rows[i].Names, r.rows[i].Trust = r.names(&r.plan.asked[i]), r.plan.asked[i].Trust
@@ -179,7 +179,7 @@ func (r *Run) Start(context.Context) error {
 	return nil
 }
 
-// Finish writes the privacy statement about everything in the ledger.
+// Finish sets Status and Results, and writes the privacy statement about everything in the ledger.
 func (r *Run) Finish(status run.Status) error {
 	r.Status, r.Results = status, make([]Result, len(r.rows))
 	for i, row := range r.rows {
@@ -188,7 +188,7 @@ func (r *Run) Finish(status run.Status) error {
 	return r.state()
 }
 
-// Next answers the next statistic, or reports that it is lost.
+// Next answers the next statistic, or keeps a result without a value if that is lost.
 func (r *Run) Next(context.Context) error {
 	number := len(r.rows)
 	a := r.plan.asked[number]

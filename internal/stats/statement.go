@@ -45,9 +45,9 @@ func (r *Run) state() error {
 	return r.Publish(s)
 }
 
-// addedDelta bounds what rounded Gaussian noise adds to δ: each coordinate is within 2^-4040 of its
-// law (package noise). The other mechanisms have exactly the laws of their events. A matrix of d²
-// covariances is made of fewer than 2·d² noisy sums.
+// addedDelta bounds what rounded Gaussian noise adds to δ at epsilon: each coordinate is within
+// 2^-4040 of its law (package noise). The other mechanisms have exactly the laws of their events. A
+// matrix of d² covariances is made of fewer than 2·d² noisy sums.
 func (r *Run) addedDelta(epsilon float64) float64 {
 	coordinates := 0.0
 	for _, a := range r.plan.asked[:len(r.rows)] {
@@ -88,7 +88,7 @@ func (r *Run) trusted() string {
 	return strings.Join(parts, "; ")
 }
 
-// facts describes every statistic in a row.
+// facts returns a line of the statement for each result: mechanism, own cost and bounds.
 func (r *Run) facts() (facts []statement.Fact) {
 	for i, known := range r.rows {
 		what := fmt.Sprintf("%s, (%s, %g) by itself", strings.ReplaceAll(known.Mechanism, "_", " "), accountant.RoundUp(known.Epsilon, 4), known.Delta)

@@ -23,7 +23,7 @@ func (a *asked) count(w *work) (estimate, error) {
 	return scalar(float64(noisy[0]), around(float64(noisy[0]), a.noise().within(1, miss))), nil
 }
 
-// counting returns the exact sum behind a count, for noise to be added.
+// counting returns the exact count of the statistic s, for noise to be added.
 func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	columns, err := columns(w.records.config, s)
 	if err != nil {
@@ -72,7 +72,7 @@ func around(x, distance float64) configs.Interval {
 	return configs.Interval{Low: x - distance, High: x + distance}
 }
 
-// noisy asks the desk for sums with the noise z.
+// noisy returns the sums with the noise z added, which the desk enters into the ledger.
 func (w *work) noisy(z additive, sums *answer.Sums) ([]int64, error) {
 	q, err := noises[z.mechanism](sums, z.scale)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *work) noisy(z additive, sums *answer.Sums) ([]int64, error) {
 	return answer.Ask(w.desk, q)
 }
 
-// counts asks for the number of records in each bucket, with the noise z.
+// counts returns how many of the records in buckets are in each of number ones, with the noise z.
 func (w *work) counts(z additive, buckets []int, number int) ([]int64, error) {
 	sums, err := answer.NewCounts(buckets, number)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *work) counts(z additive, buckets []int, number int) ([]int64, error) {
 	return w.noisy(z, sums)
 }
 
-// vectors asks for the noisy sum of one vector for each record, which fill writes. l1 and l2 bound
+// vectors returns the noisy sum of one vector of each record, which fill writes. l1 and l2 bound
 // the norms of these vectors. off is a number that the noise on a coordinate passes with a chance
 // of at most miss.
 func (a *asked) vectors(w *work, l1, l2 float64, coordinates int, miss float64, fill func(into []int64, r record)) (noisy []int64, off float64, err error) {
@@ -146,7 +146,7 @@ func (a *asked) mean(w *work) (estimate, error) {
 	return e, nil
 }
 
-// share is a noisy number with the most that its noise moves it: first a sum of steps.
+// share is a noisy number, a sum of steps or a mean, and off, the most that its noise moves it.
 type share struct{ value, off float64 }
 
 // of turns a sum of steps over n records into their mean, in units of half the width of the bounds.
@@ -181,8 +181,8 @@ func (a *asked) covariance(w *work) (estimate, error) {
 	return a.covariances(noisy, d, off, w.records.public), nil
 }
 
-// products writes every y, and every product of two less 1/2 for squares, in steps. It rounds
-// towards zero, so that no contribution is longer than the one of y = ±1.
+// products writes, in steps, every y[i], and then every y[i]·y[j] with j ≥ i, row by row, squares
+// less 1/2. It rounds towards zero, so that no contribution is longer than the one of y = ±1.
 func products(into []int64, y []float64) {
 	at := len(y)
 	for i := range y {
@@ -228,8 +228,8 @@ func (a *asked) covariances(noisy []int64, d int, off float64, n int) estimate {
 	return e
 }
 
-// productRange returns the least and the greatest product of two numbers within their intervals.
-// same says that x and y are one number, so that the product is a square.
+// productRange returns the least and the greatest product of x and y within their intervals. same
+// says that x and y are one number, so that the product is a square.
 func productRange(x, y share, same bool) (least, most float64) {
 	corners := []float64{x.low() * y.low(), x.low() * y.high(), x.high() * y.low(), x.high() * y.high()}
 	if same {
@@ -260,7 +260,7 @@ func gaussian(mechanism string) bool {
 	return mechanism == configs.Gaussian || mechanism == configs.DiscreteGaussian
 }
 
-// noises maps the mechanisms of sums to their questions.
+// noises maps the mechanisms of sums to the functions that make their questions.
 var noises = map[string]func(*answer.Sums, float64) (answer.Question[[]int64], error){
 	configs.DiscreteLaplace: answer.DiscreteLaplace, configs.Laplace: answer.Laplace,
 	configs.DiscreteGaussian: answer.DiscreteGaussian, configs.Gaussian: answer.Gaussian,
@@ -288,7 +288,7 @@ func (z additive) variance() float64 {
 	return 2 * z.scale * z.scale
 }
 
-// noise returns the noise of a statistic's mechanism at its part of the budget.
+// noise returns the mechanism of a statistic with its scale at the statistic's part of the budget.
 func (a *asked) noise() additive {
 	if gaussian(a.Mechanism) {
 		return additive{a.Mechanism, a.multiplier * a.factor}
