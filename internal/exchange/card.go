@@ -31,12 +31,12 @@ type contents struct {
 	Name       string // of the run
 	Task       string // in the words of Hugging Face
 	Dataset    string // where Hugging Face has the data set; "" where it does not
-	Network    string
+	Network    string // the kinds of the layers
 	Parameters int
 	Accuracy   *float64 // on the test examples after the last update; nil if the run did not measure it
 }
 
-// Card returns the model card, a README.md for Hugging Face.
+// Card returns the model card of m: the content of a README.md for Hugging Face.
 func Card(m *trained.Model) ([]byte, error) {
 	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	if m.Sees() == trained.Pictures {

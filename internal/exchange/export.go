@@ -42,7 +42,7 @@ import (
 	"dpsgd/model"
 )
 
-// ErrTarget: a file cannot be written under the name that it was given.
+// ErrTarget marks a name under which a file cannot be written.
 var ErrTarget = errors.New("exchange")
 
 // Formats returns the names of the formats that [Export] writes.
@@ -75,7 +75,8 @@ func Extension(format string) string {
 	return ""
 }
 
-// Export writes a model in one of [Formats] and returns the paths of the files that it wrote.
+// Export writes a model to path in one of [Formats]. It returns the paths of all files that it
+// wrote.
 func Export(m *trained.Model, format, path string) ([]string, error) {
 	for _, f := range formats {
 		if f.name == format {
@@ -127,7 +128,8 @@ func isModel(m *trained.Model, path string) bool {
 	return err == nil && ownErr == nil && os.SameFile(found, own)
 }
 
-// write writes tensors with the provenance of the model as metadata.
+// write writes tensors to a safetensors file at path, with the provenance of the model as metadata.
+// It refuses the path of the run's own model file.
 func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	if isModel(m, path) {
 		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", ErrTarget, path)
@@ -147,7 +149,7 @@ type network struct {
 	layers  model.Sequential
 	tensors map[string]model.Tensor // by name, in PyTorch's layouts
 	shapes  map[string][]int        // of the output of each layer by its name: (height, width, channels) or (n)
-	err     error                   // the first layer that cannot be written
+	err     error                   // of the first layer that cannot be written
 }
 
 // place says where a layer stands in the network.
@@ -169,8 +171,9 @@ func networkOf(m *trained.Model) (*network, error) {
 	return n, err
 }
 
-// each calls write for layers one after the other, whose names begin with a prefix such as
-// "4.body.". It passes a layer behind a pointer as a value.
+// each calls write for layers one after the other. Their names begin with prefix, such as
+// "4.body.", and the first one takes the shape input. It passes a layer behind a pointer as a
+// value.
 func (n *network) each(layers model.Sequential, prefix string, input []int, write func(model.Layer, place)) {
 	for i, l := range layers {
 		at := place{prefix + strconv.Itoa(i), input}
@@ -179,7 +182,8 @@ func (n *network) each(layers model.Sequential, prefix string, input []int, writ
 	}
 }
 
-// refuse notes an error about a layer that cannot be written in a format.
+// refuse sets n.err, unless it is set, to an error that says that a layer cannot be written in a
+// language.
 func (n *network) refuse(format string, at place, l model.Layer, language string) {
 	n.err = cmp.Or(n.err, fmt.Errorf("%s: layer %s is a %s, which cannot be written in %s", format, at.name, l.Kind(), language))
 }

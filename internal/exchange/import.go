@@ -27,9 +27,9 @@ type Imported struct {
 	YAML  string         `json:"yaml"`            // lines for the configuration
 }
 
-// Import fits the file at a path to the network of a configuration. Where to is not "", the fitting
-// tensors are written there, under the names of the network. A file of which nothing fits is an
-// error that matches setup.ErrPlan.
+// Import fits the tensors of the file at path to the network of c. If to is not "", it writes the
+// fitting tensors to a file at to, under the names of the network. If nothing fits, the error
+// matches setup.ErrPlan.
 func Import(path string, c *configs.Config, to string) (Imported, error) {
 	file, about, err := checkpoints.ReadModel(path)
 	if err != nil {
@@ -60,8 +60,9 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	return i, checkpoints.WriteModel(to, renamed, about)
 }
 
-// withRun adds the guarantee from the privacy statement beside the model file of a run. The file
-// itself says nothing of it, as a run writes its model before its statement.
+// withRun returns about with the guarantee from the privacy statement beside the file at path, if
+// that is the model file of a run. The file itself says nothing of it, as a run writes its model
+// before its statement.
 func withRun(path string, about map[string]string) (map[string]string, error) {
 	if filepath.Base(path) != folder.Model {
 		return about, nil

@@ -72,7 +72,8 @@ func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 	return f
 }
 
-// byOrder finds a layer of the file, free, for each layer of the network, own.
+// byOrder gives the parameters of each layer in own, which are the network's, the tensors of the
+// first layer in free, sorted by name, that has their shapes. Then that layer is free no more.
 func (f *Fits) byOrder(own, free []layer) {
 	slices.SortStableFunc(free, func(a, b layer) int { return natural(a.name, b.name) })
 	for _, wanted := range own {
@@ -126,13 +127,14 @@ func (l layer) shapes() string {
 	return strings.Join(texts, " ")
 }
 
-// named returns the full name of the tensor with a last name.
+// named returns the full name of the layer's tensor whose last word is last. There must be one.
 func (l layer) named(last string) string {
 	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
 	return l.tensors[i].Name
 }
 
-// natural compares names word by word, and numbers in them by value: conv2 comes before conv10.
+// natural compares names as cmp.Compare does, but numbers in them by value: conv2 comes before
+// conv10.
 func natural(a, b string) int {
 	return slices.CompareFunc(words(a), words(b), func(x, y string) int {
 		m, notM := strconv.Atoi(x)

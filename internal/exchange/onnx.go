@@ -50,8 +50,8 @@ var inputs = map[trained.Kind]struct{ name, values string }{
 	trained.Vectors:  {"vectors", "float32 (N, width), of any length"},
 }
 
-// seen adds what happens to the input ahead of the first layer: features, or normalisation. It
-// returns the value and its shape.
+// seen adds what happens to the input x ahead of the first layer: features or normalisation. It
+// returns the name of the value that the first layer takes, and the shape of an example of it.
 func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (string, data.Shape) {
 	n.part = "input"
 	switch {
@@ -76,13 +76,15 @@ func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (
 	return n.op("Div", []string{x, n.floats("std", scale, dims...)}), m.Data.Shape
 }
 
-// unit divides rows by their norm, or by a tiny number if that is larger.
+// unit adds the division of each row of x by its norm, or by 1e-8 if that is larger. It returns the
+// name of the result.
 func (g *onnxGraph) unit(x string) string {
 	norm := g.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
 	return g.op("Div", []string{x, g.op("Max", []string{norm, g.scalar("least_norm", 1e-8)})})
 }
 
-// halves rounds values to half precision, in which [data.Features] keeps computed rows.
+// halves adds the rounding of x to half precision, in which [data.Features] keeps computed rows,
+// and returns the name of the result, of float32.
 func (g *onnxGraph) halves(x string) string {
 	x = g.op("Cast", []string{x}, attribute{"to", int(float16Type)})
 	return g.op("Cast", []string{x}, attribute{"to", int(float32Type)})

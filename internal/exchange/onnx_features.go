@@ -23,7 +23,8 @@ func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x stri
 	return x, data.Row(width)
 }
 
-// transformed adds the transform, raised to a power and normalised in groups: (N, values).
+// transformed adds the transform of pictures x, raised to a power and normalised in groups. It
+// returns the name of the result, (N, values).
 func (g *onnxGraph) transformed(d features.Definition, shape data.Shape, x string) string {
 	if s := d.Scattering; s != nil {
 		values := s.Coefficients * s.Full.OutHeight * s.Full.OutWidth // of each channel
@@ -40,7 +41,7 @@ func (g *onnxGraph) transformed(d features.Definition, shape data.Shape, x strin
 	return g.power(g.op("Concat", scales, attribute{"axis", 1}), d.Power)
 }
 
-// power raises values to a power.
+// power adds the values of x raised to a power and returns the name of the result.
 func (g *onnxGraph) power(x string, power float64) string {
 	switch power {
 	case 1:
@@ -65,12 +66,13 @@ func (g *onnxGraph) responses(d features.PatchDefinition, x string) string {
 	return g.op("Mul", []string{both, g.scalar("half", 0.5)})
 }
 
-// reflected enlarges pictures on each side by reflection at their edges.
+// reflected adds pictures x enlarged on each side by so many pixels, by reflection at their edges.
 func (g *onnxGraph) reflected(x string, by int) string {
 	return g.op("Pad", []string{x, g.integers("border", 0, 0, by, by, 0, 0, by, by)}, attribute{"mode", "reflect"})
 }
 
-// patchConstants holds the names of the constants that the picture and its mirror image share.
+// patchConstants holds the names of the constants in the graph that the features of a picture and
+// those of its mirror image share.
 type patchConstants struct{ ones, weights, above, below, rows, columns string }
 
 func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
@@ -106,7 +108,8 @@ func means(edges []int, transposed bool) []float32 {
 	return m
 }
 
-// excess adds how far responses are above and below their thresholds, averaged over the cells.
+// excess adds how far the responses of x are above and below their thresholds, averaged over the
+// cells: (N, values), as [features.PatchDefinition] orders them.
 func (g *onnxGraph) excess(d features.PatchDefinition, c patchConstants, x string) string {
 	n := float64(d.Scaled.Channels * d.Size * d.Size)
 	sum := g.op("Conv", []string{x, c.ones})
@@ -146,7 +149,7 @@ func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margi
 	return g.op("Sqrt", []string{g.op("Add", []string{squares, g.scalar("smallest", d.Smallest)})})
 }
 
-// average adds the means of planes over windows.
+// average adds the weighted means of the planes of x over windows.
 func (g *onnxGraph) average(a scattering.Average, x string) string {
 	vertical := g.floats("vertical", a.Vertical, a.OutHeight, a.Height)
 	across := make([]float32, len(a.Horizontal)) // transposed

@@ -21,7 +21,8 @@ const (
 	float16Type elementType = 10
 )
 
-// onnxGraph is an ONNX graph under construction. Its values are named by strings.
+// onnxGraph is an ONNX graph under construction. Its values have names: methods that add to the
+// graph take the names of their inputs and return the name of their result.
 type onnxGraph struct {
 	nodes, constants []message
 	part             string // of the model that is being added: the prefix of the names of its values
@@ -34,7 +35,7 @@ type attribute struct {
 	value any
 }
 
-// unique makes a name for a value of the current part.
+// unique returns a new name for a value of the current part, made of its name and what.
 func (g *onnxGraph) unique(what string) string {
 	name := g.part + "/" + what
 	g.names[name]++
@@ -91,7 +92,7 @@ func (a attribute) encode() (m message) {
 	return m
 }
 
-// floats adds a constant of float32, a scalar without a shape, and returns its name.
+// floats adds a constant of float32 values and returns its name. Without a shape it is a scalar.
 func (g *onnxGraph) floats(what string, data []float32, shape ...int) string {
 	return g.constant(what, float32Type, data, shape)
 }

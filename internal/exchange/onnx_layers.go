@@ -17,7 +17,8 @@ type onnxNetwork struct {
 // onnxSimple maps the layers that are one operator without attributes to that operator.
 var onnxSimple = map[string]string{"flatten": "Flatten", "relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}
 
-// sequential adds layers one after the other, whose names begin with a prefix such as "4.body.".
+// sequential adds layers one after the other, of which the first takes x. Their names begin with
+// prefix, such as "4.body.". It returns the name of the last one's output.
 func (n *onnxNetwork) sequential(layers model.Sequential, prefix string, input []int, x string) string {
 	n.each(layers, prefix, input, func(l model.Layer, at place) {
 		n.part = at.name
@@ -91,7 +92,8 @@ func (n *onnxNetwork) parameter(at place, name string, shape ...int) string {
 	return n.floats(name, t.Data, shape...)
 }
 
-// parameters returns the inputs of an operator with weights and, unless noBias is set, a bias.
+// parameters returns the inputs of an operator: x, weights and, unless noBias is set, the bias of
+// the layer, which it adds.
 func (n *onnxNetwork) parameters(at place, x, weights string, noBias bool) []string {
 	if noBias {
 		return []string{x, weights}

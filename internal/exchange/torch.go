@@ -44,8 +44,9 @@ type page struct {
 	Centred               bool                 // whether a mean is subtracted from them
 }
 
-// PyTorch returns a Python file with the model, and the tensors that it reads. file is the name
-// that it gets, weights the name of the safetensors file beside it that gets the tensors.
+// PyTorch returns the content of a Python file with the model, and the tensors that it reads. file
+// is the name that the Python file gets, weights that of the safetensors file beside it, which gets
+// the tensors.
 func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
 	layers, err := networkOf(m)
 	if err != nil {
@@ -75,8 +76,8 @@ func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, er
 	return b.Bytes(), tensors, nil
 }
 
-// seen says in words what the model takes, and in Python the shape of one example and what the
-// network sees of x.
+// seen returns what the model takes, in words, the shape of one example, as a Python tuple, and
+// what the network sees of x, as a Python expression.
 func seen(m *trained.Model) (takes, shape, x string) {
 	s := m.Data.Shape
 	switch m.Sees() {
@@ -88,7 +89,8 @@ func seen(m *trained.Model) (takes, shape, x string) {
 	return fmt.Sprintf("vectors (N, %d) of any length", s.Channels), fmt.Sprintf("(%d,)", s.Channels), "nn.functional.normalize(x, eps=1e-8).half().float()"
 }
 
-// normalised writes the normalisation of x in Python; view reshapes mean and deviation for it.
+// normalised returns the normalisation of x as a Python expression. view is the Python text that
+// reshapes mean and deviation for it.
 func normalised(m *trained.Model, view string) string {
 	constants := m.Normalisation()
 	if constants.Identity() {
@@ -112,7 +114,8 @@ func numbers(values []float64) string {
 // prefix begins the names of the tensors that features are made with, in the file of weights.
 const prefix = "features."
 
-// constants returns the tensors that the features of a network are made with.
+// constants returns the tensors from which the Python file computes the features d, and the mean
+// that it subtracts from them, if there is one.
 func constants(d features.Definition, mean []float32) []model.Tensor {
 	var tensors []model.Tensor
 	add := func(name string, data []float32, shape ...int) {

@@ -11,16 +11,17 @@ import (
 // torchNetwork writes layers as Python.
 type torchNetwork struct {
 	*network
-	used map[string]bool // kinds of layers that torch.nn does not have
+	used map[string]bool // Python classes to be defined in the file, because torch.nn has no such layer
 }
 
-// torchSimple maps the layers without arguments to their Python.
+// torchSimple maps the kinds of layers without arguments to their Python expressions.
 var torchSimple = map[string]string{
 	"global_avg_pool2d": "nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())", "flatten": "nn.Flatten()",
 	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "silu": "nn.SiLU()",
 }
 
-// sequential writes layers as an nn.Sequential; their names begin with a prefix such as "4.body.".
+// sequential returns layers, whose names begin with prefix, such as "4.body.", as a Python
+// expression, an nn.Sequential. indent begins its last line.
 func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input []int, indent string) string {
 	var b strings.Builder
 	b.WriteString("nn.Sequential(\n")
@@ -35,7 +36,7 @@ func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input 
 	return b.String()
 }
 
-// layer writes one layer as a Python expression.
+// layer returns one layer as a Python expression.
 func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 	weight := n.tensors[at.name+".weight"].Shape
 	switch l := l.(type) {
@@ -87,7 +88,7 @@ func convolution(class string, l model.Conv2D, at place) string {
 	return fmt.Sprintf("%s(%d, %d, %s, stride=%s, padding=%s%s)", class, at.input[2], l.Out, torchSize(l.Kernel), torchSize(l.Stride), torchSize(l.Padding), more)
 }
 
-// torchSize writes a size as one number, or as a pair in Python.
+// torchSize returns a size as a Python number if its sides are equal, or else as a tuple.
 func torchSize(s model.Size) string {
 	if s.Height == s.Width {
 		return strconv.Itoa(s.Height)
@@ -102,7 +103,7 @@ func withBias(none bool) string {
 	return ""
 }
 
-// list writes integers as a Python list.
+// list returns integers as a Python list.
 func list(values []int) string {
 	return strings.ReplaceAll(fmt.Sprint(values), " ", ", ")
 }
