@@ -72,8 +72,8 @@ func NewChosen(r accountant.Relation) (*Chosen, error) {
 	return c, nil
 }
 
-// Guarantee returns ε at delta of a ledger: +Inf also where the deltas of its events are too much.
-// See [accountant.Accountant] for the errors.
+// Guarantee returns ε at delta of a ledger. It is +Inf also where the deltas of its events add up
+// to more than a tenth of delta. See [accountant.Accountant] for the errors.
 func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	answer := accountant.Guarantee{Delta: delta, Relation: c.rdp.Relation(), Method: "a mixture of Rényi divergences, for releases that may be chosen by what earlier ones showed (Feldman, Zrnic 2021; Whitehouse et al. 2023; Canonne et al. 2020)"}
 	if err := accountant.ValidateDelta(delta); err != nil {
@@ -99,9 +99,9 @@ func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guar
 	return answer, nil
 }
 
-// withoutDeltas returns the ledger without the δ of its (ε, δ)-private events, and the sum of
-// these. If there are no other events, epsilons is the sum of their ε, which bounds the loss
-// whatever was chosen; else it is +Inf.
+// withoutDeltas returns the ledger with its (ε, δ)-private events as (ε, 0)-private ones, and the
+// sum of the δ taken away. If there are no other events, epsilons is the sum of their ε, which
+// bounds the loss whatever was chosen; else it is +Inf.
 func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountant.Ledger, epsilons, deltas float64, err error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
@@ -139,9 +139,10 @@ func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountan
 	return pure, epsilons, deltas, nil
 }
 
-// mixed returns the least ε that fulfils the inequality of [Chosen], rounded up: the largest y +
-// log(1 - F(y)), F being the right side. F is convex and increasing, so the function is concave,
-// and its tangent at one end of an interval that holds the maximum bounds it there.
+// mixed returns the least ε that fulfils the inequality of [Chosen] for the R_α in sums, rounded
+// up: the largest y + log(1 - F(y)), F being the right side. F is convex and increasing, so the
+// function is concave, and its tangent at one end of an interval that holds the maximum bounds it
+// there.
 func (c *Chosen) mixed(sums []float64, delta float64) float64 {
 	high := math.Inf(1) // where F is at least 1
 	for i, alpha := range c.rdp.orders {

@@ -41,7 +41,7 @@ type weightedCurve struct {
 	count float64
 }
 
-// sumOfCurves is the divergence of a ledger: the sum over its entries.
+// sumOfCurves is the divergence of a ledger at each order: the sum over its entries.
 type sumOfCurves []weightedCurve
 
 // at returns Σ count × divergence at orders[i]: NaN if a divergence is NaN or below 0.

@@ -14,7 +14,7 @@ import (
 // upper bound of it. NaN means that it cannot be computed at that order.
 type divergence func(alpha float64) float64
 
-// above returns the divergence rounded up by relativeError, and above 0.
+// above returns the divergence at alpha, rounded up by relativeError, and above 0.
 func (d divergence) above(alpha float64) float64 {
 	x := d(alpha) * (1 + relativeError)
 	if x == 0 { // below the range of float64, but not free

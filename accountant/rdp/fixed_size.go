@@ -50,7 +50,7 @@ func (f *fixedSize) divergence(alpha float64) float64 {
 	return min(cumulant/(alpha-1), unsampled)
 }
 
-// cumulant returns the bound for log A_n, n the order, an integer of at least 1.
+// cumulant returns the bound of log A_n for the order n, an integer of at least 1.
 func (f *fixedSize) cumulant(order float64) float64 {
 	n := int(order)
 	if n < 2 {
@@ -66,7 +66,7 @@ func (f *fixedSize) cumulant(order float64) float64 {
 	return numeric.Log1pExp(sum.Log())
 }
 
-// logCoefficient returns log c_j.
+// logCoefficient returns log c_j, for the c_j of [fixedSize].
 func (f *fixedSize) logCoefficient(j int) float64 {
 	moment := float64(j) * float64(j-1) / f.sigma / (2 * f.sigma) // (j-1) ε(j)
 	simple := math.Ln2 + moment

@@ -109,8 +109,8 @@ func (r *Accountant) epsilon(l *accountant.Ledger, delta float64) (epsilon float
 	return max(s.value, 0), method, nil
 }
 
-// delta returns delta at epsilon of the whole ledger, by the conversion that epsilon uses: at
-// this delta, epsilon is at most this one. It is 1 where no order gives a smaller
+// delta returns delta at epsilon of the whole ledger, by the conversion that epsilon uses: at the
+// delta that it returns, r.epsilon is at most the given one. It is 1 where no order gives a smaller
 // one, and 0 where the ledger costs nothing.
 func (r *Accountant) delta(l *accountant.Ledger, epsilon float64) (delta float64, method string, err error) {
 	s, method, err := r.search(l, r.conversion.deltaSearch(epsilon))
@@ -135,7 +135,7 @@ func (s *orderSearch) delta(epsilon float64) float64 {
 
 // Divergence returns the Rényi divergence of order alpha of one release, in nats,
 // rounded up: the larger one over all neighbours under the relation of r, in both directions.
-// It is 0 if e costs nothing, +Inf without noise, and alpha any real number
+// It is 0 if e costs nothing and +Inf without noise. alpha may be any real number
 // from 1.01 to 2^20. Only the cost of RepeatAndSelect depends on the orders of r. The
 // error matches ErrInvalid, or ErrUnsupported if e cannot be analysed.
 func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, error) {
@@ -156,7 +156,7 @@ func (r *Accountant) Divergence(e accountant.Event, alpha float64) (float64, err
 	return x, nil
 }
 
-// search runs s over the orders for a ledger and returns it, with the text of Method.
+// search runs s over the orders of r for ledger l and returns s, with the text of Method.
 func (r *Accountant) search(l *accountant.Ledger, s *orderSearch) (done *orderSearch, method string, err error) {
 	total, err := r.total(l)
 	if err != nil {
@@ -181,7 +181,8 @@ type rdpTotal struct {
 	method   string
 }
 
-// total returns the curves of the ledger's events with their counts.
+// total returns the curves of the events that cost something, with their counts, and the text of
+// Method.
 func (r *Accountant) total(l *accountant.Ledger) (rdpTotal, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {

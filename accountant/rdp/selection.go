@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// selectionDivergence returns the divergence of e, nil if a run costs nothing.
+// selectionDivergence returns the divergence of e, nil if one run of it costs nothing.
 func selectionDivergence(e accountant.RepeatAndSelect, r accountant.Relation, orders []float64) (divergence, error) {
 	run, err := divergenceOf(e.Event, r, orders)
 	if err != nil || run == nil {
@@ -66,7 +66,8 @@ func lesser(a, b float64) float64 {
 	return min(a, b)
 }
 
-// extraOfNegativeBinomial returns what Theorem 2 adds: with a mean of E runs, shape η, parameter γ,
+// extraOfNegativeBinomial returns what Theorem 2 of the paper at selected adds to the divergence of
+// one run, given as curve: with a mean of E runs, shape η, parameter γ,
 //
 //	(1+η) (1 - 1/λ) D_λ + (1+η) log(1/γ)/λ + log(E)/(α-1),   at the best order λ.
 func extraOfNegativeBinomial(orders, curve []float64, mean, shape float64) func(alpha float64) float64 {
@@ -78,11 +79,11 @@ func extraOfNegativeBinomial(orders, curve []float64, mean, shape float64) func(
 	return func(alpha float64) float64 { return (1+shape)*best + math.Log(mean)/(alpha-1) }
 }
 
-// extraOfPoisson returns what Theorem 6 adds: E δ + log(E)/(α-1), with a mean of E runs and a δ
-// such that one run is (log(1 + 1/(α-1)), δ)-private. The δ is the least of two bounds over all
-// orders: that of the conversion, and δ(0), which bounds every δ(ε). δ(0) is the total variation,
-// at most √(1 - e^-D) for the Kullback-Leibler divergence D, which is not above the divergence of
-// any order (Bretagnolle, Huber 1979).
+// extraOfPoisson returns what Theorem 6 of that paper adds: E δ + log(E)/(α-1), with a mean of E
+// runs and a δ such that one run is (log(1 + 1/(α-1)), δ)-private. The δ is the least of two bounds
+// over all orders: that of the conversion, and δ(0), which bounds every δ(ε). δ(0) is the total
+// variation, at most √(1 - e^-D) for the Kullback-Leibler divergence D, which is not above the
+// divergence of any order (Bretagnolle, Huber 1979).
 func extraOfPoisson(orders, curve []float64, mean float64) func(alpha float64) float64 {
 	c := newConversion(orders)
 	variation := 0.0
