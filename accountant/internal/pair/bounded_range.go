@@ -32,14 +32,14 @@ func (b BoundedRange) Above(l float64) (p, q float64) {
 	return -math.Expm1((l-eta)/2) / all, math.Exp(-(l+eta)/2) * -math.Expm1((l-eta)/2) / all
 }
 
-// Below returns P[L ≤ l] and Q[L ≤ l]: of the mirror image, Q and P above -l.
+// Below returns P[L ≤ l] and Q[L ≤ l]. By symmetry these are Q[L > -l] and P[L > -l].
 func (b BoundedRange) Below(l float64) (p, q float64) {
 	q, p = b.Above(-l)
 	return p, q
 }
 
-// nodes returns the nodes of a Gauss-Legendre rule: under Q the density is the density of Laplace
-// noise divided by the mass between its atoms.
+// nodes returns Gauss-Legendre nodes for |s| ≤ size and their error as [SampledLaplace.nodes] does:
+// under Q the density is the density of Laplace noise divided by the mass between its atoms.
 func (b BoundedRange) nodes(size float64) (nodes atoms, quadrature float64) {
 	all := -math.Expm1(-b.Range)
 	quadrature = betweenAtoms(b.Range, size, func(weight, u float64) {

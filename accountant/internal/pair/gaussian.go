@@ -11,9 +11,9 @@ import (
 // Component is one Gaussian of a mixture, with its mean and weight.
 type Component struct{ Mean, Weight float64 }
 
-// Mixtures is a pair of mixtures of Gaussians, all of standard deviation Sigma. The means
-// of P are at least 0 and those of Q at most 0, so that L grows with x. Weights are above
-// 0; those of P add up to 1, and so do those of Q.
+// Mixtures is a pair (P, Q) of mixtures of Gaussians, all of standard deviation Sigma. The means of
+// P are at least 0 and those of Q at most 0, so that the loss L = log(P/Q) grows with x. The
+// weights are above 0; those of P add up to 1, and so do those of Q.
 type Mixtures struct {
 	Sigma float64
 	P, Q  []Component
@@ -29,8 +29,8 @@ func Gaussian(sigma float64) Mixtures {
 // not: (1-q) N(0, σ²) + q N(1, σ²) against N(0, σ²), 0 < q ≤ 1 (Zhu, Dong, Wang 2022, Theorem 11).
 func Removed(q, sigma float64) Mixtures { return RemovedGroup(q, 1, sigma) }
 
-// RemovedGroup is Removed for size records that are added or removed together and sampled
-// independently: the mean is Bin(size, q) (Ganesh 2024, arXiv:2401.10294).
+// RemovedGroup is [Removed] for size records that are added or removed together and sampled
+// independently: the mean of P is Bin(size, q) (Ganesh 2024, arXiv:2401.10294).
 func RemovedGroup(q float64, size int, sigma float64) Mixtures {
 	return Mixtures{Sigma: sigma, P: binomial(q, size), Q: []Component{{0, 1}}}
 }
@@ -74,7 +74,7 @@ func withoutZeros(cs []Component) []Component {
 	return slices.DeleteFunc(cs, func(c Component) bool { return c.Weight == 0 })
 }
 
-// Loss returns L(x), increasing in x, without overflow.
+// Loss returns the loss L at outcome x, increasing in x, without overflow.
 func (m Mixtures) Loss(x float64) float64 {
 	logA, _ := LogMixture(m.P, m.Sigma, x)
 	logB, _ := LogMixture(m.Q, m.Sigma, x)
@@ -110,7 +110,7 @@ func LogMixture(cs []Component, sigma, x float64) (log, linear float64) {
 	return log, log + 1 - math.Exp(log)
 }
 
-// exponent returns the logarithm of the density of N(mean, σ²) over that of N(0, σ²), at x.
+// exponent returns the logarithm of the quotient of the densities of N(mean, σ²) and N(0, σ²) at x.
 func exponent(mean, sigma, x float64) float64 { return mean / sigma * ((x - mean/2) / sigma) }
 
 // Support returns the limits of L as x goes to ∓∞: the loss between the components
@@ -186,12 +186,12 @@ func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
 	return 0, 0, false
 }
 
-// removedInverse solves log(1 - q + q e^u) = l, u = (x - 1/2)/σ².
+// removedInverse returns the x at which log(1 - q + q e^u) = l, u = (x - 1/2)/σ².
 func removedInverse(q, sigma, l float64) float64 {
 	return removedExponent(q, l)*sigma*sigma + 0.5
 }
 
-// search solves L(x) = l by doubling a bracket and halving it.
+// search returns the x at which L(x) = l, by doubling a bracket and halving it.
 func (m Mixtures) search(l float64) float64 {
 	lo, hi := -m.Sigma, m.Sigma
 	for m.Loss(lo) > l {
@@ -204,7 +204,7 @@ func (m Mixtures) search(l float64) float64 {
 	return hi
 }
 
-// Noise returns the σ of which p is the pair Gaussian(σ), up to scale. ok is false for other pairs.
+// Noise returns the σ for which p has the losses of Gaussian(σ). ok is false if there is none.
 func Noise(p Pair) (sigma float64, ok bool) {
 	m, ok := p.(Mixtures)
 	distance, one := m.shift()

@@ -52,7 +52,7 @@ func logDistance(logR, argR float64) float64 {
 	return math.Log(size*size+4*(1+size)*half*half) / 2
 }
 
-// shifted is a pair of mixtures on the line Im t = b.
+// shifted holds the densities A and B of a pair of mixtures on the line Im t = b.
 type shifted struct{ p, q []shiftedComponent }
 
 // shiftedComponent is weight·e^(rate·t + offset) (cos + i sin).
@@ -70,14 +70,14 @@ func (m Mixtures) shiftedBy(b float64) shifted {
 	return shifted{shift(m.P), shift(m.Q)}
 }
 
-// at returns log|r|, arg r and log|B| at t + ib.
+// at returns log|r|, arg r and log|B| at t + ib, for r = A/B.
 func (s shifted) at(t float64) (logR, argR, logB float64) {
 	logA, argA := logShifted(s.p, t)
 	logB, argB := logShifted(s.q, t)
 	return logA - logB, argA - argB, logB
 }
 
-// logShifted returns the complex logarithm of a mixture's density over that of N(0, σ²), at t + ib.
+// logShifted returns log|d| and arg d at t + ib, d being a mixture's density over that of N(0, σ²).
 func logShifted(cs []shiftedComponent, t float64) (log, arg float64) {
 	if len(cs) == 1 {
 		return cs[0].rate*t + cs[0].offset, math.Atan2(cs[0].sin, cs[0].cos)

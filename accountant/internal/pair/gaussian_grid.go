@@ -41,8 +41,8 @@ func (m Mixtures) grid(from, to, h float64) []node {
 	return nodes
 }
 
-// valuesAt evaluates F on a grid at Re s = c. The scale is 0 unless M is out of the range
-// of float64. The result is valid until the next call with the same grid.
+// valuesAt evaluates F at Re s = c, divided by e^scale, in the nodes of grid. The scale is 0 unless
+// M is out of the range of float64. The result is valid until the next call with the same grid.
 func valuesAt(c float64, grid []node) (nodes []node, scale float64) {
 	top := math.Inf(-1)
 	for i := range grid {
@@ -78,7 +78,7 @@ func scaledAt(grid []node, scale float64) []node {
 	return nodes
 }
 
-// phi2 returns weight·(e^v - 1 - v) at v = exponent + iy·loss, given phase = y·loss.
+// phi2 returns weight·(e^v - 1 - v) at v = exponent + i·phase, where phase = y·loss.
 func (n *node) phi2(phase float64) (re, im float64) {
 	if math.Abs(n.exponent)+math.Abs(phase) < 0.25 {
 		re, im = phi2(n.exponent, phase, 0)

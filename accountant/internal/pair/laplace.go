@@ -35,7 +35,8 @@ func (s SampledLaplace) Support() (least, greatest float64) {
 	return least, greatest
 }
 
-// removedSupport returns the loss log(1 - q + q e^u) at u = -1/b and at u = 1/b.
+// removedSupport returns the two ends of the losses log(1 - q + q e^u) of the removed pair: u =
+// ∓1/b.
 func (s SampledLaplace) removedSupport() (least, greatest float64) {
 	return s.removedLoss(-1 / s.Scale), s.removedLoss(1 / s.Scale)
 }
@@ -72,8 +73,8 @@ func (s SampledLaplace) Below(l float64) (p, q float64) {
 	return below[0], below[1]
 }
 
-// removedTails returns P and Q of a loss of the removed pair above l and below it; a loss of l is
-// above if atAbove, else below.
+// removedTails returns the probabilities of a loss of the removed pair above l and of one below l,
+// each under P and then Q. A loss of exactly l counts as above if atAbove, else as below.
 func (s SampledLaplace) removedTails(l float64, atAbove bool) (above, below [2]float64) {
 	none, all := [2]float64{0, 0}, [2]float64{1, 1}
 	least, greatest := s.removedSupport()

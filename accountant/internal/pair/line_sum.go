@@ -18,8 +18,8 @@ type lineSum struct {
 	count      int
 	scale      float64
 	nodes      []node
-	linearA    float64
-	linearB    float64
+	linearA    float64 // the sum of that of the nodes
+	linearB    float64 // the same
 	dropped    float64 // real excess of the nodes left out
 	quadrature float64 // bound for the error of the quadrature
 }
@@ -45,7 +45,7 @@ func newLineSum(nodes []node, scale, c, step float64, count int) *lineSum {
 	return s
 }
 
-// line adds up the nodes and bounds the error.
+// line returns the sum of the nodes at every place, with bounds of the errors: +Inf beyond maxWork.
 func (s *lineSum) line() Line {
 	l := Line{Values: make([]complex128, s.count), Errors: make([]float64, s.count), Scale: s.scale}
 	if len(s.nodes) == 0 || len(s.nodes)*s.count > maxWork {
@@ -76,8 +76,8 @@ func (s *lineSum) line() Line {
 	return l
 }
 
-// addExp adds weight·e^v, v = exponent + iy·loss: from one place to the next it
-// turns by e^(i·step·loss).
+// addExp adds weight·e^v, v = exponent + iy·loss, of node n to re + i·im at every place y: from one
+// place to the next it turns by e^(i·step·loss).
 func (s *lineSum) addExp(re, im []float64, n node) {
 	sin, cos := math.Sincos(s.step * n.loss)
 	var x, y float64
@@ -92,8 +92,8 @@ func (s *lineSum) addExp(re, im []float64, n node) {
 	}
 }
 
-// addPhi2 adds weight·(e^v - 1 - v). With R = e^u, u = i·step·loss, one place to the next
-// takes φ₂(v) to
+// addPhi2 adds weight·φ₂(v), φ₂(v) = e^v - 1 - v, likewise. With R = e^u, u = i·step·loss, one place
+// to the next takes φ₂(v) to
 //
 //	φ₂(v+u) = R φ₂(v) + (R-1) v + φ₂(u),
 //
