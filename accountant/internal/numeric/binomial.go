@@ -13,14 +13,14 @@ type Binomial struct {
 }
 
 // RelativeError bounds the relative error of exp(LogMass) and of sums of such terms for masses
-// above e^-745. The n-term comes from the saddle point: masses 37 standard deviations from the mean
-// move by 37√n times the rounding of p.
+// above e^-745. The term with N comes from the saddle point: masses 37 standard deviations from the
+// mean move by 37√N times the rounding of P.
 func (b Binomial) RelativeError() float64 { return 1e-12 + 1e-14*math.Sqrt(float64(b.N)) }
 
-// LogMass returns the log of the probability of exactly x successes, 0 ≤ x ≤ n.
+// LogMass returns the logarithm of the probability of exactly x successes, 0 ≤ x ≤ N.
 //
-// Saddle-point form of Loader 2000, "Fast and Accurate Computation of Binomial
-// Probabilities": log-gamma functions would lose n log n ulp.
+// Saddle-point form of Loader 2000, "Fast and Accurate Computation of Binomial Probabilities":
+// log-gamma functions would lose N log N ulp.
 func (b Binomial) LogMass(x int) float64 {
 	n, k := float64(b.N), float64(x)
 	switch {
@@ -95,7 +95,7 @@ func stirlingError(x float64) float64 {
 	return (1.0/12 - (1.0/360-(1.0/1260-(1.0/1680-(1.0/1188-691.0/360360*y)*y)*y)*y)*y) / x
 }
 
-// stirlingErrors holds stirlingError(x) for x from 1 to 15, computed with 40 digits (mpmath 1.3).
+// stirlingErrors[x] is stirlingError(x) for x from 1 to 15, computed with 40 digits (mpmath 1.3).
 var stirlingErrors = [16]float64{
 	0, 0.08106146679532725822, 0.041340695955409294094, 0.027677925684998339149,
 	0.020790672103765093112, 0.016644691189821192163, 0.013876128823070747999, 0.011896709945891770095,

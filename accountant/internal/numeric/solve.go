@@ -2,17 +2,17 @@ package numeric
 
 import "math"
 
-// Bracket holds two points of a function that falls through 0: lo < hi and
-// f(lo) = flo > 0 ≥ fhi = f(hi).
+// Bracket holds two points of a function f that falls through 0 between them: Lo < Hi, AtLo = f(Lo)
+// is above 0 and AtHi = f(Hi) is at most 0.
 type Bracket struct{ Lo, AtLo, Hi, AtHi float64 }
 
-// Sign says where a function falls through 0.
+// Sign says where a function falls through 0, as seen from the two ends of an interval.
 type Sign int
 
 const (
-	Inside   Sign = iota // between the ends
-	Positive             // above 0 at the right end
-	Negative             // at most 0 at the left end
+	Inside   Sign = iota // it falls between the ends
+	Positive             // it is above 0 at the right end, so it falls beyond, if at all
+	Negative             // it is at most 0 at the left end
 )
 
 // Limits of the stride of Enclose.
@@ -25,7 +25,7 @@ const (
 // logarithm of a parameter and f that of epsilon, so that f is close to a line of slope
 // -1/2 to -2 most of the time. Each point lies a little beyond where the line through the
 // last two reaches 0 (at first, one of slope -1), and not far from the last, since answers
-// far from the root may be slow. If there is no bracket the sign of f says why.
+// far from the root may be slow. If there is no bracket, the Sign is not Inside and says why.
 func Enclose(f func(x float64) float64, x, least, most float64) (Bracket, Sign) {
 	fx, slope := f(x), -1.0
 	for shortest, blind := minStride, maxStride; ; shortest *= 4 {
@@ -103,8 +103,9 @@ func NewITP(b Bracket, tolerance float64) *ITP {
 	return &ITP{k1: 0.2 / width, radius: tolerance / 2 * math.Exp2(bisections)}
 }
 
-// Next returns where to evaluate next: it interpolates, truncates and projects. That is the
-// middle if an end of the bracket has an infinite value.
+// Next returns the point inside of the bracket at which to evaluate next: it interpolates,
+// truncates and projects. It is the middle if an end has an infinite value. Call it once for each
+// cut.
 func (s *ITP) Next(b Bracket) float64 {
 	width := b.Hi - b.Lo
 	middle := b.Lo + width/2
@@ -125,8 +126,8 @@ func (s *ITP) Next(b Bracket) float64 {
 	return x
 }
 
-// Bisect narrows [lo, hi] around where a condition that holds at lo, and not at hi, begins to fail,
-// to width, to relative times the larger end, or to neighbouring floats, by 200 halvings at most.
+// Bisect narrows [lo, hi] around where holds, true at lo and false at hi, begins to fail: to width,
+// to relative times the larger end, or to neighbouring floats, by 200 halvings at most.
 func Bisect(holds func(x float64) bool, lo, hi, width, relative float64) (float64, float64) {
 	for range 200 {
 		middle := lo + (hi-lo)/2
@@ -148,9 +149,9 @@ const (
 	maxSolvedDelta = 1 - 0x1p-53
 )
 
-// LeastDelta returns the least delta at which epsilonAt is at most epsilon, to a relative
-// 1e-9 and on the private side: epsilonAt was at most epsilon there. It is 1 if there is
-// none, and at least 1e-300. epsilonAt must not rise.
+// LeastDelta returns the least delta at which epsilonAt is at most epsilon, to a relative 1e-9 and
+// on the private side: epsilonAt was at most epsilon there. It is 1 if there is none, and at least
+// 1e-300. epsilonAt must not rise with delta.
 func LeastDelta(epsilonAt func(delta float64) float64, epsilon float64) float64 {
 	// Epsilon is close to a power of log(1/δ), so the search is for the logarithm of that,
 	// negated for a function that falls.
