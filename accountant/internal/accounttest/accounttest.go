@@ -42,7 +42,8 @@ func Epsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta 
 	return e
 }
 
-// SupportedEpsilon is Epsilon, but returns false where the accountant refuses the events.
+// SupportedEpsilon returns epsilon at delta and true, or false where the accountant refuses the
+// events. It fails the test at any other error.
 func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledger, delta float64) (float64, bool) {
 	t.Helper()
 	g, err := a.Guarantee(l, delta)
@@ -58,5 +59,5 @@ func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledge
 	return g.Epsilon, true
 }
 
-// Relative returns the relative error of got.
+// Relative returns the error of got, divided by want, both as absolute values.
 func Relative(got, want float64) float64 { return math.Abs(got-want) / math.Abs(want) }

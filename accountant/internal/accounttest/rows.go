@@ -45,7 +45,7 @@ type Row struct {
 	DPAccountingGrid              any             `json:"dp_accounting_grid"` // a number, or why there is none
 }
 
-// Ledger returns what the row composes.
+// Ledger returns the row's Poisson-sampled Gaussians: its phases, or else Steps of Q and Sigma.
 func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 	t.Helper()
 	phases := r.Phases
