@@ -181,8 +181,7 @@ type rdpTotal struct {
 	method   string
 }
 
-// total returns the curves of the events that cost something, with their counts, and the text of
-// Method.
+// total returns the curves of the events that cost something with their counts, and the method.
 func (r *Accountant) total(l *accountant.Ledger) (rdpTotal, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {

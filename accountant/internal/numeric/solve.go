@@ -103,9 +103,8 @@ func NewITP(b Bracket, tolerance float64) *ITP {
 	return &ITP{k1: 0.2 / width, radius: tolerance / 2 * math.Exp2(bisections)}
 }
 
-// Next returns the point inside of the bracket at which to evaluate next: it interpolates,
-// truncates and projects. It is the middle if an end has an infinite value. Call it once for each
-// cut.
+// Next returns where in the bracket to evaluate next: it interpolates, truncates and projects. That
+// is the middle if an end has an infinite value. Call it once for each cut.
 func (s *ITP) Next(b Bracket) float64 {
 	width := b.Hi - b.Lo
 	middle := b.Lo + width/2

@@ -77,10 +77,11 @@ func (a atoms) line(c, step float64, count int, infinite, quadrature float64) Li
 // (Trefethen 2008, "Is Gauss Quadrature Better than Clenshaw-Curtis?", Theorem 4.5).
 const legendre = 36
 
-// nodes returns the atoms at both ends of the support, and Gauss-Legendre nodes on parts of
-// (0, 1) in between, for |s| ≤ size. quadrature bounds their error over the greatest e^(cL). Half a part is r, and on its ellipse Re x goes 1.25 r and
-// Im x 0.75 r far from the middle. u = (2x-1)/b stays so close to the real line there
-// that 1-q+qe^u does not come near 0, and e^((1+s)L) moves by a bounded factor.
+// nodes returns the atoms at both ends of the support, and Gauss-Legendre nodes on parts of (0, 1)
+// in between, for |s| ≤ size. Times the greatest e^(cL), quadrature bounds their error. Half a part
+// is r, and on its ellipse Re x goes 1.25 r and Im x 0.75 r far from the middle. u = (2x-1)/b stays
+// so close to the real line there that 1-q+qe^u does not come near 0, and e^((1+s)L) moves by a
+// bounded factor.
 //
 // Where more than maxParts parts are needed, nodes is nil and the error infinite.
 func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {

@@ -35,8 +35,8 @@ func (s SampledLaplace) Support() (least, greatest float64) {
 	return least, greatest
 }
 
-// removedSupport returns the two ends of the losses log(1 - q + q e^u) of the removed pair: u =
-// ∓1/b.
+// removedSupport returns the least and the greatest loss of the pair whose record is removed: the
+// loss log(1 - q + q e^u) at u = -1/b and at u = 1/b.
 func (s SampledLaplace) removedSupport() (least, greatest float64) {
 	return s.removedLoss(-1 / s.Scale), s.removedLoss(1 / s.Scale)
 }
