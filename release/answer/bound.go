@@ -14,8 +14,8 @@ const maxContribution = 1<<31 - 1
 // ([Within]). A record whose contribution is beyond the bound adds nothing to any of the sums.
 type Bound struct {
 	kind      norm
-	low, high int64 // of every coordinate
-	most      int64 // of Σ|x| with L1, of Σx² with L2
+	low, high int64 // the least and the greatest value of a coordinate
+	most      int64 // the greatest Σ|x| with L1, the greatest Σx² with L2
 }
 
 type norm int
@@ -66,7 +66,7 @@ func (b Bound) holds(contribution []int64) bool {
 	return true
 }
 
-// reach says how far one record can move sums. A record moves them by its contribution.
+// reach says how far one record can move sums, by being there or not.
 type reach struct {
 	l1    int64   // the largest L1 norm of a contribution
 	l2    float64 // the largest L2 norm of a contribution, rounded up
@@ -74,7 +74,7 @@ type reach struct {
 	alone bool    // whether every record contributes to one sum alone
 }
 
-// reach returns how far a record within the bound can move n sums.
+// reach returns how far a record within the bound can move n sums. It refuses n if that overflows.
 func (b Bound) reach(n int64) (reach, error) {
 	most := max(b.high, -b.low, 1) // of one coordinate, and with L1 and L2 of the norm
 	root := math.Nextafter(math.Sqrt(float64(n)), math.Inf(1))

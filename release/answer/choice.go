@@ -79,7 +79,7 @@ func NoisyMax(s *Scores, epsilon float64) (Question[int], error) {
 	})
 }
 
-// falls draws true with probability exp(-(best-score)/scale), for the score of candidate j.
+// falls draws true with probability exp(-(best - score of candidate j)/scale).
 func (s *Scores) falls(j int, scale noise.Ratio, src *random.Source) bool {
 	// The difference of two int64s is a uint64.
 	behind := uint64(s.best) - uint64(s.values[j])

@@ -28,8 +28,8 @@ type Question[A any] struct {
 	draw  func(src *random.Source) A // draws anew with every call
 }
 
-// ask returns the question that has this event and whose answers draw draws. Where err is not nil,
-// it returns err alone: the question's parameters were refused.
+// ask returns the question that has this event and whose answers the function draw makes. Where err
+// is not nil, it returns err alone: the question's parameters were refused.
 func ask[A any](err error, event accountant.Event, draw func(src *random.Source) A) (Question[A], error) {
 	if err != nil {
 		return Question[A]{}, err

@@ -50,16 +50,16 @@ func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 	})
 }
 
-// law draws an integer from a distribution of that scale.
+// law draws an integer from a distribution of one form, with the given scale.
 type law func(scale noise.Ratio, src *random.Source) int64
 
-// with asks for the sums, each with noise of its own of one law and scale. Where err is not nil, it
-// returns err alone, as [ask] does.
+// with returns the question for the sums, each with its own noise from law of at this scale. Where
+// err is not nil, it returns err alone, as [ask] does.
 func (s *Sums) with(err error, e accountant.Event, scale noise.Ratio, of law) (Question[[]int64], error) {
 	return ask(err, e, func(src *random.Source) []int64 { return noisy(s.values, scale, of, src) })
 }
 
-// noisy returns the values, each with noise of its own of one law and scale.
+// noisy returns the values, to each of which it has added noise drawn from law of at this scale.
 func noisy(values []int64, scale noise.Ratio, of law, src *random.Source) []int64 {
 	sums := make([]int64, len(values))
 	for i, x := range values {
@@ -81,7 +81,7 @@ func addGaussian(values []int64, deviation float64, src *random.Source) []int64 
 	return sums
 }
 
-// times returns scale·bound as a ratio, rounded up. It refuses more than most.
+// times returns scale·bound as a ratio, rounded up. It refuses a product above most.
 func times(scale, bound, most float64) (noise.Ratio, error) {
 	r, err := noise.RatioUp(productUp(scale, bound), most)
 	if err != nil {

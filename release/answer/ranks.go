@@ -9,9 +9,9 @@ import (
 // maxRank bounds the denominator of a quantile, so that scores fit into an int64.
 const maxRank = 1 << 20
 
-// NewRanks scores candidates, in ascending order, by how near they are to a quantile of the
-// records' values: the one that the share part/whole of the values lies below. The score of c is
-// -|whole·#{values below c} - part·#values|. The candidates have to be public.
+// NewRanks returns scores of candidates, given in ascending order: how near each is to a quantile
+// of the records' values, the one that the share part/whole of the values lies below. The score of
+// c is -|whole·#{values below c} - part·#values|. The candidates have to be public.
 func NewRanks(values, candidates []int64, part, whole int) (*Scores, error) {
 	if len(candidates) == 0 || !slices.IsSorted(candidates) {
 		return nil, fmt.Errorf("answer: found %d candidates for a quantile, expected at least 1, in ascending order", len(candidates))

@@ -12,8 +12,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// ErrSearchOver is wrapped by the error of a search that has said of as many sums as was agreed
-// that they are above its threshold.
+// ErrSearchOver is wrapped by the error of a search that has ended: it has found as many sums above
+// its threshold as was agreed.
 var ErrSearchOver = errors.New("the search has found as much as it was paid for")
 
 // Search says of one sum after the other whether it is above a threshold, until it has said yes as

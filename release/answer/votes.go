@@ -77,7 +77,7 @@ func Agreement(v *Votes, threshold int, sigma float64) (Question[bool], error) {
 	})
 }
 
-// fine returns the votes in lattice steps. They do not overflow: no memory holds 2^43 votes.
+// fine returns the votes times finer. They do not overflow: no memory holds 2^43 votes.
 func (v *Votes) fine() []int64 {
 	fine := make([]int64, len(v.counts))
 	for i, n := range v.counts {
