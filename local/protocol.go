@@ -67,7 +67,7 @@ func newClaim(name string, values int, epsilon float64) (claim, error) {
 	return claim{name, values, epsilon}, nil
 }
 
-// chance is a probability, a multiple of 2^-63 from 0 to 1, that is drawn exactly.
+// chance is 2^63 times a probability, which is drawn exactly: from 0 to certain.
 type chance uint64
 
 const certain chance = 1 << 63
@@ -86,5 +86,5 @@ func (c chance) draw(src *random.Source) bool { return src.Uint64()>>1 < uint64(
 
 func (c chance) value() float64 { return float64(c) * 0x1p-63 }
 
-// complement returns 1 - c. The subtraction is exact.
+// complement returns the probability 1 - c. The subtraction is exact.
 func (c chance) complement() float64 { return float64(certain-c) * 0x1p-63 }

@@ -25,14 +25,15 @@ type Rappor struct {
 	set    float64 // the probability of a reported 1 where the filter has a 1: q* of the paper
 	unset  float64 // the same where the filter has a 0: p*
 
-	bits   [][][]int     // the bits that are set, of every cohort and value
-	weight [][][]float64 // of every cohort, value and bit: what the bit adds to the score
+	bits   [][][]int     // bits[cohort][value] lists the bits that are set
+	weight [][][]float64 // weight[cohort][value][bit] is the weight of the bit in the score
 	square *mat.Dense    // of every value v and u: the variance of the score of v where a record has u
 }
 
 var _ Protocol = (*Rappor)(nil)
 
-// Filter is the size of Bloom filters. All of it is public.
+// Filter says how many bits a Bloom filter has, how many hash functions a cohort has, and how many
+// cohorts there are. All of it is public.
 type Filter struct {
 	Bits, Hashes, Cohorts int
 }

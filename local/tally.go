@@ -12,7 +12,7 @@ type Tally struct {
 // NewTally returns a tally of the protocol p without reports.
 func NewTally(p Protocol) *Tally { return &Tally{protocol: p, scores: make([]float64, p.Values())} }
 
-// Add counts a report.
+// Add counts a report, which must be one of the protocol.
 func (t *Tally) Add(r Report) {
 	t.protocol.Add(t.scores, r)
 	t.reports++
@@ -21,11 +21,11 @@ func (t *Tally) Add(r Report) {
 // Count is an estimate of how many records have a value. It is unbiased, and so may be negative.
 type Count struct {
 	Value     float64
-	Deviation float64 // of the randomness of the reports
-	Low, High float64 // hold the number with a chance of 95 %, which is exact for many reports
+	Deviation float64 // the standard deviation over the randomness of the reports
+	Low, High float64 // the true number is between them with a chance of 95 %, exact for many reports
 }
 
-// The normal distribution has 2.5 % above quantile.
+// quantile is the number above which the standard normal distribution has 2.5 %.
 const quantile = 1.959963984540054
 
 // Counts estimates the count of every value. Deviations are computed from the estimated counts,

@@ -40,7 +40,8 @@ func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
 	return newUnary(c, certain-flip, flip), nil
 }
 
-// newUnary returns the protocol that reports a 1 with probability own or other.
+// newUnary returns the protocol that reports the own bit as 1 with probability own, others with
+// other.
 func newUnary(c claim, own, other chance) *Unary {
 	return &Unary{c, pure{own.value(), other.value()}, own, other}
 }
@@ -64,8 +65,8 @@ func (p *Unary) Randomize(value int, src *random.Source) Report {
 func (r Report) set(bit int)      { r[bit/8] |= 1 << (bit % 8) }
 func (r Report) has(bit int) bool { return r[bit/8]>>(bit%8)&1 == 1 }
 
-// likelihood returns the probability of the bits from bit from on, given the probability of a 1 for
-// each.
+// likelihood returns the probability of the bits of r from bit from on, where bit from+b is 1 with
+// probability ones[b].
 func (r Report) likelihood(from int, ones []float64) float64 {
 	product := 1.0
 	for b, one := range ones {
