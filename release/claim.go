@@ -21,8 +21,8 @@ type Claim struct {
 	AddedDelta float64
 }
 
-// Claim describes this many releases of dim coordinates. epsilon is what an accountant finds for
-// all of them together, for some δ.
+// Claim returns what a statement says of this many releases of dim coordinates. epsilon is what an
+// accountant finds for all of them together, for some δ.
 //
 // A run that is within η of the ideal one in total variation, whatever the data, is (ε, δ +
 // (1+e^ε)·η)-private where the ideal one is (ε, δ)-private: P(S) ≤ P*(S) + η ≤ e^ε·Q*(S) + δ + η ≤

@@ -26,7 +26,7 @@ type Shares struct {
 	ModulusBits int // sums are known modulo 2^ModulusBits, at most 52
 }
 
-// present returns the number of clients that are there for a release.
+// present returns the number of clients that are there for release number step.
 func (s Shares) present(step int) int {
 	if s.Present == nil {
 		return s.Clients
@@ -73,7 +73,7 @@ type Distributed struct {
 	*Gaussian
 	shares  Shares
 	share   noise.Ratio // s of the release in progress
-	clients int         // that add a share to it
+	clients int         // how many add a share to that release
 }
 
 var _ Mechanism = (*Distributed)(nil)
@@ -87,8 +87,8 @@ const smoothing = 4
 // rounded up.
 const perShare = 1e-33
 
-// NewDistributed returns the mechanism whose noise multiplier follows a schedule over so many
-// steps. Clients are simulated, each has draws of its own.
+// NewDistributed returns the mechanism whose noise multiplier begins with first and follows
+// schedule s over so many steps. It simulates the clients: each share is drawn by itself.
 func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, pool *kernel.Pool) (*Distributed, error) {
 	if shares.Least < 1 || shares.Least > shares.Clients || shares.ModulusBits < 2 || shares.ModulusBits > 52 {
 		return nil, fmt.Errorf("release: noise of %d of %d clients modulo 2^%d, expected at least 1 of them and 2 to 52 bits: %w", shares.Least, shares.Clients, shares.ModulusBits, ErrPlan)
@@ -140,13 +140,13 @@ func (m *Distributed) Privatize(step int, sum *clip.Sum, src *random.Source, con
 	return err
 }
 
-// addShares adds the noise of all clients to the integers of a sum and hands out the noisy values.
+// addShares adds the noise of all clients to the integers of a sum and hands the result to consume.
 func (m *Distributed) addShares(integers clip.Integers, l clip.Lattice) {
 	m.integers, m.lattice = integers, l
 	m.pool.Run(m.chunkCount(), 1, m.chunks)
 }
 
-// chunks makes the noise of chunks first up to, not including, end.
+// chunks releases chunks first up to, not including, end, on thread number.
 func (m *Distributed) chunks(number, first, end int) {
 	w := &m.workers[number]
 	for chunk := first; chunk < end; chunk++ {

@@ -31,8 +31,8 @@ type Journal interface {
 	Ledger() *accountant.Ledger
 }
 
-// Budget reports whether the next event, after the events in the ledger, stays within what may be
-// spent. nil allows everything.
+// Budget reports whether the next event, after the spent events in a ledger, stays within what may
+// be spent. nil allows everything.
 type Budget func(spent *accountant.Ledger, next accountant.Event) (bool, error)
 
 // Door releases sums of contributions under one plan. It is not safe for concurrent use.
@@ -84,7 +84,7 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	return d.plan.Mechanism.Privatize(step, d.sum, d.noise, consume)
 }
 
-// afford asks the budget about everything in the journal with the next event.
+// afford returns an error unless the budget allows next after everything in the journal.
 func (d *Door) afford(next accountant.Event) error {
 	if d.budget == nil {
 		return nil
@@ -96,7 +96,7 @@ func (d *Door) afford(next accountant.Event) error {
 	return err
 }
 
-// add fills the sum with the contributions of the sample, computed here or by all ranks.
+// add sets the sum to the contributions of the sample, computed here or by all ranks.
 func (d *Door) add(step int, source Contributor) error {
 	if d.ranks == nil {
 		return AddUp(d.sum, d.sample, source)
@@ -107,8 +107,8 @@ func (d *Door) add(step int, source Contributor) error {
 	return AddPart(d.sum, d.sample, source, d.ranks)
 }
 
-// AddUp adds the contributions of these records to sum, as many at a time as the source takes.
-// Every record is added once.
+// AddUp empties sum and adds the contributions of these records, as many at a time as the source
+// takes. Every record is added once.
 func AddUp(sum *clip.Sum, sample []int, source Contributor) error {
 	sum.Reset()
 	for rest := sample; len(rest) > 0; {

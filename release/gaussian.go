@@ -95,7 +95,7 @@ func (m *Gaussian) Event(step int) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: m.at(step)}
 }
 
-// Deviation returns σ·C, rounded up.
+// Deviation returns the noise multiplier of the step times bound, rounded up.
 func (m *Gaussian) Deviation(step int, bound float64) float64 { return up(m.at(step) * bound) }
 
 // up returns the next float64 above x: a product that was rounded down is then no longer too small.
@@ -120,14 +120,14 @@ func (m *Gaussian) Privatize(step int, sum *clip.Sum, src *random.Source, consum
 	return err
 }
 
-// addNoise adds noise to the integers of a sum and hands out the noisy values.
+// addNoise adds noise to the integers of a sum and hands the noisy values to consume.
 func (m *Gaussian) addNoise(integers clip.Integers, l clip.Lattice) {
 	// Divisions by powers of two are exact.
 	m.integers, m.lattice, m.deviation = integers, l, up(m.sigma*(l.Bound/coarse(l)))
 	m.pool.Run(m.chunkCount(), 1, m.runChunks)
 }
 
-// split gives every chunk of the release a stream, split off src if it has none yet.
+// split gives every chunk of a release a stream of random words, split off src if it has none yet.
 func (m *Gaussian) split(src *random.Source) {
 	for len(m.streams) < m.chunkCount() {
 		m.streams = append(m.streams, src.Split())
@@ -136,8 +136,8 @@ func (m *Gaussian) split(src *random.Source) {
 
 func (m *Gaussian) chunkCount() int { return (m.dim + chunkLen - 1) / chunkLen }
 
-// chunks makes the noise of chunks first up to, not including, end: noise, sum and consumer one
-// block after the other, while the block is in the first-level cache.
+// chunks releases chunks first up to, not including, end, on thread number: it reads, adds noise to
+// and hands out one block after the other, while the block is in the first-level cache.
 func (m *Gaussian) chunks(number, first, end int) {
 	w := &m.workers[number]
 	spacing := coarse(m.lattice)

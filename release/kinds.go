@@ -10,7 +10,7 @@ import (
 // Noise is a kind of mechanism that a configuration names, before it is known how large its noise
 // is. A kind that has settings lists them as arguments ([setting.Arguments]).
 type Noise interface {
-	// Name returns its name in configs.
+	// Name returns the name of the kind in configs.
 	Name() string
 	// Event describes a release with that noise multiplier, before sampling. It costs no more with
 	// a larger multiplier.
@@ -29,7 +29,7 @@ func Mechanisms() setting.Kinds[Noise] {
 	}
 }
 
-// GaussianNoise is the [Noise] whose mechanism is [Gaussian].
+// GaussianNoise is the [Noise] "gaussian", whose mechanism is [Gaussian].
 type GaussianNoise struct{}
 
 func (GaussianNoise) Name() string { return "gaussian" }
@@ -44,10 +44,10 @@ func (GaussianNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *
 // Sampling is a kind of sampler that a configuration names, before the number of records is known.
 // A kind that has settings lists them as arguments ([setting.Arguments]).
 type Sampling interface {
-	// Name returns its name in configs.
+	// Name returns the name of the kind in configs.
 	Name() string
-	// Sized reports whether a configuration says how large batches are; else all records are in
-	// each.
+	// Sized reports whether a configuration says how large batches are. If not, each batch is all
+	// records.
 	Sized() bool
 	// Sampler returns the sampler that draws batches of that expected size from n records.
 	Sampler(batchSize float64, n int) Sampler

@@ -2,7 +2,7 @@ package release
 
 import "dpsgd/accountant"
 
-// MemoryJournal is a journal that ends with the program: for plans, and for data that is nobody's.
+// MemoryJournal is a journal in memory alone: for plans, and for data that is nobody's.
 type MemoryJournal struct{ events accountant.Ledger }
 
 var _ Journal = (*MemoryJournal)(nil)

@@ -11,10 +11,10 @@ import (
 // NoiseSchedule says how the noise multiplier changes over the steps of a run, relative to the
 // first step. A schedule that can be configured lists its arguments ([setting.Arguments]).
 type NoiseSchedule interface {
-	// Name returns its name in configs.
+	// Name returns the name of the schedule in configs.
 	Name() string
 	// Factor returns the noise multiplier of a step, counted from 0, divided by that of step 0:
-	// positive, and 1 for step 0. Steps after the last of this many have the factor of the last.
+	// positive, and 1 for step 0. The run has so many steps; later ones have the factor of the last.
 	// Over a run it takes few values: each makes an event of its own, and an accountant takes time
 	// for each.
 	Factor(step, steps int) float64
@@ -59,7 +59,7 @@ func (s LinearNoise) Factor(step, steps int) float64 {
 	return 1 + (s.FinalFactor-1)*float64(stage)/(NoiseStages-1)
 }
 
-// NewScheduled returns the Gaussian mechanism whose noise multiplier follows a schedule over so
+// NewScheduled returns the Gaussian mechanism whose noise multiplier follows schedule s over so
 // many steps and begins with first. Its arguments are checked as in [NewGaussian]; a step whose
 // multiplier is out of range is refused when it comes.
 func NewScheduled(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) (*Gaussian, error) {
@@ -80,10 +80,10 @@ func NewScheduled(s NoiseSchedule, first float64, steps int, pool *kernel.Pool) 
 // for one.
 type Constant interface{ Constant() bool }
 
-// Constant reports whether the mechanism has no noise schedule.
+// Constant reports whether all steps have the same noise multiplier by construction.
 func (m *Gaussian) Constant() bool { return m.schedule == nil }
 
-// Schedule returns a ledger with the events of the first releases of the plan.
+// Schedule returns a ledger with the events of the first so many releases of the plan.
 func (p Plan) Schedule(releases int) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if c, known := p.Mechanism.(Constant); known && c.Constant() {

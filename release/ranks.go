@@ -16,7 +16,7 @@ type Ranks interface {
 	// Bounds says which records each rank has: rank i those from Bounds()[i] up to, not including,
 	// Bounds()[i+1]. It is nil where every rank has all records. It is the same on all ranks.
 	Bounds() []int
-	// Share tells the others the sample of release number step. Rank 0 calls it.
+	// Share tells the other ranks the sample of release number step. Rank 0 calls it.
 	Share(step int, sample []int) error
 	// Reduce adds up the values of all ranks, coordinate by coordinate, in the values of rank 0.
 	// All ranks call it.
