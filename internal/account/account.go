@@ -18,7 +18,7 @@ const (
 	RDP   = "rdp"
 )
 
-// ByChoice names the accountant of totals that hold however the releases were chosen on the way.
+// ByChoice stands for the accountant of totals that hold even if releases were chosen on the way.
 const ByChoice = "any choice"
 
 // ErrNoGuarantee is matched where releases have no finite ε, or none that could be computed.
@@ -40,7 +40,7 @@ type Spent struct {
 // RDP's ε is an upper bound too, and mostly a larger one: the claim holds, the budget is used
 // less well.
 type Fallback struct {
-	Asked      string `json:"asked"`
+	Asked      string `json:"asked"`      // what was asked for, in words
 	Accountant string `json:"accountant"` // who was asked
 	Refusal    string `json:"refusal"`    // what it said
 	Answer     string `json:"answer"`     // what RDP said
@@ -93,7 +93,7 @@ func (a Accountants) Guarantee(l *accountant.Ledger, delta float64) (accountant.
 	return g, err
 }
 
-// ask returns ε at delta by a of a ledger that may hold choices, which divide δ: see Choice.
+// ask returns the guarantee of l at delta by a. Choices in l divide δ: see [Choice].
 func ask(a accountant.Accountant, l *accountant.Ledger, delta float64) (accountant.Guarantee, error) {
 	releases, divisor, err := Seen(l)
 	if err != nil {
@@ -107,8 +107,8 @@ func ask(a accountant.Accountant, l *accountant.Ledger, delta float64) (accounta
 	return g, err
 }
 
-// Spent asks both accountants. If RDP alone answers, refusal is the error of the first one; if
-// neither answers, err is.
+// Spent returns the cost of l at delta by both accountants. If RDP alone answers, refusal is the
+// error of the first one; if neither answers, err is.
 func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusal, err error) {
 	g, err := ask(a.Accountant, l, delta)
 	s = Spent{Guarantee: g, Accountant: a.Name()}
@@ -128,7 +128,7 @@ func (a Accountants) Spent(l *accountant.Ledger, delta float64) (s Spent, refusa
 	return s, err, nil
 }
 
-// SpentBy returns the cost of a ledger by the named accountant, for callers that have no plan.
+// SpentBy returns the cost of l by the named accountant, for callers that have no plan of the run.
 func SpentBy(name string, l *accountant.Ledger, delta float64) (Spent, error) {
 	c, err := ClaimBy(name, l, nil, delta)
 	return c.Spent, err
@@ -143,7 +143,7 @@ type Answer struct {
 	Accountant string   `json:"accountant,omitempty"` // "" in rows of the first version alone
 }
 
-// Answer returns the numbers of s, without relation and method.
+// Answer returns s as files hold it: its numbers and its accountant, without relation and method.
 func (s Spent) Answer() Answer { return Answer{s.Epsilon, s.EpsilonRDP, s.Delta, s.Accountant} }
 
 // Point is one point of a curve of ε over steps.

@@ -32,15 +32,15 @@ type Cost struct {
 	SamplingProbability float64 `json:"sampling_probability,omitempty"`
 	NoiseMultiplier     float64 `json:"noise_multiplier,omitempty"`
 	Steps               *int    `json:"steps,omitempty"`
-	Capped              bool    `json:"capped,omitempty"` // more than these steps fit: no further ones are asked about
-	TargetEpsilon       float64 `json:"target_epsilon,omitempty"`
+	Capped              bool    `json:"capped,omitempty"`         // Steps is MostSteps: no more are tried
+	TargetEpsilon       float64 `json:"target_epsilon,omitempty"` // the budget ε of the question, if it had one
 
 	// Of says in words what the answer is about, where a theorem gave it.
 	Of string `json:"of,omitempty"`
 
 	// Of a run.
 	Run      string `json:"run,omitempty"`
-	Releases *int   `json:"releases,omitempty"` // that the answer is of
+	Releases *int   `json:"releases,omitempty"` // how many the answer is of
 	Unit     string `json:"unit,omitempty"`     // what data sets differ in, where that is no record
 	// Made is the cost of what the run has released by now, where that is less than it planned. It
 	// holds only if the decision to stop looked at no result.
@@ -281,7 +281,7 @@ func describe(l *accountant.Ledger) Cost {
 // solver finds a parameter of events so that count of them stay within a target.
 type solver func(a accountant.Accountant, event func(x float64) accountant.Event, count int, target accountant.Guarantee) (float64, error)
 
-// solve finds the one value of a parameter of all releases, and returns the ledger with it.
+// solve finds the parameter, one for all releases, that meets target. It returns l with it.
 func (v viewer) solve(l *accountant.Ledger, with func(accountant.Event, float64) (accountant.Event, error), find solver, target accountant.Guarantee) (Cost, *accountant.Ledger, error) {
 	releases, err := vary(l, with)
 	if err != nil {
@@ -300,7 +300,7 @@ func (v viewer) solve(l *accountant.Ledger, with func(accountant.Event, float64)
 	return c, l, nil
 }
 
-// steps finds the most further releases of e within the target, and returns their ledger.
+// steps finds how many releases of e fit target beside those spent, and returns their ledger alone.
 func (v viewer) steps(e accountant.Event, target accountant.Guarantee) (Cost, *accountant.Ledger, error) {
 	if e == nil {
 		return Cost{}, nil, fmt.Errorf("%w: nothing was released yet, expected at least one release", ErrFixed)

@@ -33,7 +33,7 @@ import (
 // As an event a choice is (0, 0)-private, which other programs count as nothing.
 var Choice accountant.Event = accountant.ApproxDP{}
 
-// Seen returns a ledger without its choices, and the number by which they divide δ.
+// Seen returns a ledger without its choices, and the number 2^choices by which they divide δ.
 func Seen(l *accountant.Ledger) (releases *accountant.Ledger, divisor float64, err error) {
 	choices := Choices(l)
 	if choices == 0 {

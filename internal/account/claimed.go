@@ -72,8 +72,8 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	return a.upTo(p.Epsilon, l, lastOf(l, planned), delta), nil
 }
 
-// after returns a plan extended by so many choices of more steps. Its last entry holds the steps,
-// all of which are alike in a plan that can be extended.
+// after returns a plan that was extended choices times: with more steps, and with the choices. Its
+// last entry holds the steps, all of which are alike in a plan that can be extended.
 func after(planned *accountant.Ledger, choices int) (*accountant.Ledger, error) {
 	entries := planned.Entries()
 	if choices == 0 || len(entries) == 0 {
@@ -116,7 +116,7 @@ func (a Accountants) fits(l *accountant.Ledger, epsilon, delta float64) bool {
 	return err == nil && cost.Epsilon <= epsilon*(1+1e-9)
 }
 
-// upTo returns l with as many further steps as fit a budget.
+// upTo returns l with as many further releases of step as fit the budget epsilon at delta.
 func (a Accountants) upTo(epsilon float64, l *accountant.Ledger, step accountant.Event, delta float64) *accountant.Ledger {
 	with := func(n int) *accountant.Ledger {
 		longer, err := l.With(step, n)

@@ -52,8 +52,8 @@ type Compared struct {
 	Curve      []Point  `json:"curve,omitempty"` // ε after a number of releases
 }
 
-// Compare asks every accountant, one that has computed nothing before, for ε, and then for a curve
-// of that many points, or fewer where an answer takes long. It stops between answers when ctx ends.
+// Compare asks every accountant, each newly made, for ε of q's releases, and then for a curve of
+// that many points, or fewer where an answer takes long. It stops between answers when ctx ends.
 func Compare(ctx context.Context, q Question, points int) (*Comparison, error) {
 	q.Unknown = Epsilon
 	if err := q.validate(); err != nil {

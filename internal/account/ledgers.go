@@ -11,7 +11,7 @@ func Counts(l *accountant.Ledger) map[accountant.Event]int {
 	return n
 }
 
-// AddAll adds the releases of one ledger to another.
+// AddAll adds the releases of the ledger from to the ledger to.
 func AddAll(to, from *accountant.Ledger) error {
 	for _, e := range from.Entries() {
 		if err := to.Add(e.Event, e.Count); err != nil {

@@ -11,7 +11,7 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// Lines answers a stream of questions that are JSON objects, one a line:
+// Lines answers questions that all ask for Unknown: JSON objects, of which [Lines.Answer] takes one:
 //
 //	{"accountant":"pld","relation":"add_or_remove_one","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}
 //
@@ -23,16 +23,16 @@ import (
 //	group_size     how many records differ together; without it, 1
 //	phases         what DP-SGD does, one setting after the other; or
 //	ledger         any events, as accountant.Ledger writes them; choices count as in a run that was extended; or
-//	parallel, …    where epsilon is asked for: the key of a theorem, see Theorems, with what it is about
+//	parallel, …    only for Unknown Epsilon: the key of a theorem, see Theorems, with its subject
 //	delta          unless it is what is asked for
 //	epsilon        where delta is asked for
 //	target_epsilon where a budget has to be met
 //
-// and what is asked for is left out: Steps of the last phase, NoiseMultiplier or
-// SamplingProbability of all phases.
+// and a line that says what is asked for is refused: epsilon, delta, steps of the last phase, or
+// noise_multiplier (sampling_probability if the first phase has none) of any phase.
 type Lines struct {
 	Failed   int     // lines that were answered with an error
-	Unknown  Unknown // what is asked for; NoiseMultiplier becomes SamplingProbability where the first phase has none
+	Unknown  Unknown // what all lines ask for; NoiseMultiplier becomes SamplingProbability where the first phase has none
 	accounts Answerer
 	read     int // lines so far
 }
@@ -183,7 +183,7 @@ func ParseRelation(name string) (r accountant.Relation, ok bool) {
 	return r, err == nil
 }
 
-// readReleases reads the phases or the ledger into q, and with phases what is asked for.
+// readReleases reads the phases or the ledger into q. With phases it also sets q.Unknown.
 func (b *Lines) readReleases(o object, q *Question) error {
 	phases, ledger := o.Get(keyPhases), o.Get(keyLedger)
 	switch {
@@ -214,7 +214,8 @@ func (b *Lines) readReleases(o object, q *Question) error {
 	return nil
 }
 
-// readPhase adds phase i to q. The first phase decides which parameter is asked for.
+// readPhase adds phase i to q. The first phase sets q.Unknown. The last phase has no steps where
+// these are asked for: it becomes q.Step.
 func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 	o, err := readObject(text)
 	if err != nil {

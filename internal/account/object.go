@@ -41,7 +41,7 @@ func (f *fields) failf(format string, args ...any) {
 	}
 }
 
-// only sets the error if a key is repeated, or is none of the expected ones.
+// only sets err if a key is repeated, or is none of the expected ones.
 func (f *fields) only(expected []string) {
 	if err := f.Distinct(); err != nil {
 		f.failf("%w", err)

@@ -77,8 +77,8 @@ func (c Compared) line() chart.Line {
 	return l
 }
 
-// offChart times the least ε is the largest final ε of a line that is drawn. A larger one would
-// squeeze the others together.
+// offChart is how many times the least ε the last ε of a line may be. A line beyond it is not
+// drawn, as it would squeeze the others together.
 const offChart = 20
 
 // leastEpsilon returns the smallest ε above 0 that is a bound, +Inf if there is none.

@@ -39,7 +39,7 @@ type Question struct {
 	// any valid one stands in its place.
 	Ledger *accountant.Ledger
 
-	Step    accountant.Event // what Steps are steps of, after the ledger
+	Step    accountant.Event // for Steps: the event that is released again and again, after those in Ledger
 	Epsilon float64          // finite and above 0, or at least 0 for Delta; not used for Epsilon
 	Delta   float64          // in (0, 1); not used for Delta
 	Run     string           // the folder that the ledger is from, to be named in the answer
@@ -93,7 +93,7 @@ func withSampling(e accountant.Event, q float64) (accountant.Event, error) {
 	return nil, fmt.Errorf("%w: %v has no sampling probability to solve for", ErrFixed, e)
 }
 
-// variable is the releases of a ledger as a function of a parameter they share.
+// variable holds the releases of a ledger as a function of a parameter that they share.
 type variable struct {
 	with    func(accountant.Event, float64) (accountant.Event, error)
 	entries []accountant.Entry

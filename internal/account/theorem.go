@@ -9,12 +9,12 @@ import (
 	"dpsgd/accountant"
 )
 
-// Theorem is a kind of question about ε that takes a theorem beside a ledger. Method of the answer
-// says the conditions of the theorem.
+// Theorem is a kind of question about ε that a theorem answers, of objects with keys of its own.
+// The Method of the answer says the conditions of the theorem.
 type Theorem struct {
 	Name   string // its key in a line, and its flag
 	Usage  string // of the flag
-	Many   bool   // a list of objects, not one
+	Many   bool   // the key has a list of objects, the flag is repeated; else there is one object
 	keys   []string
 	view   []string // the keys of a View that a line may have: accountant, relation
 	answer func(a *Answerer, o fields, q Question) (Cost, error)
@@ -62,7 +62,8 @@ func (t Theorem) Ask(a *Answerer, texts []string, common map[string]any) (Cost, 
 	return c, err
 }
 
-// line answers a line of a batch.
+// line answers the question of a line of a batch, of which t's key holds what t is about: one
+// object, or a list of them if t.Many.
 func (t Theorem) line(a *Answerer, o object) (Cost, error) {
 	raw := o.Get(t.Name)
 	texts := []json.RawMessage{raw}
@@ -83,8 +84,8 @@ func (t Theorem) line(a *Answerer, o object) (Cost, error) {
 	return t.ask(a, o.Without(t.Name), list)
 }
 
-// ask answers for each object of the list and returns the answer of the largest ε. Only parallel
-// composition has lists of more than one.
+// ask answers for each object of the list, with the other keys of the line, and returns the answer
+// of the largest ε. Only parallel composition has lists of more than one.
 func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	f := fields{object: line}
 	f.only(append(slices.Concat([]string{keyID, keyDelta}, t.view), t.Name))
@@ -121,7 +122,8 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	return worst, nil
 }
 
-// under sets a relation that was not asked about to holds[0], and refuses one that is not in holds.
+// under refuses a relation of q that is not in holds, the relations of a theorem; why says why. If
+// q has no relation yet, it gets holds[0].
 func (q *Question) under(why string, holds ...accountant.Relation) error {
 	if q.Relation == -1 {
 		q.Relation = holds[0]
