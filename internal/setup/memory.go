@@ -41,7 +41,7 @@ const program = 48 << 20
 // MemoryOf estimates what training on examples of this outline takes.
 func MemoryOf(c *configs.Config, o Outline) (Memory, error) { return of(c, o, PicturesHeld(c, o)) }
 
-// of estimates what training takes if so many bytes of decoded pictures are held in memory.
+// of estimates what training takes if held bytes of decoded pictures are kept in memory.
 func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	e := Memory{Program: program, Examples: math.Ceil(examples(c, o, held)), batch: min(c.Training.PhysicalBatchSize, o.Examples)}
 	m, err := Sketch(c, o.Shape, o.Classes)
@@ -132,7 +132,9 @@ func (e Memory) check(c *configs.Config) error {
 		Bytes(e.Total()), Bytes(e.Graph), Bytes(e.Parameters), Bytes(e.Examples), Bytes(limit), whose, e.advice(c, limit))
 }
 
-// advice returns what to change: where most of the memory goes, or what is too much alone.
+// advice returns a sentence that says what to make smaller so that c fits into limit: the network,
+// the physical batch, or the examples or features. It names the one that takes most of the memory,
+// or the network if no smaller batch would help.
 func (e Memory) advice(c *configs.Config, limit float64) string {
 	switch most := max(e.Graph, e.Parameters, e.Examples); {
 	case most == e.Parameters, most == e.Graph && (e.batch == 1 || e.Parameters > limit):
@@ -145,7 +147,7 @@ func (e Memory) advice(c *configs.Config, limit float64) string {
 	return "choose fewer or smaller examples"
 }
 
-// Bytes writes a size for people.
+// Bytes returns a size for people, in MiB rounded up, GiB or TiB.
 func Bytes(bytes float64) string {
 	switch {
 	case bytes >= 1<<40:
@@ -156,7 +158,7 @@ func Bytes(bytes float64) string {
 	return fmt.Sprintf("%.0f MiB", math.Ceil(bytes/(1<<20)))
 }
 
-// placeBytes is what the place of one picture takes that is not itself in memory.
+// placeBytes is what a picture that can be decoded again takes beside its decoded values, in bytes.
 const placeBytes = 32
 
 // garbagePercent returns how much garbage may gather, in percent of what is in use, where pictures
@@ -196,7 +198,8 @@ func TidyUp(c *configs.Config, o Outline, held int64) {
 	}
 }
 
-// limitOf returns how many bytes a configuration may take, and words for where that limit is from.
+// limitOf returns how many bytes a run of c may take, performance.max_memory or what is free, and
+// the words for an error message that say which of the two it is.
 func limitOf(c *configs.Config) (limit float64, whose string) {
 	if most := c.Performance.MaxMemory; most > 0 {
 		return float64(most), "of performance.max_memory"

@@ -11,7 +11,7 @@ import (
 type Outline struct {
 	Name     string     `json:"name"`
 	Examples int        `json:"examples"`
-	People   int        `json:"people,omitempty"` // whose they are, where the configuration asks
+	People   int        `json:"people,omitempty"` // persons whom the examples are of; 0 unless the unit of privacy is a person
 	Tests    int        `json:"test_examples"`
 	Shape    data.Shape `json:"-"`
 	Classes  int        `json:"classes"`
@@ -58,9 +58,9 @@ func UnitOf(c *configs.Config) string {
 	return ""
 }
 
-// Order is what the places of training examples may depend on, in words. A place decides who meets
-// whom: which examples share a minibatch, a client, a teacher, and where in a file an answer
-// stands.
+// Order says, in words, what the order of training examples may depend on. An example's place in it
+// decides whom it meets: which examples share a minibatch, a client, a teacher, and where in a file
+// an answer stands.
 type Order string
 
 const (
@@ -74,7 +74,7 @@ const (
 // orders maps every unit of privacy to its order. A unit without a row is not trained on.
 var orders = map[string]Order{configs.UnitExample: AsFound, configs.UnitPerson: AsFound, configs.UnitLabel: ByContent}
 
-// Places returns what the places of a configuration's training examples may depend on.
+// Places returns what the order of a configuration's training examples may depend on.
 func Places(c *configs.Config) Order {
 	if c.Privacy.None {
 		return AsFound
@@ -110,8 +110,9 @@ func outlineOf(spec data.Spec) Outline {
 	return o
 }
 
-// OutlineOf returns the outline of the configured data without reading examples. For a person's
-// own, it counts examples, persons and tests; if examples is above 0, it counts none of them.
+// OutlineOf returns the outline of the configured data without reading examples. If examples is
+// above 0, it takes that number and counts nothing. Else it counts, in data of one's own, the
+// examples, the tests and, with unit person, the persons.
 func OutlineOf(c *configs.Config, examples int) (o Outline, err error) {
 	o = Declared(c)
 	switch {

@@ -16,8 +16,8 @@ type Request struct {
 	Features   string // folder that computed features are kept in
 	// Given is used instead of reading the configured data; nil reads.
 	Given *data.Split
-	// Computed is told how many pictures' features are computed, or how many pictures are checked,
-	// of how many; nil tells nobody.
+	// Computed is called with how many pictures are done, of total, while their features are
+	// computed, or while they are checked. It may be nil.
 	Computed func(done, total int)
 }
 

@@ -46,7 +46,7 @@ func Normalisation(c *configs.Config, channels int) data.Normalisation {
 	return c.Data.PerChannel(channels)
 }
 
-// Threads returns the configured number, or one for each core.
+// Threads returns the configured number of threads, or one for each core.
 func Threads(c *configs.Config) int {
 	if c.Performance.Threads > 0 {
 		return c.Performance.Threads
@@ -54,14 +54,13 @@ func Threads(c *configs.Config) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// ClientsAtOnce returns for how many clients one call computes the changes, which have so many
-// parameters each.
+// ClientsAtOnce returns how many clients' changes, each of so many parameters, one call computes.
 func ClientsAtOnce(c *configs.Config, parameters, threads int) int {
 	const most = 64 << 20 // bytes of changes
 	return max(threads, min(c.Federated.Clients, most/4/parameters))
 }
 
-// Slots returns how many values the configured update rule and average keep per parameter.
+// Slots returns how many values the configured update rule and average keep for each parameter.
 func Slots(c *configs.Config) (int, error) {
 	update, err := optimizer.NewUpdate(c.Optimizer.Rule, 1, 1)
 	if err != nil {
@@ -75,7 +74,7 @@ func Slots(c *configs.Config) (int, error) {
 }
 
 // Update returns the configured update rule and its learning rate's schedule over so many steps.
-// deviation returns that of the noise on each value of a step's mean gradient.
+// deviation returns the standard deviation of the noise on each value of a step's mean gradient.
 func Update(c *configs.Config, dim, steps, threads int, deviation func(step int) float64) (*optimizer.Update, optimizer.Schedule, error) {
 	update, err := optimizer.NewUpdate(c.Optimizer.Rule, dim, threads)
 	if err != nil {
@@ -102,8 +101,8 @@ func Schedule(c *configs.Config, steps int) optimizer.Schedule {
 	}
 }
 
-// Steps returns the planned number of updates on n examples in batches of so many: an epoch is
-// n/batch steps, rounded to the nearest whole number of steps over all epochs.
+// Steps returns the planned number of updates on n examples, with batch of them in a step: t.Steps,
+// or n/batch for each epoch, rounded to a whole number over all epochs, at least 1.
 func Steps(t configs.Training, batch float64, n int) int {
 	if t.Steps > 0 {
 		return t.Steps

@@ -16,8 +16,8 @@ type Source struct {
 	Own     [][]int // the training examples of each person; nil where the configuration does not ask
 	request Request
 	config  *configs.Config
-	read    *data.Split // nil where features of published data are kept, which stand for it
-	kept    *data.Split // these features, or nil
+	read    *data.Split // nil where kept stands for it
+	kept    *data.Split // features of published data that were computed before, or nil
 }
 
 // Find returns the given data set, or the configured one. It reads that now, unless it is a
