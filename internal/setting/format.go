@@ -43,7 +43,7 @@ type Number struct {
 	Min, Max         float64
 	OpenMin, OpenMax bool   // the end itself is excluded
 	Word             string // if not empty, a word that stands for 0, which is "not given"
-	WordMeans        string
+	WordMeans        string // for the schema
 }
 
 // A number is written as in JSON. What other YAML readers also take for numbers (010, 1_000, 0x1F,
@@ -100,7 +100,7 @@ func (f Number) Encode(from any) string {
 	return mantissa + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
 }
 
-// plain returns the end of an interval as a message has it: with an exponent only where it is tiny.
+// plain returns the end of an interval for a message, with an exponent only below 1e-6.
 func plain(v float64) string {
 	if v != 0 && math.Abs(v) < 1e-6 {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -155,7 +155,7 @@ type Integer struct {
 	Min, Max  int64
 	Word      string // if not empty, a word that stands for WordValue in a *int
 	WordValue int
-	WordMeans string
+	WordMeans string // for the schema
 }
 
 func (f Integer) Parse(text string, quoted bool, into any) bool {

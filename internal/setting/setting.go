@@ -24,13 +24,14 @@ type Kind[T any] struct {
 	New  func() T // a new one, every argument at its default
 }
 
-// KindOf makes a row for things with a method Name, which says the name of the row. The row has no
-// sentence for the reference.
+// KindOf returns a kind of things with a method Name, which returns the name of the kind. It has no
+// Doc.
 func KindOf[T interface{ Name() string }](fresh func() T) Kind[T] {
 	return Kind[T]{Name: fresh().Name(), New: fresh}
 }
 
-// Kinds is a table of kinds with distinct names.
+// Kinds lists everything of one sort that can be chosen by name, as all layers or all update rules.
+// No two of them have one name.
 type Kinds[T any] []Kind[T]
 
 // Names lists the names in the order of the table.
@@ -42,7 +43,7 @@ func (ks Kinds[T]) Names() []string {
 	return names
 }
 
-// Where lists the names of the kinds for a new one of which holds returns true.
+// Where lists the names of those kinds of which holds returns true for a new thing.
 func (ks Kinds[T]) Where(holds func(T) bool) (names []string) {
 	for _, k := range ks {
 		if holds(k.New()) {
@@ -52,7 +53,7 @@ func (ks Kinds[T]) Where(holds func(T) bool) (names []string) {
 	return names
 }
 
-// Or joins names as in "a, b or c".
+// Or joins names, at least one, as in "a, b or c".
 func Or(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
@@ -85,8 +86,8 @@ type Argument struct {
 // configurable is a thing with arguments.
 type configurable interface{ Arguments() []Argument }
 
-// Arguments lists the arguments of a thing: what its method of this name returns, or none if it has
-// no such method. For a struct that is not behind a pointer, they point into a copy.
+// Arguments lists the arguments of a thing: what its method Arguments returns, or none if it has no
+// such method. For a struct that is not behind a pointer, they point into a copy.
 func Arguments(thing any) []Argument {
 	if v := reflect.ValueOf(thing); v.Kind() == reflect.Struct {
 		p := reflect.New(v.Type())
@@ -108,8 +109,8 @@ func Find(arguments []Argument, name string) *Argument {
 	return &arguments[i]
 }
 
-// Check returns what is wrong with the first argument that holds a value which its format does not
-// allow. The name is the thing's, for the message.
+// Check returns an error if an argument of the thing holds a value that its format does not allow,
+// the first such one, or nil. The name is the thing's, for the message.
 func Check(name string, thing any) error {
 	for _, a := range Arguments(thing) {
 		s, ok := a.Format.(Scalar)
