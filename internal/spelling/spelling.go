@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Distance returns the Levenshtein distance of two strings, in bytes: insertions, deletions and
-// substitutions. It compares the first 40 bytes: long strings are never near a name.
+// Distance returns the Levenshtein distance of two strings: the least number of bytes to insert,
+// delete or substitute. It compares the first 40 bytes: long strings are never near a name.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), 40)], b[:min(len(b), 40)]
 	row := make([]int, len(b)+1)
@@ -30,7 +30,7 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Nearest returns the known name that was probably meant, or "".
+// Nearest returns the known name with the fewest wrong letters, or "" if too many are wrong.
 func Nearest(found string, known []string) string {
 	// A third of a name may be wrong, and in a short one two swapped letters.
 	best, limit := "", max(2, min(len(found), 30)/3)
@@ -60,12 +60,12 @@ func swapped(a, b string) bool {
 	return false
 }
 
-// Squash returns a name without case and separators: MaxPool2d, max-pool2d and max_pool2d are one.
+// Squash returns s in small letters, without _, - and points: Max-Pool2d becomes maxpool2d.
 func Squash(s string) string { return separators.Replace(strings.ToLower(s)) }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
-// DidYouMean returns the name as a hint; "" is no hint.
+// DidYouMean returns the hint "did you mean NAME?", or "" for "".
 func DidYouMean(name string) string {
 	if name == "" {
 		return ""
@@ -73,7 +73,7 @@ func DidYouMean(name string) string {
 	return "did you mean " + name + "?"
 }
 
-// Hint returns [DidYouMean] of the nearest name, to stand behind an error; "" if there is none.
+// Hint returns " (did you mean NAME?)" with the nearest known name, or "" if there is none.
 func Hint(found string, known []string) string {
 	meant := Nearest(found, known)
 	if meant == "" {
