@@ -24,7 +24,7 @@ const (
 	sweepVersion = 1
 )
 
-// ErrOtherSweep: the folder of a sweep was made with other trials.
+// ErrOtherSweep is matched where the folder of a sweep was made with other trials.
 var ErrOtherSweep = errors.New("train: the sweep has changed")
 
 // sweepIdentity is the content of sweep.json.
@@ -42,7 +42,7 @@ type sweepIdentity struct {
 // drawIdentity holds a draw and its distribution. It is written before the first trial starts and
 // never again: whoever could draw a second time would choose.
 type drawIdentity struct {
-	From string `json:"from"`
+	From string `json:"from"` // what is drawn from, in words
 	configs.Draw
 	SHA256 string `json:"sha256"` // of From and the points, against damage
 }
@@ -223,8 +223,8 @@ func (s *sweep) readResults() (err error) {
 	return nil
 }
 
-// claim makes sure that the folder belongs to these trials. It returns false for a folder that
-// holds nothing but the lock.
+// claim returns true if the folder belongs to these trials, and false if it holds nothing but the
+// lock. It refuses any other folder.
 func (s *sweep) claim() (bool, error) {
 	found, err := s.readIdentity()
 	if err != nil {

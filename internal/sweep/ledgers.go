@@ -13,9 +13,8 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// inspect reads the ledgers of all trials, or of a task's own, and holds them against every file
-// that speaks of them. It returns those with releases, by the names of their trials, and writes
-// nothing.
+// inspect returns the ledgers that hold releases, of all trials or of a task's own, by the names of
+// the trials. It refuses those that other files about them contradict, and writes nothing.
 func (s *sweep) inspect() (map[string]checkpoints.Member, error) {
 	info, err := books.ReadDatasets(s.registry)
 	if err != nil {
@@ -68,8 +67,8 @@ type Composed struct {
 	Released *account.Answer `json:"released,omitempty"`
 }
 
-// compose accounts for the releases of all trials together, also of unfinished ones, at the least
-// of their deltas.
+// compose returns the cost of all trials together, also of unfinished ones, at the least of their
+// deltas, or nil if nothing was released. members has the ledgers with releases by trial.
 func (s *sweep) compose(members map[string]checkpoints.Member) (*Composed, error) {
 	if len(members) == 0 {
 		return nil, nil

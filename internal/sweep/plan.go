@@ -20,11 +20,11 @@ type planned struct {
 	steps    int
 	releases *accountant.Ledger  // all that the budget allows
 	subject  checkpoints.Subject // the data and unit that limits are set for
-	target   *float64            // ε of the configuration that the trial stands for; nil where it is its own
+	target   *float64            // with tan: the ε of the configuration that the trial simulates; else nil
 }
 
-// plan draws what is to be drawn, or reads what was, and plans every trial before the first one
-// runs.
+// plan draws the points, or reads them if they were drawn, and plans every trial before the first
+// one runs.
 func (s *sweep) plan() error {
 	s.plans, s.kinds = nil, nil
 	var err error
@@ -48,7 +48,7 @@ func (s *sweep) plan() error {
 	return s.planCandidates(outlines)
 }
 
-// planTrial plans one trial, which becomes a smaller one where the sweep says so.
+// planTrial plans one trial. With tan, it makes the trial a smaller one.
 func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (planned, error) {
 	o, err := s.outline(t.Config, outlines)
 	if err != nil {

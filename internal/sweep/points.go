@@ -23,7 +23,7 @@ type Point struct {
 	// HalfWidth is half the width of the 95 % confidence interval of the mean; nil with one seed.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Epsilon   float64  `json:"epsilon"` // the largest that one of the trials cost by itself
-	// TargetEpsilon is the target ε of the rows.
+	// TargetEpsilon is, with tan, the ε of the configuration that the trials simulate.
 	TargetEpsilon *float64 `json:"target_epsilon,omitempty"`
 
 	// P is the p-value of the hypothesis that this point is as good as the best one; nil where
@@ -38,7 +38,7 @@ type Point struct {
 	accuracies []float64 // by seed, in the order of the file
 }
 
-// level is the level of the tests; intervals hold with one minus it.
+// level is the level of the tests; confidence intervals hold with probability 1 - level.
 const level = 0.05
 
 // points gathers the rows by point and names the one with the best mean, "" while there is none.
@@ -94,8 +94,8 @@ func (p *Point) add(row books.Row) {
 	}
 }
 
-// summarise sets mean and interval. The interval is Student's, which assumes that the accuracies of
-// a point are independent and normal; seeds and fresh noise make that about true.
+// summarise sets mean and interval, if no trial lacks an accuracy. The interval is Student's, which
+// assumes that accuracies are independent and normal; seeds and fresh noise make that about true.
 func (p *Point) summarise() {
 	n := len(p.accuracies)
 	if n < p.Trials {

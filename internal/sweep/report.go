@@ -53,7 +53,7 @@ func tableOf[R any](columns []column[R], rows []R) [][]string {
 	return table
 }
 
-// trialTable leaves out keys that have the same value in every row: they are in the files.
+// trialTable returns a line for each trial, without keys that have the same value in all of them.
 func (r Result) trialTable() [][]string {
 	var columns []column[books.Row]
 	for _, s := range books.Swept(r.Rows) {
@@ -69,8 +69,8 @@ func (r Result) trialTable() [][]string {
 	}...), r.Rows)
 }
 
-// pointTable marks the best point, and points that cannot be told from it. It leaves out points
-// without a result.
+// pointTable returns a line for each point with a result. It marks the best point, and points that
+// cannot be told from it.
 func (r Result) pointTable() [][]string {
 	var columns []column[Point]
 	for _, s := range books.Swept(r.Rows) {
@@ -191,7 +191,7 @@ func (r Result) noteOnCost() []string {
 	return note
 }
 
-// noteOnSelection says what the best point costs alone, where its number was drawn.
+// noteOnSelection says what the best point costs alone, where the number of points was drawn.
 func (r Result) noteOnSelection() []string {
 	switch {
 	case r.Selected != nil && r.Trials > 0:
@@ -212,7 +212,7 @@ func (r Result) noteOnSelection() []string {
 	return nil
 }
 
-// noteOnScale says what small trials stand for.
+// noteOnScale says, with tan, what the small trials stand for.
 func (r Result) noteOnScale() []string {
 	if r.Scale <= 1 || len(r.Rows) == 0 {
 		return nil

@@ -46,7 +46,7 @@ func (s *sweep) finishedRows() []books.Row {
 	return rows
 }
 
-// readRows reads the results of finished trials.
+// readRows returns the rows of results.jsonl by trial, those of a task's own trials in a task.
 func (s *sweep) readRows() (map[string]books.Row, error) {
 	found, err := books.ReadRows(s.dir)
 	rows := map[string]books.Row{}
@@ -85,8 +85,8 @@ func (s *sweep) writeRows() error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Table), table.Bytes(), folder.FilePerm)
 }
 
-// csvTable returns the rows with the full names of the swept keys. It has a column for RDP if a
-// trial has another accountant.
+// csvTable returns the rows as lines of cells, under the full names of the swept keys. It has a
+// column for RDP if a trial has another accountant.
 func csvTable(rows []books.Row) [][]string {
 	number := func(v *float64) string {
 		if v == nil {

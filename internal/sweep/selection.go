@@ -60,7 +60,7 @@ func (s *sweep) selected() (*Selected, error) {
 	return &Selected{account.Answer{Epsilon: g.Epsilon, Delta: g.Delta, Accountant: account.RDP}, n.String()}, nil
 }
 
-// kindOf returns one run of the theorem as an event: the releases of a trial, so many times.
+// kindOf returns what a point releases, a trial times over, as the event of a run of the theorem.
 func kindOf(releases *accountant.Ledger, times int) (accountant.Event, error) {
 	var parts []accountant.Event
 	for _, e := range releases.Entries() {

@@ -40,7 +40,7 @@ type Watcher struct {
 type Overview struct {
 	Dir      string
 	Trials   int
-	Numbers  []int // of the trials that a task is about, from 1; nil without tasks
+	Numbers  []int // numbers of the trials that a task trains, from 1; nil without tasks
 	Finished int   // trials that have a result already
 	Steps    int   // planned for the trials without a result
 	Drawn    bool  // whether the number of trials was drawn, so that nobody may choose it
@@ -62,10 +62,10 @@ type Result struct {
 	Finished int         `json:"finished"`
 	Missing  []Missing   `json:"missing,omitempty"` // trials without a result
 	Rows     []books.Row `json:"rows"`
-	Points   []Point     `json:"points"`         // the rows, grouped by all settings but the seed
-	Best     string      `json:"best,omitempty"` // name of the point with the best mean; "" while there is none
-	Composed *Composed   `json:"composed"`       // nil when nothing was released
-	Selected *Selected   `json:"selected,omitempty"`
+	Points   []Point     `json:"points"`                // the rows, grouped by all settings but the seed
+	Best     string      `json:"best,omitempty"`        // name of the point with the best mean; "" while there is none
+	Composed *Composed   `json:"composed"`              // nil when nothing was released
+	Selected *Selected   `json:"selected,omitempty"`    // nil unless the number of points was drawn and all are trained
 	Public   bool        `json:"public_data,omitempty"` // the examples are nobody's: nothing was spent on anybody
 	Scale    int         `json:"tan_scale,omitempty"`   // how many times smaller the trials are than their configurations
 	drawn    bool        // the number of points was drawn
@@ -84,8 +84,8 @@ type sweep struct {
 	draw   configs.Draw
 	trials []configs.Trial
 	plans  []planned          // of the trials
-	kinds  []accountant.Event // releases of each point that can be drawn, if their number is drawn
-	delta  float64            // of all kinds
+	kinds  []accountant.Event // if the number of points is drawn: what each point that can be drawn releases
+	delta  float64            // δ, the same for every point that can be drawn
 
 	width int // trials at a time
 
@@ -93,8 +93,8 @@ type sweep struct {
 	rows map[string]books.Row // finished trials by name
 
 	beginning  sync.Mutex  // held while a trial begins
-	source     *data.Split // that was read last
-	sourceSpec string
+	source     *data.Split // the data that was read last
+	sourceSpec string      // what spec returned for it
 }
 
 // Run trains every trial that has no result yet, each as an ordinary run in the sweep's folder. A

@@ -23,13 +23,13 @@ import (
 // that all need, what the sweep is and what it drew, is made once, by the task that comes first.
 // Whoever collects writes the rest.
 
-// lockEnd ends the name of the file that whoever trains a trial locks.
+// lockEnd is the end of the name of the file that is locked by the process that trains a trial.
 const lockEnd = ".lock"
 
 // Incomplete is the status of a sweep that was collected before all of its trials had a result.
 const Incomplete run.Status = "incomplete"
 
-// ErrNoTrial: a task was asked for a trial that the sweep does not have.
+// ErrNoTrial is matched where a task was asked for a trial that the sweep does not have.
 var ErrNoTrial = errors.New("train: no such trial")
 
 // Share says which trials a task trains: number First, First+Every, First+2·Every and so on,
@@ -38,8 +38,8 @@ type Share struct {
 	First, Every int
 }
 
-// of returns the numbers of a share's trials. The list may be empty if there are more tasks than
-// trials; a single trial must exist.
+// of returns the numbers of the share's trials, of so many. The list may be empty if there are more
+// tasks than trials; a single trial must exist.
 func (h Share) of(trials int) ([]int, error) {
 	if h.Every == 0 {
 		if h.First < 1 || h.First > trials {
@@ -54,7 +54,7 @@ func (h Share) of(trials int) ([]int, error) {
 	return numbers, nil
 }
 
-// ours reports whether this process is to carry out trial i.
+// ours reports whether this process is to carry out trial i, counted from 0.
 func (s *sweep) ours(i int) bool { return s.numbers == nil || slices.Contains(s.numbers, i+1) }
 
 // TaskResult is the report of a task at its end.
@@ -123,7 +123,7 @@ func (s *sweep) leaveLock() error {
 	return nil
 }
 
-// joinAs tries once to join with the trials that are planned.
+// joinAs tries once to join the folder's sweep, or to begin one there, with the planned trials.
 func (s *sweep) joinAs() error {
 	if folder.HoldsAny(s.dir, ".") {
 		if claimed, err := s.claim(); err != nil || claimed {

@@ -18,8 +18,8 @@ import (
 	"dpsgd/optimizer"
 )
 
-// train trains the trials that are missing, several at a time if so asked. Each result is on disk
-// before its place is taken by another trial.
+// train trains the trials without a result, several at a time if so asked. The result of each is on
+// disk before another trial begins in its stead.
 //
 // Small trials keep a machine busier side by side, each on its share of the threads, than one after
 // the other on all: between the kernels of a step there is work that one thread does alone.
@@ -41,8 +41,8 @@ func (s *sweep) train(ctx context.Context) (run.Status, error) {
 	return run.Done, nil
 }
 
-// work trains one trial after the other until none is left. If ctx ends before, it returns the
-// error of ctx.
+// work trains one trial after the other, of the indices in next, until none is left. If ctx ends
+// before, it returns the error of ctx.
 func (s *sweep) work(ctx context.Context, next <-chan int) error {
 	for i := range next {
 		if ctx.Err() != nil {
@@ -192,7 +192,7 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	return source, err
 }
 
-// tell calls a function that tells the watcher something, one at a time.
+// tell calls call, which tells the watcher something. No two such calls run at a time.
 func (s *sweep) tell(call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
