@@ -11,7 +11,7 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// Lines answers questions that all ask for Unknown: JSON objects, of which [Lines.Answer] takes one:
+// Lines answers JSON objects, one at a time, that are questions which all ask for Unknown:
 //
 //	{"accountant":"pld","relation":"add_or_remove_one","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}
 //

@@ -60,7 +60,7 @@ func (s *sweep) selected() (*Selected, error) {
 	return &Selected{account.Answer{Epsilon: g.Epsilon, Delta: g.Delta, Accountant: account.RDP}, n.String()}, nil
 }
 
-// kindOf returns what a point releases, a trial times over, as the event of a run of the theorem.
+// kindOf returns the releases of a point, those of a trial for each of times seeds, as one event.
 func kindOf(releases *accountant.Ledger, times int) (accountant.Event, error) {
 	var parts []accountant.Event
 	for _, e := range releases.Entries() {
