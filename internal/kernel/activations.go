@@ -38,7 +38,7 @@ func GELU(y, x []float32) { active.gelu(y, x[:len(y)]) }
 // GELUGrad computes (Φ(x) + x·φ(x))·dy with the density φ of the standard normal.
 func GELUGrad(dx, x, dy []float32) { active.geluGrad(dx, x[:len(dx)], dy[:len(dx)]) }
 
-// Add computes x + y, for instance where a residual branch joins.
+// Add computes z = x + y, for instance where a residual branch joins.
 func Add(z, x, y []float32) { active.add(z, x[:len(z)], y[:len(z)]) }
 
 // each returns a loop that applies f to every element. eachSlope returns one that multiplies the
