@@ -164,7 +164,8 @@ func (g *Gradients) Coordinates() int {
 // Capacity returns the physical batch size.
 func (g *Gradients) Capacity() int { return g.input.batch }
 
-// Contributions returns the gradients of the examples with these indices, prepared as ClipBy says.
+// Contributions returns the gradients of the examples with these indices, at most Capacity of them,
+// prepared as ClipBy says. The next call overwrites them.
 func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	if err := g.input.fill(indices); err != nil {
 		return clip.Batch{}, err
@@ -196,7 +197,7 @@ func (g *Gradients) meanLosses(examples int) []float32 {
 	return g.losses[:examples]
 }
 
-// Bytes returns the size of the graph's buffers.
+// Bytes returns the size in bytes of the graph's buffers, without inputs and parameters.
 func (g *Gradients) Bytes() int { return g.executor.Bytes() }
 
 // Observe has f called for every later physical batch. The Diagnosis that f gets is sensitive.

@@ -28,7 +28,8 @@ func NewRows(set *data.Features) (*Rows, error) {
 
 func (r *Rows) Capacity() int { return rowsBatch }
 
-// Contributions returns the rows with these indices.
+// Contributions returns the rows with these indices, at most Capacity. They last until the next
+// call.
 func (r *Rows) Contributions(indices []int) (clip.Batch, error) {
 	width := r.batcher.Shape().Values()
 	if err := r.batcher.Fill(r.values, r.labels, indices); err != nil {
