@@ -208,7 +208,7 @@ func rows(n *gorgonia.Node) (batch, values int) {
 	return s[0], s.TotalSize() / s[0]
 }
 
-// expect fails the builder unless n holds that many values per example.
+// expect fails the builder, and returns false, unless n holds that many values per example.
 func expect(b *graph.Builder, rule, what string, n *gorgonia.Node, values int) bool {
 	if b.Err() != nil || n == nil {
 		return false
@@ -220,7 +220,7 @@ func expect(b *graph.Builder, rule, what string, n *gorgonia.Node, values int) b
 	return true
 }
 
-// sameBatch fails the builder unless the second node has a row for each row of the first.
+// sameBatch fails the builder, and returns false, unless both nodes have the same number of rows.
 func sameBatch(b *graph.Builder, rule string, first, second *gorgonia.Node) bool {
 	if b.Err() != nil || first == nil || second == nil {
 		return false
