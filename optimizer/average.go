@@ -99,7 +99,7 @@ func NewMean(a Average, parameters []float32, steps int) (*Mean, error) {
 	return &Mean{average: a, steps: steps, values: append([]float32(nil), parameters...)}, nil
 }
 
-// Add moves the mean toward the parameters after step number t, counted from 1.
+// Add moves the mean toward the parameters, which are those after step number t, counted from 1.
 func (m *Mean) Add(parameters []float32, t int) {
 	if m == nil {
 		return

@@ -79,7 +79,7 @@ func (u *Update) Name() string { return u.rule.Name() }
 // gradient/expectedBatchSize. gradient is asked for its noisy values once and must hand out every
 // coordinate once. expectedBatchSize is a public number, positive and finite, never the number of
 // examples drawn; where gradients were scaled ahead of their sum (clip.Moving) it is divided by
-// what undoes that. learningRate is finite and not negative. After an error from before the first
+// the policy's Unit. learningRate is finite and not negative. After an error from before the first
 // value was handed out nothing has changed; an error of this package wraps [ErrUpdate].
 func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error {
 	switch {
