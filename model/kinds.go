@@ -22,7 +22,7 @@ func kind(doc string, fresh func() Layer, also ...string) setting.Kind[Layer] {
 // reads and writes such arguments, as it knows the kinds.
 type List struct{ NonEmpty bool }
 
-// Expected completes "expected …".
+// Expected returns what an error says after "expected".
 func (f List) Expected() string {
 	if f.NonEmpty {
 		return "a list of at least one layer"
@@ -30,7 +30,7 @@ func (f List) Expected() string {
 	return "a list of layers"
 }
 
-// Schema returns the JSON schema; it refers to a definition of layers.
+// Schema returns the format's JSON schema, which refers to the schema's definition of layers.
 func (f List) Schema() setting.Object {
 	s := setting.Object{"$ref", "#/$defs/layers"}
 	if f.NonEmpty {
