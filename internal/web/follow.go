@@ -16,7 +16,7 @@ import (
 //go:embed live.js
 var script []byte
 
-// limits are meant for the browsers of a few people.
+// limits are those of a server of a [Page], for the browsers of a few people.
 var limits = Limits{Time: 10 * time.Second, Rate: 50, Burst: 200, Connections: 300}
 
 const (
@@ -24,7 +24,7 @@ const (
 	pace        = time.Second      // between two states that a page is told
 	patience    = time.Second      // that pages have to take the end of the job
 	silence     = 15 * time.Second // after which a page is sent an empty comment
-	drawing     = 200              // times the cost of a drawing, the wait before the next
+	drawing     = 200              // the wait before the next drawing is so many times the cost of the last
 )
 
 // Page is the live view of one job.
@@ -111,8 +111,8 @@ func (p *Page) tell(ctx context.Context) {
 	}
 }
 
-// publish makes the events of the newest state and wakes the streams that wait for them. last tells
-// pages the end, and draws the report whatever that costs.
+// publish makes the events of the newest state, and wakes the streams that wait for them if they
+// are new. last tells pages the end, and draws the report whatever that costs.
 func (p *Page) publish(last bool) {
 	next := told{state: event("state", p.latest.Load().state()), ended: last}
 	if content, err := p.draw(last); err == nil {
@@ -149,9 +149,9 @@ type drawn struct {
 // usualCost is what drawing costs a page of a few figures.
 const usualCost = 5 * time.Millisecond
 
-// cost estimates the processor time of a drawing: the time that it took, at most 3/2 of the
-// estimate before. Much of what it took may be a wait for a processor that the trainer has, or work
-// that is done once; the estimate grows with the page.
+// cost estimates the processor time of a drawing: the time took, but at most 3/2 of the estimate
+// before, or of usualCost if that is more. Much of took may be a wait for a processor that the
+// trainer has, or work that is done once; the estimate grows with the page.
 func cost(before, took time.Duration) time.Duration {
 	return min(took, max(before, usualCost)*3/2)
 }
@@ -248,7 +248,8 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// news returns a comment, which shows that the trainer is there, and the events new to a page.
+// news returns a comment, which shows that the trainer is there, and what next has that sent had
+// not.
 func news(sent, next told) []byte {
 	part := []byte(":\n\n")
 	if string(sent.report) != string(next.report) {

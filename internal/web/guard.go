@@ -48,7 +48,7 @@ func (b *bucket) take(now time.Time) bool {
 const full = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\nConnection: close\r\n\r\n" +
 	"too many connections are open, try again in a few seconds\n"
 
-// bounded is a listener that refuses connections beyond a number of open ones.
+// bounded is a listener that refuses a connection while as many as it allows are open.
 type bounded struct {
 	net.Listener
 	open chan struct{} // has an element for each open connection, and room for as many as are allowed
@@ -109,8 +109,8 @@ func (s *Server) guard(h http.Handler) http.Handler {
 	})
 }
 
-// named reports whether a request names this server: by an IP address, which DNS cannot point
-// elsewhere, or by a name of the machine.
+// named reports whether host, of a request, names this server: by an IP address, which DNS cannot
+// point elsewhere, or by a name of the machine.
 func (s *Server) named(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -121,7 +121,7 @@ func (s *Server) named(host string) bool {
 	return host != "" && slices.Contains(s.hosts, strings.ToLower(host))
 }
 
-// below returns a request with the token taken off its path, or false if that is missing or wrong.
+// below returns r with the token taken off its path, and whether it had the right one.
 func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	if s.token == "" {
 		return r, true
@@ -135,8 +135,8 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	return r, true
 }
 
-// headers sets headers that forbid the pages all that they do not need, and forbid other sites to
-// use them.
+// headers sets headers in h that forbid the pages all that they do not need, and forbid other sites
+// to use them.
 func (s *Server) headers(h http.Header) {
 	scripts := "'self'"
 	for _, text := range s.limits.Scripts {
@@ -154,7 +154,7 @@ func (s *Server) headers(h http.Header) {
 }
 
 // Stream begins an answer that goes on, such as server-sent events. It lifts the deadlines and
-// returns what writes one part of the answer, which a reader has to take within [Limits.Time].
+// returns a function that writes a part of the answer; readers take it within [Limits.Time].
 func (s *Server) Stream(w http.ResponseWriter) func(part []byte) error {
 	control := http.NewResponseController(w)
 	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})

@@ -34,13 +34,14 @@ var predictionFiles embed.FS
 
 var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index.html"))
 
-// predictionServer predicts the pictures that requests bring, one at a time.
+// predictionServer answers the requests of the page: it predicts their pictures, one at a time.
 type predictionServer struct {
 	model *trained.Model
 	turn  chan *trained.Predictor // holds the predictor while nobody uses it
 }
 
-// Predictions returns the handler of a page on which p predicts pictures. It refuses other models.
+// Predictions returns the handler of a page on which p, the predictor of m, predicts pictures. It
+// refuses a model that does not see pictures.
 func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	if m.Sees() != trained.Pictures {
 		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", trained.ErrInput, m.Dir)
@@ -67,7 +68,7 @@ func (s *predictionServer) index(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// predict answers with what the model takes a picture for.
+// predict answers with what the model takes a request's picture for, or with an error.
 func (s *predictionServer) predict(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), PredictionLimits().Time/2)
 	defer cancel()
@@ -95,7 +96,7 @@ var (
 	errNone = errors.New("serve: found no picture, expected the bytes of one, or a form with one as a file")
 )
 
-// picture returns the body of a request or, of a form, the first file in it.
+// picture returns the body of a request or, of a form, its first file. errNone says there is none.
 func picture(r *http.Request) ([]byte, error) {
 	body := io.Reader(r.Body)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {

@@ -43,14 +43,14 @@ var ErrAddress = errors.New("web")
 // Default is the address of pages where no other is given.
 const Default = "127.0.0.1:8080"
 
-// grace is how long answers at work may take after the end was asked for, shorter than the shell
+// grace is how long answers at work may take once the server has to end, shorter than the shell
 // waits for a command that saves nothing: browsers keep connections open on which they ask nothing.
 const grace = 300 * time.Millisecond
 
-// Server listens on an address.
+// Server answers requests on one address, within limits.
 type Server struct {
 	listener net.Listener
-	host     string   // as the address named it; "" for all addresses
+	host     string   // of the address that it was given; "" for all of the machine's
 	hosts    []string // names, beside IP addresses, that a request may give
 	token    string   // what every path begins with; "" on localhost
 	limits   Limits
@@ -100,7 +100,7 @@ func (s *Server) URL() string {
 // Local reports whether only this machine reaches the server.
 func (s *Server) Local() bool { return s.token == "" }
 
-// Serve answers requests by h until ctx ends, then lets those at work finish within a moment. Their
+// Serve answers requests by h until ctx ends, then lets those at work finish within 300 ms. Their
 // contexts end with ctx, and so do streams of events.
 func (s *Server) Serve(ctx context.Context, h http.Handler) error {
 	server := &http.Server{

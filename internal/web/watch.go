@@ -26,7 +26,7 @@ type moment struct {
 	trials   *trials        // of a sweep; nil for a run
 }
 
-// phase is how a job stands with its page.
+// phase is how far a job is.
 type phase int
 
 const (
@@ -36,7 +36,7 @@ const (
 	closed   // nothing comes any more
 )
 
-// trials is how far a sweep has come.
+// trials is how many trials of a sweep are finished, of how many, and those at work.
 type trials struct {
 	finished, all int
 	atWork        []trialAtWork // in the order in which they began
@@ -120,7 +120,7 @@ func (p *Page) Sweep(next sweep.Watcher) sweep.Watcher {
 	}
 }
 
-// sweepWatcher keeps how far a sweep has come, for its page.
+// sweepWatcher keeps how far a sweep has come, and shows it on page.
 type sweepWatcher struct {
 	page *Page
 	dir  string
@@ -128,7 +128,7 @@ type sweepWatcher struct {
 	progress train.Progress // of the newest step
 }
 
-// trialAtWork is one trial of a sweep with its steps.
+// trialAtWork is a trial of a sweep, its newest step, and how many steps are planned.
 type trialAtWork struct {
 	name        string
 	step, steps int
@@ -139,7 +139,7 @@ func (w *sweepWatcher) index(trial string) int {
 	return slices.IndexFunc(w.atWork, func(t trialAtWork) bool { return t.name == trial })
 }
 
-// show stores how far the sweep has come as the newest moment of the page.
+// show stores how far the sweep has come as the newest moment of the page. news is as in set.
 func (w *sweepWatcher) show(p phase, ending string, news bool) {
 	m := moment{dir: w.dir, phase: p, ending: ending, trials: &trials{w.finished, w.all, slices.Clone(w.atWork)}}
 	if len(w.atWork) == 1 {
@@ -194,7 +194,7 @@ func (m moment) state() state {
 	return s
 }
 
-// done returns the share of the work that is done. Every trial counts the same.
+// done returns the share of the work that is done, 0 to 1. Every trial counts the same.
 func (m moment) done() float64 {
 	if m.trials == nil {
 		return share(m.step, m.steps)
