@@ -18,9 +18,9 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Modes lists the kinds of steps that [Measure] measures: private steps with the configured engine,
-// plain training without privacy on the same kernels, and private steps with one engine for every
-// parameter.
+// Modes lists the kinds of steps that [Measure] measures: private steps with the configured engine;
+// plain training without privacy on the same kernels; and private steps with one engine, of the
+// mode's name, for every parameter.
 func Modes() []string { return []string{"private", "plain", "materialise", "ghost"} }
 
 // Parts lists the parts of a step in the order in which they happen; overhead is what no other part

@@ -16,7 +16,7 @@ import (
 	"dpsgd/model"
 )
 
-// benchStep is a step of one mode.
+// benchStep makes steps of one mode, or evaluations.
 type benchStep interface {
 	// take makes one step on the examples with these indices.
 	take(indices []int) error
@@ -135,7 +135,8 @@ const (
 	longestLimit = 200 * time.Millisecond
 )
 
-// measure returns the times of whole steps, and the median of each part in milliseconds.
+// measure measures for about d: it returns the times of whole steps, and the median of each part in
+// milliseconds.
 func (b *bench) measure(ctx context.Context, d time.Duration) ([]time.Duration, map[string]float64, error) {
 	share := func(x float64) time.Duration { return time.Duration(x * float64(d)) }
 	limitTime := min(share(limitShare), longestLimit)
@@ -155,7 +156,7 @@ func (b *bench) measure(ctx context.Context, d time.Duration) ([]time.Duration, 
 	return times, parts, nil
 }
 
-// repeat makes steps for at least d and returns how long each took.
+// repeat makes steps for at least d, and at least three, and returns how long each took.
 func (b *bench) repeat(ctx context.Context, d time.Duration) ([]time.Duration, error) {
 	var times []time.Duration
 	for start := time.Now(); len(times) < fewestSteps || time.Since(start) < d; {
@@ -195,7 +196,7 @@ func (b *bench) profile(ctx context.Context, d time.Duration) (map[string]float6
 	return parts, nil
 }
 
-// once makes one step and returns how long it took, without drawing the batch.
+// once makes one step on the next examples in turn, and returns how long the step alone took.
 func (b *bench) once(ctx context.Context) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("train: benchmark: %w", err)

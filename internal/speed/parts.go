@@ -72,13 +72,13 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 
 const (
 	// turns is how often every size of a graph is measured; the shortest time counts. Other work on
-	// the machine hardly slows one size down every time, and would make the others look efficient.
+	// the machine hardly slows one size down every time, so that the others would look efficient.
 	turns       = 3
-	repetitions = 9 // of short pieces of work
+	repetitions = 9 // how often usual measures a short piece of work
 )
 
-// graphSizes returns the sizes of graphs to measure, ascending: 1, then most, most/4, most/16, …
-// above 3.
+// graphSizes returns the sizes of graphs to measure, ascending: 1, the quotients most/4, most/16, …
+// that are above 3, and most.
 func graphSizes(most int) []int {
 	sizes := []int{max(1, most)}
 	for size := most / 4; size > 3; size /= 4 {
@@ -91,7 +91,7 @@ func graphSizes(most int) []int {
 	return sizes
 }
 
-// usual returns the median time of a piece of work, in milliseconds.
+// usual returns the median time of nine runs of a piece of work, in milliseconds.
 func usual(work func() error) (float64, error) {
 	times := make([]time.Duration, repetitions)
 	for i := range times {
@@ -104,8 +104,8 @@ func usual(work func() error) (float64, error) {
 	return milliseconds(median(times)), nil
 }
 
-// merging returns the time to prepare a sum for sending and to take the total back, in
-// milliseconds.
+// merging returns the milliseconds that it takes to make a sum of so many values ready for sending
+// and to take the total back.
 func merging(c *configs.Config, values int) (float64, error) {
 	policy, err := clip.New(c.Privacy.Clipping, c.Privacy.ClipNorm)
 	if err != nil {

@@ -32,12 +32,12 @@ type Plan struct {
 	Batch       float64      `json:"expected_batch_size"`
 	Steps       int          `json:"steps"`
 	Measured    Machine      `json:"measured"`
-	Parts       []Part       `json:"parts"`   // of a step on so many ranks
-	Rows        []Row        `json:"rows"`    // for other numbers of ranks, that of the question among them
-	Batches     []Row        `json:"batches"` // for larger batches on so many ranks
+	Parts       []Part       `json:"parts"`   // of a step on Ranks ranks, in their order
+	Rows        []Row        `json:"rows"`    // for numbers of ranks from 1 to 1000, and for Ranks
+	Batches     []Row        `json:"batches"` // for the batch and larger ones on Ranks ranks
 	Limits      Limits       `json:"limits"`
 	Memory      setup.Memory `json:"memory"`          // of each rank
-	Messages    float64      `json:"memory_messages"` // bytes that messages take besides
+	Messages    float64      `json:"memory_messages"` // the bytes that messages take besides, on each rank
 }
 
 // Row describes a step in one line of a table.
@@ -56,7 +56,7 @@ type Row struct {
 var tableRanks = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000}
 
 // OnRanks measures the parts of a step of a configuration on this machine, and computes from them
-// how long a step takes on many ranks.
+// how long a step takes on r.Ranks ranks and on others. It refuses a federated run.
 func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	o, err := setup.OutlineOf(c, r.Examples)
 	if err != nil {
@@ -94,7 +94,7 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 	return p, err
 }
 
-// jobOf returns what a planned run asks of its ranks.
+// jobOf returns the job of a planned run whose network has so many values, the parameters.
 func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
 	q := plan.SamplingProbability
 	return Job{

@@ -18,7 +18,7 @@ import (
 // work of the network at the start.
 const benchRate = 1e-6
 
-// privateStep is a step of private training on a given sample, with a journal that keeps nothing:
+// privateStep makes steps of private training on given samples, with a journal that keeps nothing:
 // no draw, no disk, no reports.
 type privateStep struct {
 	gradients  *gradients.Gradients
@@ -89,7 +89,7 @@ func (s *privateStep) take(indices []int) error {
 	return nil
 }
 
-// timedSource is the graph of the step; it adds up how long it computes.
+// timedSource is the source of contributions of a step; it adds up how long they are computed.
 type timedSource struct{ step *privateStep }
 
 func (t timedSource) Capacity() int { return t.step.gradients.Capacity() }
@@ -138,13 +138,13 @@ func (s *privateStep) profile(record func(part string, d time.Duration)) {
 
 func recordNothing(string, time.Duration) {}
 
-// addScaled adds a·x to y, on all threads.
+// addScaled adds a·x to y, on all threads of pool.
 func addScaled(pool *kernel.Pool, y []float32, a float32, x []float32) {
 	const grain = 1 << 14
 	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], a, x[lo:hi]) })
 }
 
-// plainStep is a step of training without privacy, to compare with: the same network on the same
+// plainStep makes steps of training without privacy, to compare with: the same network on the same
 // kernels, SGD without noise.
 type plainStep struct {
 	sums       *gradients.Sums

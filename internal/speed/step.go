@@ -13,10 +13,10 @@ import (
 	"dpsgd/internal/ranks"
 )
 
-// Job says how much work a step is: what a configuration asks of its ranks.
+// Job says how much work a step is, which a configuration asks of its ranks.
 type Job struct {
 	Batch                          float64 // expected examples of a step
-	Deviation                      float64 // of their number: samples are random
+	Deviation                      float64 // the standard deviation of their number: samples are random
 	Values                         int     // coordinates of the sum
 	Physical                       int     // the largest batch that a graph may hold: training.physical_batch_size
 	EvaluateEvery, CheckpointEvery int     // steps; 0 is never
@@ -34,14 +34,15 @@ type Machine struct {
 	Evaluation float64 `json:"evaluation_ms"` // of all test examples
 }
 
-// Graph says how long a graph of so many examples computes contributions and their sum. A graph
-// that is not full takes as long.
+// Graph says how many milliseconds a graph with room for so many examples computes contributions
+// and their sum. A graph that is not full takes as long.
 type Graph struct {
 	Examples int     `json:"examples"`
 	MS       float64 `json:"ms"`
 }
 
-// graph returns the time of a physical batch, interpolated between the sizes that were measured.
+// graph returns the milliseconds of a graph for so many examples, interpolated between the sizes
+// that were measured, or in proportion beyond the largest.
 func (m Machine) graph(physical int) float64 {
 	g := m.Graphs
 	i := sort.Search(len(g), func(i int) bool { return g[i].Examples >= physical })
@@ -110,7 +111,7 @@ const (
 	libraryBytes   = 8 << 20
 )
 
-// with computes a step on n ranks whose graphs hold physical examples.
+// with returns the expected step of the job on n ranks, each with a graph for so many examples.
 func (j Job) with(m Machine, w Network, n, physical int) Step {
 	each := j.Batch / float64(n)
 	values := float64(j.Values)
@@ -156,7 +157,7 @@ func (j Job) graphs(ranks, physical int) float64 {
 	return expected
 }
 
-// At computes a step on n ranks, with graphs of the size that [ranks.Physical] chooses.
+// At returns the expected step on n ranks, with graphs of the size that [ranks.Physical] chooses.
 func (j Job) At(m Machine, w Network, n int) Step {
 	c := new(configs.Config)
 	c.Training.PhysicalBatchSize = j.Physical
@@ -175,7 +176,7 @@ type Limits struct {
 	Searched int `json:"searched"` // the largest number that was tried
 }
 
-// Limits tries all numbers of ranks up to 10,000 and up to one expected example a rank.
+// Limits finds the limits among 1 to 10,000 ranks, with at least one expected example a rank.
 func (j Job) Limits(m Machine, w Network) Limits {
 	l := Limits{Fastest: 1, Searched: max(1, min(mostRanks, int(j.Batch)))}
 	one := j.At(m, w, 1)
@@ -196,7 +197,7 @@ func (j Job) Limits(m Machine, w Network) Limits {
 	return l
 }
 
-// WithBatch returns the job with a batch that is times as large, at most all records.
+// WithBatch returns the job with a batch that is so many times as large, at most all records.
 func (j Job) WithBatch(times float64, records int) Job {
 	n := float64(records)
 	if j.Deviation > 0 {
@@ -242,12 +243,12 @@ func rounds(n int) float64 { return float64(bits.Len(uint(n - 1))) }
 // broadcast returns the milliseconds until n ranks have the bytes that one of them has.
 func (w Network) broadcast(n int, bytes float64) float64 { return w.reduce(n, bytes, 0) }
 
-// reduce returns the milliseconds until one rank has the sum of bytes from each of n ranks; adding
-// one to another takes adding. MPI libraries choose between two ways by the length: a tree, which
-// sends everything in every round, and halves, where every rank deals with a part: that takes twice
-// as many rounds and sends everything twice. (Thakur, Rabenseifner, Gropp: Optimization of
-// Collective Communication Operations in MPICH, 2005, sections 4.2 and 4.5. A ring sends as much in
-// n rounds.)
+// reduce returns the milliseconds until one rank has the sum of n ranks' vectors of so many bytes;
+// to add one to another takes adding milliseconds. MPI libraries choose between two ways by the
+// length: a tree, which sends everything in every round, and halves, where every rank deals with a
+// part: that takes twice as many rounds and sends everything twice. (Thakur, Rabenseifner, Gropp:
+// Optimization of Collective Communication Operations in MPICH, 2005, sections 4.2 and 4.5. A ring
+// sends as much in n rounds.)
 func (w Network) reduce(n int, bytes, adding float64) float64 {
 	if n < 2 {
 		return 0
