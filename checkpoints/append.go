@@ -23,9 +23,9 @@ type ledgerFile struct {
 	failed error // what stopped this process' appends, or nil; never cleared
 }
 
-// present makes sure that the path still names the open file, of least to most bytes, and returns
-// their number. What is written to a file that was deleted, replaced or cut off meanwhile is found
-// by nobody.
+// present returns the size of the open file. It returns an error if the path does not name that
+// file any more, or the size is not from least to most bytes: what is written to a file that was
+// deleted, replaced or cut off meanwhile is found by nobody.
 func (l *ledgerFile) present(least, most int64) (size int64, err error) {
 	opened, err := l.f.Stat()
 	if err != nil {
@@ -86,20 +86,20 @@ func (l *ledgerFile) sync() error {
 	return err
 }
 
-// stored counts a line that was written and synced.
+// stored counts a line that was written and synced as the last one.
 func (l *ledgerFile) stored(line []byte) {
 	l.extent = extent{size: l.size + int64(len(line))}
 	l.named = true
 }
 
-// attempt calls f. After an error or a panic nothing more is accepted.
+// attempt calls f, which does what. After its error or panic, failure refuses every later attempt.
 func (l *ledgerFile) attempt(what string, f func() error) error {
 	l.failed = errors.New(what + " was interrupted") // stays if f panics
 	l.failed = f()
 	return l.failed
 }
 
-// failure is the error of whatever comes after a failed attempt; nil before one.
+// failure returns the error for whatever is asked after a failed attempt; nil if none has failed.
 func (l *ledgerFile) failure() error {
 	if l.failed == nil {
 		return nil

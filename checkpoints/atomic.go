@@ -22,7 +22,7 @@ func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	return writeAtomic(disk{}, path, perm, all(data))
 }
 
-// all writes data at once.
+// all returns a function that writes data to its writer.
 func all(data []byte) func(*bufio.Writer) error {
 	return func(w *bufio.Writer) error {
 		_, err := w.Write(data)
@@ -49,8 +49,8 @@ func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// isLinked reports whether a link exists although the call failed: if the answer of a network file
-// system is lost, its client asks again and is refused.
+// isLinked reports whether both paths name one file: if the answer of a network file system is
+// lost, its client asks again and is refused, although the first call made the link.
 func isLinked(temporary, path string) bool {
 	a, err := os.Lstat(temporary)
 	b, other := os.Lstat(path)
@@ -76,8 +76,8 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(*bu
 	return nil
 }
 
-// writeSynced creates a file and returns when its content is on stable storage. If it cannot, it
-// removes the file again.
+// writeSynced creates a file with what write writes, and returns when that is on stable storage. If
+// it cannot, it removes the file again.
 func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(*bufio.Writer) error) error {
 	if perm == 0 {
 		perm = filePerm

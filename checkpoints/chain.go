@@ -84,7 +84,7 @@ type record struct {
 	hash  digest
 }
 
-// formatHeader starts a chain and returns its header line. Datasets is an identifier, or "".
+// formatHeader begins a run and returns the header line. datasets is the identifier in it, or "".
 func (c *chain) formatHeader(datasets string) []byte {
 	c.run, c.datasets = publicRandom(runSize), datasets
 	line := headerAlone + c.run + headerEnd
@@ -95,7 +95,7 @@ func (c *chain) formatHeader(datasets string) []byte {
 	return []byte(line + "\n")
 }
 
-// format returns the line of the next record, without adding it.
+// format returns the line and the record of the next release, without adding it to the chain.
 func (c *chain) format(step int, event accountant.Event) ([]byte, record, error) {
 	if err := c.checkStep(step); err != nil {
 		return nil, record{}, err
@@ -112,7 +112,7 @@ func (c *chain) format(step int, event accountant.Event) ([]byte, record, error)
 	return line, record{step, event, hash}, nil
 }
 
-// link ends a line with its hashes.
+// link returns content with the hash previous and its own behind it, as a whole line, and its own.
 func link(content []byte, previous digest) (line []byte, hash digest) {
 	line = fmt.Appendf(content, "%s%s\"", previousKey, previous)
 	hash = digestOf(line)
@@ -139,7 +139,7 @@ func (c *chain) add(r record) error {
 	return nil
 }
 
-// note keeps the hash after this many entries if it was asked for.
+// note keeps the hash after this many entries if heads has a key for that number.
 func (c *chain) note() {
 	if _, asked := c.heads[c.entries]; asked {
 		c.heads[c.entries] = c.head

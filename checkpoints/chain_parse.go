@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// parseHeader reads line 1, without its newline.
+// parseHeader begins the chain with line 1, without its newline.
 func (c *chain) parseHeader(line []byte) error {
 	rest, registered := bytes.CutPrefix(line, []byte(headerRegistered))
 	if !registered {
@@ -28,7 +28,8 @@ func (c *chain) parseHeader(line []byte) error {
 	return nil
 }
 
-// parse reads one of the other lines, without its newline, and checks that it continues the chain.
+// parse returns the record in one of the other lines, without its newline, and checks that it
+// continues the chain. It does not add the record.
 func (c *chain) parse(line []byte) (record, error) {
 	if len(line) < len(stepKey)+1+len(eventKey)+noncePart+linkPart || !bytes.HasPrefix(line, []byte(stepKey)) {
 		return record{}, fmt.Errorf("found %.60q, expected an entry %s…", line, stepKey)
@@ -81,8 +82,8 @@ func isHex(b []byte, size int) bool {
 	return len(b) == 2*size && len(bytes.Trim(b, "0123456789abcdef")) == 0
 }
 
-// read reads a ledger file from its beginning, up to the given number of entries or to its end if
-// limit is negative.
+// read adds what a ledger file says to an empty chain, up to the given number of entries, or to the
+// file's end if limit is negative.
 func (c *chain) read(r io.Reader, limit int) (extent, error) {
 	return readLines(r, 1, maxLine, []string{stepKey}, func(number int, content []byte) error {
 		if err := c.addLine(number, content); err != nil {

@@ -45,7 +45,7 @@ func (j *Journal) Check(claims ...Claim) error {
 	return nil
 }
 
-// headsOf makes room for the hashes that claims speak of.
+// headsOf returns a map with a key for each number of entries of the claims, for chain.heads.
 func headsOf(claims []Claim) map[int]digest {
 	heads := map[int]digest{}
 	for _, c := range claims {
@@ -54,8 +54,8 @@ func headsOf(claims []Claim) map[int]digest {
 	return heads
 }
 
-// check holds what was read against claims, and adds the entry that may be missing. It returns its
-// line.
+// check returns an error if a claim does not hold for the chain. It adds the one entry that may be
+// missing, if a claim has its line, and returns that line with a newline; else missing is nil.
 func (c *chain) check(claims []Claim) (missing []byte, err error) {
 	var last record
 	for _, claim := range claims {

@@ -24,7 +24,7 @@ import (
 type Datasets struct {
 	*ledgerFile
 	book book
-	// together makes the files of a run and of its data durable; the tests choose an order.
+	// together calls a and b, which sync a run's ledger and this one; tests choose an order.
 	together func(a, b func() error) error
 }
 
@@ -47,7 +47,7 @@ func openDatasets(files fileSystem, path string) (*Datasets, error) {
 	return openBook(files, path, os.O_RDWR, "", (*Datasets).refresh)
 }
 
-// openBook opens a file and has it read; what is done to it, for the error.
+// openBook opens a file with that flag and calls read for it. what begins the text of an error.
 func openBook(files fileSystem, path string, flag int, what string, read func(*Datasets) error) (*Datasets, error) {
 	l, err := openLedger(files, path, flag)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *Datasets) begin() error {
 	return d.add(d.book.formatHeader())
 }
 
-// refresh reads what was appended since the last time.
+// refresh reads what was appended since this process last read the file.
 func (d *Datasets) refresh() error {
 	size, err := d.present(0, math.MaxInt64)
 	switch {
@@ -92,7 +92,7 @@ func (d *Datasets) refresh() error {
 // each.
 const lockPatience = time.Minute
 
-// locked calls f while this process holds the lock of the file.
+// locked calls f while this process holds the lock of the file, for which it may have to wait.
 func (d *Datasets) locked(f func() error) (err error) {
 	pause := 50 * time.Microsecond
 	for deadline := time.Now().Add(lockPatience); ; {
@@ -114,8 +114,8 @@ func (d *Datasets) locked(f func() error) (err error) {
 	return f()
 }
 
-// append adds the line that format makes of what the file then holds, if it makes one. After a
-// failed write or sync nothing more is accepted, as in a [Journal].
+// append locks and reads the file, calls format, and appends the line that it returns, unless that
+// is nil. After a failed write or sync nothing more is accepted, as in a [Journal].
 func (d *Datasets) append(format func() ([]byte, error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +138,7 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 	return nil
 }
 
-// add stores a line, and takes in what it says.
+// add makes a line durable behind the last one, and adds what it says to the book.
 func (d *Datasets) add(line []byte) error {
 	if err := d.store(line); err != nil {
 		return err
@@ -150,8 +150,8 @@ func (d *Datasets) add(line []byte) error {
 	return err
 }
 
-// release records the next line of a run's ledger c, if d is not nil, while sync makes it durable
-// there.
+// release appends a copy of line, the next of the run's ledger c, to d while sync makes it durable
+// in the run's own file. If d is nil, release only calls sync.
 func (d *Datasets) release(c *chain, line []byte, sync func() error) error {
 	if d == nil {
 		return sync()
@@ -169,8 +169,8 @@ func inParallel(a, b func() error) error {
 }
 
 // Register makes sure that the ledger knows the run of a journal and everything in it. It appends
-// nothing if that is so. The error matches ErrRollback if the ledger knows more, or other, releases
-// of the run.
+// nothing if that is so; r counts only for a run that was not registered yet. The error matches
+// ErrRollback if the ledger knows more, or other, releases of the run.
 func (d *Datasets) Register(j *Journal, r Registration) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -186,7 +186,7 @@ func (d *Datasets) Adopt(path string, r Registration) error {
 	return d.register(&c, path, r)
 }
 
-// register brings the member up to what c holds, which the ledger file at path says.
+// register is Register for a run whose ledger, the file at path, was read into c.
 func (d *Datasets) register(c *chain, path string, r Registration) error {
 	return d.append(func() ([]byte, error) {
 		m := d.book.members[c.run]

@@ -21,7 +21,7 @@ type DatasetsInfo struct {
 	First    []First
 }
 
-// Member is the ledger's knowledge of one run.
+// Member is what a ledger of data sets knows of one run.
 type Member struct {
 	Run string // its identifier
 	Registration
@@ -32,12 +32,12 @@ type Member struct {
 	line []byte
 }
 
-// Claim returns the statement of the ledger of data sets about the run's own ledger.
+// Claim returns what the ledger of data sets, called where in errors, says of the run's own ledger.
 func (m Member) Claim(where string) Claim {
 	return Claim{Where: where, Entries: m.Entries, Hash: m.Hash, line: m.line}
 }
 
-// Member returns what is known about a run.
+// Member returns what is known about the run with that identifier; false if it is not registered.
 func (i DatasetsInfo) Member(run string) (Member, bool) {
 	for _, m := range i.Members {
 		if m.Run == run {
@@ -58,14 +58,14 @@ func (b *book) info() DatasetsInfo {
 	return i
 }
 
-// ReadDatasets reads a ledger without locking or changing it.
+// ReadDatasets reads a ledger of data sets without locking or changing it.
 func ReadDatasets(path string) (DatasetsInfo, error) {
 	var b book
 	err := readLedger(disk{}, path, b.read)
 	return b.info(), err
 }
 
-// FindHash returns the number of the line of a ledger of data sets that has a hash; 0 if none has.
+// FindHash returns the number, from 1, of the line of a ledger of data sets with that hash, or 0.
 func FindHash(path, hash string) (line int, err error) {
 	var b book
 	err = readLedger(disk{}, path, func(r io.Reader) (extent, error) {
@@ -104,15 +104,16 @@ type First struct {
 	Rest float64 `json:"rest"`
 }
 
-// Terms are a line with a limit, reservations or first plans. A later limit of a subject, or
-// reservation by a run, replaces the earlier one. A new limit ends the subject's first plan.
+// Terms are what one line sets: a limit, reservations or first plans. A later limit of a subject,
+// or reservation by a run, replaces the earlier one. A new limit ends the subject's first plan.
 type Terms struct {
 	Limit   *Limit        `json:"limit,omitempty"`
 	Reserve []Reservation `json:"reserve,omitempty"`
 	First   []First       `json:"first,omitempty"`
 }
 
-// Put calls decide with the content of the ledger, under its lock, and appends the terms, if any.
+// Put calls decide with the content of the ledger, under its lock, and appends the terms that
+// decide returns, unless they are empty.
 func (d *Datasets) Put(decide func(DatasetsInfo) Terms) error {
 	return d.append(func() ([]byte, error) {
 		terms := decide(d.book.info())
@@ -127,7 +128,7 @@ func (d *Datasets) Put(decide func(DatasetsInfo) Terms) error {
 	})
 }
 
-// check refuses terms about a unit that does not belong to its name.
+// check refuses terms of which a subject has another unit than its name begins with.
 func (t Terms) check() (err error) {
 	if t.Limit != nil {
 		err = t.Limit.check()

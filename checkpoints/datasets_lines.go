@@ -80,10 +80,10 @@ type book struct {
 type member struct {
 	Registration
 	chain chain
-	line  []byte // the last line of the run's ledger; nil after a register line
+	line  []byte // the last line of the run's ledger, if a release line brought it; else nil
 }
 
-// NewDatasets returns the content of a ledger in which nothing is registered.
+// NewDatasets returns the content of a ledger of data sets, with a new identifier and no run.
 func NewDatasets() []byte { return new(book).formatHeader() }
 
 func (b *book) formatHeader() []byte {
@@ -92,7 +92,7 @@ func (b *book) formatHeader() []byte {
 	return append(line, '\n')
 }
 
-// formatRegister returns the line that registers a run, or brings it up to date.
+// formatRegister returns the line that registers the run of c as r, or brings it up to date.
 func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
 	if err := r.Data.Subject().check(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
 	return b.link(append([]byte(registerKey), object...))
 }
 
-// formatRelease returns the line of a release whose line in the run's own ledger comes after chain.
+// formatRelease returns the line that holds line, which comes after c in the run's own ledger.
 func (b *book) formatRelease(c *chain, line []byte) ([]byte, error) {
 	m := b.members[c.run]
 	if m == nil {
@@ -119,7 +119,7 @@ func (b *book) formatRelease(c *chain, line []byte) ([]byte, error) {
 	return b.link(append(start, releaseEnd...))
 }
 
-// link ends a line with its hashes.
+// link ends a line with its hashes, and refuses one of more than maxDatasetsLine bytes.
 func (b *book) link(content []byte) ([]byte, error) {
 	line, _ := link(content, b.head)
 	if len(line) > maxDatasetsLine {
@@ -128,10 +128,10 @@ func (b *book) link(content []byte) ([]byte, error) {
 	return line, nil
 }
 
-// read reads the lines that come next.
+// read adds the lines in r, which follow those that the book has.
 func (b *book) read(r io.Reader) (extent, error) { return b.readEach(r, func() {}) }
 
-// readEach reads the lines that come next, and calls a function after each.
+// readEach does what read does, and calls after behind each line.
 func (b *book) readEach(r io.Reader, after func()) (extent, error) {
 	starts := []string{registerKey, releaseKey, limitKey, reserveKey, firstKey}
 	return readLines(r, b.lines+1, maxDatasetsLine, starts, func(number int, line []byte) error {

@@ -94,7 +94,7 @@ func OpenRegular(path string) (io.ReadCloser, int64, error) {
 	}{content(f), f}, size, nil
 }
 
-// content reads a file from its beginning to its end.
+// content returns a reader of the whole file, from its beginning.
 func content(f io.ReaderAt) io.Reader { return io.NewSectionReader(f, 0, math.MaxInt64) }
 
 func kind(mode fs.FileMode) string {

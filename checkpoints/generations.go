@@ -130,12 +130,12 @@ func latest(files fileSystem, dir string) (*State, string, error) {
 	return nil, "", fmt.Errorf("checkpoints: %s: %w: found none", dir, ErrNoCheckpoint)
 }
 
-// FileName names the checkpoint of a step.
+// FileName returns the name of the file with the checkpoint of a step.
 func FileName(step int) string {
 	return checkpointPrefix + strconv.Itoa(step) + checkpointSuffix
 }
 
-// parseCheckpointName accepts exactly the names that FileName makes.
+// parseCheckpointName returns the step in a name. ok is false for a name that FileName never makes.
 func parseCheckpointName(name string) (step int, ok bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(name, checkpointPrefix), checkpointSuffix)
 	step, err := strconv.Atoi(digits)

@@ -25,7 +25,7 @@ import (
 type Journal struct {
 	*ledgerFile
 	chain   chain
-	missing []byte // a line that counts and is not in the file yet: see Claim
+	missing []byte // a line that counts and is not in the file yet: see Check
 }
 
 // CreateJournal creates the ledger of a new run with permissions 0600, and missing directories

@@ -45,7 +45,7 @@ func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo,
 	return &c.ledger, c.info(), nil
 }
 
-// ReadHeader reads the first line of a ledger alone: its run and its ledger of data sets.
+// ReadHeader reads the first line of a ledger alone: it fills in Run and Datasets.
 func ReadHeader(path string) (JournalInfo, error) {
 	var c chain
 	err := c.readFile(disk{}, path, 0)
@@ -57,7 +57,7 @@ func (c *chain) readFile(files fileSystem, path string, limit int) error {
 	return readLedger(files, path, func(r io.Reader) (extent, error) { return c.read(r, limit) })
 }
 
-// readLedger hands a file to read, without locking or changing it.
+// readLedger calls read with the content of a file, without locking or changing it.
 func readLedger(files fileSystem, path string, read func(io.Reader) (extent, error)) error {
 	f, _, err := openRegular(files, path)
 	if err != nil {
@@ -128,9 +128,9 @@ func (j *Journal) read() error {
 	return j.readOn(func(r io.Reader) (extent, error) { return j.chain.read(r, -1) })
 }
 
-// Recover makes the file of an opened journal whole and durable: a torn line is cut off, and a last
-// line that counts is stored. Append does so before its first line; who saves a checkpoint before
-// that calls it.
+// Recover makes the file of an opened journal whole and durable: it cuts off a torn line, and
+// stores the missing line that [Journal.Check] found. Append does so before its first line; a
+// caller that saves a checkpoint before that calls Recover.
 func (j *Journal) Recover() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

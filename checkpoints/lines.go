@@ -18,7 +18,7 @@ type extent struct {
 	torn     int    // bytes of an incomplete line after them
 }
 
-// readOn hands the rest of the file, behind the lines that are known, to read.
+// readOn calls read with the rest of the file, behind the known lines, and counts what it found.
 func (l *ledgerFile) readOn(read func(io.Reader) (extent, error)) error {
 	more, err := read(io.NewSectionReader(l.f, l.size, math.MaxInt64-l.size))
 	if err != nil {
@@ -74,11 +74,11 @@ func readLines(r io.Reader, number, longest int, starts []string, add func(numbe
 	}
 }
 
-// lineBuffer holds all but a few lines whole.
+// lineBuffer is a number of bytes that all but a few lines stay below.
 const lineBuffer = 1 << 12
 
-// readLine is ReadSlice with a limit that may be larger than the buffer of the reader. The line is
-// valid until the next call.
+// readLine returns the next line with its newline, as ReadSlice does. A line longer than the
+// buffer, of up to longest bytes, is whole too. The line is valid until the next call.
 func readLine(r *bufio.Reader, longest int) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err != bufio.ErrBufferFull {

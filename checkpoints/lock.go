@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// openLedger opens a file that must be a regular one.
+// openLedger opens a file, which must be a regular one, and neither locks nor reads it.
 func openLedger(files fileSystem, path string, flag int) (*ledgerFile, error) {
 	if err := refuseIrregular(files, path); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // Tensor is one tensor of a model file.
 type Tensor = safetensors.Tensor
 
-// elementType names the elements of models that are written.
+// elementType is the type of the elements in files that [WriteModel] writes.
 const elementType = "F32"
 
 // WriteModel writes tensors, in the given order, and metadata, in the order of its keys, as a
@@ -56,7 +56,7 @@ func encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// checkTensor returns the size of a tensor in bytes.
+// checkTensor returns the size of a tensor in bytes, or an error if WriteModel has to refuse it.
 func checkTensor(t Tensor) (int64, error) {
 	if err := safetensors.CheckName(t.Name); err != nil {
 		return 0, err
@@ -93,7 +93,7 @@ func ReadModel(path string) ([]Tensor, map[string]string, error) {
 	return tensors, metadata, nil
 }
 
-// parse reads a file of exactly size bytes.
+// parse reads a model file of exactly size bytes.
 func parse(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	entries, metadata, _, err := safetensors.Read(r, size)
 	if err != nil {
@@ -135,7 +135,7 @@ func readElements(r io.Reader, element safetensors.Element, n int) ([]float32, e
 // floatSize is the number of bytes of a stored value.
 const floatSize = 4
 
-// writeFloats writes values in the stored form to a writer that keeps its first error, or has none.
+// writeFloats writes values as little-endian float32. w keeps its first error, or has none.
 func writeFloats(w io.Writer, values []float32) {
 	buffer := make([]byte, 0, floatSize<<10)
 	for part := range slices.Chunk(values, 1<<10) {

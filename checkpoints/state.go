@@ -77,7 +77,8 @@ type slotHeader struct {
 	Length int    `json:"length"`
 }
 
-// validate states what holds for every state, before it is written and after it was read.
+// validate refuses what no run has: a negative step, values that are not finite, or more steps than
+// ledger entries if steps are releases. Every state passes it before it is written and when read.
 func (s *State) validate() error {
 	switch {
 	case s.Step < 0 || s.OptimizerStep < 0:
@@ -157,7 +158,7 @@ func decodeState(data []byte) (*State, error) {
 	return h.state(sections[length:])
 }
 
-// json writes the header in its one form.
+// json returns the header in its canonical form.
 func (h stateHeader) json() ([]byte, error) {
 	texts := []string{h.LedgerHash, h.PlanHash}
 	for _, slot := range h.Slots {
@@ -196,8 +197,8 @@ func parseStateHeader(header []byte) (stateHeader, error) {
 	return h, nil
 }
 
-// state reads the float32 sections, whose lengths must fill data exactly before anything is
-// allocated.
+// state returns the state with header h and the float32 sections in data. It checks that the
+// sections fill data exactly before it allocates anything.
 func (h stateHeader) state(data []byte) (*State, error) {
 	rest := len(data) / floatSize
 	for _, section := range append([]slotHeader{{"parameters", h.Parameters}}, h.Slots...) {

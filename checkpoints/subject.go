@@ -26,8 +26,8 @@ func (d Data) Same(other Data) bool {
 // Subject returns the name and the unit.
 func (d Data) Subject() Subject { return Subject{d.Name, d.Unit} }
 
-// SameExamples reports whether both may be the same examples, whatever unit each protects. Where a
-// unit is not known, any beginning of the name may be that of a unit.
+// SameExamples reports whether d and other may be the same examples, whatever unit each protects.
+// Where a unit is not known, any beginning of the name may be that of a unit.
 func (d Data) SameExamples(other Data) bool {
 	a, b := d.Unit.examples(d.Name), other.Unit.examples(other.Name)
 	of := func(whole, end string, unit Unit) bool { return !unit.Known() && strings.HasSuffix(whole, " of "+end) }
@@ -56,7 +56,7 @@ func (u Unit) Known() bool { return u != Unit{} }
 // deleting a unit from a file makes no total smaller.
 func (u Unit) Same(other Unit) bool { return u == other || !u.Known() || !other.Known() }
 
-// Of names the data that a run on these examples protects.
+// Of returns the name of data with that unit of the examples with that name: "labels of digits".
 func (u Unit) Of(examples string) string {
 	switch {
 	case u.Kind == Label:
@@ -71,22 +71,22 @@ func (u Unit) Of(examples string) string {
 	return examples
 }
 
-// examples returns the name of the examples: the name of the data without the unit in front, or all
-// of it where the unit is not known.
+// examples returns the name of the examples: the name of data without the unit in front, or all of
+// it where the unit is not known.
 func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
 
 // Subject names what a total or a limit is about: data by their name, whatever number of examples a
-// run sees of them, and what is protected of them. Without a unit it is about all data of that
+// run sees of them, and the unit that is protected. Without a unit it is about all data of that
 // name.
 type Subject struct {
 	Data string `json:"data"`
 	Unit Unit   `json:"unit,omitzero"`
 }
 
-// Same reports whether what is released about one counts for the other.
+// Same reports whether what is released about s counts for other, and the reverse.
 func (s Subject) Same(other Subject) bool { return s.Data == other.Data && s.Unit.Same(other.Unit) }
 
-// check refuses a unit that does not belong to the name.
+// check refuses a unit that is not the one at the beginning of the name.
 func (s Subject) check() error {
 	known := slices.Contains([]string{"", Example, Label, Person, Client}, s.Unit.Kind)
 	if !known || s.Unit.Kind == "" && s.Unit.By != "" || !strings.HasPrefix(s.Data, s.Unit.Of("")) {

@@ -15,7 +15,7 @@ type Element struct {
 	Size   int  // in bytes
 	Whole  bool // an integer, or a truth value, which is 0 or 1
 	signed bool
-	floats func(dst []float32, b []byte) // of what is not whole
+	floats func(dst []float32, b []byte) // what Floats does; nil if Whole
 }
 
 // Types are the types of elements that are read, by their names in the format. Those of 4, 6 and 8
@@ -26,7 +26,7 @@ var Types = map[string]Element{
 	"U8": Whole(1, false), "U16": Whole(2, false), "U32": Whole(4, false), "U64": Whole(8, false),
 }
 
-// NamesOf lists types for messages.
+// NamesOf returns the names of types in order, with commas between them, for messages.
 func NamesOf(types map[string]Element) string {
 	return strings.Join(slices.Sorted(maps.Keys(types)), ", ")
 }
@@ -57,10 +57,10 @@ var (
 	}}
 )
 
-// Whole returns the element of integers of so many bytes.
+// Whole returns the element of integers of so many bytes, from 1 to 8, with a sign or without.
 func Whole(size int, signed bool) Element { return Element{Size: size, Whole: true, signed: signed} }
 
-// Integer reads one integer; one of 64 bits without a sign that needs them all comes out negative.
+// Integer returns the integer at the start of b; without a sign, one from 2^63 comes out negative.
 func (e Element) Integer(b []byte) int64 {
 	var wide [8]byte
 	copy(wide[:], b[:e.Size])
@@ -71,7 +71,8 @@ func (e Element) Integer(b []byte) int64 {
 	return int64(v)
 }
 
-// Floats reads len(dst) numbers, rounded to float32; what is too large for it becomes infinite.
+// Floats fills dst with the numbers at the start of b, rounded to float32. A number that is too
+// large for float32 becomes infinite.
 func (e Element) Floats(dst []float32, b []byte) {
 	if !e.Whole {
 		e.floats(dst, b)

@@ -79,8 +79,8 @@ func Read(r io.Reader, size int64) (entries []Entry, metadata map[string]string,
 	return entries, metadata, prefixSize + int64(length), checkCoverage(entries, int64(room-length))
 }
 
-// Format writes the length and the header of entries, padded with spaces so that the data begins at
-// a multiple of 8 bytes, as the reference writes it.
+// Format returns the beginning of a file, up to its data: the length and the header of entries,
+// padded with spaces so that the data begins at a multiple of 8 bytes, as the reference writes it.
 func Format(entries []Entry, metadata map[string]string) ([]byte, error) {
 	if len(metadata) > maxMetadataEntries {
 		return nil, fmt.Errorf("found %d metadata entries, expected at most %d", len(metadata), maxMetadataEntries)
@@ -112,7 +112,7 @@ func Format(entries []Entry, metadata map[string]string) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), nil
 }
 
-// quote writes a string that has passed CheckName or checkMetadata as JSON.
+// quote returns a string that has passed CheckName or checkMetadata as JSON.
 func quote(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -123,7 +123,7 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// parse returns the entries in the order of their data, and the metadata.
+// parse returns the entries that a header lists, in the order of their data, and the metadata.
 func parse(header []byte) ([]Entry, map[string]string, error) {
 	if !utf8.Valid(header) {
 		return nil, nil, errors.New("found bytes that are not UTF-8")
@@ -164,7 +164,7 @@ func parse(header []byte) ([]Entry, map[string]string, error) {
 	return entries, metadata, nil
 }
 
-// distinct reads an object each of whose keys is there once.
+// distinct reads an object, and refuses one that has a key twice.
 func distinct(text []byte) (strictjson.Object, error) {
 	o, err := strictjson.Read(text)
 	if err == nil {
@@ -237,8 +237,8 @@ func parseTensor(name string, text []byte) (Entry, error) {
 	return entry, nil
 }
 
-// integers reads an array of at most limit non-negative integers, written plainly (no sign,
-// fraction or exponent).
+// integers returns the numbers in an array of at most limit non-negative integers, written plainly
+// (no sign, fraction or exponent).
 func integers(text []byte, limit int) ([]int, error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil || list == nil {
@@ -258,9 +258,9 @@ func integers(text []byte, limit int) ([]int, error) {
 	return values, nil
 }
 
-// CheckName accepts what every reader of the format understands alike. The replacement
-// character is refused because the JSON decoder makes it out of every broken escape: two different
-// names would become one.
+// CheckName refuses a tensor's name that not every reader of the format understands alike: empty,
+// too long, "__metadata__" or no UTF-8. The replacement character is refused because the JSON
+// decoder makes it out of every broken escape: two different names would become one.
 func CheckName(name string) error {
 	switch {
 	case name == "" || name == metadataKey:
@@ -288,8 +288,8 @@ func checkMetadata(key, value string) error {
 // widest is the size in bytes of the widest element that a reader takes.
 const widest = 8
 
-// Elements multiplies the dimensions, refusing what does not fit into memory. A zero anywhere
-// makes the product zero, but does not excuse an overflow to the left of it, as in the reference.
+// Elements multiplies the dimensions, and refuses what does not fit into memory. A zero makes the
+// product zero, but does not excuse an overflow to the left of it, as in the reference.
 func Elements(shape []int) (int64, error) {
 	if len(shape) > maxTensorRank {
 		return 0, fmt.Errorf("found %d dimensions, expected at most %d", len(shape), maxTensorRank)

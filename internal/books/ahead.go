@@ -24,8 +24,7 @@ type Books struct {
 
 var _ release.Journal = (*Books)(nil)
 
-// Begin starts to write a release to both ledgers. Make it only when durable, which waits, returns
-// nil.
+// Begin starts to write a release to both ledgers. It may be made once durable has returned nil.
 func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
 	if b.appended == nil {
 		b.appended = make(chan error, 1)
