@@ -24,7 +24,7 @@ type Differencing struct {
 // Guess counts how often the person's bit is found at one amount of noise. The person is in only
 // one of the two answers, so the ε of one answer protects him.
 type Guess struct {
-	Epsilon    float64     `json:"epsilon,omitempty"` // of one answer, at Delta; 0 stands for no noise
+	Epsilon    float64     `json:"epsilon,omitempty"` // ε of one answer, at Delta; 0 stands for no noise
 	Delta      float64     `json:"delta,omitempty"`
 	Difference score.Share `json:"difference"` // by the difference of the two answers
 	Informed   score.Share `json:"informed"`   // by somebody who knows all other bits, and so needs one answer
@@ -40,7 +40,8 @@ var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8} // of the rows after 
 
 const peopleCounted = 100 // in a drawn database
 
-// Difference carries out the attack without noise and at several amounts of it, each several times.
+// Difference carries out the attack without noise and at several amounts of it, each as often as
+// trials says.
 func Difference(n Noise, trials int) (*Differencing, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func tryOften(n Noise, parameter float64, trials int, src *random.Source) (diffe
 	return difference, informed, about, nil
 }
 
-// drawBits draws a random bit for each of so many people.
+// drawBits returns a random bit for each person, both values equally likely.
 func drawBits(people int, src *random.Source) []bool {
 	bits := make([]bool, people)
 	for i := range bits {
@@ -130,7 +131,7 @@ func drawBits(people int, src *random.Source) []bool {
 	return bits
 }
 
-// Chart draws the rate of right guesses over ε.
+// Chart draws the rate of right guesses against ε.
 func (d *Differencing) Chart() chart.Chart {
 	lines := []chart.Line{
 		{Name: "best attack"}, {Name: "difference", Style: chart.Marked}, {Name: "knows the others", Style: chart.Dots}, {Name: "bound by ε", Style: chart.Dashed},

@@ -37,8 +37,8 @@ type Membership struct {
 	Attack   string `json:"attack"`
 	Private  bool   `json:"private"` // false, always
 	Run      string `json:"run"`
-	Training int    `json:"training"` // examples of each kind
-	Test     int    `json:"test"`
+	Training int    `json:"training"` // number of training examples
+	Test     int    `json:"test"`     // number of other examples
 
 	// AUC is the chance that the model is surer of a random training example than of a random other
 	// one, 1/2 without any leak, with its 95 % interval (DeLong, DeLong, Clarke-Pearson 1988,
@@ -61,9 +61,9 @@ type Membership struct {
 	curve, allowed []chart.Point
 }
 
-// Operating says how many examples are noticed if at most a share Rate of the other kind may be
-// taken for one: training examples by a threshold above which few others lie, and others by a
-// threshold below which few training examples lie.
+// Operating says how many training examples are noticed by a threshold above which at most a share
+// Rate of the others lies, and how many others by a threshold below which at most a share Rate of
+// the training examples lies.
 type Operating struct {
 	Rate          float64     `json:"rate"`
 	FalsePositive score.Share `json:"false_positive"` // others that are taken for training examples
@@ -73,8 +73,8 @@ type Operating struct {
 	Allowed       float64     `json:"allowed"`        // the most that the ledger lets be noticed, of either, at that rate
 }
 
-// OnRun attacks the model of a run, with its training and test examples. The result is NOT PRIVATE.
-// Nothing is written into the run's folder.
+// OnRun attacks the model of the run in folder dir, with its training and test examples. The result
+// is NOT PRIVATE. OnRun writes nothing into the folder.
 func OnRun(dir string, o train.Options) (*Membership, error) {
 	var training, others []float64
 	err := train.EachLogits(dir, o, func(trained bool, logits []float32, label int) {
@@ -192,7 +192,7 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 	return m, nil
 }
 
-// area fills in the AUC with its interval.
+// area sets m.AUC and the ends of its interval, m.Low and m.High, from margins.
 func (m *Membership) area(training, others []float64) {
 	over, under := placements(training, others), placements(others, training)
 	mean, spread := stat.MeanVariance(over, nil)
@@ -202,7 +202,7 @@ func (m *Membership) area(training, others []float64) {
 	m.AUC, m.Low, m.High = mean, max(0, mean-normal975*deviation), min(1, mean+normal975*deviation)
 }
 
-// placements returns for each value the share of the others that lie below it; equal ones count
+// placements returns for each of values the share of others that lies below it. An equal one counts
 // half.
 func placements(values, others []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(others))
@@ -235,7 +235,7 @@ func negated(values []float64) []float64 {
 	return all
 }
 
-// above returns the share of values beyond a threshold.
+// above returns the share of values above a threshold.
 func above(values []float64, threshold float64) score.Share {
 	n := 0
 	for _, v := range values {
@@ -276,8 +276,8 @@ func (m *Membership) audit(training, others []float64, delta float64) {
 	}
 }
 
-// Chart draws the share of training examples that are noticed over the share of others that look
-// like one.
+// Chart draws the share of training examples that are noticed against the share of others that are
+// taken for training examples.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples", Y: "training examples noticed",
@@ -318,8 +318,9 @@ func (a audit) likeliness(epsilon, delta float64) float64 {
 	return min(1, tail+2*float64(a.canaries)*delta*slack)
 }
 
-// leastEpsilon returns the largest ε at which so many right guesses have a chance of at most level:
-// the true ε is larger with confidence 1 - level. It returns 0 if there is none.
+// leastEpsilon returns the largest ε, at most mostEpsilon, at which the chance of so many right
+// guesses is at most level: the true ε is larger with confidence 1 - level. It returns 0 if there
+// is no such ε.
 func (a audit) leastEpsilon(delta, level float64) float64 {
 	if a.guesses == 0 || a.likeliness(0, delta) > level {
 		return 0

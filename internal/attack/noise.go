@@ -47,8 +47,8 @@ func (n Noise) forEpsilon(epsilon float64) (float64, error) {
 	return theorems.GaussianNoiseMultiplier(epsilon, delta)
 }
 
-// ofDeviation returns the parameter of the noise with a standard deviation. For discrete Laplace
-// noise of scale b that is 1/(√2·sinh(1/2b)).
+// ofDeviation returns the parameter with which the noise has the given standard deviation. The
+// deviation of discrete Laplace noise of scale b is 1/(√2·sinh(1/2b)).
 func (n Noise) ofDeviation(deviation float64) float64 {
 	if n == Laplace {
 		return 0.5 / math.Asinh(1/(math.Sqrt2*deviation))
@@ -56,8 +56,8 @@ func (n Noise) ofDeviation(deviation float64) float64 {
 	return deviation
 }
 
-// desk answers questions about drawn people with one kind of noise. Its journal is in memory, as
-// nobody's budget is at stake, and holds what all answers cost.
+// desk answers questions about drawn people with one kind of noise. Its journal holds the events of
+// all answers. It is in memory, as nobody's budget is at stake.
 type desk struct {
 	*answer.Desk
 	noise     Noise
@@ -70,7 +70,8 @@ func newDesk(n Noise, parameter float64) *desk {
 	return &desk{answer.NewDesk(j, nil), n, parameter, j}
 }
 
-// count adds noise to a sum of [ones]. It passes on err, with which that sum was not made.
+// count returns the number that sums holds, with noise. sums and err are results of [ones]: count
+// returns err if it is not nil.
 func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	if err != nil {
 		return 0, err
@@ -90,7 +91,8 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	return float64(answers[0]), nil
 }
 
-// ones counts the people with a one who are in a subset, for noise to be added; nil is everybody.
+// ones returns the number of people who have a one and are in subset, or who have a one if subset
+// is nil. It is a secret that a desk adds noise to.
 func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	buckets := make([]int, len(bits))
 	for i, one := range bits {

@@ -28,18 +28,18 @@ type Reconstruction struct {
 // Found counts the bits that are found at one amount of noise.
 type Found struct {
 	Ratio     float64     `json:"noise_per_root"`    // standard deviation of the noise on one answer, over √people
-	Epsilon   float64     `json:"epsilon,omitempty"` // of all answers together, at Delta; 0 for no guarantee
+	Epsilon   float64     `json:"epsilon,omitempty"` // ε of all answers together, at Delta; 0 for no guarantee
 	Delta     float64     `json:"delta,omitempty"`
-	Recovered score.Share `json:"recovered"`
-	Allowed   float64     `json:"allowed"`  // the largest share that any attack finds, as far as the ledger says
-	Expected  float64     `json:"expected"` // about the share that least squares find
+	Recovered score.Share `json:"recovered"` // the share of the people whose bit is found
+	Allowed   float64     `json:"allowed"`   // the largest share that any attack finds, as far as the ledger says
+	Expected  float64     `json:"expected"`  // about the share that least squares find
 }
 
 // ratios lists the amounts of noise, as standard deviations over √people.
 var ratios = []float64{0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 4, 8, 16}
 
-// Reconstruct carries out the attack on so many people by so many questions, at every amount of
-// noise.
+// Reconstruct carries out the attack at every amount of noise in ratios. people is the number of
+// people in each drawn database, queries the number of questions about them, at least as many.
 func Reconstruct(n Noise, people, queries int) (*Reconstruction, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (r *Reconstruction) once(right []int, src *random.Source) error {
 	return nil
 }
 
-// ask has all questions answered at one level of noise, and fills in the cost in the row of that
-// level.
+// ask writes the noisy answers to all questions into the column of answers for one level of noise,
+// an index of ratios. It fills in the row of that level, but for Recovered. No noise adds nothing.
 func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense) error {
 	row := &r.Rows[level]
 	*row = Found{Ratio: ratios[level], Allowed: 1, Expected: 1}
@@ -144,7 +144,7 @@ func (r *Reconstruction) expected(deviation float64) float64 {
 	return (1 + math.Erf(0.5/error/math.Sqrt2)) / 2
 }
 
-// Chart draws the share of people whose bit is found over the noise.
+// Chart draws the share of people whose bit is found against the noise.
 func (r *Reconstruction) Chart() chart.Chart {
 	found, best := chart.Line{Name: "found", Style: chart.Marked}, chart.Line{Name: "most allowed", Style: chart.Dashed}
 	for _, row := range r.Rows {

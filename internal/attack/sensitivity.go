@@ -16,21 +16,22 @@ type Sensitivity struct {
 	People  int     `json:"people"`
 	Queries []Query `json:"queries"`
 
-	// The count was asked Draws times with Laplace noise of ε Epsilon, with one more person who is
-	// counted, and as often without. noisy counts how often each answer was given.
+	// The number of people over 65 was asked Draws times with Laplace noise of ε Epsilon, with one
+	// more person over 65, and as often without. noisy holds how often each answer was given: with
+	// that person at index 0, without at 1.
 	Epsilon  float64 `json:"epsilon"`
 	Draws    int     `json:"draws"`
 	noisy    [2]map[int]int
-	expected int // the count without the person and without noise
+	expected int // the number over 65 without that person and without noise
 }
 
 // Query is a question and how far one person moves its answer.
 type Query struct {
 	Name     string  `json:"query"`
 	Answer   float64 `json:"answer"`
-	Measured float64 `json:"measured"` // on the drawn people, the largest
-	Worst    float64 `json:"worst"`    // measured on the database that is worst for the question
-	Bound    float64 `json:"bound"`    // of any database of so many people with ages in the range
+	Measured float64 `json:"measured"` // largest change of the answer when one of the drawn people is left out
+	Worst    float64 `json:"worst"`    // the same for the database on which one person moves the answer most
+	Bound    float64 `json:"bound"`    // of the change, for any database of so many people aged 0 to oldest
 	Noise    float64 `json:"noise"`    // standard deviation of the Laplace noise that the bound needs for the ε
 }
 
@@ -90,8 +91,10 @@ func sumOf(ages []int) (sum float64) {
 	return sum
 }
 
-// Sensitivities measures how far one person moves the answers about so many drawn people, and draws
-// noisy answers to the count with noise of ε epsilon.
+// Sensitivities draws the ages of people at random and measures how far leaving out one person
+// moves the answers to four questions about them. It also asks one of the questions, how many are
+// over 65, draws times with Laplace noise of ε epsilon, with one more person over 65, and as often
+// without.
 func Sensitivities(people int, epsilon float64, draws int) (*Sensitivity, error) {
 	if people < 2 {
 		return nil, fmt.Errorf("attack: found %d people, expected at least 2", people)
@@ -121,7 +124,8 @@ func largestChange(query func([]int) float64, ages []int) float64 {
 	return largest
 }
 
-// draw asks for the count many times with noise, with one more person who is counted and without.
+// draw fills in s.noisy and s.expected: it asks how many are over 65 s.Draws times with noise of ε
+// epsilon, with one more person over 65, and as often without.
 func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 	parameter, err := Laplace.forEpsilon(epsilon)
 	if err != nil {
@@ -150,7 +154,7 @@ func (s *Sensitivity) draw(ages []int, epsilon float64) error {
 	return nil
 }
 
-// Chart draws the frequency of each answer, with the person and without.
+// Chart draws the share of each noisy answer, with the additional person and without.
 func (s *Sensitivity) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "What noise buys: a count with one person and without", X: "answer - count without the person", Y: "share of the answers, %",
