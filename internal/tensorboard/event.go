@@ -19,8 +19,8 @@ import (
 	"strconv"
 )
 
-// Event holds what is known after a step. The zero value with a Version is the first record of a
-// file.
+// Event holds the values after a step. The first record of a file is an event that has a Version
+// and nothing else.
 type Event struct {
 	Step    int
 	Version string // Version in the first record of a file, "" in all others
@@ -50,7 +50,7 @@ func (e Event) Encode() []byte {
 	return m
 }
 
-// Scalar returns a number under a tag. TensorBoard keeps 24 bits of it.
+// Scalar returns v under a tag, rounded to float32: TensorBoard keeps 24 bits.
 func Scalar(tag string, v float64) Value {
 	var m message
 	m.text(1, tag)
@@ -58,7 +58,7 @@ func Scalar(tag string, v float64) Value {
 	return Value{m}
 }
 
-// Bound returns an upper bound under a tag: 24 bits of v, rounded up.
+// Bound returns an upper bound v under a tag, rounded up to float32.
 func Bound(tag string, v float64) Value {
 	short := float32(v)
 	if float64(short) < v {
@@ -79,7 +79,7 @@ type Buckets struct {
 	SumSquares float64 `json:"sum_squares"`
 }
 
-// Histogram returns a histogram under a tag.
+// Histogram returns the histogram b under a tag.
 func Histogram(tag string, b Buckets) Value {
 	var h message
 	number := 0.0
@@ -97,10 +97,11 @@ func Histogram(tag string, b Buckets) Value {
 	return Value{m}
 }
 
-// growth is the ratio of two limits of a histogram.
+// growth is about the ratio of two neighbouring limits of a histogram.
 const growth = 1.1
 
-// Count puts values of at least 0 into buckets whose limits grow by a tenth.
+// Count returns the histogram of values, which are at least 0. Its first limit is about the least
+// of them, and each limit is about a tenth above the one before. Without values it is empty.
 func Count(values []float64) Buckets {
 	b := Buckets{}
 	if len(values) == 0 {
@@ -189,8 +190,9 @@ func protobufValue(v any) message {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked returns the checksum of a record. It is not the CRC itself, because records may hold
-// others that hold CRCs (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
+// masked returns the checksum of b as records hold it: the CRC-32C, rotated by 15 bits and with a
+// constant added. It is not the CRC itself, because records may hold others that hold CRCs
+// (record_writer.h; crc32c::Mask in tensorflow/core/lib/hash/crc32c.h).
 func masked(b []byte) uint32 {
 	crc := crc32.Checksum(b, castagnoli)
 	return (crc>>15 | crc<<17) + 0xa282ead8
@@ -236,7 +238,8 @@ func (m *message) bytes(field int, b []byte) {
 
 func (m *message) text(field int, s string) { m.bytes(field, []byte(s)) }
 
-// float is written also if it is 0: it is one of several values that a message may have.
+// float appends a field with the value v, even if v is 0: the field is one of several of which a
+// message has exactly one, and so a reader must see it.
 func (m *message) float(field int, v float32) {
 	m.tag(field, 5)
 	*m = binary.LittleEndian.AppendUint32(*m, math.Float32bits(v))
