@@ -24,8 +24,8 @@ import (
 // Statement says what a run claims about privacy, and what the claim rests on. Equal ledgers
 // and plans give equal statements.
 type Statement struct {
-	Run    string `json:"run"` // the name of its folder
-	Status string `json:"status"`
+	Run    string `json:"run"`    // the name of its folder
+	Status string `json:"status"` // how the run ended, as done or budget_exhausted
 	// Hidden says that the statement must not be published: it is of a trial of a sweep that drew
 	// how many points there are, and names the point by its number.
 	Hidden     bool   `json:"not_to_be_published,omitempty"`
@@ -34,14 +34,14 @@ type Statement struct {
 	Neighbours string `json:"neighbours"`
 	Public     string `json:"public"` // what neighbours have in common
 	account.Answer
-	// Released is the cost of the releases by the end, of a run that ended before everything that
-	// it planned was released: Answer is of all of that. It holds only if what ended the run looked
-	// at no result.
+	// Released is the cost of the releases that were made, of a run that ended before it made all
+	// that it planned; Answer is the cost of all planned ones. Released holds only if the run was
+	// ended without a look at any result.
 	Released            *account.Answer `json:"released,omitempty"`
-	ClaimedEntries      int             `json:"claimed_entries,omitempty"` // releases that Answer is of
-	Repeated            int             `json:"repeated,omitempty"`        // number of the total, in the list of package account, of a run that made more releases than planned
+	ClaimedEntries      int             `json:"claimed_entries,omitempty"` // number of releases whose cost Answer is
+	Repeated            int             `json:"repeated,omitempty"`        // of a run that made more releases than planned: the j at which Answer is the cost at δ/2^j, see account.Accountants.Claimed
 	EpsilonPlain        *float64        `json:"epsilon_plain,omitempty"`   // an upper bound by the formula of accountant.PlainEpsilon
-	AddedDelta          float64         `json:"added_delta"`               // on top, by the laws of sampler and noise; nothing on top of epsilon
+	AddedDelta          float64         `json:"added_delta"`               // bounds what the distance of sampler and noise from their ideal laws adds to δ; nothing is added to ε
 	TargetEpsilon       float64         `json:"target_epsilon,omitempty"`
 	Method              string          `json:"method"`
 	Sampler             string          `json:"sampler"`
@@ -54,21 +54,21 @@ type Statement struct {
 	ClipNorm            float64         `json:"clip_norm"`
 	Clipping            string          `json:"clipping"`
 	Bound               string          `json:"bound"`
-	Features            string          `json:"features,omitempty"`        // computed of every example, by a function that no example had a part in
+	Features            string          `json:"features,omitempty"`        // what the network sees instead of the examples, computed of each by a function that no example had a part in
 	FeatureMean         string          `json:"feature_mean,omitempty"`    // how the mean of the features was released, if it was
 	Augmentation        string          `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
 	InitialWeights      string          `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
 	FrozenValues        int             `json:"frozen_values,omitempty"`   // parameters that were not trained
 	ExpectedBatchSize   float64         `json:"expected_batch_size"`
-	MaxSteps            int             `json:"max_steps"` // steps that the budget allows of the planned ones, fixed before the first
-	PlannedSteps        int             `json:"planned_steps"`
+	MaxSteps            int             `json:"max_steps"`              // steps that the budget allows of the planned ones, fixed before the first
+	PlannedSteps        int             `json:"planned_steps"`          // steps that the configuration asks for
 	Steps               int             `json:"steps"`                  // updates in the model
 	LedgerEntries       int             `json:"ledger_entries"`         // releases that are accounted for; more than steps after a crash
 	LedgerHead          string          `json:"ledger_head"`            // hash of the ledger after them
 	Models              []string        `json:"models,omitempty"`       // SHA-256 of all models of a selected point
 	ModelSHA256         string          `json:"model_sha256,omitempty"` // of the file with the model; "" in statements of earlier versions
 	Extended            []Extension     `json:"extended,omitempty"`     // changes of the plan after its first step
-	Choices             int             `json:"choices,omitempty"`      // entries among those of the ledger that stand for them: δ is divided by 2^choices
+	Choices             int             `json:"choices,omitempty"`      // ledger entries that stand for a choice of how much is released: δ is divided by 2^Choices
 	Together                            // of all runs on this data, if there are others
 	Data                string          `json:"data"`
 	Examples            int             `json:"examples"`
@@ -110,7 +110,7 @@ func (s Statement) Replaced() string {
 // Made returns how many releases the run made.
 func (s Statement) Made() int { return s.LedgerEntries - s.Choices }
 
-// Stopped reports whether the run ended before it made all that the claim is about.
+// Stopped reports whether the run ended before it made all releases that the claim is about.
 func (s Statement) Stopped() bool { return s.ClaimedEntries > s.Made() && s.Repeated == 0 }
 
 // NoGuarantee stands in files for an infinite ε, which JSON cannot write.
@@ -149,8 +149,8 @@ type Fact struct {
 
 // Extension is a change of a run's plan to more steps, after some of them.
 type Extension struct {
-	Step        int     `json:"step"`     // after which it was decided
-	Releases    int     `json:"releases"` // in the ledger by then
+	Step        int     `json:"step"`     // the step after which the change was decided
+	Releases    int     `json:"releases"` // number of releases in the ledger by then
 	FromSteps   int     `json:"from_steps"`
 	FromEpsilon float64 `json:"from_epsilon,omitempty"`
 	ToSteps     int     `json:"to_steps"`
@@ -160,11 +160,11 @@ type Extension struct {
 // Together says what a run and the other runs on the same data cost, as far as the run's folder
 // knows of them. It is empty if there are no others.
 type Together struct {
-	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`                   // whatever was chosen on the way; in statements of earlier versions DatasetFixed
-	DatasetFixed    float64 `json:"dataset_epsilon_if_decided_before,omitempty"` // 0 in statements of earlier versions
-	DatasetDelta    float64 `json:"dataset_delta,omitempty"`                     // the least of the runs'
-	DatasetRuns     int     `json:"dataset_runs,omitempty"`
-	DatasetReleases int     `json:"dataset_releases,omitempty"`
+	DatasetEpsilon  float64 `json:"dataset_epsilon,omitempty"`                   // ε that holds whatever was chosen on the way; in earlier versions' statements what DatasetFixed is
+	DatasetFixed    float64 `json:"dataset_epsilon_if_decided_before,omitempty"` // ε that holds if all was decided before any result was seen; 0 in earlier versions' statements
+	DatasetDelta    float64 `json:"dataset_delta,omitempty"`                     // the least δ of the runs
+	DatasetRuns     int     `json:"dataset_runs,omitempty"`                      // number of runs on the data, this one included
+	DatasetReleases int     `json:"dataset_releases,omitempty"`                  // number of releases of all these runs
 	// DatasetLimit and DatasetLimitDelta are the limit of the data that the run was made under; 0
 	// where there is none. DatasetSpent is what all releases have used of it by the end of the run.
 	DatasetLimit      float64 `json:"dataset_limit,omitempty"`
@@ -213,13 +213,13 @@ var templates = template.Must(template.New(folder.Statement).Funcs(template.Func
 	"prior": func(p float64) string { return fmt.Sprintf("%g", 100*p) },
 }).ParseFS(texts, "*.tmpl"))
 
-// powerAbove writes the smallest power of ten that is at least x, and at least 1e-300.
+// powerAbove returns the smallest power of ten that is at least x and at least 1e-300, as in 1e-5.
 func powerAbove(x float64) string {
 	return fmt.Sprintf("1e%d", max(-300, int(math.Ceil(math.Log10(x)))))
 }
 
-// percent writes a probability in percent, rounded up or down to four significant digits, or to
-// more near 100 %.
+// percent returns probability p in percent, to four significant digits or to more near 100 %. It
+// rounds up if up is true, and else down; then it returns "0" for less than 1e-9 %.
 func percent(p float64, up bool) string {
 	x := 100 * p
 	if !(x >= 1e-9) && !up {
@@ -238,8 +238,8 @@ func percent(p float64, up bool) string {
 	return accountant.RoundUp(x, decimals)
 }
 
-// Beliefs bounds, for several beliefs that a record was there, what the belief can become for
-// somebody who has seen everything that was released.
+// Beliefs returns, for several probabilities with which somebody believed that a record was there,
+// bounds of his belief once he has seen everything that was released.
 func (s Statement) Beliefs() []accountant.Belief {
 	beliefs, _ := accountant.Beliefs(s.Epsilon, s.Delta)
 	return beliefs
@@ -251,7 +251,7 @@ func (s Statement) Except() float64 {
 	return except
 }
 
-// Markdown returns the statement in words.
+// Markdown returns the statement in words, the content of privacy.md.
 func (s Statement) Markdown() ([]byte, error) {
 	var b bytes.Buffer
 	name := "system.md.tmpl"
@@ -272,7 +272,7 @@ func (s Statement) Write(dir string) error {
 	return s.writeAs(filepath.Join(dir, folder.StatementData), filepath.Join(dir, folder.Statement))
 }
 
-// WriteSelected writes the statement of a sweep's best point into its folder.
+// WriteSelected writes the statement, that of a sweep's best point, into the folder of the sweep.
 func (s Statement) WriteSelected(sweep string) error {
 	return s.writeAs(filepath.Join(sweep, folder.SelectedData), filepath.Join(sweep, folder.Selected))
 }
@@ -297,10 +297,11 @@ func (s Statement) writeAs(data, words string) error {
 	return checkpoints.WriteFileAtomic(words, text, folder.FilePerm)
 }
 
-// Read reads privacy.json. If the run has not ended, the error matches fs.ErrNotExist.
+// Read reads privacy.json in dir, the folder of a run. It refuses a file that does not match the
+// checksum in it. If the run has not ended, the error matches fs.ErrNotExist.
 func Read(dir string) (Statement, error) { return read(filepath.Join(dir, folder.StatementData)) }
 
-// ReadSelected reads what [Statement.WriteSelected] wrote.
+// ReadSelected reads the statement that [Statement.WriteSelected] wrote into the folder of a sweep.
 func ReadSelected(sweep string) (Statement, error) {
 	return read(filepath.Join(sweep, folder.SelectedData))
 }
@@ -326,7 +327,8 @@ func read(path string) (Statement, error) {
 // sumKey stands in front of the checksum in a file.
 const sumKey = `"statement_sum": "`
 
-// summed splits a file at its checksum, which is empty if the file has none.
+// summed splits the content of a file into what precedes its checksum, the checksum and the rest.
+// If the file has no checksum, before is all of it.
 func summed(content []byte) (before, sum, after []byte) {
 	at := bytes.LastIndex(content, []byte(sumKey)) + len(sumKey)
 	if at < len(sumKey) || at+2*sha256.Size > len(content) {
