@@ -63,8 +63,8 @@ type change struct {
 	guess      bool   // the value is a guess, which somebody has to check
 }
 
-// in returns text with the key's first value replaced. The comment behind it stays; a [DraftMark]
-// in it stays only if the value is a guess.
+// in returns text with the first value of the key replaced. The comment behind that value stays; a
+// [DraftMark] in it stays only if the new value is a guess.
 func (c change) in(text string) string {
 	line := regexp.MustCompile(`(?m)^( *` + regexp.QuoteMeta(c.key) + `: )[^#\n]*?( *#.*)?$`)
 	at := line.FindStringSubmatchIndex(text)

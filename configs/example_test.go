@@ -28,13 +28,12 @@ training:
 `
 	_, err := configs.Parse("my.yaml", []byte(src), []string{"privacy.delta=2"})
 	fmt.Println(err)
-	// Output: my.yaml:2:28: data.seed: found -1, expected a whole number from 0 to 9007199254740991
-	// my.yaml:5:3: privacy.noise_multiplier: found ~, expected a number greater than 0 and at most
-	// 10000, or calibrated my.yaml:6:7: run.sampling: found an unknown key, expected one of name,
-	// checkpoint_every, private_diagnostics (did you mean training.sampling?) my.yaml:8:11:
-	// training.epochs: found 010, expected a whole number from 1 to 1000000 (a leading zero means
-	// octal to some readers) --set privacy.delta: found 2, expected a number of at least 1e-20 and
-	// less than 1
+	// Output:
+	// my.yaml:2:28: data.seed: found -1, expected a whole number from 0 to 9007199254740991
+	// my.yaml:5:3: privacy.noise_multiplier: found ~, expected a number greater than 0 and at most 10000, or calibrated
+	// my.yaml:6:7: run.sampling: found an unknown key, expected one of name, checkpoint_every, private_diagnostics (did you mean training.sampling?)
+	// my.yaml:8:11: training.epochs: found 010, expected a whole number from 1 to 1000000 (a leading zero means octal to some readers)
+	// --set privacy.delta: found 2, expected a number of at least 1e-20 and less than 1
 }
 
 func ExampleNetwork() {

@@ -239,8 +239,8 @@ func row(path string, format setting.Format, only *condition, doc string) []*fie
 // namesOfKinds maps a key that chooses a thing by its name to the path of that thing in Config.
 var namesOfKinds = map[string]string{"features.name": "features.transform", "optimizer.name": "optimizer.rule", "optimizer.schedule.name": "optimizer.schedule.curve"}
 
-// inConfig returns a function that returns a pointer to the value of the key path in a Config. Go
-// fields are named as keys are, training.batch_size is Config.Training.BatchSize, or it panics.
+// inConfig returns a function that returns a pointer to the value of the key path in a Config. The
+// field is named as the key: Config.Training.BatchSize is training.batch_size. None is a panic.
 func inConfig(path string) func(*Config) any {
 	at, index := reflect.TypeFor[Config](), []int(nil)
 	for name := range strings.SplitSeq(strings.ReplaceAll(cmp.Or(namesOfKinds[path], path), "_", ""), ".") {
@@ -263,8 +263,8 @@ func sectionRows(section string, only func(name string) *condition) (rows []*fie
 	return rows
 }
 
-// federatedOnly returns when a key of section federated means anything: clients always, which nil
-// says, the others with clients, and some only with a certain split or noise.
+// federatedOnly returns the condition of the key of that name in section federated: nil for
+// clients; for all others that there are clients, and for some also a certain split or noise.
 func federatedOnly(name string) *condition {
 	switch name {
 	case "clients":

@@ -77,9 +77,8 @@ func Load(nameOrPath string, overrides []string) (*Config, error) {
 	return c, ofPreset(err, file, nameOrPath, given(overrides))
 }
 
-// Open returns the source of the preset of that name, or else of the file at that path. For
-// messages, file is NAME.yaml or the path, and what is the kind of thing that is opened, such as
-// preset.
+// Open returns the source of the preset of that name, or else of the file at that path. In
+// messages, file stands for it, NAME.yaml or the path, and what for its kind, such as preset.
 func Open(nameOrPath string, presets []Preset, what string) (file string, src []byte, err error) {
 	known := make([]string, len(presets))
 	for i, p := range presets {

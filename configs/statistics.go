@@ -12,7 +12,7 @@ import (
 // Statistic is one statistic that a file asks for. Fields that its kind does not have are empty.
 type Statistic struct {
 	Kind      string      // count, sum, mean, …: one of [StatisticKinds]
-	Columns   []string    // one in most cases; "all" alone is all of them: see Names
+	Columns   []string    // the names of its columns, one in most cases; "all" alone stands for all columns: see Names
 	Bounds    Bounds      // a value outside is replaced by the nearest one within
 	Each      []Interval  // bounds of each column in Columns; empty where Bounds hold for all
 	Equals    string      // of a count: the class that is counted
@@ -25,7 +25,7 @@ type Statistic struct {
 	Threshold int         // of a search: the number that a count has to reach
 	Mechanism string      // one of those of the kind; "" of quantiles: the plan chooses
 	Trust     string      // of a histogram: curator, shuffler or nobody
-	Share     float64     // of the budget, relative to the others'
+	Share     float64     // its share of the budget, relative to the shares of the others
 
 	at   Position
 	path string

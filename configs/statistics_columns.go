@@ -156,8 +156,8 @@ func (s *Statistic) check(r *report, c *Config) {
 	s.checkBounds(r, ofClass, ofPixels)
 }
 
-// checkClass refuses keys for numbers if the column, key in messages, is of classes (ofClass), and
-// keys for classes if it is not.
+// checkClass reports what does not fit a column of classes, if ofClass, or else of numbers: the
+// kind, keys for the other sort, an unknown class, missing bins. key is the column's, for messages.
 func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
 	classes := c.Data.Labels()
 	switch {

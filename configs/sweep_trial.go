@@ -26,8 +26,7 @@ type Setting struct {
 	Value string // as YAML
 }
 
-// DrawKey is the Key of a setting whose value, a drawn point's number or name, tells equal ones
-// apart.
+// DrawKey is the Key of the setting that holds a drawn point's number or name: points may be equal.
 const DrawKey = "draw"
 
 // Trials returns the configurations of a grid, for which d is not used, or of the points in d. The

@@ -11,7 +11,7 @@ import (
 	"dpsgd/accountant/accountants"
 )
 
-// Lines answers JSON objects, one at a time, that are questions which all ask for Unknown:
+// Lines answers questions that all ask for Unknown. [Lines.Answer] takes one, a JSON object:
 //
 //	{"accountant":"pld","relation":"add_or_remove_one","phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1000}],"delta":1e-5}
 //
@@ -28,7 +28,7 @@ import (
 //	epsilon        where delta is asked for
 //	target_epsilon where a budget has to be met
 //
-// and a line that says what is asked for is refused: epsilon, delta, steps of the last phase, or
+// A line that says what is asked for is refused: epsilon, delta, steps of the last phase, or
 // noise_multiplier (sampling_probability if the first phase has none) of any phase.
 type Lines struct {
 	Failed   int     // lines that were answered with an error

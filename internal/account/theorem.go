@@ -9,7 +9,7 @@ import (
 	"dpsgd/accountant"
 )
 
-// Theorem is a kind of question about ε that a theorem answers, of objects with keys of its own.
+// Theorem is a kind of question about ε that a theorem answers, from objects with keys of its own.
 // The Method of the answer says the conditions of the theorem.
 type Theorem struct {
 	Name   string // its key in a line, and its flag
@@ -122,8 +122,8 @@ func (t Theorem) ask(a *Answerer, line object, list []object) (Cost, error) {
 	return worst, nil
 }
 
-// under refuses a relation of q that is not in holds, the relations of a theorem; why says why. If
-// q has no relation yet, it gets holds[0].
+// under refuses a relation of q that is not in holds, those of a theorem, and says why. A q without
+// a relation gets holds[0].
 func (q *Question) under(why string, holds ...accountant.Relation) error {
 	if q.Relation == -1 {
 		q.Relation = holds[0]

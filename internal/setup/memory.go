@@ -191,7 +191,8 @@ func PicturesHeld(c *configs.Config, o Outline) int64 {
 	return min(all-1, int64(max(0, limit-e.Total())/2))
 }
 
-// TidyUp collects garbage more often in this process if pictures are decoded all the time.
+// TidyUp makes this process collect garbage more often if pictures are decoded all the time: if
+// held, the bytes of decoded pictures that stay in memory, is less than all of them take.
 func TidyUp(c *configs.Config, o Outline, held int64) {
 	if e, err := of(c, o, held); err == nil && held < AllPictures(o) {
 		debug.SetGCPercent(garbagePercent(e.Total()))

@@ -203,8 +203,8 @@ func (s *sweep) writeOwnRow(row books.Row) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, row.Trial, folder.Row), append(line, '\n'), folder.FilePerm)
 }
 
-// takeOwnRow adds to rows the row that a task left in the folder of trial i, unless rows has one of
-// that trial with as many releases.
+// takeOwnRow adds to rows the row that a task left in the folder of trial i, if there is one. A row
+// of that trial in rows stays if it has as many releases.
 func (s *sweep) takeOwnRow(rows map[string]books.Row, i int) error {
 	t := s.trials[i]
 	own, err := books.ReadRow(filepath.Join(s.dir, t.Name))
