@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// join makes two interfaces and carries packets between them until that fails.
+// join makes two interfaces of these names and carries packets between them until that fails.
 func join(names []string, delay time.Duration, rate string) error {
 	bits, err := speed.ParseRate(rate)
 	if err != nil {
@@ -56,7 +56,7 @@ func join(names []string, delay time.Duration, rate string) error {
 	return <-failed
 }
 
-// open makes a TUN interface, which carries IP packets, and returns its file descriptor.
+// open makes a TUN interface called name, which carries IP packets, and returns its descriptor.
 func open(name string) (int, error) {
 	f, err := unix.Open("/dev/net/tun", unix.O_RDWR, 0)
 	if err != nil {
@@ -73,7 +73,7 @@ func open(name string) (int, error) {
 	return f, nil
 }
 
-// packet is one on its way, which comes out when it is due.
+// packet is a packet on the line, which comes out when it is due.
 type packet struct {
 	content []byte
 	due     time.Time
@@ -125,8 +125,8 @@ func carry(from, to int, delay time.Duration, bits float64) error {
 	}
 }
 
-// await waits for a packet that enters the line, or the moment at which the first one on it is due.
-// The runtime's timers are off by up to a millisecond; the system's are not.
+// await waits until a packet can be read from the interface from, or until the first one on the
+// line is due. The runtime's timers are off by up to a millisecond; the system's are not.
 func await(from int, line []packet) error {
 	var until *unix.Timespec
 	if len(line) > 0 {

@@ -22,13 +22,13 @@ type Contents struct {
 
 	Program     []byte
 	MPI         []byte // the program that an MPI launcher starts; nil on a platform without one
-	Licence     []byte // of the program
-	Licences    []byte // of what is built into it
+	Licence     []byte // the text of the program's licence
+	Licences    []byte // the texts of the licences of what is built into it
 	Readme      []byte
 	Completions []file // train.bash, _train, train.fish, train.ps1
 	Manual      []file // pages of section 1
 	Python      []file // the modules of the package dpsgd
-	PythonGuide []byte // Markdown
+	PythonGuide []byte // the long description of the wheel, in Markdown
 }
 
 // mpiProgram is the file name of [Contents.MPI].
@@ -89,7 +89,7 @@ func tarred(files []file, modified time.Time) ([]byte, error) {
 	return gzipped(out.Bytes()), err
 }
 
-// gzipped compresses in memory, where writing does not fail.
+// gzipped returns content compressed by gzip. It compresses in memory, where writing does not fail.
 func gzipped(content []byte) []byte {
 	var out bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // there is that level
@@ -150,7 +150,7 @@ func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// folders returns all folders that files lie in, each after the folder that it lies in. Their names
+// folders returns all folders that files lie in, each behind the one that it lies in. Their names
 // end with a slash, by which a tar file knows them.
 func folders(files []file) (all []file) {
 	names := map[string]bool{}

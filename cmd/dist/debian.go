@@ -13,7 +13,7 @@ const summary = "train neural networks with differential privacy (DP-SGD)"
 // maintainer is a placeholder for the people who publish the packages.
 const maintainer = "The authors of dpsgd <dpsgd@example.org>"
 
-// DebianName returns the file name of the platform's Debian package, or "" if there is no Debian.
+// DebianName returns the file name of the Debian package, or "" if Debian lacks the platform.
 func (c Contents) DebianName() string {
 	if c.Platform.debian == "" {
 		return ""

@@ -14,8 +14,8 @@ import (
 // comes with the programs that the module is built into.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|third_party_licenses)`)
 
-// licences returns the texts of Go's licence and of those of all modules that are built into the
-// programs of a platform. The program's own licence is another file.
+// licences returns the licence texts of Go and of all modules built into the programs of platform
+// p.
 func (c checkout) licences(p platform) ([]byte, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}`
 	tags := ""
@@ -48,7 +48,8 @@ func (c checkout) licences(p platform) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// addLicences appends a module's licence files, and refuses a module without one to pass on.
+// addLicences appends the licence files in dir, the folder of the module called name, to b, each
+// under a heading. It returns an error if there is none.
 func addLicences(b *bytes.Buffer, name, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -80,7 +81,7 @@ func addLicences(b *bytes.Buffer, name, dir string) error {
 	return nil
 }
 
-// utf8Text returns text as UTF-8. What is not UTF-8 is taken for Latin-1, a byte a character.
+// utf8Text returns text as UTF-8. Any other text is taken for Latin-1, a byte a character.
 func utf8Text(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text

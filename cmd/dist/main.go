@@ -35,7 +35,8 @@ func main() {
 	}
 }
 
-// run writes the packages of the platforms, the Homebrew formula and the checksums into a folder.
+// run writes packages, Homebrew formula and checksums into the folder to. names are those of the
+// platforms, with commas between them, or "" for all; url is where archives will be.
 func run(to, names, url string) error {
 	platforms, err := parsePlatforms(names)
 	if err != nil {
@@ -73,7 +74,7 @@ func run(to, names, url string) error {
 	return out.write("checksums.txt", checksums(out.hashes))
 }
 
-// folder is where packages are written, and the hashes of those that were, by name.
+// folder is where packages are written, with the SHA-256 hash of each of them by its name.
 type folder struct {
 	path   string
 	hashes map[string]string

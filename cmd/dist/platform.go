@@ -10,7 +10,7 @@ type platform struct {
 	OS, Arch string // as Go names them
 
 	wheel  []string // the platform tags of a wheel
-	debian string   // the architecture of a Debian package, or ""
+	debian string   // the architecture of a Debian package; "" if there is none
 }
 
 // platforms lists the systems for which there are packages. The program is static, so that its

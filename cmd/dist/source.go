@@ -73,7 +73,7 @@ func (c checkout) common() (Contents, error) {
 	return all, err
 }
 
-// contents returns common with a platform's programs and licences, if the version is the same.
+// contents returns common with the programs and licences of platform p, if the version is the same.
 func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	program, err := c.build(p, p.Program())
 	if err != nil {
@@ -103,7 +103,7 @@ func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	return common, err
 }
 
-// build builds the program for a platform, the same bytes on any machine, and returns its file.
+// build builds the program for a platform, the same bytes on any machine, and returns its path.
 func (c checkout) build(p platform, name string, flags ...string) (string, error) {
 	program := filepath.Join(c.built, p.OS+"_"+p.Arch, name)
 	arguments := append([]string{"build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", program}, flags...)
@@ -111,12 +111,12 @@ func (c checkout) build(p platform, name string, flags ...string) (string, error
 	return program, err
 }
 
-// environment returns the variables that Go would otherwise take from the machine that builds.
+// environment returns what sets the variables that Go would take from the machine that builds.
 func environment(p platform) []string {
 	return []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
 }
 
-// version returns the version that Go stamped into a program, with the time of the commit.
+// version returns the version that Go stamped into the program in a file, with the commit's time.
 func (c checkout) version(program string) (version, error) {
 	built, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c checkout) version(program string) (version, error) {
 	return parseVersion(built.Main.Version, commit)
 }
 
-// completions returns the files that shells source, by the names that shells look for.
+// completions returns the files that shells source, with the names that shells look for.
 func (c checkout) completions(program string) ([]file, error) {
 	var all []file
 	for shell, name := range map[string]string{"bash": "train.bash", "zsh": "_train", "fish": "train.fish", "powershell": "train.ps1"} {

@@ -28,7 +28,7 @@ func (c Contents) Wheel() ([]byte, error) {
 	return zipped(append(files, record(info+"/RECORD", files)), c.Version.Time)
 }
 
-// metadata returns the core metadata of version 2.1, with the guide as the long description.
+// metadata returns the file METADATA, of version 2.1, with the guide as the long description.
 func (c Contents) metadata() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `Metadata-Version: 2.1

@@ -9,7 +9,7 @@ import (
 	"dpsgd/internal/account"
 )
 
-// Score is how the model of a run does on the test examples, and what it cost.
+// Score says how the model of a run does on the test examples, and what the run has spent.
 type Score struct {
 	Run            string  `json:"run"`
 	TestAccuracy   float64 `json:"test_accuracy"`
@@ -21,7 +21,7 @@ type Score struct {
 	account.Answer         // of everything in the run's ledger
 	Unit           string  `json:"unit,omitempty"`           // what the guarantee protects, where that is not an example
 	TargetEpsilon  float64 `json:"target_epsilon,omitempty"` // the budget; 0 for none
-	Warning        string  `json:"-"`                        // that something beside the run could not be asked; "" in most cases
+	Warning        string  `json:"-"`                        // says what beside the run could not be asked; "" if nothing
 }
 
 // Prediction is what a model says of one test example.
@@ -38,7 +38,7 @@ type Examination struct {
 	Pictures    data.Pictures // the test examples, where they are pictures; nil otherwise
 }
 
-// Examine returns an examination without predictions, with room for so many, of these classes.
+// Examine returns an examination of these classes, without predictions, with room for so many.
 func Examine(names []string, examples int) *Examination {
 	return &Examination{Matrix: New(names), Predictions: make([]Prediction, 0, examples)}
 }
@@ -51,7 +51,7 @@ func (e *Examination) Add(label, class int, logits []float32, loss float32) {
 	e.TestLoss += float64(loss) // the sum, until Close
 }
 
-// Close fills in what the score says of all predictions together.
+// Close computes accuracy, loss, classes and confusion from the predictions that were added.
 func (e *Examination) Close() {
 	all := e.Matrix.Total()
 	e.TestAccuracy, e.TestExamples = all.Accuracy, all.Examples
@@ -69,13 +69,13 @@ func probability(logits []float32, class int) float64 {
 	return 1 / sum
 }
 
-// Matrix counts the predictions of a model by the class of the example.
+// Matrix counts the predictions of a model by the class of the example and the predicted class.
 type Matrix struct {
 	Names  []string // of the classes
 	Counts [][]int  // Counts[label][predicted]: square, with a row and a column for each class
 }
 
-// Share is the number of examples predicted right, of how many, with a confidence interval.
+// Share is how many of some examples were predicted right, with a 95 % confidence interval.
 type Share struct {
 	Examples int     `json:"examples"`
 	Correct  int     `json:"correct"`
@@ -84,13 +84,13 @@ type Share struct {
 	High     float64 `json:"high"`
 }
 
-// Class is the share of one class.
+// Class is the share of the examples of one class that were predicted right.
 type Class struct {
 	Name string `json:"class"`
 	Share
 }
 
-// New returns a matrix of these classes without predictions.
+// New returns a matrix without predictions for classes of these names.
 func New(names []string) *Matrix {
 	m := &Matrix{Names: names, Counts: make([][]int, len(names))}
 	for i := range m.Counts {
@@ -102,7 +102,7 @@ func New(names []string) *Matrix {
 // Add counts one prediction. Both classes are indices into the names.
 func (m *Matrix) Add(label, predicted int) { m.Counts[label][predicted]++ }
 
-// Total returns the share of all examples together.
+// Total returns the share of all examples that were predicted right.
 func (m *Matrix) Total() Share {
 	correct, examples := 0, 0
 	for _, c := range m.ByClass() {
@@ -111,7 +111,7 @@ func (m *Matrix) Total() Share {
 	return NewShare(correct, examples)
 }
 
-// ByClass returns the share of each class, in the order of the classes.
+// ByClass returns the share predicted right of each class, in the order of the names.
 func (m *Matrix) ByClass() []Class {
 	classes := make([]Class, len(m.Counts))
 	for label, row := range m.Counts {
