@@ -191,8 +191,7 @@ func PicturesHeld(c *configs.Config, o Outline) int64 {
 	return min(all-1, int64(max(0, limit-e.Total())/2))
 }
 
-// TidyUp makes this process collect garbage more often if pictures are decoded all the time: if
-// held, the bytes of decoded pictures that stay in memory, is less than all of them take.
+// TidyUp makes this process collect garbage more often if held is less than all pictures take.
 func TidyUp(c *configs.Config, o Outline, held int64) {
 	if e, err := of(c, o, held); err == nil && held < AllPictures(o) {
 		debug.SetGCPercent(garbagePercent(e.Total()))
