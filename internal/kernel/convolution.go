@@ -287,7 +287,7 @@ func (c *Convolution) run(n, grain int, loop func(worker, lo, hi int)) {
 	c.call = convolutionCall{partialSums: c.call.partialSums}
 }
 
-// image and output return the slices of example i.
+// image and output return the values of image i of a batch: of x or dx, and of z or dz.
 func (c *Convolution) image(x []float32, i int) []float32 {
 	n := c.Height * c.Width * c.In
 	return x[i*n : (i+1)*n]

@@ -59,7 +59,7 @@ func choose(c bool, a, b float64) float64 {
 	return math.Float64frombits(math.Float64bits(a)&mask | math.Float64bits(b)&^mask)
 }
 
-// sqrtHalf is sqrt(1/2) of 2^64.
+// sqrtHalf is sqrt(1/2) times 2^64, rounded: the least word x that counts as above sqrt(1/2).
 const sqrtHalf = 0xb504f333f9de6485
 
 // minusLog1p returns -ln(1+g) for sqrt(1/2) <= 1+g <= sqrt(2) with a relative error of about 2^-52.

@@ -99,7 +99,7 @@ func each(name, formula string, inputs, scalars []string, body func(in []vec, sc
 	RET()
 }
 
-// broadcast returns eight times the float32 parameter of this name.
+// broadcast returns a register with eight times the float32 parameter of this name.
 func broadcast(parameter string) vec {
 	address, err := Param(parameter).Resolve()
 	if err != nil {
@@ -142,7 +142,7 @@ func relu(x vec) vec {
 	return y
 }
 
-// reluGrad gives NaN where y is NaN.
+// reluGrad returns dy where y > 0, 0 where y ≤ 0, and NaN where y is NaN, for y and dy in in.
 func reluGrad(in []vec, _ vec) vec {
 	y, dy := in[0], in[1]
 	zero, positive, unordered, dx := YMM(), YMM(), YMM(), YMM()

@@ -103,7 +103,7 @@ func addRoundedWide() {
 	returnWideSum(squares)
 }
 
-// returnWideSum ends a function with the sum of all lanes.
+// returnWideSum ends a function with the sum of all lanes of sums as its first result.
 func returnWideSum(sums [wideBlock / 8]vec) {
 	VADDPD(sums[1], sums[0], sums[0])
 	VADDPD(sums[3], sums[2], sums[2])
@@ -128,7 +128,7 @@ func wideZeros() (sums [wideBlock / 8]vec) {
 	return sums
 }
 
-// broadcastWide loads a float32 parameter into all lanes.
+// broadcastWide returns a register with a float32 parameter in all lanes.
 func broadcastWide(parameter string) vec {
 	v := ZMM()
 	address, err := Param(parameter).Resolve()

@@ -107,7 +107,7 @@ func encryptCounters() {
 	RET()
 }
 
-// eightWords is a vector of 64-bit words in memory.
+// eightWords returns the place in memory, called name, of a vector of eight 64-bit words.
 func eightWords(name string, words ...uint64) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i, w := range words {

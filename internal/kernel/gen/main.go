@@ -12,7 +12,7 @@ import (
 	"github.com/mmcloughlin/avo/build"
 )
 
-// generators maps a name on the command line to what writes that file.
+// generators maps a name on the command line to the function that writes the code of that file.
 var generators = map[string]func(){
 	"gemm_avx2":   func() { tiles(avx2) },
 	"gemm_avx512": func() { tiles(avx512) },

@@ -249,7 +249,7 @@ func loadDouble(v float64) vec {
 	return y
 }
 
-// everywhere loads a float64 parameter into all lanes.
+// everywhere returns a register with a float64 parameter in all lanes.
 func everywhere(parameter string) vec {
 	y := YMM()
 	address, err := Param(parameter).Resolve()

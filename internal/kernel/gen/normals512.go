@@ -213,7 +213,7 @@ func word(bits uint64) Mem {
 
 func float(v float64) Mem { return word(math.Float64bits(v)) }
 
-// everywhere512 loads a float64 parameter into all eight lanes.
+// everywhere512 returns a register with a float64 parameter in all eight lanes.
 func everywhere512(parameter string) reg.VecVirtual {
 	z := ZMM()
 	address, err := Param(parameter).Resolve()

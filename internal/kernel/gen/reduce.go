@@ -62,7 +62,7 @@ func zeros() vec {
 	return y
 }
 
-// returnSum ends a function with the sum of all lanes.
+// returnSum ends a function with the sum of all lanes of sums as its result.
 func returnSum(sums [block / 4]vec) {
 	VADDPD(sums[1], sums[0], sums[0])
 	VADDPD(sums[3], sums[2], sums[2])

@@ -63,7 +63,7 @@ func tiles(t target) {
 	limit(t)
 }
 
-// tile writes the function for tiles of rows rows.
+// tile writes the function for tiles of that many rows: one below the other, each a loop over k.
 func tile(t target, w width, rows int, pairs bool) {
 	g := &tileWriter{target: t, width: w, rows: rows, pairs: pairs}
 	name := "tile"
@@ -152,7 +152,7 @@ func (g *tileWriter) lastColumns() reg.GPVirtual {
 	return cols
 }
 
-// loadMask makes the mask of the last vector.
+// loadMask sets maskVector, or maskBits with AVX-512, to the mask of the last vector of a row.
 func (g *tileWriter) loadMask() {
 	if g.lanes == 8 {
 		g.maskVector = firstLanes(g.lastColumns())

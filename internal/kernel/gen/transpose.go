@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transposes writes the functions that packing is made of.
+// transposes writes functions that transpose blocks of 4, 6 and 8 rows, of which packing is made.
 func transposes() {
 	for _, rows := range []int{4, 6, 8} {
 		transpose(rows)

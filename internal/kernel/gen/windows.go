@@ -74,7 +74,7 @@ func (w *windows) loops(label string, body, next func()) {
 	RET()
 }
 
-// advance moves to the next window.
+// advance writes the move to the next window, and then next unless it is nil.
 func (w *windows) advance(next func()) {
 	by := GP64()
 	Load(Param("step"), by)

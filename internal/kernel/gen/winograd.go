@@ -83,7 +83,7 @@ func minus(a, b vec) vec {
 	return y
 }
 
-// plusTimes is a + factor·b, minusTimes a - factor·b.
+// plusTimes returns a + factor·b, minusTimes a - factor·b.
 func plusTimes(a, factor, b vec) vec {
 	y := YMM()
 	VMOVAPS(a, y)
