@@ -87,7 +87,7 @@ func (f *Following) Factors(dst []float32, squaredNorms []float64) {
 	factors(dst, squaredNorms, f.clipNorm, func(target, norm float64) float64 { return stretch * math.Min(1, target/norm) })
 }
 
-// Counts implements [Counting].
+// Counts implements [Counting]: dst[i] times its factor is about ± sin φ · C, and 0 for factor 0.
 func (f *Following) Counts(dst []float32, squaredNorms []float64) {
 	f.Factors(dst, squaredNorms)
 	_, count := f.lengths()

@@ -27,7 +27,7 @@ func Schedules() setting.Kinds[Schedule] {
 	}
 }
 
-// ConstantNorm is the same clip norm in every step.
+// ConstantNorm is the schedule that has the same clip norm in every step.
 type ConstantNorm struct{}
 
 func (ConstantNorm) Name() string { return "constant" }
