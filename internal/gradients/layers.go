@@ -42,7 +42,7 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, no
 	return l
 }
 
-// layerOf returns the name of a parameter without its last part.
+// layerOf returns the name of a parameter up to its last point, "0" for "0.weight".
 func layerOf(parameter string) string {
 	return parameter[:max(strings.LastIndex(parameter, "."), 0)]
 }

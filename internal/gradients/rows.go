@@ -14,7 +14,7 @@ type Rows struct {
 	squares []float64
 }
 
-// rowsBatch is the number of rows that are added at a time.
+// rowsBatch is the largest number of rows that Contributions takes at a time.
 const rowsBatch = 128
 
 // NewRows returns the Rows of a set of features.
