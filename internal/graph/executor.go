@@ -30,7 +30,7 @@ type instruction struct {
 	in         []Array
 }
 
-// Compile plans the execution of everything that the outputs need.
+// Compile returns an Executor that computes the outputs, and no node that they do not need.
 func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 	if b.err != nil {
 		return nil, b.err

@@ -139,12 +139,12 @@ type Scratch struct {
 	buffers [][]float32
 }
 
-// NewScratch describes buffers of size values; none is allocated yet.
+// NewScratch returns a Scratch with buffers of size values, none of which is allocated yet.
 func NewScratch(pool *kernel.Pool, size int) *Scratch {
 	return &Scratch{size: size, buffers: make([][]float32, pool.Threads())}
 }
 
-// For returns the buffer of one worker.
+// For returns the buffer of one worker, which it allocates when asked for the first time.
 func (s *Scratch) For(worker int) []float32 {
 	if s.buffers[worker] == nil {
 		s.buffers[worker] = make([]float32, s.size)
