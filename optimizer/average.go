@@ -111,7 +111,7 @@ func (m *Mean) Add(parameters []float32, t int) {
 	}
 }
 
-// InPlaceOf calls do while parameters hold the mean.
+// InPlaceOf calls do while parameters hold the mean, and then gives them their own values back.
 func (m *Mean) InPlaceOf(parameters []float32, do func() error) error {
 	if m == nil {
 		return do()

@@ -6,7 +6,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Constant keeps the learning rate at the peak.
+// Constant is the curve that keeps the learning rate at the peak.
 type Constant struct{}
 
 var constant = setting.KindOf(func() Curve { return &Constant{} })

@@ -89,7 +89,7 @@ func (p *Plain) move(worker, lo, hi int, parameters, sum []float32, perBatch, ra
 	p.plain.MovePlain(parameters[lo:hi], wide, perBatch, rate, p.step, memory)
 }
 
-// Forget makes the rule what it was before its first step.
+// Forget makes the rule what it was before its first step: step 0, a memory of zeros.
 func (p *Plain) Forget() {
 	p.step = 0
 	for _, slot := range p.memory {
