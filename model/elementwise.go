@@ -148,7 +148,7 @@ func (l TemperedSigmoid) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return Activation{kind: l.Kind(), value: l.value, gradient: l.gradient}.Forward(p, x)
 }
 
-// value computes y from x; both may be the same memory.
+// value computes y = Scale·sigmoid(InverseTemperature·x) - Offset; y and x may be the same memory.
 func (l TemperedSigmoid) value(y, x []float32) {
 	scale, steepness, offset := float32(l.Scale), float32(l.InverseTemperature), float32(l.Offset)
 	for i, v := range x {

@@ -10,7 +10,7 @@ import (
 // Tensor is one parameter in PyTorch's name and layout, as a model file holds it.
 type Tensor = safetensors.Tensor
 
-// Export copies all parameters out, as PyTorch's state_dict has them.
+// Export returns copies of all parameters, frozen ones too, as PyTorch's state_dict has them.
 func (m *Model) Export() []Tensor {
 	tensors := make([]Tensor, len(m.parameters))
 	for i, p := range m.parameters {

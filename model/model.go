@@ -129,12 +129,12 @@ type Network struct {
 	Uses   []perexample.Use // of the parameters that are trained, in their order
 }
 
-// Training declares the network on a graph for training.
+// Training declares the network on b for training, for physical batches of batch examples.
 func (m *Model) Training(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(&Pass{Builder: b, Training: true}, batch)
 }
 
-// Prediction declares the network on a graph without what only training needs, such as dropout.
+// Prediction declares the network on b without what only training needs, such as dropout.
 func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 	return m.declare(&Pass{Builder: b}, batch)
 }

@@ -53,10 +53,10 @@ func (p Parameter) eachPair(f func(memory, torch int)) {
 	}
 }
 
-// initialiser fills a parameter before training.
+// initialiser fills the values of a parameter before training, with draws from src if it is random.
 type initialiser func(values []float32, src *random.Public)
 
-// uniform draws values between ±1/√fanIn, PyTorch's default for linear and convolutional layers.
+// uniform returns an initialiser that draws from ±1/√fanIn: PyTorch's for linear and convolution.
 func uniform(fanIn int) initialiser {
 	bound := 1 / math.Sqrt(float64(fanIn))
 	return func(values []float32, src *random.Public) {
@@ -66,7 +66,7 @@ func uniform(fanIn int) initialiser {
 	}
 }
 
-// constant fills a parameter with one value.
+// constant returns an initialiser that fills a parameter with one value.
 func constant(v float32) initialiser {
 	return func(values []float32, _ *random.Public) {
 		for i := range values {
