@@ -7,8 +7,7 @@ import (
 	"dpsgd/internal/setting"
 )
 
-// Augmentation says what the network sees of a picture in training. Predictions see the picture as
-// it is.
+// Augmentation says what the network sees of a picture in training. Predictions see it as it is.
 type Augmentation struct {
 	// Views is the number of views of an example in each step, at least 1.
 	Views int
@@ -39,8 +38,7 @@ func (r *Augmentation) Arguments() []setting.Argument {
 	}
 }
 
-// Check refuses settings out of range, views of rows, and a Shift that is not below the shorter
-// side of a picture of this shape.
+// Check refuses settings out of range, views of rows, and a Shift not below a picture's least side.
 func (r Augmentation) Check(shape Shape) error {
 	if err := setting.Check("training.augmentation", &r); err != nil {
 		return fmt.Errorf("augmentation: %w", err)

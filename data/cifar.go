@@ -75,8 +75,7 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error)
 // take is a function for the verified content of member i. Several goroutines call it at once.
 type take func(i int, content []byte) error
 
-// verified calls put with the content of member i. It fails if that is not the published content;
-// what names the content in the error.
+// verified calls put with the content of member i. It fails, naming what, if its checksum is wrong.
 func (s *cifarFiles) verified(i int, what string, content []byte, put take) error {
 	if err := verify(content, what, s.members[i].SHA256); err != nil {
 		return err
@@ -175,8 +174,7 @@ func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 	return 0, fmt.Errorf("entry %q of %d bytes is not a part of %s", h.Name, h.Size, set)
 }
 
-// unpack verifies the members in an archive and writes each that is right to their folder inside
-// root, whole or not at all.
+// unpack verifies an archive's members and writes each into their folder, whole or not at all.
 func (s *cifarFiles) unpack(set *Dataset, archive string, root *os.Root) error {
 	if err := root.Mkdir(s.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("data: %w", err)

@@ -80,8 +80,7 @@ func (r ClientSplit) Check() error {
 	return nil
 }
 
-// Division describes the clients in a few words. Settings that split the examples in another way
-// have other words.
+// Division describes the clients in a few words. Any other split of the examples has other words.
 func (r ClientSplit) Division() string {
 	split := r.Split
 	if r.Split == Dirichlet {

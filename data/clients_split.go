@@ -18,8 +18,7 @@ type Labelled interface {
 }
 
 // Spread returns the indices of each client's examples. Every example has one client, and two
-// clients' numbers of examples differ by at most one. Spread refuses no clients, and more clients
-// than examples.
+// clients' numbers of examples differ by at most one. It refuses 0 clients, or more than examples.
 func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	if err := r.Check(); err != nil {
 		return nil, err

@@ -95,9 +95,8 @@ func (u *Unlabelled) Secret(place int) int { return u.Set.Label(u.order[place]) 
 // Content returns a hash of all examples in their order, without their labels.
 func (u *Unlabelled) Content() string { return u.content }
 
-// Boundary returns the first place, from place on, whose example does not equal the one before it,
-// or the number of examples. The examples before that place are the same ones at every call of
-// [NewUnlabelled], and so are the others.
+// Boundary returns the first place, from place on, whose example does not equal the one before it.
+// The examples before it are the same at every call of [NewUnlabelled], and so are the others.
 func (u *Unlabelled) Boundary(place int) int {
 	for place < len(u.twins) && u.twins[place] {
 		place++

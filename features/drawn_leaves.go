@@ -27,8 +27,8 @@ func (p *painter) leaves(dice *rand.Rand) {
 	}
 }
 
-// ground fills p.colour with a random colour and noise around it. The slope of the noise, which
-// says how coarse it is, is drawn once for each picture.
+// ground fills p.colour with a random colour and noise around it. How coarse the noise is, its
+// slope, is drawn once for each picture.
 func (p *painter) ground(dice *rand.Rand) {
 	slope := 0.8 + 0.8*dice.Float64()
 	for i := range p.colour.planes {

@@ -118,8 +118,7 @@ func paintStrokes(to canvas, dice *rand.Rand) {
 	}
 }
 
-// spot returns a random place along a side, in pixels: around its middle, at most about 0.3 sides
-// away from it.
+// spot returns a random place along a side, in pixels, at most about 0.3 sides from its middle.
 func spot(side int, dice *rand.Rand) float64 {
 	away := math.Min(math.Max(dice.NormFloat64(), -1.3), 1.3)
 	return float64(side) * (0.5 + 6.5/strokeSide*away)

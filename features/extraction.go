@@ -41,8 +41,7 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	return e, err
 }
 
-// extract sets rows to the transforms of n pictures, not yet flattened. picture(dst, i) writes
-// picture i to dst as (channel, row, column).
+// extract sets rows to the transforms of n pictures, not flattened. picture writes number i to dst.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
 	width := e.width
 	type worker struct {

@@ -77,8 +77,7 @@ func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Po
 	return f, nil
 }
 
-// standardise sets Shift from the mean of every column of rows, which have width values each, and
-// Gain from the scale of every channel.
+// standardise sets Shift and Gain from the columns' means and the channels' scales in rows.
 func (f *Flattening) standardise(rows []float32, width int, pool *kernel.Pool) error {
 	mean, deviation := make([]float64, width), make([]float64, width)
 	pool.Run(width, 64, func(_, lo, hi int) { moments(mean[lo:hi], deviation[lo:hi], rows[lo:], width) })

@@ -91,8 +91,7 @@ type subspace struct {
 	image   []float32 // basis·a after ritz; else working memory
 }
 
-// newSubspace returns the space of the images under a, a matrix (n, n), of size random vectors,
-// which are the same at every call.
+// newSubspace returns the space of the images under a of size random vectors, always the same.
 func newSubspace(a []float32, n, size int, pool *kernel.Pool) *subspace {
 	s := &subspace{a, n, size, pool, make([]float32, size*n), make([]float32, size*n)}
 	normals := rand.New(rand.NewPCG(1, 2))

@@ -65,8 +65,7 @@ func (s sampler) filters(n int, numbers []int) (patchFilters, error) {
 	return f, nil
 }
 
-// contrasted returns the indices of the first n rows whose norm is above half the median norm, or
-// fewer if there are not so many.
+// contrasted returns the indices of the first n or fewer rows with a norm above half the median's.
 func contrasted(patches *mat.Dense, n int) (chosen []int) {
 	rows, _ := patches.Dims()
 	norms := make([]float64, rows)

@@ -81,8 +81,7 @@ func (e *extractor) scale(picture []float32) {
 	}
 }
 
-// strip adds to the sums of each cell how far the responses at its positions in rows from to to - 1
-// are above and below the thresholds.
+// strip adds how much responses in rows [from, to) pass the thresholds to their cells' sums.
 func (e *extractor) strip(from, to int) {
 	e.even.compute(from, to)
 	e.odd.compute(from, to)
@@ -169,8 +168,7 @@ func newGrid(rows, columns, cells int) grid {
 	return g
 }
 
-// gridEdges returns the cells + 1 edges, from 0 to n, that cut n positions into cells of about the
-// same size.
+// gridEdges returns the edges, from 0 to n, that cut n positions into cells of about the same size.
 func gridEdges(n, cells int) []int {
 	e := make([]int, cells+1)
 	for i := range e {

@@ -102,8 +102,7 @@ func (p *products) of(channel int) []float32 {
 	return p.folded[channel*n : (channel+1)*n]
 }
 
-// compute sets values to the products of the filters with the patches at the positions in rows from
-// to to - 1.
+// compute sets values to the products of the filters with the patches in rows [from, to).
 func (p *products) compute(from, to int) {
 	strip, lines := (to-from)*p.e.columns, p.e.scaled.Channels*p.columns
 	taps, size, count := p.taps, p.e.options.Size, p.e.folded.count

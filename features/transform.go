@@ -20,12 +20,10 @@ type Transform interface {
 
 // Prepared is a transform of pictures of one shape.
 type Prepared struct {
-	// Extractor returns a function that sets dst to the features of picture, which is (channel,
-	// row, column) from 0 to 1. The function has memory of its own: one goroutine at a time calls
-	// it.
+	// Extractor returns a function that sets dst to the features of picture: (channel, row, column)
+	// from 0 to 1. The function has memory of its own: one goroutine at a time calls it.
 	Extractor func() func(dst, picture []float32)
-	// define writes everything that the features follow from to d. It is nil if no other program
-	// can compute them.
+	// define writes to d what the features follow from; nil if no other program can compute them.
 	define func(d *Definition)
 }
 

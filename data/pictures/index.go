@@ -128,8 +128,7 @@ func checkSize(bytes int64) error {
 	return nil
 }
 
-// readDir lists a folder in byte order of the names, without names that begin with a dot. expected
-// says in the error what there should be.
+// readDir lists a folder in byte order of the names, without those that begin with a dot.
 func readDir(folder, expected string) ([]fs.DirEntry, error) {
 	switch info, err := os.Stat(folder); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -228,8 +228,7 @@ type parquetColumn struct {
 	expect string                            // what labels look like, for messages
 }
 
-// newParquetColumn returns column c, which has one value or one list of values for each row. It
-// refuses any other column.
+// newParquetColumn returns column c. It refuses one that has not one value or list for each row.
 func newParquetColumn(file string, c *parquet.Column) (*parquetColumn, error) {
 	column := &parquetColumn{file: file, name: c.Name(), leaf: c}
 	for !column.leaf.Leaf() {
@@ -250,7 +249,6 @@ func (c *parquetColumn) wrong(found, expected string, a ...any) error {
 }
 
 // setNumbers sets c.number, which reads the column's numbers. It refuses a column of anything else.
-// leaves holds the schema of all columns of the file that have none inside.
 func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	switch kind := c.leaf.Type().Kind(); {
 	case kind == parquet.Float:
@@ -312,8 +310,7 @@ func (c *parquetColumn) isHalf(leaves []format.SchemaElement) bool {
 	return half
 }
 
-// setLabels sets c.class, which reads the column's labels: integers or texts, one for each row. It
-// refuses a column of anything else.
+// setLabels sets c.class, which reads the column's labels: integers or texts. It refuses all else.
 func (c *parquetColumn) setLabels(d Declared) error {
 	if c.list {
 		return c.wrong("holds lists", "a label for each row")

@@ -95,8 +95,7 @@ func (r *RecordReader) Wrong(field int, found, expected string) error {
 	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
 }
 
-// Find returns the place of the column of that name in the header. It fails if the name is not
-// there exactly once.
+// Find returns the place of a column in the header. It fails if the name is not there just once.
 func (r *RecordReader) Find(name string) (int, error) {
 	place := slices.Index(r.Header, name)
 	if place < 0 {

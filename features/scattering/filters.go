@@ -52,8 +52,7 @@ func (s scale) morlet(angle float64) (re, im []float64) {
 	return re, im
 }
 
-// gaussian returns size samples of a Gaussian of deviation sigma around their middle, divided by
-// their sum.
+// gaussian returns size samples of a centred Gaussian of deviation sigma, divided by their sum.
 func gaussian(size int, sigma float64) []float64 {
 	g := make([]float64, size)
 	var sum float64

@@ -40,8 +40,7 @@ var differencingEpsilons = []float64{0.1, 0.5, 1, 2, 4, 8} // of the rows after 
 
 const peopleCounted = 100 // in a drawn database
 
-// Difference carries out the attack without noise and at several amounts of it, each as often as
-// trials says.
+// Difference carries out the attack without noise and at several amounts of it, trials times each.
 func Difference(n Noise, trials int) (*Differencing, error) {
 	if err := n.validate(); err != nil {
 		return nil, err

@@ -202,8 +202,7 @@ func (m *Membership) area(training, others []float64) {
 	m.AUC, m.Low, m.High = mean, max(0, mean-normal975*deviation), min(1, mean+normal975*deviation)
 }
 
-// placements returns for each of values the share of others that lies below it. An equal one counts
-// half.
+// placements returns for each of values the share of others below it. An equal one counts half.
 func placements(values, others []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(others))
 	shares := make([]float64, len(values))
@@ -276,8 +275,7 @@ func (m *Membership) audit(training, others []float64, delta float64) {
 	}
 }
 
-// Chart draws the share of training examples that are noticed against the share of others that are
-// taken for training examples.
+// Chart draws the share of training examples noticed against the share of others taken for them.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples", Y: "training examples noticed",
@@ -319,8 +317,7 @@ func (a audit) likeliness(epsilon, delta float64) float64 {
 }
 
 // leastEpsilon returns the largest ε, at most mostEpsilon, at which the chance of so many right
-// guesses is at most level: the true ε is larger with confidence 1 - level. It returns 0 if there
-// is no such ε.
+// guesses is at most level: the true ε is larger with confidence 1 - level. It is 0 if none is.
 func (a audit) leastEpsilon(delta, level float64) float64 {
 	if a.guesses == 0 || a.likeliness(0, delta) > level {
 		return 0

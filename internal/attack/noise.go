@@ -70,8 +70,7 @@ func newDesk(n Noise, parameter float64) *desk {
 	return &desk{answer.NewDesk(j, nil), n, parameter, j}
 }
 
-// count returns the number that sums holds, with noise. sums and err are results of [ones]: count
-// returns err if it is not nil.
+// count returns the number in sums with noise, or err. It takes both as [ones] returns them.
 func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	if err != nil {
 		return 0, err
@@ -91,8 +90,7 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	return float64(answers[0]), nil
 }
 
-// ones returns the number of people who have a one and are in subset, or who have a one if subset
-// is nil. It is a secret that a desk adds noise to.
+// ones returns, for a desk to add noise, how many people in subset have a one; nil is everybody.
 func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	buckets := make([]int, len(bits))
 	for i, one := range bits {

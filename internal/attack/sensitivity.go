@@ -16,9 +16,8 @@ type Sensitivity struct {
 	People  int     `json:"people"`
 	Queries []Query `json:"queries"`
 
-	// The number of people over 65 was asked Draws times with Laplace noise of ε Epsilon, with one
-	// more person over 65, and as often without. noisy holds how often each answer was given: with
-	// that person at index 0, without at 1.
+	// How many are over 65 was asked Draws times with Laplace noise of ε Epsilon, with one more
+	// person over 65, and as often without. noisy[0], with, and noisy[1], without, count answers.
 	Epsilon  float64 `json:"epsilon"`
 	Draws    int     `json:"draws"`
 	noisy    [2]map[int]int

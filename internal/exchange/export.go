@@ -75,8 +75,7 @@ func Extension(format string) string {
 	return ""
 }
 
-// Export writes a model to path in one of [Formats]. It returns the paths of all files that it
-// wrote.
+// Export writes a model to path in one of [Formats] and returns the paths of all files written.
 func Export(m *trained.Model, format, path string) ([]string, error) {
 	for _, f := range formats {
 		if f.name == format {
@@ -128,8 +127,7 @@ func isModel(m *trained.Model, path string) bool {
 	return err == nil && ownErr == nil && os.SameFile(found, own)
 }
 
-// write writes tensors to a safetensors file at path, with the provenance of the model as metadata.
-// It refuses the path of the run's own model file.
+// write writes tensors with the model's provenance to path, which is not the run's own model file.
 func write(m *trained.Model, path string, tensors []model.Tensor) error {
 	if isModel(m, path) {
 		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", ErrTarget, path)
@@ -171,9 +169,8 @@ func networkOf(m *trained.Model) (*network, error) {
 	return n, err
 }
 
-// each calls write for layers one after the other. Their names begin with prefix, such as
-// "4.body.", and the first one takes the shape input. It passes a layer behind a pointer as a
-// value.
+// each calls write for layers one after the other, named with a prefix such as "4.body."; the first
+// takes the shape input. It passes a layer behind a pointer as a value.
 func (n *network) each(layers model.Sequential, prefix string, input []int, write func(model.Layer, place)) {
 	for i, l := range layers {
 		at := place{prefix + strconv.Itoa(i), input}
@@ -182,8 +179,7 @@ func (n *network) each(layers model.Sequential, prefix string, input []int, writ
 	}
 }
 
-// refuse sets n.err, unless it is set, to an error that says that a layer cannot be written in a
-// language.
+// refuse sets n.err, unless it is set, to say that a layer cannot be written in a language.
 func (n *network) refuse(format string, at place, l model.Layer, language string) {
 	n.err = cmp.Or(n.err, fmt.Errorf("%s: layer %s is a %s, which cannot be written in %s", format, at.name, l.Kind(), language))
 }

@@ -28,8 +28,7 @@ type Imported struct {
 }
 
 // Import fits the tensors of the file at path to the network of c. If to is not "", it writes the
-// fitting tensors to a file at to, under the names of the network. If nothing fits, the error
-// matches setup.ErrPlan.
+// fitting ones to a file at to, by the network's names. If none fits, it fails with setup.ErrPlan.
 func Import(path string, c *configs.Config, to string) (Imported, error) {
 	file, about, err := checkpoints.ReadModel(path)
 	if err != nil {
@@ -60,9 +59,8 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	return i, checkpoints.WriteModel(to, renamed, about)
 }
 
-// withRun returns about with the guarantee from the privacy statement beside the file at path, if
-// that is the model file of a run. The file itself says nothing of it, as a run writes its model
-// before its statement.
+// withRun adds to about the guarantee from the privacy statement beside path, if that is a run's
+// model file. The file says nothing of it, as a run writes its model before its statement.
 func withRun(path string, about map[string]string) (map[string]string, error) {
 	if filepath.Base(path) != folder.Model {
 		return about, nil

@@ -133,8 +133,7 @@ func (l layer) named(last string) string {
 	return l.tensors[i].Name
 }
 
-// natural compares names as cmp.Compare does, but numbers in them by value: conv2 comes before
-// conv10.
+// natural compares names as texts, but numbers in them by value: conv2 comes before conv10.
 func natural(a, b string) int {
 	return slices.CompareFunc(words(a), words(b), func(x, y string) int {
 		m, notM := strconv.Atoi(x)

@@ -76,15 +76,13 @@ func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (
 	return n.op("Div", []string{x, n.floats("std", scale, dims...)}), m.Data.Shape
 }
 
-// unit adds the division of each row of x by its norm, or by 1e-8 if that is larger. It returns the
-// name of the result.
+// unit adds the division of each row of x by its norm, or by 1e-8 if that is larger.
 func (g *onnxGraph) unit(x string) string {
 	norm := g.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
 	return g.op("Div", []string{x, g.op("Max", []string{norm, g.scalar("least_norm", 1e-8)})})
 }
 
-// halves adds the rounding of x to half precision, in which [data.Features] keeps computed rows,
-// and returns the name of the result, of float32.
+// halves adds the rounding of x to half precision, in which [data.Features] keeps computed rows.
 func (g *onnxGraph) halves(x string) string {
 	x = g.op("Cast", []string{x}, attribute{"to", int(float16Type)})
 	return g.op("Cast", []string{x}, attribute{"to", int(float32Type)})

@@ -23,8 +23,7 @@ func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x stri
 	return x, data.Row(width)
 }
 
-// transformed adds the transform of pictures x, raised to a power and normalised in groups. It
-// returns the name of the result, (N, values).
+// transformed adds the transform of x, raised to a power and normalised in groups: (N, values).
 func (g *onnxGraph) transformed(d features.Definition, shape data.Shape, x string) string {
 	if s := d.Scattering; s != nil {
 		values := s.Coefficients * s.Full.OutHeight * s.Full.OutWidth // of each channel
@@ -71,8 +70,7 @@ func (g *onnxGraph) reflected(x string, by int) string {
 	return g.op("Pad", []string{x, g.integers("border", 0, 0, by, by, 0, 0, by, by)}, attribute{"mode", "reflect"})
 }
 
-// patchConstants holds the names of the constants in the graph that the features of a picture and
-// those of its mirror image share.
+// patchConstants holds the names of the constants that a picture and its mirror image share.
 type patchConstants struct{ ones, weights, above, below, rows, columns string }
 
 func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
@@ -108,8 +106,7 @@ func means(edges []int, transposed bool) []float32 {
 	return m
 }
 
-// excess adds how far the responses of x are above and below their thresholds, averaged over the
-// cells: (N, values), as [features.PatchDefinition] orders them.
+// excess adds how far responses are above and below their thresholds, averaged over the cells.
 func (g *onnxGraph) excess(d features.PatchDefinition, c patchConstants, x string) string {
 	n := float64(d.Scaled.Channels * d.Size * d.Size)
 	sum := g.op("Conv", []string{x, c.ones})

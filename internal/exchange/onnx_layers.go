@@ -92,8 +92,7 @@ func (n *onnxNetwork) parameter(at place, name string, shape ...int) string {
 	return n.floats(name, t.Data, shape...)
 }
 
-// parameters returns the inputs of an operator: x, weights and, unless noBias is set, the bias of
-// the layer, which it adds.
+// parameters returns an operator's inputs: x, weights and, unless noBias is set, the layer's bias.
 func (n *onnxNetwork) parameters(at place, x, weights string, noBias bool) []string {
 	if noBias {
 		return []string{x, weights}

@@ -44,9 +44,8 @@ type page struct {
 	Centred               bool                 // whether a mean is subtracted from them
 }
 
-// PyTorch returns the content of a Python file with the model, and the tensors that it reads. file
-// is the name that the Python file gets, weights that of the safetensors file beside it, which gets
-// the tensors.
+// PyTorch returns the content of a Python file with the model, which will have the name file, and
+// the tensors that it reads, for the safetensors file of the name weights beside it.
 func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
 	layers, err := networkOf(m)
 	if err != nil {
@@ -76,8 +75,8 @@ func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, er
 	return b.Bytes(), tensors, nil
 }
 
-// seen returns what the model takes, in words, the shape of one example, as a Python tuple, and
-// what the network sees of x, as a Python expression.
+// seen returns in words what the model takes, and in Python the shape of one example and what the
+// network sees of x.
 func seen(m *trained.Model) (takes, shape, x string) {
 	s := m.Data.Shape
 	switch m.Sees() {
@@ -89,8 +88,7 @@ func seen(m *trained.Model) (takes, shape, x string) {
 	return fmt.Sprintf("vectors (N, %d) of any length", s.Channels), fmt.Sprintf("(%d,)", s.Channels), "nn.functional.normalize(x, eps=1e-8).half().float()"
 }
 
-// normalised returns the normalisation of x as a Python expression. view is the Python text that
-// reshapes mean and deviation for it.
+// normalised returns the Python that normalises x; view is what reshapes mean and deviation for it.
 func normalised(m *trained.Model, view string) string {
 	constants := m.Normalisation()
 	if constants.Identity() {

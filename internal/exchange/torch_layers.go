@@ -20,8 +20,7 @@ var torchSimple = map[string]string{
 	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "silu": "nn.SiLU()",
 }
 
-// sequential returns layers, whose names begin with prefix, such as "4.body.", as a Python
-// expression, an nn.Sequential. indent begins its last line.
+// sequential returns layers, with names that begin with prefix ("4.body."), as an nn.Sequential.
 func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input []int, indent string) string {
 	var b strings.Builder
 	b.WriteString("nn.Sequential(\n")

@@ -34,9 +34,8 @@ type Statement struct {
 	Neighbours string `json:"neighbours"`
 	Public     string `json:"public"` // what neighbours have in common
 	account.Answer
-	// Released is the cost of the releases that were made, of a run that ended before it made all
-	// that it planned; Answer is the cost of all planned ones. Released holds only if the run was
-	// ended without a look at any result.
+	// Released is the cost of the releases that were made, if fewer than planned; Answer is that of
+	// all planned ones. Released holds only if the run was ended without a look at any result.
 	Released            *account.Answer `json:"released,omitempty"`
 	ClaimedEntries      int             `json:"claimed_entries,omitempty"` // number of releases whose cost Answer is
 	Repeated            int             `json:"repeated,omitempty"`        // of a run that made more releases than planned: the j at which Answer is the cost at δ/2^j, see account.Accountants.Claimed

@@ -19,8 +19,7 @@ import (
 	"strconv"
 )
 
-// Event holds the values after a step. The first record of a file is an event that has a Version
-// and nothing else.
+// Event holds the values after a step. The first record of a file is one with a Version alone.
 type Event struct {
 	Step    int
 	Version string // Version in the first record of a file, "" in all others
