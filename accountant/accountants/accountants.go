@@ -1,4 +1,4 @@
-// Package accountants makes every accountant by its name, as its table says.
+// Package accountants makes every accountant by its name.
 //
 // [GaussianEstimate] is the estimate that is no bound: it is reported beside the answers of
 // accountants, and never enforced.

@@ -15,7 +15,7 @@ const roundingError = 1e-12
 // 2016, arXiv:1605.02065) under r. It is an error if r is not a relation. The accountant knows of a
 // release one number, ρ, such that the Rényi divergence of every order α is at most ρα; the numbers
 // of a ledger add up (Lemma 1.7). It analyses, with a sensitivity s of 2 under ReplaceOne and of 1
-// else,
+// else, noise multipliers σ, Laplace scales b, and the ε of an event that is ε-private,
 //
 //	Gaussian            ρ = s²/(2σ²)                   (Proposition 1.6)
 //	DiscreteGaussian    ρ = s²/(2σ²)                   (Canonne, Kamath, Steinke 2020, Theorem 14)
@@ -39,8 +39,8 @@ const roundingError = 1e-12
 //
 // because tanh(tε)/t falls with t; the last integral is α(α-1).
 //
-// Epsilon at δ is the least of the conversion of Canonne, Kamath, Steinke 2020 over all real
-// orders, so it is a little below that of the Rényi accountant where both know the ledger.
+// The ε at δ is the least that the conversion of Canonne, Kamath, Steinke 2020 gives over all real
+// orders, a little below the ε of the Rényi accountant where both know the ledger.
 func NewConcentrated(r accountant.Relation) (accountant.Accountant, error) {
 	by := func(conversion func(rho, given float64) float64) accountant.Bound {
 		return func(l *accountant.Ledger, given float64) (float64, string, error) {
@@ -73,7 +73,7 @@ func rhoOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
 	return sum * (1 + roundingError), nil
 }
 
-// rhoOf returns the ρ of an event that accountant.Simplify leaves.
+// rhoOf returns under r the ρ of e, an event that accountant.Simplify leaves.
 func rhoOf(e accountant.Event, r accountant.Relation) (float64, error) {
 	s := r.Sensitivity()
 	switch e := e.(type) {
@@ -156,7 +156,7 @@ func concentratedDelta(rho, epsilon float64) float64 {
 	return max(math.Exp(logDelta+rounding), math.SmallestNonzeroFloat64)
 }
 
-// descent returns the x = α-1 in (0, e^700) up to which something falls, by halving.
+// descent returns the x = α-1 in (0, e^700) up to which falls reports true, by halving.
 func descent(falls func(x float64) bool) float64 {
 	logX, _ := numeric.Bisect(func(logX float64) bool { return falls(math.Exp(logX)) }, -700, 700, 1e-9, 0)
 	return math.Exp(logX)

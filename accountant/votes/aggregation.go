@@ -9,13 +9,13 @@ import (
 // Aggregation says how every question of a run is answered.
 type Aggregation struct {
 	Max   Mechanism  // GaussianMax or LaplaceMax
-	Check *Threshold // what a question has to pass before it is answered; nil: all are answered
+	Check *Threshold // the check that a question has to pass before it is answered; nil for none
 }
 
 // Question is one question that was asked. All of it but Answered is PRIVATE.
 type Question struct {
-	Votes    []int
-	Answered bool // with a check: whether it passed
+	Votes    []int // for each class, how many teachers vote for it
+	Answered bool  // whether it passed the check; without a check every question is answered
 }
 
 // Divergence bounds the Rényi divergence of order alpha of everything that the questions released,
@@ -28,7 +28,7 @@ func (a Aggregation) Divergence(questions []Question, alpha float64) float64 {
 	return roundedUp(sum, len(questions))
 }
 
-// plus adds the divergence of a question to a sum.
+// plus returns sum and the divergence of order alpha of q's check and answer.
 func (a Aggregation) plus(sum float64, q Question, alpha float64) float64 {
 	if a.Check != nil {
 		sum += a.Check.Divergence(q.Votes, alpha)
@@ -44,7 +44,7 @@ func (a Aggregation) answered(q Question) bool { return a.Check == nil || q.Answ
 // roundedUp returns sum raised by more than rounding can have taken from it in so many questions.
 func roundedUp(sum float64, questions int) float64 { return sum*(1+1e-12) + 1e-14*float64(questions) }
 
-// Account adds up what questions cost as they are asked, at all orders. What it holds is NOT
+// Account adds up the divergences of questions as they are asked, at many orders. Its sums are NOT
 // PRIVATE.
 type Account struct {
 	aggregation Aggregation
@@ -53,8 +53,8 @@ type Account struct {
 	questions   int
 }
 
-// NewAccount returns an account with no question yet. A finer list of orders would lower ε by less
-// than a hundredth.
+// NewAccount returns an account with no question yet, at orders from 1.1 to 2000. More orders would
+// lower ε by less than a hundredth.
 func (a Aggregation) NewAccount() *Account {
 	t := &Account{aggregation: a}
 	for x := 0.1; x < 2000; x *= 1.05 {
@@ -72,15 +72,15 @@ func (t *Account) Add(q Question) {
 	}
 }
 
-// AddLost adds the cost, for the worst votes, of checks and answers that were paid for and whose
-// results are lost, as after a kill.
+// AddLost adds the divergences, for the worst votes, of so many checks and answers whose results
+// are lost, as after a kill.
 func (t *Account) AddLost(checks, answers int) {
 	for i, alpha := range t.orders {
 		t.sums[i] += t.aggregation.Lost(checks, answers, alpha)
 	}
 }
 
-// Lost returns the cost of so many checks and answers for the worst votes.
+// Lost returns the divergence of order alpha of so many checks and answers, for the worst votes.
 func (a Aggregation) Lost(checks, answers int, alpha float64) float64 {
 	sum := float64(answers) * a.Max.Independent(alpha)
 	if a.Check != nil {
@@ -89,8 +89,8 @@ func (a Aggregation) Lost(checks, answers int, alpha float64) float64 {
 	return sum
 }
 
-// Epsilon returns the least ε at delta over the orders, and the order at which it was found. Both
-// are NOT PRIVATE.
+// Epsilon returns the least ε at delta over the account's orders, and the order at which it was
+// found. Both are NOT PRIVATE.
 func (t *Account) Epsilon(delta float64) (epsilon, order float64) {
 	epsilon, order = math.Inf(1), math.NaN()
 	for i, alpha := range t.orders {
@@ -101,8 +101,8 @@ func (t *Account) Epsilon(delta float64) (epsilon, order float64) {
 	return epsilon, order
 }
 
-// Epsilon converts a Rényi divergence of order alpha: Canonne, Kamath, Steinke 2020
-// (arXiv:2004.00010v4, Proposition 12), at least 0.
+// Epsilon returns the ε ≥ 0 at delta that follows from a Rényi divergence of order alpha: Canonne,
+// Kamath, Steinke 2020 (arXiv:2004.00010v4, Proposition 12).
 func Epsilon(divergence, alpha, delta float64) float64 {
 	return max(0, divergence+math.Log1p(-1/alpha)-(numeric.Log(delta)+math.Log(alpha))/(alpha-1))
 }

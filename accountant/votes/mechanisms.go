@@ -9,10 +9,10 @@ import (
 // Mechanism is a noisy answer to a question about votes, with bounds of its Rényi divergence.
 type Mechanism interface {
 	// Divergence bounds the Rényi divergence of order alpha > 1 between the answer for these votes
-	// and for any in which one teacher votes otherwise, in nats. Votes are counts, at least two of
-	// them, none below 0. It is NOT PRIVATE.
+	// and for any in which one teacher votes otherwise, in nats. votes is the count of each class:
+	// at least two counts, none below 0. The bound is NOT PRIVATE.
 	Divergence(votes []int, alpha float64) float64
-	// Independent bounds it for all votes, in both directions.
+	// Independent bounds the Rényi divergence of order alpha for all votes, in both directions.
 	Independent(alpha float64) float64
 }
 
@@ -22,17 +22,19 @@ var (
 	_ Mechanism = Threshold{}
 )
 
-// GaussianMax is GNMax: the class whose count is largest, each with noise N(0, Sigma²).
+// GaussianMax is GNMax: it answers the class whose count is largest after noise N(0, Sigma²) was
+// added to each count.
 type GaussianMax struct{ Sigma float64 } // in votes
 
-// LogQ bounds the logarithm of the probability that another class than the largest wins: a sum over
-// the others (2018, Proposition 7). Below 0 always: some class wins.
+// LogQ bounds from above the logarithm of the probability that the answer is not the class with the
+// most votes: a sum over the other classes (2018, Proposition 7). It is below 0.
 func (m GaussianMax) LogQ(votes []int) float64 {
 	return logOthers(votes, func(behind float64) float64 { return logTail(behind / (math.Sqrt2 * m.Sigma)) })
 }
 
-// logOthers adds up the chances of the classes other than the winner, given the logarithm of each
-// by how many votes the class is behind.
+// logOthers returns the logarithm of the summed chances of all classes but the winner, at most that
+// of 1 - 1/classes. chance gives the logarithm of the chance of a class that is so many votes
+// behind.
 func logOthers(votes []int, chance func(behind float64) float64) float64 {
 	var sum numeric.LogSum
 	best := winner(votes)
@@ -44,7 +46,7 @@ func logOthers(votes []int, chance func(behind float64) float64) float64 {
 	return min(sum.Log(), math.Log1p(-1/float64(len(votes))))
 }
 
-// Divergence follows Theorem 6 of the 2018 paper.
+// Divergence bounds the divergence for these votes by Theorem 6 of the 2018 paper.
 func (m GaussianMax) Divergence(votes []int, alpha float64) float64 {
 	return gaussianAt(m.LogQ(votes), m.Sigma, alpha)
 }
@@ -53,8 +55,8 @@ func (m GaussianMax) Divergence(votes []int, alpha float64) float64 {
 // counts by 1, a distance of √2.
 func (m GaussianMax) Independent(alpha float64) float64 { return alpha / (m.Sigma * m.Sigma) }
 
-// Threshold is the check ahead of an answer: whether the largest count, with noise N(0, Sigma²),
-// reaches At votes.
+// Threshold is the check ahead of an answer: it tells whether the largest count plus noise
+// N(0, Sigma²) reaches At votes.
 type Threshold struct{ At, Sigma float64 }
 
 // LogPassed returns the logarithm of the probability that the votes pass.
@@ -62,8 +64,9 @@ func (m Threshold) LogPassed(votes []int) float64 {
 	return logTail((m.At - float64(votes[winner(votes)])) / m.Sigma)
 }
 
-// Divergence follows Theorem 6, with one of two outcomes as the likely one. One vote moves the
-// largest count by at most 1: the check at σ costs what GNMax costs at √2·σ.
+// Divergence bounds the divergence for these votes by Theorem 6, with the likelier one of the two
+// outcomes. One vote moves the largest count by at most 1: the check at σ costs what GNMax costs at
+// √2·σ.
 func (m Threshold) Divergence(votes []int, alpha float64) float64 {
 	return m.divergence(votes[winner(votes)], alpha)
 }
@@ -77,11 +80,12 @@ func (m Threshold) divergence(largest int, alpha float64) float64 {
 // Independent returns α/(2σ²): one vote moves the largest count by at most 1.
 func (m Threshold) Independent(alpha float64) float64 { return alpha / (2 * m.Sigma * m.Sigma) }
 
-// LaplaceMax is LNMax: the class whose count is largest, each with Laplace noise of this scale.
+// LaplaceMax is LNMax: it answers the class whose count is largest after Laplace noise of this
+// scale was added to each count.
 type LaplaceMax struct{ Scale float64 } // in votes; 1/γ in the papers
 
-// LogQ bounds the logarithm of the probability that another class than the largest wins: Lemma 4 of
-// the 2017 paper.
+// LogQ bounds from above the logarithm of the probability that the answer is not the class with the
+// most votes: Lemma 4 of the 2017 paper.
 func (m LaplaceMax) LogQ(votes []int) float64 {
 	return logOthers(votes, func(behind float64) float64 {
 		gap := behind / m.Scale
@@ -92,8 +96,8 @@ func (m LaplaceMax) LogQ(votes []int) float64 {
 // pure returns the ε of one answer: a vote that moves changes two counts by 1.
 func (m LaplaceMax) pure() float64 { return 2 / m.Scale }
 
-// Divergence returns the lesser bound of Theorem 3 of the 2017 paper and of the bound for every
-// equally private mechanism (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4).
+// Divergence returns the lesser of two bounds: that of Theorem 3 of the 2017 paper for these votes,
+// and Independent.
 func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	least := m.Independent(alpha)
 	logQ, pure := m.LogQ(votes), m.pure()
@@ -104,12 +108,13 @@ func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	return max(0, least)
 }
 
-// Independent bounds the divergence by that of any ε-private mechanism, ε being pure.
+// Independent returns the bound for every ε-private mechanism, ε being pure: the lesser of ε²α/2
+// (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.4) and ε.
 func (m LaplaceMax) Independent(alpha float64) float64 {
 	return min(m.pure()*m.pure()*alpha/2, m.pure())
 }
 
-// winner returns the first of the classes with the most votes.
+// winner returns the number of the first class with the most votes.
 func winner(votes []int) int {
 	best := 0
 	for class, count := range votes {
@@ -120,9 +125,9 @@ func winner(votes []int) int {
 	return best
 }
 
-// gaussianAt bounds the divergence of order alpha of a mechanism with divergences α/σ², whose
-// likely outcome fails with probability e^logQ at most: Theorem 6 of the 2018 paper, with the two
-// higher orders of Proposition 10, and never more than α/σ².
+// gaussianAt bounds the divergence of order alpha of a mechanism whose divergences are at most
+// α/σ², if some outcome fails to come with probability e^logQ at most: Theorem 6 of the 2018 paper,
+// with the two higher orders of Proposition 10. It is at most α/σ².
 func gaussianAt(logQ, sigma, alpha float64) float64 {
 	independent := alpha / (sigma * sigma)
 	if math.IsInf(logQ, -1) {

@@ -9,12 +9,14 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// ErrConditions is matched where no smooth sensitivity is known for a noise, order and class count.
+// ErrConditions is matched by the error for a noise, an order and a number of classes for which no
+// smooth sensitivity is known.
 var ErrConditions = errors.New("pate: no smooth sensitivity is known")
 
-// LocalSensitivity bounds, for d = 0, 1, …, teachers, how much the divergence of order alpha
-// differs between neighbours that are both within distance d of the votes: at most d teachers vote
-// otherwise, in any of the questions. It is NOT PRIVATE. The error matches ErrConditions.
+// LocalSensitivity returns for each d from 0 to teachers a bound on the local sensitivity at
+// distance d: how much the divergence of order alpha differs between any votes in which at most d
+// teachers vote otherwise than in questions, and the neighbours of those. The result is NOT
+// PRIVATE. The error matches ErrConditions.
 func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha float64) ([]float64, error) {
 	total := make([]float64, teachers+1)
 	add := func(local []float64) {
@@ -45,8 +47,8 @@ func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha 
 	return total, nil
 }
 
-// localSensitivity depends on the largest count alone, which one vote moves by at most 1: all
-// counts at distance d are looked at (2018, Appendix B.5).
+// localSensitivity returns the local sensitivity of the check at each distance d from 0 to teachers
+// (2018, Appendix B.5). It depends on the largest count alone, which one vote moves by at most 1.
 func (m Threshold) localSensitivity(votes []int, teachers int, alpha float64) []float64 {
 	largest := votes[winner(votes)]
 	step := func(count int) float64 { // the change to the neighbours of a count
@@ -68,9 +70,10 @@ func (m Threshold) localSensitivity(votes []int, teachers int, alpha float64) []
 	return local
 }
 
-// maxSensitivity computes the smooth sensitivity of GNMax at one order: Appendix B.4 of the 2018
-// paper. The divergence is a function β of the bound q alone; from q0 on it covers all votes. The
-// neighbours of votes with q have bounds between lower(q) and upper(q).
+// maxSensitivity computes the local sensitivity of GNMax at one order: Appendix B.4 of the 2018
+// paper. Of votes the divergence is a function β of q alone, the bound e^LogQ of their Divergence;
+// from q0 on it is α/σ², as for all votes. The neighbours of votes with q have bounds between
+// lower(q) and upper(q).
 type maxSensitivity struct {
 	sigma, alpha float64
 	classes      int
@@ -105,7 +108,7 @@ func (s *maxSensitivity) findQ0() error {
 	return nil
 }
 
-// beta returns the divergence of votes whose bound is q.
+// beta returns the divergence of votes whose bound is q = e^logQ.
 func (s *maxSensitivity) beta(logQ float64) float64 {
 	if logQ >= s.logQ0 {
 		return s.alpha / (s.sigma * s.sigma)
@@ -113,8 +116,9 @@ func (s *maxSensitivity) beta(logQ float64) float64 {
 	return gaussianAt(logQ, s.sigma, s.alpha)
 }
 
-// lower and upper return B_L and B_U (2018, Proposition 12), the least and the greatest q of a
-// neighbour: the gap to each other class moves by at most 2, and equal gaps make q extreme.
+// lower and upper return the logarithms of B_L and B_U (2018, Proposition 12), the least and the
+// greatest q of a neighbour: each gap between classes moves by at most 2, and equal gaps make q
+// extreme.
 func (s *maxSensitivity) lower(logQ float64) float64 { return s.moved(logQ, math.Sqrt2/s.sigma) }
 func (s *maxSensitivity) upper(logQ float64) float64 { return s.moved(logQ, -math.Sqrt2/s.sigma) }
 
@@ -123,9 +127,10 @@ func (s *maxSensitivity) moved(logQ, by float64) float64 {
 	return min(0, others+logTail(tailAt(logQ-others)+by))
 }
 
-// check makes sure of the conditions C5 and C6 of the appendix, on which the algorithm rests: up to
-// q0 the divergence rises with q, and up to q1 so does its change to upper(q). Both are functions
-// of public numbers, and are looked at on a fine grid, as the authors do.
+// check returns an error unless the conditions C5 and C6 of the appendix hold, on which the
+// algorithm rests: up to q0 the divergence rises with q, and up to q1 so does its change to
+// upper(q). Both are functions of public numbers, and are looked at on a fine grid, as the authors
+// do. It also makes sure that no votes above q0 have a divergence below α/σ².
 func (s *maxSensitivity) check() error {
 	const points = 1000
 	least := s.logQ0
@@ -159,7 +164,8 @@ func (s *maxSensitivity) check() error {
 	return nil
 }
 
-// at returns Algorithm 3: the most that the divergence changes from votes of q to a neighbour.
+// at returns by Algorithm 3 the most that the divergence changes from votes of q to a neighbour.
+// From q1 to q0 it returns the change at q1, which is the largest of all.
 func (s *maxSensitivity) at(logQ float64) float64 {
 	if logQ >= s.logQ1 && logQ <= s.logQ0 {
 		logQ = s.logQ1
@@ -168,10 +174,11 @@ func (s *maxSensitivity) at(logQ float64) float64 {
 	return max(s.beta(s.upper(logQ))-beta, beta-s.beta(s.lower(logQ)))
 }
 
-// around returns the sensitivity at distances 0, 1, …, by Algorithms 4 and 5. The sensitivity is
-// largest between q1 and q0. Votes that lie outside come nearer by the moves that change q most:
-// one vote from the second class to the first lowers it, one from the first to the second raises
-// it.
+// around returns the local sensitivity of an answer at the distances 0, 1, … from votes, by
+// Algorithms 4 and 5; where the list ends before teachers, its last number holds for the rest. The
+// sensitivity is largest between q1 and q0. Votes outside come nearer by the moves that change q
+// most: one vote from the second class to the first lowers q, one from the first to the second
+// raises it.
 func (s *maxSensitivity) around(votes []int, teachers int) []float64 {
 	local := make([]float64, teachers+1)
 	for d := range local {

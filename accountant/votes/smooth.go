@@ -14,7 +14,7 @@ type Smooth struct {
 	Order float64 // of the divergence, above 1
 	Beta  float64 // of the smooth sensitivity, above 0 and well below 1/(2·Order)
 	Sigma float64 // of the noise, over the smooth sensitivity
-	Z     float64 // what is released is too small with the probability that N(0,1) is below -Z
+	Z     float64 // the released number is too small with the probability that N(0,1) is below -Z
 }
 
 // Validate refuses fields out of range. Its error matches accountant.ErrInvalid.
@@ -35,11 +35,12 @@ func (s Smooth) Event() accountant.Event {
 	return accountant.SmoothGaussian{Beta: s.Beta, NoiseMultiplier: s.Sigma}
 }
 
-// Private holds the two numbers of a release that depend on the votes: what is released is
-// Centre + Deviation·N(0,1). Both are NOT PRIVATE.
+// Private holds the two numbers of a release that depend on the votes: the release is a draw of
+// Centre + Deviation·N(0,1). Both numbers are NOT PRIVATE.
 type Private struct{ Centre, Deviation float64 }
 
-// Of prepares the release of f with these local sensitivities, at distances 0, 1, ….
+// Of returns the centre and the deviation for a release of f, whose local sensitivity at distance d
+// is local[d].
 //
 // S = max_d e^(-β·d)·local[d] is a β-smooth bound on the local sensitivity of f (Nissim,
 // Raskhodnikova, Smith 2007, Definition 3.1), so S itself differs by at most (e^β - 1)·S between
@@ -60,8 +61,8 @@ func (s Smooth) Of(f float64, local []float64) Private {
 // that draws it, which may then round the centre to one of its steps.
 const finest = 0x1p-20
 
-// Epsilon returns the ε at delta of a released divergence and of its release together. It is
-// public.
+// Epsilon returns the ε at delta of the answers, whose divergence was released as this number, and
+// of that release together. It is public.
 func (s Smooth) Epsilon(released, delta float64) float64 {
 	return Epsilon(max(0, released)+s.Event().(accountant.SmoothGaussian).Divergence(s.Order), s.Order, delta)
 }

@@ -2,7 +2,7 @@ package votes
 
 import "math"
 
-// logTail returns log P[N(0,1) > x] for every x, to a small relative error of the probability.
+// logTail returns log P[N(0,1) > x] for any x. The probability has a small relative error.
 func logTail(x float64) float64 {
 	if x < 5 {
 		return math.Log(math.Erfc(x/math.Sqrt2) / 2)

@@ -48,8 +48,8 @@ var (
 	}
 )
 
-// abiOf recognises a library by the name of its file, then by its symbols, then by its version: the
-// wrong handles would end the process.
+// abiOf returns the interface of a library, recognised by the name of its file, then by its
+// symbols, then by its version. It refuses an unknown one: wrong handles would end the process.
 func abiOf(handle uintptr, file, version string) (abi, error) {
 	if strings.Contains(filepath.Base(file), "mpi_abi") {
 		return standard, nil
@@ -65,7 +65,7 @@ func abiOf(handle uintptr, file, version string) (abi, error) {
 	return abi{}, fmt.Errorf("mpi: %s: found %q, expected Open MPI, MPICH or a libmpi_abi; choose another library with DPSGD_MPI=FILE", file, version)
 }
 
-// openMPIHandles finds the addresses that Open MPI uses as handles.
+// openMPIHandles returns openMPI with the addresses that this library uses as handles.
 func openMPIHandles(handle uintptr, file string) (abi, error) {
 	a := openMPI
 	for name, at := range map[string]*uintptr{

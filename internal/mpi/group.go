@@ -22,7 +22,7 @@ type Group interface {
 	Reduce(values []int64, patience time.Duration) error
 	// Abort ends the processes of all ranks with this exit status. It may return before they end.
 	Abort(status int)
-	// Close leaves the group, after the last call of the others.
+	// Close waits until all ranks call Close, and leaves the group.
 	Close() error
 }
 

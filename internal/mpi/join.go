@@ -51,14 +51,15 @@ func (m *member) join() error {
 	return m.allocate()
 }
 
-// number calls a function that returns one number about a handle.
+// number returns what the function name of the library says about a handle, one number.
 func (l *library) number(name string, handle uintptr) (int, error) {
 	found := new(int32)
 	err := l.call(name, handle, uintptr(unsafe.Pointer(found)))
 	return int(*found), err
 }
 
-// check holds the library against the launcher, and against the table of its interface.
+// check refuses a library that finds another number of ranks than the launcher says, or whose types
+// have other sizes than its interface says.
 func (m *member) check() error {
 	if size, by, ok := Launched(); ok && size != m.size {
 		return fmt.Errorf("mpi: %s (%s): found a group of %d, expected the %d ranks that %s started: name that launcher's library with %s=FILE, or use the launcher of this one",

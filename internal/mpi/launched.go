@@ -31,14 +31,15 @@ func Launched() (size int, by string, ok bool) {
 	return size, l.name, ok && size > 1
 }
 
-// OpenMPI reports whether only Open MPI's library can talk to the launcher, or whether it never
-// can. Both are false if that is not known.
+// OpenMPI reports whether only Open MPI's library can talk to the launcher, or whether that library
+// never can. Both are false if that is not known.
 func OpenMPI() (only, never bool) {
 	l, _, ok := launchedBy(os.Getenv)
 	return ok && l == launchers[0], ok && l == launchers[1] && os.Getenv("SLURM_STEP_NUM_TASKS") == ""
 }
 
-// launchedBy finds the launcher by its variables, and the number of ranks.
+// launchedBy returns the launcher whose variables get finds, and the number of ranks; ok is false
+// if there is none.
 func launchedBy(get func(string) string) (by launcher, size int, ok bool) {
 	for _, l := range launchers {
 		size, err := strconv.Atoi(get(l.size))
@@ -62,7 +63,8 @@ func localRanks(get func(string) string) int {
 	return max(1, min(n, size))
 }
 
-// tasksOf returns a node's number of tasks in Slurm's list, such as 2(x3),1 for four nodes.
+// tasksOf returns the number of tasks of a node, from 0, in Slurm's list, such as 2(x3),1 for four
+// nodes; 1 if it cannot be read.
 func tasksOf(list, node string) int {
 	at, err := strconv.Atoi(node)
 	if err != nil {
@@ -87,8 +89,8 @@ func Threads() int {
 	return threads(os.Getenv, runtime.NumCPU(), launcherCores())
 }
 
-// threads computes [Threads]. own counts the cores that this process may run on, shared those that
-// its launcher may.
+// threads computes [Threads] from the variables that get finds. own is how many cores this process
+// may run on, shared how many its launcher may.
 func threads(get func(string) string, own, shared int) int {
 	// Slurm binds tasks to what they asked for, or leaves that to them. A script between srun and
 	// this process is bound as this process is, and would be taken for a launcher with few cores.

@@ -46,7 +46,7 @@ func candidates() []string {
 	return append(others, "libmpi.so.40")
 }
 
-// open loads the first library that it finds, and finds out its interface.
+// open returns the first library of candidates that can be loaded, with its interface.
 func open() (*library, error) {
 	quieten()
 	var problems []string
@@ -76,7 +76,7 @@ func quieten() {
 	}
 }
 
-// load finds the functions of an open library, and checks its version.
+// load returns an open library with its functions and interface. It refuses MPI below 3.0.
 func load(handle uintptr, file string) (*library, error) {
 	l := &library{file: file, functions: map[string]uintptr{}}
 	for _, name := range symbols {

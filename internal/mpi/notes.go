@@ -18,7 +18,7 @@ const (
 func partTag(sum int) int   { return 1 + sum%tags }
 func hereTag(asked int) int { return 1 + tags + asked%tags }
 
-// note sends a note to a rank.
+// note sends a note with this number to the rank to, and waits as long as MPI_Send does.
 func (m *member) note(to, tag, number int) error {
 	m.sent[0], m.sent[1] = int64(m.rank), int64(number)
 	return m.call("MPI_Send", uintptr(unsafe.Pointer(&m.sent[0])), noteValues, m.int64s, uintptr(to), uintptr(tag), m.comm)
@@ -33,7 +33,8 @@ func (m *member) post(to, tag int) error {
 	return m.call("MPI_Request_free", uintptr(unsafe.Pointer(request)))
 }
 
-// read takes a note that has come, if one has.
+// read returns who wrote a note with this tag that has come from source, and its number. ok is
+// false if none has come.
 func (m *member) read(source uintptr, tag int) (from, number int, ok bool, err error) {
 	err = m.call("MPI_Iprobe", source, uintptr(tag), m.comm, uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
 	if err != nil || *m.flag == 0 {
@@ -43,7 +44,8 @@ func (m *member) read(source uintptr, tag int) (from, number int, ok bool, err e
 	return int(m.heard[0]), int(m.heard[1]), err == nil, err
 }
 
-// gather waits for a note from each other rank and returns the ranks that have not written.
+// gather waits for a note with this tag from each other rank, no longer than patience, and returns
+// the ranks that have not written. It ends at the first error of accept, called for each note.
 func (m *member) gather(tag int, patience time.Duration, accept func(rank, number int) error) (missing []int, err error) {
 	came, left := make([]bool, m.size), m.size-1
 	_, err = m.until(patience, spinning, func() (bool, error) {
@@ -68,7 +70,7 @@ func (m *member) gather(tag int, patience time.Duration, accept func(rank, numbe
 	return missing, err
 }
 
-// silent asks all other ranks, and returns the ranks whose processes do not answer.
+// silent asks all other ranks whether they are there, and returns those that do not answer.
 func (m *member) silent() ([]int, error) {
 	m.asked++ // all have answered before, and so nobody reads the memory of an earlier note
 	m.sent[0], m.sent[1] = int64(m.rank), int64(m.asked)
@@ -80,7 +82,8 @@ func (m *member) silent() ([]int, error) {
 	return m.gather(hereTag(m.asked), askAnswer, func(int, int) error { return nil })
 }
 
-// answer tells rank 0 that this process is there, if rank 0 has asked.
+// answer tells rank 0 that this process is there, if rank 0 has asked and this process has not
+// left.
 func (m *member) answer() {
 	if m.rank == 0 || m.left {
 		return

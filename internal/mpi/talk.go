@@ -15,8 +15,8 @@ func (m *member) Reduce(values []int64, patience time.Duration) error {
 	return m.order(func() error { return m.reduceAll(values, patience) })
 }
 
-// broadcastAll says how many bytes there are to hear, for which others may wait long, and then the
-// bytes.
+// broadcastAll broadcasts the length of b, for which other ranks may wait long, and then the bytes
+// of b. It refuses another length than that of rank 0.
 func (m *member) broadcastAll(b []byte) error {
 	m.buffer[0] = int64(len(b))
 	if err := m.broadcastBuffer(8, spinning); err != nil {
@@ -36,7 +36,7 @@ func (m *member) broadcastAll(b []byte) error {
 	return nil
 }
 
-// broadcastBuffer copies n bytes of rank 0's buffer into the buffers of the others.
+// broadcastBuffer copies n bytes of rank 0's buffer into the others'. It polls for spin, as until.
 func (m *member) broadcastBuffer(n int, spin time.Duration) error {
 	return m.collective(spin, "MPI_Ibcast", uintptr(unsafe.Pointer(&m.buffer[0])), uintptr(n), m.bytes, 0, m.comm, uintptr(unsafe.Pointer(m.request)))
 }

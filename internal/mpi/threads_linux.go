@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launcherCores counts the cores that the parent of this process may run on: launchers bind their
-// ranks, not themselves. A container limits both.
+// launcherCores returns how many cores the parent of this process may run on, 0 if that is unknown:
+// launchers bind their ranks, not themselves. A container limits both.
 func launcherCores() int {
 	var cores unix.CPUSet
 	if unix.SchedGetaffinity(os.Getppid(), &cores) != nil {

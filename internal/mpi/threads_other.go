@@ -2,5 +2,5 @@
 
 package mpi
 
-// launcherCores is not known where processes are not bound to cores.
+// launcherCores returns 0, for unknown: processes are not bound to cores here.
 func launcherCores() int { return 0 }

@@ -32,8 +32,8 @@ const (
 	keepAnswers, keepVotes = 0.95, 0.8
 )
 
-// newGraph compares all examples of the pool by the cosine between them, after their mean was
-// subtracted.
+// newGraph returns the graph of r's pool. Examples are alike by the cosine between them, after
+// their mean was subtracted.
 func newGraph(r *Run) (*graph, error) {
 	rows, width, err := centred(r)
 	if err != nil {
@@ -84,7 +84,7 @@ func centred(r *Run) (rows []float32, width int, err error) {
 	return rows, width, nil
 }
 
-// join finds the neighbours of example i, the nearest first.
+// join sets the neighbours and weights of example i, whose cosine with each example cosines holds.
 func (g *graph) join(i int, cosines []float32) {
 	nearest, weights := g.neighbours[i*g.degree:(i+1)*g.degree], g.weights[i*g.degree:(i+1)*g.degree]
 	found := 0
@@ -134,7 +134,7 @@ func (g *graph) spread(own []float64, classes int, keep float64) []float64 {
 	return now
 }
 
-// decide returns the class of each row of opinions, and how sure that is, from 0 to 1.
+// decide returns for each row of opinions the class with most weight, and its share of the row.
 func decide(opinions []float64, classes int) (class []uint8, confidence []float64) {
 	for row := range slices.Chunk(opinions, classes) {
 		best := floats.MaxIdx(row)

@@ -29,15 +29,15 @@ type Plan struct {
 	lost     tally // events whose results were lost in a kill
 }
 
-// tally counts the events of a plan in a ledger.
+// tally is a number of checks, of answers and of releases of the data-dependent ε.
 type tally struct {
 	Checks   int `json:"checks"`
 	Answers  int `json:"answers"`
 	Releases int `json:"-"`
 }
 
-// NewPlan fixes the plan for data with this outline. The error matches [setup.ErrPlan] if the
-// configuration cannot be carried out.
+// NewPlan returns the plan of c for data with the outline o. The error matches [setup.ErrPlan] if c
+// cannot be carried out.
 func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 	if err := refuse(c, o); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func planOf(c *configs.Config, teachers, queries int) (*Plan, error) {
 	return p, p.aggregate()
 }
 
-// refuse returns an error for the first setting that PATE does not do; nil if there is none.
+// refuse returns an error for the first setting that PATE does not support; nil if there is none.
 func refuse(c *configs.Config, o setup.Outline) error {
 	for _, wrong := range []struct {
 		is              bool
@@ -105,7 +105,8 @@ func refuse(c *configs.Config, o setup.Outline) error {
 	return nil
 }
 
-// aggregate fixes how votes are answered, and the events of a check and of an answer.
+// aggregate sets how the plan answers votes and, for "confident", how it checks them first, and the
+// event of each for the ledger. It refuses a check whose event equals that of an answer.
 func (p *Plan) aggregate() error {
 	c := p.config.Pate
 	none, err := answer.NewVotes([]int{0}, 2)
@@ -138,7 +139,7 @@ func (p *Plan) aggregate() error {
 	return nil
 }
 
-// question returns the question for the class of votes.
+// question returns the question, to be answered with noise, which class has the most votes in v.
 func (p *Plan) question(v *answer.Votes) (answer.Question[int], error) {
 	if p.config.Pate.Aggregation == "lnmax" {
 		return answer.LaplaceMax(v, p.config.Pate.Noise)
@@ -151,14 +152,14 @@ func (p *Plan) agreement(v *answer.Votes) (answer.Question[bool], error) {
 	return answer.Agreement(v, p.config.Pate.Threshold, p.config.Pate.ThresholdNoise)
 }
 
-// released says how the data-dependent ε is released at an order. Beta is far enough below
-// 1/(2·order) that the two variances of neighbours cost little. What is released is below the truth
-// once in a hundred times.
+// released returns how the data-dependent ε is released at an order. Beta is far enough below
+// 1/(2·order) that the two variances of neighbours cost little. The released ε is below the true
+// one once in a hundred times.
 func released(order float64) *votes.Smooth {
 	return &votes.Smooth{Order: order, Beta: min(0.02, 0.25/order), Sigma: 4, Z: 2.3263478740408408}
 }
 
-// planned returns the ledger of so many checks and answers, and of all else that the plan pays for.
+// planned returns the ledger of so many checks and answers, of the release and of all lost events.
 func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if p.check != nil {
@@ -175,7 +176,8 @@ func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
 	return l, nil
 }
 
-// afford fixes how many answers the budget allows beside all checks.
+// afford sets Answers to the most that the budget allows beside all checks. It refuses 0, unless
+// events were lost.
 func (p *Plan) afford() error {
 	fits, err := p.fits(p.Queries, func(n int) (*accountant.Ledger, error) { return p.planned(p.Queries, n) })
 	p.Answers = fits
@@ -186,7 +188,7 @@ func (p *Plan) afford() error {
 	return err
 }
 
-// fits returns the largest n up to most whose ledger is within the budget; 0 if none is.
+// fits returns the largest n up to most for which ledger(n) is within the budget; 0 if none is.
 func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (int, error) {
 	var problem error
 	n := sort.Search(most, func(i int) bool {
@@ -201,8 +203,9 @@ func (p *Plan) fits(most int, ledger func(n int) (*accountant.Ledger, error)) (i
 	return n, problem
 }
 
-// goOn changes the plan after a kill: events whose results are lost stay paid for, and the rest of
-// the budget is planned again. The time of a kill depends on no vote.
+// goOn changes the plan after a kill. The lost events, those without a result, stay paid for, and
+// the rest of the budget is planned again; at least the done events, those with a result, stay
+// planned. The time of a kill depends on no vote.
 func (p *Plan) goOn(lost, done tally) error {
 	p.lost = lost
 	if err := p.afford(); err != nil || p.Answers >= done.Answers {

@@ -14,7 +14,7 @@ import (
 	"dpsgd/release/answer"
 )
 
-// answersFile keeps the answers while they are not all paid for; see the package's comment.
+// answersFile is the file of the answers. It stays private, also when all is paid for.
 const answersFile = "answers.private.jsonl"
 
 // record is a line of the file of answers: a question that was asked, the end of asking, or the
@@ -29,13 +29,13 @@ type record struct {
 
 // answers holds the questions that were asked so far, and what was released.
 type answers struct {
-	asked    []bool // by their number: whether it was answered
+	asked    []bool // whether each question that was asked, in order, was answered
 	class    map[int]int
 	ended    *tally
 	released *float64
 }
 
-// add takes in a line of the file of answers.
+// add adds what r, a line of the file of answers, says.
 func (a *answers) add(r record) {
 	switch {
 	case r.Question != nil:
@@ -50,8 +50,8 @@ func (a *answers) add(r record) {
 	}
 }
 
-// readAnswers reads what was asked before. If a kill has torn the last line, the result of that
-// question is lost.
+// readAnswers reads the file of answers into r.answers. If a kill has torn the last line, the
+// result of that question is lost. A line out of order is an error: checkpoints.ErrCorrupt.
 func (r *Run) readAnswers() error {
 	lines, err := r.lines(answersFile)
 	for _, line := range lines {
@@ -67,8 +67,8 @@ func (r *Run) readAnswers() error {
 	return err
 }
 
-// settle holds the answers against the ledger. Events without an answer are lost, and the plan goes
-// on without them.
+// settle compares the answers with the ledger. Events without an answer are lost, and the rest is
+// planned again. Answers without an event are an error: checkpoints.ErrRollback.
 func (r *Run) settle() error {
 	in, done := r.Plan.count(r.Books.Ledger()), tally{Answers: len(r.answers.class)}
 	if r.Plan.check != nil {
@@ -100,7 +100,8 @@ func (r *Run) asks() bool {
 	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.Plan.Queries && len(r.answers.class) < r.Plan.Answers
 }
 
-// askNext asks one question: first whether enough teachers agree, then for the class.
+// askNext asks one question, first whether enough teachers agree, then for the class, and keeps the
+// result.
 func (r *Run) askNext() error {
 	question := len(r.answers.asked)
 	found := record{Question: &question, Answered: true}

@@ -32,7 +32,7 @@ type Result struct {
 	Together   statement.Together `json:"-"`
 }
 
-// progress tells the watcher how far the run is, with both ε.
+// progress tells the watcher how far the run is, and both its ε: as spent, and data-dependent.
 func (r *Run) progress(stage string, done, total int) error {
 	if r.options.Progress == nil {
 		return nil
@@ -46,7 +46,7 @@ func (r *Run) progress(stage string, done, total int) error {
 	return err
 }
 
-// spent returns the cost of the ledger.
+// spent returns the ε of the ledger at the budget's δ.
 func (r *Run) spent() (account.Spent, error) {
 	s, _, err := r.Plan.accounts.Spent(r.Books.Ledger(), r.Plan.Budget.Delta)
 	return s, err
@@ -109,7 +109,7 @@ func (r *Run) aggregated() float64 {
 	return float64(right) / float64(len(r.answers.class))
 }
 
-// writeMetrics writes the line of a round of the student.
+// writeMetrics writes a line about a round of the student, from 0, into the file of metrics.
 func (r *Run) writeMetrics(round int) error {
 	spent, err := r.spent()
 	if err != nil {

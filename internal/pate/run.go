@@ -21,7 +21,7 @@ import (
 	"dpsgd/release/answer"
 )
 
-// ErrUnanswered: the budget is spent and no question was answered.
+// ErrUnanswered is matched by the error of a run that asked its questions and got no answer.
 var ErrUnanswered = errors.New("train: no question was answered")
 
 // Options are what a run needs besides its configuration. None of them changes what is computed.
@@ -35,7 +35,7 @@ type Options struct {
 // Progress says how far a run is.
 type Progress struct {
 	Stage       string // teachers, questions or student
-	Done, Total int
+	Done, Total int    // numbers of teachers, of questions or of rounds of the student
 	Answered    int
 	Spent       account.Spent // of the ledger; zero among teachers
 	// Dependent is the data-dependent ε so far, NOT PRIVATE; if Released is true, it is the bound
@@ -83,7 +83,8 @@ func Open(dir string, o Options) (*Run, error) {
 	return run.Open(dir, c, o.Options, func(base *run.Run) (*Run, error) { return build(base, o) })
 }
 
-// build fixes the plan, deals the examples to teachers, and computes what networks see.
+// build returns a run on base: it fixes the plan, deals the examples to the teachers, and computes
+// what the networks see.
 func build(base *run.Run, o Options) (*Run, error) {
 	plan, err := NewPlan(base.Config, base.Source.Outline)
 	if err != nil {
@@ -134,7 +135,7 @@ func meanOf(rows *data.Features) []float32 {
 	return row
 }
 
-// Identity implements [run.Job].
+// Identity implements [run.Job]: by the configuration and the outline of the data.
 func (r *Run) Identity() string {
 	o := r.Source.Outline
 	return fmt.Sprintf("%s\nexamples %d %v %q\n", r.Config.Identity(), o.Examples, o.Shape, o.Names)
@@ -162,13 +163,13 @@ func (r *Run) Ready() error {
 	return errors.Join(run.EndLine(r.Path(votesFile)), run.EndLine(r.Path(answersFile)))
 }
 
-// Start implements [run.Job].
+// Start implements [run.Job]: it calls the watcher.
 func (r *Run) Start(context.Context) error {
 	run.Tell(r.options.Started, r)
 	return nil
 }
 
-// More implements [run.Job].
+// More implements [run.Job]: there is more to do until the student is trained.
 func (r *Run) More() bool { return !r.learnt }
 
 // Next implements [run.Job]: it trains all teachers, or asks one question, or pays the rest and

@@ -102,8 +102,8 @@ type network struct {
 	rest    *gradients.Evaluator // measures the network on the other test examples
 }
 
-// newNetwork compiles training on a set, and predictions of the pool and of the other test
-// examples.
+// newNetwork returns a network that can be trained on examples of train, predicts the pool, and is
+// measured on rest, the other test examples.
 func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.Set, threads *kernel.Pool) (*network, error) {
 	c := p.config
 	m, err := setup.Model(c, shape, classes)
@@ -122,7 +122,7 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 	return n, err
 }
 
-// train trains the network from its start on the examples with these indices.
+// train trains the network from its start on the examples with these indices, drawn by the seed.
 func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	copy(n.model.Values, n.start)
 	n.trainer.Forget()

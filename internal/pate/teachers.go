@@ -11,7 +11,7 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// votesFile keeps what each teacher says about the pool. It is as private as the training examples.
+// votesFile is the file of the ballots. It is as private as the training examples.
 const votesFile = "votes.private.jsonl"
 
 // ballot holds the class that one teacher gives every example of the pool, and its accuracy on the
@@ -56,7 +56,8 @@ func partition(n, teachers int, seed uint64) [][]int {
 	return parts
 }
 
-// teach trains the teachers that have no ballot, and begins the account of their votes.
+// teach trains the teachers that have no ballot, and begins the data-dependent account: with what
+// was lost and the questions that were asked before.
 func (r *Run) teach(ctx context.Context) error {
 	if err := r.teachAll(ctx); err != nil {
 		return err
@@ -81,7 +82,8 @@ func (r *Run) teachAll(ctx context.Context) error {
 	return run.SideBySide(ctx, min(cmp.Or(r.options.Threads, setup.Threads(r.Config)), len(todo)), todo, r.teachSome)
 }
 
-// teachSome trains teachers one after another until there are none left.
+// teachSome trains one after another the teachers whose numbers next gives, and keeps their
+// ballots.
 func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 	n, err := newNetwork(r.Plan, r.Source.Shape, r.Source.Classes, r.Examples.Train, r.pool, r.rest, nil)
 	if err != nil {
@@ -127,7 +129,8 @@ func (r *Run) keep(b *ballot) error {
 	return nil
 }
 
-// counts returns the votes for each class on one example of the pool. They are NOT PRIVATE.
+// counts returns how many teachers vote for each class on one example of the pool. It is NOT
+// PRIVATE.
 func (r *Run) counts(question int) []int {
 	counts := make([]int, r.Source.Classes)
 	for _, b := range r.ballots {
@@ -136,7 +139,7 @@ func (r *Run) counts(question int) []int {
 	return counts
 }
 
-// of returns the vote of each teacher on one example of the pool.
+// of returns the class that each teacher votes for on one example of the pool.
 func (r *Run) of(question int) []int {
 	votes := make([]int, len(r.ballots))
 	for k, b := range r.ballots {

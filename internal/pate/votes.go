@@ -92,7 +92,7 @@ func (a *Analysis) forThese(p *Plan, table [][]int) error {
 	return nil
 }
 
-// ErrVotes: a file that holds no counts of votes.
+// ErrVotes is matched by the error for a file that holds no counts of votes.
 var ErrVotes = errors.New("train: no votes")
 
 // ReadVotes reads counts of votes: comma-separated values, a row for each question, a column for
@@ -141,7 +141,8 @@ func ReadVotes(path string) ([][]int, error) {
 // mostVotes bounds a count, so that sums fit.
 const mostVotes = 1_000_000
 
-// counts reads a row; bad is the first column that holds no count, from 1, or 0.
+// counts returns the numbers in a record. bad is the first column, from 1, that holds no number
+// from 0 to mostVotes, or 0 if there is none.
 func counts(record []string) (row []int, bad int) {
 	for i, text := range record {
 		n, err := strconv.Atoi(text)

@@ -45,7 +45,7 @@ func tell(g mpi.Group, what any) error {
 	return g.Broadcast(text)
 }
 
-// hear stores in what the value that rank 0 tells.
+// hear stores the value that rank 0 tells where the pointer what points.
 func hear(g mpi.Group, what any) error {
 	length := make([]int64, 1)
 	if err := g.Broadcast(bytesOf(length)); err != nil {
@@ -79,7 +79,8 @@ func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source
 	return find(g, c, r)
 }
 
-// find finds the data of this rank, whichever it is. Its results are as those of [Find].
+// find finds the data of this rank, which may be any one. Its results are as those of [Find]. It
+// refuses clients, features and persons if each rank has its own examples.
 func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
@@ -96,7 +97,7 @@ func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int
 }
 
 // boundsOf returns the number of each rank's first example, and at the end the number of all
-// examples.
+// examples. This rank has so many examples.
 func boundsOf(g mpi.Group, examples int) ([]int, error) {
 	counts := make([]int64, g.Size())
 	counts[g.Rank()] = int64(examples)
@@ -147,11 +148,10 @@ func apart(g mpi.Group, bounds []int, own data.Set, salt []byte, pool *kernel.Po
 	return nil
 }
 
-// ofRank contributes this rank's own records. It is asked for them by their numbers among the
-// records of all ranks.
+// ofRank contributes this rank's own records, which callers number among the records of all ranks.
 type ofRank struct {
 	release.Contributor
-	first int
+	first int   // number of its first record
 	own   []int // numbers among its own; secret
 }
 

@@ -142,7 +142,7 @@ func (f *follower) centre(length int) error {
 	return setup.Centre(f.work.Examples, mean, f.work.Pool)
 }
 
-// step adds up this rank's part of a step's sum.
+// step computes this rank's part of the sum of a step, and brings it to rank 0.
 func (f *follower) step(m message) error {
 	parameters := bytesOf(f.work.Model.Values)
 	f.sample = slices.Grow(f.sample[:0], int(m.length))[:m.length]
@@ -170,7 +170,7 @@ func (f *follower) step(m message) error {
 // Bounds implements [release.Ranks].
 func (f *follower) Bounds() []int { return f.bounds }
 
-// Share implements [release.Ranks]; only rank 0 may call it.
+// Share implements [release.Ranks]: it returns an error, as only rank 0 may share a sample.
 func (*follower) Share(int, []int) error {
 	return errors.New("ranks: only rank 0 has a sample to share")
 }

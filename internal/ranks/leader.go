@@ -13,8 +13,8 @@ import (
 	"dpsgd/release"
 )
 
-// Leader is rank 0 of a group whose ranks are all ready. The door of a run adds up its sums with
-// it.
+// Leader is rank 0 of a group whose ranks are all ready. The door of a run calls it to get the sums
+// of all ranks.
 type Leader struct {
 	mpi.Group
 	Run
@@ -31,7 +31,7 @@ type Run struct {
 	Parameters []float32
 	ClipNorm   func() float64 // of the step ahead, where it is learnt; nil elsewhere
 	Pool       *kernel.Pool
-	Patience   time.Duration // at least, with a rank that does not answer; 0 is [Patience]
+	Patience   time.Duration // the least time to wait for a part of a sum; 0 is [Patience]
 }
 
 var _ release.Ranks = (*Leader)(nil)
@@ -94,9 +94,9 @@ func (l *Leader) Share(step int, sample []int) error {
 	return l.Broadcast(l.body)
 }
 
-// Reduce implements [release.Ranks]. Errors say how long it waited. That is a whole multiple of the
-// least patience, because how long rank 0 worked at its own part would tell how large the sample
-// is.
+// Reduce implements [release.Ranks]: it adds the others' values to values. Errors say how long it
+// waited. That is a whole multiple of the least patience, because how long rank 0 worked at its own
+// part would tell how large the sample is.
 func (l *Leader) Reduce(values []int64) error {
 	times := 1 + slower*time.Since(l.shared)/l.Patience
 	return l.Group.Reduce(values, times*l.Patience)
@@ -113,7 +113,7 @@ func (l *Leader) Centre(mean []float32) error {
 // Dismiss lets the others go: there is no further step.
 func (l *Leader) Dismiss() error { return l.say(message{kind: ofEnd}) }
 
-// say broadcasts the beginning of a message.
+// say broadcasts m, the beginning of a message.
 func (l *Leader) say(m message) error {
 	return l.Broadcast(bytesOf([]message{m}))
 }

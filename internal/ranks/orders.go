@@ -24,9 +24,9 @@ import (
 
 // Orders holds what rank 0 tells the others before the first step, once it has its plan.
 type Orders struct {
-	Steps       int              // that are planned
+	Steps       int              // of the plan
 	Physical    int              // examples in a physical batch
-	Coordinates int              // that every record contributes
+	Coordinates int              // of the contribution of every record
 	Room        int              // number of contributions that a sum has room for
 	Engines     gradients.Choice // so that no bit of a contribution depends on who computes it
 	Initial     string           // SHA-256 of the file with the initial weights; "" if they are random

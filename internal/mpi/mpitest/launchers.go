@@ -53,8 +53,8 @@ type Part struct {
 	Command []string
 }
 
-// Start returns the command that starts the ranks of all parts, the first part's first, on any
-// number of cores.
+// Start returns a command, not yet running, that starts the ranks of all parts in the order of the
+// parts. There may be more ranks than cores.
 func (l Launcher) Start(ctx context.Context, parts ...Part) *exec.Cmd {
 	var arguments []string
 	for i, p := range parts {

@@ -20,14 +20,14 @@ func Local(size int) []mpi.Group {
 	return ranks
 }
 
-// exchange holds the channels by which rank 0 of a local group meets the others.
+// exchange holds the channels by which the other ranks of a local group visit rank 0.
 type exchange struct {
 	hearing, bringing []chan visit  // by rank: to hear what rank 0 says, and to bring a part of a sum
 	ended             chan struct{} // is closed by the first Abort
 	once              sync.Once
 }
 
-// visit hands memory of a rank to rank 0, until rank 0 sends to over.
+// visit lends memory of a rank to rank 0, until rank 0 sends an error or nil to over.
 type visit struct {
 	said   []byte  // to be filled
 	values []int64 // to be added
@@ -48,7 +48,7 @@ func (l *local) lost() error {
 	return fmt.Errorf("group: rank %d: the group has ended: %w", l.rank, mpi.ErrLost)
 }
 
-// visit hands memory to rank 0, and waits until rank 0 has used it.
+// visit lends memory to rank 0, and returns what rank 0 sends once it has used the memory.
 func (l *local) visit(rank0 chan<- visit, v visit) error {
 	v.over = make(chan error, 1)
 	select {
@@ -104,7 +104,7 @@ func (l *local) Reduce(values []int64, patience time.Duration) error {
 	return nil
 }
 
-// missing returns the ranks from this one on that have not come.
+// missing returns the ranks, from the rank from on, that have not brought their part of a sum.
 func (l *local) missing(from int) (ranks []int) {
 	for r := from; r < l.Size(); r++ {
 		select {

@@ -86,7 +86,7 @@ func part(rank, i, round int) int64 {
 	return v
 }
 
-// extremes checks sums that reach the ends of int64 and fit.
+// extremes checks sums that reach the ends of int64 without passing them.
 func extremes(g mpi.Group) error {
 	values := []int64{0, 0, -1, int64(g.Rank())}
 	if g.Rank() == g.Size()-1 {
@@ -126,7 +126,7 @@ func NamesLast(g mpi.Group, err error) error {
 	return nil
 }
 
-// Unequal has the last rank bring another number of values. Rank 0 has to say so.
+// Unequal has the last rank bring another number of values. The error of rank 0 has to say so.
 func Unequal(g mpi.Group) error {
 	values := make([]int64, 4)
 	if g.Rank() == g.Size()-1 {
