@@ -23,11 +23,10 @@ var (
 // can see, and they may come from several goroutines.
 //
 // Every implementation keeps this contract (and the contract test holds it to it): an empty ledger
-// costs 0; a ledger with a NonPrivate event, or with a release of data without noise, costs +Inf;
-// the epsilon is never NaN or negative, and does not fall when events are added, sampling
-// probabilities rise, noise multipliers fall or delta falls; an event that the accountant cannot
-// analyse is an error that matches ErrUnsupported, a delta outside (0, 1) or a nil ledger one that
-// matches ErrInvalid.
+// costs 0; one with a NonPrivate event, or with a release of data without noise, costs +Inf; no
+// epsilon is NaN or negative, or falls when events are added, sampling probabilities rise, noise
+// multipliers fall or delta falls; an event that it cannot analyse is an error that matches
+// ErrUnsupported, a delta outside (0, 1) or a nil ledger one that matches ErrInvalid.
 type Accountant interface {
 	// Name returns the name that accountants.New knows, for instance "rdp".
 	Name() string

@@ -15,8 +15,7 @@ func (e ApproxDP) String() string { return fmt.Sprintf("ApproxDP(ε=%v, δ=%v)",
 
 func (e ApproxDP) simplest() (Event, error) { return simplestOf(e, e) }
 
-// simplestOf returns the simplest form of e, a release that is (ε, δ)-private as known says: nil if
-// both are 0, NonPrivate if δ is 1, else e.
+// simplestOf returns nil if known, the (ε, δ) of e, is (0, 0), NonPrivate if its δ is 1, else e.
 func simplestOf(e Event, known ApproxDP) (Event, error) {
 	if known == (ApproxDP{}) {
 		return nil, nil

@@ -129,8 +129,7 @@ func (l eventList) MarshalJSON() ([]byte, error) {
 	return []byte(l), nil
 }
 
-// decode sets l to the list of events that o holds under key, written anew, so that equal lists are
-// equal by ==.
+// decode sets l to the list under key, written anew, so that equal lists are equal by ==.
 func (l *eventList) decode(o object, key string, depth int) error {
 	if !bytes.HasPrefix(o.Get(key), []byte("[")) {
 		return fmt.Errorf("%w: %q is %.40s, want a list of events", ErrInvalid, key, o.Get(key))

@@ -20,8 +20,7 @@ func (e DiscreteGaussian) String() string {
 
 func (e DiscreteGaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 
-// seenBy returns e with 1/size of its noise, and with Sensitivity 0: each record of a group may
-// contribute to another coordinate.
+// seenBy divides the noise by size, and sets Sensitivity to 0: records may differ in coordinates.
 func (e DiscreteGaussian) seenBy(size int) (Event, error) {
 	return DiscreteGaussian{NoiseMultiplier: shareDown(e.NoiseMultiplier, size)}, nil
 }

@@ -46,8 +46,7 @@ type kind struct {
 	make func(fill func(parameters []parameter) error) (Event, error)
 }
 
-// parameter is one parameter of an event: its JSON key, where its value is stored, and what a value
-// must be.
+// parameter is one parameter of an event: its JSON key, where its value is, and what it must be.
 type parameter struct {
 	key   string
 	at    any                   // a *float64, *int, *Event, or decoder
@@ -90,8 +89,7 @@ type decoder interface {
 	decode(o object, key string, depth int) error
 }
 
-// eventPointer is a pointer to an event. Its method parameters lists the event's parameters with
-// the addresses of their values, for reading as for writing.
+// eventPointer is a pointer to an event, whose parameters it lists by their addresses.
 type eventPointer[E any] interface {
 	*E
 	parameters() []parameter

@@ -33,8 +33,7 @@ func (e DiscreteLaplace) String() string {
 
 func (e DiscreteLaplace) simplest() (Event, error) { return nonPrivateIf(e.Scale == 0, e) }
 
-// seenBy returns e with size times the Sensitivity, and so 1/size of the Scale: together the
-// records move the sums size times as far.
+// seenBy returns e with size times the Sensitivity: together the records move the sums so far.
 func (e DiscreteLaplace) seenBy(size int) (Event, error) {
 	sensitivity, err := product(e.Sensitivity, size)
 	return DiscreteLaplace{shareDown(e.Scale, size), sensitivity}, err

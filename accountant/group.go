@@ -23,10 +23,9 @@ import (
 //	ZCDP                      with size²·ρ (Bun, Steinke 2016, arXiv:1605.02065, Proposition 1.9)
 //	RepeatAndSelect           of what the group sees of its event: the theorem is about
 //	                          any two datasets
-//	NonPrivate                as it is
 //
-// and compositions part by part. Size is at least 1; for 1 the ledger is copied. The error matches
-// ErrUnsupported for an event of another type, and ErrInvalid for an argument out of range.
+// and compositions part by part; NonPrivate stays. Size is at least 1; for 1 the ledger is copied.
+// The error for other events matches ErrUnsupported, that for a wrong argument ErrInvalid.
 func Group(l *Ledger, size int) (*Ledger, error) {
 	if l == nil {
 		return nil, fmt.Errorf("%w: ledger is nil", ErrInvalid)

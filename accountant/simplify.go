@@ -110,10 +110,9 @@ func simplestSample(s sample, never bool) (Event, error) {
 	return s.holding(inside), nil
 }
 
-// sampledEvent returns one event that costs the same as e, everything that is released of one
-// sample, or nil if e costs nothing. Several Gaussian releases of one sample cost the same as one
-// with noise multiplier (Σ 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that
-// they say together.
+// sampledEvent returns one event that costs the same as e, all that is released of one sample, or
+// nil if e costs nothing. Several Gaussian releases of one sample are as one of noise (Σ
+// 1/σ²)^(-1/2): the sum of the releases, weighted by 1/σ², says all that they say together.
 func sampledEvent(e Event) (Event, error) {
 	var l Ledger
 	if err := l.Add(e, 1); err != nil {
@@ -133,8 +132,7 @@ func sampledEvent(e Event) (Event, error) {
 	return joinGaussians(e, inside.Entries)
 }
 
-// joinGaussians returns the one Gaussian release that says as much as all entries, the releases in
-// e. If one of them is not Gaussian, the error matches ErrUnsupported.
+// joinGaussians returns one Gaussian release that says as much as the entries, all releases in e.
 func joinGaussians(e Event, entries []Entry) (Event, error) {
 	least := math.Inf(1)
 	for _, entry := range entries {

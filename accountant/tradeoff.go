@@ -110,9 +110,8 @@ func timesOrZero(x, y float64) float64 {
 	return x * y
 }
 
-// BestGuess bounds from above the probability with which anybody is right about whether the record
-// was there, if both are equally likely before: half of 1 + δ(0), δ(0) being the distance in total
-// variation.
+// BestGuess bounds from above the probability to be right about whether the record was there, if
+// both are equally likely before: half of 1 + δ(0), δ(0) being the distance in total variation.
 func (c Tradeoff) BestGuess() float64 {
 	// The least α + β of a test lies where the slope of f is -1, the line of ε = 0.
 	least := 0.0

@@ -21,10 +21,9 @@ import (
 //	PoissonSampled of Gaussian       μ² = T q² (exp(s²/σ²) - 1)
 //	FixedSizeSampled of Gaussian     μ² = T γ² 2 (exp(s²/σ²) Φ(3s/(2σ)) + 3 Φ(-s/(2σ)) - 2)
 //
-// where T is the number of releases, σ the noise multiplier, q the sampling probability, γ the
-// batch size over the dataset size, and s the sensitivity: 1, or 2 under ReplaceOne. Poisson
-// samples are estimated under AddOrRemoveOne and ZeroOut, samples of fixed size under ReplaceOne.
-// Other events and pairs are an error that matches ErrUnsupported.
+// where T is the count, σ the noise multiplier, q or γ the share that is sampled, and s the
+// sensitivity: 1, or 2 under ReplaceOne. Poisson samples are estimated under AddOrRemoveOne and
+// ZeroOut, samples of fixed size under ReplaceOne. The error for others matches ErrUnsupported.
 func GaussianEstimate(l *accountant.Ledger, r accountant.Relation, delta float64) (epsilon float64, err error) {
 	mu, err := muOfAll(l, r)
 	if err != nil {
@@ -71,10 +70,9 @@ func muOf(e accountant.Event, r accountant.Relation) (float64, error) {
 	return 0, fmt.Errorf("%w: the central limit theorem is not known for %v under %v", accountant.ErrUnsupported, e, r)
 }
 
-// muOfUniform returns the μ of one Gaussian release, of deviation sigma over the sensitivity, on a
-// share gamma of all records, drawn without replacement: Corollary 5.4 of Dong, Roth, Su 2019,
-// arXiv:1905.02383. Φ(-x) is written as 1 - Φ(x) and Φ by the error function, so that the constants
-// cancel on paper.
+// muOfUniform returns the μ of one Gaussian release on a share gamma of all records, drawn without
+// replacement: Corollary 5.4 of Dong, Roth, Su 2019, arXiv:1905.02383. Φ(-x) is written as 1 - Φ(x)
+// and Φ by the error function, so that the constants cancel on paper.
 func muOfUniform(gamma, sigma float64) float64 {
 	far, near := math.Erf(1.5/sigma/math.Sqrt2)/2, math.Erf(0.5/sigma/math.Sqrt2)/2 // Φ - 1/2
 	return gamma * math.Sqrt2 * math.Sqrt(math.Expm1(1/sigma/sigma)*(far+0.5)+far-3*near)

@@ -43,8 +43,7 @@ func newClones(local float64, count numeric.Binomial, cut float64) *clones {
 	return c
 }
 
-// at returns δ = Σ max(0, P - e^epsilon Q), rounded up, and the rate -dδ/dε, for an epsilon of at
-// least 0. Both are 0 from c.local on.
+// at returns δ = Σ max(0, P - e^epsilon Q), rounded up, and -dδ/dε; both are 0 from c.local on.
 //
 // Given C = c, the first entry x of the outcome has P = w·b(x-1) + (1-w)·b(x) and Q = (1-w)·b(x-1)
 // + w·b(x), with b the masses of Bin(c, 1/2) and w the mean of Δ. So P/Q grows with x, exceeds

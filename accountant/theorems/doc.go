@@ -8,8 +8,7 @@
 //	ResponseRenyi                       the Rényi divergence of randomized response
 //	NewBasic, NewAdvanced, NewOptimal   accountants that know the (ε, δ) of each event
 //	Shuffle, ShuffleResponse            the ε of local reports after a shuffle; replace one
-//	LastIterate                         the ρ of noisy gradient descent on convex losses of which
-//	                                    only the last iterate is published
+//	LastIterate                         the ρ of noisy gradient descent if only its end is published
 //
 // An accountant that looks at whole distributions answers better for many releases. The theorems
 // about (ε, δ) serve releases of which only a guarantee is known, and bounds to hold an accountant

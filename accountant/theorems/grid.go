@@ -40,9 +40,8 @@ func (g grid) spread(cells []cell, a atom) []cell {
 	return append(cells, cell{int(lower), a.mass * (1 - share)}, cell{int(lower) + 1, a.mass * share})
 }
 
-// losses returns the distribution of the sum of one loss of each table, on the grid. An infinite
-// loss has probability infinite, and the ends that are cut off, together below 1e-14·pure, join it.
-// slop bounds the relative error of the masses in tables.
+// losses returns the distribution of the sum of one loss of each table, on the grid. Ends of less
+// than 1e-14·pure are cut off and join infinite, the probability of an infinite loss.
 func (g grid) losses(tables [][]atom, pure, infinite, slop float64) *losses {
 	cut := pure * 1e-14 / float64(2*len(tables))
 	first, masses := 0, []float64{1}
@@ -79,8 +78,7 @@ func convolve(first int, masses []float64, cells []cell) (int, []float64) {
 	return first + low, out
 }
 
-// trim cuts off both ends of masses, each of a probability of at most cut, but not the last mass of
-// all. It returns the new first, the masses that stay, and the probability that was cut off.
+// trim returns first and masses without both ends, each of at most cut, and the sum of these ends.
 func trim(first int, masses []float64, cut float64) (int, []float64, float64) {
 	lost, below := 0.0, 0.0
 	for len(masses) > 1 && below+masses[0] <= cut {
@@ -94,8 +92,7 @@ func trim(first int, masses []float64, cut float64) (int, []float64, float64) {
 	return first, masses, lost + below
 }
 
-// multiplications returns how many products one cell enters while the tables are convolved, at most
-// two for each atom.
+// multiplications returns how many products one cell enters while the tables are convolved.
 func multiplications(tables [][]atom) int {
 	n := 0
 	for _, t := range tables {

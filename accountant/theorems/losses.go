@@ -40,8 +40,7 @@ func newLosses(outer, inner []atom, infinite, slop float64) *losses {
 	return l
 }
 
-// at returns δ = E[max(0, 1 - exp(epsilon - L))] for the sum L of both losses, rounded up, and the
-// rate -dδ/dε.
+// at returns δ = E[max(0, 1 - exp(epsilon - L))], rounded up, and -dδ/dε, for the sum L of both.
 func (l *losses) at(epsilon float64) (delta, rate float64) {
 	i := len(l.inner)
 	for _, a := range l.outer { // ascending: the inner loss needed falls

@@ -9,8 +9,7 @@ import (
 
 // optimal returns the smallest epsilon for which every sequence of g.count mechanisms, each (ε,
 // 0)-private for ε = g.epsilon and chosen adaptively, is (epsilon, delta)-private: the optimal
-// composition theorem, which no other theorem on guarantees alone can improve. Above maxCount
-// mechanisms it returns +Inf.
+// composition theorem, which no other theorem on guarantees alone can improve.
 //
 // The theorem (3.3 in Kairouz, Oh, Viswanath 2015, arXiv:1311.0776) reduces the question to k
 // randomized responses: with p = e^ε/(1+e^ε) and J ~ Bin(k, p), the total loss is (2J-k)ε, and
@@ -78,9 +77,8 @@ func (r responses) logDiscounted(j int) float64 {
 	return r.count.LogMass(j) + numeric.Log(sum)
 }
 
-// add returns sum + Σ weight(n)·Pr[n]/Pr[from] over the n from from+1 to most, where Pr[n] is the
-// chance that n answers are of one kind, true or false, and odds are the odds that an answer is of
-// that kind. It stops where the rest is negligible.
+// add returns sum + Σ weight(n)·Pr[n]/Pr[from] over n from from+1 to most, without a negligible
+// end. Pr[n] is the chance of n answers of one kind, true or false, which has these odds.
 func (r responses) add(sum float64, from, most int, odds float64, weight func(n int) float64) float64 {
 	mass := 1.0
 	for n := from; n < most; n++ {

@@ -26,8 +26,7 @@ type group struct {
 	count   int
 }
 
-// question holds the guarantees of mechanisms that are composed, summed up as the theorems need
-// them, and the δ of the composition whose ε is asked for.
+// question holds mechanisms to be composed, summed up, and the δ at which their ε is asked for.
 type question struct {
 	groups []group // one for each epsilon above 0, ascending
 	deltas float64 // Σ δ of all mechanisms
@@ -75,8 +74,7 @@ func (q *question) basic() float64 {
 	return q.epsilons
 }
 
-// closedForm returns the ε of Theorem 3.5 of Kairouz, Oh, Viswanath 2015, for slack = q.pure, the
-// least of
+// closedForm returns by Theorem 3.5 of Kairouz, Oh, Viswanath 2015, for slack q.pure, the least of
 //
 //	Σε,  Σε tanh(ε/2) + √(2 Σε² ln(e + √(Σε²)/slack)),  Σε tanh(ε/2) + √(2 Σε² ln(1/slack)).
 //

@@ -23,8 +23,8 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	return shuffled(local, delta, func(cut float64) profile { return newClones(local, clones, cut).at }), nil
 }
 
-// shuffled returns the least ε at delta, at most local, of the profile that of returns. cut, which
-// it chooses, is the most that each tail that the profile leaves out may have.
+// shuffled returns the least ε ≤ local at delta of the profile of(cut), less tails of about
+// 1e-13·delta.
 func shuffled(local, delta float64, of func(cut float64) profile) float64 {
 	switch {
 	case delta == 1 || local == 0:
@@ -139,8 +139,8 @@ func (p *manyResponses) at(epsilon float64) (delta, rate float64) {
 	return math.Min(1, delta+p.lost), rate
 }
 
-// newResponseClones returns the pair that ShuffleResponse derives, for M = m uniform answers and
-// without the tails of N, each of probability at most cut.
+// newResponseClones returns the pair that ShuffleResponse derives, for M = m uniform answers,
+// without the tails of Bin(m, 2/k) of probability cut each.
 func newResponseClones(local float64, buckets, m int, cut float64) *clones {
 	k, shrunk := float64(buckets), math.Exp(-local)
 	likely := 1 + (k-1)*shrunk

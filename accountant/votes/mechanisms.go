@@ -32,9 +32,8 @@ func (m GaussianMax) LogQ(votes []int) float64 {
 	return logOthers(votes, func(behind float64) float64 { return logTail(behind / (math.Sqrt2 * m.Sigma)) })
 }
 
-// logOthers returns the logarithm of the summed chances of all classes but the winner, at most that
-// of 1 - 1/classes. chance gives the logarithm of the chance of a class that is so many votes
-// behind.
+// logOthers returns the logarithm of the summed chances of all classes but the winner. chance gives
+// the logarithm of the chance of a class that is so many votes behind.
 func logOthers(votes []int, chance func(behind float64) float64) float64 {
 	var sum numeric.LogSum
 	best := winner(votes)
@@ -64,9 +63,8 @@ func (m Threshold) LogPassed(votes []int) float64 {
 	return logTail((m.At - float64(votes[winner(votes)])) / m.Sigma)
 }
 
-// Divergence bounds the divergence for these votes by Theorem 6, with the likelier one of the two
-// outcomes. One vote moves the largest count by at most 1: the check at σ costs what GNMax costs at
-// √2·σ.
+// Divergence bounds the divergence for these votes by Theorem 6. One vote moves the largest count
+// by at most 1: the check at σ costs what GNMax costs at √2·σ.
 func (m Threshold) Divergence(votes []int, alpha float64) float64 {
 	return m.divergence(votes[winner(votes)], alpha)
 }
@@ -80,8 +78,7 @@ func (m Threshold) divergence(largest int, alpha float64) float64 {
 // Independent returns α/(2σ²): one vote moves the largest count by at most 1.
 func (m Threshold) Independent(alpha float64) float64 { return alpha / (2 * m.Sigma * m.Sigma) }
 
-// LaplaceMax is LNMax: it answers the class whose count is largest after Laplace noise of this
-// scale was added to each count.
+// LaplaceMax is LNMax: it answers the class whose count is largest after Laplace noise on each.
 type LaplaceMax struct{ Scale float64 } // in votes; 1/γ in the papers
 
 // LogQ bounds from above the logarithm of the probability that the answer is not the class with the
@@ -96,8 +93,7 @@ func (m LaplaceMax) LogQ(votes []int) float64 {
 // pure returns the ε of one answer: a vote that moves changes two counts by 1.
 func (m LaplaceMax) pure() float64 { return 2 / m.Scale }
 
-// Divergence returns the lesser of two bounds: that of Theorem 3 of the 2017 paper for these votes,
-// and Independent.
+// Divergence returns the lesser of Independent and the bound of Theorem 3 of the 2017 paper.
 func (m LaplaceMax) Divergence(votes []int, alpha float64) float64 {
 	least := m.Independent(alpha)
 	logQ, pure := m.LogQ(votes), m.pure()

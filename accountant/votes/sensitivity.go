@@ -9,14 +9,12 @@ import (
 	"dpsgd/accountant/internal/numeric"
 )
 
-// ErrConditions is matched by the error for a noise, an order and a number of classes for which no
-// smooth sensitivity is known.
+// ErrConditions is matched where no smooth sensitivity is known at a noise, order and class count.
 var ErrConditions = errors.New("pate: no smooth sensitivity is known")
 
-// LocalSensitivity returns for each d from 0 to teachers a bound on the local sensitivity at
-// distance d: how much the divergence of order alpha differs between any votes in which at most d
-// teachers vote otherwise than in questions, and the neighbours of those. The result is NOT
-// PRIVATE. The error matches ErrConditions.
+// LocalSensitivity bounds, for d = 0, 1, …, teachers, how much the divergence of order alpha
+// differs between votes in which at most d teachers vote otherwise than in questions, and
+// neighbours of such votes. The bounds are NOT PRIVATE. The error matches ErrConditions.
 func (a Aggregation) LocalSensitivity(questions []Question, teachers int, alpha float64) ([]float64, error) {
 	total := make([]float64, teachers+1)
 	add := func(local []float64) {
@@ -71,9 +69,8 @@ func (m Threshold) localSensitivity(votes []int, teachers int, alpha float64) []
 }
 
 // maxSensitivity computes the local sensitivity of GNMax at one order: Appendix B.4 of the 2018
-// paper. Of votes the divergence is a function β of q alone, the bound e^LogQ of their Divergence;
-// from q0 on it is α/σ², as for all votes. The neighbours of votes with q have bounds between
-// lower(q) and upper(q).
+// paper. The divergence of votes is a function β of q = e^LogQ alone, from q0 on α/σ². The
+// neighbours of votes with q have bounds between lower(q) and upper(q).
 type maxSensitivity struct {
 	sigma, alpha float64
 	classes      int
@@ -116,9 +113,8 @@ func (s *maxSensitivity) beta(logQ float64) float64 {
 	return gaussianAt(logQ, s.sigma, s.alpha)
 }
 
-// lower and upper return the logarithms of B_L and B_U (2018, Proposition 12), the least and the
-// greatest q of a neighbour: each gap between classes moves by at most 2, and equal gaps make q
-// extreme.
+// lower and upper return the logarithms of B_L and B_U (2018, Proposition 12), the least and
+// greatest q of a neighbour: a gap to the winner moves by at most 2, and equal gaps make q extreme.
 func (s *maxSensitivity) lower(logQ float64) float64 { return s.moved(logQ, math.Sqrt2/s.sigma) }
 func (s *maxSensitivity) upper(logQ float64) float64 { return s.moved(logQ, -math.Sqrt2/s.sigma) }
 
@@ -127,10 +123,9 @@ func (s *maxSensitivity) moved(logQ, by float64) float64 {
 	return min(0, others+logTail(tailAt(logQ-others)+by))
 }
 
-// check returns an error unless the conditions C5 and C6 of the appendix hold, on which the
-// algorithm rests: up to q0 the divergence rises with q, and up to q1 so does its change to
-// upper(q). Both are functions of public numbers, and are looked at on a fine grid, as the authors
-// do. It also makes sure that no votes above q0 have a divergence below α/σ².
+// check returns an error unless the conditions C5 and C6 of the appendix hold: up to q0 the
+// divergence rises with q, and up to q1 so does its change to upper(q). Above q0 it has to be α/σ².
+// The numbers are public, and looked at on a fine grid, as the authors do.
 func (s *maxSensitivity) check() error {
 	const points = 1000
 	least := s.logQ0
@@ -165,7 +160,6 @@ func (s *maxSensitivity) check() error {
 }
 
 // at returns by Algorithm 3 the most that the divergence changes from votes of q to a neighbour.
-// From q1 to q0 it returns the change at q1, which is the largest of all.
 func (s *maxSensitivity) at(logQ float64) float64 {
 	if logQ >= s.logQ1 && logQ <= s.logQ0 {
 		logQ = s.logQ1
@@ -174,11 +168,10 @@ func (s *maxSensitivity) at(logQ float64) float64 {
 	return max(s.beta(s.upper(logQ))-beta, beta-s.beta(s.lower(logQ)))
 }
 
-// around returns the local sensitivity of an answer at the distances 0, 1, … from votes, by
-// Algorithms 4 and 5; where the list ends before teachers, its last number holds for the rest. The
-// sensitivity is largest between q1 and q0. Votes outside come nearer by the moves that change q
-// most: one vote from the second class to the first lowers q, one from the first to the second
-// raises it.
+// around returns the local sensitivity of an answer at distances 0, 1, … from votes (Algorithms 4
+// and 5); its last number holds for all greater ones. It is largest between q1 and q0. Votes
+// outside come nearer by the moves that change q most: one vote from the second class to the first
+// lowers q, one from the first to the second raises it.
 func (s *maxSensitivity) around(votes []int, teachers int) []float64 {
 	local := make([]float64, teachers+1)
 	for d := range local {

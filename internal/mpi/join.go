@@ -58,8 +58,8 @@ func (l *library) number(name string, handle uintptr) (int, error) {
 	return int(*found), err
 }
 
-// check refuses a library that finds another number of ranks than the launcher says, or whose types
-// have other sizes than its interface says.
+// check refuses a library that finds another number of ranks than the launcher started, or whose
+// types have other sizes than those of its interface.
 func (m *member) check() error {
 	if size, by, ok := Launched(); ok && size != m.size {
 		return fmt.Errorf("mpi: %s (%s): found a group of %d, expected the %d ranks that %s started: name that launcher's library with %s=FILE, or use the launcher of this one",

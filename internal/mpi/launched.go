@@ -38,8 +38,7 @@ func OpenMPI() (only, never bool) {
 	return ok && l == launchers[0], ok && l == launchers[1] && os.Getenv("SLURM_STEP_NUM_TASKS") == ""
 }
 
-// launchedBy returns the launcher whose variables get finds, and the number of ranks; ok is false
-// if there is none.
+// launchedBy returns the launcher whose variables get finds, if any, and the number of ranks.
 func launchedBy(get func(string) string) (by launcher, size int, ok bool) {
 	for _, l := range launchers {
 		size, err := strconv.Atoi(get(l.size))
@@ -63,8 +62,7 @@ func localRanks(get func(string) string) int {
 	return max(1, min(n, size))
 }
 
-// tasksOf returns the number of tasks of a node, from 0, in Slurm's list, such as 2(x3),1 for four
-// nodes; 1 if it cannot be read.
+// tasksOf returns the number of tasks of a node in Slurm's list, such as 2(x3),1 for four nodes.
 func tasksOf(list, node string) int {
 	at, err := strconv.Atoi(node)
 	if err != nil {

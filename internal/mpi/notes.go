@@ -33,8 +33,7 @@ func (m *member) post(to, tag int) error {
 	return m.call("MPI_Request_free", uintptr(unsafe.Pointer(request)))
 }
 
-// read returns who wrote a note with this tag that has come from source, and its number. ok is
-// false if none has come.
+// read returns who wrote a note with this tag from source, and its number; ok is false without one.
 func (m *member) read(source uintptr, tag int) (from, number int, ok bool, err error) {
 	err = m.call("MPI_Iprobe", source, uintptr(tag), m.comm, uintptr(unsafe.Pointer(m.flag)), m.ignoreStatus)
 	if err != nil || *m.flag == 0 {
@@ -82,8 +81,7 @@ func (m *member) silent() ([]int, error) {
 	return m.gather(hereTag(m.asked), askAnswer, func(int, int) error { return nil })
 }
 
-// answer tells rank 0 that this process is there, if rank 0 has asked and this process has not
-// left.
+// answer tells rank 0 that this process is there, if rank 0 has asked and this one has not left.
 func (m *member) answer() {
 	if m.rank == 0 || m.left {
 		return

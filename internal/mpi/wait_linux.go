@@ -10,8 +10,7 @@ import (
 // yield lets another thread have the core.
 func yield() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// sleep blocks this thread for d: time.Sleep takes at least a millisecond when nothing else is
-// going on.
+// sleep blocks the thread for d; time.Sleep takes at least a millisecond if nothing else goes on.
 func sleep(d time.Duration) {
 	t := syscall.NsecToTimespec(d.Nanoseconds())
 	_ = syscall.Nanosleep(&t, nil) // a signal ends it early, which does no harm

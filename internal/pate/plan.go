@@ -177,7 +177,7 @@ func (p *Plan) planned(checks, answers int) (*accountant.Ledger, error) {
 }
 
 // afford sets Answers to the most that the budget allows beside all checks. It refuses 0, unless
-// events were lost.
+// events were lost in a kill.
 func (p *Plan) afford() error {
 	fits, err := p.fits(p.Queries, func(n int) (*accountant.Ledger, error) { return p.planned(p.Queries, n) })
 	p.Answers = fits

@@ -56,8 +56,8 @@ func partition(n, teachers int, seed uint64) [][]int {
 	return parts
 }
 
-// teach trains the teachers that have no ballot, and begins the data-dependent account: with what
-// was lost and the questions that were asked before.
+// teach trains the teachers that have no ballot, and begins the account of what the votes cost,
+// with the questions that were asked before.
 func (r *Run) teach(ctx context.Context) error {
 	if err := r.teachAll(ctx); err != nil {
 		return err
@@ -82,8 +82,7 @@ func (r *Run) teachAll(ctx context.Context) error {
 	return run.SideBySide(ctx, min(cmp.Or(r.options.Threads, setup.Threads(r.Config)), len(todo)), todo, r.teachSome)
 }
 
-// teachSome trains one after another the teachers whose numbers next gives, and keeps their
-// ballots.
+// teachSome trains the teachers whose numbers next gives, one by one, and keeps their ballots.
 func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 	n, err := newNetwork(r.Plan, r.Source.Shape, r.Source.Classes, r.Examples.Train, r.pool, r.rest, nil)
 	if err != nil {
@@ -129,8 +128,8 @@ func (r *Run) keep(b *ballot) error {
 	return nil
 }
 
-// counts returns how many teachers vote for each class on one example of the pool. It is NOT
-// PRIVATE.
+// counts returns how many teachers vote for each class on one example of the pool. The numbers are
+// NOT PRIVATE.
 func (r *Run) counts(question int) []int {
 	counts := make([]int, r.Source.Classes)
 	for _, b := range r.ballots {

@@ -141,8 +141,7 @@ func ReadVotes(path string) ([][]int, error) {
 // mostVotes bounds a count, so that sums fit.
 const mostVotes = 1_000_000
 
-// counts returns the numbers in a record. bad is the first column, from 1, that holds no number
-// from 0 to mostVotes, or 0 if there is none.
+// counts returns the numbers in a record; bad is the first column, from 1, without one, or else 0.
 func counts(record []string) (row []int, bad int) {
 	for i, text := range record {
 		n, err := strconv.Atoi(text)

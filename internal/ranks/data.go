@@ -79,8 +79,7 @@ func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source
 	return find(g, c, r)
 }
 
-// find finds the data of this rank, which may be any one. Its results are as those of [Find]. It
-// refuses clients, features and persons if each rank has its own examples.
+// find finds the data of this rank, rank 0 or another. Its results are those of [Find].
 func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
