@@ -27,8 +27,8 @@ func tails(p pair.Pair, losses []float64) []tail {
 	return ts
 }
 
-// between returns P and Q of a loss between those of tails a and b. It subtracts the upper or the
-// lower tails, whichever are smaller: these keep their digits far out.
+// between returns P and Q of a loss above that of tail a and at most that of b. It subtracts the
+// upper or the lower tails, whichever are smaller: these keep their digits far out.
 func between(a, b tail) (p, q float64) {
 	return difference(a.aboveP, b.aboveP, a.belowP, b.belowP), difference(a.aboveQ, b.aboveQ, a.belowQ, b.belowQ)
 }

@@ -102,7 +102,7 @@ func (c *composed) newSums() sums {
 	}
 }
 
-// add takes in the mass of the next position.
+// add takes in the mass of the next position downwards.
 func (s *sums) add(mass float64) {
 	s.weighted = s.tilt * (s.weighted*s.fall + s.plain*s.rise)
 	s.plain = s.tilt*s.plain + mass
@@ -113,9 +113,9 @@ func (s *sums) at(x float64) float64 {
 	return math.Exp(-s.theta*x) * (s.weighted*math.Exp(-x) - s.plain*math.Expm1(-x))
 }
 
-// epsilon returns a bound of the least ε ≥ least with δ(ε) ≤ δ: from the top of the window
-// downwards, the last ε at which the upper bound is at most δ, or the first one at which the
-// lower bound is above δ.
+// epsilon returns a bound of the least ε ≥ least with δ(ε) ≤ delta: from the top of the window
+// downwards, the last ε at which the upper bound of δ(ε) is at most delta, or the first one at
+// which the lower bound is above delta.
 func (c *composed) epsilon(delta, least float64, which side) float64 {
 	top := len(c.mass) - 1
 	if c.bound(c.loss(top), 0, which) > delta {

@@ -84,8 +84,8 @@ func contourEpsilon(parts []pair.Part, delta float64) (accountant.Interval, erro
 	return p.attempts(c, epsilon, func(l *line) (accountant.Interval, float64, float64) { return l.solve(target) })
 }
 
-// attempts makes a line for each of cancellations, the first at epsilon, until an answer of ask is
-// good enough. It returns the answer with the least error, or errSlow if none is bearable. ask
+// attempts makes a line for each of cancellations, the first at epsilon, until the relative error
+// of ask's answer is below enough. It returns the best answer, or errSlow if none is bearable. ask
 // returns an answer, the ε to make the next line for (NaN: make none) and the relative error of δ.
 func (p *problem) attempts(c, epsilon float64, ask func(*line) (i accountant.Interval, next, relative float64)) (best accountant.Interval, err error) {
 	least := math.Inf(1)

@@ -57,7 +57,7 @@ func deltaAt(epsilon float64) question {
 	}
 }
 
-// oneDirection answers a question for the releases of one direction, and names the method.
+// oneDirection answers a question about releases in one direction and names its method.
 type oneDirection func(parts []pair.Part, q question) (i accountant.Interval, method string, err error)
 
 // askProfile answers q for ledger l under r: for a single release in closed form, for several by

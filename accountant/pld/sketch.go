@@ -78,8 +78,8 @@ func newCoarse(part pair.Part, belowMass, aboveMass float64) coarse {
 	return c
 }
 
-// coarseEdges covers [lo, hi] evenly and, for losses that crowd around 0, also in
-// geometric progression away from 0.
+// coarseEdges returns ends of cells over [lo, hi], ascending: evenly spaced ones and, for losses
+// that crowd around 0, also some in geometric progression away from 0.
 func coarseEdges(lo, hi float64) []float64 {
 	const even, octaves, perOctave = 64, 45, 6
 	edges := []float64{lo, hi}
@@ -192,8 +192,8 @@ func firstAbove(holds func(theta float64) bool) float64 {
 }
 
 // saddlePoint returns the mean ε of the composed loss under the tilt θ and an approximation of log
-// δ(ε): e^(K-θε) times the integral of (1 - e^-x) e^(-θx) over the density of N(0, v) at x > 0,
-// which is v^(1/2)/√(2π) for small θ and v, and 1/(θ (θ+1) √(2πv)) for large ones.
+// δ(ε), from e^(K-θε) times the integral of (1 - e^-x) e^(-θx) over the density of N(0, v) at x >
+// 0, v being the variance: v^(1/2)/√(2π) for small θ and v, and 1/(θ (θ+1) √(2πv)) for large ones.
 func (s *sketch) saddlePoint(theta float64) (epsilon, logDelta float64) {
 	k, epsilon, variance := s.cumulant(theta)
 	deviation := max(math.Sqrt(variance), 1e-200)
