@@ -7,8 +7,8 @@ import (
 	"dpsgd/accountant/internal/pair"
 )
 
-// discreteLaplaceDivergence returns the divergence of sums of integers with discrete Laplace noise
-// that move by distance: that of pure ε for an ε below 1e-12 or above 600.
+// discreteLaplaceDivergence returns the divergence of sums of integers that move by distance, with
+// discrete Laplace noise of ε epsilon: that of pure ε for an ε below 1e-12 or above 600.
 func discreteLaplaceDivergence(epsilon, distance float64) divergence {
 	pure := pureDivergence(epsilon)
 	if !(epsilon >= 1e-12 && epsilon <= 600) {

@@ -84,8 +84,8 @@ func logBernoulli(alpha, q, u float64) float64 {
 	return logBernoulliOf(alpha, w, math.Log1p(w))
 }
 
-// logBernoulliOf returns logBernoulli, given w ≥ -1 and logOnePlus, log(1+w). w may be +Inf,
-// logOnePlus -Inf.
+// logBernoulliOf returns log((1+w)^α - 1 - α w), given w ≥ -1 and logOnePlus, log(1+w). w may be
+// +Inf, logOnePlus -Inf.
 func logBernoulliOf(alpha, w, logOnePlus float64) float64 {
 	if math.Abs(w)*alpha < 0.1 {
 		return bernoulliSeries(alpha, w)
@@ -100,8 +100,8 @@ func logBernoulliOf(alpha, w, logOnePlus float64) float64 {
 	return math.Log(math.Expm1(x) - alpha*w)
 }
 
-// bernoulliSeries returns logBernoulli for α|w| < 0.1, where the differences would cancel: the
-// logarithm of Σ_{k≥2} C(α,k) w^k. Each term is less than a tenth of the one before.
+// bernoulliSeries returns what logBernoulliOf does for α|w| < 0.1, where the differences would
+// cancel: the logarithm of Σ_{k≥2} C(α,k) w^k. Each term is less than a tenth of the one before.
 func bernoulliSeries(alpha, w float64) float64 {
 	term := alpha * (alpha - 1) / 2
 	sum := term

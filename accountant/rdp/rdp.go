@@ -123,8 +123,8 @@ func (r *Accountant) delta(l *accountant.Ledger, epsilon float64) (delta float64
 	return s.delta(epsilon), method, nil
 }
 
-// delta returns δ at the best order, above 0. It is rounded up by more than rounding can have taken
-// from log δ.
+// delta returns δ at epsilon and the best order that s found, above 0. It is rounded up by more
+// than rounding can have taken from log δ.
 func (s *orderSearch) delta(epsilon float64) float64 {
 	const rounding = 4e-15 // of the parts that make up log δ
 	slope := s.slopes[s.best]

@@ -111,7 +111,8 @@ func (s *orderSearch) run(lo, hi int, floor float64) {
 	}
 }
 
-// bound returns a lower bound of the values of the orders lo ≤ i < hi: floor is one of divergence.
+// bound returns a lower bound of the values of orders lo ≤ i < hi with divergences of at least
+// floor.
 func (s *orderSearch) bound(lo, hi int, floor float64) float64 {
 	least := math.Inf(1)
 	for i := lo; i < hi; i++ {
