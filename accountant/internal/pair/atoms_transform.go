@@ -103,8 +103,9 @@ func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 	return nodes, quadrature
 }
 
-// betweenAtoms calls add for the nodes of ∫ f(λ(2x-1)) λe^-λx dx over [0, 1], with their weights,
-// and returns a bound of the error of half of it: +Inf, without calls, if it takes too many nodes.
+// betweenAtoms calls add with the weight and u = λ(2x-1) of every node of a rule for ∫ f(u) λe^-λx
+// dx over 0 ≤ x ≤ 1, for an f like e^((1+s)u), |s| ≤ size. It returns a bound of the rule's error
+// for half of the integral: +Inf, without calls, if that takes too many nodes.
 func betweenAtoms(lambda, size float64, add func(weight, u float64)) (quadrature float64) {
 	const maxParts = 1 << 9
 	r := min(0.5, 0.8/lambda, 3/((1+size)*lambda))
@@ -133,7 +134,8 @@ func (s SampledLaplace) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// Line returns the sum over the two atoms and the nodes of a quadrature between them.
+// Line returns the transform: the sum over the two atoms and the nodes of a quadrature between
+// them.
 func (s SampledLaplace) Line(c, step float64, count int) Line {
 	nodes, quadrature := s.nodes(math.Hypot(c, step*float64(count)))
 	_, greatest := s.Support()

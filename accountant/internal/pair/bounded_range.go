@@ -55,7 +55,7 @@ func (b BoundedRange) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// Line returns the sum over the nodes.
+// Line returns the transform as a sum over the nodes.
 func (b BoundedRange) Line(c, step float64, count int) Line {
 	nodes, quadrature := b.nodes(math.Hypot(c, step*float64(count)))
 	return nodes.line(c, step, count, 0, quadrature*math.Exp(c*b.Range))

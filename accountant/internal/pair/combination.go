@@ -116,8 +116,8 @@ func (c Combination) Tail(at, reach float64) float64 {
 }
 
 // Truncation returns two probabilities, rounded up, of a Poisson sample of records with probability
-// q that is cut down to at most atMost: that the records other than one fill it, and that the one
-// record is in the batch if they do.
+// q that is cut down to at most atMost: full, that the records other than one fill it, and stays,
+// that the one record is in the batch if they do.
 func Truncation(records int, q float64, atMost int) (full, stays float64) {
 	const slack = 1 + 1e-12
 	full = numeric.Binomial{N: records - 1, P: q, Q: 1 - q}.Tail(atMost)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// node is a point of a sum. grid sets the fields before exponent, valuesAt the others.
+// node is a point t of a sum. grid sets the fields before exponent, valuesAt the others.
 type node struct {
 	logWeight float64 // log hφ(t)
 	weight    float64
@@ -64,7 +64,7 @@ func valuesAt(c float64, grid []node) (nodes []node, scale float64) {
 	return grid, 0
 }
 
-// scaledAt is valuesAt for an M so large that 1 and the linear terms are negligible beside it.
+// scaledAt is valuesAt, in new nodes, for an M beside which 1 and the linear terms are negligible.
 func scaledAt(grid []node, scale float64) []node {
 	nodes := slices.Clone(grid)
 	for i := range nodes {

@@ -30,13 +30,13 @@ const (
 	// that bound F: φ(10)/φ(0) = 2e-22.
 	cutoff = 10
 
-	// accuracy is the logarithm of the error of a sum relative to the real excess.
+	// accuracy is minus the logarithm of the error of a sum relative to M - 1 on the real line.
 	accuracy = 37.0
 
 	maxNodes = 1 << 17
 )
 
-// shift returns the distance of the means in σ, if P and Q are single Gaussians.
+// shift returns the distance of the means in σ. ok is false unless P and Q are single Gaussians.
 func (m Mixtures) shift() (distance float64, ok bool) {
 	if len(m.P) != 1 || len(m.Q) != 1 {
 		return 0, false
@@ -71,7 +71,7 @@ func (m Mixtures) strip() float64 {
 	return min(0.95*math.Pi/2*m.Sigma/max(most, -least), 9)
 }
 
-// Cumulant returns K with its derivatives, from a table that grows with c.
+// Cumulant returns the function that returns K and its derivatives, from a table that grows with c.
 func (m Mixtures) Cumulant() func(c float64) (k, k1, k2 float64) {
 	if d, ok := m.shift(); ok { // L is normal with variance d² and mean d²/2 under P
 		return func(c float64) (k, k1, k2 float64) {
@@ -129,7 +129,7 @@ func shiftLine(variance, c, step float64, count int) Line {
 	return l
 }
 
-// Line returns M by sums whose step serves every |Im s| < step·count.
+// Line returns the transform M by sums whose step serves every |Im s| < step·count.
 func (m Mixtures) Line(c, step float64, count int) Line {
 	if d, ok := m.shift(); ok {
 		return shiftLine(d*d, c, step, count)

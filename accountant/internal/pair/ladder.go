@@ -68,7 +68,7 @@ func ladderOf(steps []step, infinite, impossible float64) *Ladder {
 	return l
 }
 
-// after returns how many of the losses are at most loss.
+// after returns how many of the finite losses are at most loss.
 func (l *Ladder) after(loss float64) int {
 	return sort.Search(len(l.losses), func(i int) bool { return l.losses[i] > loss })
 }
@@ -97,7 +97,7 @@ func (l *Ladder) Cumulant() func(c float64) (k, k1, k2 float64) {
 	return func(c float64) (k, k1, k2 float64) { return l.atoms.cumulant(c, l.infinite) }
 }
 
-// Line adds up the outcomes.
+// Line returns the transform as a sum over the outcomes.
 func (l *Ladder) Line(c, step float64, count int) Line {
 	return l.atoms.line(c, step, count, l.infinite, 0)
 }
@@ -108,7 +108,7 @@ func (l *Ladder) Tail(c, _ float64) float64 {
 	return k
 }
 
-// Steps calls yield for the finite losses, with their chances under P.
+// Steps calls yield with every finite loss and its chance under P until yield returns false.
 func (l *Ladder) Steps(yield func(loss, p float64) bool) {
 	for _, s := range l.atoms {
 		if !yield(s.loss, s.p) {
