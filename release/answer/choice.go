@@ -27,8 +27,8 @@ func (s Scores) String() string   { return fmt.Sprintf("%d secret scores", len(s
 func (s Scores) GoString() string { return s.String() }
 
 // Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate
-// j has a chance in proportion to exp(epsilon·score[j]/width). One record moves what the logarithms
-// of two chances differ by at most epsilon; the event is accountant.BoundedRange.
+// j has a chance in proportion to exp(epsilon·score[j]/width). One record changes the difference of
+// the logarithms of two chances by at most epsilon; the event is accountant.BoundedRange.
 func Exponential(s *Scores, epsilon float64) (Question[int], error) {
 	scale, err := s.scale(epsilon)
 	return ask(err, accountant.BoundedRange{Range: epsilon}, func(src *random.Source) int {

@@ -53,13 +53,13 @@ func Gaussian(s *Sums, noiseMultiplier float64) (Question[[]int64], error) {
 // law draws an integer from a distribution of one form, with the given scale.
 type law func(scale noise.Ratio, src *random.Source) int64
 
-// with returns the question for the sums, each with its own noise from law of at this scale. Where
-// err is not nil, it returns err alone, as [ask] does.
+// with returns the question for the sums, to each of which one draw of the law is added. Where err
+// is not nil, it returns err alone, as [ask] does.
 func (s *Sums) with(err error, e accountant.Event, scale noise.Ratio, of law) (Question[[]int64], error) {
 	return ask(err, e, func(src *random.Source) []int64 { return noisy(s.values, scale, of, src) })
 }
 
-// noisy returns the values, to each of which it has added noise drawn from law of at this scale.
+// noisy returns the values, each plus a draw of its own from one law at this scale.
 func noisy(values []int64, scale noise.Ratio, of law, src *random.Source) []int64 {
 	sums := make([]int64, len(values))
 	for i, x := range values {

@@ -39,8 +39,8 @@ func NewSums(contributions iter.Seq[[]int64], coordinates int, b Bound) (*Sums, 
 	return &Sums{values, r}, nil
 }
 
-// NewTotal adds up one integer of each record. What lies outside of [low, high] counts as the
-// nearest end.
+// NewTotal returns the sum of one integer of each record. A value outside of [low, high] counts as
+// the nearest end.
 func NewTotal(values []int64, low, high int64) (*Sums, error) {
 	clamped := func(yield func([]int64) bool) {
 		for _, x := range values {
@@ -52,7 +52,7 @@ func NewTotal(values []int64, low, high int64) (*Sums, error) {
 	return NewSums(clamped, 1, Within(low, high))
 }
 
-// NewCounts counts how many records are in each of so many buckets, given the bucket of each
+// NewCounts returns how many records are in each of number buckets, given the bucket of each
 // record. A record whose bucket is not in [0, number) is not counted.
 func NewCounts(buckets []int, number int) (*Sums, error) {
 	if number < 1 {

@@ -86,7 +86,7 @@ func (v *Votes) fine() []int64 {
 	return fine
 }
 
-// inVotes refuses noise on votes whose size, in votes, is out of range.
+// inVotes refuses noise of a size, in votes, that is not from 2^-20 to 2^20.
 func inVotes(size float64) error {
 	if !(size >= 1.0/finer && size <= finer) {
 		return fmt.Errorf("answer: found noise of %v votes, expected 2^-20 to 2^20", size)
