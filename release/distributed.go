@@ -97,7 +97,8 @@ func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, po
 	return &Distributed{Gaussian: normal, shares: shares}, err
 }
 
-// Deviation returns σ·C·√(m/Least), where m clients add a share to the release.
+// Deviation returns σ·C·√(m/Least) for the σ of the step, the bound C and m clients that add
+// shares.
 func (m *Distributed) Deviation(step int, bound float64) float64 {
 	return m.Gaussian.Deviation(step, bound) * math.Sqrt(float64(m.shares.present(step))/float64(m.shares.Least))
 }
