@@ -71,8 +71,7 @@ func (p *Hashing) Add(scores []float64, r Report) {
 const mersenne = 1<<61 - 1
 
 // hash is a function from values to buckets. Over the draw of factor and offset, the buckets of two
-// values are independent, and uniform up to 2^-48 (Carter, Wegman 1979, class H₁ with factor 0
-// kept).
+// values are independent, and uniform up to 2^-48 (Carter, Wegman 1979, class H₁ and factor 0).
 type hash struct{ factor, offset uint64 }
 
 func (h hash) bucket(value, buckets int) int {

@@ -8,7 +8,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Unary reports one bit for each value: 1 for the record's own and 0 for the others, each of them
+// Unary reports one bit for each value: 1 for the record's own value and 0 for the others, each bit
 // randomized.
 type Unary struct {
 	claim
@@ -40,7 +40,7 @@ func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
 	return newUnary(c, certain-flip, flip), nil
 }
 
-// newUnary returns the protocol that reports the own bit as 1 with probability own, others with
+// newUnary returns the protocol that reports a 1 with probability own for the own value, else
 // other.
 func newUnary(c claim, own, other chance) *Unary {
 	return &Unary{c, pure{own.value(), other.value()}, own, other}
