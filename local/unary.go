@@ -40,8 +40,7 @@ func NewSymmetricUnary(values int, epsilon float64) (*Unary, error) {
 	return newUnary(c, certain-flip, flip), nil
 }
 
-// newUnary returns the protocol that reports a 1 with probability own for the own value, else
-// other.
+// newUnary returns the protocol that reports a 1 with probability own for the own value, or other.
 func newUnary(c claim, own, other chance) *Unary {
 	return &Unary{c, pure{own.value(), other.value()}, own, other}
 }

@@ -97,8 +97,7 @@ func NewDistributed(s NoiseSchedule, first float64, steps int, shares Shares, po
 	return &Distributed{Gaussian: normal, shares: shares}, err
 }
 
-// Deviation returns σ·C·√(m/Least) for the σ of the step, the bound C and m clients that add
-// shares.
+// Deviation returns σ·C·√(m/Least) for σ of the step, bound C and m clients that add a share.
 func (m *Distributed) Deviation(step int, bound float64) float64 {
 	return m.Gaussian.Deviation(step, bound) * math.Sqrt(float64(m.shares.present(step))/float64(m.shares.Least))
 }

@@ -111,8 +111,7 @@ func (s *orderSearch) run(lo, hi int, floor float64) {
 	}
 }
 
-// bound returns a lower bound of the values of orders lo ≤ i < hi with divergences of at least
-// floor.
+// bound returns a lower bound of the values of orders lo ≤ i < hi with divergences from floor on.
 func (s *orderSearch) bound(lo, hi int, floor float64) float64 {
 	least := math.Inf(1)
 	for i := lo; i < hi; i++ {

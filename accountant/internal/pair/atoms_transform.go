@@ -134,8 +134,7 @@ func (s SampledLaplace) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// Line returns the transform: the sum over the two atoms and the nodes of a quadrature between
-// them.
+// Line returns the transform as a sum over the two atoms and quadrature nodes between them.
 func (s SampledLaplace) Line(c, step float64, count int) Line {
 	nodes, quadrature := s.nodes(math.Hypot(c, step*float64(count)))
 	_, greatest := s.Support()
