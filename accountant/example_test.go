@@ -29,8 +29,9 @@ func Example() {
 	}
 	fmt.Println(g)
 	fmt.Println(g.Method)
-	// Output: (2.5967, 1e-05)-DP under add-or-remove-one RDP (Poisson-subsampled Gaussian; Mironov,
-	// Talwar, Zhang 2019), conversion of Canonne, Kamath, Steinke 2020
+	// Output:
+	// (2.5967, 1e-05)-DP under add-or-remove-one
+	// RDP (Poisson-subsampled Gaussian; Mironov, Talwar, Zhang 2019), conversion of Canonne, Kamath, Steinke 2020
 }
 
 // Planning: the least noise for a budget, and how far it carries.

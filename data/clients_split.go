@@ -39,7 +39,7 @@ func (r ClientSplit) Spread(examples Labelled) ([][]int, error) {
 	return spread, nil
 }
 
-// share returns which of n examples in a row are the client's: those from from to to - 1.
+// share returns which of n examples in a row are the client's: those in the range [from, to).
 func (r ClientSplit) share(client, n int) (from, to int) {
 	return client * n / r.Clients, (client + 1) * n / r.Clients
 }

@@ -153,8 +153,8 @@ func (d *downloader) accept(part string, f File) error {
 	return d.root.Rename(part, f.Name)
 }
 
-// verified fails if the file name in the folder has not the size and SHA-256 of f. If d.unpack is
-// set, verified calls it with the name instead.
+// verified fails if the file of that name has not the size and SHA-256 of f. If d.unpack is set, it
+// calls d.unpack with the name instead.
 func (d *downloader) verified(name string, f File) error {
 	if d.unpack != nil {
 		return d.unpack(name)

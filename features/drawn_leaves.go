@@ -124,7 +124,7 @@ func (l leaf) paint(c canvas) {
 	}
 }
 
-// span returns the integers from from to to - 1, of 0 … n-1, that are within reach of middle.
+// span returns the range [from, to) of the integers from 0 to n-1 that are within reach of middle.
 func span(middle, reach float64, n int) (from, to int) {
 	return max(int(math.Ceil(middle-reach)), 0), min(int(middle+reach)+1, n)
 }

@@ -65,7 +65,7 @@ func (s sampler) filters(n int, numbers []int) (patchFilters, error) {
 	return f, nil
 }
 
-// contrasted returns the indices of the first n or fewer rows with a norm above half the median's.
+// contrasted returns the indices of the first n rows, or fewer, with a norm above half the median.
 func contrasted(patches *mat.Dense, n int) (chosen []int) {
 	rows, _ := patches.Dims()
 	norms := make([]float64, rows)

@@ -81,7 +81,7 @@ func (e *extractor) scale(picture []float32) {
 	}
 }
 
-// strip adds how much responses in rows [from, to) pass the thresholds to their cells' sums.
+// strip adds to the sums of the cells how far the responses in rows [from, to) pass the thresholds.
 func (e *extractor) strip(from, to int) {
 	e.even.compute(from, to)
 	e.odd.compute(from, to)

@@ -41,11 +41,10 @@ func ExampleShuffleResponse() {
 		}
 		fmt.Println()
 	}
-	// Output: local ε 1, 10000 people: 0.0530 for all randomizers, 0.0432 for 2 answers, 0.0233 for
-	// 10 answers, 0.0072 for 100 answers local ε 2, 100000 people: 0.0450 for all randomizers,
-	// 0.0332 for 2 answers, 0.0231 for 10 answers, 0.0084 for 100 answers local ε 4, 1000000
-	// people: 0.0493 for all randomizers, 0.0343 for 2 answers, 0.0319 for 10 answers, 0.0198 for
-	// 100 answers
+	// Output:
+	// local ε 1, 10000 people: 0.0530 for all randomizers, 0.0432 for 2 answers, 0.0233 for 10 answers, 0.0072 for 100 answers
+	// local ε 2, 100000 people: 0.0450 for all randomizers, 0.0332 for 2 answers, 0.0231 for 10 answers, 0.0084 for 100 answers
+	// local ε 4, 1000000 people: 0.0493 for all randomizers, 0.0343 for 2 answers, 0.0319 for 10 answers, 0.0198 for 100 answers
 }
 
 // The worked examples of a textbook, by its formulas and by the exact ones beside them.

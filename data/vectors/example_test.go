@@ -26,6 +26,7 @@ func ExampleReader() {
 		return err
 	})
 	fmt.Println(err)
-	// Output: 61.5 people.csv:3:5: column "weight, kg": found text that is not a number, expected a
-	// finite decimal number
+	// Output:
+	// 61.5
+	// people.csv:3:5: column "weight, kg": found text that is not a number, expected a finite decimal number
 }

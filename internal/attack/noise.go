@@ -90,7 +90,7 @@ func (d *desk) count(sums *answer.Sums, err error) (float64, error) {
 	return float64(answers[0]), nil
 }
 
-// ones returns, for a desk to add noise, how many people in subset have a one; nil is everybody.
+// ones returns how many people in subset have a one, for a desk to add noise; nil is everybody.
 func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 	buckets := make([]int, len(bits))
 	for i, one := range bits {

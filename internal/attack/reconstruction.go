@@ -114,7 +114,7 @@ func (r *Reconstruction) once(right []int, src *random.Source) error {
 }
 
 // ask writes the noisy answers to all questions into the column of answers for one level of noise,
-// an index of ratios. It fills in the row of that level, but for Recovered. No noise adds nothing.
+// an index of ratios, but none without noise. It fills in all but Recovered in that level's row.
 func (r *Reconstruction) ask(level int, sums []*answer.Sums, answers *mat.Dense) error {
 	row := &r.Rows[level]
 	*row = Found{Ratio: ratios[level], Allowed: 1, Expected: 1}

@@ -59,7 +59,7 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	return i, checkpoints.WriteModel(to, renamed, about)
 }
 
-// withRun adds to about the guarantee from the privacy statement beside path, if that is a run's
+// withRun returns about with the guarantee of the privacy statement beside path, if that is a run's
 // model file. The file says nothing of it, as a run writes its model before its statement.
 func withRun(path string, about map[string]string) (map[string]string, error) {
 	if filepath.Base(path) != folder.Model {
