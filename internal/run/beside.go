@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// SideBySide has so many goroutines, one of them the caller's, take from next what is to be done,
-// until nothing is left there. An error of one ends the context of all. SideBySide returns an error
-// other than that of the context, if there is one.
+// SideBySide calls work in width goroutines, or in one, and one of them is the caller's. Together
+// they take the numbers in todo from next, until none is left. An error of one ends the context of
+// all. SideBySide returns an error other than that of the context, if there is one.
 func SideBySide(ctx context.Context, width int, todo []int, work func(ctx context.Context, next <-chan int) error) error {
 	if len(todo) == 0 {
 		return nil

@@ -139,15 +139,15 @@ func (r *Run) OpenMetrics() {
 	})
 }
 
-// WriteMetrics adds a line to the metrics.
+// WriteMetrics appends m, without its accountant and with a finite loss, to the metrics and copies.
 func (r *Run) WriteMetrics(m Metrics) error {
 	m.Accountant = "" // a line holds numbers alone
 	m.TestLoss = Finite(m.TestLoss)
 	return r.WriteLine(folder.Metrics, m, r.copies)
 }
 
-// Copies writes the copies of lines of this run and returns them. If that fails, it warns and
-// returns nil: the run goes on without copies, and its next start writes them anew.
+// Copies writes the copies of a file with lines of this run and returns them. If that fails, it
+// warns and returns nil: the run goes on without copies, and its next start writes them anew.
 func (r *Run) Copies(f Files) *Copies {
 	err := EndLine(f.Lines)
 	if err == nil {
@@ -160,7 +160,8 @@ func (r *Run) Copies(f Files) *Copies {
 	return nil
 }
 
-// WriteLine adds a line to a file of the run, and to its copies.
+// WriteLine appends v as a line of JSON to a file of the run and to its copies. It only warns if
+// the copies fail.
 func (r *Run) WriteLine(file string, v any, copies *Copies) error {
 	line, err := json.Marshal(v)
 	if err != nil {

@@ -59,7 +59,7 @@ type Watcher[Overview, Progress, Result any] struct {
 	Finished func(Result)   // once, after everything is written
 }
 
-// Tell calls a function of a watcher, unless that is nil.
+// Tell calls f with the news, unless f is nil.
 func Tell[T any](f func(T), news T) {
 	if f != nil {
 		f(news)
@@ -109,7 +109,8 @@ func (r *Run) steps(ctx context.Context) (Status, error) {
 	return Done, nil
 }
 
-// Due evaluates, except after the last step, and begins a checkpoint, where a step is due for it.
+// Due does what the configuration says is due after this step of all steps: it calls evaluate, but
+// not after the last one, and begins a checkpoint. evaluated reports whether it called evaluate.
 func (r *Run) Due(step, steps int, evaluate func() error) (evaluated bool, err error) {
 	every := func(n int) bool { return n > 0 && step%n == 0 }
 	if evaluated = every(r.Config.Training.EvaluateEvery) && step < steps; evaluated {
@@ -123,8 +124,8 @@ func (r *Run) Due(step, steps int, evaluate func() error) (evaluated bool, err e
 	return evaluated, err
 }
 
-// Untrained is the error of a run that is gone on with, that has no step and may make none. Nothing
-// is written: a model would be its initial weights.
+// Untrained returns the error of a resumed run that has no step in a checkpoint and no budget for
+// one. Such a run writes no model, which would be its initial weights.
 func (r *Run) Untrained(epsilon, delta float64) error {
 	return fmt.Errorf("%w: %s has no step in a checkpoint, and its ledger holds %d releases, after which not one more stays within ε = %g at δ = %g; expected room for a step. Start a new run; what was released still counts in the ledger of the data",
 		ErrUntrained, r.Dir, r.Books.Len(), epsilon, delta)

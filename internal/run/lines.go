@@ -18,16 +18,16 @@ import (
 	"dpsgd/internal/tensorboard"
 )
 
-// Metrics is one line of metrics.jsonl. Everything in it is public, or computed from what was
-// released and public test examples. Times are not: a step takes as long as its batch is large.
-// Lines of steps that ran again after a crash appear again.
+// Metrics is one line of metrics.jsonl. All of it may be published: it is computed from releases,
+// public settings and public test examples. It has no times, which would tell how large a batch
+// was. A step that ran again after a crash has a line for each time.
 type Metrics struct {
 	Step int `json:"step"`
 	account.Answer
 	TestAccuracy float64 `json:"test_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
 	LearningRate float64 `json:"learning_rate"`
-	ClipNorm     float64 `json:"clip_norm,omitempty"` // of the step to come, where it moves
+	ClipNorm     float64 `json:"clip_norm,omitempty"` // for the next step; 0 if it is the same for all
 }
 
 // Finite returns v, or the largest float64 if v is not finite, as the loss of a diverged model:
@@ -53,7 +53,7 @@ type Diagnostics struct {
 	Norms             tensorboard.Buckets `json:"norms"`                    // of which MeanNorm is the mean
 }
 
-// NormQuantiles are the shares of a batch below the quantiles of Diagnostics.
+// NormQuantiles are the shares of a batch whose quantiles [Diagnostics] has.
 var NormQuantiles = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
 
 // Quantiles returns the [NormQuantiles] of values, and sorts values. Each quantile is the least

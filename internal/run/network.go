@@ -45,8 +45,8 @@ func (r *Run) Declare() (*Network, error) {
 	return n, err
 }
 
-// View returns a checkpoint with the parameters, their mean and the update rule's state, not
-// copied.
+// View returns a checkpoint, without its step, of the parameters, their mean and the update rule's
+// state. It copies none of them.
 func (n *Network) View(rule optimizer.State) *checkpoints.State {
 	n.Mean.Keep(rule.Slots)
 	return &checkpoints.State{Parameters: n.Model.Values, OptimizerStep: rule.Step, Slots: rule.Slots}

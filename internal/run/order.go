@@ -14,14 +14,14 @@ type Order struct {
 
 var _ release.Journal = (*Order)(nil)
 
-// A checkpoint keeps what comes of writing one.
+// A checkpoint is one that is being written, and the outcome of that.
 type checkpoint struct {
 	done   chan struct{} // closed behind err
 	err    error
 	settle func(error) error
 }
 
-// NewOrder returns the order of a run with this journal; nil for a run whose steps release nothing.
+// NewOrder returns the order that writes events to j. j is nil for a run that releases nothing.
 func NewOrder(j release.Journal) *Order { return &Order{journal: j} }
 
 // Save waits for the checkpoint before, begins to write another, and returns. The caller must not
@@ -43,7 +43,7 @@ func (o *Order) Save(write func() error, settle func(error) error) error {
 // Pending reports whether a checkpoint was begun that nobody has waited for.
 func (o *Order) Pending() bool { return o.pending != nil }
 
-// Wait waits until the pending checkpoint is written, settles it, and returns settle's error.
+// Wait waits for the pending checkpoint, if any, and returns the error of the settle that Save got.
 func (o *Order) Wait() error {
 	c := o.pending
 	if c == nil {

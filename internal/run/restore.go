@@ -74,9 +74,9 @@ func (r *Run) unchanged() error {
 	return nil
 }
 
-// OtherPlan returns the error about a checkpoint of another plan. It names what differs if the
-// folder keeps the identity that the checkpoint was made with; folders of earlier versions keep
-// none.
+// OtherPlan returns the error for a checkpoint of the plan with this hash, which is not the run's.
+// It names what differs if the folder keeps the identity with that hash; folders of earlier
+// versions keep none.
 func (r *Run) OtherPlan(checkpoint, hash string) error {
 	kept, err := os.ReadFile(r.Path(folder.Plan))
 	if err != nil || HashOf(string(kept)) != hash || string(kept) == r.identity {

@@ -28,12 +28,12 @@ type Options struct {
 	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
 	// empty.
 	Registry string
-	// Apart is a run that shares no file with others until somebody collects it: see books.Collect.
+	// Apart says that the run shares no file with others until somebody collects it: books.Collect.
 	Apart   bool
 	Threads int // in place of what the configuration says; 0 is what it says
-	// Find finds the examples; nil is that of the request.
+	// Find finds the examples; if nil, the request does.
 	Find func(*configs.Config, setup.Request) (*setup.Source, error)
-	// Fits refuses what the machine has too little memory for; nil is [setup.CheckMemory].
+	// Fits returns an error if the run needs more memory than there is; nil is [setup.CheckMemory].
 	Fits   func(*configs.Config, setup.Outline) error
 	Warned func(message string) // nil tells nobody
 	// Waits is told in one line that the run waits for a person to mend something, such as a disk
@@ -66,11 +66,11 @@ type Run struct {
 	PlanHash   string                       // of the job's identity
 	Step       int                          // steps behind the run
 	ResumedAt  int                          // Step when this part began; 0 for a new run
-	Began      time.Time                    // this part of it
-	ConfigText func(*configs.Config) []byte // what the folder keeps of the configuration
+	Began      time.Time                    // when this part of the run began
+	ConfigText func(*configs.Config) []byte // formats the configuration for the folder
 
 	job      Job
-	lock     *checkpoints.Lock // of a run that has no ledger to lock: its configuration
+	lock     *checkpoints.Lock // on the configuration of a run that has no ledger to lock; else nil
 	options  Options
 	identity string
 	copies   *Copies         // of metrics.jsonl
@@ -79,7 +79,7 @@ type Run struct {
 	tried    int             // step of the newest attempt to save one
 	ctx      context.Context // of CarryOut, which also ends waiting for a disk; nil before
 	stepped  int             // steps of this process
-	stepTime time.Duration
+	stepTime time.Duration   // that these steps took
 }
 
 // Create prepares a new run: it reads the data, has the job built, and only when all of that has
@@ -92,7 +92,7 @@ func Create[J Job](c *configs.Config, o Options, build func(*Run) (J, error)) (j
 	return job, err
 }
 
-// Prepare prepares a run that has no folder, nor makes one.
+// Prepare prepares a new run as Create does, but makes no folder.
 func Prepare[J Job](c *configs.Config, o Options, build func(*Run) (J, error)) (J, *Run, error) {
 	return prepare(c, o, nil, build)
 }
@@ -146,7 +146,8 @@ func (r *Run) openBooks(c *configs.Config, o Options) (err error) {
 	return err
 }
 
-// prepare finds the examples, where there is memory for them, and has the job built.
+// prepare finds the examples, if the run fits into memory, and builds the job. opened is a run
+// whose folder and ledgers are open, or nil for a new one.
 func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) (J, error)) (job J, r *Run, err error) {
 	request := o.Located()
 	fits := o.Fits
@@ -182,7 +183,7 @@ func prepare[J Job](c *configs.Config, o Options, opened *Run, build func(*Run) 
 	return job, r, nil
 }
 
-// order makes the Order of the run, for the books that it has by now.
+// order sets r.Order to a new one that writes events to the books that the run has by now, if any.
 func (r *Run) order() {
 	r.Order = NewOrder(nil)
 	if r.Books != nil {
@@ -190,11 +191,11 @@ func (r *Run) order() {
 	}
 }
 
-// New says whether the run has no folder yet.
+// New reports whether the run has no folder yet.
 func (r *Run) New() bool { return r.Dir == "" }
 
-// See computes what a network sees of the examples. Of a new run it first makes sure that all of
-// them can be read.
+// See sets r.Examples to what a network sees of the examples. For a new run it first makes sure
+// that all of them can be read.
 func (r *Run) See() (err error) {
 	if r.New() {
 		if err := r.Source.Check(); err != nil {
@@ -224,7 +225,7 @@ func (r *Run) makeFolder() error {
 	return nil
 }
 
-// fill writes what a run has before its first step.
+// fill writes what a run has before its first step, from the configuration to a first checkpoint.
 func (r *Run) fill() error {
 	if err := r.begin(); err != nil {
 		return err
@@ -239,7 +240,7 @@ func (r *Run) fill() error {
 	return r.Save()
 }
 
-// begin writes the configuration, and begins the ledgers of a run that promises something.
+// begin writes the configuration, and creates the ledgers of a run that promises something.
 func (r *Run) begin() (err error) {
 	if r.Config.Privacy.None {
 		if err := books.RefuseBaseline(r.options.registry(), r.Config, r.Source.Outline); err != nil {
@@ -286,7 +287,7 @@ func (r *Run) GoOn() error {
 	return r.Save()
 }
 
-// Close releases the ledger and the workers.
+// Close waits for a checkpoint that is being written, and releases the ledgers and the workers.
 func (r *Run) Close() error {
 	r.Order.Close()
 	r.Pool.Close()
@@ -303,10 +304,10 @@ func (r *Run) closeBooks() error {
 	return nil
 }
 
-// Path leads to a file of the run.
+// Path returns the path of the file with that name in the run's folder.
 func (r *Run) Path(name string) string { return filepath.Join(r.Dir, name) }
 
-// Name of the run's folder, without where it lies: a statement may be published.
+// Name returns the name of the run's folder, without where it lies: a statement may be published.
 func (r *Run) Name() string { return folder.Name(r.Dir) }
 
 // Warn tells about something that a person should know and that did not stop the run.
@@ -316,15 +317,15 @@ func (r *Run) Warn(message string) {
 	}
 }
 
-// Seconds is the time of this part of the run. That of earlier parts is not kept: how long steps
-// take is not private.
+// Seconds returns how long this part of the run has taken. Earlier parts do not count: their times
+// are not kept, because a step takes as long as its batch is large.
 func (r *Run) Seconds() float64 { return time.Since(r.Began).Seconds() }
 
-// Took counts a step of this process.
+// Took counts a step of this process, which took d.
 func (r *Run) Took(d time.Duration) { r.stepped, r.stepTime = r.stepped+1, r.stepTime+d }
 
-// PerSecond returns the examples per second in steps of so many examples; 0 before the first step
-// of this process.
+// PerSecond returns how many examples this process takes a second, at batch examples a step; 0
+// before its first step.
 func (r *Run) PerSecond(batch float64) float64 {
 	if r.stepTime == 0 {
 		return 0
@@ -332,7 +333,7 @@ func (r *Run) PerSecond(batch float64) float64 {
 	return batch / r.PerStep()
 }
 
-// PerStep returns the seconds that a step of this process takes; 0 before the first.
+// PerStep returns the mean seconds of the steps of this process; 0 before the first.
 func (r *Run) PerStep() float64 {
 	if r.stepTime == 0 {
 		return 0

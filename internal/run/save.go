@@ -18,17 +18,17 @@ import (
 // ErrNotSaved: what a run made could not be written into its folder.
 var ErrNotSaved = errors.New("train: not saved")
 
-// Pauses are between the attempts to save. A disk is full for as long as somebody takes to notice.
+// Pauses are the waits between attempts to save. A disk is full until somebody notices and helps.
 var Pauses = []time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute}
 
 // Saving is something that a run leaves in its folder.
 type Saving struct {
 	What  string
-	File  string // below the folder
-	Bytes int    // that it takes, about
+	File  string // path from the run's folder
+	Bytes int    // about how many it takes
 	Write func(dir string) error
-	// Apart says that it may be kept in another folder. It is made of what was released alone, and
-	// the ledger, which is not moved, holds all of that already.
+	// Apart says that it may be written to another folder if the run's is full: it is made of
+	// releases alone, which the run's ledger holds already.
 	Apart bool
 }
 
@@ -36,9 +36,9 @@ type Saving struct {
 // end says how to go on: see settle.
 func (r *Run) Keep(s Saving) error { return r.settle(s, s.Write(r.Dir)) }
 
-// settle takes what came of an attempt to save, and tries again after each of the pauses while the
-// system refuses. What cannot be saved in the end is written elsewhere where that may be. The error
-// says how to go on.
+// settle finishes the saving of s, of which the first attempt returned err. While the system
+// refuses, it tries again after each of the Pauses. Then it writes s elsewhere, if s may lie there,
+// and the error says how to go on.
 func (r *Run) settle(s Saving, err error) error {
 	ctx := r.ctx
 	if ctx == nil {
@@ -62,7 +62,7 @@ func (r *Run) settle(s Saving, err error) error {
 	return r.unsaved(s, err)
 }
 
-// waiting tells that a person has to do something.
+// waiting tells a person, in one line, that the run waits until something is mended.
 func (r *Run) waiting(message string) {
 	if r.options.Waits != nil {
 		r.options.Waits(message)
@@ -71,12 +71,12 @@ func (r *Run) waiting(message string) {
 	r.Warn(message)
 }
 
-// again is the command that goes on with the run, to be copied.
+// again returns the command that goes on with the run, to be copied from a message.
 func (r *Run) again() string {
 	return "`train resume " + folder.Argument(r.Dir) + r.options.Flags() + "`"
 }
 
-// unsaved keeps elsewhere what may be there, and says how to go on.
+// unsaved writes s elsewhere, if it may lie there, and returns the error that says how to go on.
 func (r *Run) unsaved(s Saving, err error) error {
 	room := fmt.Sprintf("make room for %s on the disk of %s", Size(int64(s.Bytes)), r.Dir)
 	goOn := "go on with " + r.again()
@@ -93,7 +93,8 @@ func (r *Run) unsaved(s Saving, err error) error {
 	return fmt.Errorf("%w: %s after step %d: %w%s: %s, and %s", ErrNotSaved, s.What, r.Step, err, lost, room, goOn)
 }
 
-// rescue saves the steps since the last checkpoint when a run has to end for an error.
+// rescue returns err, or nil. If the system refused something and the current step is in no
+// checkpoint, it saves one first, because the run ends; the error then says how to go on.
 func (r *Run) rescue(err error) error {
 	if err == nil {
 		return nil
@@ -145,7 +146,7 @@ func (r *Run) beginSave() error {
 	})
 }
 
-// checkpoint saves the state of the current step.
+// checkpoint returns what saves state as the checkpoint of the current step.
 func (r *Run) checkpoint(state *checkpoints.State) Saving {
 	state.Step = r.Step
 	if state.PlanHash == "" {
@@ -170,11 +171,11 @@ func (r *Run) checkpoint(state *checkpoints.State) Saving {
 	}, true}
 }
 
-// SaveState is a variable so that tests can have disks that are full.
+// SaveState writes a checkpoint. It is a variable so that tests can have disks that are full.
 var SaveState = checkpoints.Save
 
-// Statement returns the privacy statement about all releases, whose cost is claimed, as far as it
-// is the same for every kind of run.
+// Statement returns the part of the privacy statement that every kind of run has: about all
+// releases of the run, whose cost is claimed.
 func (r *Run) Statement(status Status, claimed account.Claim, together statement.Together) statement.Statement {
 	d, choices := r.Registered.Data, account.Choices(claimed.Ledger)
 	s := statement.Statement{
@@ -189,7 +190,7 @@ func (r *Run) Statement(status Status, claimed account.Claim, together statement
 	return s
 }
 
-// Publish writes the privacy statement, about the model that the folder holds.
+// Publish writes the privacy statement s, with the hash of the model if the folder holds one.
 func (r *Run) Publish(s statement.Statement) (err error) {
 	if folder.HoldsAny(r.Dir, folder.Model) {
 		if s.ModelSHA256, err = folder.SHA256(r.Path(folder.Model)); err != nil {
@@ -199,14 +200,15 @@ func (r *Run) Publish(s statement.Statement) (err error) {
 	return r.Keep(Saving{"the privacy statement", folder.Statement, 1 << 16, s.Write, false})
 }
 
-// Refused reports whether the system refused, as it does where a disk is full: waiting may help. It
-// brings back no folder that was deleted.
+// Refused reports whether err comes from the operating system, as for a full disk: waiting may
+// help. It is false for a file or folder that is missing, which no waiting brings back.
 func Refused(err error) bool {
 	return errors.As(err, new(syscall.Errno)) && !errors.Is(err, fs.ErrNotExist)
 }
 
-// Elsewhere writes into a new folder of the user's alone, on what may be another disk. Name is a
-// part of its name.
+// Elsewhere calls write with a new folder, readable by the user alone, among the temporary files or
+// else in the user's home: the disk may be another. name is part of the folder's name. ok is false
+// if both failed.
 func Elsewhere(name string, write func(dir string) error) (dir string, ok bool) {
 	parents := []string{os.TempDir()}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -225,7 +227,7 @@ func Elsewhere(name string, write func(dir string) error) (dir string, ok bool) 
 	return "", false
 }
 
-// Size writes a number of bytes for people.
+// Size returns a number of bytes as people read it, in KiB or MiB.
 func Size(bytes int64) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
@@ -233,7 +235,7 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 }
 
-// FreeOn tells people how much room the disk of a folder has.
+// FreeOn returns, as people read it, how many bytes are free on the disk of a folder.
 func FreeOn(dir string) string {
 	if free, ok := checkpoints.Free(dir); ok {
 		return Size(free)
