@@ -44,13 +44,13 @@ func ReadExtensions(dir string) ([]Extension, error) {
 	return list, nil
 }
 
-// invalid reports what no run writes: an extension before the first step, to no more steps, or one
-// that nothing in the ledger pays for.
+// invalid reports whether no run can have written e: an extension before the first step, to no more
+// steps, or one that nothing in the ledger pays for.
 func (e Extension) invalid() bool {
 	return e.Step < 1 || e.Choices < 1 || e.From.Steps < 1 || e.To.Steps <= e.From.Steps
 }
 
-// WriteExtensions writes all of them.
+// WriteExtensions writes list, all extensions of a run, into its folder dir.
 func WriteExtensions(dir string, list []Extension) error {
 	content, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
@@ -59,7 +59,7 @@ func WriteExtensions(dir string, list []Extension) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(dir, Extended), append(content, '\n'), FilePerm)
 }
 
-// overrides lists the keys of the configuration that the newest extension sets.
+// overrides returns what the newest extension sets in the configuration, each as "key=value".
 func overrides(list []Extension) []string {
 	if len(list) == 0 {
 		return nil

@@ -25,7 +25,7 @@ import (
 const (
 	Config        = "config.yaml"
 	Engines       = "engines.json" // of the graph; public: from shapes and the machine
-	Plan          = "plan.txt"     // what the hash of the plan in checkpoints is of; public
+	Plan          = "plan.txt"     // the plan, whose hash checkpoints hold; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"
 	MetricsTable  = "metrics.csv"                 // the same for spreadsheets
@@ -49,7 +49,7 @@ const (
 	Answers    = "statistics.jsonl" // what was released
 )
 
-// files have names that nothing else in the folder of a run may have. (Engines are chosen again.)
+// files are the names that no directory in a run's folder may have. (Engines are chosen again.)
 var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Model, Labels, Statement, StatementData, Statistics, Answers}
 
 // OwnFiles refuses a run's folder in which a file of the run is a directory, or one that two names
@@ -99,8 +99,8 @@ const (
 	SelectedData = "selected.json"
 )
 
-// OfHiddenNumber says whether a run is a trial of a sweep that drew how many points there are. That
-// number must not be learnt from what is published of the best one.
+// OfHiddenNumber reports whether a run is a trial of a sweep that drew how many points there are.
+// That number must not be learnt from what is published of the best one.
 func OfHiddenNumber(dir string) bool {
 	content, err := os.ReadFile(filepath.Join(dir, "..", Sweep))
 	var found struct {
@@ -116,7 +116,7 @@ func OfHiddenNumber(dir string) bool {
 }
 
 // Datasets is the ledger of the data that the runs of a folder were trained on. It lies in that
-// folder; for the trials of a sweep in the folder of the sweep.
+// folder, and is that of the trials of the sweeps there, too.
 const Datasets = "datasets.jsonl"
 
 // Uncollected is the folder beside runs with the ledgers that tasks of a sweep keep apart from
@@ -136,7 +136,7 @@ const (
 // ErrNoRun: a folder is not that of a run.
 var ErrNoRun = errors.New("train: not a run")
 
-// ReadConfig reads the configuration that a run wrote, with what it was extended by.
+// ReadConfig reads the configuration that a run wrote, with the changes by all of its extensions.
 func ReadConfig(dir string) (*configs.Config, error) {
 	list, err := ReadExtensions(dir)
 	if err != nil && Check(dir, "the folder of a run such as runs/digits-1") == nil {
@@ -145,7 +145,7 @@ func ReadConfig(dir string) (*configs.Config, error) {
 	return ReadConfigOf(dir, list)
 }
 
-// ReadConfigOf is ReadConfig with these extensions.
+// ReadConfigOf reads the configuration that a run wrote, with the changes by these extensions.
 func ReadConfigOf(dir string, list []Extension) (*configs.Config, error) {
 	path := filepath.Join(dir, Config)
 	if err := Check(dir, "the folder of a run such as runs/digits-1"); err != nil {
@@ -161,7 +161,8 @@ func ReadConfigOf(dir string, list []Extension) (*configs.Config, error) {
 	return configs.Parse(path, src, overrides(list))
 }
 
-// Check refuses, with ErrNoRun, what is there and can be no folder: a file, or a link to nothing.
+// Check refuses, with ErrNoRun, a path that can be no folder: "", a file, below a file, or a link
+// to nothing. It accepts a path where nothing lies.
 func Check(dir, expected string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -180,7 +181,7 @@ func Check(dir, expected string) error {
 	return nil
 }
 
-// Without is the error about a folder that is no run, because a file is missing.
+// Without returns the error for a folder that is no run, because the file is missing.
 func Without(dir, file string) error {
 	return fmt.Errorf("%w: %s holds no %s, expected the folder of a run such as runs/digits-1", ErrNoRun, dir, file)
 }
@@ -216,7 +217,7 @@ func SHA256(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Name is the name of a folder, without where it lies.
+// Name returns the name of a folder, without where it lies.
 func Name(dir string) string {
 	if absolute, err := filepath.Abs(dir); err == nil {
 		return filepath.Base(absolute)
@@ -224,7 +225,7 @@ func Name(dir string) string {
 	return filepath.Base(dir)
 }
 
-// Argument writes a path for a command line to be copied: in quotes where a shell needs them.
+// Argument returns a path for a command line to be copied: in quotes where a shell needs them.
 func Argument(path string) string { return spelling.Argument(path) }
 
 // HoldsAny reports whether a folder holds one of these names.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Differences names what two identities differ in, as "key was, now is". What follows from the
-// configuration is named where its keys are equal.
+// Differences returns what two identities differ in, as "key was, found is". It returns other lines
+// than those of the configuration, which follow from it, only if the configurations are equal.
 func Differences(old, now string) []string {
 	var keys, derived []string
 	was, is := Keys(old), Keys(now)
@@ -37,7 +37,8 @@ func find(all []Pair, key string) string {
 	return "none"
 }
 
-// Keys reads an identity: the YAML that the program wrote, then words with what follows them.
+// Keys returns the pairs of an identity: those of the YAML, with keys such as training.steps, and
+// then those of the lines after it, whose first word is the key.
 func Keys(identity string) []Pair {
 	var all []Pair
 	var sections []string
