@@ -15,8 +15,9 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// checkStatement holds the guarantee in the statement, which goes wherever the model goes, against
-// the ledger of the run. It accepts the statement of a folder without a ledger.
+// checkStatement refuses a statement, which goes wherever the model goes, that promises more than
+// the ledger of the run gives. It brings the claim of an earlier version up to date. It accepts any
+// guarantee in a folder without a ledger.
 func checkStatement(dir string, c *configs.Config, s *statement.Statement) error {
 	if err := refuseOtherUnit(dir, c, *s); err != nil || !folder.HoldsAny(dir, folder.Ledger) {
 		return err
@@ -51,8 +52,8 @@ func checkStatement(dir string, c *configs.Config, s *statement.Statement) error
 	return err
 }
 
-// refuseOtherUnit refuses a statement that protects somebody else than the configuration says, or
-// somebody where that says nobody.
+// refuseOtherUnit refuses a statement that protects another unit than the configuration says, or
+// that gives any guarantee where it says privacy.none.
 func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error {
 	found, expected := s.Unit, setup.UnitOf(c)
 	switch {
@@ -64,9 +65,9 @@ func refuseOtherUnit(dir string, c *configs.Config, s statement.Statement) error
 	return fmt.Errorf("train: %s: found %s, expected %s in %s: %w", filepath.Join(dir, folder.StatementData), found, expected, folder.Config, checkpoints.ErrCorrupt)
 }
 
-// selected concerns a sweep of which nobody may learn how many points there were. It gives the
-// model of the best point the statement that is to be published with it, and marks the model of any
-// other point.
+// selected does nothing unless the run is a trial of a sweep of which nobody may learn how many
+// points there were. It gives the model of the best point the statement that is to be published
+// with it, and marks the model of any other point.
 func (m *Model) selected() {
 	if !m.Statement.Hidden && !folder.OfHiddenNumber(m.Dir) {
 		return

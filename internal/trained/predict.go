@@ -13,7 +13,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// ErrInput is matched if the model of a run predicts another kind of input than it was given.
+// ErrInput is matched if a model is given another kind of input than it was trained on.
 var ErrInput = errors.New("predict")
 
 // Answer is a model's prediction for one example.
@@ -41,8 +41,8 @@ type Predictor struct {
 	pool       *kernel.Pool
 }
 
-// New prepares a model. Public features are learnt again from drawn pictures, which takes seconds
-// to a minute.
+// New returns a predictor for m that computes in pool. It learns public features again from drawn
+// pictures, which takes seconds to a minute.
 func New(m *Model, pool *kernel.Pool) (*Predictor, error) {
 	p := &Predictor{model: m, pool: pool}
 	if !m.Config.Features.Any() {
@@ -85,7 +85,7 @@ func (p *Predictor) seen(set data.Set) (data.Set, error) {
 	return rows, features.Centre(rows, p.model.FeatureMean, p.pool)
 }
 
-// answer makes the answer for an example from its logits.
+// answer returns the answer for an example of a file, in that row or 0, from its logits.
 func (p *Predictor) answer(file string, row int, logits []float32) (Answer, error) {
 	shares, err := p.shares(logits)
 	if err != nil {

@@ -40,7 +40,8 @@ func List(paths []string) (files []string, others pictures.Others, err error) {
 	return files, others, nil
 }
 
-// below lists the pictures in a folder and below it, in the order of their names.
+// below lists the pictures in a folder and below it, in the order of their names, and counts other
+// files in others.
 func below(folder string, others pictures.Others) (found []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		switch hidden := strings.HasPrefix(e.Name(), ".") && path != folder; {
@@ -122,7 +123,7 @@ func (p *Predictor) batch(files []string, visit func(Answer) error) (broken []er
 	return broken, nil
 }
 
-// pixels predicts n pictures that have the size of the training examples.
+// pixels returns the logits of n pictures that have the size of the training examples.
 func (p *Predictor) pixels(pixels []uint8, n int) ([][]float32, error) {
 	if n == 0 {
 		return nil, nil
@@ -134,8 +135,8 @@ func (p *Predictor) pixels(pixels []uint8, n int) ([][]float32, error) {
 	return p.Logits(set)
 }
 
-// One predicts a picture of at most so many pixels. The error matches data.ErrInvalid if the
-// picture cannot be read.
+// One predicts a picture of at most maxPixels pixels, which the answer calls name. The error
+// matches data.ErrInvalid if the picture cannot be read.
 func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, error) {
 	if p.model.Sees() != Pictures {
 		return Answer{}, p.refuse("pictures")

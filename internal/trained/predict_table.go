@@ -37,7 +37,7 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 	return t.flush()
 }
 
-// table is a file being predicted, a chunk at a time.
+// table is a file being predicted, chunk rows at a time.
 type table struct {
 	predictor *Predictor
 	path      string
@@ -46,10 +46,10 @@ type table struct {
 	values    []float32
 	rows      int   // in values
 	before    int   // rows that were predicted
-	failed    error // of anything but reading
+	failed    error // of the context, a prediction or visit, not of reading
 }
 
-// find finds the columns that the network sees.
+// find finds the places, in a record, of the columns that the network sees.
 func (t *table) find(r *vectors.RecordReader) error {
 	for _, name := range t.predictor.model.Config.Data.Columns {
 		at, err := r.Find(name)
@@ -61,7 +61,7 @@ func (t *table) find(r *vectors.RecordReader) error {
 	return nil
 }
 
-// add takes in one record, and predicts when there are enough.
+// add takes in one record, and predicts when there are chunk of them.
 func (t *table) add(ctx context.Context, r *vectors.RecordReader, record []string) error {
 	for _, at := range t.columns {
 		v, err := r.Number(record, at)

@@ -13,7 +13,7 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Training says in a few words how private the training was.
+// Training returns a few words on how private the training was.
 func (m *Model) Training() string {
 	if !m.Statement.Private() {
 		return "WITHOUT PRIVACY"

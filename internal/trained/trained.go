@@ -31,8 +31,8 @@ type Model struct {
 	Statement   statement.Statement
 }
 
-// Open reads the model in the folder of a run. It holds the model against the SHA-256 in the run's
-// statement, and the statement against the run's ledger.
+// Open reads the model in the folder of a run. It checks the model by the SHA-256 in the run's
+// statement, and the statement by the run's ledger.
 func Open(dir string) (*Model, error) {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -85,8 +85,8 @@ type Kind int
 // What a network can see.
 const (
 	Pictures Kind = iota
-	Rows          // of a table
-	Vectors       // that another program computed
+	Rows          // records of a table
+	Vectors       // of numbers that another program computed
 )
 
 // Sees returns what kind of examples the model was trained on, before any features are computed of

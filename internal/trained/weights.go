@@ -19,7 +19,7 @@ import (
 const MeanOfFeatures = "features.mean"
 
 // Weights reads the weights that a run has written at its end, and the mean of features, nil if
-// there is none. It holds the file against the sum in the run's statement.
+// there is none. It refuses a file without the SHA-256 that the run's statement has.
 func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []float32, err error) {
 	read, about, err := checkpoints.ReadModel(filepath.Join(dir, folder.Model))
 	if errors.Is(err, fs.ErrNotExist) && folder.HoldsAny(dir, folder.Statistics) {
@@ -44,9 +44,9 @@ func Weights(dir string, c *configs.Config) (tensors []model.Tensor, mean []floa
 	return tensors, mean, err
 }
 
-// checkSum holds the model of a run against the sum in its statement: the format of the file has no
-// checksum, and a weight with a flipped bit is a number like any other. Statements of earlier
-// versions have no sum.
+// checkSum refuses a model file without the SHA-256 in its run's statement: the format of the file
+// has no checksum, and a weight with a flipped bit is a number like any other. Statements of
+// earlier versions have none.
 func checkSum(dir string) error {
 	s, err := statement.Read(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && s.ModelSHA256 == "" {
