@@ -12,8 +12,8 @@ import (
 // variable is the environment variable that asks for slow evidence when it is not empty.
 const variable = "DPSGD_SLOW"
 
-// Asked reports whether slow evidence is asked for: a test then takes more cases than it needs to
-// notice what usually goes wrong.
+// Asked reports whether the environment variable DPSGD_SLOW is not empty. A test then takes more
+// cases than it does by default.
 func Asked() bool { return os.Getenv(variable) != "" }
 
 // Evidence skips a test that takes seconds of processor time, unless slow evidence is asked for.

@@ -23,10 +23,10 @@ type Field struct {
 // [Object.Distinct].
 type Object []Field
 
-// ErrMore is matched where something follows an object.
+// ErrMore is the error of [Read] for text that goes on after the object.
 var ErrMore = errors.New("found text after the JSON object, expected nothing")
 
-// Read reads exactly one object.
+// Read returns the object that text is. It refuses text that is anything else or more.
 func Read(text []byte) (Object, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
@@ -61,7 +61,7 @@ func broken(err error) error {
 	return fmt.Errorf("found no JSON object: %w", err)
 }
 
-// quote shows the start of a text.
+// quote returns the first 40 bytes of a text in quotes, for messages.
 func quote(text []byte) string {
 	const most = 40
 	text = bytes.TrimSpace(text)
@@ -71,7 +71,7 @@ func quote(text []byte) string {
 	return strconv.Quote(string(text))
 }
 
-// Get returns the value of a key, or nil.
+// Get returns the first value of a key, or nil.
 func (o Object) Get(key string) json.RawMessage {
 	for _, f := range o {
 		if f.Key == key {
@@ -81,7 +81,7 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// Without returns the object without a key.
+// Without returns a copy of the object without a key.
 func (o Object) Without(key string) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(f Field) bool { return f.Key == key })
 }
@@ -98,7 +98,7 @@ func (o Object) Distinct() error {
 	return nil
 }
 
-// Text returns the string that a value is; ok is false if it is none.
+// Text returns the string that a JSON value is; ok is false if the value is no string.
 func Text(value json.RawMessage) (text string, ok bool) {
 	ok = len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil
 	return text, ok

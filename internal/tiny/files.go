@@ -14,8 +14,8 @@ import (
 	"dpsgd/data"
 )
 
-// Files writes grey pictures as PNG files into class folders below dir, or into one tar file for
-// each part.
+// Files writes the grey pictures of split as PNG files into folders dir/part/class or, if shards is
+// set, with their classes into one tar file for each part.
 func Files(t testing.TB, dir string, split *data.Split, shards bool) {
 	t.Helper()
 	for part, set := range map[string]data.Set{"train": split.Train, "test": split.Test} {
@@ -55,7 +55,7 @@ func Member(t testing.TB, w *tar.Writer, name string, content []byte) {
 	Check(t, err)
 }
 
-// PNG returns picture i of a set, which is grey, as a PNG file.
+// PNG returns picture i of a set of grey pictures as a PNG file.
 func PNG(t testing.TB, set *data.Images, i int) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, set.Shape().Width, set.Shape().Height))

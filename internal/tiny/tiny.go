@@ -56,7 +56,7 @@ var Features = []string{
 	"privacy.epsilon=3", "privacy.noise_multiplier=calibrated", "privacy.accountant=exact", "optimizer.learning_rate=1", "optimizer.schedule.name=linear",
 }
 
-// Large returns pictures like those of [Source], with every pixel as four.
+// Large returns pictures like those of [Source], with two by two pixels for each: 12x12.
 func Large(t testing.TB) *data.Split {
 	t.Helper()
 	return &data.Split{Name: "stripes", Train: large(t, Examples, 1), Test: large(t, 90, 2)}
@@ -77,14 +77,14 @@ func large(t testing.TB, n int, seed uint64) *data.Images {
 	return set
 }
 
-// Source makes pictures of 6x6 grey pixels in three classes: which third of the rows is bright,
-// under noise.
+// Source returns n training and 90 test pictures of 6x6 grey pixels, in three classes by which
+// third of the rows is bright. Every pixel has noise.
 func Source(t testing.TB, n int) *data.Split {
 	t.Helper()
 	return &data.Split{Name: "stripes", Train: Pictures(t, n, 1), Test: Pictures(t, 90, 2)}
 }
 
-// Pictures makes n of the pictures of [Source].
+// Pictures returns n pictures like those of [Source], with noise that follows from seed.
 func Pictures(t testing.TB, n int, seed uint64) *data.Images {
 	t.Helper()
 	const side = 6
@@ -105,7 +105,7 @@ func Pictures(t testing.TB, n int, seed uint64) *data.Images {
 	return m
 }
 
-// Snapshot maps every path below a folder to a hash of its content.
+// Snapshot maps every path below dir to a hash of the file's content, or to "folder".
 func Snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -130,7 +130,7 @@ func Read(t testing.TB, path string) string {
 	return string(content)
 }
 
-// Write makes a file of the content.
+// Write writes content to a file, in place of what it held.
 func Write(t testing.TB, path, content string) {
 	t.Helper()
 	Check(t, os.WriteFile(path, []byte(content), 0o600))
@@ -152,7 +152,7 @@ func Unsummed(statement string) string {
 	return regexp.MustCompile(`,\s*"statement_sum": "[0-9a-f]+"`).ReplaceAllString(statement, "")
 }
 
-// Ledger returns a ledger of equal releases.
+// Ledger returns a ledger of count equal releases e.
 func Ledger(t testing.TB, e accountant.Event, count int) *accountant.Ledger {
 	t.Helper()
 	l, err := new(accountant.Ledger).With(e, count)
@@ -176,7 +176,7 @@ func Releases(t testing.TB, dir string) int {
 	return l.Count()
 }
 
-// Fit carries a run out, until ctx is done, and closes it.
+// Fit carries a run out, until ctx is done, closes it and returns its result.
 func Fit[Result any](t testing.TB, ctx context.Context, run interface {
 	Fit(context.Context) (Result, error)
 	Close() error
@@ -188,8 +188,7 @@ func Fit[Result any](t testing.TB, ctx context.Context, run interface {
 	return result
 }
 
-// Must hands over what a function returned, and ends the test where that is an error:
-// tiny.Must(f())(t).
+// Must returns a function that returns v, or ends the test if err is not nil: tiny.Must(f())(t).
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -198,7 +197,7 @@ func Must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// Check ends the test where there is an error.
+// Check ends the test if err is not nil.
 func Check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
