@@ -23,8 +23,7 @@ func Shuffle(local float64, n int, delta float64) (epsilon float64, err error) {
 	return shuffled(local, delta, func(cut float64) profile { return newClones(local, clones, cut).at }), nil
 }
 
-// shuffled returns the least ε ≤ local at delta of the profile of(cut), less tails of about
-// 1e-13·delta.
+// shuffled returns the least ε ≤ local at delta of the profile of(cut), for a cut of 1e-13·delta.
 func shuffled(local, delta float64, of func(cut float64) profile) float64 {
 	switch {
 	case delta == 1 || local == 0:

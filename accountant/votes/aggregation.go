@@ -28,7 +28,7 @@ func (a Aggregation) Divergence(questions []Question, alpha float64) float64 {
 	return roundedUp(sum, len(questions))
 }
 
-// plus returns sum and the divergence of order alpha of q's check and answer.
+// plus returns sum plus the divergence of order alpha of q's check and answer.
 func (a Aggregation) plus(sum float64, q Question, alpha float64) float64 {
 	if a.Check != nil {
 		sum += a.Check.Divergence(q.Votes, alpha)

@@ -122,7 +122,7 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 	return n, err
 }
 
-// train trains the network from its start on the examples with these indices, drawn by the seed.
+// train trains the network from its start on the examples with these indices, shuffled by seed.
 func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 	copy(n.model.Values, n.start)
 	n.trainer.Forget()

@@ -45,7 +45,7 @@ func tell(g mpi.Group, what any) error {
 	return g.Broadcast(text)
 }
 
-// hear stores the value that rank 0 tells where the pointer what points.
+// hear stores the value that rank 0 tells at the pointer what.
 func hear(g mpi.Group, what any) error {
 	length := make([]int64, 1)
 	if err := g.Broadcast(bytesOf(length)); err != nil {
@@ -96,7 +96,7 @@ func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int
 }
 
 // boundsOf returns the number of each rank's first example, and at the end the number of all
-// examples. This rank has so many examples.
+// examples. The argument is the number of this rank's own examples.
 func boundsOf(g mpi.Group, examples int) ([]int, error) {
 	counts := make([]int64, g.Size())
 	counts[g.Rank()] = int64(examples)
