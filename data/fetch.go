@@ -153,8 +153,7 @@ func (d *downloader) accept(part string, f File) error {
 	return d.root.Rename(part, f.Name)
 }
 
-// verified fails if the file of that name has not the size and SHA-256 of f. If d.unpack is set, it
-// calls d.unpack with the name instead.
+// verified checks that the file name has size and SHA-256 of f, or calls d.unpack if that is set.
 func (d *downloader) verified(name string, f File) error {
 	if d.unpack != nil {
 		return d.unpack(name)

@@ -26,8 +26,7 @@ const (
 	full
 )
 
-// NewCache returns a cache of the pictures of x in this size. It keeps as many of them as fit into
-// the given number of bytes, those of the lowest numbers.
+// NewCache returns a cache of the pictures of x in this size. It keeps as many as fit into bytes.
 func NewCache(x *Index, size Size, bytes int64) *Cache {
 	values := size.Height * size.Width * size.Channels
 	kept := min(int64(x.Len()), bytes/int64(values))

@@ -61,9 +61,8 @@ type Membership struct {
 	curve, allowed []chart.Point
 }
 
-// Operating says how many training examples are noticed by a threshold above which at most a share
-// Rate of the others lies, and how many others by a threshold below which at most a share Rate of
-// the training examples lies.
+// Operating counts the training examples that lie above a threshold which at most a share Rate of
+// the others passes, and the others below one that at most a share Rate of the former falls below.
 type Operating struct {
 	Rate          float64     `json:"rate"`
 	FalsePositive score.Share `json:"false_positive"` // others that are taken for training examples
@@ -74,7 +73,7 @@ type Operating struct {
 }
 
 // OnRun attacks the model of the run in folder dir, with its training and test examples. The result
-// is NOT PRIVATE. OnRun writes nothing into the folder.
+// is NOT PRIVATE. It writes nothing into the folder.
 func OnRun(dir string, o train.Options) (*Membership, error) {
 	var training, others []float64
 	err := train.EachLogits(dir, o, func(trained bool, logits []float32, label int) {

@@ -51,7 +51,7 @@ var inputs = map[trained.Kind]struct{ name, values string }{
 }
 
 // seen adds what happens to the input x ahead of the first layer: features or normalisation. It
-// returns the name of the value that the first layer takes, and the shape of an example of it.
+// returns the name of the result, which the first layer takes, and the shape of one example.
 func (n *onnxNetwork) seen(m *trained.Model, d *features.Definition, x string) (string, data.Shape) {
 	n.part = "input"
 	switch {

@@ -112,8 +112,7 @@ func numbers(values []float64) string {
 // prefix begins the names of the tensors that features are made with, in the file of weights.
 const prefix = "features."
 
-// constants returns the tensors from which the Python file computes the features d, and the mean
-// that it subtracts from them, if there is one.
+// constants returns the tensors that the features d, and their mean if not nil, are made with.
 func constants(d features.Definition, mean []float32) []model.Tensor {
 	var tensors []model.Tensor
 	add := func(name string, data []float32, shape ...int) {
