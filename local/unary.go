@@ -8,8 +8,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Unary reports one bit for each value: 1 for the record's own value and 0 for the others, each bit
-// randomized.
+// Unary reports one randomized bit for each value: 1 for the record's own value, 0 for the others.
 type Unary struct {
 	claim
 	pure

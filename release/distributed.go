@@ -15,8 +15,7 @@ import (
 // needs.
 var ErrTooFew = errors.New("too few clients took part")
 
-// Shares says who makes the noise of a [Distributed] mechanism, and what the server can see of
-// sums.
+// Shares says who makes the noise of a [Distributed] mechanism, and what the server sees of sums.
 type Shares struct {
 	Clients int // of the run: whether sampled or not, each adds its share to every release that it is there for
 	Least   int // the fewest whose shares are enough noise for a release: at least 1, at most Clients

@@ -46,8 +46,7 @@ func (GaussianNoise) Mechanism(s NoiseSchedule, first float64, steps int, pool *
 type Sampling interface {
 	// Name returns the name of the kind in configs.
 	Name() string
-	// Sized reports whether a configuration says how large batches are. If not, each batch is all
-	// records.
+	// Sized reports whether a configuration says how large batches are. If not, they are all records.
 	Sized() bool
 	// Sampler returns the sampler that draws batches of that expected size from n records.
 	Sampler(batchSize float64, n int) Sampler

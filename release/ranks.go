@@ -37,8 +37,7 @@ func AddPart(sum *clip.Sum, sample []int, source Contributor, r Ranks) error {
 	return sum.Merge(r.Reduce)
 }
 
-// part returns this rank's part of a sorted sample. Every record is in the part of exactly one
-// rank.
+// part returns this rank's part of a sorted sample. Every record is in exactly one rank's part.
 func part(sample []int, r Ranks) []int {
 	from, to := len(sample)*r.Rank()/r.Size(), len(sample)*(r.Rank()+1)/r.Size()
 	if bounds := r.Bounds(); bounds != nil {

@@ -37,7 +37,7 @@ const (
 // position of the losses in their cells. It usually adds half as much.
 const closeness = 3e-4
 
-// tolerance bounds the mass that truncations leave out or count twice, relative to the δ of the
+// tolerance bounds the mass that truncations leave out or count twice, divided by the δ in
 // question.
 const tolerance = 1e-5
 

@@ -140,9 +140,8 @@ func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountan
 }
 
 // mixed returns the least ε that fulfils the inequality of [Chosen] for the R_α in sums, rounded
-// up: the largest y + log(1 - F(y)), F being the right side. F is convex and increasing, so the
-// function is concave, and its tangent at one end of an interval that holds the maximum bounds it
-// there.
+// up: the largest y + log(1 - F(y)), F being the right side. F is convex and increasing, so this is
+// concave, and its tangent at one end of an interval that holds the maximum bounds it there.
 func (c *Chosen) mixed(sums []float64, delta float64) float64 {
 	high := math.Inf(1) // where F is at least 1
 	for i, alpha := range c.rdp.orders {

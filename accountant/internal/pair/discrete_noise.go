@@ -60,8 +60,7 @@ func DiscreteLaplace(epsilon, distance float64) *Ladder {
 	return newLadder(steps, 0)
 }
 
-// MaxDiscreteSigma is the largest σ that DiscreteGaussian takes: it computes each outcome by
-// itself.
+// MaxDiscreteSigma is the largest σ that DiscreteGaussian takes: it computes every outcome.
 const MaxDiscreteSigma = 1 << 15
 
 // DiscreteGaussian returns the pair of an integer that moves by distance, with discrete Gaussian
