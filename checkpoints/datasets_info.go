@@ -112,8 +112,7 @@ type Terms struct {
 	First   []First       `json:"first,omitempty"`
 }
 
-// Put calls decide with the content of the ledger, under its lock, and appends the terms that
-// decide returns, unless they are empty.
+// Put calls decide with what the ledger says, under its lock, and appends decide's terms, if any.
 func (d *Datasets) Put(decide func(DatasetsInfo) Terms) error {
 	return d.append(func() ([]byte, error) {
 		terms := decide(d.book.info())

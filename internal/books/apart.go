@@ -46,8 +46,7 @@ func apartLedgers(registry string) (found []string, err error) {
 	return found, nil
 }
 
-// memberApart returns what dir's ledger apart says of the run with that identifier. ok is false if
-// it has no entry, or there is no ledger apart.
+// memberApart returns what dir's ledger apart says of a run; ok is false if it does not know it.
 func memberApart(registry, dir, run string) (m checkpoints.Member, ok bool, err error) {
 	path, err := pathFrom(registry, dir)
 	if err != nil {

@@ -202,8 +202,7 @@ var choosing = map[accountant.Relation]func() (*rdp.Chosen, error){
 	accountant.ReplaceOne: sync.OnceValues(func() (*rdp.Chosen, error) { return rdp.NewChosen(accountant.ReplaceOne) }),
 }
 
-// chosen returns an ε of the releases in l at delta that holds even if earlier results chose later
-// releases: see [rdp.Chosen].
+// chosen returns an ε at delta of l's releases, even if results chose later ones: see [rdp.Chosen].
 func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	c, err := choosing[l.Relation()]()
 	if err != nil {

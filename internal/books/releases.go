@@ -45,8 +45,8 @@ func ReadReleases(dir string) (Releases, error) {
 	}, err
 }
 
-// Question asks for u, of what was released for Steps and else of what is claimed, with accountant,
-// δ and budget of the run's configuration. The caller may change each of them.
+// Question returns a question for u, about what was released if u is Steps and else about what is
+// claimed, with accountant, δ and budget of the run's configuration. The caller may change it.
 func (r Releases) Question(u account.Unknown) account.Question {
 	q := account.Question{
 		View:    account.View{Accountant: r.Accountant, Relation: r.Claimed.Relation()},

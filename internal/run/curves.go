@@ -160,8 +160,7 @@ func (r *Run) Copies(f Files) *Copies {
 	return nil
 }
 
-// WriteLine appends v as a line of JSON to a file of the run and to its copies. It only warns if
-// the copies fail.
+// WriteLine appends v, as JSON, to a file of the run and to its copies; if these fail, it warns.
 func (r *Run) WriteLine(file string, v any, copies *Copies) error {
 	line, err := json.Marshal(v)
 	if err != nil {

@@ -40,8 +40,7 @@ func List(paths []string) (files []string, others pictures.Others, err error) {
 	return files, others, nil
 }
 
-// below lists the pictures in a folder and below it, in the order of their names, and counts other
-// files in others.
+// below lists the pictures below a folder, in the order of their names; others counts other files.
 func below(folder string, others pictures.Others) (found []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		switch hidden := strings.HasPrefix(e.Name(), ".") && path != folder; {
