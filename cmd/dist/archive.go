@@ -65,8 +65,7 @@ func (c Contents) Archive() ([]byte, error) {
 	return tarred(files, c.Version.Time)
 }
 
-// tarred returns a .tar.gz of files and of the folders that they lie in. Everything belongs to
-// root.
+// tarred returns a .tar.gz of files and of the folders that they lie in. All belongs to root.
 func tarred(files []file, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

@@ -14,8 +14,7 @@ import (
 // comes with the programs that the module is built into.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|third_party_licenses)`)
 
-// licences returns the licence texts of Go and of all modules built into the programs of platform
-// p.
+// licences returns the licences of Go and of all modules built into the programs of platform p.
 func (c checkout) licences(p platform) ([]byte, error) {
 	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}`
 	tags := ""

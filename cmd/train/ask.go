@@ -28,8 +28,7 @@ func questionCommand(a *shell.App, q *question, c *cobra.Command) *cobra.Command
 	return c
 }
 
-// ask prints the answer of one accountant to q, or with --batch answers questions on standard
-// input.
+// ask prints one accountant's answer to q, or with --batch those to questions on standard input.
 func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 	if q.batch {
 		return answerLines(a, c, args, q.unknown)
@@ -124,8 +123,7 @@ group_size, phases or ledger ([{"event":…,"count":n}]), delta. lower is 0 wher
 // longestLine is the most bytes of a line that are kept in memory.
 const longestLine = 16 << 20
 
-// answerLines answers the questions on standard input until it ends. A wrong line is answered too,
-// with its error.
+// answerLines answers the questions on standard input, a wrong one by its error, until it ends.
 func answerLines(a *shell.App, c *cobra.Command, args []string, unknown account.Unknown) error {
 	extra := shell.GivenFlag(c, func(name string) bool { return name != "batch" && name != "json" })
 	if len(args) > 0 {

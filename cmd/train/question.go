@@ -183,8 +183,8 @@ func (q *question) noise(given func(string) bool) error {
 	return nil
 }
 
-// probability checks the sampling probability, computes it from the batch size, or sets it to 0.5
-// where it is what is asked for.
+// probability checks the sampling probability, or computes it from examples and batch size. Where
+// it is what is asked for, it is set to 0.5.
 func (q *question) probability(given func(string) bool) error {
 	direct, byBatch := given("sampling-probability"), given("batch-size")
 	switch solved := q.unknown == account.SamplingProbability; {

@@ -23,8 +23,7 @@ import (
 // mpiProgram is the name of the program that speaks MPI.
 const mpiProgram = "train-mpi"
 
-// sharedByRanks are the commands that all ranks carry out together, or that say what the program
-// is.
+// sharedByRanks are the commands that all ranks share, or that say what the program is.
 var sharedByRanks = []string{"train", "train run", "train resume", "train version", "train help", "train completion"}
 
 // refuseRanks refuses a command that each of several started ranks would carry out for itself.

@@ -108,8 +108,7 @@ func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
 	return j.carryOut(a, c, config, dir)
 }
 
-// carryOut begins the run of config or, if dir is not "", goes on with the run in that folder, and
-// prints its result.
+// carryOut begins the run of config, or goes on with the one in dir, and prints its result.
 func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, dir string) error {
 	j.Computed, j.Waits = computed(a), a.Waits
 	switch {
@@ -141,8 +140,7 @@ func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, di
 	})
 }
 
-// alone refuses --serve and several ranks for work that one process does without a page. what names
-// that work.
+// alone refuses --serve and several ranks for the work called what, which one process does.
 func (j job) alone(what string) error {
 	if j.serve != "" {
 		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
@@ -196,8 +194,7 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 	shell.FolderFlag(c, dir, "data-folder", "", "where data of your own lies now, if it has moved since the run")
 }
 
-// dataFlags adds to c the flags that say where the data of a run is, for o, and makes o show how
-// many pictures have been read.
+// dataFlags adds to c the flags for where a run's data is, and makes o show how far reading it is.
 func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
 	dataDirFlag(c, &o.DataDir)
 	dataFolderFlag(c, &o.DataFolder)

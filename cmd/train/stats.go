@@ -52,8 +52,7 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, "-statistics") + "-statistics"
 }
 
-// runStats starts the run of the statistics that [stats.Read] makes of name, and prints the
-// results.
+// runStats starts the run of the statistics that [stats.Read] makes of name, and prints results.
 func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, o run.Options) error {
 	file, err := stats.Read(name, set, bounds)
 	if err != nil {

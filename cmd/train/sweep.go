@@ -130,8 +130,8 @@ func shareOf(o sweep.Overview) string {
 type sweepWatcher struct {
 	shell.Display
 	saves       func()                 // called at the start of the sweep, which saves from then on
-	trials      map[string]*trialSteps // those under way, by name
-	total, done int                    // steps of all trials that were left at the start
+	trials      map[string]*trialSteps // the trials under way, by name
+	total, done int                    // steps of the trials that had no result at the start: all, and made
 	stepsHere   int                    // steps that this process has run
 	started     time.Time
 }

@@ -93,8 +93,7 @@ func (p *runWatcher) Finished(r train.Result) {
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 
-// spend returns the ε spent, the one by RDP, if there is one, with so many decimals, and the
-// budget.
+// spend returns the ε spent, that by RDP, if there is one, with so many decimals, and the budget.
 func spend(s train.Progress, decimals int) string {
 	spent := "ε " + accountant.RoundUp(s.Spent.Epsilon, 2)
 	if s.Spent.EpsilonRDP != nil {

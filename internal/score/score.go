@@ -26,7 +26,7 @@ type Score struct {
 
 // Prediction is what a model says of one test example.
 type Prediction struct {
-	Label, Class int     // its class, and the one that it is taken for
+	Label, Class int     // the class of the example, and the class that the model takes it for
 	Probability  float64 // of Class, by the softmax of the logits; NaN of a model that diverged
 }
 

@@ -39,8 +39,8 @@ type Result struct {
 	Kernel            string             `json:"kernel"`
 	ExamplesPerSecond float64            `json:"examples_per_second"` // Batch / the median time of a step
 	StepMS            float64            `json:"step_ms"`             // the median, in milliseconds
-	GFLOPs            float64            `json:"gflops"`              // useful work
-	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // the most that the threads can do
+	GFLOPs            float64            `json:"gflops"`              // of useful work, counted alike in all modes
+	FMALimitGFLOPs    float64            `json:"fma_limit_gflops"`    // the most GFLOP/s that the threads can do
 	PeakRSSMiB        float64            `json:"peak_rss_mib"`        // of the process, so far
 	Parts             map[string]float64 `json:"parts"`               // milliseconds of a step, for each of Parts
 

@@ -93,8 +93,7 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	return b, nil
 }
 
-// randomExamples draws n random pictures, rows or features: speed does not depend on what they
-// show.
+// randomExamples draws n random pictures, rows or features: speed does not depend on their values.
 func randomExamples(shape data.Shape, classes, n int, features bool) (data.Set, error) {
 	src := random.Seeded(1)
 	names := make([]string, classes)
@@ -135,8 +134,7 @@ const (
 	longestLimit = 200 * time.Millisecond
 )
 
-// measure measures for about d: it returns the times of whole steps, and the median of each part in
-// milliseconds.
+// measure returns the times of whole steps, and each part's median milliseconds. It takes about d.
 func (b *bench) measure(ctx context.Context, d time.Duration) ([]time.Duration, map[string]float64, error) {
 	share := func(x float64) time.Duration { return time.Duration(x * float64(d)) }
 	limitTime := min(share(limitShare), longestLimit)

@@ -24,7 +24,7 @@ type privateStep struct {
 	gradients  *gradients.Gradients
 	door       *release.Door
 	update     *optimizer.Update
-	count      float64 // the noisy count of the last release, for a policy with one; nobody reads it
+	count      float64 // the extra coordinate of the last release, for a policy that counts; nobody reads it
 	parameters []float32
 	sample     []int
 	pool       *kernel.Pool

@@ -167,8 +167,7 @@ func (j Job) At(m Machine, w Network, n int) Step {
 // mostRanks is the largest number of ranks in the search for limits.
 const mostRanks = 10_000
 
-// Limits says from which number of ranks on more of them do not pay. 0 stands for no number up to
-// Searched.
+// Limits says from which number of ranks on more of them do not pay; 0 is none up to Searched.
 type Limits struct {
 	Below90  int `json:"below_90_percent"` // the first number of ranks with a lower efficiency
 	Below50  int `json:"below_50_percent"`

@@ -50,8 +50,7 @@ func bucket(x float64, b configs.Interval, number int) int {
 	return min(int(at), number-1)
 }
 
-// edge returns the low end of bucket i of number equal ones; for i = number, the high end of the
-// bounds.
+// edge returns the low end of bucket i of number equal ones of b; the high end of b if i is number.
 func edge(i int, b configs.Interval, number int) float64 {
 	if i == number {
 		return b.High

@@ -15,9 +15,8 @@ import (
 //
 // The ledger gets one event for all reports. A record is in one report, which is (ε, 0)-private for
 // it whatever it says, and so are all of them together, as they are independent (parallel
-// composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. For an empty place of a record one fixed
-// value is reported, as if a record had it. Mixed reports are ApproxDP{ε, δ}, by amplification; see
-// mixed.
+// composition, McSherry 2009, Theorem 4): ApproxDP{ε, 0}. A record that is zeroed out still sends a
+// report, of one fixed value. Mixed reports are ApproxDP{ε, δ}, by amplification; see mixed.
 func (a *asked) local(w *work) (estimate, error) {
 	buckets, number := a.buckets(w)
 	epsilon := a.epsilon / a.factor

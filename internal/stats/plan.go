@@ -33,8 +33,8 @@ type asked struct {
 	configs.Statistic
 	epsilon, delta float64            // its share of the budget; Gaussian noise has no δ here
 	multiplier     float64            // of Gaussian noise at that share
-	factor         float64            // scales all noise; an ε is divided by it
-	releases       *accountant.Ledger // its events
+	factor         float64            // scales the noise of all statistics; their ε are divided by it
+	releases       *accountant.Ledger // the events of this statistic
 	columns        []configs.Column
 }
 
@@ -46,9 +46,8 @@ type plan struct {
 	releases *accountant.Ledger // all events
 }
 
-// newPlan shares the budget out among the statistics of f and calibrates their noise, for n
-// records. It sets mechanisms in f that f left open, and finds what is wrong before anything is
-// paid for.
+// newPlan shares the budget out among the statistics of f and calibrates their noise for n records.
+// It sets mechanisms that f left open, and finds what is wrong before anything is paid for.
 func newPlan(f *configs.StatisticsFile, n int) (*plan, error) {
 	privacy := f.Config.Privacy
 	// A mechanism that publishes one record in n with certainty is (0, 1/n)-private.

@@ -190,8 +190,8 @@ func (a *asked) median(w *work) (estimate, error) {
 	return scalar(number(value), configs.Interval{Low: number(value - off), High: number(value + off)}), nil
 }
 
-// curve estimates how many records are below each edge of equal parts of the bounds. It does not
-// fall.
+// curve estimates, in below, how many records are below each edge of equal parts of the bounds, the
+// low end first. It does not fall.
 type curve struct {
 	below  []float64
 	bounds configs.Interval
@@ -260,8 +260,8 @@ func (c curve) interval(x, records float64, off func(parts float64) float64) con
 	}
 }
 
-// outward widens the interval i to edges of so many equal parts of the bounds b: nobody knows where
-// records lie between two edges.
+// outward widens i to edges of so many equal parts of b: between two, nobody knows where records
+// lie.
 func outward(i, b configs.Interval, places int) configs.Interval {
 	at := func(x float64) float64 { return (x - b.Low) / (b.High - b.Low) * float64(places) }
 	return configs.Interval{

@@ -13,7 +13,7 @@ import (
 type records struct {
 	set    data.Set // nil for none
 	config *configs.Config
-	public int // their number, which is public
+	public int // the number of records, which is public
 }
 
 // each yields the records one after the other.

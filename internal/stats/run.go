@@ -128,8 +128,8 @@ func (r *Run) Restore(*checkpoints.State, string) (err error) {
 	return err
 }
 
-// unchanged refuses a run whose file of statistics says another configuration than its folder,
-// which all other programs read.
+// unchanged refuses a run whose file of statistics and whose configuration, which all other
+// programs read, do not agree.
 func unchanged(dir string, f *configs.StatisticsFile) error {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {

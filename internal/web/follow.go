@@ -36,7 +36,7 @@ type Page struct {
 	patience time.Duration // how long pages may take to hear of the end
 
 	latest atomic.Pointer[moment] // stored by the trainer
-	stale  atomic.Bool            // the files say more than what was drawn
+	stale  atomic.Bool            // the files of the job say more than the report that was drawn last
 
 	streams atomic.Int64 // requests for events that are being answered
 	drawn   drawn
@@ -248,8 +248,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// news returns a comment, which shows that the trainer is there, and what next has that sent had
-// not.
+// news returns a comment, which shows that the trainer is there, and the events that sent lacks.
 func news(sent, next told) []byte {
 	part := []byte(":\n\n")
 	if string(sent.report) != string(next.report) {

@@ -168,8 +168,7 @@ func (m moment) spent() *account.Answer {
 	return nil
 }
 
-// state is a moment in words, as pages are told. It holds nothing that is not public: no times and
-// no rates.
+// state is a moment in words, as pages are told. All of it is public: it has no times and no rates.
 type state struct {
 	Title   string  `json:"title"` // of the browser's tab
 	State   string  `json:"state"`
