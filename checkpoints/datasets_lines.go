@@ -92,7 +92,9 @@ func (b *book) formatHeader() []byte {
 	return append(line, '\n')
 }
 
-// formatRegister returns the line that registers the run of c as r, or brings it up to date.
+// formatRegister returns the line that registers a run as r. The line lists what the run has
+// released up to c, the state of its own ledger. For a run that is registered already, the line
+// renews that list alone.
 func (b *book) formatRegister(c *chain, r Registration) ([]byte, error) {
 	if err := r.Data.Subject().check(); err != nil {
 		return nil, err

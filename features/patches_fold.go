@@ -43,7 +43,8 @@ func (f patchFilters) fold() foldedFilters {
 	return to
 }
 
-// set folds the weights of filter i for row y of channel c.
+// set stores the weights of filter i for row y of channel c, as their even and odd parts: half the
+// sum, and half the difference, of each weight on the left and its mirror image on the right.
 func (f foldedFilters) set(i, c, y int, weights []float64) {
 	for x := range f.even.columns {
 		left, right := weights[x], weights[f.size-1-x]

@@ -30,9 +30,11 @@ const (
 )
 
 // Accountant is the Rényi accountant. It analyses the events, and compositions of them, that
-// newDivergence has a case for. For FixedSizeSampled, TruncatedPoissonSampled, DiscreteGaussian,
-// RepeatAndSelect and, above a sensitivity of 1024, DiscreteLaplace the divergence is an upper
-// bound, for the others the exact one.
+// newDivergence has a case for. The divergence is an upper bound for FixedSizeSampled,
+// TruncatedPoissonSampled, DiscreteGaussian and RepeatAndSelect; for AddOrRemoveDP under
+// ReplaceOne; for DiscreteLaplace if the sums of neighbours differ by more than 1024, or if its ε
+// is below 1e-12 or above 600; and for samples with so little noise that epsilon is in the
+// thousands. Else it is exact.
 //
 // The divergence of an event at an order is computed when first needed and kept. A ledger costs at
 // an order the sum of count × divergence (Mironov 2017, arXiv:1702.07476, Proposition 1), and

@@ -52,7 +52,9 @@ func nameOf(path string) string {
 	return strings.TrimSuffix(name, "-statistics") + "-statistics"
 }
 
-// runStats starts the run of the statistics that [stats.Read] makes of name, and prints results.
+// runStats makes a new run of the statistics that name stands for, computes them and prints the
+// results. name is a file of statistics, a configuration, a preset of either, or a folder with data
+// ([stats.Read]).
 func runStats(a *shell.App, c *cobra.Command, name string, set []string, bounds map[string]configs.Bounds, o run.Options) error {
 	file, err := stats.Read(name, set, bounds)
 	if err != nil {

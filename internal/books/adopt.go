@@ -118,8 +118,10 @@ func adopted(registry, run string) (r checkpoints.Registration, err error) {
 	return checkpoints.Registration{Path: path, Data: configuredData(c, run, l), Delta: c.Privacy.Delta, Accountant: c.Privacy.Accountant, Planned: plannedIn(run, l)}, nil
 }
 
-// configuredData describes the data of a run without reading examples: from its statement, or else
-// its configuration c. The unit is left unknown unless the run's plan confirms c.
+// configuredData describes the data of a run by its statement, or else by its configuration c. If
+// neither says how many examples there are, it takes the number from the plan or the ledger, or
+// counts the data, without decoding pictures. It leaves the unit unknown unless the run's plan
+// confirms c.
 func configuredData(c *configs.Config, run string, l *accountant.Ledger) checkpoints.Data {
 	s, _ := statement.Read(run) // empty where there is none
 	o := setup.Declared(c)

@@ -141,7 +141,8 @@ func (r *Run) Identity() string {
 	return fmt.Sprintf("%s\nexamples %d %v %q\n", r.Config.Identity(), o.Examples, o.Shape, o.Names)
 }
 
-// Planned implements [run.Job].
+// Planned implements [run.Job]: it returns the ledger of all checks and answers of the plan, of its
+// release, and of the events that were lost in kills.
 func (r *Run) Planned() (*accountant.Ledger, error) {
 	return r.Plan.planned(r.Plan.Queries, r.Plan.Answers)
 }

@@ -115,9 +115,10 @@ func (r *Run) asked() (stages int, err error) {
 	return stages, nil
 }
 
-// fingerprint returns what a checkpoint holds so that it belongs to one run: the hash of the plan
-// and, after so many ledger entries, that of the answers. A checkpoint beside the answers of
-// another run, maybe of a larger ε, is refused.
+// fingerprint returns the hash that ties a checkpoint to one run. It is plan, the hash of the plan,
+// if entries, the number of ledger entries, is 0 or the run has no noisy labels. Else it is the
+// hash of plan together with the noisy labels that so many entries paid for. A checkpoint beside
+// the labels of another run, maybe of a larger ε, is refused.
 func (r *Run) fingerprint(plan string, entries int) string {
 	told := r.told
 	if entries < r.phases() && told != nil {

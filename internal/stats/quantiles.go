@@ -33,10 +33,11 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 	return e, nil
 }
 
-// best returns the mechanism for the quantiles of n records, exponential or discrete_laplace, and
-// the share of its ε for intervals: of the two, the one by which the ranks of the quantiles are
-// less wrong on average. It goes by public numbers alone: a choice errs by more than ln 2 of its
-// scale in half of all draws, and noise by more than 0.67 of its deviation.
+// best returns the mechanism, exponential or discrete_laplace, that errs less in the ranks of the
+// quantiles of n records, on average over the quantiles. interval is the share of ε that this
+// mechanism spends on the intervals around the quantiles: 0 for discrete_laplace. best reads no
+// data. It compares median errors: ln 2 of the scale of a choice, and 0.67 of the deviation of
+// noise.
 func (a *asked) best(n int) (mechanism string, interval float64) {
 	chosen, read := *a, *a
 	chosen.Mechanism, chosen.Interval = configs.Exponential, configs.Intervals

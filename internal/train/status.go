@@ -45,7 +45,8 @@ type Progress struct {
 	ExamplesPerSecond float64 // expected examples over the time of the steps
 }
 
-// Watcher is told about the start, the steps and the end of a run.
+// Watcher holds the functions that a training run calls before its first step, after every step and
+// at its end. A function that is nil is not called.
 type Watcher = run.Watcher[Overview, Progress, Result]
 
 // Overview describes a run at its start: its folder, its data, its network and its plan.

@@ -55,9 +55,10 @@ func (m Mixtures) Extent() (most, least float64) {
 	return most, least
 }
 
-// interval returns the t between which F is not negligible at Re s = c. A^z is at most the largest
-// of the components' z-th powers, Gaussians around z·mean/σ, and B^(1-z) grows no faster than with
-// the component furthest out. Where A and B are close to 1, F is as the squares of their
+// interval returns the range of t, the variable of integration in units of σ, beyond which the
+// integrand F of the transform M is negligible at every s with real part c. A^z is at most the
+// largest of the components' z-th powers, Gaussians around z·mean/σ, and B^(1-z) grows no faster
+// than with the component furthest out. Where A and B are close to 1, F is as the squares of their
 // differences from it.
 func (m Mixtures) interval(c float64) (from, to float64) {
 	most, least := m.Extent()
