@@ -21,7 +21,7 @@ type DatasetsInfo struct {
 	First    []First
 }
 
-// Member is what a ledger of data sets knows of one run.
+// Member is one run in a ledger of data sets: its identifier, and how it was registered.
 type Member struct {
 	Run string // its identifier
 	Registration
@@ -104,8 +104,8 @@ type First struct {
 	Rest float64 `json:"rest"`
 }
 
-// Terms are what one line sets: a limit, reservations or first plans. A later limit of a subject,
-// or reservation by a run, replaces the earlier one. A new limit ends the subject's first plan.
+// Terms holds the limit, the reservations or the first plans that one line of a ledger of data sets
+// sets. A later limit of a subject, or reservation by a run, replaces the earlier one. A new limit ends the subject's first plan.
 type Terms struct {
 	Limit   *Limit        `json:"limit,omitempty"`
 	Reserve []Reservation `json:"reserve,omitempty"`

@@ -8,8 +8,8 @@ import (
 
 // Automatic scales a gradient of norm n, long or short, to a norm just below the clip norm C: the
 // factor is C·(1-2^-12)/(n+γ). It is AUTO-S of Bu et al. (arXiv:2206.07136). The clip
-// norm then only multiplies the learning rate. The stability constant γ is what is left to choose:
-// gradients much shorter than γ stay shorter than the others.
+// norm then acts as a factor of the learning rate alone. The stability constant γ matters for short
+// gradients: those much shorter than γ stay shorter than the others.
 type Automatic struct {
 	ClipNorm          float64 // C > 0
 	StabilityConstant float64 // γ > 0, in units of the norm of a gradient

@@ -50,9 +50,9 @@ func logExcessMixtures(m pair.Mixtures, alpha float64) float64 {
 // truncatedDivergence returns the divergence of a Gaussian release on a Poisson sample that is cut
 // down to at most MaxBatchSize records. The pair that dominates it begins with a public coin
 // (Ganesh, McKenna, McMahan, Smith, Wu 2025, arXiv:2508.15089, as in dp_accounting 0.6.0). If the
-// sample of the other records is full, the record pushes another one out: the pair is that of a
-// replaced record at noise σ/2, sampled with the probability that it stays. Else it is the Poisson
-// pair. A_α of the whole is the sum of both, weighted by the coin.
+// sample of the other records is full, the record pushes another one out: then the pair is the one
+// of a replaced record with noise σ/2, sampled with the probability that the record stays. Else the
+// pair is the Poisson one. A_α of the whole is the sum of both, weighted by the coin.
 //
 // The noise of σ/2 covers more than the replacement asks for, so this is an upper
 // bound, not the exact divergence of the mechanism.

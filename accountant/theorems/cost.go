@@ -83,9 +83,9 @@ func isBasic(e accountant.Event) bool {
 
 // poissonAmplifies reports whether releaseCost's theorem for Poisson samples holds for samples of e
 // under r. The theorem is about AddOrRemoveOne. Noisy sums under ZeroOut are the same thing. Under
-// ReplaceOne the two sides of a sample share what they do without the record, so that the argument
-// (advanced joint convexity, Theorem 2 of that paper) needs e's guarantee for replacing and for
-// removing a record; of a noisy sum's two ε, that for replacing is the larger.
+// ReplaceOne both samples have the same law where the record is not drawn. The argument (advanced
+// joint convexity, Theorem 2 of that paper) then needs the guarantee of e for replacing a record
+// and for removing one. A noisy sum has the larger ε for replacing.
 func poissonAmplifies(e accountant.Event, r accountant.Relation) bool {
 	switch e.(type) {
 	case accountant.Gaussian, accountant.Laplace:

@@ -68,8 +68,9 @@ func validateShuffle(local float64, n int, delta float64) error {
 //	v = r Pr[Bin(M, 2/k) = N-1] / (r Pr[Bin(M, 2/k) = N-1] + (1-r) Pr[Bin(M, 2/k) = N])
 //	  = (e^l+1) N/2 / ((e^l+1) N/2 + M+1-N),
 //
-// and where it is not, a fair answer stands for it: by Pascal's rule the pair is that of Shuffle
-// for N-1 clones, with e^l/(e^l+1) moved towards 1/2 by the factor v, tanh(l'/2) = v tanh(l/2).
+// and with chance 1-v it is not, and a fair answer takes its place. By Pascal's rule the pair is
+// the one of Shuffle for N-1 clones, with e^l/(e^l+1) moved towards 1/2 by the factor v: its l' has
+// tanh(l'/2) = v tanh(l/2).
 //
 // For k = 2, N is M+1, and this is the bound of Theorem 3.1 of Feldman, McMillan, Talwar 2023
 // (arXiv:2208.04591). The errata of that paper take back that the theorem holds for every

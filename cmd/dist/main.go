@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// run writes packages, Homebrew formula and checksums into the folder to. names are those of the
-// platforms, with commas between them, or "" for all; url is where archives will be.
+// run writes packages, Homebrew formula and checksums into the folder to. names lists platforms,
+// with commas between them, or is "" for all; url is the address of the archives.
 func run(to, names, url string) error {
 	platforms, err := parsePlatforms(names)
 	if err != nil {

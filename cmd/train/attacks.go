@@ -154,7 +154,7 @@ written into the folder of the run. It takes training and test examples to be dr
 	return c
 }
 
-// picture is what messages call the file that --out writes.
+// picture names the file of --out in messages.
 const picture = "the picture"
 
 // notPrivate is the warning that stands before what is computed from training examples.

@@ -45,7 +45,7 @@ A configuration with federated.clients; train run takes it too, and train resume
 	return c
 }
 
-// rounds is what --json prints of a federated run.
+// rounds is the JSON object that --json prints for a federated run.
 type rounds struct {
 	Status       run.Status `json:"status"`
 	Rounds       int        `json:"rounds"`

@@ -57,7 +57,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
-// offered is what shells are told to complete a command line to.
+// offered returns the completions of a command line that the program prints for a shell.
 func offered(t *testing.T, args ...string) string {
 	t.Helper()
 	out := succeed(t, append([]string{"__complete"}, args...)...)

@@ -143,7 +143,7 @@ func matches(t testing.TB, out string, patterns ...string) {
 	}
 }
 
-// same checks that what was found of something is what was expected.
+// same fails the test if found is not want; of names the thing in the message.
 func same[T comparable](t testing.TB, of string, found, want T) {
 	t.Helper()
 	if found != want {

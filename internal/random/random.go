@@ -29,7 +29,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// bufferWords is the number of words that are drawn at a time where fewer are asked for; the rest is kept.
+// bufferWords counts the words drawn at a time where fewer are asked for; the rest is kept.
 const bufferWords = kernel.KeystreamBlock
 
 // Source is a stream of independent uniform 64-bit words. It is not safe for concurrent use: every

@@ -135,10 +135,11 @@ func Truncation(records int, q float64, atMost int) (full, stays float64) {
 //
 //	H_γ(M(D)‖M(D′)) = 1 - γ + γ H_{1/γ}(M(D′)‖M(D)) ≤ 1 - γ + γ H_{1/γ}(P‖Q) = H_γ(Q‖P).
 //
-// So its privacy profile is that of Dominating for ε ≥ 0 and that of the reversed pair for ε < 0.
-// That is the profile of a pair (Zhu, Dong, Wang 2022, Proposition 8): it is convex in γ wherever
-// H_γ(Q‖P) ≤ H_γ(P‖Q) at γ ≥ 1, as for [Removed], for then the slopes at γ = 1, -P[L < 0] on the
-// left and -Q[L > 0] on the right, do not fall, and their difference is an atom at L = 0.
+// So the privacy profile of Symmetric equals the one of Dominating for ε ≥ 0, and the one of the
+// reversed pair for ε < 0. Such a profile belongs to a pair (Zhu, Dong, Wang 2022, Proposition 8):
+// it is convex in γ wherever H_γ(Q‖P) ≤ H_γ(P‖Q) at γ ≥ 1, as for [Removed], for then the slopes at
+// γ = 1, -P[L < 0] on the left and -Q[L > 0] on the right, do not fall, and their difference is an
+// atom at L = 0.
 //
 // Batches of m of n records without replacement have Dominating = Removed(m/n, σ/2)
 // (Balle, Barthe, Gaboardi 2018, arXiv:1807.01647, Theorems 2 and 11; Zhu, Dong, Wang
