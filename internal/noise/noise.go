@@ -70,7 +70,7 @@ type Adder struct {
 // those for the values that are missing from a multiple of 16 at the end are drawn and discarded.
 func (a *Adder) Add(dst, sum, rest []float64, deviation, spacing float64, src *random.Source) {
 	if len(dst) != len(sum) || len(rest) != len(sum) {
-		panic(fmt.Sprintf("noise: room for %d noisy values, expected %d", len(dst), len(sum)))
+		panic(fmt.Sprintf("noise: room for %d noisy values and %d rests, expected %d of each", len(dst), len(rest), len(sum)))
 	}
 	if !(deviation > 0 && deviation <= kernel.MaxRoundedDeviation) {
 		panic(fmt.Sprintf("noise: deviation is %g, must be above 0 and at most 2^40", deviation))
