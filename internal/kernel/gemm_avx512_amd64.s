@@ -4967,7 +4967,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full1(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5000,10 +5000,8 @@ loop:
 	VMOVUPS      64(R8), Z3
 	ADDQ         DX, R8
 	VBROADCASTSS (R9), Z4
-	VPMADDWD     Z4, Z2, Z2
-	VPADDD       Z2, Z0, Z0
-	VPMADDWD     Z4, Z3, Z2
-	VPADDD       Z2, Z1, Z1
+	VPDPWSSD     Z4, Z2, Z0
+	VPDPWSSD     Z4, Z3, Z1
 	ADDQ         CX, R9
 	DECQ         DI
 	JNZ          loop
@@ -5030,7 +5028,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full2(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5065,15 +5063,11 @@ loop:
 	VMOVUPS      64(R9), Z5
 	ADDQ         BX, R9
 	VBROADCASTSS (R10), Z6
-	VPMADDWD     Z6, Z4, Z7
-	VPADDD       Z7, Z0, Z0
-	VPMADDWD     Z6, Z5, Z7
-	VPADDD       Z7, Z1, Z1
+	VPDPWSSD     Z6, Z4, Z0
+	VPDPWSSD     Z6, Z5, Z1
 	VBROADCASTSS (R10)(CX*1), Z6
-	VPMADDWD     Z6, Z4, Z7
-	VPADDD       Z7, Z2, Z2
-	VPMADDWD     Z6, Z5, Z7
-	VPADDD       Z7, Z3, Z3
+	VPDPWSSD     Z6, Z4, Z2
+	VPDPWSSD     Z6, Z5, Z3
 	ADDQ         DX, R10
 	DECQ         R8
 	JNZ          loop
@@ -5108,7 +5102,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full3(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5145,20 +5139,14 @@ loop:
 	VMOVUPS      64(R9), Z7
 	ADDQ         BX, R9
 	VBROADCASTSS (R10), Z8
-	VPMADDWD     Z8, Z6, Z9
-	VPADDD       Z9, Z0, Z0
-	VPMADDWD     Z8, Z7, Z9
-	VPADDD       Z9, Z1, Z1
+	VPDPWSSD     Z8, Z6, Z0
+	VPDPWSSD     Z8, Z7, Z1
 	VBROADCASTSS (R10)(CX*1), Z8
-	VPMADDWD     Z8, Z6, Z9
-	VPADDD       Z9, Z2, Z2
-	VPMADDWD     Z8, Z7, Z9
-	VPADDD       Z9, Z3, Z3
+	VPDPWSSD     Z8, Z6, Z2
+	VPDPWSSD     Z8, Z7, Z3
 	VBROADCASTSS (R10)(CX*2), Z8
-	VPMADDWD     Z8, Z6, Z9
-	VPADDD       Z9, Z4, Z4
-	VPMADDWD     Z8, Z7, Z9
-	VPADDD       Z9, Z5, Z5
+	VPDPWSSD     Z8, Z6, Z4
+	VPDPWSSD     Z8, Z7, Z5
 	ADDQ         DX, R10
 	DECQ         R8
 	JNZ          loop
@@ -5201,7 +5189,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full4(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5240,25 +5228,17 @@ loop:
 	VMOVUPS      64(R10), Z9
 	ADDQ         SI, R10
 	VBROADCASTSS (R11), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z0, Z0
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z1, Z1
+	VPDPWSSD     Z10, Z8, Z0
+	VPDPWSSD     Z10, Z9, Z1
 	VBROADCASTSS (R11)(CX*1), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z2, Z2
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z3, Z3
+	VPDPWSSD     Z10, Z8, Z2
+	VPDPWSSD     Z10, Z9, Z3
 	VBROADCASTSS (R11)(CX*2), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z4, Z4
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z5, Z5
+	VPDPWSSD     Z10, Z8, Z4
+	VPDPWSSD     Z10, Z9, Z5
 	VBROADCASTSS (R11)(DX*1), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z6, Z6
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z7, Z7
+	VPDPWSSD     Z10, Z8, Z6
+	VPDPWSSD     Z10, Z9, Z7
 	ADDQ         BX, R11
 	DECQ         R9
 	JNZ          loop
@@ -5309,7 +5289,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full5(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5350,30 +5330,20 @@ loop:
 	VMOVUPS      64(R10), Z11
 	ADDQ         SI, R10
 	VBROADCASTSS (R11), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z0, Z0
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z1, Z1
+	VPDPWSSD     Z12, Z10, Z0
+	VPDPWSSD     Z12, Z11, Z1
 	VBROADCASTSS (R11)(CX*1), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z2, Z2
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z3, Z3
+	VPDPWSSD     Z12, Z10, Z2
+	VPDPWSSD     Z12, Z11, Z3
 	VBROADCASTSS (R11)(CX*2), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z4, Z4
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z5, Z5
+	VPDPWSSD     Z12, Z10, Z4
+	VPDPWSSD     Z12, Z11, Z5
 	VBROADCASTSS (R11)(DX*1), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z6, Z6
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z7, Z7
+	VPDPWSSD     Z12, Z10, Z6
+	VPDPWSSD     Z12, Z11, Z7
 	VBROADCASTSS (R11)(CX*4), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z8, Z8
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z9, Z9
+	VPDPWSSD     Z12, Z10, Z8
+	VPDPWSSD     Z12, Z11, Z9
 	ADDQ         BX, R11
 	DECQ         R9
 	JNZ          loop
@@ -5432,7 +5402,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full6(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5475,35 +5445,23 @@ loop:
 	VMOVUPS      64(R11), Z13
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z0, Z0
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z1, Z1
+	VPDPWSSD     Z14, Z12, Z0
+	VPDPWSSD     Z14, Z13, Z1
 	VBROADCASTSS (R12)(CX*1), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z2, Z2
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z3, Z3
+	VPDPWSSD     Z14, Z12, Z2
+	VPDPWSSD     Z14, Z13, Z3
 	VBROADCASTSS (R12)(CX*2), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z4, Z4
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z5, Z5
+	VPDPWSSD     Z14, Z12, Z4
+	VPDPWSSD     Z14, Z13, Z5
 	VBROADCASTSS (R12)(DX*1), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z6, Z6
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z7, Z7
+	VPDPWSSD     Z14, Z12, Z6
+	VPDPWSSD     Z14, Z13, Z7
 	VBROADCASTSS (R12)(CX*4), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z8, Z8
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z9, Z9
+	VPDPWSSD     Z14, Z12, Z8
+	VPDPWSSD     Z14, Z13, Z9
 	VBROADCASTSS (R12)(BX*1), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z10, Z10
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z11, Z11
+	VPDPWSSD     Z14, Z12, Z10
+	VPDPWSSD     Z14, Z13, Z11
 	ADDQ         SI, R12
 	DECQ         R10
 	JNZ          loop
@@ -5570,7 +5528,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full7(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5616,40 +5574,26 @@ loop:
 	VMOVUPS      64(R11), Z15
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z0, Z0
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z1, Z1
+	VPDPWSSD     Z16, Z14, Z0
+	VPDPWSSD     Z16, Z15, Z1
 	VBROADCASTSS (R12)(CX*1), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z2, Z2
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z3, Z3
+	VPDPWSSD     Z16, Z14, Z2
+	VPDPWSSD     Z16, Z15, Z3
 	VBROADCASTSS (R12)(CX*2), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z4, Z4
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z5, Z5
+	VPDPWSSD     Z16, Z14, Z4
+	VPDPWSSD     Z16, Z15, Z5
 	VBROADCASTSS (R12)(DX*1), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z6, Z6
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z7, Z7
+	VPDPWSSD     Z16, Z14, Z6
+	VPDPWSSD     Z16, Z15, Z7
 	VBROADCASTSS (R12)(CX*4), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z8, Z8
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z9, Z9
+	VPDPWSSD     Z16, Z14, Z8
+	VPDPWSSD     Z16, Z15, Z9
 	VBROADCASTSS (R12)(BX*1), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z10, Z10
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z11, Z11
+	VPDPWSSD     Z16, Z14, Z10
+	VPDPWSSD     Z16, Z15, Z11
 	VBROADCASTSS (R13), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z12, Z12
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z13, Z13
+	VPDPWSSD     Z16, Z14, Z12
+	VPDPWSSD     Z16, Z15, Z13
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	DECQ         R10
@@ -5725,7 +5669,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full8(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5773,45 +5717,29 @@ loop:
 	VMOVUPS      64(R11), Z17
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z0, Z0
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z1, Z1
+	VPDPWSSD     Z18, Z16, Z0
+	VPDPWSSD     Z18, Z17, Z1
 	VBROADCASTSS (R12)(CX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z2, Z2
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z3, Z3
+	VPDPWSSD     Z18, Z16, Z2
+	VPDPWSSD     Z18, Z17, Z3
 	VBROADCASTSS (R12)(CX*2), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z4, Z4
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z5, Z5
+	VPDPWSSD     Z18, Z16, Z4
+	VPDPWSSD     Z18, Z17, Z5
 	VBROADCASTSS (R12)(DX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z6, Z6
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z7, Z7
+	VPDPWSSD     Z18, Z16, Z6
+	VPDPWSSD     Z18, Z17, Z7
 	VBROADCASTSS (R12)(CX*4), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z8, Z8
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z9, Z9
+	VPDPWSSD     Z18, Z16, Z8
+	VPDPWSSD     Z18, Z17, Z9
 	VBROADCASTSS (R12)(BX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z10, Z10
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z11, Z11
+	VPDPWSSD     Z18, Z16, Z10
+	VPDPWSSD     Z18, Z17, Z11
 	VBROADCASTSS (R13), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z12, Z12
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z13, Z13
+	VPDPWSSD     Z18, Z16, Z12
+	VPDPWSSD     Z18, Z17, Z13
 	VBROADCASTSS (R13)(CX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z14, Z14
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z15, Z15
+	VPDPWSSD     Z18, Z16, Z14
+	VPDPWSSD     Z18, Z17, Z15
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	DECQ         R10
@@ -5895,7 +5823,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full9(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5945,50 +5873,32 @@ loop:
 	VMOVUPS      64(R11), Z19
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z0, Z0
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z1, Z1
+	VPDPWSSD     Z20, Z18, Z0
+	VPDPWSSD     Z20, Z19, Z1
 	VBROADCASTSS (R12)(CX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z2, Z2
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z3, Z3
+	VPDPWSSD     Z20, Z18, Z2
+	VPDPWSSD     Z20, Z19, Z3
 	VBROADCASTSS (R12)(CX*2), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z4, Z4
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z5, Z5
+	VPDPWSSD     Z20, Z18, Z4
+	VPDPWSSD     Z20, Z19, Z5
 	VBROADCASTSS (R12)(DX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z6, Z6
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z7, Z7
+	VPDPWSSD     Z20, Z18, Z6
+	VPDPWSSD     Z20, Z19, Z7
 	VBROADCASTSS (R12)(CX*4), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z8, Z8
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z9, Z9
+	VPDPWSSD     Z20, Z18, Z8
+	VPDPWSSD     Z20, Z19, Z9
 	VBROADCASTSS (R12)(BX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z10, Z10
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z11, Z11
+	VPDPWSSD     Z20, Z18, Z10
+	VPDPWSSD     Z20, Z19, Z11
 	VBROADCASTSS (R13), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z12, Z12
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z13, Z13
+	VPDPWSSD     Z20, Z18, Z12
+	VPDPWSSD     Z20, Z19, Z13
 	VBROADCASTSS (R13)(CX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z14, Z14
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z15, Z15
+	VPDPWSSD     Z20, Z18, Z14
+	VPDPWSSD     Z20, Z19, Z15
 	VBROADCASTSS (R13)(CX*2), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z16, Z16
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z17, Z17
+	VPDPWSSD     Z20, Z18, Z16
+	VPDPWSSD     Z20, Z19, Z17
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	DECQ         R10
@@ -6080,7 +5990,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full10(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -6132,55 +6042,35 @@ loop:
 	VMOVUPS      64(R11), Z21
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z0, Z0
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z1, Z1
+	VPDPWSSD     Z22, Z20, Z0
+	VPDPWSSD     Z22, Z21, Z1
 	VBROADCASTSS (R12)(CX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z2, Z2
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z3, Z3
+	VPDPWSSD     Z22, Z20, Z2
+	VPDPWSSD     Z22, Z21, Z3
 	VBROADCASTSS (R12)(CX*2), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z4, Z4
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z5, Z5
+	VPDPWSSD     Z22, Z20, Z4
+	VPDPWSSD     Z22, Z21, Z5
 	VBROADCASTSS (R12)(DX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z6, Z6
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z7, Z7
+	VPDPWSSD     Z22, Z20, Z6
+	VPDPWSSD     Z22, Z21, Z7
 	VBROADCASTSS (R12)(CX*4), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z8, Z8
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z9, Z9
+	VPDPWSSD     Z22, Z20, Z8
+	VPDPWSSD     Z22, Z21, Z9
 	VBROADCASTSS (R12)(BX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z10, Z10
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z11, Z11
+	VPDPWSSD     Z22, Z20, Z10
+	VPDPWSSD     Z22, Z21, Z11
 	VBROADCASTSS (R13), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z12, Z12
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z13, Z13
+	VPDPWSSD     Z22, Z20, Z12
+	VPDPWSSD     Z22, Z21, Z13
 	VBROADCASTSS (R13)(CX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z14, Z14
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z15, Z15
+	VPDPWSSD     Z22, Z20, Z14
+	VPDPWSSD     Z22, Z21, Z15
 	VBROADCASTSS (R13)(CX*2), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z16, Z16
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z17, Z17
+	VPDPWSSD     Z22, Z20, Z16
+	VPDPWSSD     Z22, Z21, Z17
 	VBROADCASTSS (R13)(DX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z18, Z18
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z19, Z19
+	VPDPWSSD     Z22, Z20, Z18
+	VPDPWSSD     Z22, Z21, Z19
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	DECQ         R10
@@ -6280,7 +6170,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full11(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -6334,60 +6224,38 @@ loop:
 	VMOVUPS      64(R11), Z23
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z0, Z0
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z1, Z1
+	VPDPWSSD     Z24, Z22, Z0
+	VPDPWSSD     Z24, Z23, Z1
 	VBROADCASTSS (R12)(CX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z2, Z2
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z3, Z3
+	VPDPWSSD     Z24, Z22, Z2
+	VPDPWSSD     Z24, Z23, Z3
 	VBROADCASTSS (R12)(CX*2), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z4, Z4
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z5, Z5
+	VPDPWSSD     Z24, Z22, Z4
+	VPDPWSSD     Z24, Z23, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z6, Z6
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z7, Z7
+	VPDPWSSD     Z24, Z22, Z6
+	VPDPWSSD     Z24, Z23, Z7
 	VBROADCASTSS (R12)(CX*4), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z8, Z8
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z9, Z9
+	VPDPWSSD     Z24, Z22, Z8
+	VPDPWSSD     Z24, Z23, Z9
 	VBROADCASTSS (R12)(BX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z10, Z10
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z11, Z11
+	VPDPWSSD     Z24, Z22, Z10
+	VPDPWSSD     Z24, Z23, Z11
 	VBROADCASTSS (R13), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z12, Z12
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z13, Z13
+	VPDPWSSD     Z24, Z22, Z12
+	VPDPWSSD     Z24, Z23, Z13
 	VBROADCASTSS (R13)(CX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z14, Z14
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z15, Z15
+	VPDPWSSD     Z24, Z22, Z14
+	VPDPWSSD     Z24, Z23, Z15
 	VBROADCASTSS (R13)(CX*2), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z16, Z16
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z17, Z17
+	VPDPWSSD     Z24, Z22, Z16
+	VPDPWSSD     Z24, Z23, Z17
 	VBROADCASTSS (R13)(DX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z18, Z18
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z19, Z19
+	VPDPWSSD     Z24, Z22, Z18
+	VPDPWSSD     Z24, Z23, Z19
 	VBROADCASTSS (R13)(CX*4), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z20, Z20
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z21, Z21
+	VPDPWSSD     Z24, Z22, Z20
+	VPDPWSSD     Z24, Z23, Z21
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	DECQ         R10
@@ -6495,7 +6363,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Full12(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -6551,65 +6419,41 @@ loop:
 	VMOVUPS      64(R11), Z25
 	ADDQ         DI, R11
 	VBROADCASTSS (R12), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z0, Z0
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z1, Z1
+	VPDPWSSD     Z26, Z24, Z0
+	VPDPWSSD     Z26, Z25, Z1
 	VBROADCASTSS (R12)(CX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z2, Z2
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z3, Z3
+	VPDPWSSD     Z26, Z24, Z2
+	VPDPWSSD     Z26, Z25, Z3
 	VBROADCASTSS (R12)(CX*2), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z4, Z4
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z5, Z5
+	VPDPWSSD     Z26, Z24, Z4
+	VPDPWSSD     Z26, Z25, Z5
 	VBROADCASTSS (R12)(DX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z6, Z6
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z7, Z7
+	VPDPWSSD     Z26, Z24, Z6
+	VPDPWSSD     Z26, Z25, Z7
 	VBROADCASTSS (R12)(CX*4), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z8, Z8
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z9, Z9
+	VPDPWSSD     Z26, Z24, Z8
+	VPDPWSSD     Z26, Z25, Z9
 	VBROADCASTSS (R12)(BX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z10, Z10
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z11, Z11
+	VPDPWSSD     Z26, Z24, Z10
+	VPDPWSSD     Z26, Z25, Z11
 	VBROADCASTSS (R13), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z12, Z12
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z13, Z13
+	VPDPWSSD     Z26, Z24, Z12
+	VPDPWSSD     Z26, Z25, Z13
 	VBROADCASTSS (R13)(CX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z14, Z14
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z15, Z15
+	VPDPWSSD     Z26, Z24, Z14
+	VPDPWSSD     Z26, Z25, Z15
 	VBROADCASTSS (R13)(CX*2), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z16, Z16
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z17, Z17
+	VPDPWSSD     Z26, Z24, Z16
+	VPDPWSSD     Z26, Z25, Z17
 	VBROADCASTSS (R13)(DX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z18, Z18
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z19, Z19
+	VPDPWSSD     Z26, Z24, Z18
+	VPDPWSSD     Z26, Z25, Z19
 	VBROADCASTSS (R13)(CX*4), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z20, Z20
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z21, Z21
+	VPDPWSSD     Z26, Z24, Z20
+	VPDPWSSD     Z26, Z25, Z21
 	VBROADCASTSS (R13)(BX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z22, Z22
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z23, Z23
+	VPDPWSSD     Z26, Z24, Z22
+	VPDPWSSD     Z26, Z25, Z23
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	DECQ         R10
@@ -6725,7 +6569,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long1(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), CX
@@ -6764,10 +6608,8 @@ loop:
 	VMOVUPS.Z    64(R8), K1, Z3
 	ADDQ         BX, R8
 	VBROADCASTSS (R9), Z4
-	VPMADDWD     Z4, Z2, Z2
-	VPADDD       Z2, Z0, Z0
-	VPMADDWD     Z4, Z3, Z2
-	VPADDD       Z2, Z1, Z1
+	VPDPWSSD     Z4, Z2, Z0
+	VPDPWSSD     Z4, Z3, Z1
 	ADDQ         DX, R9
 	DECQ         CX
 	JNZ          loop
@@ -6794,7 +6636,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long2(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -6835,15 +6677,11 @@ loop:
 	VMOVUPS.Z    64(R9), K1, Z5
 	ADDQ         SI, R9
 	VBROADCASTSS (R10), Z6
-	VPMADDWD     Z6, Z4, Z7
-	VPADDD       Z7, Z0, Z0
-	VPMADDWD     Z6, Z5, Z7
-	VPADDD       Z7, Z1, Z1
+	VPDPWSSD     Z6, Z4, Z0
+	VPDPWSSD     Z6, Z5, Z1
 	VBROADCASTSS (R10)(DX*1), Z6
-	VPMADDWD     Z6, Z4, Z7
-	VPADDD       Z7, Z2, Z2
-	VPMADDWD     Z6, Z5, Z7
-	VPADDD       Z7, Z3, Z3
+	VPDPWSSD     Z6, Z4, Z2
+	VPDPWSSD     Z6, Z5, Z3
 	ADDQ         BX, R10
 	DECQ         CX
 	JNZ          loop
@@ -6878,7 +6716,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long3(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -6921,20 +6759,14 @@ loop:
 	VMOVUPS.Z    64(R9), K1, Z7
 	ADDQ         SI, R9
 	VBROADCASTSS (R10), Z8
-	VPMADDWD     Z8, Z6, Z9
-	VPADDD       Z9, Z0, Z0
-	VPMADDWD     Z8, Z7, Z9
-	VPADDD       Z9, Z1, Z1
+	VPDPWSSD     Z8, Z6, Z0
+	VPDPWSSD     Z8, Z7, Z1
 	VBROADCASTSS (R10)(DX*1), Z8
-	VPMADDWD     Z8, Z6, Z9
-	VPADDD       Z9, Z2, Z2
-	VPMADDWD     Z8, Z7, Z9
-	VPADDD       Z9, Z3, Z3
+	VPDPWSSD     Z8, Z6, Z2
+	VPDPWSSD     Z8, Z7, Z3
 	VBROADCASTSS (R10)(DX*2), Z8
-	VPMADDWD     Z8, Z6, Z9
-	VPADDD       Z9, Z4, Z4
-	VPMADDWD     Z8, Z7, Z9
-	VPADDD       Z9, Z5, Z5
+	VPDPWSSD     Z8, Z6, Z4
+	VPDPWSSD     Z8, Z7, Z5
 	ADDQ         BX, R10
 	DECQ         CX
 	JNZ          loop
@@ -6977,7 +6809,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long4(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7022,25 +6854,17 @@ loop:
 	VMOVUPS.Z    64(R10), K1, Z9
 	ADDQ         DI, R10
 	VBROADCASTSS (R11), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z0, Z0
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z1, Z1
+	VPDPWSSD     Z10, Z8, Z0
+	VPDPWSSD     Z10, Z9, Z1
 	VBROADCASTSS (R11)(DX*1), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z2, Z2
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z3, Z3
+	VPDPWSSD     Z10, Z8, Z2
+	VPDPWSSD     Z10, Z9, Z3
 	VBROADCASTSS (R11)(DX*2), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z4, Z4
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z5, Z5
+	VPDPWSSD     Z10, Z8, Z4
+	VPDPWSSD     Z10, Z9, Z5
 	VBROADCASTSS (R11)(BX*1), Z10
-	VPMADDWD     Z10, Z8, Z11
-	VPADDD       Z11, Z6, Z6
-	VPMADDWD     Z10, Z9, Z11
-	VPADDD       Z11, Z7, Z7
+	VPDPWSSD     Z10, Z8, Z6
+	VPDPWSSD     Z10, Z9, Z7
 	ADDQ         SI, R11
 	DECQ         CX
 	JNZ          loop
@@ -7091,7 +6915,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long5(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7138,30 +6962,20 @@ loop:
 	VMOVUPS.Z    64(R10), K1, Z11
 	ADDQ         DI, R10
 	VBROADCASTSS (R11), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z0, Z0
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z1, Z1
+	VPDPWSSD     Z12, Z10, Z0
+	VPDPWSSD     Z12, Z11, Z1
 	VBROADCASTSS (R11)(DX*1), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z2, Z2
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z3, Z3
+	VPDPWSSD     Z12, Z10, Z2
+	VPDPWSSD     Z12, Z11, Z3
 	VBROADCASTSS (R11)(DX*2), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z4, Z4
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z5, Z5
+	VPDPWSSD     Z12, Z10, Z4
+	VPDPWSSD     Z12, Z11, Z5
 	VBROADCASTSS (R11)(BX*1), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z6, Z6
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z7, Z7
+	VPDPWSSD     Z12, Z10, Z6
+	VPDPWSSD     Z12, Z11, Z7
 	VBROADCASTSS (R11)(DX*4), Z12
-	VPMADDWD     Z12, Z10, Z13
-	VPADDD       Z13, Z8, Z8
-	VPMADDWD     Z12, Z11, Z13
-	VPADDD       Z13, Z9, Z9
+	VPDPWSSD     Z12, Z10, Z8
+	VPDPWSSD     Z12, Z11, Z9
 	ADDQ         SI, R11
 	DECQ         CX
 	JNZ          loop
@@ -7220,7 +7034,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long6(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7269,35 +7083,23 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z13
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z0, Z0
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z1, Z1
+	VPDPWSSD     Z14, Z12, Z0
+	VPDPWSSD     Z14, Z13, Z1
 	VBROADCASTSS (R12)(DX*1), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z2, Z2
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z3, Z3
+	VPDPWSSD     Z14, Z12, Z2
+	VPDPWSSD     Z14, Z13, Z3
 	VBROADCASTSS (R12)(DX*2), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z4, Z4
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z5, Z5
+	VPDPWSSD     Z14, Z12, Z4
+	VPDPWSSD     Z14, Z13, Z5
 	VBROADCASTSS (R12)(BX*1), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z6, Z6
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z7, Z7
+	VPDPWSSD     Z14, Z12, Z6
+	VPDPWSSD     Z14, Z13, Z7
 	VBROADCASTSS (R12)(DX*4), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z8, Z8
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z9, Z9
+	VPDPWSSD     Z14, Z12, Z8
+	VPDPWSSD     Z14, Z13, Z9
 	VBROADCASTSS (R12)(SI*1), Z14
-	VPMADDWD     Z14, Z12, Z15
-	VPADDD       Z15, Z10, Z10
-	VPMADDWD     Z14, Z13, Z15
-	VPADDD       Z15, Z11, Z11
+	VPDPWSSD     Z14, Z12, Z10
+	VPDPWSSD     Z14, Z13, Z11
 	ADDQ         DI, R12
 	DECQ         CX
 	JNZ          loop
@@ -7364,7 +7166,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long7(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7416,40 +7218,26 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z15
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z0, Z0
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z1, Z1
+	VPDPWSSD     Z16, Z14, Z0
+	VPDPWSSD     Z16, Z15, Z1
 	VBROADCASTSS (R12)(DX*1), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z2, Z2
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z3, Z3
+	VPDPWSSD     Z16, Z14, Z2
+	VPDPWSSD     Z16, Z15, Z3
 	VBROADCASTSS (R12)(DX*2), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z4, Z4
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z5, Z5
+	VPDPWSSD     Z16, Z14, Z4
+	VPDPWSSD     Z16, Z15, Z5
 	VBROADCASTSS (R12)(BX*1), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z6, Z6
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z7, Z7
+	VPDPWSSD     Z16, Z14, Z6
+	VPDPWSSD     Z16, Z15, Z7
 	VBROADCASTSS (R12)(DX*4), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z8, Z8
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z9, Z9
+	VPDPWSSD     Z16, Z14, Z8
+	VPDPWSSD     Z16, Z15, Z9
 	VBROADCASTSS (R12)(SI*1), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z10, Z10
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z11, Z11
+	VPDPWSSD     Z16, Z14, Z10
+	VPDPWSSD     Z16, Z15, Z11
 	VBROADCASTSS (R13), Z16
-	VPMADDWD     Z16, Z14, Z17
-	VPADDD       Z17, Z12, Z12
-	VPMADDWD     Z16, Z15, Z17
-	VPADDD       Z17, Z13, Z13
+	VPDPWSSD     Z16, Z14, Z12
+	VPDPWSSD     Z16, Z15, Z13
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -7525,7 +7313,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long8(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7579,45 +7367,29 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z17
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z0, Z0
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z1, Z1
+	VPDPWSSD     Z18, Z16, Z0
+	VPDPWSSD     Z18, Z17, Z1
 	VBROADCASTSS (R12)(DX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z2, Z2
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z3, Z3
+	VPDPWSSD     Z18, Z16, Z2
+	VPDPWSSD     Z18, Z17, Z3
 	VBROADCASTSS (R12)(DX*2), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z4, Z4
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z5, Z5
+	VPDPWSSD     Z18, Z16, Z4
+	VPDPWSSD     Z18, Z17, Z5
 	VBROADCASTSS (R12)(BX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z6, Z6
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z7, Z7
+	VPDPWSSD     Z18, Z16, Z6
+	VPDPWSSD     Z18, Z17, Z7
 	VBROADCASTSS (R12)(DX*4), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z8, Z8
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z9, Z9
+	VPDPWSSD     Z18, Z16, Z8
+	VPDPWSSD     Z18, Z17, Z9
 	VBROADCASTSS (R12)(SI*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z10, Z10
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z11, Z11
+	VPDPWSSD     Z18, Z16, Z10
+	VPDPWSSD     Z18, Z17, Z11
 	VBROADCASTSS (R13), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z12, Z12
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z13, Z13
+	VPDPWSSD     Z18, Z16, Z12
+	VPDPWSSD     Z18, Z17, Z13
 	VBROADCASTSS (R13)(DX*1), Z18
-	VPMADDWD     Z18, Z16, Z19
-	VPADDD       Z19, Z14, Z14
-	VPMADDWD     Z18, Z17, Z19
-	VPADDD       Z19, Z15, Z15
+	VPDPWSSD     Z18, Z16, Z14
+	VPDPWSSD     Z18, Z17, Z15
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -7701,7 +7473,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long9(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7757,50 +7529,32 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z19
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z0, Z0
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z1, Z1
+	VPDPWSSD     Z20, Z18, Z0
+	VPDPWSSD     Z20, Z19, Z1
 	VBROADCASTSS (R12)(DX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z2, Z2
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z3, Z3
+	VPDPWSSD     Z20, Z18, Z2
+	VPDPWSSD     Z20, Z19, Z3
 	VBROADCASTSS (R12)(DX*2), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z4, Z4
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z5, Z5
+	VPDPWSSD     Z20, Z18, Z4
+	VPDPWSSD     Z20, Z19, Z5
 	VBROADCASTSS (R12)(BX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z6, Z6
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z7, Z7
+	VPDPWSSD     Z20, Z18, Z6
+	VPDPWSSD     Z20, Z19, Z7
 	VBROADCASTSS (R12)(DX*4), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z8, Z8
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z9, Z9
+	VPDPWSSD     Z20, Z18, Z8
+	VPDPWSSD     Z20, Z19, Z9
 	VBROADCASTSS (R12)(SI*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z10, Z10
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z11, Z11
+	VPDPWSSD     Z20, Z18, Z10
+	VPDPWSSD     Z20, Z19, Z11
 	VBROADCASTSS (R13), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z12, Z12
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z13, Z13
+	VPDPWSSD     Z20, Z18, Z12
+	VPDPWSSD     Z20, Z19, Z13
 	VBROADCASTSS (R13)(DX*1), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z14, Z14
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z15, Z15
+	VPDPWSSD     Z20, Z18, Z14
+	VPDPWSSD     Z20, Z19, Z15
 	VBROADCASTSS (R13)(DX*2), Z20
-	VPMADDWD     Z20, Z18, Z21
-	VPADDD       Z21, Z16, Z16
-	VPMADDWD     Z20, Z19, Z21
-	VPADDD       Z21, Z17, Z17
+	VPDPWSSD     Z20, Z18, Z16
+	VPDPWSSD     Z20, Z19, Z17
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -7892,7 +7646,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long10(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7950,55 +7704,35 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z21
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z0, Z0
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z1, Z1
+	VPDPWSSD     Z22, Z20, Z0
+	VPDPWSSD     Z22, Z21, Z1
 	VBROADCASTSS (R12)(DX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z2, Z2
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z3, Z3
+	VPDPWSSD     Z22, Z20, Z2
+	VPDPWSSD     Z22, Z21, Z3
 	VBROADCASTSS (R12)(DX*2), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z4, Z4
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z5, Z5
+	VPDPWSSD     Z22, Z20, Z4
+	VPDPWSSD     Z22, Z21, Z5
 	VBROADCASTSS (R12)(BX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z6, Z6
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z7, Z7
+	VPDPWSSD     Z22, Z20, Z6
+	VPDPWSSD     Z22, Z21, Z7
 	VBROADCASTSS (R12)(DX*4), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z8, Z8
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z9, Z9
+	VPDPWSSD     Z22, Z20, Z8
+	VPDPWSSD     Z22, Z21, Z9
 	VBROADCASTSS (R12)(SI*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z10, Z10
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z11, Z11
+	VPDPWSSD     Z22, Z20, Z10
+	VPDPWSSD     Z22, Z21, Z11
 	VBROADCASTSS (R13), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z12, Z12
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z13, Z13
+	VPDPWSSD     Z22, Z20, Z12
+	VPDPWSSD     Z22, Z21, Z13
 	VBROADCASTSS (R13)(DX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z14, Z14
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z15, Z15
+	VPDPWSSD     Z22, Z20, Z14
+	VPDPWSSD     Z22, Z21, Z15
 	VBROADCASTSS (R13)(DX*2), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z16, Z16
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z17, Z17
+	VPDPWSSD     Z22, Z20, Z16
+	VPDPWSSD     Z22, Z21, Z17
 	VBROADCASTSS (R13)(BX*1), Z22
-	VPMADDWD     Z22, Z20, Z23
-	VPADDD       Z23, Z18, Z18
-	VPMADDWD     Z22, Z21, Z23
-	VPADDD       Z23, Z19, Z19
+	VPDPWSSD     Z22, Z20, Z18
+	VPDPWSSD     Z22, Z21, Z19
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -8098,7 +7832,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long11(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8158,60 +7892,38 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z23
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z0, Z0
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z1, Z1
+	VPDPWSSD     Z24, Z22, Z0
+	VPDPWSSD     Z24, Z23, Z1
 	VBROADCASTSS (R12)(DX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z2, Z2
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z3, Z3
+	VPDPWSSD     Z24, Z22, Z2
+	VPDPWSSD     Z24, Z23, Z3
 	VBROADCASTSS (R12)(DX*2), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z4, Z4
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z5, Z5
+	VPDPWSSD     Z24, Z22, Z4
+	VPDPWSSD     Z24, Z23, Z5
 	VBROADCASTSS (R12)(BX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z6, Z6
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z7, Z7
+	VPDPWSSD     Z24, Z22, Z6
+	VPDPWSSD     Z24, Z23, Z7
 	VBROADCASTSS (R12)(DX*4), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z8, Z8
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z9, Z9
+	VPDPWSSD     Z24, Z22, Z8
+	VPDPWSSD     Z24, Z23, Z9
 	VBROADCASTSS (R12)(SI*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z10, Z10
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z11, Z11
+	VPDPWSSD     Z24, Z22, Z10
+	VPDPWSSD     Z24, Z23, Z11
 	VBROADCASTSS (R13), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z12, Z12
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z13, Z13
+	VPDPWSSD     Z24, Z22, Z12
+	VPDPWSSD     Z24, Z23, Z13
 	VBROADCASTSS (R13)(DX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z14, Z14
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z15, Z15
+	VPDPWSSD     Z24, Z22, Z14
+	VPDPWSSD     Z24, Z23, Z15
 	VBROADCASTSS (R13)(DX*2), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z16, Z16
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z17, Z17
+	VPDPWSSD     Z24, Z22, Z16
+	VPDPWSSD     Z24, Z23, Z17
 	VBROADCASTSS (R13)(BX*1), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z18, Z18
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z19, Z19
+	VPDPWSSD     Z24, Z22, Z18
+	VPDPWSSD     Z24, Z23, Z19
 	VBROADCASTSS (R13)(DX*4), Z24
-	VPMADDWD     Z24, Z22, Z25
-	VPADDD       Z25, Z20, Z20
-	VPMADDWD     Z24, Z23, Z25
-	VPADDD       Z25, Z21, Z21
+	VPDPWSSD     Z24, Z22, Z20
+	VPDPWSSD     Z24, Z23, Z21
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -8319,7 +8031,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Long12(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8381,65 +8093,41 @@ loop:
 	VMOVUPS.Z    64(R11), K1, Z25
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z0, Z0
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z1, Z1
+	VPDPWSSD     Z26, Z24, Z0
+	VPDPWSSD     Z26, Z25, Z1
 	VBROADCASTSS (R12)(DX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z2, Z2
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z3, Z3
+	VPDPWSSD     Z26, Z24, Z2
+	VPDPWSSD     Z26, Z25, Z3
 	VBROADCASTSS (R12)(DX*2), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z4, Z4
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z5, Z5
+	VPDPWSSD     Z26, Z24, Z4
+	VPDPWSSD     Z26, Z25, Z5
 	VBROADCASTSS (R12)(BX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z6, Z6
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z7, Z7
+	VPDPWSSD     Z26, Z24, Z6
+	VPDPWSSD     Z26, Z25, Z7
 	VBROADCASTSS (R12)(DX*4), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z8, Z8
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z9, Z9
+	VPDPWSSD     Z26, Z24, Z8
+	VPDPWSSD     Z26, Z25, Z9
 	VBROADCASTSS (R12)(SI*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z10, Z10
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z11, Z11
+	VPDPWSSD     Z26, Z24, Z10
+	VPDPWSSD     Z26, Z25, Z11
 	VBROADCASTSS (R13), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z12, Z12
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z13, Z13
+	VPDPWSSD     Z26, Z24, Z12
+	VPDPWSSD     Z26, Z25, Z13
 	VBROADCASTSS (R13)(DX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z14, Z14
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z15, Z15
+	VPDPWSSD     Z26, Z24, Z14
+	VPDPWSSD     Z26, Z25, Z15
 	VBROADCASTSS (R13)(DX*2), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z16, Z16
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z17, Z17
+	VPDPWSSD     Z26, Z24, Z16
+	VPDPWSSD     Z26, Z25, Z17
 	VBROADCASTSS (R13)(BX*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z18, Z18
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z19, Z19
+	VPDPWSSD     Z26, Z24, Z18
+	VPDPWSSD     Z26, Z25, Z19
 	VBROADCASTSS (R13)(DX*4), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z20, Z20
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z21, Z21
+	VPDPWSSD     Z26, Z24, Z20
+	VPDPWSSD     Z26, Z25, Z21
 	VBROADCASTSS (R13)(SI*1), Z26
-	VPMADDWD     Z26, Z24, Z27
-	VPADDD       Z27, Z22, Z22
-	VPMADDWD     Z26, Z25, Z27
-	VPADDD       Z27, Z23, Z23
+	VPDPWSSD     Z26, Z24, Z22
+	VPDPWSSD     Z26, Z25, Z23
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -8555,7 +8243,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short1(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), CX
@@ -8591,8 +8279,7 @@ loop:
 	VMOVUPS.Z    (R8), K1, Z1
 	ADDQ         BX, R8
 	VBROADCASTSS (R9), Z2
-	VPMADDWD     Z2, Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPDPWSSD     Z2, Z1, Z0
 	ADDQ         DX, R9
 	DECQ         CX
 	JNZ          loop
@@ -8616,7 +8303,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short2(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8653,11 +8340,9 @@ loop:
 	VMOVUPS.Z    (R9), K1, Z2
 	ADDQ         SI, R9
 	VBROADCASTSS (R10), Z3
-	VPMADDWD     Z3, Z2, Z3
-	VPADDD       Z3, Z0, Z0
+	VPDPWSSD     Z3, Z2, Z0
 	VBROADCASTSS (R10)(DX*1), Z3
-	VPMADDWD     Z3, Z2, Z3
-	VPADDD       Z3, Z1, Z1
+	VPDPWSSD     Z3, Z2, Z1
 	ADDQ         BX, R10
 	DECQ         CX
 	JNZ          loop
@@ -8686,7 +8371,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short3(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8724,14 +8409,11 @@ loop:
 	VMOVUPS.Z    (R9), K1, Z3
 	ADDQ         SI, R9
 	VBROADCASTSS (R10), Z4
-	VPMADDWD     Z4, Z3, Z4
-	VPADDD       Z4, Z0, Z0
+	VPDPWSSD     Z4, Z3, Z0
 	VBROADCASTSS (R10)(DX*1), Z4
-	VPMADDWD     Z4, Z3, Z4
-	VPADDD       Z4, Z1, Z1
+	VPDPWSSD     Z4, Z3, Z1
 	VBROADCASTSS (R10)(DX*2), Z4
-	VPMADDWD     Z4, Z3, Z4
-	VPADDD       Z4, Z2, Z2
+	VPDPWSSD     Z4, Z3, Z2
 	ADDQ         BX, R10
 	DECQ         CX
 	JNZ          loop
@@ -8765,7 +8447,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short4(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8804,17 +8486,13 @@ loop:
 	VMOVUPS.Z    (R10), K1, Z4
 	ADDQ         DI, R10
 	VBROADCASTSS (R11), Z5
-	VPMADDWD     Z5, Z4, Z5
-	VPADDD       Z5, Z0, Z0
+	VPDPWSSD     Z5, Z4, Z0
 	VBROADCASTSS (R11)(DX*1), Z5
-	VPMADDWD     Z5, Z4, Z5
-	VPADDD       Z5, Z1, Z1
+	VPDPWSSD     Z5, Z4, Z1
 	VBROADCASTSS (R11)(DX*2), Z5
-	VPMADDWD     Z5, Z4, Z5
-	VPADDD       Z5, Z2, Z2
+	VPDPWSSD     Z5, Z4, Z2
 	VBROADCASTSS (R11)(BX*1), Z5
-	VPMADDWD     Z5, Z4, Z5
-	VPADDD       Z5, Z3, Z3
+	VPDPWSSD     Z5, Z4, Z3
 	ADDQ         SI, R11
 	DECQ         CX
 	JNZ          loop
@@ -8853,7 +8531,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short5(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8893,20 +8571,15 @@ loop:
 	VMOVUPS.Z    (R10), K1, Z5
 	ADDQ         DI, R10
 	VBROADCASTSS (R11), Z6
-	VPMADDWD     Z6, Z5, Z6
-	VPADDD       Z6, Z0, Z0
+	VPDPWSSD     Z6, Z5, Z0
 	VBROADCASTSS (R11)(DX*1), Z6
-	VPMADDWD     Z6, Z5, Z6
-	VPADDD       Z6, Z1, Z1
+	VPDPWSSD     Z6, Z5, Z1
 	VBROADCASTSS (R11)(DX*2), Z6
-	VPMADDWD     Z6, Z5, Z6
-	VPADDD       Z6, Z2, Z2
+	VPDPWSSD     Z6, Z5, Z2
 	VBROADCASTSS (R11)(BX*1), Z6
-	VPMADDWD     Z6, Z5, Z6
-	VPADDD       Z6, Z3, Z3
+	VPDPWSSD     Z6, Z5, Z3
 	VBROADCASTSS (R11)(DX*4), Z6
-	VPMADDWD     Z6, Z5, Z6
-	VPADDD       Z6, Z4, Z4
+	VPDPWSSD     Z6, Z5, Z4
 	ADDQ         SI, R11
 	DECQ         CX
 	JNZ          loop
@@ -8950,7 +8623,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short6(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8991,23 +8664,17 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z6
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z7
-	VPMADDWD     Z7, Z6, Z7
-	VPADDD       Z7, Z0, Z0
+	VPDPWSSD     Z7, Z6, Z0
 	VBROADCASTSS (R12)(DX*1), Z7
-	VPMADDWD     Z7, Z6, Z7
-	VPADDD       Z7, Z1, Z1
+	VPDPWSSD     Z7, Z6, Z1
 	VBROADCASTSS (R12)(DX*2), Z7
-	VPMADDWD     Z7, Z6, Z7
-	VPADDD       Z7, Z2, Z2
+	VPDPWSSD     Z7, Z6, Z2
 	VBROADCASTSS (R12)(BX*1), Z7
-	VPMADDWD     Z7, Z6, Z7
-	VPADDD       Z7, Z3, Z3
+	VPDPWSSD     Z7, Z6, Z3
 	VBROADCASTSS (R12)(DX*4), Z7
-	VPMADDWD     Z7, Z6, Z7
-	VPADDD       Z7, Z4, Z4
+	VPDPWSSD     Z7, Z6, Z4
 	VBROADCASTSS (R12)(SI*1), Z7
-	VPMADDWD     Z7, Z6, Z7
-	VPADDD       Z7, Z5, Z5
+	VPDPWSSD     Z7, Z6, Z5
 	ADDQ         DI, R12
 	DECQ         CX
 	JNZ          loop
@@ -9056,7 +8723,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short7(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9099,26 +8766,19 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z7
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z0, Z0
+	VPDPWSSD     Z8, Z7, Z0
 	VBROADCASTSS (R12)(DX*1), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z1, Z1
+	VPDPWSSD     Z8, Z7, Z1
 	VBROADCASTSS (R12)(DX*2), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z2, Z2
+	VPDPWSSD     Z8, Z7, Z2
 	VBROADCASTSS (R12)(BX*1), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z3, Z3
+	VPDPWSSD     Z8, Z7, Z3
 	VBROADCASTSS (R12)(DX*4), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z4, Z4
+	VPDPWSSD     Z8, Z7, Z4
 	VBROADCASTSS (R12)(SI*1), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z5, Z5
+	VPDPWSSD     Z8, Z7, Z5
 	VBROADCASTSS (R13), Z8
-	VPMADDWD     Z8, Z7, Z8
-	VPADDD       Z8, Z6, Z6
+	VPDPWSSD     Z8, Z7, Z6
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -9173,7 +8833,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short8(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9217,29 +8877,21 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z8
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z0, Z0
+	VPDPWSSD     Z9, Z8, Z0
 	VBROADCASTSS (R12)(DX*1), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z1, Z1
+	VPDPWSSD     Z9, Z8, Z1
 	VBROADCASTSS (R12)(DX*2), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z2, Z2
+	VPDPWSSD     Z9, Z8, Z2
 	VBROADCASTSS (R12)(BX*1), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z3, Z3
+	VPDPWSSD     Z9, Z8, Z3
 	VBROADCASTSS (R12)(DX*4), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z4, Z4
+	VPDPWSSD     Z9, Z8, Z4
 	VBROADCASTSS (R12)(SI*1), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z5, Z5
+	VPDPWSSD     Z9, Z8, Z5
 	VBROADCASTSS (R13), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z6, Z6
+	VPDPWSSD     Z9, Z8, Z6
 	VBROADCASTSS (R13)(DX*1), Z9
-	VPMADDWD     Z9, Z8, Z9
-	VPADDD       Z9, Z7, Z7
+	VPDPWSSD     Z9, Z8, Z7
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -9299,7 +8951,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short9(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9344,32 +8996,23 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z9
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z0, Z0
+	VPDPWSSD     Z10, Z9, Z0
 	VBROADCASTSS (R12)(DX*1), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z1, Z1
+	VPDPWSSD     Z10, Z9, Z1
 	VBROADCASTSS (R12)(DX*2), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z2, Z2
+	VPDPWSSD     Z10, Z9, Z2
 	VBROADCASTSS (R12)(BX*1), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z3, Z3
+	VPDPWSSD     Z10, Z9, Z3
 	VBROADCASTSS (R12)(DX*4), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z4, Z4
+	VPDPWSSD     Z10, Z9, Z4
 	VBROADCASTSS (R12)(SI*1), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z5, Z5
+	VPDPWSSD     Z10, Z9, Z5
 	VBROADCASTSS (R13), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z6, Z6
+	VPDPWSSD     Z10, Z9, Z6
 	VBROADCASTSS (R13)(DX*1), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z7, Z7
+	VPDPWSSD     Z10, Z9, Z7
 	VBROADCASTSS (R13)(DX*2), Z10
-	VPMADDWD     Z10, Z9, Z10
-	VPADDD       Z10, Z8, Z8
+	VPDPWSSD     Z10, Z9, Z8
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -9434,7 +9077,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short10(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9480,35 +9123,25 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z10
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z0, Z0
+	VPDPWSSD     Z11, Z10, Z0
 	VBROADCASTSS (R12)(DX*1), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z1, Z1
+	VPDPWSSD     Z11, Z10, Z1
 	VBROADCASTSS (R12)(DX*2), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z2, Z2
+	VPDPWSSD     Z11, Z10, Z2
 	VBROADCASTSS (R12)(BX*1), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z3, Z3
+	VPDPWSSD     Z11, Z10, Z3
 	VBROADCASTSS (R12)(DX*4), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z4, Z4
+	VPDPWSSD     Z11, Z10, Z4
 	VBROADCASTSS (R12)(SI*1), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z5, Z5
+	VPDPWSSD     Z11, Z10, Z5
 	VBROADCASTSS (R13), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z6, Z6
+	VPDPWSSD     Z11, Z10, Z6
 	VBROADCASTSS (R13)(DX*1), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z7, Z7
+	VPDPWSSD     Z11, Z10, Z7
 	VBROADCASTSS (R13)(DX*2), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z8, Z8
+	VPDPWSSD     Z11, Z10, Z8
 	VBROADCASTSS (R13)(BX*1), Z11
-	VPMADDWD     Z11, Z10, Z11
-	VPADDD       Z11, Z9, Z9
+	VPDPWSSD     Z11, Z10, Z9
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -9578,7 +9211,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short11(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9625,38 +9258,27 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z11
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z0, Z0
+	VPDPWSSD     Z12, Z11, Z0
 	VBROADCASTSS (R12)(DX*1), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z1, Z1
+	VPDPWSSD     Z12, Z11, Z1
 	VBROADCASTSS (R12)(DX*2), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z2, Z2
+	VPDPWSSD     Z12, Z11, Z2
 	VBROADCASTSS (R12)(BX*1), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z3, Z3
+	VPDPWSSD     Z12, Z11, Z3
 	VBROADCASTSS (R12)(DX*4), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z4, Z4
+	VPDPWSSD     Z12, Z11, Z4
 	VBROADCASTSS (R12)(SI*1), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z5, Z5
+	VPDPWSSD     Z12, Z11, Z5
 	VBROADCASTSS (R13), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z6, Z6
+	VPDPWSSD     Z12, Z11, Z6
 	VBROADCASTSS (R13)(DX*1), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z7, Z7
+	VPDPWSSD     Z12, Z11, Z7
 	VBROADCASTSS (R13)(DX*2), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z8, Z8
+	VPDPWSSD     Z12, Z11, Z8
 	VBROADCASTSS (R13)(BX*1), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z9, Z9
+	VPDPWSSD     Z12, Z11, Z9
 	VBROADCASTSS (R13)(DX*4), Z12
-	VPMADDWD     Z12, Z11, Z12
-	VPADDD       Z12, Z10, Z10
+	VPDPWSSD     Z12, Z11, Z10
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX
@@ -9731,7 +9353,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·pairsAVX512Short12(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9779,41 +9401,29 @@ loop:
 	VMOVUPS.Z    (R11), K1, Z12
 	ADDQ         R8, R11
 	VBROADCASTSS (R12), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z0, Z0
+	VPDPWSSD     Z13, Z12, Z0
 	VBROADCASTSS (R12)(DX*1), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z1, Z1
+	VPDPWSSD     Z13, Z12, Z1
 	VBROADCASTSS (R12)(DX*2), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z2, Z2
+	VPDPWSSD     Z13, Z12, Z2
 	VBROADCASTSS (R12)(BX*1), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z3, Z3
+	VPDPWSSD     Z13, Z12, Z3
 	VBROADCASTSS (R12)(DX*4), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z4, Z4
+	VPDPWSSD     Z13, Z12, Z4
 	VBROADCASTSS (R12)(SI*1), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z5, Z5
+	VPDPWSSD     Z13, Z12, Z5
 	VBROADCASTSS (R13), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z6, Z6
+	VPDPWSSD     Z13, Z12, Z6
 	VBROADCASTSS (R13)(DX*1), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z7, Z7
+	VPDPWSSD     Z13, Z12, Z7
 	VBROADCASTSS (R13)(DX*2), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z8, Z8
+	VPDPWSSD     Z13, Z12, Z8
 	VBROADCASTSS (R13)(BX*1), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z9, Z9
+	VPDPWSSD     Z13, Z12, Z9
 	VBROADCASTSS (R13)(DX*4), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z10, Z10
+	VPDPWSSD     Z13, Z12, Z10
 	VBROADCASTSS (R13)(SI*1), Z13
-	VPMADDWD     Z13, Z12, Z13
-	VPADDD       Z13, Z11, Z11
+	VPDPWSSD     Z13, Z12, Z11
 	ADDQ         DI, R12
 	ADDQ         DI, R13
 	DECQ         CX

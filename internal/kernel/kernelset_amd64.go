@@ -72,7 +72,9 @@ var avx512Kernel = func() kernelSet {
 	k := avx2Kernel
 	k.name, k.tileRows, k.tileCols = "avx512", 12, 32
 	k.panel = avx512Tiles.panel
-	k.ofPairs = &kernelSet{tileRows: k.tileRows, tileCols: k.tileCols, panel: avx512Pairs.panel, transpose: transposeAVX2}
+	if cpu.X86.HasAVX512VNNI {
+		k.ofPairs = &kernelSet{tileRows: k.tileRows, tileCols: k.tileCols, panel: avx512Pairs.panel, transpose: transposeAVX2}
+	}
 	k.dots = avx512Dots.products
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedInBlocks(wideBlock, addRoundedAVX512, avx2Kernel.addRounded)

@@ -236,17 +236,20 @@ func (g *tileWriter) multiplyAdd() {
 	}
 	ADDQ(g.ldb, g.b)
 	a, product := g.vector(), reg.VecVirtual(nil)
-	if g.pairs {
+	if g.pairs && g.lanes == 8 {
 		product = g.vector()
 	}
 	for row := range g.rows {
 		VBROADCASTSS(g.element(row), a)
 		for v := range g.vectors {
-			if sum := g.accumulators[row][v]; g.pairs {
+			switch sum := g.accumulators[row][v]; {
+			case !g.pairs:
+				VFMADD231PS(a, b[v], sum)
+			case product == nil:
+				VPDPWSSD(a, b[v], sum) // of AVX512_VNNI; it wraps, as the two of AVX2 do
+			default:
 				VPMADDWD(a, b[v], product)
 				VPADDD(product, sum, sum)
-			} else {
-				VFMADD231PS(a, b[v], sum)
 			}
 		}
 	}
