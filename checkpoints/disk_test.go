@@ -63,6 +63,12 @@ func TestDiskReallySyncs(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // has no sync of a directory
 	}
+	synced = nil
+	runs := filepath.Join(filepath.Dir(path), "new", "runs")
+	must(0, errors.Join(MakeDir(runs), MakeDir(runs), NewDir(filepath.Join(runs, "one"))))
+	if err := NewDir(filepath.Join(runs, "one")); !errors.Is(err, fs.ErrExist) || fmt.Sprint(synced) != "[folder new runs]" {
+		t.Errorf("found syncs of %v and error %v, expected folder, new, runs and fs.ErrExist", synced, err)
+	}
 	if err := (disk{}).SyncDir(filepath.Join(filepath.Dir(path), "missing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("sync of a missing directory: found error %v, expected fs.ErrNotExist", err)
 	}

@@ -41,6 +41,32 @@ func makeDir(files fileSystem, dir string) error {
 	if err := files.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("checkpoints: %w", err)
 	}
+	return syncName(files, dir)
+}
+
+// MakeDir creates a directory that is to hold runs or ledgers, and those above it as far as they
+// are missing, with permissions 0700 and durable names. It follows symbolic links to directories.
+func MakeDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	return makeDir(disk{}, filepath.Clean(dir))
+}
+
+// NewDir creates one directory, with permissions 0700 and a durable name. The error matches
+// fs.ErrExist if something has that name already.
+func NewDir(dir string) error { return newDir(disk{}, filepath.Clean(dir)) }
+
+func newDir(files fileSystem, dir string) error {
+	if err := files.Mkdir(dir, dirPerm); err != nil {
+		return fmt.Errorf("checkpoints: %w", err)
+	}
+	return syncName(files, dir)
+}
+
+// syncName makes the name of a directory durable.
+func syncName(files fileSystem, dir string) error {
+	parent := filepath.Dir(dir)
 	if err := files.SyncDir(parent); err != nil {
 		return fmt.Errorf("checkpoints: sync directory %s: %w", parent, err)
 	}

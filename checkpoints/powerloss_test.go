@@ -24,15 +24,16 @@ import (
 type lossyDisk struct {
 	durable, live map[string]*lossyInode
 	pending       []lossyChange
-	before        func() // called before every change and every sync
-	blindSync     bool   // a broken twin: syncs of files do nothing
-	blindSyncDir  bool   // a broken twin: syncs of directories do nothing
-	dirs          map[string]bool
+	before        func()          // called before every change and every sync
+	blindSync     bool            // a broken twin: syncs of files do nothing
+	blindSyncDir  bool            // a broken twin: syncs of directories do nothing
+	dirs          map[string]bool // that were there before, durably
 }
 
 type lossyInode struct {
 	durable, live []byte
 	locked        bool
+	isDir         bool
 }
 
 // A lossyChange is one thing that is live but not durable: a write or truncation of an inode, or
@@ -151,16 +152,29 @@ func (d *lossyDisk) state(changes []lossyChange) *lossyDisk {
 		}
 	}
 	for name, i := range names {
-		inode := &lossyInode{durable: content(i), live: content(i)}
+		if !d.reaches(names, filepath.Dir(name)) {
+			continue // what lies in a folder is lost with its name
+		}
+		inode := &lossyInode{durable: content(i), live: content(i), isDir: i.isDir}
 		s.durable[name], s.live[name] = inode, inode
 	}
 	return s
 }
 
+// reaches reports whether a folder is there, with all above it, if the file system has these names.
+func (d *lossyDisk) reaches(names map[string]*lossyInode, dir string) bool {
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if !d.dirs[dir] && (names[dir] == nil || !names[dir].isDir) {
+			return false
+		}
+	}
+	return true
+}
+
 func (d *lossyDisk) OpenFile(name string, flag int, _ fs.FileMode) (file, error) {
 	inode := d.live[name]
 	switch {
-	case inode == nil && flag&os.O_CREATE == 0:
+	case inode == nil && (flag&os.O_CREATE == 0 || !d.reaches(d.live, filepath.Dir(name))):
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	case inode != nil && flag&os.O_EXCL != 0:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}
@@ -193,7 +207,9 @@ func (d *lossyDisk) Lstat(name string) (fs.FileInfo, error) {
 	if d.dirs[name] {
 		return lossyInfo{name: name, mode: fs.ModeDir}, nil
 	}
-	if inode := d.live[name]; inode != nil {
+	if inode := d.live[name]; inode != nil && inode.isDir {
+		return lossyInfo{name: name, mode: fs.ModeDir}, nil
+	} else if inode != nil {
 		return lossyInfo{name: name, inode: inode}, nil
 	}
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
@@ -203,7 +219,13 @@ func (d *lossyDisk) Stat(name string) (fs.FileInfo, error) { return d.Lstat(name
 func (d *lossyDisk) SameFile(a, b fs.FileInfo) bool {
 	return a.(lossyInfo).inode == b.(lossyInfo).inode
 }
-func (d *lossyDisk) Mkdir(string, fs.FileMode) error { return errors.New("the directories exist") }
+func (d *lossyDisk) Mkdir(name string, _ fs.FileMode) error {
+	if _, err := d.Lstat(name); err == nil {
+		return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
+	}
+	d.change(lossyChange{dir: filepath.Dir(name), names: map[string]*lossyInode{name: {isDir: true}}})
+	return nil
+}
 
 func (d *lossyDisk) ReadDir(dir string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
@@ -360,6 +382,30 @@ func TestPowerLossFindsViolations(t *testing.T) {
 		d.blindSync, d.blindSyncDir = broken.blindSync, broken.blindSyncDir
 		if _, violations := losePower(run, d, broken.steps, broken.saveEvery); len(violations) == 0 {
 			t.Errorf("%s: nothing was found", name)
+		}
+	}
+}
+
+// A run is not lost with the names of the folders that were made for it, as it would be if one of
+// them had no sync. (That of the ledger of its data makes the name of its folder durable too.)
+func TestPowerLossOfNewFolders(t *testing.T) {
+	blind := func(files fileSystem, dir string) error { return files.Mkdir(dir, dirPerm) }
+	for name, test := range map[string]struct {
+		parent, own func(files fileSystem, dir string) error
+		lost, alone bool // a run with a ledger of its data, or without
+	}{
+		"both are synced": {makeDir, newDir, false, false},
+		"the run's alone": {blind, newDir, true, true},
+		"that of all":     {makeDir, blind, false, true},
+	} {
+		for order, together := range map[string]func(a, b func() error) error{"alone": nil, "first": inOrder, "last": orders["its data first"]} {
+			d := newLossyDisk("here")
+			run := &crashRun{files: d, dir: filepath.Join("here", "new", "runs", "one"), saved: -1, together: together}
+			must(0, makeDir(d, filepath.Join("here", "new")))
+			must(0, errors.Join(test.parent(d, filepath.Dir(run.dir)), test.own(d, run.dir)))
+			if _, violations := losePower(run, d, 2, 0); (len(violations) > 0) != (test.lost || test.alone && together == nil) {
+				t.Errorf("%s, %s: found %d violations, expected some: %v, alone %v", name, order, len(violations), test.lost, test.alone)
+			}
 		}
 	}
 }

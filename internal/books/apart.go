@@ -104,7 +104,7 @@ func openApart(registry, path string) (*checkpoints.Datasets, error) {
 		return nil, fmt.Errorf("train: %s: %w", filepath.Join(registry, folder.Datasets), checkpoints.ErrUnfinished)
 	}
 	file := apartLedger(registry, path)
-	if err := os.MkdirAll(filepath.Dir(file), folder.Perm); err != nil {
+	if err := checkpoints.MakeDir(filepath.Dir(file)); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	if err := checkpoints.CreateFileAtomic(file, append(header, '\n'), folder.FilePerm); err != nil && !errors.Is(err, fs.ErrExist) {

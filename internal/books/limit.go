@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -216,7 +215,7 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 	if !(l.Epsilon > 0) || math.IsInf(l.Epsilon, 1) || !(l.Delta > 0 && l.Delta < 1) {
 		return LimitState{}, fmt.Errorf("%w %s: found ε = %g and δ = %g, expected a finite ε above 0 and a δ in (0, 1)", ErrLimit, l.Data, l.Epsilon, l.Delta)
 	}
-	if err := os.MkdirAll(registry, folder.Perm); err != nil {
+	if err := checkpoints.MakeDir(registry); err != nil {
 		return LimitState{}, fmt.Errorf("train: %w", err)
 	}
 	d, err := OpenDatasets(registry)

@@ -247,7 +247,7 @@ func New(parent, name, base string) (string, error) {
 	if err := Check(parent, "a folder of runs"); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(parent, Perm); err != nil {
+	if err := checkpoints.MakeDir(parent); err != nil {
 		return "", fmt.Errorf("train: cannot make the folder of runs: %w", err)
 	}
 	if name != "" {
@@ -263,7 +263,7 @@ func New(parent, name, base string) (string, error) {
 
 // claim makes one folder, which must not exist.
 func claim(dir string) (string, error) {
-	err := os.Mkdir(dir, Perm)
+	err := checkpoints.NewDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return "", fmt.Errorf("%w: found %s, expected a name that is free; go on with it by `train resume %s` or choose another run.name", ErrRunExists, dir, Argument(dir))

@@ -2,8 +2,10 @@ package folder_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +65,27 @@ func TestNew(t *testing.T) {
 	tiny.Check(t, os.WriteFile(file, nil, folder.FilePerm))
 	if _, err := folder.New(file, "", "digits"); !errors.Is(err, folder.ErrNoRun) {
 		t.Errorf("found %v below a file, expected ErrNoRun", err)
+	}
+}
+
+// Folders that hold runs or ledgers are made by package checkpoints, whose names survive a power
+// loss. The files here make others: data, copies, pages, and folders for tests.
+func TestNamesOfFoldersAreDurable(t *testing.T) {
+	others := []string{"checkpoints/disk.go", "cmd/dist/main.go", "cmd/train/manual.go", "cmd/train/report.go", "data/fetch.go", "features/compute.go",
+		"internal/run/curves.go", "internal/tiny/files.go", "internal/tiny/tinyrun/pictures.go"}
+	root, makes, found := os.DirFS(filepath.Join("..", "..")), regexp.MustCompile(`os\.Mkdir(All)?\(`), []string(nil)
+	tiny.Check(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := fs.ReadFile(root, path)
+		if makes.Match(content) && path[0] != '.' {
+			found = append(found, path)
+		}
+		return err
+	}))
+	if !slices.Equal(found, others) {
+		t.Errorf("found os.Mkdir in %q, expected it in %q: checkpoints.MakeDir and NewDir sync the name", found, others)
 	}
 }
 

@@ -113,9 +113,12 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	return lines, nil
 }
 
-// torn reports whether a line is only the beginning of an object: a crash tore it, [EndLine] ended
-// it.
+// torn reports whether a line is only the beginning of an object, or holds zeros: a crash tore it,
+// or a power loss left zeros where lines were not on the disk yet, and [EndLine] ended it.
 func torn(line []byte) bool {
+	if bytes.IndexByte(line, 0) >= 0 {
+		return true // JSON has no such byte
+	}
 	var object struct{}
 	return line[0] == '{' && errors.Is(json.NewDecoder(bytes.NewReader(bytes.TrimSpace(line))).Decode(&object), io.ErrUnexpectedEOF)
 }

@@ -48,6 +48,16 @@ func TestReadMetricsAfterACrash(t *testing.T) {
 	if err != nil || len(m) != 1 || m[0].Step != 5 || m[0].Epsilon != 3 {
 		t.Errorf("found %+v, error %v, expected step 5 with ε = 3", m, err)
 	}
+	// A power loss may leave zeros for what was not on the disk; the run ends the line when it goes on.
+	zeros := strings.Repeat("\x00", 30)
+	for _, lost := range []string{zeros, `{"step":10,"eps` + zeros, `{"step":10}` + zeros, zeros + `lon":2}`} {
+		tiny.Write(t, path, `{"step":5,"epsilon":1}`+"\n"+lost)
+		tiny.Check(t, run.EndLine(path))
+		tiny.Check(t, run.AppendLine(path, []byte(`{"step":10,"epsilon":3}`)))
+		if m, err := run.ReadMetrics(dir); err != nil || len(m) != 2 || m[1].Epsilon != 3 {
+			t.Errorf("found %+v, error %v behind %q, expected step 10 with ε = 3", m, err, lost)
+		}
+	}
 	tiny.Write(t, path, `{"step":5,"epsilon":1}`+"\nno JSON\n")
 	if _, err := run.ReadMetrics(dir); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), "metrics.jsonl:2:") {
 		t.Errorf("found error %v, expected one about line 2", err)

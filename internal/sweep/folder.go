@@ -137,7 +137,7 @@ func (s *sweep) makeDir() error {
 	if err := folder.Check(filepath.Dir(s.dir), "a folder of runs"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.dir, folder.Perm); err != nil {
+	if err := checkpoints.MakeDir(s.dir); err != nil {
 		return fmt.Errorf("train: cannot make the sweep's folder: %w", err)
 	}
 	return nil
