@@ -13,7 +13,7 @@ import (
 type outerAdder struct {
 	outer   Outer
 	from    int
-	x, z    []float32 // the rounded factors of a batch
+	x, z    []int16   // the rounded factors of a batch
 	rounded []rounded // what round returned for each example of the batch
 	order   []int     // the examples that add something, sorted by shift
 	pairsX  []int32   // the rounded factors of the run, examples two by two
@@ -66,8 +66,9 @@ func (a *outerAdder) round(_, i int, scale float32) (squares float64) {
 // outerFactors holds the two factors of one outer product, rounded and as given, and the squared
 // norms that the batch states for them.
 type outerFactors struct {
-	x, z, givenX, givenZ []float32
-	squareX, squareZ     float64
+	x, z             []int16
+	givenX, givenZ   []float32
+	squareX, squareZ float64
 }
 
 // entry is about the root of the mean square of the integers in the factors of a contribution as
@@ -168,7 +169,7 @@ func (a *outerAdder) multiplyRun() {
 func (a *outerAdder) pair(_, lo, hi int) {
 	in, out := a.outer.In, a.outer.Out
 	for i := lo; i < hi; i++ {
-		first, otherX, otherZ := a.run[2*i], []float32(nil), []float32(nil)
+		first, otherX, otherZ := a.run[2*i], []int16(nil), []int16(nil)
 		if 2*i+1 < len(a.run) {
 			second := a.run[2*i+1]
 			otherX, otherZ = a.x[second*in:], a.z[second*out:]

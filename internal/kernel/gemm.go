@@ -262,10 +262,8 @@ func packStrips(k *kernelSet, dst []float32, pitch int, src []float32, stripStri
 	switch {
 	case valueStride != 1:
 		k.transpose(dst, pitch, src, valueStride, width, count)
-	case width == 16 && pitch == 16:
-		for s := range count {
-			*(*[16]float32)(dst[s*16:]) = *(*[16]float32)(src[s*stripStride:])
-		}
+	case width == pitch:
+		active.copyRuns(count, 1, width, dst, src, stripStride, 0)
 	default:
 		for s := range count {
 			copy(dst[s*pitch:s*pitch+width], src[s*stripStride:])

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tileAVX512Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full1(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -21,17 +21,20 @@ TEXT ·tileAVX512Full1(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), SI
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Z2
@@ -69,7 +72,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full2(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -85,19 +88,25 @@ TEXT ·tileAVX512Full2(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z4
@@ -148,7 +157,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full3(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -164,21 +173,30 @@ TEXT ·tileAVX512Full3(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z6
@@ -242,7 +260,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full4(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -258,23 +276,35 @@ TEXT ·tileAVX512Full4(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z8
@@ -351,7 +381,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full5(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -367,25 +397,40 @@ TEXT ·tileAVX512Full5(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z10
@@ -475,7 +520,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full6(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -491,27 +536,45 @@ TEXT ·tileAVX512Full6(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z12
@@ -614,7 +677,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full7(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -630,30 +693,51 @@ TEXT ·tileAVX512Full7(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z14
@@ -770,7 +854,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full8(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -786,32 +870,56 @@ TEXT ·tileAVX512Full8(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z16
@@ -941,7 +1049,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full9(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -957,34 +1065,61 @@ TEXT ·tileAVX512Full9(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z18
@@ -1127,7 +1262,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full10(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -1143,36 +1278,66 @@ TEXT ·tileAVX512Full10(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z20
@@ -1328,7 +1493,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full11(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -1344,38 +1509,71 @@ TEXT ·tileAVX512Full11(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z22
@@ -1544,7 +1742,7 @@ overwrite:
 	RET
 
 // func tileAVX512Full12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Full12(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -1560,40 +1758,76 @@ TEXT ·tileAVX512Full12(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z24
@@ -1775,7 +2009,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long1(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), CX
@@ -1797,17 +2031,20 @@ TEXT ·tileAVX512Long1(SB), NOSPLIT, $0-96
 	KMOVW R8, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       DI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Z2
@@ -1845,7 +2082,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long2(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -1867,19 +2104,25 @@ TEXT ·tileAVX512Long2(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z4
@@ -1930,7 +2173,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long3(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -1952,21 +2195,30 @@ TEXT ·tileAVX512Long3(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z6
@@ -2030,7 +2282,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long4(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2052,23 +2304,35 @@ TEXT ·tileAVX512Long4(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z8
@@ -2145,7 +2409,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long5(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2167,25 +2431,40 @@ TEXT ·tileAVX512Long5(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z10
@@ -2275,7 +2554,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long6(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2297,27 +2576,45 @@ TEXT ·tileAVX512Long6(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R10, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z12
@@ -2420,7 +2717,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long7(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2442,30 +2739,51 @@ TEXT ·tileAVX512Long7(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z14
@@ -2582,7 +2900,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long8(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2604,32 +2922,56 @@ TEXT ·tileAVX512Long8(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z16
@@ -2759,7 +3101,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long9(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2781,34 +3123,61 @@ TEXT ·tileAVX512Long9(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z18
@@ -2951,7 +3320,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long10(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -2973,36 +3342,66 @@ TEXT ·tileAVX512Long10(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z20
@@ -3158,7 +3557,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long11(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -3180,38 +3579,71 @@ TEXT ·tileAVX512Long11(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z22
@@ -3380,7 +3812,7 @@ overwrite:
 	RET
 
 // func tileAVX512Long12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Long12(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -3402,40 +3834,76 @@ TEXT ·tileAVX512Long12(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z24
@@ -3617,7 +4085,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short1(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), CX
@@ -3638,16 +4106,18 @@ TEXT ·tileAVX512Short1(SB), NOSPLIT, $0-96
 	KMOVW R8, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       DI, R10
+	PREFETCHT0 (R10)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R8), K1, Z1
@@ -3679,7 +4149,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short2(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -3700,17 +4170,21 @@ TEXT ·tileAVX512Short2(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R9), K1, Z2
@@ -3750,7 +4224,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short3(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -3771,18 +4245,24 @@ TEXT ·tileAVX512Short3(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R9), K1, Z3
@@ -3830,7 +4310,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short4(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -3851,19 +4331,27 @@ TEXT ·tileAVX512Short4(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R10), K1, Z4
@@ -3919,7 +4407,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short5(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -3940,20 +4428,30 @@ TEXT ·tileAVX512Short5(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R10), K1, Z5
@@ -4017,7 +4515,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short6(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4038,21 +4536,33 @@ TEXT ·tileAVX512Short6(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R10, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z6
@@ -4124,7 +4634,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short7(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4145,23 +4655,37 @@ TEXT ·tileAVX512Short7(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z7
@@ -4242,7 +4766,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short8(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4263,24 +4787,40 @@ TEXT ·tileAVX512Short8(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z8
@@ -4369,7 +4909,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short9(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4390,25 +4930,43 @@ TEXT ·tileAVX512Short9(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z9
@@ -4505,7 +5063,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short10(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4526,26 +5084,46 @@ TEXT ·tileAVX512Short10(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z10
@@ -4650,7 +5228,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short11(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4671,27 +5249,49 @@ TEXT ·tileAVX512Short11(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z11
@@ -4804,7 +5404,7 @@ overwrite:
 	RET
 
 // func tileAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·tileAVX512Short12(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -4825,28 +5425,52 @@ TEXT ·tileAVX512Short12(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z12
@@ -4967,7 +5591,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full1(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -4983,17 +5607,20 @@ TEXT ·pairsAVX512Full1(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), SI
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Z2
@@ -5028,7 +5655,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full2(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5044,19 +5671,25 @@ TEXT ·pairsAVX512Full2(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z4
@@ -5102,7 +5735,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full3(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5118,21 +5751,30 @@ TEXT ·pairsAVX512Full3(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z6
@@ -5189,7 +5831,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full4(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5205,23 +5847,35 @@ TEXT ·pairsAVX512Full4(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z8
@@ -5289,7 +5943,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full5(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5305,25 +5959,40 @@ TEXT ·pairsAVX512Full5(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z10
@@ -5402,7 +6071,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full6(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5418,27 +6087,45 @@ TEXT ·pairsAVX512Full6(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z12
@@ -5528,7 +6215,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full7(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5544,30 +6231,51 @@ TEXT ·pairsAVX512Full7(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z14
@@ -5669,7 +6377,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full8(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5685,32 +6393,56 @@ TEXT ·pairsAVX512Full8(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z16
@@ -5823,7 +6555,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full9(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -5839,34 +6571,61 @@ TEXT ·pairsAVX512Full9(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z18
@@ -5990,7 +6749,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full10(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -6006,36 +6765,66 @@ TEXT ·pairsAVX512Full10(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z20
@@ -6170,7 +6959,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full11(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -6186,38 +6975,71 @@ TEXT ·pairsAVX512Full11(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z22
@@ -6363,7 +7185,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Full12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Full12(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -6379,40 +7201,76 @@ TEXT ·pairsAVX512Full12(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(DX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(DX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R8, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z24
@@ -6569,7 +7427,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long1(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), CX
@@ -6591,17 +7449,20 @@ TEXT ·pairsAVX512Long1(SB), NOSPLIT, $0-96
 	KMOVW R8, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       DI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Z2
@@ -6636,7 +7497,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long2(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -6658,19 +7519,25 @@ TEXT ·pairsAVX512Long2(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z4
@@ -6716,7 +7583,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long3(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -6738,21 +7605,30 @@ TEXT ·pairsAVX512Long3(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Z6
@@ -6809,7 +7685,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long4(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -6831,23 +7707,35 @@ TEXT ·pairsAVX512Long4(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z8
@@ -6915,7 +7803,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long5(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -6937,25 +7825,40 @@ TEXT ·pairsAVX512Long5(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Z10
@@ -7034,7 +7937,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long6(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7056,27 +7959,45 @@ TEXT ·pairsAVX512Long6(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R10, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z12
@@ -7166,7 +8087,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long7(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7188,30 +8109,51 @@ TEXT ·pairsAVX512Long7(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z14
@@ -7313,7 +8255,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long8(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7335,32 +8277,56 @@ TEXT ·pairsAVX512Long8(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z16
@@ -7473,7 +8439,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long9(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7495,34 +8461,61 @@ TEXT ·pairsAVX512Long9(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z18
@@ -7646,7 +8639,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long10(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7668,36 +8661,66 @@ TEXT ·pairsAVX512Long10(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z20
@@ -7832,7 +8855,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long11(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -7854,38 +8877,71 @@ TEXT ·pairsAVX512Long11(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z22
@@ -8031,7 +9087,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Long12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Long12(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8053,40 +9109,76 @@ TEXT ·pairsAVX512Long12(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Z24
@@ -8243,7 +9335,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short1(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), CX
@@ -8264,16 +9356,18 @@ TEXT ·pairsAVX512Short1(SB), NOSPLIT, $0-96
 	KMOVW R8, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       DI, R10
+	PREFETCHT0 (R10)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R8), K1, Z1
@@ -8303,7 +9397,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short2(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8324,17 +9418,21 @@ TEXT ·pairsAVX512Short2(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R9), K1, Z2
@@ -8371,7 +9469,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short3(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8392,18 +9490,24 @@ TEXT ·pairsAVX512Short3(SB), NOSPLIT, $0-96
 	KMOVW R9, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       R8, R11
+	PREFETCHT0 (R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	ADDQ       DI, R11
+	PREFETCHT0 (R11)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R9), K1, Z3
@@ -8447,7 +9551,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short4(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8468,19 +9572,27 @@ TEXT ·pairsAVX512Short4(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R10), K1, Z4
@@ -8531,7 +9643,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short5(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8552,20 +9664,30 @@ TEXT ·pairsAVX512Short5(SB), NOSPLIT, $0-96
 	KMOVW R10, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R9, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       R8, R12
+	PREFETCHT0 (R12)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R10), K1, Z5
@@ -8623,7 +9745,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short6(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8644,21 +9766,33 @@ TEXT ·pairsAVX512Short6(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R10, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R9, R13
+	PREFETCHT0 (R13)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z6
@@ -8723,7 +9857,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short7(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short7(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8744,23 +9878,37 @@ TEXT ·pairsAVX512Short7(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z7
@@ -8833,7 +9981,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short8(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short8(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8854,24 +10002,40 @@ TEXT ·pairsAVX512Short8(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z8
@@ -8951,7 +10115,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short9(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short9(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -8972,25 +10136,43 @@ TEXT ·pairsAVX512Short9(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z9
@@ -9077,7 +10259,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short10(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short10(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9098,26 +10280,46 @@ TEXT ·pairsAVX512Short10(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z10
@@ -9211,7 +10413,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short11(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short11(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9232,27 +10434,49 @@ TEXT ·pairsAVX512Short11(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z11
@@ -9353,7 +10577,7 @@ overwrite:
 	RET
 
 // func pairsAVX512Short12(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·pairsAVX512Short12(SB), NOSPLIT, $0-96
 	MOVQ  tiles+0(FP), AX
 	MOVQ  rs+24(FP), DX
@@ -9374,28 +10598,52 @@ TEXT ·pairsAVX512Short12(SB), NOSPLIT, $0-96
 	KMOVW R11, K1
 
 tile:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   k+8(FP), CX
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	LEAQ   (R12)(BX*2), R13
-	MOVQ   as+40(FP), R14
-	SHLQ   $0x02, R14
-	ADDQ   R12, R14
-	MOVQ   R14, a+16(FP)
-	TESTQ  CX, CX
-	JZ     store
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       k+8(FP), CX
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	LEAQ       (R12)(BX*2), R13
+	MOVQ       as+40(FP), R14
+	SHLQ       $0x02, R14
+	ADDQ       R12, R14
+	MOVQ       R14, a+16(FP)
+	MOVQ       R10, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	ADDQ       R9, R14
+	PREFETCHT0 (R14)
+	TESTQ      CX, CX
+	JZ         store
 
 loop:
 	VMOVUPS.Z    (R11), K1, Z12

@@ -13,11 +13,12 @@ func AddRounded(sum []float64, row []float32, scale float32) (squares float64) {
 	return active.addRounded(sum[:len(row)], row, scale)
 }
 
-// Round writes the integers nearest to the float32 numbers scale·src[i] to dst, as float32, and
-// returns the sum of their squares in float64 and the largest of their magnitudes. The sum of
-// squares is exact below 2^53; it is not finite if a value of src is not, and then the largest
-// magnitude means nothing. It panics when dst is shorter than src.
-func Round(dst, src []float32, scale float32) (squares float64, largest float32) {
+// Round writes the integers nearest to the float32 numbers scale·src[i] to dst and returns the sum
+// of their squares in float64 and the largest of their magnitudes. An integer above [MostOfPair] is
+// none that dst can hold: then dst means nothing. The sum of squares is exact below 2^53; it is not
+// finite if a value of src is not, and then neither dst nor the largest magnitude means anything.
+// It panics when dst is shorter than src.
+func Round(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	return active.round(dst[:len(src)], src, scale)
 }
 
@@ -30,10 +31,10 @@ func portableAddRounded(sum []float64, row []float32, scale float32) (squares fl
 	return squares
 }
 
-func portableRound(dst, src []float32, scale float32) (squares float64, largest float32) {
+func portableRound(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	for i, v := range src {
 		c := float32(math.RoundToEven(float64(float32(scale * v))))
-		dst[i] = c
+		dst[i] = int16(c)
 		squares += float64(c) * float64(c)
 		largest = max(largest, c, -c)
 	}

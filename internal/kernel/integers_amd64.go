@@ -17,12 +17,17 @@ func addRoundedAVX512(blocks int, sum *float64, row *float32, scale float32) flo
 // roundAVX2 writes the integers nearest to scale·src to dst, 16·blocks elements, and returns the sum of their squares and the largest magnitude.
 //
 //go:noescape
-func roundAVX2(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
+func roundAVX2(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)
 
 // roundAVX512 writes the integers nearest to scale·src to dst, 32·blocks elements, and returns the sum of their squares and the largest magnitude.
 //
 //go:noescape
-func roundAVX512(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
+func roundAVX512(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)
+
+// pairAVX2 writes first to the lower halves of dst and second to the upper ones, 16·blocks elements.
+//
+//go:noescape
+func pairAVX2(blocks int, dst *int32, first *int16, second *int16)
 
 // addShiftedAVX2 adds x·2^shift to dst, 16·blocks elements.
 //

@@ -108,8 +108,8 @@ loop:
 	VZEROUPPER
 	RET
 
-// func roundAVX2(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
-// Requires: AVX, FMA3, SSE, SSE2
+// func roundAVX2(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)
+// Requires: AVX, AVX2, FMA3, SSE, SSE2
 TEXT ·roundAVX2(SB), NOSPLIT, $0-44
 	MOVQ         blocks+0(FP), AX
 	MOVQ         dst+8(FP), CX
@@ -124,7 +124,7 @@ TEXT ·roundAVX2(SB), NOSPLIT, $0-44
 loop:
 	VMULPS       (DX), Y0, Y6
 	VROUNDPS     $0x00, Y6, Y6
-	VMOVUPS      Y6, (CX)
+	VCVTPS2DQ    Y6, Y8
 	VANDPS       four7fffffff7fffffff<>+0(SB), Y6, Y7
 	VMAXPS       Y7, Y1, Y1
 	VCVTPS2PD    X6, Y7
@@ -134,7 +134,7 @@ loop:
 	VFMADD231PD  Y7, Y7, Y3
 	VMULPS       32(DX), Y0, Y6
 	VROUNDPS     $0x00, Y6, Y6
-	VMOVUPS      Y6, 32(CX)
+	VCVTPS2DQ    Y6, Y9
 	VANDPS       four7fffffff7fffffff<>+0(SB), Y6, Y7
 	VMAXPS       Y7, Y1, Y1
 	VCVTPS2PD    X6, Y7
@@ -142,8 +142,11 @@ loop:
 	VEXTRACTF128 $0x01, Y6, X6
 	VCVTPS2PD    X6, Y7
 	VFMADD231PD  Y7, Y7, Y5
+	VPACKSSDW    Y9, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      Y8, (CX)
 	ADDQ         $0x40, DX
-	ADDQ         $0x40, CX
+	ADDQ         $0x20, CX
 	DECQ         AX
 	JNZ          loop
 	VEXTRACTF128 $0x01, Y1, X0
@@ -169,7 +172,7 @@ DATA four7fffffff7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
 DATA four7fffffff7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
 GLOBL four7fffffff7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func roundAVX512(blocks int, dst *float32, src *float32, scale float32) (squares float64, largest float32)
+// func roundAVX512(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)
 // Requires: AVX, AVX512F, SSE, SSE2
 TEXT ·roundAVX512(SB), NOSPLIT, $0-44
 	MOVQ         blocks+0(FP), AX
@@ -187,7 +190,8 @@ TEXT ·roundAVX512(SB), NOSPLIT, $0-44
 loop:
 	VMULPS        (DX), Z0, Z7
 	VRNDSCALEPS   $0x00, Z7, Z7
-	VMOVUPS       Z7, (CX)
+	VCVTPS2DQ     Z7, Z8
+	VPMOVDW       Z8, (CX)
 	VPANDD        Z2, Z7, Z8
 	VMAXPS        Z8, Z1, Z1
 	VCVTPS2PD     Y7, Z8
@@ -197,7 +201,8 @@ loop:
 	VFMADD231PD   Z7, Z7, Z4
 	VMULPS        64(DX), Z0, Z7
 	VRNDSCALEPS   $0x00, Z7, Z7
-	VMOVUPS       Z7, 64(CX)
+	VCVTPS2DQ     Z7, Z8
+	VPMOVDW       Z8, 32(CX)
 	VPANDD        Z2, Z7, Z8
 	VMAXPS        Z8, Z1, Z1
 	VCVTPS2PD     Y7, Z8
@@ -206,7 +211,7 @@ loop:
 	VCVTPS2PD     Y7, Z7
 	VFMADD231PD   Z7, Z7, Z6
 	SUBQ          $-128, DX
-	SUBQ          $-128, CX
+	ADDQ          $0x40, CX
 	DECQ          AX
 	JNZ           loop
 	VEXTRACTF64X4 $0x01, Z1, Y0
@@ -227,6 +232,33 @@ loop:
 	VADDPD        X1, X0, X0
 	VHADDPD       X0, X0, X0
 	MOVSD         X0, squares+32(FP)
+	VZEROUPPER
+	RET
+
+// func pairAVX2(blocks int, dst *int32, first *int16, second *int16)
+// Requires: AVX, AVX2
+TEXT ·pairAVX2(SB), NOSPLIT, $0-32
+	MOVQ blocks+0(FP), AX
+	MOVQ dst+8(FP), CX
+	MOVQ first+16(FP), DX
+	MOVQ second+24(FP), BX
+
+loop:
+	VPMOVZXWD (DX), Y0
+	VPMOVZXWD (BX), Y1
+	VPSLLD    $0x10, Y1, Y1
+	VPOR      Y0, Y1, Y1
+	VMOVDQU   Y1, (CX)
+	VPMOVZXWD 16(DX), Y0
+	VPMOVZXWD 16(BX), Y1
+	VPSLLD    $0x10, Y1, Y1
+	VPOR      Y0, Y1, Y1
+	VMOVDQU   Y1, 32(CX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x20, BX
+	ADDQ      $0x40, CX
+	DECQ      AX
+	JNZ       loop
 	VZEROUPPER
 	RET
 

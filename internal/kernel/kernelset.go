@@ -47,9 +47,10 @@ type kernelSet struct {
 	// See AddExcess; there is at least one row and one column.
 	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
 
-	// See AddRounded, Round and AddShifted.
+	// See AddRounded, Round, Pair and AddShifted.
 	addRounded func(sum []float64, row []float32, scale float32) (squares float64)
-	round      func(dst, src []float32, scale float32) (squares float64, largest float32)
+	round      func(dst []int16, src []float32, scale float32) (squares float64, largest float32)
+	pair       func(dst []int32, first, second []int16)
 	addShifted func(dst []int64, x []int32, shift int)
 
 	// See Keystream; both nil where there is none.
@@ -114,6 +115,7 @@ var portableKernel = kernelSet{
 	addExcess:         portableAddExcess,
 	addRounded:        portableAddRounded,
 	round:             portableRound,
+	pair:              portablePair,
 	addShifted:        portableAddShifted,
 	fromHalves:        portableFromHalves,
 	toHalves:          portableToHalves,

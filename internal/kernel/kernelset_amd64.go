@@ -50,6 +50,7 @@ var avx2Kernel = kernelSet{
 	sumSquares:        sumInBlocks(reduceBlock, sumSquaresAVX2, portableSumSquares),
 	addRounded:        addRoundedInBlocks(reduceBlock, addRoundedAVX2, portableAddRounded),
 	round:             roundBlocksAVX2,
+	pair:              pairBlocksAVX2,
 	addShifted:        addShiftedBlocksAVX2,
 	maxWindows:        maxWindowsBlocksAVX2,
 	maxWindowsGrad:    maxWindowsGradBlocksAVX2,
@@ -177,7 +178,15 @@ func addShiftedBlocksAVX2(dst []int64, x []int32, shift int) {
 	portableAddShifted(dst[whole:], x[whole:], shift)
 }
 
-func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, largest float32) {
+func pairBlocksAVX2(dst []int32, first, second []int16) {
+	whole := len(dst) / reduceBlock * reduceBlock
+	if whole > 0 {
+		pairAVX2(whole/reduceBlock, &dst[0], &first[0], &second[0])
+	}
+	portablePair(dst[whole:], first[whole:], second[whole:])
+}
+
+func roundBlocksAVX2(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	whole := len(src) / reduceBlock * reduceBlock
 	if whole > 0 {
 		squares, largest = roundAVX2(whole/reduceBlock, &dst[0], &src[0], scale)
@@ -185,14 +194,15 @@ func roundBlocksAVX2(dst, src []float32, scale float32) (squares float64, larges
 	if whole == len(src) {
 		return squares, largest
 	}
-	var from, to [reduceBlock]float32 // what is left, and zeros
+	var from [reduceBlock]float32 // what is left, and zeros
+	var to [reduceBlock]int16
 	copy(from[:], src[whole:])
 	more, larger := roundAVX2(1, &to[0], &from[0], scale)
 	copy(dst[whole:], to[:])
 	return squares + more, max(largest, larger)
 }
 
-func roundBlocksAVX512(dst, src []float32, scale float32) (squares float64, largest float32) {
+func roundBlocksAVX512(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	whole := len(src) / wideBlock * wideBlock
 	if whole > 0 {
 		squares, largest = roundAVX512(whole/wideBlock, &dst[0], &src[0], scale)

@@ -7,23 +7,25 @@ import (
 
 // Products of integers of 16 bits, two in a word.
 
-// MostOfPair is the largest magnitude of an integer that [Pair] takes.
+// MostOfPair is the largest magnitude of an integer of a pair.
 const MostOfPair = 1<<15 - 1
 
 // Pair writes the integers of two rows to the halves of dst, first to the lower ones, for
-// [Pool.GemmPairs]. None may be above [MostOfPair]. second may be nil, for zeros. It panics when a
-// row is shorter than dst.
-func Pair(dst []int32, first, second []float32) {
-	first = first[:len(dst)]
-	if second == nil {
-		for i, v := range first {
-			dst[i] = int32(v) & 0xffff
-		}
+// [Pool.GemmPairs]. None may be above [MostOfPair] in magnitude. second may be nil, for zeros. It
+// panics when a row is shorter than dst.
+func Pair(dst []int32, first, second []int16) {
+	if second != nil {
+		active.pair(dst, first[:len(dst)], second[:len(dst)])
 		return
 	}
-	second = second[:len(dst)]
-	for i, v := range first {
-		dst[i] = int32(v)&0xffff | int32(second[i])<<16
+	for i, v := range first[:len(dst)] {
+		dst[i] = int32(v) & 0xffff
+	}
+}
+
+func portablePair(dst []int32, first, second []int16) {
+	for i := range dst {
+		dst[i] = int32(first[i])&0xffff | int32(second[i])<<16
 	}
 }
 

@@ -12,6 +12,7 @@ func integers() {
 	addRoundedWide()
 	roundRow()
 	roundRowWide()
+	pair()
 	addShifted()
 	sumSquaresWide()
 }
@@ -41,6 +42,34 @@ func addRounded() {
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	returnSum(squares)
+}
+
+// pair writes Pair of the package, for two rows.
+func pair() {
+	TEXT("pairAVX2", NOSPLIT, "func(blocks int, dst *int32, first, second *int16)")
+	Pragma("noescape")
+	Doc("pairAVX2 writes first to the lower halves of dst and second to the upper ones, 16·blocks elements.")
+	blocks, dst, first, second := GP64(), GP64(), GP64(), GP64()
+	Load(Param("blocks"), blocks)
+	Load(Param("dst"), dst)
+	Load(Param("first"), first)
+	Load(Param("second"), second)
+	Label("loop")
+	for i := range block / 8 {
+		lower, upper := YMM(), YMM()
+		VPMOVZXWD(Mem{Base: first, Disp: 16 * i}, lower)
+		VPMOVZXWD(Mem{Base: second, Disp: 16 * i}, upper)
+		VPSLLD(U8(16), upper, upper)
+		VPOR(lower, upper, upper)
+		VMOVDQU(upper, Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(U8(2*block), first)
+	ADDQ(U8(2*block), second)
+	ADDQ(U8(4*block), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
 }
 
 // addShifted writes AddShifted of the package, for int32 sums of products of pairs.
@@ -141,7 +170,7 @@ func broadcastWide(parameter string) vec {
 
 // roundRowWide writes roundRow's kernel on vectors twice as wide.
 func roundRowWide() {
-	TEXT("roundAVX512", NOSPLIT, "func(blocks int, dst, src *float32, scale float32) (squares float64, largest float32)")
+	TEXT("roundAVX512", NOSPLIT, "func(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)")
 	Pragma("noescape")
 	Doc("roundAVX512 writes the integers nearest to scale·src to dst, 32·blocks elements, and returns the sum of their squares and the largest magnitude.")
 	blocks, dst, src := GP64(), GP64(), GP64()
@@ -156,10 +185,11 @@ func roundRowWide() {
 	squares := wideZeros()
 	Label("loop")
 	for i := range wideBlock / 16 {
-		c, magnitude, v, upper := ZMM(), ZMM(), ZMM(), YMM()
+		c, integers, magnitude, v, upper := ZMM(), ZMM(), ZMM(), ZMM(), YMM()
 		VMULPS(Mem{Base: src, Disp: 64 * i}, scale, c)
 		VRNDSCALEPS(U8(0), c, c) // to nearest, ties to even
-		VMOVUPS(c, Mem{Base: dst, Disp: 64 * i})
+		VCVTPS2DQ(c, integers)
+		VPMOVDW(integers, Mem{Base: dst, Disp: 32 * i})
 		VPANDD(signless, c, magnitude)
 		VMAXPS(magnitude, largest, largest)
 		VCVTPS2PD(c.AsY(), v)
@@ -169,7 +199,7 @@ func roundRowWide() {
 		VFMADD231PD(c, c, squares[2*i+1])
 	}
 	SUBQ(I32(-4*wideBlock), src)
-	SUBQ(I32(-4*wideBlock), dst)
+	ADDQ(U8(2*wideBlock), dst)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	half := YMM()
@@ -211,7 +241,7 @@ func zeroSums() (sums [block / 4]vec) {
 }
 
 func roundRow() {
-	TEXT("roundAVX2", NOSPLIT, "func(blocks int, dst, src *float32, scale float32) (squares float64, largest float32)")
+	TEXT("roundAVX2", NOSPLIT, "func(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)")
 	Pragma("noescape")
 	Doc("roundAVX2 writes the integers nearest to scale·src to dst, 16·blocks elements, and returns the sum of their squares and the largest magnitude.")
 	blocks, dst, src := GP64(), GP64(), GP64()
@@ -221,17 +251,22 @@ func roundRow() {
 	scale, largest := broadcast("scale"), zeros()
 	squares := zeroSums()
 	Label("loop")
-	for i := range block / 8 {
+	var integers [block / 8]vec
+	for i := range integers {
 		c, magnitude := YMM(), YMM()
+		integers[i] = YMM()
 		VMULPS(Mem{Base: src, Disp: 32 * i}, scale, c)
 		VROUNDPS(U8(0), c, c) // to nearest, ties to even
-		VMOVUPS(c, Mem{Base: dst, Disp: 32 * i})
+		VCVTPS2DQ(c, integers[i])
 		VANDPS(quad(0x7fffffff7fffffff), c, magnitude)
 		VMAXPS(magnitude, largest, largest)
 		addSquares(c, squares[2*i], squares[2*i+1], func(from, to vec) { VCVTPS2PD(from.AsX(), to) })
 	}
+	VPACKSSDW(integers[1], integers[0], integers[0])
+	VPERMQ(U8(0b11011000), integers[0], integers[0]) // packing mixes the halves of both
+	VMOVDQU(integers[0], Mem{Base: dst})
 	ADDQ(U8(4*block), src)
-	ADDQ(U8(4*block), dst)
+	ADDQ(U8(2*block), dst)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	storeLargest(largest)

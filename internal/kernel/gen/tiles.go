@@ -206,6 +206,21 @@ func (g *tileWriter) startTile() {
 	}
 	ADDQ(g.a[0], step)
 	MOVQ(step, next.Addr)
+	g.prefetch()
+}
+
+// prefetch asks for the tile of C, whose rows are too far apart for the processor to foresee.
+func (g *tileWriter) prefetch() {
+	at := GP64()
+	MOVQ(g.c, at)
+	for row := range g.rows {
+		for v := range g.vectors {
+			PREFETCHT0(Mem{Base: at, Disp: 4 * g.lanes * v})
+		}
+		if row < g.rows-1 {
+			ADDQ(g.ldc, at)
+		}
+	}
 }
 
 // element returns the address of row row of A in the current column.
