@@ -174,8 +174,8 @@ type step struct {
 	pool      *kernel.Pool
 	policy    clip.Policy
 	bindings  []perexample.Binding // in the order of the parameters
+	stored    []perexample.Binding // the same, all with stored gradients
 	norms     *gorgonia.Node
-	gradients []*gorgonia.Node
 	executor  *graph.Executor
 }
 
@@ -198,15 +198,16 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	}
 	s := &step{builder: b, network: n, pool: pool, policy: clip.Flat{ClipNorm: o.clipNorm}, bindings: make([]perexample.Binding, len(n.Uses))}
 	for i, dz := range b.Backpropagate(n.Losses, n.Valid, outputs) {
-		s.gradients = append(s.gradients, perexample.NewBinding(b, n.Uses[i], dz, perexample.Materialise).Outputs()...)
+		s.stored = append(s.stored, perexample.NewBinding(b, n.Uses[i], dz, perexample.Materialise))
 		s.bindings[i] = perexample.NewBinding(b, n.Uses[i], dz, o.engine)
 	}
 	s.norms, _ = perexample.SquaredNorms(b, s.bindings)
-	wanted := []*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.norms}
+	forming, _ := perexample.SquaredNorms(b, s.stored)
+	wanted := []*gorgonia.Node{n.Logits, n.Losses, n.Valid, s.norms, forming}
 	for _, p := range s.bindings {
 		wanted = append(wanted, p.Outputs()...)
 	}
-	s.executor = tiny.Must(b.Compile(append(wanted, s.gradients...)...))(t)
+	s.executor = tiny.Must(b.Compile(wanted...))(t)
 	return s
 }
 
@@ -235,11 +236,10 @@ func (s *step) run(t *testing.T, in batch) result {
 	read := func(node *gorgonia.Node) []float32 { return slices.Clone(s.executor.Values(node).Float32) }
 	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid),
 		squaredNorms: slices.Clone(s.executor.Values(s.norms).Float64), gradients: make([][]float32, n)}
-	for _, node := range s.gradients {
-		values := s.executor.Values(node).Float32
-		size := len(values) / n
+	for _, p := range s.stored {
+		rows := p.Part(s.executor, s.pool).(clip.Rows)
 		for j := range n {
-			r.gradients[j] = append(r.gradients[j], values[j*size:(j+1)*size]...)
+			rows.Form(0, j, func(piece []float32) { r.gradients[j] = append(r.gradients[j], piece...) })
 		}
 	}
 	r.sum = s.sum(t, n)

@@ -30,7 +30,7 @@ func (r Bias) Former(pool *kernel.Pool) Former {
 	return whole(pool, r.Channels, func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
 }
 
-func (r Bias) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
+func (r Bias) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
 
 func (r Bias) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	if r.Positions == 1 {
@@ -90,7 +90,7 @@ func (r ScaleWeight) Former(pool *kernel.Pool) Former {
 	return whole(pool, r.Channels, func(_ int, g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) })
 }
 
-func (r ScaleWeight) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
+func (r ScaleWeight) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
 
 func (r ScaleWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	return sumOverExamples(pool, batch, r.Channels, func(sum []float32, i int, in []graph.Array) {

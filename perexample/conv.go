@@ -48,7 +48,7 @@ func (r ConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
 
 func (r ConvWeight) norm(pool *kernel.Pool) norm {
 	if r.Groups > 1 {
-		return formedNorm(pool, r.Former(pool))
+		return formedNorm(pool, r.Former(pool), 0, nil)
 	}
 	convolution := kernel.NewConvolution(r.Conv, pool)
 	gradients := graph.NewScratch(pool, r.Size())

@@ -27,26 +27,20 @@ func (r StandardisedConvWeight) Cost() Cost {
 
 func (r StandardisedConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
 
-func (r StandardisedConvWeight) Former(pool *kernel.Pool) Former {
-	return r.pulled(r.ConvWeight.Former(pool), pool)
-}
+func (r StandardisedConvWeight) Former(pool *kernel.Pool) Former { return r.sumFormer(pool, 1) }
 
+// sumFormer implements [SummedViews]: it forms the gradient with respect to ŵ and pulls it back.
 func (r StandardisedConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
-	return r.pulled(r.ConvWeight.sumFormer(pool, images), pool)
-}
-
-// pulled returns the Former of the gradient with respect to w; form makes that with respect to ŵ.
-func (r StandardisedConvWeight) pulled(form Former, pool *kernel.Pool) Former {
-	writers := newWriters(pool)
+	convolution := kernel.NewConvolution(r.Conv, pool)
 	return whole(pool, r.Size(), func(worker int, g, x, dz []float32) {
-		w := &writers[worker]
-		w.rest = g
-		form(worker, x, dz, w.emit)
+		convolution.FilterGradients(worker, g, x, dz, images)
 		r.Standardisation.Pull(g)
 	})
 }
 
-func (r StandardisedConvWeight) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
+func (r StandardisedConvWeight) norm(pool *kernel.Pool) norm {
+	return formedNorm(pool, r.Former(pool), 0, nil)
+}
 
 func (r StandardisedConvWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	sum := r.ConvWeight.weightedSum(pool, batch)

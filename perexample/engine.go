@@ -2,6 +2,7 @@ package perexample
 
 import (
 	"fmt"
+	"sync"
 
 	"dpsgd/clip"
 	"dpsgd/internal/graph"
@@ -43,11 +44,13 @@ func (e *Engine) UnmarshalText(text []byte) error {
 	return fmt.Errorf("perexample: found the engine %q, expected ghost or materialise", text)
 }
 
-// Binding holds the nodes of a graph that serve one parameter in a private step.
+// Binding holds what serves one parameter in a private step.
 type Binding struct {
-	use       Use
-	dz        *gorgonia.Node
-	gradients *gorgonia.Node // nil with the ghost engine
+	use    Use
+	dz     *gorgonia.Node
+	square norm
+	work   float64          // multiply-adds that square takes
+	stored func() []float32 // the gradients (B, Size) that square leaves; nil with the ghost engine
 
 	squaredX, squaredZ []float64 // squared norms of the rows of x and dz, of a dense layer with the ghost engine
 }
@@ -56,29 +59,46 @@ type Binding struct {
 // use's output.
 func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Binding {
 	p := Binding{use: use, dz: dz}
+	if !use.check(b, dz) {
+		return p
+	}
+	batch, _ := rows(dz)
+	pool, size := b.Pool(), use.Rule.Size()
 	switch _, dense := use.Rule.(DenseWeight); {
 	case engine == Materialise:
-		p.gradients = use.gradients(b, dz)
-	case dense && b.Err() == nil:
-		batch, _ := rows(dz)
+		b.Keeps(4 * batch * size)
+		p.stored = sync.OnceValue(func() []float32 { return make([]float32, batch*size) })
+		p.square, p.work = formedNorm(pool, use.Rule.Former(pool), size, p.stored), use.Rule.Cost().Materialise
+	case dense:
 		p.squaredX, p.squaredZ = make([]float64, batch), make([]float64, batch)
+		p.square = func(_, i int, x, dz []float32) float64 {
+			p.squaredX[i], p.squaredZ[i] = kernel.SumSquares(x), kernel.SumSquares(dz)
+			return p.squaredX[i] * p.squaredZ[i]
+		}
+		p.work = use.Rule.Cost().GhostNorm
+	default:
+		p.square, p.work = use.Rule.norm(pool), use.Rule.Cost().GhostNorm
 	}
 	return p
 }
 
 // SquaredNorms adds the node of the squared norms of the parameter's gradients, float64, shape (B).
+// With stored gradients it forms, measures and stores each piece of them while it is in the cache.
 func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
-	if p.gradients != nil {
-		return rowSquaredNorms(b, p.gradients)
+	if b.Err() != nil {
+		return nil
 	}
-	square := p.use.Rule.norm(b.Pool())
-	if p.squaredX != nil {
-		square = func(_, i int, x, dz []float32) float64 {
-			p.squaredX[i], p.squaredZ[i] = kernel.SumSquares(x), kernel.SumSquares(dz)
-			return p.squaredX[i] * p.squaredZ[i]
-		}
-	}
-	return p.use.squaredNorms(b, p.dz, square)
+	x := p.use.input(p.dz)
+	batch, sizeZ := rows(p.dz)
+	_, sizeX := rows(x)
+	return b.Apply(graph.Operation{
+		Name: p.use.Rule.name() + ": squared norms", Type: tensor.Float64, Shape: []int{batch},
+		Run: graph.Parallel(b.Pool(), batch, graph.Grain(int(p.work)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+			for i := lo; i < hi; i++ {
+				out.Float64[i] = p.square(worker, i, row(in[0], i, sizeX), row(in[1], i, sizeZ))
+			}
+		}),
+	}, x, p.dz)
 }
 
 // SquaredNorms adds the nodes of squared norms, float64, shape (B): total over the parameters of
@@ -109,8 +129,8 @@ func SquaredNorms(b *graph.Builder, bindings []Binding) (total *gorgonia.Node, e
 
 // Outputs returns the nodes whose values [Binding.Part] reads.
 func (p Binding) Outputs() []*gorgonia.Node {
-	if p.gradients != nil {
-		return []*gorgonia.Node{p.gradients}
+	if p.stored != nil {
+		return nil
 	}
 	return []*gorgonia.Node{p.use.Input, p.dz}
 }
@@ -120,8 +140,11 @@ func (p Binding) Outputs() []*gorgonia.Node {
 // gradients of that batch. e was compiled with the binding's Outputs.
 func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
-	if p.gradients != nil {
-		return clip.Stored(e.Values(p.gradients).Float32, rule.Size())
+	batch, sizeZ := rows(p.dz)
+	if size := rule.Size(); p.stored != nil {
+		return clip.Rows{Width: size, Examples: batch, Form: func(_, i int, emit func(piece []float32)) {
+			emit(p.stored()[i*size : (i+1)*size])
+		}}
 	}
 	x, dz := e.Values(p.use.Input), e.Values(p.dz)
 	switch rule := rule.(type) {
@@ -134,27 +157,9 @@ func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 			return clip.Stored(dz.Float32, rule.Channels)
 		}
 	}
-	batch, sizeZ := rows(p.dz)
 	_, sizeX := rows(p.use.Input)
 	form := rule.Former(pool)
 	return clip.Rows{Width: rule.Size(), Examples: batch, Form: func(worker, example int, emit func(piece []float32)) {
 		form(worker, row(x, example, sizeX), row(dz, example, sizeZ), emit)
 	}}
-}
-
-// rowSquaredNorms adds the node of the squared norm of each row of g (B, n).
-func rowSquaredNorms(b *graph.Builder, g *gorgonia.Node) *gorgonia.Node {
-	if b.Err() != nil {
-		return nil
-	}
-	batch, n := rows(g)
-	pool := b.Pool()
-	return b.Apply(graph.Operation{
-		Name: "row-squared-norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(pool, batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				out.Float64[i] = kernel.SumSquares(in[0].Float32[i*n : (i+1)*n])
-			}
-		}),
-	}, g)
 }

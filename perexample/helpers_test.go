@@ -247,7 +247,6 @@ type rig struct {
 	builder         *graph.Builder
 	executor        *graph.Executor
 	x, dz, w        *gorgonia.Node
-	gradients       *gorgonia.Node
 	norms           map[perexample.Engine]*gorgonia.Node
 	sum             *gorgonia.Node // of plain training
 	plans           map[perexample.Engine]perexample.Binding
@@ -274,7 +273,6 @@ func newRig(t *testing.T, c ruleCase, batch, threads int) *rig {
 		r.plans[engine], r.norms[engine] = plan, plan.SquaredNorms(b)
 		outputs = append(append(outputs, r.norms[engine]), plan.Outputs()...)
 	}
-	r.gradients = r.plans[perexample.Materialise].Outputs()[0]
 	r.executor = tiny.Must(b.Compile(outputs...))(t)
 	return r
 }
@@ -294,7 +292,10 @@ func (r *rig) run(t *testing.T, in inputs) results {
 	copy(r.builder.Values(r.w).Float32, in.w)
 	r.executor.RunAll()
 	out := results{norms: map[perexample.Engine][]float64{}, integers: map[perexample.Engine][]float64{}}
-	out.gradients = append(out.gradients, r.executor.Values(r.gradients).Float32...)
+	stored := r.plans[perexample.Materialise].Part(r.executor, r.pool).(clip.Rows)
+	for i := range r.batch {
+		stored.Form(0, i, func(piece []float32) { out.gradients = append(out.gradients, piece...) })
+	}
 	out.sum = append(out.sum, r.executor.Values(r.sum).Float32...)
 	for _, engine := range engines {
 		out.norms[engine] = append([]float64{}, r.executor.Values(r.norms[engine]).Float64...)

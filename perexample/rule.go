@@ -88,73 +88,19 @@ func WeightedSum(b *graph.Builder, u Use, dz, w *gorgonia.Node) *gorgonia.Node {
 	}, u.input(dz), dz, w)
 }
 
-// gradients adds the node of per-example gradients, shape (B, Size), in the parameter's memory
-// order.
-func (u Use) gradients(b *graph.Builder, dz *gorgonia.Node) *gorgonia.Node {
-	if !u.check(b, dz) {
-		return nil
-	}
-	x, pool, size := u.input(dz), b.Pool(), u.Rule.Size()
-	batch, sizeZ := rows(dz)
-	_, sizeX := rows(x)
-	form, writers := u.Rule.Former(pool), newWriters(pool)
-	return b.Apply(graph.Operation{
-		Name: u.Rule.name() + ": gradients", Type: tensor.Float32, Shape: []int{batch, size},
-		Run: graph.Parallel(pool, batch, graph.Grain(max(size, sizeX, sizeZ)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			w := &writers[worker]
-			for i := lo; i < hi; i++ {
-				w.rest = row(out, i, size)
-				form(worker, row(in[0], i, sizeX), row(in[1], i, sizeZ), w.emit)
-			}
-		}),
-	}, x, dz)
-}
-
-// writer writes the pieces of a gradient one after the other.
-type writer struct {
-	rest []float32 // of the row
-	emit func(piece []float32)
-}
-
-// newWriters returns a writer for each worker of a pool.
-func newWriters(pool *kernel.Pool) []writer {
-	writers := make([]writer, pool.Threads())
-	for i := range writers {
-		writers[i].emit = writers[i].write
-	}
-	return writers
-}
-
-func (w *writer) write(piece []float32) { w.rest = w.rest[copy(w.rest, piece):] }
-
-// squaredNorms adds the node of squared L2 norms of the gradients, float64, shape (B). square
-// computes each from rows of x and dz.
-func (u Use) squaredNorms(b *graph.Builder, dz *gorgonia.Node, square norm) *gorgonia.Node {
-	if !u.check(b, dz) {
-		return nil
-	}
-	x := u.input(dz)
-	batch, sizeZ := rows(dz)
-	_, sizeX := rows(x)
-	return b.Apply(graph.Operation{
-		Name: u.Rule.name() + ": squared norms", Type: tensor.Float64, Shape: []int{batch},
-		Run: graph.Parallel(b.Pool(), batch, graph.Grain(int(u.Rule.Cost().GhostNorm)), func(worker, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
-				out.Float64[i] = square(worker, i, row(in[0], i, sizeX), row(in[1], i, sizeZ))
-			}
-		}),
-	}, x, dz)
-}
-
-// formedNorm returns the norm that has form form the gradient, piece by piece, and measures it.
-func formedNorm(pool *kernel.Pool, form Former) norm {
+// formedNorm returns the norm that has form form the gradient, and measures each piece while it is
+// in the cache. It writes the pieces to the example's row of stored (B, size), unless that is nil.
+func formedNorm(pool *kernel.Pool, form Former, size int, stored func() []float32) norm {
 	measurers := make([]measurer, pool.Threads())
 	for i := range measurers {
 		measurers[i].emit = measurers[i].add
 	}
-	return func(worker, _ int, x, dz []float32) float64 {
+	return func(worker, example int, x, dz []float32) float64 {
 		m := &measurers[worker]
 		m.square = 0
+		if stored != nil {
+			m.rest = stored()[example*size : (example+1)*size]
+		}
 		form(worker, x, dz, m.emit)
 		return m.square
 	}
@@ -163,10 +109,14 @@ func formedNorm(pool *kernel.Pool, form Former) norm {
 // measurer adds up the squares of the pieces of a gradient.
 type measurer struct {
 	square float64
+	rest   []float32 // where the next pieces are stored; nil where none are
 	emit   func(piece []float32)
 }
 
-func (m *measurer) add(piece []float32) { m.square += kernel.SumSquares(piece) }
+func (m *measurer) add(piece []float32) {
+	m.square += kernel.SumSquares(piece)
+	m.rest = m.rest[copy(m.rest, piece):]
+}
 
 // sumOverExamples returns the Run of a weighted sum of size values: accumulate adds the gradient of
 // example i, times its weight, to sum. The weights are the last input; an example of weight 0 is

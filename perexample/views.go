@@ -60,7 +60,7 @@ func (r SummedViews) name() string { return "views" }
 
 func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
 
-func (r SummedViews) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool)) }
+func (r SummedViews) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
 
 // weightedSum sums over all rows; each has the weight of its example.
 func (r SummedViews) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
