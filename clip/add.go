@@ -20,8 +20,9 @@ type adder interface {
 	round(worker, example int, scale float32) (squares float64)
 	// multiply multiplies the rounded factors of outer products, for all examples together.
 	multiply(examples int)
-	// add adds the integers that wait, of the part's coordinates from, from+1, …, to dst.
-	add(dst []int64, from int)
+	// add adds the integers that wait, of the part's coordinates from, from+1, …, to dst, or puts
+	// them there if first is set.
+	add(dst []int64, from int, first bool)
 }
 
 // placed is the adder of a part, with the part's first coordinate and the number of its
@@ -117,7 +118,10 @@ func (w *rowsWorker) add(piece []float32) {
 
 func (a *rowsAdder) multiply(int) {}
 
-func (a *rowsAdder) add(dst []int64, from int) {
+func (a *rowsAdder) add(dst []int64, from int, first bool) {
+	if first {
+		clear(dst)
+	}
 	for _, w := range a.workers {
 		for i, v := range w.integers[from : from+len(dst)] {
 			dst[i] += int64(v)

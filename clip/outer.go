@@ -85,8 +85,8 @@ const shiftStep = 2
 func (f outerFactors) shift(length float64, l Lattice) int {
 	bound := l.Bound / l.Spacing
 	wanted := entry * entry * math.Sqrt(float64(len(f.x))*float64(len(f.z)))
-	shorter := max(0, math.Floor(math.Log2(bound/length)/shiftStep))
-	return int(max(0, math.Floor(math.Log2(bound/wanted))-shiftStep*shorter))
+	shorter := max(0, math.Ilogb(bound/length)/shiftStep)
+	return max(0, math.Ilogb(bound/wanted)-shiftStep*shorter)
 }
 
 // round writes integers to x and z: z xᵀ times 2^shift is close to scale times the given product.
@@ -105,7 +105,7 @@ func (f outerFactors) round(scale float32, l Lattice) rounded {
 	}
 	perEntry := f.squareZ / f.squareX * (float64(len(f.x)) / float64(len(f.z))) // mean square of z over the mean square of x
 	for shift := f.shift(math.Sqrt(meant), l); shift < 63; shift += shiftStep {
-		unit := math.Ldexp(1, shift)
+		unit := float64(uint64(1) << shift)
 		squaresX, largestX := kernel.Round(f.x, f.givenX, float32(math.Sqrt(math.Sqrt(perEntry)*float64(scale)/unit)))
 		if squaresX == 0 {
 			break
@@ -179,10 +179,13 @@ func (a *outerAdder) pair(_, lo, hi int) {
 	}
 }
 
-func (a *outerAdder) addStrips(_, lo, hi int) { a.add(a.sum.values[a.from+lo:a.from+hi], lo) }
+func (a *outerAdder) addStrips(_, lo, hi int) { a.add(a.sum.values[a.from+lo:a.from+hi], lo, false) }
 
-func (a *outerAdder) add(dst []int64, from int) {
-	if a.waiting {
-		kernel.AddShifted(dst, a.product[from:from+len(dst)], a.shift)
+func (a *outerAdder) add(dst []int64, from int, first bool) {
+	switch {
+	case a.waiting:
+		kernel.AddShifted(dst, a.product[from:from+len(dst)], a.shift, first)
+	case first:
+		clear(dst)
 	}
 }

@@ -154,17 +154,17 @@ func (s *Sum) settleStrips(_, lo, hi int) {
 
 // read writes the sum in coordinates from, from+1, … to dst, which may be that part of values.
 func (s *Sum) read(dst []int64, from int) {
-	if !s.begun {
-		clear(dst)
-	} else if &dst[0] != &s.values[from] {
+	if s.begun && &dst[0] != &s.values[from] {
 		copy(dst, s.values[from:])
+	} else if !s.begun && !s.waiting {
+		clear(dst)
 	}
 	if !s.waiting {
 		return
 	}
-	for _, p := range s.parts {
+	for _, p := range s.parts { // which have all coordinates
 		if lo, hi := max(from, p.first), min(from+len(dst), p.first+p.size); lo < hi {
-			p.add(dst[lo-from:hi-from], lo-p.first)
+			p.add(dst[lo-from:hi-from], lo-p.first, !s.begun)
 		}
 	}
 }

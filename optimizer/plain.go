@@ -79,7 +79,7 @@ func (p *Plain) Apply(parameters, sum []float32, batch, rate float64) error {
 
 // move applies a step to coordinates lo up to, not including, hi.
 func (p *Plain) move(worker, lo, hi int, parameters, sum []float32, perBatch, rate float64) {
-	wide, memory := p.wide[worker][:hi-lo], p.threads[worker]
+	wide, memory := p.wide[worker][:hi-lo], p.threads[worker].memory
 	for i, v := range sum[lo:hi] {
 		wide[i] = float64(v)
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"dpsgd/internal/setting"
 	"dpsgd/release"
@@ -22,13 +21,19 @@ type Update struct {
 	step   int
 	memory [][]float32 // in the order of rule.Slots
 
-	threads   [][][]float32       // for each thread, the slots of the block that it is at
+	threads   []thread
 	moveBlock func(release.Noisy) // u.move, made once
 
 	// The Apply in progress.
 	parameters     []float32
 	perBatch, rate float64
-	moved          atomic.Int64 // coordinates
+}
+
+// thread is what one thread writes while it moves blocks.
+type thread struct {
+	memory [][]float32 // the slots of the block that it is at
+	moved  int         // coordinates, in the Apply in progress
+	_      [128]byte   // between threads, which would wait for each other's cache lines
 }
 
 // Gradient is a noisy vector that is made when it is asked for: it calls consume with all of its
@@ -62,12 +67,12 @@ func NewUpdate(r UpdateRule, dim, threads int) (*Update, error) {
 	if err := setting.Check(r.Name(), r); err != nil {
 		return nil, fmt.Errorf("optimizer: %w: %w", err, ErrRule)
 	}
-	u := &Update{dim: dim, rule: r, threads: make([][][]float32, threads)}
+	u := &Update{dim: dim, rule: r, threads: make([]thread, threads)}
 	for range r.Slots() {
 		u.memory = append(u.memory, make([]float32, dim))
 	}
 	for i := range u.threads {
-		u.threads[i] = make([][]float32, len(u.memory))
+		u.threads[i].memory = make([][]float32, len(u.memory), 16) // two cache lines and more
 	}
 	u.moveBlock = u.move
 	return u, nil
@@ -91,13 +96,19 @@ func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSiz
 		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", learningRate, ErrUpdate)
 	}
 	u.parameters, u.perBatch, u.rate = parameters, 1/expectedBatchSize, learningRate
-	u.moved.Store(0)
+	for i := range u.threads {
+		u.threads[i].moved = 0
+	}
 	err := gradient(u.moveBlock)
 	u.parameters = nil
 	if err != nil {
 		return err
 	}
-	if moved := u.moved.Load(); moved != int64(u.dim) {
+	moved := 0
+	for i := range u.threads {
+		moved += u.threads[i].moved
+	}
+	if moved != u.dim {
 		return fmt.Errorf("optimizer: %s got %d noisy values, expected each of %d once: %w", u.rule.Name(), moved, u.dim, ErrUpdate)
 	}
 	u.step++
@@ -106,17 +117,16 @@ func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSiz
 
 // move applies the rule to the block of coordinates that n holds, of the Apply in progress.
 func (u *Update) move(n release.Noisy) {
-	from, to := n.From(), n.From()+len(n.Values())
+	from, to, t := n.From(), n.From()+len(n.Values()), &u.threads[n.Worker()]
 	if to > u.dim {
-		u.moved.Add(int64(u.dim) + 1) // too many, which Apply reports
+		t.moved += u.dim + 1 // too many, which Apply reports
 		return
 	}
-	memory := u.threads[n.Worker()]
 	for i, m := range u.memory {
-		memory[i] = m[from:to]
+		t.memory[i] = m[from:to]
 	}
-	u.rule.Move(u.parameters[from:to], n, u.perBatch, u.rate, u.step+1, memory)
-	u.moved.Add(int64(to - from))
+	u.rule.Move(u.parameters[from:to], n, u.perBatch, u.rate, u.step+1, t.memory)
+	t.moved += to - from
 }
 
 // View returns what the rule remembers, for a checkpoint that is written before the next Apply

@@ -14,10 +14,10 @@ func AddRounded(sum []float64, row []float32, scale float32) (squares float64) {
 }
 
 // Round writes the integers nearest to the float32 numbers scale·src[i] to dst and returns the sum
-// of their squares in float64 and the largest of their magnitudes. An integer above [MostOfPair] is
-// none that dst can hold: then dst means nothing. The sum of squares is exact below 2^53; it is not
-// finite if a value of src is not, and then neither dst nor the largest magnitude means anything.
-// It panics when dst is shorter than src.
+// of their squares, exact below 2^53, and the largest of their magnitudes. If that is above
+// [MostOfPair], dst cannot hold the integer, and neither dst nor squares means anything. squares is
+// not finite if a number scale·src[i] is not, and then nothing else means anything. It panics when
+// dst is shorter than src.
 func Round(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	return active.round(dst[:len(src)], src, scale)
 }

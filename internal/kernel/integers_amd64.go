@@ -22,7 +22,7 @@ func roundAVX2(blocks int, dst *int16, src *float32, scale float32) (squares flo
 // roundAVX512 writes the integers nearest to scale·src to dst, 32·blocks elements, and returns the sum of their squares and the largest magnitude.
 //
 //go:noescape
-func roundAVX512(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)
+func roundAVX512(blocks int, dst *int16, src *float32, scale float32) (squares int64, largest float32)
 
 // pairAVX2 writes first to the lower halves of dst and second to the upper ones, 16·blocks elements.
 //
@@ -33,6 +33,21 @@ func pairAVX2(blocks int, dst *int32, first *int16, second *int16)
 //
 //go:noescape
 func addShiftedAVX2(blocks int, dst *int64, x *int32, shift int)
+
+// shiftedAVX2 writes x·2^shift to dst, 16·blocks elements.
+//
+//go:noescape
+func shiftedAVX2(blocks int, dst *int64, x *int32, shift int)
+
+// addShiftedAVX512 adds x·2^shift to dst, 32·blocks elements.
+//
+//go:noescape
+func addShiftedAVX512(blocks int, dst *int64, x *int32, shift int)
+
+// shiftedAVX512 writes x·2^shift to dst, 32·blocks elements.
+//
+//go:noescape
+func shiftedAVX512(blocks int, dst *int64, x *int32, shift int)
 
 // sumSquaresAVX512 sums the squares of 32·blocks elements in float64.
 //

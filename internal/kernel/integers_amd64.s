@@ -172,68 +172,70 @@ DATA four7fffffff7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
 DATA four7fffffff7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
 GLOBL four7fffffff7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func roundAVX512(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// func roundAVX512(blocks int, dst *int16, src *float32, scale float32) (squares int64, largest float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, SSE, SSE2
 TEXT ·roundAVX512(SB), NOSPLIT, $0-44
 	MOVQ         blocks+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         src+16(FP), DX
 	VBROADCASTSS scale+24(FP), Z0
 	VPXORD       Z1, Z1, Z1
-	MOVL         $0x7fffffff, BX
-	VPBROADCASTD BX, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
+	VPXORD       Z2, Z2, Z2
+	VMOVDQU64    packedOrder<>+0(SB), Z3
+	VPTERNLOGD   $0xff, Z5, Z5, Z5
+	VPSRLD       $0x01, Z5, Z4
+	VPSRLQ       $0x20, Z5, Z5
 
 loop:
-	VMULPS        (DX), Z0, Z7
-	VRNDSCALEPS   $0x00, Z7, Z7
-	VCVTPS2DQ     Z7, Z8
-	VPMOVDW       Z8, (CX)
-	VPANDD        Z2, Z7, Z8
-	VMAXPS        Z8, Z1, Z1
-	VCVTPS2PD     Y7, Z8
-	VFMADD231PD   Z8, Z8, Z3
-	VEXTRACTF64X4 $0x01, Z7, Y7
-	VCVTPS2PD     Y7, Z7
-	VFMADD231PD   Z7, Z7, Z4
+	VMULPS        (DX), Z0, Z6
+	VPANDD        Z4, Z6, Z7
+	VPMAXUD       Z7, Z1, Z1
+	VCVTPS2DQ     Z6, Z6
 	VMULPS        64(DX), Z0, Z7
-	VRNDSCALEPS   $0x00, Z7, Z7
-	VCVTPS2DQ     Z7, Z8
-	VPMOVDW       Z8, 32(CX)
-	VPANDD        Z2, Z7, Z8
-	VMAXPS        Z8, Z1, Z1
-	VCVTPS2PD     Y7, Z8
-	VFMADD231PD   Z8, Z8, Z5
-	VEXTRACTF64X4 $0x01, Z7, Y7
-	VCVTPS2PD     Y7, Z7
-	VFMADD231PD   Z7, Z7, Z6
+	VPANDD        Z4, Z7, Z8
+	VPMAXUD       Z8, Z1, Z1
+	VCVTPS2DQ     Z7, Z7
+	VPACKSSDW     Z7, Z6, Z6
+	VPERMQ        Z6, Z3, Z6
+	VMOVDQU64     Z6, (CX)
+	VPMADDWD      Z6, Z6, Z7
+	VPANDQ        Z5, Z7, Z6
+	VPADDQ        Z6, Z2, Z2
+	VPSRLQ        $0x20, Z7, Z7
+	VPADDQ        Z7, Z2, Z2
 	SUBQ          $-128, DX
 	ADDQ          $0x40, CX
 	DECQ          AX
 	JNZ           loop
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VMAXPS        Y0, Y1, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VMAXPS        X1, X0, X0
-	VPERMILPS     $0x4e, X0, X1
-	VMAXPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VMAXSS        X1, X0, X0
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPMAXUD       Y0, Y1, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXUD       X1, X0, X0
+	VROUNDSS      $0x00, X0, X0, X0
 	MOVSS         X0, largest+40(FP)
-	VADDPD        Z4, Z3, Z3
-	VADDPD        Z6, Z5, Z5
-	VADDPD        Z5, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y3, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VHADDPD       X0, X0, X0
-	MOVSD         X0, squares+32(FP)
+	VEXTRACTI64X4 $0x01, Z2, Y0
+	VPADDQ        Y0, Y2, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPADDQ        X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPADDQ        X1, X0, X0
+	MOVQ          X0, squares+32(FP)
 	VZEROUPPER
 	RET
+
+DATA packedOrder<>+0(SB)/8, $0x0000000000000000
+DATA packedOrder<>+8(SB)/8, $0x0000000000000002
+DATA packedOrder<>+16(SB)/8, $0x0000000000000004
+DATA packedOrder<>+24(SB)/8, $0x0000000000000006
+DATA packedOrder<>+32(SB)/8, $0x0000000000000001
+DATA packedOrder<>+40(SB)/8, $0x0000000000000003
+DATA packedOrder<>+48(SB)/8, $0x0000000000000005
+DATA packedOrder<>+56(SB)/8, $0x0000000000000007
+GLOBL packedOrder<>(SB), RODATA|NOPTR, $64
 
 // func pairAVX2(blocks int, dst *int32, first *int16, second *int16)
 // Requires: AVX, AVX2
@@ -274,21 +276,109 @@ loop:
 	VPMOVSXDQ (DX), Y1
 	VPSLLQ    X0, Y1, Y1
 	VPADDQ    (CX), Y1, Y1
-	VMOVDQU   Y1, (CX)
+	VMOVUPD   Y1, (CX)
 	VPMOVSXDQ 16(DX), Y1
 	VPSLLQ    X0, Y1, Y1
 	VPADDQ    32(CX), Y1, Y1
-	VMOVDQU   Y1, 32(CX)
+	VMOVUPD   Y1, 32(CX)
 	VPMOVSXDQ 32(DX), Y1
 	VPSLLQ    X0, Y1, Y1
 	VPADDQ    64(CX), Y1, Y1
-	VMOVDQU   Y1, 64(CX)
+	VMOVUPD   Y1, 64(CX)
 	VPMOVSXDQ 48(DX), Y1
 	VPSLLQ    X0, Y1, Y1
 	VPADDQ    96(CX), Y1, Y1
-	VMOVDQU   Y1, 96(CX)
+	VMOVUPD   Y1, 96(CX)
 	ADDQ      $0x40, DX
 	SUBQ      $-128, CX
+	DECQ      AX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func shiftedAVX2(blocks int, dst *int64, x *int32, shift int)
+// Requires: AVX, AVX2
+TEXT ·shiftedAVX2(SB), NOSPLIT, $0-32
+	MOVQ  blocks+0(FP), AX
+	MOVQ  dst+8(FP), CX
+	MOVQ  x+16(FP), DX
+	VMOVQ shift+24(FP), X0
+
+loop:
+	VPMOVSXDQ (DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VMOVUPD   Y1, (CX)
+	VPMOVSXDQ 16(DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VMOVUPD   Y1, 32(CX)
+	VPMOVSXDQ 32(DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VMOVUPD   Y1, 64(CX)
+	VPMOVSXDQ 48(DX), Y1
+	VPSLLQ    X0, Y1, Y1
+	VMOVUPD   Y1, 96(CX)
+	ADDQ      $0x40, DX
+	SUBQ      $-128, CX
+	DECQ      AX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func addShiftedAVX512(blocks int, dst *int64, x *int32, shift int)
+// Requires: AVX, AVX512F
+TEXT ·addShiftedAVX512(SB), NOSPLIT, $0-32
+	MOVQ  blocks+0(FP), AX
+	MOVQ  dst+8(FP), CX
+	MOVQ  x+16(FP), DX
+	VMOVQ shift+24(FP), X0
+
+loop:
+	VPMOVSXDQ (DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VPADDQ    (CX), Z1, Z1
+	VMOVUPD   Z1, (CX)
+	VPMOVSXDQ 32(DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VPADDQ    64(CX), Z1, Z1
+	VMOVUPD   Z1, 64(CX)
+	VPMOVSXDQ 64(DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VPADDQ    128(CX), Z1, Z1
+	VMOVUPD   Z1, 128(CX)
+	VPMOVSXDQ 96(DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VPADDQ    192(CX), Z1, Z1
+	VMOVUPD   Z1, 192(CX)
+	ADDQ      $0x80, DX
+	SUBQ      $-256, CX
+	DECQ      AX
+	JNZ       loop
+	VZEROUPPER
+	RET
+
+// func shiftedAVX512(blocks int, dst *int64, x *int32, shift int)
+// Requires: AVX, AVX512F
+TEXT ·shiftedAVX512(SB), NOSPLIT, $0-32
+	MOVQ  blocks+0(FP), AX
+	MOVQ  dst+8(FP), CX
+	MOVQ  x+16(FP), DX
+	VMOVQ shift+24(FP), X0
+
+loop:
+	VPMOVSXDQ (DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VMOVUPD   Z1, (CX)
+	VPMOVSXDQ 32(DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VMOVUPD   Z1, 64(CX)
+	VPMOVSXDQ 64(DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VMOVUPD   Z1, 128(CX)
+	VPMOVSXDQ 96(DX), Z1
+	VPSLLQ    X0, Z1, Z1
+	VMOVUPD   Z1, 192(CX)
+	ADDQ      $0x80, DX
+	SUBQ      $-256, CX
 	DECQ      AX
 	JNZ       loop
 	VZEROUPPER

@@ -56,26 +56,28 @@ func TestAddRounded(t *testing.T) {
 	})
 }
 
-// Integers of 16 bits are written as they are, larger ones show in the largest magnitude; a value
-// that is not finite shows in the sum of squares.
+// Integers of 16 bits are written as they are and their squares summed exactly, a larger one shows in
+// the largest magnitude; a value that is not finite shows in the sum of squares.
 func TestRound(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		all := roundable()
 		for _, n := range []int{0, 1, 7, 16, 17, 33, 100, 500} {
-			src := slices.Clone(all[len(all)-n:])
-			dst := make([]int16, n)
-			squares, largest := Round(dst, src, 3)
-			var wantSquares, wantLargest float64
-			for i, v := range src {
-				want := math.RoundToEven(float64(3 * v))
-				if math.Abs(want) <= MostOfPair && float64(dst[i]) != want {
-					t.Fatalf("%v times 3 becomes %v, expected %v", v, dst[i], want)
+			for _, scale := range []float32{3, 0x1p-15} { // with larger integers, and without
+				src := slices.Clone(all[len(all)-n:])
+				dst := make([]int16, n)
+				squares, largest := Round(dst, src, scale)
+				var wantSquares, wantLargest float64
+				for i, v := range src {
+					want := math.RoundToEven(float64(scale * v))
+					if math.Abs(want) <= MostOfPair && float64(dst[i]) != want {
+						t.Fatalf("%v times %v becomes %v, expected %v", v, scale, dst[i], want)
+					}
+					wantSquares += want * want
+					wantLargest = max(wantLargest, math.Abs(want))
 				}
-				wantSquares += want * want
-				wantLargest = max(wantLargest, math.Abs(want))
-			}
-			if math.Abs(squares-wantSquares) > 1e-12*wantSquares || float64(largest) != wantLargest {
-				t.Errorf("%d values: squares %v and largest %v, expected %v and %v", n, squares, largest, wantSquares, wantLargest)
+				if wantLargest <= MostOfPair && squares != wantSquares || float64(largest) != wantLargest {
+					t.Errorf("%d values times %v: squares %v and largest %v, expected %v and %v", n, scale, squares, largest, wantSquares, wantLargest)
+				}
 			}
 		}
 		for at := range 40 {
@@ -139,14 +141,20 @@ func TestAddShifted(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 15, 16, 17, 100} {
 			for _, shift := range []int{0, 1, 31} {
-				dst, x := make([]int64, n), make([]int32, n)
-				for i := range x {
-					dst[i], x[i] = int64(i)<<40, int32(math.MinInt32+i*12345)
-				}
-				AddShifted(dst, x, shift)
-				for i, v := range dst {
-					if want := int64(i)<<40 + int64(x[i])<<shift; v != want {
-						t.Fatalf("%d values: value %d is %v, expected %v", n, i, v, want)
+				for _, first := range []bool{false, true} {
+					dst, x := make([]int64, n), make([]int32, n)
+					for i := range x {
+						dst[i], x[i] = int64(i)<<40, int32(math.MinInt32+i*12345)
+					}
+					AddShifted(dst, x, shift, first)
+					for i, v := range dst {
+						want := int64(x[i]) << shift
+						if !first {
+							want += int64(i) << 40
+						}
+						if v != want {
+							t.Fatalf("%d values, first %t: value %d is %v, expected %v", n, first, i, v, want)
+						}
 					}
 				}
 			}

@@ -51,7 +51,7 @@ type kernelSet struct {
 	addRounded func(sum []float64, row []float32, scale float32) (squares float64)
 	round      func(dst []int16, src []float32, scale float32) (squares float64, largest float32)
 	pair       func(dst []int32, first, second []int16)
-	addShifted func(dst []int64, x []int32, shift int)
+	addShifted func(dst []int64, x []int32, shift int, first bool)
 
 	// See Keystream; both nil where there is none.
 	expandKey       func(keys *[15][16]byte, key *[32]byte)

@@ -51,7 +51,7 @@ var avx2Kernel = kernelSet{
 	addRounded:        addRoundedInBlocks(reduceBlock, addRoundedAVX2, portableAddRounded),
 	round:             roundBlocksAVX2,
 	pair:              pairBlocksAVX2,
-	addShifted:        addShiftedBlocksAVX2,
+	addShifted:        shiftedInBlocks(reduceBlock, addShiftedAVX2, shiftedAVX2),
 	maxWindows:        maxWindowsBlocksAVX2,
 	maxWindowsGrad:    maxWindowsGradBlocksAVX2,
 	sumWindows:        sumWindowsBlocksAVX2,
@@ -80,6 +80,7 @@ var avx512Kernel = func() kernelSet {
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedInBlocks(wideBlock, addRoundedAVX512, avx2Kernel.addRounded)
 	k.round = roundBlocksAVX512
+	k.addShifted = shiftedInBlocks(wideBlock, addShiftedAVX512, shiftedAVX512)
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
 	k.split = splitBlocksAVX512
@@ -170,12 +171,17 @@ func addRoundedInBlocks(block int, f func(blocks int, sum *float64, row *float32
 // wideBlock counts the elements that the reductions on AVX-512 take at a time.
 const wideBlock = 2 * reduceBlock
 
-func addShiftedBlocksAVX2(dst []int64, x []int32, shift int) {
-	whole := len(x) / reduceBlock * reduceBlock
-	if whole > 0 {
-		addShiftedAVX2(whole/reduceBlock, &dst[0], &x[0], shift)
+// shiftedInBlocks returns a kernelSet.addShifted that calls add or put for the whole blocks of x.
+func shiftedInBlocks(block int, add, put func(blocks int, dst *int64, x *int32, shift int)) func(dst []int64, x []int32, shift int, first bool) {
+	return func(dst []int64, x []int32, shift int, first bool) {
+		whole := len(x) / block * block
+		if whole > 0 && first {
+			put(whole/block, &dst[0], &x[0], shift)
+		} else if whole > 0 {
+			add(whole/block, &dst[0], &x[0], shift)
+		}
+		portableAddShifted(dst[whole:], x[whole:], shift, first)
 	}
-	portableAddShifted(dst[whole:], x[whole:], shift)
 }
 
 func pairBlocksAVX2(dst []int32, first, second []int16) {
@@ -205,9 +211,14 @@ func roundBlocksAVX2(dst []int16, src []float32, scale float32) (squares float64
 func roundBlocksAVX512(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	whole := len(src) / wideBlock * wideBlock
 	if whole > 0 {
-		squares, largest = roundAVX512(whole/wideBlock, &dst[0], &src[0], scale)
+		var exact int64
+		exact, largest = roundAVX512(whole/wideBlock, &dst[0], &src[0], scale)
+		squares = float64(exact)
 	}
 	more, larger := roundBlocksAVX2(dst[whole:], src[whole:], scale)
+	if largest-largest != 0 {
+		return math.NaN(), largest
+	}
 	return squares + more, max(largest, larger)
 }
 

@@ -41,12 +41,17 @@ func words(x []int32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// AddShifted adds x·2^shift, for a shift from 0 to 63, to dst. It panics when dst is shorter than
-// x.
-func AddShifted(dst []int64, x []int32, shift int) { active.addShifted(dst[:len(x)], x, shift) }
+// AddShifted adds x·2^shift, for a shift from 0 to 63, to dst, or puts it there if first is set. It
+// panics when dst is shorter than x.
+func AddShifted(dst []int64, x []int32, shift int, first bool) {
+	active.addShifted(dst[:len(x)], x, shift, first)
+}
 
-func portableAddShifted(dst []int64, x []int32, shift int) {
+func portableAddShifted(dst []int64, x []int32, shift int, first bool) {
 	dst = dst[:len(x)]
+	if first {
+		clear(dst)
+	}
 	for i, v := range x {
 		dst[i] += int64(v) << (shift & 63)
 	}

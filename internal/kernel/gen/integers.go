@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 )
@@ -13,7 +15,7 @@ func integers() {
 	roundRow()
 	roundRowWide()
 	pair()
-	addShifted()
+	shifted()
 	sumSquaresWide()
 }
 
@@ -72,11 +74,24 @@ func pair() {
 	RET()
 }
 
-// addShifted writes AddShifted of the package, for int32 sums of products of pairs.
-func addShifted() {
-	TEXT("addShiftedAVX2", NOSPLIT, "func(blocks int, dst *int64, x *int32, shift int)")
+// shifted writes the kernels of AddShifted of the package, for int32 sums of products of pairs.
+func shifted() {
+	for _, t := range []target{avx2, avx512} {
+		for _, first := range []bool{false, true} {
+			addShifted(t, first)
+		}
+	}
+}
+
+func addShifted(t target, first bool) {
+	name, does := "addShifted"+t.name, "adds x·2^shift to dst"
+	if first {
+		name, does = "shifted"+t.name, "writes x·2^shift to dst"
+	}
+	count := 2 * t.lanes
+	TEXT(name, NOSPLIT, "func(blocks int, dst *int64, x *int32, shift int)")
 	Pragma("noescape")
-	Doc("addShiftedAVX2 adds x·2^shift to dst, 16·blocks elements.")
+	Doc(fmt.Sprintf("%s %s, %d·blocks elements.", name, does, count))
 	blocks, dst, x, shift := GP64(), GP64(), GP64(), XMM()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
@@ -87,15 +102,17 @@ func addShifted() {
 	}
 	VMOVQ(address.Addr, shift)
 	Label("loop")
-	for i := range block / 4 {
-		v := YMM()
-		VPMOVSXDQ(Mem{Base: x, Disp: 16 * i}, v)
+	for i := range 4 {
+		v, to := t.vector(), Mem{Base: dst, Disp: 4 * t.lanes * i}
+		VPMOVSXDQ(Mem{Base: x, Disp: 2 * t.lanes * i}, v)
 		VPSLLQ(shift, v, v)
-		VPADDQ(Mem{Base: dst, Disp: 32 * i}, v, v)
-		VMOVDQU(v, Mem{Base: dst, Disp: 32 * i})
+		if !first {
+			VPADDQ(to, v, v)
+		}
+		VMOVUPD(v, to)
 	}
-	ADDQ(U8(4*block), x)
-	SUBQ(I32(-8*block), dst)
+	ADDQ(U8(4*count), x)
+	SUBQ(I32(-8*count), dst)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()
@@ -168,45 +185,74 @@ func broadcastWide(parameter string) vec {
 	return v
 }
 
-// roundRowWide writes roundRow's kernel on vectors twice as wide.
+// roundRowWide writes roundRow's kernel on vectors twice as wide. Squares are summed as integers, and
+// magnitudes compared by their bits, which puts infinities and NaN above all numbers.
 func roundRowWide() {
-	TEXT("roundAVX512", NOSPLIT, "func(blocks int, dst *int16, src *float32, scale float32) (squares float64, largest float32)")
+	TEXT("roundAVX512", NOSPLIT, "func(blocks int, dst *int16, src *float32, scale float32) (squares int64, largest float32)")
 	Pragma("noescape")
 	Doc("roundAVX512 writes the integers nearest to scale·src to dst, 32·blocks elements, and returns the sum of their squares and the largest magnitude.")
 	blocks, dst, src := GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
 	Load(Param("src"), src)
-	scale, largest := broadcastWide("scale"), ZMM()
+	scale, largest, squares, order := broadcastWide("scale"), ZMM(), ZMM(), ZMM()
 	VPXORD(largest, largest, largest)
-	signless, word := ZMM(), GP32()
-	MOVL(U32(0x7fffffff), word)
-	VPBROADCASTD(word, signless)
-	squares := wideZeros()
-	Label("loop")
-	for i := range wideBlock / 16 {
-		c, integers, magnitude, v, upper := ZMM(), ZMM(), ZMM(), ZMM(), YMM()
-		VMULPS(Mem{Base: src, Disp: 64 * i}, scale, c)
-		VRNDSCALEPS(U8(0), c, c) // to nearest, ties to even
-		VCVTPS2DQ(c, integers)
-		VPMOVDW(integers, Mem{Base: dst, Disp: 32 * i})
-		VPANDD(signless, c, magnitude)
-		VMAXPS(magnitude, largest, largest)
-		VCVTPS2PD(c.AsY(), v)
-		VFMADD231PD(v, v, squares[2*i])
-		VEXTRACTF64X4(U8(1), c, upper)
-		VCVTPS2PD(upper, c)
-		VFMADD231PD(c, c, squares[2*i+1])
+	VPXORD(squares, squares, squares)
+	packed := GLOBL("packedOrder", RODATA|NOPTR)
+	for i, from := range []uint64{0, 2, 4, 6, 1, 3, 5, 7} {
+		DATA(8*i, U64(from))
 	}
+	VMOVDQU64(packed, order)
+	signless, low := ZMM(), ZMM()
+	VPTERNLOGD(U8(0xff), low, low, low) // all bits
+	VPSRLD(U8(1), low, signless)
+	VPSRLQ(U8(32), low, low)
+	Label("loop")
+	var c [wideBlock / 16]vec
+	for i := range c {
+		c[i] = ZMM()
+		magnitude := ZMM()
+		VMULPS(Mem{Base: src, Disp: 64 * i}, scale, c[i])
+		VPANDD(signless, c[i], magnitude)
+		VPMAXUD(magnitude, largest, largest)
+		VCVTPS2DQ(c[i], c[i]) // to nearest, ties to even
+	}
+	integers, two := c[0], c[1]
+	VPACKSSDW(two, integers, integers)
+	VPERMQ(integers, order, integers) // packing mixes the quarters of both
+	VMOVDQU64(integers, Mem{Base: dst})
+	VPMADDWD(integers, integers, two) // sums of two squares, below 2^32
+	VPANDQ(low, two, integers)
+	VPADDQ(integers, squares, squares)
+	VPSRLQ(U8(32), two, two)
+	VPADDQ(two, squares, squares)
 	SUBQ(I32(-4*wideBlock), src)
 	ADDQ(U8(2*wideBlock), dst)
 	DECQ(blocks)
 	JNZ(LabelRef("loop"))
+
 	half := YMM()
-	VEXTRACTF64X4(U8(1), largest, half)
-	VMAXPS(half, largest.AsY(), half)
-	storeLargest(half)
-	returnWideSum(squares)
+	VEXTRACTI64X4(U8(1), largest, half)
+	VPMAXUD(half, largest.AsY(), half)
+	most, other := half.AsX(), XMM()
+	VEXTRACTI128(U8(1), half, other)
+	VPMAXUD(other, most, most)
+	for _, swap := range []uint8{0x4e, 0xb1} {
+		VPSHUFD(U8(swap), most, other)
+		VPMAXUD(other, most, most)
+	}
+	VROUNDSS(U8(0), most, most, most)
+	Store(most, ReturnIndex(1))
+	VEXTRACTI64X4(U8(1), squares, half)
+	VPADDQ(half, squares.AsY(), half)
+	total := half.AsX()
+	VEXTRACTI128(U8(1), half, other)
+	VPADDQ(other, total, total)
+	VPSHUFD(U8(0x4e), total, other)
+	VPADDQ(other, total, total)
+	Store(total, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
 }
 
 // storeLargest stores the largest of eight values as the second result.
