@@ -8,6 +8,9 @@ import (
 
 // The choice of the kernelSet that the package runs on.
 
+// The assembly of arm64; that of amd64 is generated there.
+//go:generate go -C gen run ./neon -out ../gemm_arm64.s -stubs ../gemm_arm64.go gemm
+
 // environment is the name of the environment variable that forces a kernel set.
 const environment = "DPSGD_KERNEL"
 
@@ -15,8 +18,8 @@ const environment = "DPSGD_KERNEL"
 // tests.
 var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels())
 
-// Selected returns the name of the kernels in use: "avx512", "avx2" or "portable", the first of
-// these that processor and operating system support. The environment variable DPSGD_KERNEL forces
+// Selected returns the name of the kernels in use: "avx512", "avx2", "neon" or "portable", the first
+// of these that processor and operating system support. The environment variable DPSGD_KERNEL forces
 // one by its name, for tests and bug reports. If it names one that is unknown or not supported
 // here, the default is in use all the same and err says so.
 func Selected() (name string, err error) { return active.name, selectionErr }

@@ -27,9 +27,9 @@
 //
 // # Selection
 //
-// The inner loops are a kernelSet. There is a portable one in Go; on amd64 faster ones in assembly,
-// written by the generator in gen, are chosen once at start-up by what the processor has: see
-// [Selected], which also says how to force one. The sets agree to float32 rounding, not bit for
+// The inner loops are a kernelSet. There is a portable one in Go; on amd64 and arm64 faster ones in
+// assembly, written by the generators in gen, are chosen once at start-up by what the processor has:
+// see [Selected], which also says how to force one. The sets agree to float32 rounding, not bit for
 // bit; noise and updates are the same on all of them.
 //
 // # Threads and memory

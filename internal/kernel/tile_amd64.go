@@ -1,49 +1,14 @@
 package kernel
 
-// The innermost loops of a product on vectors: which generated function computes which
-// part of a panel.
+// The generated functions of amd64 for products.
 
-// tileFunc is a generated function that computes C = alpha·A·B + beta·C for a number of tiles, one
-// below the other; its name ends with the rows of a tile. Sums have k terms. In values, rs, cs and
-// as lead from row to row, column to column and tile to tile of A, ldb and ldc from row to row of B
-// and C. Only the Long and Short functions read cols, the columns of C.
-type tileFunc func(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)
-
-// tileSet holds the tileFuncs of one instruction set: for tiles as wide as two registers, then for
-// more than one register, then for one or less. Each third has a function for 1, 2, … rows.
-type tileSet struct {
-	lanes int // columns in a register
-	funcs []tileFunc
-}
-
-// panel implements kernelSet.panel. The callers have checked the bounds.
-func (s *tileSet) panel(a blockA, b blockB, c blockC, alpha, beta float32) {
-	height := len(s.funcs) / 3
-	funcs := s.funcs[:height]
-	switch {
-	case c.cols <= s.lanes:
-		funcs = s.funcs[2*height:]
-	case c.cols < 2*s.lanes:
-		funcs = s.funcs[height:]
-	}
-	tiles, rest := c.rows/height, c.rows%height
-	if tiles > 0 {
-		funcs[height-1](tiles, c.depth, &a.data[0], a.rowStride, a.colStride, a.tileStride,
-			&b.data[0], b.stride, &c.data[0], c.stride, c.cols, alpha, beta)
-	}
-	if rest > 0 {
-		funcs[rest-1](1, c.depth, &a.data[tiles*a.tileStride], a.rowStride, a.colStride, a.tileStride,
-			&b.data[0], b.stride, &c.data[tiles*height*c.stride], c.stride, c.cols, alpha, beta)
-	}
-}
-
-var avx2Tiles = tileSet{8, []tileFunc{
+var avx2Tiles = tileSet{[]int{16, 15, 8}, []tileFunc{
 	tileAVX2Full1, tileAVX2Full2, tileAVX2Full3, tileAVX2Full4, tileAVX2Full5, tileAVX2Full6,
 	tileAVX2Long1, tileAVX2Long2, tileAVX2Long3, tileAVX2Long4, tileAVX2Long5, tileAVX2Long6,
 	tileAVX2Short1, tileAVX2Short2, tileAVX2Short3, tileAVX2Short4, tileAVX2Short5, tileAVX2Short6,
 }}
 
-var avx512Tiles = tileSet{16, []tileFunc{
+var avx512Tiles = tileSet{[]int{32, 31, 16}, []tileFunc{
 	tileAVX512Full1, tileAVX512Full2, tileAVX512Full3, tileAVX512Full4, tileAVX512Full5, tileAVX512Full6,
 	tileAVX512Full7, tileAVX512Full8, tileAVX512Full9, tileAVX512Full10, tileAVX512Full11, tileAVX512Full12,
 	tileAVX512Long1, tileAVX512Long2, tileAVX512Long3, tileAVX512Long4, tileAVX512Long5, tileAVX512Long6,
@@ -53,13 +18,13 @@ var avx512Tiles = tileSet{16, []tileFunc{
 }}
 
 // avx2Pairs is avx2Tiles for words that hold pairs of integers, see GemmPairs.
-var avx2Pairs = tileSet{8, []tileFunc{
+var avx2Pairs = tileSet{[]int{16, 15, 8}, []tileFunc{
 	pairsAVX2Full1, pairsAVX2Full2, pairsAVX2Full3, pairsAVX2Full4, pairsAVX2Full5, pairsAVX2Full6,
 	pairsAVX2Long1, pairsAVX2Long2, pairsAVX2Long3, pairsAVX2Long4, pairsAVX2Long5, pairsAVX2Long6,
 	pairsAVX2Short1, pairsAVX2Short2, pairsAVX2Short3, pairsAVX2Short4, pairsAVX2Short5, pairsAVX2Short6,
 }}
 
-var avx512Pairs = tileSet{16, []tileFunc{
+var avx512Pairs = tileSet{[]int{32, 31, 16}, []tileFunc{
 	pairsAVX512Full1, pairsAVX512Full2, pairsAVX512Full3, pairsAVX512Full4, pairsAVX512Full5, pairsAVX512Full6,
 	pairsAVX512Full7, pairsAVX512Full8, pairsAVX512Full9, pairsAVX512Full10, pairsAVX512Full11, pairsAVX512Full12,
 	pairsAVX512Long1, pairsAVX512Long2, pairsAVX512Long3, pairsAVX512Long4, pairsAVX512Long5, pairsAVX512Long6,
@@ -67,34 +32,6 @@ var avx512Pairs = tileSet{16, []tileFunc{
 	pairsAVX512Short1, pairsAVX512Short2, pairsAVX512Short3, pairsAVX512Short4, pairsAVX512Short5, pairsAVX512Short6,
 	pairsAVX512Short7, pairsAVX512Short8, pairsAVX512Short9, pairsAVX512Short10, pairsAVX512Short11, pairsAVX512Short12,
 }}
-
-// dotSet holds the generated functions of one instruction set that multiply rows: tile for
-// rows×dotCols products, row for 1×dotCols, column for rows×1, single for one. Each row of A and B
-// is blocks vectors of lanes values.
-type dotSet struct {
-	lanes, rows               int
-	tile, row, column, single func(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
-}
-
-// dotCols is how many rows of B meet the rows of A in a tile.
-const dotCols = 5
-
-// products implements kernelSet.dots. The caller has checked the bounds.
-func (s *dotSet) products(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int) {
-	for i, height := 0, 0; i < rows; i += height {
-		several, one := s.row, s.single
-		if height = 1; rows-i >= s.rows {
-			several, one, height = s.tile, s.column, s.rows
-		}
-		for j, width := 0, 0; j < cols; j += width {
-			tile := one
-			if width = 1; cols-j >= dotCols {
-				tile, width = several, dotCols
-			}
-			tile(k/s.lanes, &a[i*lda], lda, &b[j*ldb], ldb, &c[i*ldc+j], ldc)
-		}
-	}
-}
 
 var avx2Dots = dotSet{
 	lanes: 8, rows: 2,
