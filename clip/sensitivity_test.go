@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 	"testing"
 
@@ -17,16 +16,8 @@ import (
 // guarantee of the package.
 func checkMoved(t *testing.T, what string, l Lattice, with, without []int64) {
 	t.Helper()
-	square := new(big.Int)
-	for i := range with {
-		d := big.NewInt(with[i] - without[i])
-		square.Add(square, d.Mul(d, d))
-	}
-	limit, _ := new(big.Float).SetFloat64(l.Bound / l.Spacing).Rat(nil)
-	limit.Mul(limit, limit)
-	if new(big.Rat).SetInt(square).Cmp(limit) > 0 {
-		length, _ := new(big.Float).Sqrt(new(big.Float).SetInt(square)).Float64()
-		t.Errorf("%s: one example moves the sum by %.9g of its bound", what, length*l.Spacing/l.Bound)
+	if share, within := Moved(l, with, without); !within {
+		t.Errorf("%s: one example moves the sum by %.9g of its bound", what, share)
 	}
 }
 

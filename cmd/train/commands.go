@@ -109,7 +109,7 @@ func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(askCommands(a), ledgerCommand(a), attackCommand(a))},
+		{"What privacy costs", append(askCommands(a), ledgerCommand(a), selftestCommand(a), attackCommand(a))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

@@ -77,33 +77,12 @@ func each(t *testing.T, g *Gradients, indices []int) (gradients [][]float64, squ
 		n := min(len(indices), g.Capacity())
 		b := tiny.Must(g.Contributions(indices[:n]))(t)
 		for i := range n {
-			gradients = append(gradients, gradientOf(b, i))
+			gradients = append(gradients, slices.Concat(Written(b, i)...))
 		}
 		squares = append(squares, b.SquaredNorms[:n]...)
 		indices = indices[n:]
 	}
 	return gradients, squares
-}
-
-// gradientOf writes out the gradient of one example of a batch.
-func gradientOf(b clip.Batch, example int) (gradient []float64) {
-	for _, part := range b.Parts {
-		switch p := part.(type) {
-		case clip.Rows:
-			p.Form(0, example, func(piece []float32) {
-				for _, v := range piece {
-					gradient = append(gradient, float64(v))
-				}
-			})
-		case clip.Outer:
-			for _, z := range p.Z[example*p.Out : (example+1)*p.Out] {
-				for _, x := range p.X[example*p.In : (example+1)*p.In] {
-					gradient = append(gradient, float64(z)*float64(x))
-				}
-			}
-		}
-	}
-	return gradient
 }
 
 func square(g []float64) (sum float64) {

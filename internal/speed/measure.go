@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"dpsgd/configs"
@@ -62,7 +61,7 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 	if b.views, err = setup.Views(c, o.Shape); err != nil {
 		return nil, err
 	}
-	examples, err := randomExamples(setup.Seen(c, o.Shape), o.Classes, b.pictures, setup.SeesFeatures(c))
+	examples, err := setup.RandomExamples(c, o, b.pictures, random.Seeded(1))
 	if err != nil {
 		return nil, err
 	}
@@ -91,35 +90,6 @@ func newBench(c *configs.Config, mode string) (*bench, error) {
 		return nil, err
 	}
 	return b, nil
-}
-
-// randomExamples draws n random pictures, rows or features: speed does not depend on their values.
-func randomExamples(shape data.Shape, classes, n int, features bool) (data.Set, error) {
-	src := random.Seeded(1)
-	names := make([]string, classes)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
-	labels, pixels := make([]uint8, n), make([]uint8, n*shape.Values())
-	for i := range labels {
-		labels[i] = uint8(src.Uint64() % uint64(min(classes, 256)))
-	}
-	for i := range pixels {
-		pixels[i] = uint8(src.Uint64() >> 56)
-	}
-	if !shape.IsRow() {
-		return data.NewImages(shape, names, labels, pixels)
-	}
-	values := make([]float32, len(pixels))
-	for i, p := range pixels {
-		values[i] = float32(p)
-	}
-	if features {
-		halves := make([]uint16, len(values))
-		kernel.ToHalves(halves, values)
-		return data.NewFeatures(shape.Channels, names, labels, halves)
-	}
-	return data.NewRows(shape.Channels, names, labels, values)
 }
 
 // Shares of the time of a benchmark. The limit of the machine is measured before and after, because

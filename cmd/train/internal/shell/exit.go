@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/selftest"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -33,6 +34,7 @@ const (
 	ExitDamaged = 4
 	ExitRefused = 5
 	ExitInUse   = 6
+	ExitFalse   = 7
 	ExitSignal  = 128
 )
 
@@ -45,6 +47,7 @@ const ExitHelp = `Exit codes:
   4    the folder is no run, or a file in it is damaged
   5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run; or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
+  7    a check of the self-test does not hold
   130  stopped by SIGINT (143 by SIGTERM, 131 by SIGQUIT, 129 by SIGHUP, 141 when nobody reads its output any more); a run has saved: go on with train resume or the same train sweep`
 
 // exits maps errors to codes; the first match counts.
@@ -53,6 +56,7 @@ var exits = []struct {
 	errors []error
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
+	{ExitFalse, []error{selftest.ErrFailed}},
 	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, run.ErrUntrained}},
 	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, setup.ErrTooLarge, trained.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},

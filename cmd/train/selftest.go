@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/configs"
+	"dpsgd/internal/selftest"
+
+	"github.com/spf13/cobra"
+)
+
+func selftestCommand(a *shell.App) *cobra.Command {
+	var set []string
+	var examples int
+	c := &cobra.Command{
+		Use:   "selftest [CONFIG|PRESET]",
+		Short: "Check what ε rests on, with a network of yours and random data",
+		Long: `Check what the ε of runs of a configuration rests on: the gradients of single examples, which every layer has a rule
+for, isolation, how far one record moves the sum, noise, samples, the ledger, and that public files depend on the data
+through noisy vectors alone.
+
+It computes on random examples of the shape that the configuration declares and reads no example. Files of your own
+data are counted; --examples takes a number in place of that. What it writes goes into a temporary folder.`,
+		Example: `  train selftest
+  train selftest own.yaml --examples 4500`,
+		Args: shell.Args(0, 1, oneConfig),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("examples") && examples < 1 {
+				return shell.Usagef("found --examples %d, expected at least 1", examples)
+			}
+			name := shell.First(args, configs.DefaultPreset)
+			config, err := configs.Load(name, set)
+			if err != nil {
+				return shell.AsUsage(err)
+			}
+			told := func(done selftest.Check) {
+				if !a.JSON {
+					printCheck(a.Out, done)
+				}
+			}
+			r, err := selftest.Run(c.Context(), config, examples, told)
+			if err != nil {
+				return configs.Placed(shell.Ended(c.Context(), err), name, set)
+			}
+			if err := a.Print(r, nil, func(w io.Writer) {}); err != nil {
+				return err
+			}
+			return r.Err()
+		},
+	}
+	setFlag(c, &set)
+	c.Flags().IntVar(&examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	return c
+}
+
+// printCheck writes the outcome of a check for people.
+func printCheck(w io.Writer, c selftest.Check) {
+	switch {
+	case c.Skipped != "":
+		shell.Prosef(w, "–       %-18s  %s", c.Name, c.Skipped)
+	case c.Passed:
+		shell.Prosef(w, "holds   %-18s  %s%s", c.Name, c.Measured, byChance(c.Chance))
+	default:
+		shell.Prosef(w, "FAILED  %-18s  %s%s", c.Name, c.Measured, byChance(c.Chance))
+		for _, fault := range c.Faults {
+			shell.Prosef(w, "        %s", fault)
+		}
+		shell.Prosef(w, "        This means: %s", c.Means)
+	}
+}
+
+func byChance(p float64) string {
+	if p == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; fails by chance at most %.2g of the times", p)
+}
