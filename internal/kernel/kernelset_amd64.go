@@ -50,7 +50,7 @@ var avx2Kernel = kernelSet{
 	sumSquares:        sumInBlocks(reduceBlock, sumSquaresAVX2, portableSumSquares),
 	addRounded:        addRoundedInBlocks(reduceBlock, addRoundedAVX2, portableAddRounded),
 	round:             roundBlocksAVX2,
-	pair:              pairBlocksAVX2,
+	pair:              pairInBlocks(pairAVX2),
 	addShifted:        shiftedInBlocks(reduceBlock, addShiftedAVX2, shiftedAVX2),
 	maxWindows:        maxWindowsBlocksAVX2,
 	maxWindowsGrad:    maxWindowsGradBlocksAVX2,
@@ -119,11 +119,7 @@ func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perCha
 	}
 }
 
-// reduceBlock counts the elements that the generated reductions take at a time.
-const reduceBlock = 16
-
-// inBlocks returns a function that calls f for the whole blocks of x and rest for what is left;
-// sumInBlocks returns one that also adds what both return.
+// inBlocks returns a function that calls f for the whole blocks of x and rest for what is left.
 func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(dst []D, x []S)) func(dst []D, x []S) {
 	return func(dst []D, x []S) {
 		whole := len(x) / block * block
@@ -131,16 +127,6 @@ func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(d
 			f(whole/block, &dst[0], &x[0])
 		}
 		rest(dst[whole:], x[whole:])
-	}
-}
-
-func sumInBlocks(block int, f func(blocks int, x *float32) float64, rest func([]float32) float64) func([]float32) float64 {
-	return func(x []float32) (sum float64) {
-		whole := len(x) / block * block
-		if whole > 0 {
-			sum = f(whole/block, &x[0])
-		}
-		return sum + rest(x[whole:])
 	}
 }
 
@@ -153,44 +139,8 @@ func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []floa
 	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
 }
 
-// addRounder is the type of kernelSet.addRounded.
-type addRounder func(sum []float64, row []float32, scale float32) (squares float64)
-
-// addRoundedInBlocks returns an addRounder that calls f for the whole blocks of row and rest for
-// what is left.
-func addRoundedInBlocks(block int, f func(blocks int, sum *float64, row *float32, scale float32) float64, rest addRounder) addRounder {
-	return func(sum []float64, row []float32, scale float32) (squares float64) {
-		whole := len(row) / block * block
-		if whole > 0 {
-			squares = f(whole/block, &sum[0], &row[0], scale)
-		}
-		return squares + rest(sum[whole:], row[whole:], scale)
-	}
-}
-
 // wideBlock counts the elements that the reductions on AVX-512 take at a time.
 const wideBlock = 2 * reduceBlock
-
-// shiftedInBlocks returns a kernelSet.addShifted that calls add or put for the whole blocks of x.
-func shiftedInBlocks(block int, add, put func(blocks int, dst *int64, x *int32, shift int)) func(dst []int64, x []int32, shift int, first bool) {
-	return func(dst []int64, x []int32, shift int, first bool) {
-		whole := len(x) / block * block
-		if whole > 0 && first {
-			put(whole/block, &dst[0], &x[0], shift)
-		} else if whole > 0 {
-			add(whole/block, &dst[0], &x[0], shift)
-		}
-		portableAddShifted(dst[whole:], x[whole:], shift, first)
-	}
-}
-
-func pairBlocksAVX2(dst []int32, first, second []int16) {
-	whole := len(dst) / reduceBlock * reduceBlock
-	if whole > 0 {
-		pairAVX2(whole/reduceBlock, &dst[0], &first[0], &second[0])
-	}
-	portablePair(dst[whole:], first[whole:], second[whole:])
-}
 
 func roundBlocksAVX2(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 	whole := len(src) / reduceBlock * reduceBlock

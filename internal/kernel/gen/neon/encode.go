@@ -25,11 +25,12 @@ var instructions = func() map[string]instruction {
 		add.4s 4ea08400 sub.4s 6ea08400 addp.4s 4ea0bc00 sshl.4s 4ea04400 cmhi.4s 6ea03400
 		fadd.4s 4e20d400 fsub.4s 4ea0d400 fmul.4s 6e20dc00 fdiv.4s 6e20fc00 fmla.4s 4e20cc00 fmls.4s 4ea0cc00
 		fmax.4s 4e20f400 fmaxp.4s 6e20f400 faddp.4s 6e20d400 fabd.4s 6ea0d400 fcmge.4s 6e20e400
-		fabs.4s 4ea0f800 fsqrt.4s 6ea1f800 frintn.4s 4e218800 scvtf.4s 4e21d800
-		uzp1.8h 4e401800 uzp2.8h 4e405800 trn1.4s 4e802800 trn2.4s 4e806800
+		fabs.4s 4ea0f800 fcvtns.4s 4e21a800 fsqrt.4s 6ea1f800 frintn.4s 4e218800 scvtf.4s 4e21d800
+		uzp1.8h 4e401800 uzp2.8h 4e405800 zip1.8h 4e403800 zip2.8h 4e407800 trn1.4s 4e802800 trn2.4s 4e806800
 		fcvtl:v.2d,v.2s 0e617800 fcvtl2:v.2d,v.4s 4e617800 fcvtn:v.2s,v.2d 0e616800 fcvtn2:v.4s,v.2d 4e616800
 		sxtl:v.2d,v.2s 0f20a400 sxtl2:v.2d,v.4s 4f20a400 dup:v.4s,v.s[0] 4e040400 dup:v.2d,v.d[0] 4e080400 dup:v.2d,x 4e080c00
 		fmul:v.4s,v.4s,v.s[0] 4f809000 fmla:v.4s,v.4s,v.s[0] 4f801000
+		smull:v.4s,v.4h,v.4h 0e60c000 smull2:v.4s,v.8h,v.8h 4e60c000 sadalp:v.2d,v.4s 4ea06800 xtn:v.4h,v.4s 0e612800 xtn2:v.8h,v.4s 4e612800
 		smlal:v.4s,v.4h,v.h[0] 0f402000 smlal:v.4s,v.4h,v.h[1] 0f502000
 		smlal2:v.4s,v.8h,v.h[0] 4f402000 smlal2:v.4s,v.8h,v.h[1] 4f502000
 		movi:v.2d,# 6f00e400 cmlt:v.2d,v.2d,# 4ee0a800 shl:v.2d,v.2d,# 4f405400+65536 ushr:v.2d,v.2d,# 6f800400-65536

@@ -152,6 +152,13 @@ func (f *function) everywhere(parameter string) vec {
 	return y
 }
 
+// count returns a register with a general register in both lanes.
+func (f *function) count(register string) vec {
+	y := f.vec()
+	f.v("dup v%d.2d, {"+register+"}", y)
+	return y
+}
+
 // pool returns a register with 64 bits and another 64, bits with the same twice. Nothing may change
 // them.
 func (f *function) pool(low, high uint64) vec {
@@ -208,6 +215,13 @@ func (f *function) load(from string, offset int) vec {
 }
 
 func (f *function) store(y vec, to string, offset int) { f.v("str q%d, [{"+to+"}, #%d]", y, offset) }
+
+// advance moves pointers by so many bytes.
+func (f *function) advance(bytes int, pointers ...string) {
+	for _, p := range pointers {
+		f.x("ADD $%d, {"+p+"}", bytes)
+	}
+}
 
 // allocate gives every register that is not the machine's one that nothing else needs from its
 // first line to its last. What was made before a loop and is used in it is needed to its end.

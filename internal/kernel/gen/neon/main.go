@@ -16,7 +16,8 @@ import (
 
 // generators maps a name on the command line to the function that writes the code of that file.
 var generators = map[string]func(){
-	"gemm": products,
+	"gemm":     products,
+	"integers": integers,
 }
 
 func main() {

@@ -1,0 +1,58 @@
+//go:build amd64 || arm64
+
+package kernel
+
+// What calls generated functions for the whole blocks of slices, and others for what is left.
+
+// reduceBlock counts the elements that many generated functions take at a time.
+const reduceBlock = 16
+
+// sumInBlocks returns a function that calls f for the whole blocks of x and rest for what is left.
+func sumInBlocks(block int, f func(blocks int, x *float32) float64, rest func([]float32) float64) func([]float32) float64 {
+	return func(x []float32) (sum float64) {
+		whole := len(x) / block * block
+		if whole > 0 {
+			sum = f(whole/block, &x[0])
+		}
+		return sum + rest(x[whole:])
+	}
+}
+
+// addRounder is the type of kernelSet.addRounded.
+type addRounder func(sum []float64, row []float32, scale float32) (squares float64)
+
+// addRoundedInBlocks returns an addRounder that calls f for the whole blocks of row and rest for
+// what is left.
+func addRoundedInBlocks(block int, f func(blocks int, sum *float64, row *float32, scale float32) float64, rest addRounder) addRounder {
+	return func(sum []float64, row []float32, scale float32) (squares float64) {
+		whole := len(row) / block * block
+		if whole > 0 {
+			squares = f(whole/block, &sum[0], &row[0], scale)
+		}
+		return squares + rest(sum[whole:], row[whole:], scale)
+	}
+}
+
+// shiftedInBlocks returns a kernelSet.addShifted that calls add or put for the whole blocks of x.
+func shiftedInBlocks(block int, add, put func(blocks int, dst *int64, x *int32, shift int)) func(dst []int64, x []int32, shift int, first bool) {
+	return func(dst []int64, x []int32, shift int, first bool) {
+		whole := len(x) / block * block
+		if whole > 0 && first {
+			put(whole/block, &dst[0], &x[0], shift)
+		} else if whole > 0 {
+			add(whole/block, &dst[0], &x[0], shift)
+		}
+		portableAddShifted(dst[whole:], x[whole:], shift, first)
+	}
+}
+
+// pairInBlocks returns a kernelSet.pair that calls f for the whole blocks.
+func pairInBlocks(f func(blocks int, dst *int32, first, second *int16)) func(dst []int32, first, second []int16) {
+	return func(dst []int32, first, second []int16) {
+		whole := len(dst) / reduceBlock * reduceBlock
+		if whole > 0 {
+			f(whole/reduceBlock, &dst[0], &first[0], &second[0])
+		}
+		portablePair(dst[whole:], first[whole:], second[whole:])
+	}
+}
