@@ -214,7 +214,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 
 		row("performance.threads", setting.Integer{Min: 0, Max: 1024}, nil, "Threads that compute; 0 is one per core."),
 		row("performance.engine", setting.Choice{"auto", "ghost", "materialise"}, nil,
-			"How per-example norms are computed; auto measures both when training starts and takes the faster for each layer."),
+			"How per-example norms are computed; auto takes the faster for each layer, by a count of its work."),
 		row("performance.max_memory", byteSize{Word: "auto"}, nil,
 			"A configuration that needs more memory, by an estimate, is refused before it begins; auto is what the machine has free."),
 		row("performance.data_memory", byteSize{Word: "auto"}, withFolder,

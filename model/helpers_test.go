@@ -169,14 +169,14 @@ func (b batch) fill(i int, v float32) {
 // step is a private training step on a graph: everything up to the clipped sum, and the per-example
 // gradients themselves.
 type step struct {
-	builder   *graph.Builder
-	network   *model.Network
-	pool      *kernel.Pool
-	policy    clip.Policy
-	bindings  []perexample.Binding // in the order of the parameters
-	stored    []perexample.Binding // the same, all with stored gradients
-	norms     *gorgonia.Node
-	executor  *graph.Executor
+	builder  *graph.Builder
+	network  *model.Network
+	pool     *kernel.Pool
+	policy   clip.Policy
+	bindings []perexample.Binding // in the order of the parameters
+	stored   []perexample.Binding // the same, all with stored gradients
+	norms    *gorgonia.Node
+	executor *graph.Executor
 }
 
 type options struct {

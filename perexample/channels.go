@@ -23,7 +23,7 @@ func (r Bias) OfViews(views int) Rule {
 
 func (r Bias) Cost() Cost {
 	sum := float64(r.Positions) * float64(r.Channels)
-	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
+	return Cost{GhostNorm: sum, Form: sum}
 }
 
 func (r Bias) Former(pool *kernel.Pool) Former {
@@ -82,7 +82,7 @@ func (r ScaleWeight) OfViews(views int) Rule {
 
 func (r ScaleWeight) Cost() Cost {
 	sum := float64(r.values())
-	return Cost{GhostNorm: sum, GhostSum: sum, Materialise: sum}
+	return Cost{GhostNorm: sum, Form: sum}
 }
 
 // Former implements [Rule]: it forms Σₜ dz∘x.

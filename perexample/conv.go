@@ -25,7 +25,7 @@ func (r ConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
 func (r ConvWeight) Cost() Cost {
 	t, d, p := float64(r.Positions()), float64(r.Taps()), float64(r.Out)
 	if r.Groups > 1 {
-		return Cost{GhostNorm: t * d * p, GhostSum: t * d * p, Materialise: t * d * p}
+		return Cost{GhostNorm: t * d * p, Form: t * d * p}
 	}
 	gram := d
 	if r.StrideH == 1 && r.StrideW == 1 {
@@ -33,7 +33,7 @@ func (r ConvWeight) Cost() Cost {
 		// left.
 		gram = float64(r.In + r.KernelH*r.KernelW)
 	}
-	return Cost{GhostNorm: t * t * (gram + p), GhostSum: t * d * p, Materialise: t * d * p}
+	return Cost{GhostNorm: t * t * (gram + p), Form: t * d * p}
 }
 
 func (r ConvWeight) Former(pool *kernel.Pool) Former {

@@ -22,7 +22,7 @@ func (r StandardisedConvWeight) String() string { return fmt.Sprintf("%+v", r.Co
 
 func (r StandardisedConvWeight) Cost() Cost {
 	c := r.ConvWeight.Cost()
-	return Cost{GhostNorm: c.Materialise, GhostSum: c.GhostSum, Materialise: c.Materialise}
+	return Cost{GhostNorm: c.Form, Form: c.Form}
 }
 
 func (r StandardisedConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }

@@ -18,7 +18,7 @@ func (r DenseWeight) name() string { return "dense weight" }
 
 func (r DenseWeight) Cost() Cost {
 	product := float64(r.In) * float64(r.Out)
-	return Cost{GhostNorm: float64(r.In + r.Out), GhostSum: product, Materialise: product}
+	return Cost{GhostNorm: float64(r.In + r.Out), Form: product}
 }
 
 // OfViews returns the rule of a 1×1 convolution, with the rows of an example as positions.

@@ -68,7 +68,7 @@ func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Bin
 	case engine == Materialise:
 		b.Keeps(4 * batch * size)
 		p.stored = sync.OnceValue(func() []float32 { return make([]float32, batch*size) })
-		p.square, p.work = formedNorm(pool, use.Rule.Former(pool), size, p.stored), use.Rule.Cost().Materialise
+		p.square, p.work = formedNorm(pool, use.Rule.Former(pool), size, p.stored), use.Rule.Cost().Form
 	case dense:
 		p.squaredX, p.squaredZ = make([]float64, batch), make([]float64, batch)
 		p.square = func(_, i int, x, dz []float32) float64 {

@@ -3,11 +3,9 @@ package perexample_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/tiny"
 	"dpsgd/perexample"
 
 	"gorgonia.org/tensor"
@@ -24,7 +22,7 @@ var (
 )
 
 // Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p),
-// or with stride 1, k·k taps and c channels T²(c+k·k+p), the others T·D·p.
+// or with stride 1, k·k taps and c channels T²(c+k·k+p), the gradient T·D·p.
 func TestCosts(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -32,12 +30,12 @@ func TestCosts(t *testing.T) {
 		size int
 		want perexample.Cost
 	}{
-		{"early convolution", earlyConv, 16 * 64, perexample.Cost{GhostNorm: 196 * 196 * 80, GhostSum: 196 * 64 * 16, Materialise: 196 * 64 * 16}},
-		{"late convolution", lateConv, 128 * 1152, perexample.Cost{GhostNorm: 16 * 16 * (128 + 9 + 128), GhostSum: 16 * 1152 * 128, Materialise: 16 * 1152 * 128}},
-		{"dense", dense, 2048 * 128, perexample.Cost{GhostNorm: 2048 + 128, GhostSum: 2048 * 128, Materialise: 2048 * 128}},
-		{"bias", perexample.Bias{Positions: 196, Channels: 16}, 16, perexample.Cost{GhostNorm: 196 * 16, GhostSum: 196 * 16, Materialise: 196 * 16}},
-		{"scale", perexample.ScaleWeight{Positions: 9, Channels: 4}, 4, perexample.Cost{GhostNorm: 36, GhostSum: 36, Materialise: 36}},
-		{"three views of the late convolution", perexample.SummedViews{Rule: lateConv, Views: 3}, 128 * 1152, perexample.Cost{GhostNorm: 48 * 1152 * 128, GhostSum: 48 * 1152 * 128, Materialise: 48 * 1152 * 128}},
+		{"early convolution", earlyConv, 16 * 64, perexample.Cost{GhostNorm: 196 * 196 * 80, Form: 196 * 64 * 16}},
+		{"late convolution", lateConv, 128 * 1152, perexample.Cost{GhostNorm: 16 * 16 * (128 + 9 + 128), Form: 16 * 1152 * 128}},
+		{"dense", dense, 2048 * 128, perexample.Cost{GhostNorm: 2048 + 128, Form: 2048 * 128}},
+		{"bias", perexample.Bias{Positions: 196, Channels: 16}, 16, perexample.Cost{GhostNorm: 196 * 16, Form: 196 * 16}},
+		{"scale", perexample.ScaleWeight{Positions: 9, Channels: 4}, 4, perexample.Cost{GhostNorm: 36, Form: 36}},
+		{"three views of the late convolution", perexample.SummedViews{Rule: lateConv, Views: 3}, 128 * 1152, perexample.Cost{GhostNorm: 48 * 1152 * 128, Form: 48 * 1152 * 128}},
 	} {
 		if got := test.rule.Cost(); got != test.want {
 			t.Errorf("%s: cost is %+v, expected %+v", test.name, got, test.want)
@@ -48,6 +46,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// Gradients are stored where a norm without them takes more multiply-adds than storing takes, 12 a
+// byte, or 4 if all of them fit a cache, as long as there is memory.
 func TestChoose(t *testing.T) {
 	const (
 		ghost       = perexample.Ghost
@@ -56,107 +56,30 @@ func TestChoose(t *testing.T) {
 		batch       = 256
 		early       = 4 * batch * 16 * 64 // bytes of the early convolution's gradients
 	)
-	// The early convolution gains by storing gradients, the others do not.
-	timing := map[perexample.Rule]perexample.Timing{
-		earlyConv: {Ghost: 1000, Materialise: 652}, lateConv: {Ghost: 1000, Materialise: 863}, dense: {Ghost: 1, Materialise: 1000},
-	}
+	// T²(D+p) = 25²·288 multiply-adds for 4·8192 bytes: 5.5 a byte.
+	second := perexample.ConvWeight{Conv: halving(13, 16, 32, 4, 0)}
+	standardised := perexample.StandardisedConvWeight{ConvWeight: earlyConv}
 	for _, test := range []struct {
 		name   string
 		rules  []perexample.Rule
+		batch  int
 		budget int64
 		want   []perexample.Engine
 	}{
-		{"each layer its own", []perexample.Rule{earlyConv, lateConv, dense}, plenty, []perexample.Engine{materialise, ghost, ghost}},
-		{"no memory", []perexample.Rule{earlyConv, lateConv, dense}, 0, []perexample.Engine{ghost, ghost, ghost}},
-		{"just enough memory", []perexample.Rule{earlyConv}, early, []perexample.Engine{materialise}},
-		{"a byte too little", []perexample.Rule{earlyConv}, early - 1, []perexample.Engine{ghost}},
-		{"memory for one of two", []perexample.Rule{earlyConv, earlyConv}, 2*early - 1, []perexample.Engine{materialise, ghost}},
-		{"ghost layers take no memory", []perexample.Rule{dense, earlyConv}, early, []perexample.Engine{ghost, materialise}},
-		{"nothing to choose", nil, plenty, []perexample.Engine{}},
+		{"each layer its own", []perexample.Rule{earlyConv, lateConv, dense}, batch, plenty, []perexample.Engine{materialise, ghost, ghost}},
+		{"a whole cache", []perexample.Rule{second}, 256, plenty, []perexample.Engine{materialise}},
+		{"more than a cache", []perexample.Rule{second}, 257, plenty, []perexample.Engine{ghost}},
+		{"norms of formed gradients", []perexample.Rule{standardised, perexample.SummedViews{Rule: lateConv, Views: 2}}, batch, plenty, []perexample.Engine{materialise, ghost}},
+		{"no memory", []perexample.Rule{earlyConv, lateConv, dense}, batch, 0, []perexample.Engine{ghost, ghost, ghost}},
+		{"just enough memory", []perexample.Rule{earlyConv}, batch, early, []perexample.Engine{materialise}},
+		{"a byte too little", []perexample.Rule{earlyConv}, batch, early - 1, []perexample.Engine{ghost}},
+		{"memory for one of two", []perexample.Rule{earlyConv, earlyConv}, batch, 2*early - 1, []perexample.Engine{materialise, ghost}},
+		{"ghost layers take no memory", []perexample.Rule{dense, earlyConv}, batch, early, []perexample.Engine{ghost, materialise}},
+		{"nothing to choose", nil, batch, plenty, []perexample.Engine{}},
 	} {
-		var timings []perexample.Timing
-		for _, r := range test.rules {
-			timings = append(timings, timing[r])
-		}
-		if got := perexample.Choose(test.rules, timings, batch, test.budget); !slices.Equal(got, test.want) {
+		if got := perexample.Choose(test.rules, test.batch, test.budget); !slices.Equal(got, test.want) {
 			t.Errorf("%s: engines are %v, expected %v", test.name, got, test.want)
 		}
-	}
-}
-
-// Where storing takes three quarters of the time, give or take 15 %, the work decides: for the
-// early convolution, whose ghost norm takes fifteen times the multiply-adds of its gradient, and
-// against the late one, whose gradient has as many bytes as its positions have multiply-adds.
-// Further away the times decide, whatever they say.
-func TestCloseTimesDoNotDecide(t *testing.T) {
-	for _, test := range []struct {
-		materialise time.Duration // where the ghost engine takes 1000
-		early, late perexample.Engine
-	}{
-		{1, perexample.Materialise, perexample.Materialise},
-		{652, perexample.Materialise, perexample.Materialise},
-		{653, perexample.Materialise, perexample.Ghost},
-		{749, perexample.Materialise, perexample.Ghost},
-		{751, perexample.Materialise, perexample.Ghost},
-		{862, perexample.Materialise, perexample.Ghost},
-		{863, perexample.Ghost, perexample.Ghost},
-		{9999, perexample.Ghost, perexample.Ghost},
-	} {
-		found := perexample.Timing{Ghost: 1000, Materialise: test.materialise}
-		got := perexample.Choose([]perexample.Rule{earlyConv, lateConv}, []perexample.Timing{found, found}, 64, 1<<40)
-		if want := []perexample.Engine{test.early, test.late}; !slices.Equal(got, want) {
-			t.Errorf("%+v: engines are %v, expected %v", found, got, want)
-		}
-	}
-}
-
-// Gradients that leave the cache cost more: with close times the second convolution of the MNIST
-// network stores those of 256 examples, 8 MiB, and not those of 257.
-func TestCloseTimesDependOnTheBatch(t *testing.T) {
-	second := perexample.ConvWeight{Conv: kernel.Conv{Height: 13, Width: 13, In: 16, Out: 32, KernelH: 4, KernelW: 4, StrideH: 2, StrideW: 2}}
-	for batch, want := range map[int]perexample.Engine{1: perexample.Materialise, 256: perexample.Materialise, 257: perexample.Ghost} {
-		found := []perexample.Timing{{Ghost: 100, Materialise: 75}}
-		if got := perexample.Choose([]perexample.Rule{second}, found, batch, 1<<40); got[0] != want {
-			t.Errorf("batch %d: the engine is %v, expected %v", batch, got[0], want)
-		}
-	}
-}
-
-// Measurements that agree within 15 % on how the engines compare give the shorter times, however
-// much longer one of them took; others give way to the estimate.
-func TestBusyMachinesDoNotDecide(t *testing.T) {
-	estimated := perexample.Timing{Ghost: 7, Materialise: 5}
-	for _, test := range []struct{ first, second, want perexample.Timing }{
-		{perexample.Timing{Ghost: 100, Materialise: 60}, perexample.Timing{Ghost: 98, Materialise: 61}, perexample.Timing{Ghost: 98, Materialise: 60}},
-		{perexample.Timing{Ghost: 1000, Materialise: 600}, perexample.Timing{Ghost: 100, Materialise: 60}, perexample.Timing{Ghost: 100, Materialise: 60}},
-		{perexample.Timing{Ghost: 100, Materialise: 100}, perexample.Timing{Ghost: 100, Materialise: 115}, perexample.Timing{Ghost: 100, Materialise: 100}},
-		{perexample.Timing{Ghost: 100, Materialise: 100}, perexample.Timing{Ghost: 100, Materialise: 116}, estimated},
-		{perexample.Timing{Ghost: 100, Materialise: 60}, perexample.Timing{Ghost: 100, Materialise: 600}, estimated},
-		{perexample.Timing{Ghost: 100, Materialise: 60}, perexample.Timing{Ghost: 1000, Materialise: 60}, estimated},
-		{perexample.Timing{}, perexample.Timing{}, estimated},
-	} {
-		if got := perexample.Settle([2]perexample.Timing{test.first, test.second}, estimated); got != test.want {
-			t.Errorf("%+v and %+v give %+v, expected %+v", test.first, test.second, got, test.want)
-		}
-	}
-}
-
-// Every rule can be measured.
-func TestMeasure(t *testing.T) {
-	rules := []perexample.Rule{
-		earlyConv, lateConv, dense, perexample.Bias{Positions: 196, Channels: 16}, perexample.Bias{Positions: 1, Channels: 10},
-		perexample.ScaleWeight{Positions: 9, Channels: 4},
-	}
-	timings := tiny.Must(perexample.Measure(rules, 8))(t)
-	estimates := perexample.Estimate(rules, 8)
-	for i, got := range timings {
-		if least := min(got.Ghost, got.Materialise, estimates[i].Ghost, estimates[i].Materialise); least <= 0 {
-			t.Errorf("%T takes %+v and about %+v, expected positive times", rules[i], got, estimates[i])
-		}
-	}
-	// The late convolution is measured, on inputs, gradients and norms of 8 examples.
-	if found, want := perexample.MeasuredBytes(rules[1:2], 8), 4.0*8*(4*4*128+4*4*128+128*1152+3); found != want {
-		t.Errorf("measuring takes %v bytes, expected %v", found, want)
 	}
 }
 

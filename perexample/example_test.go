@@ -2,7 +2,6 @@ package perexample_test
 
 import (
 	"fmt"
-	"time"
 
 	"dpsgd/internal/graph"
 	"dpsgd/perexample"
@@ -42,11 +41,7 @@ func ExampleRule() {
 func ExampleChoose() {
 	rules := []perexample.Rule{earlyConv, dense}
 	const physicalBatchSize, budget = 64, 1 << 30
-	timings := []perexample.Timing{ // as Measure found them, say
-		{Ghost: 900 * time.Microsecond, Materialise: 300 * time.Microsecond},
-		{Ghost: 100 * time.Microsecond, Materialise: 500 * time.Microsecond},
-	}
-	for i, engine := range perexample.Choose(rules, timings, physicalBatchSize, budget) {
+	for i, engine := range perexample.Choose(rules, physicalBatchSize, budget) {
 		fmt.Printf("%d values: %v\n", rules[i].Size(), engine)
 	}
 	// Output:

@@ -52,8 +52,8 @@ func (r SummedViews) Values() (x, dz int) {
 }
 
 func (r SummedViews) Cost() Cost {
-	form := float64(r.Views) * r.Rule.Cost().Materialise
-	return Cost{GhostNorm: form, GhostSum: form, Materialise: form}
+	form := float64(r.Views) * r.Rule.Cost().Form
+	return Cost{GhostNorm: form, Form: form}
 }
 
 func (r SummedViews) name() string { return "views" }

@@ -24,7 +24,7 @@ import (
 // What the folder of a run holds.
 const (
 	Config        = "config.yaml"
-	Engines       = "engines.json" // of the graph; public: from shapes and the machine
+	Engines       = "engines.json" // of the graph; public: from shapes
 	Plan          = "plan.txt"     // the plan, whose hash checkpoints hold; public
 	Ledger        = "ledger.jsonl"
 	Metrics       = "metrics.jsonl"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"dpsgd/internal/folder"
@@ -33,18 +32,12 @@ func (g *Gradients) Engines() []Assignment {
 const maxGradientBytes = 128 << 20
 
 // chooseEngines returns for every use the engine that the configuration names, or with "auto" the
-// faster one, measured on random numbers of the same shapes: no example takes part in the choice.
-func chooseEngines(uses []perexample.Use, batch int, engine string) ([]perexample.Engine, error) {
+// faster one. Shapes alone decide: no example takes part in the choice.
+func chooseEngines(uses []perexample.Use, batch int, engine string) []perexample.Engine {
 	if one, ok := named(engine, len(uses)); ok {
-		return one, nil
+		return one
 	}
-	rules := rulesOf(uses)
-	timings, err := perexample.Measure(rules, batch)
-	if err != nil {
-		return nil, err
-	}
-	runtime.GC() // buffers that only the measurement needed
-	return perexample.Choose(rules, timings, batch, maxGradientBytes), nil
+	return perexample.Choose(rulesOf(uses), batch, maxGradientBytes)
 }
 
 // named returns the engine of that name, once for each use. It reports false for any other name.
@@ -63,9 +56,8 @@ func rulesOf(uses []perexample.Use) (rules []perexample.Rule) {
 }
 
 // Choice is the content of engines.json: the engines that a run began with, and what they
-// were chosen for. A resumed run keeps them, because another choice, measured beside other work,
-// could make it slower for hours. The file is public: it is a function of the configuration, of
-// the shapes of layers, and of how fast the machine handles random numbers.
+// were chosen for. A resumed run keeps them, whatever a later version chooses. The file is public:
+// it is a function of the configuration and of the shapes of layers.
 type Choice struct {
 	Setting           string       `json:"engine"` // performance.engine
 	PhysicalBatchSize int          `json:"physical_batch_size"`

@@ -42,9 +42,9 @@ type Diagnosis struct {
 // example is that of the mean loss of its views. engine is "auto", "ghost" or "materialise"; kept
 // is the choice of an earlier process of the run, or the zero value.
 func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batch int, engine string, kept Choice, pool *kernel.Pool) (*Gradients, error) {
-	d, err := declare(graph.NewBuilder(pool), m, views, batch, func(uses []perexample.Use) ([]perexample.Engine, error) {
+	d, err := declare(graph.NewBuilder(pool), m, views, batch, func(uses []perexample.Use) []perexample.Engine {
 		if engines, ok := kept.engines(uses, batch, engine); ok {
-			return engines, nil
+			return engines
 		}
 		return chooseEngines(uses, batch, engine)
 	})
@@ -72,7 +72,7 @@ type declared struct {
 
 // declare declares and compiles the graph for physical batches of so many examples, with the
 // engines that choose returns.
-func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, choose func([]perexample.Use) ([]perexample.Engine, error)) (d declared, err error) {
+func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, choose func([]perexample.Use) []perexample.Engine) (d declared, err error) {
 	if d.network, err = m.Training(b, batch*views.PerExample()); err != nil {
 		return d, err
 	}
@@ -83,9 +83,7 @@ func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, cho
 	for i, u := range uses {
 		uses[i], dz[i] = perexample.OfViews(b, u, dz[i], views.PerExample())
 	}
-	if d.engines, err = choose(uses); err != nil {
-		return d, err
-	}
+	d.engines = choose(uses)
 	b.Part("norms")
 	b.Early("norms")
 	for i, u := range uses {
@@ -208,24 +206,17 @@ func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }
 type Sketch struct {
 	Training   float64 // buffers of a physical batch, with its inputs
 	Prediction float64 // the same for predictions
-	Choosing   float64 // while engines are chosen, before there are buffers
 	Formed     float64 // one gradient for each worker and parameter
 }
 
 // NewSketch returns the memory that a sketched model ([model.Sketch]) takes: it declares the graphs
-// for one example and multiplies by batch, since buffers grow with it. If the engine is "auto", it
-// assumes the engine that the estimates of package perexample choose.
+// for one example and multiplies by batch, since buffers grow with it.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
-	d, err := declare(graph.NewSketch(), m, views, 1, func(uses []perexample.Use) ([]perexample.Engine, error) {
-		rules := rulesOf(uses)
-		for _, r := range rules {
+	d, err := declare(graph.NewSketch(), m, views, 1, func(uses []perexample.Use) []perexample.Engine {
+		for _, r := range rulesOf(uses) {
 			s.Formed += 4 * float64(threads) * float64(r.Size())
 		}
-		if one, ok := named(engine, len(rules)); ok {
-			return one, nil
-		}
-		s.Choosing = perexample.MeasuredBytes(rules, batch)
-		return perexample.Choose(rules, perexample.Estimate(rules, batch), batch, maxGradientBytes), nil
+		return chooseEngines(uses, batch, engine)
 	})
 	if err != nil {
 		return s, err

@@ -56,7 +56,7 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Graph = math.Ceil(max(s.Choosing, s.Training+s.Prediction+s.Formed))
+	e.Graph = math.Ceil(s.Training + s.Prediction + s.Formed)
 	trained, frozen := m.Sizes()
 	slots, err := Slots(c)
 	if err != nil {

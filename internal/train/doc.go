@@ -35,8 +35,7 @@
 // makes one run for every combination of a grid.
 //
 // The file engines.json, which keeps how the norms of each parameter are computed, is public: the
-// choice is made from the configuration, from the shapes of layers and from times that the machine
-// takes for random numbers; no example takes part in it.
+// choice is made from the configuration and from the shapes of layers; no example takes part in it.
 //
 // # What is not private
 //

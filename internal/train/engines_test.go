@@ -34,7 +34,7 @@ func enginesOf(r *Run) (engines []perexample.Engine) {
 	return engines
 }
 
-// A run goes on with the engines that it began with, whatever a new measurement would say.
+// A run goes on with the engines that it began with, whatever a new choice would say.
 func TestResumedRunKeepsItsEngines(t *testing.T) {
 	o := options(t)
 	r := create(t, tiny.Parse(t, tiny.Convolutional, "performance.engine=auto"), o)
@@ -53,8 +53,7 @@ func TestResumedRunKeepsItsEngines(t *testing.T) {
 	}
 }
 
-// Engines that were chosen for something else are chosen again, and the file says so. A chosen
-// engine that the configuration names shows it without a clock.
+// Engines that were chosen for something else are chosen again, and the file says so.
 func TestOtherSettingsChooseAgain(t *testing.T) {
 	for _, test := range []struct{ name, from, to string }{
 		{"performance.engine", "engine: auto", "engine: ghost"},

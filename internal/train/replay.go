@@ -35,9 +35,9 @@ type Replayed struct {
 
 // Replay records a run on one set of examples and repeats it on another, in folders below dir, with
 // the samples and the noisy vectors of the record (Re:cord-play, arXiv:2602.17454). Whatever a
-// public file holds must then be the same, byte for byte but for random identifiers and the chosen
-// engines: nothing depends on the data except through the noisy vectors. The ledger of the recorded
-// run must hold the plan's event of every release, and nothing else.
+// public file holds must then be the same, byte for byte but for random identifiers: nothing
+// depends on the data except through the noisy vectors. The ledger of the recorded run must hold
+// the plan's event of every release, and nothing else.
 //
 // Nothing that these runs write is private. They are for examples that are nobody's.
 func Replay(c *configs.Config, one, other *data.Split, dir string) (r Replayed, err error) {
@@ -79,13 +79,8 @@ func (r *Replayed) compare(first, second string) error {
 	})
 }
 
-// Random identifiers, hashes over them, and the name of the folder differ between any two runs. Of
-// engines.json the chosen words may differ too: they hang on how fast the machine was at random
-// numbers, before the first example came near the graph.
-var (
-	identifiers = regexp.MustCompile(`[0-9a-f]{16,64}`)
-	chosen      = regexp.MustCompile(`"(ghost|materialise)"`)
-)
+// identifiers are what differs between any two runs: random ones, and hashes over them.
+var identifiers = regexp.MustCompile(`[0-9a-f]{16,64}`)
 
 // publicBytes returns a file without what is random in it. A checkpoint is taken apart: its hash
 // covers such parts.
@@ -99,9 +94,6 @@ func publicBytes(path string) ([]byte, error) {
 		return json.Marshal(s)
 	}
 	content, err := os.ReadFile(path)
-	if filepath.Base(path) == folder.Engines {
-		content = chosen.ReplaceAll(content, []byte("…"))
-	}
 	return identifiers.ReplaceAll(content, []byte("…")), err
 }
 

@@ -1,4 +1,0 @@
-package perexample
-
-// Settle combines two measurements as [Measure] does.
-var Settle = settle
