@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/slow"
 	"dpsgd/internal/tiny"
 )
 
@@ -320,19 +321,24 @@ func TestUnmarshalEventIsStrict(t *testing.T) {
 }
 
 func FuzzUnmarshalEvent(f *testing.F) {
-	f.Add([]byte(`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`))
-	f.Add([]byte(`{"non_private":{}}`))
-	f.Add([]byte(`{"gaussian":{"noise_multiplier":-0}}`))
-	f.Add([]byte(`{"composed":{"events":[{"laplace":{"scale":1}},{"randomized_response":{"noise_probability":0.5,"buckets":2}}]}}`))
-	f.Add([]byte(`{"composed":{"events":[{"composed":{"events":[]}}, {"zcdp":{"rho":1e-3}}]}}`))
-	f.Add([]byte(`{"self_composed":{"event":{"approx_dp":{"epsilon":1,"delta":1e-9}},"count":3}}`))
-	f.Add([]byte(`{"repeat_and_select":{"event":{"tree_aggregation":{"noise_multiplier":1,"steps":9}},"mean":10,"shape":"poisson"}}`))
-	f.Add([]byte(`{"fixed_size_sampled":{"dataset_size":9,"batch_size":3,"event":{"poisson_sampled_group":{"sampling_probability":1,"group_size":2,"event":{"non_private":{}}}}}}`))
-	f.Add([]byte(`{"truncated_poisson_sampled":{"dataset_size":9,"sampling_probability":0.1,"max_batch_size":0,"event":{"non_private":{}}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	var seeds [][]byte
+	for _, seed := range []string{
+		`{"poisson_sampled":{"sampling_probability":0.01,"event":{"gaussian":{"noise_multiplier":1.1}}}}`,
+		`{"non_private":{}}`,
+		`{"gaussian":{"noise_multiplier":-0}}`,
+		`{"composed":{"events":[{"laplace":{"scale":1}},{"randomized_response":{"noise_probability":0.5,"buckets":2}}]}}`,
+		`{"composed":{"events":[{"composed":{"events":[]}}, {"zcdp":{"rho":1e-3}}]}}`,
+		`{"self_composed":{"event":{"approx_dp":{"epsilon":1,"delta":1e-9}},"count":3}}`,
+		`{"repeat_and_select":{"event":{"tree_aggregation":{"noise_multiplier":1,"steps":9}},"mean":10,"shape":"poisson"}}`,
+		`{"fixed_size_sampled":{"dataset_size":9,"batch_size":3,"event":{"poisson_sampled_group":{"sampling_probability":1,"group_size":2,"event":{"non_private":{}}}}}}`,
+		`{"truncated_poisson_sampled":{"dataset_size":9,"sampling_probability":0.1,"max_batch_size":0,"event":{"non_private":{}}}}`,
+	} {
+		seeds = append(seeds, []byte(seed))
+	}
+	slow.Inputs(f, seeds, func(t testing.TB, data []byte) int64 {
 		e, err := accountant.UnmarshalEvent(data)
 		if err != nil {
-			return
+			return 0
 		}
 		out, err := accountant.MarshalEvent(e)
 		if err != nil {
@@ -341,5 +347,6 @@ func FuzzUnmarshalEvent(f *testing.F) {
 		if back, err := accountant.UnmarshalEvent(out); err != nil || back != e {
 			t.Fatalf("%v written as %s came back as %v, %v", e, out, back, err)
 		}
+		return 0
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // newDatasets makes a ledger of data sets in a new folder of runs.
@@ -241,9 +243,8 @@ func TestDatasetsRefuseForks(t *testing.T) {
 	defer again.Close()
 	wantError(t, again.Check(m.Claim("datasets.jsonl")), ErrRollback, own, "found 3 ledger entries, expected at least the 4 of datasets.jsonl")
 	wantError(t, d.Register(again, testRegistration), ErrRollback, path)
-	for step := 4; step <= 5; step++ { // ahead of the other one, on a branch of its own
-		must(0, again.Append(step, event(1)))
-	}
+	must(0, again.Append(4, event(1))) // on a branch of its own, as long as that of the other one
+	wantError(t, again.AppendWith(d, 5, event(1)), ErrRollback, own, "a copy of the run goes on elsewhere")
 	wantError(t, d.Register(again, testRegistration), ErrRollback, path, "found hash "+twin.Hash(), "after 4 entries")
 	wantError(t, d.Adopt(own, testRegistration), ErrRollback, path, "found hash "+twin.Hash())
 }
@@ -352,14 +353,11 @@ func FuzzReadDatasets(f *testing.F) {
 		must(0, c.add(r))
 	}
 	add(b.formatRegister(&c, testRegistration))
-	f.Add(file)
-	f.Add(file[:len(file)-1])
-	f.Add(file[:len(file)/2])
-	f.Fuzz(func(t *testing.T, file []byte) {
+	slow.Inputs(f, [][]byte{file, file[:len(file)-1], file[:len(file)/2]}, func(t testing.TB, file []byte) int64 {
 		var b, again book
 		e, err := b.read(bytes.NewReader(file))
 		if err != nil {
-			return
+			return 0
 		}
 		for _, m := range b.order {
 			if m.chain.entries != m.chain.ledger.Count() {
@@ -370,5 +368,6 @@ func FuzzReadDatasets(f *testing.F) {
 		if _, err := again.read(bytes.NewReader(append(bytes.Clone(kept), '\n'))); err != nil || again.head != b.head {
 			t.Fatalf("the kept part reads differently: %v", err)
 		}
+		return 0
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/slow"
 )
 
 // event of a step of DP-SGD.
@@ -373,14 +374,11 @@ func FuzzReadJournal(f *testing.F) {
 		must(0, errors.Join(err, c.add(r)))
 		file = append(file, line...)
 	}
-	f.Add(file)
-	f.Add(file[:len(file)-1])
-	f.Add(file[:len(file)-40])
-	f.Fuzz(func(t *testing.T, file []byte) {
+	slow.Inputs(f, [][]byte{file, file[:len(file)-1], file[:len(file)-40]}, func(t testing.TB, file []byte) int64 {
 		var c chain
 		e, err := c.read(bytes.NewReader(file), -1)
 		if err != nil {
-			return
+			return 0
 		}
 		if c.entries != c.ledger.Count() || e.size < int64(len(e.lastLine)) {
 			t.Fatalf("%d entries, %d events, %+v", c.entries, c.ledger.Count(), e)
@@ -390,6 +388,7 @@ func FuzzReadJournal(f *testing.F) {
 		if _, err := again.read(bytes.NewReader(append(bytes.Clone(kept), '\n')), -1); err != nil || again.head != c.head {
 			t.Fatalf("the kept part reads differently: %v", err)
 		}
+		return 0
 	})
 }
 

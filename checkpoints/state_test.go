@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 func sampleState(step int) *State {
@@ -165,9 +167,7 @@ func sealedBody(header string, sections []float32) []byte {
 // Whatever the reader accepts it writes again, byte for byte. The checksum is put right first, so
 // that the fuzzer reaches the parser behind it.
 func FuzzDecodeState(f *testing.F) {
-	f.Add(encodeState(sampleState(3)))
-	f.Add(encodeState(&State{}))
-	f.Fuzz(func(t *testing.T, file []byte) {
+	slow.Inputs(f, [][]byte{encodeState(sampleState(3)), encodeState(&State{})}, func(t testing.TB, file []byte) int64 {
 		if _, err := decodeState(file); err != nil && len(file) >= sha256.Size {
 			file = seal(bytes.Clone(file[:len(file)-sha256.Size]))
 		}
@@ -175,5 +175,6 @@ func FuzzDecodeState(f *testing.F) {
 		if err == nil && !bytes.Equal(encodeState(s), file) {
 			t.Fatalf("read %+v, which is written differently", s)
 		}
+		return 0
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/internal/slow"
 	"dpsgd/model"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -348,16 +349,19 @@ func TestLaterKeysLeaveOlderFilesAsTheyAre(t *testing.T) {
 
 // A parsed configuration is written and read back equal, and nothing makes Parse panic.
 func FuzzParse(f *testing.F) {
+	seed := func(src, override string) []byte { return []byte(override + "\n" + src) }
+	seeds := [][]byte{
+		seed(folderBase, "model.layers=[residual: {body: [relu]}]"), seed(smallest, "run.name=\"\\u00e9\""),
+		seed("a: &a [*a]\n<<: *a\n? b\n: |\n c\n--- !!x\n", "data.mean=["),
+	}
 	for _, p := range Presets() {
-		f.Add(string(p.Source), "")
+		seeds = append(seeds, seed(string(p.Source), ""))
 	}
-	f.Add(folderBase, "model.layers=[residual: {body: [relu]}]")
-	f.Add(smallest, "run.name=\"\\u00e9\"")
-	f.Add("a: &a [*a]\n<<: *a\n? b\n: |\n c\n--- !!x\n", "data.mean=[")
 	for _, src := range badFiles(f) {
-		f.Add(src, "data.name=mnist")
+		seeds = append(seeds, seed(src, "data.name=mnist"))
 	}
-	f.Fuzz(func(t *testing.T, src, override string) {
+	slow.Inputs(f, seeds, func(t testing.TB, input []byte) int64 {
+		override, src, _ := strings.Cut(string(input), "\n")
 		var overrides []string
 		if override != "" {
 			overrides = []string{override}
@@ -373,11 +377,12 @@ func FuzzParse(f *testing.F) {
 					t.Fatalf("the problem %q takes more than one line", line)
 				}
 			}
-			return
+			return 0
 		}
 		again, err := Parse("again.yaml", c.YAML(), nil)
 		if err != nil || !reflect.DeepEqual(c, again) {
 			t.Fatalf("%q with %q is written as\n%s\nand read back as %+v, %v", src, overrides, c.YAML(), again, err)
 		}
+		return 0
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 func mustSweep(t *testing.T, src string) *Sweep {
@@ -199,15 +200,14 @@ func TestTrialsAreValidatedTogether(t *testing.T) {
 }
 
 func FuzzParseSweep(f *testing.F) {
+	seeds := [][]byte{[]byte(drawingSweep), []byte("name: s\nbase: digits\ngrid: {model.layers: [[relu], [flatten]], data.mean: [[0]]}\nset: {run.name: x}\n")}
 	for _, p := range Sweeps() {
-		f.Add(string(p.Source))
+		seeds = append(seeds, p.Source)
 	}
-	f.Add("name: s\nbase: digits\ngrid: {model.layers: [[relu], [flatten]], data.mean: [[0]]}\nset: {run.name: x}\n")
-	f.Add(drawingSweep)
-	f.Fuzz(func(t *testing.T, src string) {
-		s, err := ParseSweep("fuzz.yaml", []byte(src))
+	slow.Inputs(f, seeds, func(t testing.TB, src []byte) int64 {
+		s, err := ParseSweep("fuzz.yaml", src)
 		if err != nil {
-			return
+			return 0
 		}
 		s.Base = "digits" // no files while fuzzing
 		d := Draw{}
@@ -222,5 +222,6 @@ func FuzzParseSweep(f *testing.F) {
 			}
 		}
 		_ = err
+		return 0
 	})
 }

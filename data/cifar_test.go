@@ -3,9 +3,13 @@ package data
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 // cifarBatch builds records whose pixel j of plane c has the byte 10·c + j mod 7 + record.
@@ -40,7 +44,7 @@ func tinyCIFAR() (cifarFixture, map[string][]byte) {
 }
 
 // archive packs headers with their content.
-func archive(t *testing.T, entries ...any) []byte {
+func archive(t testing.TB, entries ...any) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -164,4 +168,34 @@ func TestUnpackWritesWholeFiles(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "bin", "*.part")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// Whatever an archive or a batch of CIFAR's binary format holds, its records are read whole or
+// refused with one line.
+func FuzzCIFAR(f *testing.F) {
+	set, contents := tinyCIFAR()
+	dir := f.TempDir()
+	var entries []any
+	for _, m := range set.members {
+		write(f, contents[m.Name], dir, "tiny", set.folder, m.Name)
+		entries = append(entries, regular("bin/"+m.Name), contents[m.Name])
+	}
+	plain := must(io.ReadAll(must(gzip.NewReader(bytes.NewReader(archive(f, entries...))))))
+	slow.Inputs(f, [][]byte{contents["one.bin"], plain, plain[:1000]}, func(t testing.TB, input []byte) int64 {
+		packed := write(t, pack(input), dir, "packed.tar.gz")
+		read := 0
+		if err := set.readArchive("tiny", packed, func(int, []byte) error { read++; return nil }); err != nil {
+			wantError(t, err, ErrInvalid)
+		}
+		set.members[0].SHA256 = sum(input) // as if it were the published file
+		write(t, input, dir, "tiny", set.folder, "one.bin")
+		s, err := set.Dataset.load(dir, 0)
+		if err != nil {
+			wantError(t, err, ErrInvalid)
+		} else if s.Train.Len() != 4 || s.Train.Label(0) > 2 {
+			t.Errorf("found %d pictures, the first with label %d, expected 4 with 0 to 2", s.Train.Len(), s.Train.Label(0))
+		}
+		set.members[0].SHA256 = sum(contents["one.bin"])
+		return 0
+	})
 }

@@ -15,7 +15,7 @@ import (
 
 // wantError checks that err is one line of this package, matches the sentinel and
 // says all of the words.
-func wantError(t *testing.T, err, sentinel error, words ...string) {
+func wantError(t testing.TB, err, sentinel error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("no error, expected one that says %q", words)
@@ -59,7 +59,7 @@ func pack(content []byte) []byte {
 }
 
 // write makes a file and the folders above it.
-func write(t *testing.T, content []byte, elements ...string) string {
+func write(t testing.TB, content []byte, elements ...string) string {
 	t.Helper()
 	name := filepath.Join(elements...)
 	check(t, os.MkdirAll(filepath.Dir(name), 0o755))

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/slow"
 )
 
 func TestIDXFilesArePackedOrPlain(t *testing.T) {
@@ -85,4 +88,32 @@ func TestUnknownSet(t *testing.T) {
 	wantError(t, err, nil, `"imagenet"`, strings.Join(Names(), ", "))
 	_, err = Load(Spec{Name: "mnist", Folder: "here"})
 	wantError(t, err, nil, `"mnist"`, `"here"`, "expected one")
+}
+
+// Whatever a file of the IDX format holds, it is read as what is declared or refused with one line.
+func FuzzIDX(f *testing.F) {
+	set, contents := tiny()
+	dir := f.TempDir()
+	for i, file := range set.idxFiles {
+		write(f, contents[i], dir, "tiny", file.Name)
+	}
+	labels := &set.idxFiles[1]
+	load := func(t testing.TB) {
+		s, err := set.Dataset.load(dir, 0)
+		if err != nil {
+			wantError(t, err, ErrInvalid)
+		} else if s.Train.Len() != 3 || slices.Max([]int{s.Train.Label(0), s.Train.Label(1), s.Train.Label(2)}) > 1 {
+			t.Errorf("found %d pictures with the labels %d, %d and %d, expected 3 with 0 or 1", s.Train.Len(), s.Train.Label(0), s.Train.Label(1), s.Train.Label(2))
+		}
+	}
+	slow.Inputs(f, [][]byte{contents[1], pack(contents[1]), pack(contents[0])}, func(t testing.TB, input []byte) int64 {
+		labels.SHA256 = sum(contents[1])
+		packed := write(t, input, dir, "tiny", labels.Name+".gz")
+		load(t)
+		check(t, os.Remove(packed))
+		labels.SHA256 = sum(input) // as if it were the published file
+		write(t, input, dir, "tiny", labels.Name)
+		load(t)
+		return 0
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/gif"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"math/rand/v2"
@@ -17,6 +19,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"dpsgd/internal/slow"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
 )
 
 // grey is a PNG of 2 by 2 pixels of one value.
@@ -314,20 +321,19 @@ func TestCacheTriesAgain(t *testing.T) {
 // Whatever a shard holds, every picture that is found lies within it.
 func FuzzShard(f *testing.F) {
 	whole := packTar(f, member{"1.png", grey(f, 1)}, member{"1.cls", "0"}, member{"a/2.cls", "dog"}, member{"a/2.jpg", "x"})
-	f.Add(whole)
-	f.Add(whole[:1000])
 	numbers := must(numbersOf(pets))
-	f.Fuzz(func(t *testing.T, content []byte) {
+	slow.Inputs(f, [][]byte{whole, whole[:1000]}, func(t testing.TB, content []byte) int64 {
 		s := newShardReader(io.NewSectionReader(&readAhead{ReaderAt: bytes.NewReader(content)}, 0, int64(len(content))), numbers, true)
 		err := s.all()
 		if err != nil {
-			return
+			return 0
 		}
 		for i, offset := range s.list.offsets {
 			if end := offset + int64(s.list.sizes[i]); offset < blockSize || end > int64(len(content)) || int(s.list.labels[i]) >= len(pets) || s.list.names[i] == "" {
 				t.Errorf("found picture %d of class %d at %d to %d of %d bytes", i, s.list.labels[i], offset, end, len(content))
 			}
 		}
+		return 0
 	})
 }
 
@@ -435,4 +441,59 @@ func TestTooManyOthers(t *testing.T) {
 	if o := (Others{".a" + strings.Repeat("b", 300): 1}); len(o.String()) > 60 {
 		t.Errorf("found %s, expected a line that can be read", o)
 	}
+}
+
+// Whatever a file of a picture holds, it is decoded or refused. The pixels of a header count as
+// declared, with 16 bytes for each.
+func FuzzDecode(f *testing.F) {
+	m := image.NewNRGBA(image.Rect(0, 0, 9, 7))
+	for i := range m.Pix {
+		m.Pix[i] = uint8(37 * i)
+	}
+	var seeds [][]byte
+	for _, encode := range []func(w io.Writer) error{
+		func(w io.Writer) error { return png.Encode(w, m) },
+		func(w io.Writer) error { return jpeg.Encode(w, m, nil) },
+		func(w io.Writer) error { return gif.Encode(w, m, nil) },
+		func(w io.Writer) error { return bmp.Encode(w, m) },
+		func(w io.Writer) error { return tiff.Encode(w, m, &tiff.Options{Compression: tiff.Deflate}) },
+	} {
+		var b bytes.Buffer
+		check(f, encode(&b))
+		seeds = append(seeds, b.Bytes())
+	}
+	// A white pixel without loss, https://developers.google.com/speed/webp/docs/webp_lossless_bitstream_specification.
+	seeds = append(seeds, []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\r\x00\x00\x00/\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00"))
+	const most = 1 << 20
+	small := Size{Height: 4, Width: 3, Channels: 3}
+	dst := make([]uint8, 36)
+	slow.Inputs(f, seeds, func(t testing.TB, input []byte) int64 {
+		config, _, _ := image.DecodeConfig(bytes.NewReader(input))
+		if err := Decode(bytes.NewReader(input), most, small, dst); err == nil && config.Width*config.Height > most {
+			t.Errorf("%d by %d pixels are decoded, expected at most %d", config.Width, config.Height, most)
+		}
+		return 16 * most
+	})
+}
+
+// Whatever the files of a class folder are called, each is listed with its class or passed over.
+func FuzzFolder(f *testing.F) {
+	slow.Inputs(f, [][]byte{[]byte("1.png\n2.JPG\nnotes.txt\n.hidden.png\n"), []byte("a/1.png\nb/c/2.png\n")}, func(t testing.TB, input []byte) int64 {
+		dir := t.TempDir()
+		write(t, nil, dir, "train", "dog", "0.png")
+		write(t, nil, dir, "train", "cat", "0.png")
+		for i, name := range strings.Split(string(input), "\n") {
+			to := filepath.Join(dir, "train", "cat", name)
+			if i < 8 && filepath.IsLocal(name) && os.MkdirAll(filepath.Dir(to), 0o700) == nil {
+				os.WriteFile(to, nil, 0o600) // unless the system has no such name
+			}
+		}
+		x, err := List(part(dir), Others{})
+		if err == nil && (x.Len() < 2 || x.Labels()[x.Len()-1] != 1) {
+			t.Errorf("found %d pictures with the classes %v, expected at least those of both folders", x.Len(), x.Labels())
+		} else if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("found error %q, expected one line", err)
+		}
+		return 0
+	})
 }

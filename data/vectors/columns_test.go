@@ -291,3 +291,20 @@ func TestPageClaims(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a Parquet file holds, as many vectors as it claims are read, or it is refused. A byte may
+// stand for as many as package vectors lets it.
+func FuzzParquet(f *testing.F) {
+	var seeds [][]byte
+	for _, name := range []string{"columns", "lists", "halves", "text", "null-in-list", "ragged", "empty-list", "no-rows"} {
+		seeds = append(seeds, []byte(golden(f, name+".parquet")))
+	}
+	dir := f.TempDir()
+	slow.Inputs(f, seeds, func(t testing.TB, input []byte) int64 {
+		check(t, os.WriteFile(filepath.Join(dir, "train.parquet"), input, 0o600))
+		if _, _, err := readAll(dir, Declared{Width: 3, Classes: three}); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("found error %q, expected one line", err)
+		}
+		return expansion * int64(len(input))
+	})
+}

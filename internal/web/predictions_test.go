@@ -16,6 +16,7 @@ import (
 
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -175,16 +176,17 @@ func TestPageOfABaseline(t *testing.T) {
 func FuzzPredict(f *testing.F) {
 	h, _, _ := open(f)
 	png := tinyrun.Picture(f, 0, 20, random.Seeded(7))
-	f.Add(png)
-	f.Add(png[:20])
-	f.Add([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x00"))
-	f.Add([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\xff\xff\xff\x7f\xff\xff\xff\x7f\x01\x00\x18\x00"))
-	f.Add([]byte("II*\x00\x08\x00\x00\x00\xff\xff"))
-	f.Add([]byte("RIFF\xff\xff\xff\xffWEBPVP8X"))
-	f.Fuzz(func(t *testing.T, body []byte) {
+	slow.Inputs(f, [][]byte{
+		png, png[:20],
+		[]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\xff\xff\xff\xff\x00\x02\x00"),
+		[]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\xff\xff\xff\x7f\xff\xff\xff\x7f\x01\x00\x18\x00"),
+		[]byte("II*\x00\x08\x00\x00\x00\xff\xff"),
+		[]byte("RIFF\xff\xff\xff\xffWEBPVP8X"),
+	}, func(t testing.TB, body []byte) int64 {
 		status, answer := post(h, "", bytes.NewReader(body))
 		if status != 200 && status != 400 && status != 422 || !json.Valid([]byte(answer)) {
 			t.Errorf("found %d %s, expected an answer or a refusal", status, answer)
 		}
+		return 0
 	})
 }
