@@ -11,6 +11,7 @@ import (
 // The assembly of arm64; that of amd64 is generated there.
 //go:generate go -C gen run ./neon -out ../gemm_arm64.s -stubs ../gemm_arm64.go gemm
 //go:generate go -C gen run ./neon -out ../integers_arm64.s -stubs ../integers_arm64.go integers
+//go:generate go -C gen run ./neon -out ../noise_arm64.s -stubs ../noise_arm64.go noise
 
 // environment is the name of the environment variable that forces a kernel set.
 const environment = "DPSGD_KERNEL"

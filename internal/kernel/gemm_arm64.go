@@ -482,26 +482,6 @@ func pairsNEONColumns17(tiles, k int, a *float32, rs, cs, as int, b *float32, ld
 //go:noescape
 func pairsNEONColumns18(tiles, k int, a *float32, rs, cs, as int, b *float32, ldb int, c *float32, ldc, cols int, alpha, beta float32)
 
-// dotsNEONTile computes 4×5 products of rows of 4·blocks values.
-//
-//go:noescape
-func dotsNEONTile(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
-
-// dotsNEONRow computes 1×5 products of rows of 4·blocks values.
-//
-//go:noescape
-func dotsNEONRow(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
-
-// dotsNEONColumn computes 4×1 products of rows of 4·blocks values.
-//
-//go:noescape
-func dotsNEONColumn(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
-
-// dotsNEONSingle computes 1×1 products of rows of 4·blocks values.
-//
-//go:noescape
-func dotsNEONSingle(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
-
 // transpose4NEON writes 4 rows of 4·blocks columns as columns of 4; strides are values.
 //
 //go:noescape

@@ -16,7 +16,7 @@ type kernelSet struct {
 	// ofPairs is the set whose panel multiplies words that hold pairs of integers; see GemmPairs.
 	ofPairs *kernelSet
 	// dots computes rows×cols values of C = A·Bᵀ whose sums have k terms, a multiple of dotLanes.
-	// An element is the same bit for bit whatever rows and cols are.
+	// An element is the same bit for bit whatever rows and cols are. nil where tiles do as well.
 	dots func(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int)
 	// transpose writes rows×cols values of src as cols×rows values of dst; the
 	// strides lead from row to row: dst[j*dstStride+i] = src[i*srcStride+j].

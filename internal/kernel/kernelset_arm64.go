@@ -10,14 +10,14 @@ var neonKernel = func() kernelSet {
 	k.name, k.tileRows, k.tileCols = "neon", 8, 12
 	k.panel = neonTiles.panel
 	k.ofPairs = &kernelSet{tileRows: k.tileRows, tileCols: k.tileCols, panel: neonPairs.panel, transpose: transposeNEON}
-	k.dots = neonDots.products
+	k.dots = nil // tiles are narrow enough for few columns
 	k.multiplyAdds = multiplyAdder{multiplyAddsNEON, 4 * 24}
 	k.transpose = transposeNEON
 	k.sumSquares = sumInBlocks(reduceBlock, sumSquaresNEON, portableSumSquares)
 	k.addRounded = addRoundedInBlocks(reduceBlock, addRoundedNEON, portableAddRounded)
 	k.round, k.pair = roundBlocksNEON, pairInBlocks(pairNEON)
 	k.addShifted = shiftedInBlocks(reduceBlock, addShiftedNEON, shiftedNEON)
-	k.split = splitBlocksNEON
+	k.split, k.addRoundedNormals = splitBlocksNEON, addRoundedNormalsBlocksNEON
 	return k
 }()
 
@@ -41,4 +41,10 @@ func splitBlocksNEON(whole, rest []float64, x []int64, digits int) {
 		splitNEON(n/reduceBlock, &whole[0], &rest[0], &x[0], digits, 1<<digits>>1, math.Ldexp(1, -digits))
 	}
 	portableSplit(whole[n:], rest[n:], x[n:], digits)
+}
+
+func addRoundedNormalsBlocksNEON(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	if len(dst) > 0 {
+		addRoundedNormalsNEON(len(doubts), &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+	}
 }

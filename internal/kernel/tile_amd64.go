@@ -33,6 +33,34 @@ var avx512Pairs = tileSet{[]int{32, 31, 16}, []tileFunc{
 	pairsAVX512Short7, pairsAVX512Short8, pairsAVX512Short9, pairsAVX512Short10, pairsAVX512Short11, pairsAVX512Short12,
 }}
 
+// dotSet holds the generated functions of one instruction set that multiply rows: tile for
+// rows×dotCols products, row for 1×dotCols, column for rows×1, single for one. Each row of A and B
+// is blocks vectors of lanes values.
+type dotSet struct {
+	lanes, rows               int
+	tile, row, column, single func(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
+}
+
+// dotCols is how many rows of B meet the rows of A in a tile.
+const dotCols = 5
+
+// products implements kernelSet.dots. The caller has checked the bounds.
+func (s *dotSet) products(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int) {
+	for i, height := 0, 0; i < rows; i += height {
+		several, one := s.row, s.single
+		if height = 1; rows-i >= s.rows {
+			several, one, height = s.tile, s.column, s.rows
+		}
+		for j, width := 0, 0; j < cols; j += width {
+			tile := one
+			if width = 1; cols-j >= dotCols {
+				tile, width = several, dotCols
+			}
+			tile(k/s.lanes, &a[i*lda], lda, &b[j*ldb], ldb, &c[i*ldc+j], ldc)
+		}
+	}
+}
+
 var avx2Dots = dotSet{
 	lanes: 8, rows: 2,
 	tile: dotsAVX2Tile, row: dotsAVX2Row, column: dotsAVX2Column, single: dotsAVX2Single,

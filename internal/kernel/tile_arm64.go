@@ -24,11 +24,6 @@ var neonPairs = tileSet{neonWidths, []tileFunc{
 	pairsNEONColumns11, pairsNEONColumns12, pairsNEONColumns13, pairsNEONColumns14, pairsNEONColumns15, pairsNEONColumns16, pairsNEONColumns17, pairsNEONColumns18,
 }}
 
-var neonDots = dotSet{
-	lanes: 4, rows: 4,
-	tile: dotsNEONTile, row: dotsNEONRow, column: dotsNEONColumn, single: dotsNEONSingle,
-}
-
 // transposeNEON implements kernelSet.transpose: bands of 4 rows, 4 columns at a time, and what is
 // left one value at a time.
 func transposeNEON(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {

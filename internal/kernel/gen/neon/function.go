@@ -30,8 +30,7 @@ type function struct {
 	lines                []line
 	made                 vec // the last register
 	labels               int
-	pooled               bool              // whether there are constants
-	kept                 map[[2]uint64]vec // those that stay in registers
+	pooled               bool // whether there are constants
 }
 
 // functions are those of the file being written, constants its values of 16 bytes, in their order.
@@ -41,10 +40,10 @@ var (
 )
 
 // begin begins a function whose parameters, but for numbers of floating point, are in the general
-// registers of their names. The registers of kept constants are loaded first.
-func begin(name, signature, doc string, kept ...[2]uint64) *function {
+// registers of their names.
+func begin(name, signature, doc string) *function {
 	f := &function{name: name, doc: doc, signature: signature, made: virtual - 1, arguments: map[string]string{},
-		kinds: map[string]string{}, general: map[string]int{}, kept: map[[2]uint64]vec{}}
+		kinds: map[string]string{}, general: map[string]int{}}
 	functions = append(functions, f)
 	parameters, results, _ := strings.Cut(signature, ") (")
 	for _, name := range f.declare(parameters) {
@@ -55,9 +54,6 @@ func begin(name, signature, doc string, kept ...[2]uint64) *function {
 	}
 	f.frame = (f.frame + 7) &^ 7
 	f.declare(results)
-	for _, value := range kept {
-		f.kept[value] = f.pool(value[0], value[1])
-	}
 	return f
 }
 
@@ -159,19 +155,15 @@ func (f *function) count(register string) vec {
 	return y
 }
 
-// pool returns a register with 64 bits and another 64, bits with the same twice. Nothing may change
-// them.
+// pool returns a register with 64 bits and another 64, bits with the same twice.
 func (f *function) pool(low, high uint64) vec {
 	value := [2]uint64{low, high}
-	if y, ok := f.kept[value]; ok {
-		return y
-	}
-	f.pooled = true
 	at := slices.Index(constants, value)
 	if at < 0 {
 		at = len(constants)
 		constants = append(constants, value)
 	}
+	f.pooled = true
 	y := f.vec()
 	f.v("ldr q%d, [x26, #%d]", y, 16*at)
 	return y

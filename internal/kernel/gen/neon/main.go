@@ -18,6 +18,7 @@ import (
 var generators = map[string]func(){
 	"gemm":     products,
 	"integers": integers,
+	"noise":    noise,
 }
 
 func main() {

@@ -15,12 +15,6 @@ func products() {
 			}
 		}
 	}
-	for _, d := range []struct {
-		name       string
-		rows, cols int
-	}{{"Tile", 4, 5}, {"Row", 1, 5}, {"Column", 4, 1}, {"Single", 1, 1}} {
-		dots(d.name, d.rows, d.cols)
-	}
 	transpose()
 	multiplyAdds()
 }
@@ -163,54 +157,6 @@ func (t *tile) storeAll() {
 	})
 	t.x("overwrite:")
 	each("c", func(sum vec, v int) { t.access("str", sum, "c", v) })
-}
-
-// dots writes the function for rows×cols products of rows.
-func dots(name string, rows, cols int) {
-	f := begin("dotsNEON"+name, "(blocks int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)",
-		fmt.Sprintf("computes %d×%d products of rows of 4·blocks values.", rows, cols))
-	f.bytes("lda", "ldb", "ldc")
-	pointers := func(first, stride string, count int) []string {
-		names := []string{first}
-		for i := 1; i < count; i++ {
-			names = append(names, fmt.Sprint(first, i))
-			f.register(names[i])
-			f.x("ADD {" + stride + "}, {" + names[i-1] + "}, {" + names[i] + "}")
-		}
-		return names
-	}
-	left, right := pointers("a", "lda", rows), pointers("b", "ldb", cols)
-	f.register("at")
-	f.x("MOVD ZR, {at}")
-	total := make([]vec, rows*cols)
-	for i := range total {
-		total[i] = f.zero()
-	}
-	read := func(row string) vec {
-		y := f.vec()
-		f.v("ldr q%d, [{"+row+"}, {at}]", y)
-		return y
-	}
-	f.loop("blocks", func() {
-		var a []vec
-		for _, row := range left {
-			a = append(a, read(row))
-		}
-		for j, row := range right {
-			b := read(row)
-			for i := range left {
-				f.into(total[i*cols+j], "fmla", "4s", a[i], b)
-			}
-		}
-		f.x("ADD $16, {at}")
-	})
-	for i, sum := range total {
-		sum = f.s("faddp", sum, sum)
-		f.v("str s%d, [{c}, #%d]", f.s("faddp", sum, sum), 4*(i%cols))
-		if i%cols == cols-1 {
-			f.x("ADD {ldc}, {c}")
-		}
-	}
 }
 
 // transpose writes the function that transposes 4 rows, 4 columns at a time.
