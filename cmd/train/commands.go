@@ -83,7 +83,7 @@ var waits = map[string]string{
 	"describe": "computes ε over the steps", "epsilon": "computes ε", "delta": "computes δ", "calibrate": "searches for the noise",
 	"steps": "searches for the number of steps", "compare": "asks all accountants", "tradeoff": "computes the curve",
 	"stats": "reads the data and plans the noise", "runs": "reads the runs", "report": "reads the runs", "eval": "measures the model",
-	"ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
+	"audit": "makes releases", "ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
 }
 
 // mostUsed is the title of the part of the help that comes first. It has the ten commands in most.
@@ -109,7 +109,7 @@ func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(askCommands(a), ledgerCommand(a), selftestCommand(a), attackCommand(a))},
+		{"What privacy costs", append(askCommands(a), ledgerCommand(a), selftestCommand(a), auditCommand(a), attackCommand(a))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

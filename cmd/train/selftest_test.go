@@ -12,3 +12,13 @@ func TestSelftestCommand(t *testing.T) {
 	refused(t, 2, "found --examples 0, expected at least 1", "selftest", "digits", "--examples", "0")
 	refused(t, 2, "found no preset and no file", "selftest", "none")
 }
+
+// An audit prints its tests and the verdict. A run is audited by its ledger.
+func TestAuditCommand(t *testing.T) {
+	says(t, succeed(t, "audit", "digits", "--observations", "1000"), "one step, if the record is in its sample", "how often a record is in a sample", "verdict   not falsified at 95 %")
+	succeed(t, "run", own(t, 2))
+	says(t, succeed(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`)
+	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
+	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
+	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
+}

@@ -1,5 +1,5 @@
-// Package attack attacks what is released about drawn people, and the models of runs, to show what
-// noise buys, and to check that it does.
+// Package attack attacks what is released about drawn people, the models of runs, and the steps of
+// plans with canaries in place of records, to show what noise buys, and to check that it does.
 //
 // An attack that is weaker than it could be looks like privacy. So each is held against what is
 // known of the best one: without noise it has to win, and with noise it may not win more often than

@@ -12,6 +12,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
+	"dpsgd/internal/attack"
 	"dpsgd/internal/books"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
@@ -34,7 +35,8 @@ const (
 	ExitDamaged = 4
 	ExitRefused = 5
 	ExitInUse   = 6
-	ExitFalse   = 7
+	ExitFailing = 7
+	ExitFalse   = 8
 	ExitSignal  = 128
 )
 
@@ -48,6 +50,7 @@ const ExitHelp = `Exit codes:
   5    refused: a ledger was rolled back or is gone, or configuration, data or sweep are not those of the run; or what a killed run released has spent its budget before it had a step
   6    another process is at work on the run
   7    a check of the self-test does not hold
+  8    an audit has falsified a claim
   130  stopped by SIGINT (143 by SIGTERM, 131 by SIGQUIT, 129 by SIGHUP, 141 when nobody reads its output any more); a run has saved: go on with train resume or the same train sweep`
 
 // exits maps errors to codes; the first match counts.
@@ -56,7 +59,8 @@ var exits = []struct {
 	errors []error
 }{
 	{ExitInUse, []error{checkpoints.ErrLocked}},
-	{ExitFalse, []error{selftest.ErrFailed}},
+	{ExitFailing, []error{selftest.ErrFailed}},
+	{ExitFalse, []error{attack.ErrFalsified}},
 	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, run.ErrUntrained}},
 	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, accountant.ErrUnreachable, account.ErrNoGuarantee, setup.ErrTooLarge, trained.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},

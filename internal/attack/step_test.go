@@ -1,0 +1,212 @@
+package attack
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/clip"
+	"dpsgd/data"
+	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/release"
+)
+
+// seeded is a mechanism and a sampler whose draws follow from a seed, so that a result repeats.
+type seeded struct {
+	release.Mechanism
+	src *random.Source
+}
+
+func (m seeded) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func(release.Noisy)) error {
+	return m.Mechanism.Privatize(step, sum, m.src, consume)
+}
+
+type seededSampler struct {
+	data.Poisson
+	src *random.Source
+}
+
+func (s seededSampler) Sample(dst []int, n int, _ *random.Source) []int {
+	return s.Poisson.Sample(dst, n, s.src)
+}
+
+// plain is the door of runs with draws of a seed, after change has changed its plan.
+func plain(seed uint64, change func(*release.Plan)) func(release.Plan, int) (Door, error) {
+	return func(p release.Plan, dim int) (Door, error) {
+		if change != nil {
+			change(&p)
+		}
+		p.Mechanism = seeded{p.Mechanism, random.ForTest(2 * seed)}
+		if poisson, ok := p.Sampler.(data.Poisson); ok {
+			p.Sampler = seededSampler{poisson, random.ForTest(2*seed + 1)}
+		}
+		return OpenDoor(p, dim)
+	}
+}
+
+// audited is a configuration with noise multiplier 1 and q = 40/300 in few coordinates.
+func audited(t testing.TB) Audited {
+	t.Helper()
+	a := tiny.Must(OfConfig("tiny", tiny.Parse(t), tiny.Examples))(t)
+	a.Coordinates = 16
+	return a
+}
+
+func gaussian(sigma float64) release.Mechanism {
+	m, err := release.NewGaussian(sigma, nil)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// repeating adds the same noise to every release.
+type repeating struct{ release.Mechanism }
+
+func (m repeating) Privatize(step int, sum *clip.Sum, _ *random.Source, consume func(release.Noisy)) error {
+	return gaussian(1).Privatize(step, sum, random.ForTest(5), consume)
+}
+
+// nonEmpty draws again while a sample is empty.
+type nonEmpty struct{ release.Sampler }
+
+func (s nonEmpty) Sample(dst []int, n int, src *random.Source) []int {
+	for {
+		if dst = s.Sampler.Sample(dst, n, src); len(dst) > 0 {
+			return dst
+		}
+	}
+}
+
+// skipping is a door that hands nothing out when its sample was empty.
+type skipping struct{ Door }
+
+func (d skipping) Release(step int, source release.Contributor, consume func(release.Noisy)) error {
+	c := source.(*canary)
+	return d.Door.Release(step, source, func(n release.Noisy) {
+		if c.drawn {
+			consume(n)
+		}
+	})
+}
+
+// Doors that are wrong in the ways of real code.
+var faultyDoors = map[string]func(seed uint64) func(release.Plan, int) (Door, error){
+	"half the noise": func(seed uint64) func(release.Plan, int) (Door, error) {
+		return plain(seed, func(p *release.Plan) { p.Mechanism = gaussian(0.5) })
+	},
+	"no clipping": func(seed uint64) func(release.Plan, int) (Door, error) {
+		// The canary of ten times the bound enters the sum whole, the noise is for the bound.
+		return plain(seed, func(p *release.Plan) {
+			p.Policy, p.Mechanism = clip.Flat{ClipNorm: 10 * p.Policy.Bound()}, gaussian(0.1)
+		})
+	},
+	"noise of a mean on a sum": func(seed uint64) func(release.Plan, int) (Door, error) {
+		return plain(seed, func(p *release.Plan) { p.Mechanism = gaussian(1. / 40) })
+	},
+	"noise used again": func(seed uint64) func(release.Plan, int) (Door, error) {
+		return plain(seed, func(p *release.Plan) { p.Mechanism = repeating{p.Mechanism} })
+	},
+	"empty batches drawn again": func(seed uint64) func(release.Plan, int) (Door, error) {
+		return func(p release.Plan, dim int) (Door, error) {
+			p.Sampler = nonEmpty{p.Sampler}
+			return plain(seed, nil)(p, dim)
+		}
+	},
+	"empty batches skipped": func(seed uint64) func(release.Plan, int) (Door, error) {
+		return func(p release.Plan, dim int) (Door, error) {
+			d, err := plain(seed, nil)(p, dim)
+			return skipping{d}, err
+		}
+	},
+}
+
+// Every faulty door is falsified: in 20 of 20 seeds as slow evidence.
+func TestFaultyDoorsAreFalsified(t *testing.T) {
+	for name, open := range faultyDoors {
+		t.Run(name, func(t *testing.T) {
+			n, seeds := 2000, 1
+			if name == "empty batches skipped" {
+				n = 20_000 // one step of sampled records shows little
+			}
+			if slow.Asked() {
+				n, seeds = 20_000, 20
+			}
+			for seed := range seeds {
+				r := tiny.Must(audited(t).Audit(t.Context(), n, open(uint64(seed))))(t)
+				if err := r.Err(); !r.Falsified || !errors.Is(err, ErrFalsified) {
+					t.Errorf("seed %d: found %+v (%v), expected that a claim is falsified", seed, r.Tests, err)
+				}
+			}
+		})
+	}
+}
+
+// The door of runs is not falsified, and the bound on a step comes near the claim: at least 75 % of
+// it by 20,000 observations. Draws are of seeds, so the test repeats. Other draws may falsify a true
+// claim with a probability of at most 5 % an audit.
+func TestTheDoorOfRunsIsNotFalsified(t *testing.T) {
+	n, seeds, share := 5000, 3, 0.5
+	if slow.Asked() {
+		n, seeds, share = 20_000, 100, 0.75
+	}
+	nearest, furthest := 0.0, 1.0
+	for seed := range seeds {
+		r := tiny.Must(audited(t).Audit(t.Context(), n, plain(uint64(1000+seed), nil)))(t)
+		step := r.Tests[0]
+		if r.Falsified || r.Err() != nil || r.RunAtLeast > r.RunClaimed || step.AtLeast < share*step.Claimed {
+			t.Errorf("seed %d: found %+v, expected bounds below the claims, and %g of that on a step", seed, r, share)
+		}
+		nearest, furthest = max(nearest, step.AtLeast/step.Claimed), min(furthest, step.AtLeast/step.Claimed)
+	}
+	t.Logf("%d seeds: at least %.3f to %.3f of the claim of a step", seeds, furthest, nearest)
+}
+
+// What is claimed of one step of Gaussian noise of multiplier 1 is ε = 4.3772 at δ = 1e-5 (Balle,
+// Wang 2018, Theorem 8); the bounds of Clopper and Pearson are those of SciPy 1.14,
+// beta.ppf(1 - level, k + 1, n - k).
+func TestEstimators(t *testing.T) {
+	a := audited(t)
+	a.Delta = 1e-5
+	r := tiny.Must(a.Audit(t.Context(), 1000, plain(1, nil)))(t)
+	if found := r.Tests[0].Claimed; math.Abs(found-4.3772) > 1e-4 {
+		t.Errorf("found a claim of %v, expected 4.3772", found)
+	}
+	for _, c := range []struct {
+		k, n        int
+		level, want float64
+	}{{0, 100, 0.05, 1 - math.Pow(0.05, 0.01)}, {99, 100, 0.05, math.Pow(0.95, 0.01)}, {100, 100, 0.05, 1}} {
+		if found := upperEnd(c.k, c.n, c.level); math.Abs(found-c.want) > 1e-9 {
+			t.Errorf("%d of %d: found %v, expected %v", c.k, c.n, found, c.want)
+		}
+	}
+	if e := with(accountant.ApproxDP{Epsilon: 1}, 2, 1); e != nil {
+		t.Errorf("found %v, an event without noise with more of it", e)
+	}
+}
+
+// A run is audited by its ledger, without its data.
+func TestAuditOfARun(t *testing.T) {
+	for name, overrides := range map[string][]string{"sampled": nil, "all, scheduled noise": {"training.sampling=full", "privacy.noise_schedule=linear"}} {
+		t.Run(name, func(t *testing.T) {
+			trained := tinyrun.Train(t, tinyrun.Options(t), overrides...)
+			a := tiny.Must(OfRun(trained.Run))(t)
+			if a.Epsilon != trained.Epsilon || a.Ledger.Count() != 12 {
+				t.Errorf("found %+v, expected the 12 steps and ε = %v of the run", a, trained.Epsilon)
+			}
+			a.Coordinates = 16
+			r := tiny.Must(a.Audit(t.Context(), 1000, OpenDoor))(t)
+			if r.RunClaimed != a.Epsilon || len(r.Tests) != 3-2*len(overrides)/2 {
+				t.Errorf("found %+v", r)
+			}
+		})
+	}
+	if _, err := OfRun(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("found an audit of no run")
+	}
+}
