@@ -27,6 +27,7 @@ type lossyDisk struct {
 	before        func()          // called before every change and every sync
 	blindSync     bool            // a broken twin: syncs of files do nothing
 	blindSyncDir  bool            // a broken twin: syncs of directories do nothing
+	failSync      bool            // syncs of files fail, and what was to be synced counts as written from then on
 	dirs          map[string]bool // that were there before, durably
 }
 
@@ -267,6 +268,10 @@ func (f *lossyFile) Truncate(size int64) error {
 
 func (f *lossyFile) Sync() error {
 	f.disk.before()
+	if f.disk.failSync {
+		f.disk.pending = slices.DeleteFunc(f.disk.pending, func(c lossyChange) bool { return c.inode == f.inode })
+		return errors.New("the disk is not there")
+	}
 	if !f.disk.blindSync {
 		f.disk.settle(func(c lossyChange) bool { return c.inode == f.inode })
 	}
@@ -382,6 +387,27 @@ func TestPowerLossFindsViolations(t *testing.T) {
 		d.blindSync, d.blindSyncDir = broken.blindSync, broken.blindSyncDir
 		if _, violations := losePower(run, d, broken.steps, broken.saveEvery); len(violations) == 0 {
 			t.Errorf("%s: nothing was found", name)
+		}
+	}
+}
+
+// A line whose sync failed is in the file, for as long as the system runs: it counts, and the next
+// append makes it durable. Linux would not: after a failed sync it takes the line for written.
+func TestLineIsWrittenAgainAfterAFailedSync(t *testing.T) {
+	d := newLossyDisk("one")
+	path := filepath.Join("one", "ledger.jsonl")
+	j := must(createJournal(d, path, ""))
+	must(0, j.Append(1, event(1.1)))
+	d.failSync = true
+	wantError(t, j.Append(2, event(1.1)), ErrJournalFailed)
+	d.failSync = false
+	must(0, j.Close())
+	again := must(openJournal(d, path))
+	must(0, again.Append(3, event(1.1)))
+	for _, after := range d.afterPowerLoss() {
+		found, err := openJournal(after, path)
+		if err != nil || found.Len() != 3 {
+			t.Errorf("found error %v after a power loss, expected all 3 entries", err)
 		}
 	}
 }

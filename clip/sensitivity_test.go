@@ -124,6 +124,25 @@ func (e examples) spoil(src *random.Public) {
 	}
 }
 
+// A row that is within the bound until its coordinates are rounded is left out. On the coarsest
+// lattice the last of them decides.
+func TestRowsAreMeasuredAsTheyAreAdded(t *testing.T) {
+	for _, s := range []shape{{rows: 500}, {formed: 500}} {
+		sum, e := newSumFor(t, math.MaxInt, Flat{ClipNorm: 1}, s.dim(), nil), newExamples(s, 1) // whose norm is said to be 0
+		bound, root := sum.lattice.Bound/sum.lattice.Spacing, math.Sqrt(float64(s.dim()))
+		halfway := math.Floor(bound/root) + 0.5
+		if given, added := (halfway+0.01)*root, (halfway+0.5)*root; given > bound*(1-1e-6) || added < bound*(1+1e-6) {
+			t.Fatalf("%+v: found rows %.1f long, %.1f when rounded, expected them on both sides of %.1f", s, given, added, bound)
+		}
+		for _, values := range [][]float32{e.rows, e.formed} {
+			for i := range values {
+				values[i] = float32((halfway + 0.01) * sum.lattice.Spacing)
+			}
+		}
+		checkMoved(t, fmt.Sprintf("%+v", s), sum.lattice, integers(t, sum, e, 1), make([]int64, s.dim()))
+	}
+}
+
 // Rows that are made to round badly: every coordinate lies just above the middle between two
 // integers, so that all of them round away from zero, and the row before rounding is as long as it
 // may be. It is refused, or it is not too long.

@@ -152,6 +152,14 @@ func TestEmptySampleIsReleased(t *testing.T) {
 	if handedOut != records || s.ledger.Count() != 1 || len(s.asked) != 0 {
 		t.Errorf("%d values, %d events, contributions of %v", handedOut, s.ledger.Count(), s.asked)
 	}
+	d = newDoor(s, 1)
+	must(0, d.Release(0, s, func(Noisy) {}))
+	d.plan.Sampler = scriptSampler{data.Poisson{}, s}
+	must(0, d.Release(1, s, func(n Noisy) {
+		if slices.ContainsFunc(n.Values(), func(v float64) bool { return v != 0 }) {
+			t.Errorf("found %v for nobody after a batch of everybody, expected zeros", n.Values())
+		}
+	}))
 }
 
 // Where anything fails, here or on another rank, nothing is handed out; past the budget nothing

@@ -24,6 +24,17 @@ func rdpUnder(t testing.TB, r accountant.Relation, orders []float64) *Accountant
 	return tiny.Must(New(r, orders))(t)
 }
 
+// The weights of the orders of chosen releases add up to 1 at most: the argument at Chosen needs it.
+func TestWeightsOfOrders(t *testing.T) {
+	sum := 0.0
+	for _, w := range tiny.Must(NewChosen(accountant.ZeroOut))(t).weights {
+		sum += w
+	}
+	if !(sum > 0.999 && sum <= 1) {
+		t.Errorf("the weights add up to %v, expected a little less than 1", sum)
+	}
+}
+
 // opacusOrders is the default list of Opacus 1.5: 1.1 to 10.9 by tenths, 12 to 63.
 func opacusOrders() []float64 {
 	var orders []float64

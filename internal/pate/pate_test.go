@@ -490,3 +490,16 @@ func TestDataDependentOfTheQuestions(t *testing.T) {
 		t.Errorf("found %v, expected %v", got, want)
 	}
 }
+
+// As many answers are planned as fit the budget beside all checks, and not one more.
+func TestAnswersFitTheBudget(t *testing.T) {
+	for _, epsilon := range []string{"18", "20", "25"} {
+		p := tiny.Must(NewPlan(config(t, "privacy.epsilon="+epsilon), setup.Outline{Examples: tiny.Examples, Tests: tiny.Examples, Classes: 3}))(t)
+		for more := range 2 {
+			spent, _, err := p.accounts.Spent(tiny.Must(p.planned(p.Queries, p.Answers+more))(t), p.Budget.Delta)
+			if fits := spent.Epsilon <= p.Budget.Epsilon; err != nil || fits != (more == 0) && p.Answers < p.Queries {
+				t.Errorf("ε = %s: %d answers and %d more cost %v (%v)", epsilon, p.Answers, more, spent.Epsilon, err)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dpsgd/accountant"
@@ -170,12 +171,17 @@ func TestInOrder(t *testing.T) {
 
 // A checkpoint that fails, and cannot be mended, leaves no event and no noise.
 func TestFailedCheckpointEndsTheRelease(t *testing.T) {
+	synctest.Test(t, failedCheckpointEndsTheRelease)
+}
+
+func failedCheckpointEndsTheRelease(t *testing.T) {
 	r, full := newRun(t), errors.New("no room")
 	must(0, errors.Join(r.take(), r.save()))
 	r.writes = func() error { return full }
 	if err := r.take(); !errors.Is(err, full) {
 		t.Errorf("found %v, expected %v", err, full)
 	}
+	synctest.Wait() // for what may still be under way
 	r.expect(t, "event 1 begins", "event 1", "noise 1", "checkpoint 1: no room", "settled 1: no room")
 	if r.Pending() || r.Wait() != nil {
 		t.Error("the failure is told again")

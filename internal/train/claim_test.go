@@ -31,7 +31,7 @@ func TestStoppedRunClaimsItsPlan(t *testing.T) {
 			t.Errorf("%s: claimed are %v (%+v by now), expected %v and %v", what, stopped.Epsilon, stopped.Released, planned.Epsilon, now.Epsilon)
 		}
 		s, err := statement.Read(stopped.Run)
-		if err != nil || s.Epsilon != planned.Epsilon || s.Released.Epsilon != now.Epsilon || s.ClaimedEntries != plan.MaxSteps {
+		if err != nil || s.Epsilon != planned.Epsilon || s.Released.Epsilon != now.Epsilon || s.ClaimedEntries != plan.MaxSteps || s.NoiseValues != 2*111 {
 			t.Errorf("%s: the statement is %+v (%v)", what, s, err)
 		}
 		if text := tiny.Read(t, filepath.Join(stopped.Run, folder.Statement)); !strings.Contains(text, "holds only if no decision to stop looked at a result") || !strings.Contains(text, "This run stopped before all its planned releases were made: 2 of ") {

@@ -106,6 +106,9 @@ func TestBudgetStop(t *testing.T) {
 			plan := mustPlan(t, overrides...)
 			limit := tiny.Must(accountant.MaxSteps(plan.Accountant, plan.Event(0), *plan.Budget, plan.Steps))(t)
 			r := train(t, options(t), overrides...)
+			if plan.MaxSteps != limit {
+				t.Errorf("%d steps are planned, expected the %d that fit", plan.MaxSteps, limit)
+			}
 			if r.Status != run.BudgetExhausted || r.Steps != limit || r.Epsilon > plan.Budget.Epsilon {
 				t.Errorf("found %s after %d steps with ε = %v, expected budget_exhausted after %d with at most %v", r.Status, r.Steps, r.Epsilon, limit, plan.Budget.Epsilon)
 			}
