@@ -24,6 +24,6 @@ func ExampleCompute() {
 	fmt.Println(recipe)
 	fmt.Println(rows.Train.Len(), "rows of", rows.Train.Shape())
 	// Output:
-	// scattering, groups 27, version 1; 20 strokes drawn from seed 1 by version 1 of the rules, 5 of their directions evened out
+	// scattering, groups 27, version 2; 20 strokes drawn from seed 1 by version 1 of the rules, 5 of their directions evened out
 	// 2 rows of 729 columns
 }

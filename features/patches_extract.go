@@ -17,7 +17,7 @@ import (
 func (p *patchFeatures) Extractor() func(dst, picture []float32) {
 	rows, columns := p.scaled.Height-p.options.Size+1, p.scaled.Width-p.options.Size+1
 	e := &extractor{
-		patchFeatures: p, rows: rows, columns: columns, pixels: make([]float32, p.scaled.Values()),
+		patchFeatures: p, rows: rows, columns: columns, pixels: make([]float32, p.scaled.Values()), integers: make([]int16, p.scaled.Values()),
 		sums: make([]float64, p.scaled.Height*columns), squares: make([]float64, p.scaled.Height*columns), inverse: make([]float32, rows*columns),
 	}
 	e.stripRows = min(max(1, stripPositions/e.columns), e.rows)
@@ -41,6 +41,7 @@ type extractor struct {
 	stripRows     int // rows of a strip, but for the last one
 	grid          grid
 	pixels        []float32 // the scaled picture, its mean subtracted
+	integers      []int16   // pixels times levels, to the nearest
 	sums, squares []float64 // of the pixels of a patch in one row, for each row and position
 	inverse       []float32 // 1/√(variance + contrastFloor) of the patch at each position
 	even, odd     products
@@ -52,7 +53,7 @@ func (e *extractor) extract(dst, picture []float32) {
 	e.invert()
 	for c := range e.scaled.Channels {
 		area := e.scaled.Height * e.scaled.Width
-		e.folded.foldPlane(e.even.of(c), e.odd.of(c), e.pixels[c*area:(c+1)*area], e.scaled.Width)
+		e.folded.foldPlane(e.even.of(c), e.odd.of(c), e.integers[c*area:(c+1)*area], e.scaled.Width)
 	}
 	for _, s := range e.cells {
 		clear(s.Above)
@@ -64,7 +65,8 @@ func (e *extractor) extract(dst, picture []float32) {
 	e.store(dst)
 }
 
-// scale sets pixels to the scaled picture less its mean, which changes responses by rounding only.
+// scale sets pixels and integers to the scaled picture less its mean, which changes responses by
+// rounding only.
 func (e *extractor) scale(picture []float32) {
 	if e.options.Scale == 1 {
 		copy(e.pixels, picture)
@@ -76,8 +78,10 @@ func (e *extractor) scale(picture []float32) {
 		sum += float64(v)
 	}
 	mean := float32(sum / float64(len(e.pixels)))
-	for i := range e.pixels {
-		e.pixels[i] -= mean
+	middle := int16(math.RoundToEven(float64(mean * levels)))
+	for i, v := range e.pixels {
+		e.integers[i] = int16(math.RoundToEven(float64(min(max(v, 0), 1)*levels))) - middle
+		e.pixels[i] = v - mean
 	}
 }
 
@@ -106,8 +110,9 @@ func (e *extractor) store(dst []float32) {
 		positions := (e.grid.rowEdges[row+1] - e.grid.rowEdges[row]) * (e.grid.columnEdges[column+1] - e.grid.columnEdges[column])
 		scale := 1 / float32(2*positions)
 		for k, v := range s.Above {
-			dst[k*cells+i] = v * scale
-			below[k*cells+i] = s.Below[k] * scale
+			unit := scale * e.folded.units[k]
+			dst[k*cells+i] = v * unit
+			below[k*cells+i] = s.Below[k] * unit
 		}
 	}
 }

@@ -100,7 +100,7 @@ type PatchDefinition struct {
 	PatchOptions
 	Scaled                   data.Shape // of the scaled picture
 	Border                   int        // at Scale 2, the pixels by which a half is extended on each side, by reflection
-	Weights                  []float32  // (filter, channel, row, column)
+	Weights                  []float32  // (filter, channel, row, column), rounded to multiples of a unit for each filter
 	Bias                     []float32  // of each filter
 	Threshold, ContrastFloor float64
 	RowEdges, ColumnEdges    []int // cell i lies between edges i and i+1, in positions of patches

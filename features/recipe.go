@@ -22,7 +22,7 @@ type Recipe struct {
 func (r Recipe) Width(shape data.Shape) int { return widthOf(r.Transform.Blocks(shape)) }
 
 // version is part of [Recipe.String] and so of fingerprints. It changes when rows change.
-const version = 1
+const version = 2
 
 // silent holds, for arguments that were added later, the value that changes nothing. String leaves
 // it out, so that the descriptions in older runs and models stay true.

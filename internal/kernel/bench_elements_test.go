@@ -88,7 +88,7 @@ func BenchmarkFromHalves(b *testing.B) {
 // matrix.
 func BenchmarkAddExcess(b *testing.B) {
 	const rows, columns = 9, 384
-	x, y, scale := randoms(1, rows*columns), randoms(2, rows*columns), randoms(3, rows)
+	x, y, scale := randomIntegers(1, rows*columns), randomIntegers(2, rows*columns), randoms(3, rows)
 	low, high := randoms(4, columns), randoms(5, columns)
 	sums := Excess{make([]float32, columns), make([]float32, columns)}
 	differences := Excess{make([]float32, columns), make([]float32, columns)}

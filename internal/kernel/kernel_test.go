@@ -150,7 +150,9 @@ func TestShortArguments(t *testing.T) {
 	long, short := make([]float32, 20), make([]float32, 19)
 	short = short[:19:19]
 	eight, sixteen, words, doubts := make([]float64, 8), make([]float64, 16), make([]uint64, 16), make([]uint8, 2)
-	excess := func(above, below, otherAbove, otherBelow, x, y, high []float32) {
+	longInt, shortInt := make([]int32, 20), make([]int32, 19)
+	shortInt = shortInt[:19:19]
+	excess := func(above, below, otherAbove, otherBelow []float32, x, y []int32, high []float32) {
 		AddExcess(Excess{above, below}, Excess{otherAbove, otherBelow}, x, y, make([]float32, 1), long, high)
 	}
 	gemm := func(a, b, c []float32) { (*Pool)(nil).Gemm(false, false, 4, 5, 4, 1, a, 5, b, 5, 0, c, 5) }
@@ -169,13 +171,13 @@ func TestShortArguments(t *testing.T) {
 		"Gemm, A":                func() { gemm(short[:18:18], long, long) },
 		"Gemm, B":                func() { gemm(long, short, long) },
 		"Gemm, C":                func() { gemm(long, long, short) },
-		"AddExcess, above":       func() { excess(short, long, long, long, long, long, long) },
-		"AddExcess, below":       func() { excess(long, short, long, long, long, long, long) },
-		"AddExcess, other above": func() { excess(long, long, short, long, long, long, long) },
-		"AddExcess, other below": func() { excess(long, long, long, short, long, long, long) },
-		"AddExcess, x":           func() { excess(long, long, long, long, short, long, long) },
-		"AddExcess, y":           func() { excess(long, long, long, long, long, short, long) },
-		"AddExcess, high":        func() { excess(long, long, long, long, long, long, short) },
+		"AddExcess, above":       func() { excess(short, long, long, long, longInt, longInt, long) },
+		"AddExcess, below":       func() { excess(long, short, long, long, longInt, longInt, long) },
+		"AddExcess, other above": func() { excess(long, long, short, long, longInt, longInt, long) },
+		"AddExcess, other below": func() { excess(long, long, long, short, longInt, longInt, long) },
+		"AddExcess, x":           func() { excess(long, long, long, long, shortInt, longInt, long) },
+		"AddExcess, y":           func() { excess(long, long, long, long, longInt, shortInt, long) },
+		"AddExcess, high":        func() { excess(long, long, long, long, longInt, longInt, short) },
 		"normals, no multiple of 16": func() {
 			AddRoundedNormals(sixteen[:9], sixteen[:9], sixteen[:9], words[:9], doubts[:1], 1, 1)
 		},

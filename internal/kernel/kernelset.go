@@ -45,7 +45,7 @@ type kernelSet struct {
 	axpy       func(y []float32, alpha float32, x []float32)
 
 	// See AddExcess; there is at least one row and one column.
-	addExcess func(sums, differences Excess, x, y, scale, low, high []float32)
+	addExcess func(sums, differences Excess, x, y []int32, scale, low, high []float32)
 
 	// See AddRounded, Round, Pair and AddShifted.
 	addRounded func(sum []float64, row []float32, scale float32) (squares float64)

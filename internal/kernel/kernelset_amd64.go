@@ -62,7 +62,7 @@ var avx2Kernel = kernelSet{
 	split:             portableSplit, // AVX2 has no conversions of 64 bits
 	momentum:          momentumBlocksAVX2,
 	descend:           descendBlocksAVX2,
-	addExcess:         addExcessBlocksAVX2,
+	addExcess:         excessInBlocks(8, addExcessAVX2),
 	fromHalves:        inBlocks(reduceBlock, fromHalvesAVX2, portableFromHalves),
 	toHalves:          inBlocks(reduceBlock, toHalvesAVX2, portableToHalves),
 }
@@ -79,6 +79,7 @@ var avx512Kernel = func() kernelSet {
 	k.dots = avx512Dots.products
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedInBlocks(wideBlock, addRoundedAVX512, avx2Kernel.addRounded)
+	k.addExcess = excessInBlocks(16, addExcessAVX512)
 	k.round = roundBlocksAVX512
 	k.addShifted = shiftedInBlocks(wideBlock, addShiftedAVX512, shiftedAVX512)
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
@@ -130,13 +131,16 @@ func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(d
 	}
 }
 
-func addExcessBlocksAVX2(sums, differences Excess, x, y, scale, low, high []float32) {
-	columns := len(low)
-	if columns >= 8 {
-		addExcessAVX2(columns/8, len(scale), 4*columns, &sums.Above[0], &sums.Below[0],
-			&differences.Above[0], &differences.Below[0], &x[0], &y[0], &scale[0], &low[0], &high[0])
+// excessInBlocks returns a kernelSet.addExcess that calls f for the columns in whole blocks.
+func excessInBlocks(block int, f func(blocks, rows, stride int, above, below, otherAbove, otherBelow *float32, x, y *int32, scale, low, high *float32)) func(sums, differences Excess, x, y []int32, scale, low, high []float32) {
+	return func(sums, differences Excess, x, y []int32, scale, low, high []float32) {
+		columns := len(low)
+		if columns >= block {
+			f(columns/block, len(scale), 4*columns, &sums.Above[0], &sums.Below[0],
+				&differences.Above[0], &differences.Below[0], &x[0], &y[0], &scale[0], &low[0], &high[0])
+		}
+		addExcessFrom(columns/block*block, sums, differences, x, y, scale, low, high)
 	}
-	addExcessFrom(columns/8*8, sums, differences, x, y, scale, low, high)
 }
 
 // wideBlock counts the elements that the reductions on AVX-512 take at a time.

@@ -98,9 +98,9 @@ type Excess struct{ Above, Below []float32 }
 //	Above[j] += max(scale[i]·(x[i][j] + y[i][j]) - high[j], 0)
 //	Below[j] += max(low[j] - scale[i]·(x[i][j] + y[i][j]), 0)
 //
-// and to differences the same of x - y. sums and differences may share their slices. AddExcess
-// panics when a slice is shorter than that.
-func AddExcess(sums, differences Excess, x, y, scale, low, high []float32) {
+// and to differences the same of x - y, all in float32. sums and differences may share their slices.
+// AddExcess panics when a slice is shorter than that.
+func AddExcess(sums, differences Excess, x, y []int32, scale, low, high []float32) {
 	rows, columns := len(scale), len(low)
 	if rows == 0 || columns == 0 {
 		return
@@ -111,18 +111,19 @@ func AddExcess(sums, differences Excess, x, y, scale, low, high []float32) {
 	active.addExcess(sums, differences, x[:rows*columns], y[:rows*columns], scale, low, high[:columns])
 }
 
-func portableAddExcess(sums, differences Excess, x, y, scale, low, high []float32) {
+func portableAddExcess(sums, differences Excess, x, y []int32, scale, low, high []float32) {
 	addExcessFrom(0, sums, differences, x, y, scale, low, high)
 }
 
 // addExcessFrom does what portableAddExcess does for the columns from first on.
-func addExcessFrom(first int, sums, differences Excess, x, y, scale, low, high []float32) {
+func addExcessFrom(first int, sums, differences Excess, x, y []int32, scale, low, high []float32) {
 	columns := len(low)
 	for i, s := range scale {
 		row, other := x[i*columns:(i+1)*columns], y[i*columns:(i+1)*columns]
 		for j := first; j < columns; j++ {
-			sums.add(j, s*(row[j]+other[j]), low[j], high[j])
-			differences.add(j, s*(row[j]-other[j]), low[j], high[j])
+			v, w := float32(row[j]), float32(other[j])
+			sums.add(j, s*(v+w), low[j], high[j])
+			differences.add(j, s*(v-w), low[j], high[j])
 		}
 	}
 }

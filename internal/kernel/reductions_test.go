@@ -130,7 +130,7 @@ func TestAddExcess(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		for _, columns := range []int{0, 1, 7, 8, 9, 24, 37} {
 			for _, rows := range []int{0, 1, 2, 9} {
-				x, y, scale := randoms(1, rows*columns), randoms(2, rows*columns), randoms(3, rows)
+				x, y, scale := randomIntegers(1, rows*columns), randomIntegers(2, rows*columns), randoms(3, rows)
 				low, high := randoms(4, columns), randoms(5, columns)
 				var got [4][]float32
 				var want [4][]float64
@@ -140,7 +140,7 @@ func TestAddExcess(t *testing.T) {
 				}
 				for i := range x {
 					row, j := i/columns, i%columns
-					for k, v := range []float32{x[i] + y[i], x[i] - y[i]} {
+					for k, v := range []int32{x[i] + y[i], x[i] - y[i]} {
 						v := float64(scale[row]) * float64(v)
 						want[2*k][j] += math.Max(v-float64(high[j]), 0)
 						want[2*k+1][j] += math.Max(float64(low[j])-v, 0)
@@ -158,7 +158,7 @@ func TestAddExcess(t *testing.T) {
 // TestAddExcessToOneSum: sums and differences may go to the same slices.
 func TestAddExcessToOneSum(t *testing.T) {
 	const rows, columns = 5, 19
-	x, y, scale := randoms(1, rows*columns), randoms(2, rows*columns), randoms(3, rows)
+	x, y, scale := randomIntegers(1, rows*columns), randomIntegers(2, rows*columns), randoms(3, rows)
 	low, high := randoms(4, columns), randoms(5, columns)
 	fresh := func() Excess { return Excess{make([]float32, columns), make([]float32, columns)} }
 	onEachKernelSet(t, func(t *testing.T) {
@@ -175,16 +175,25 @@ func TestAddExcessToOneSum(t *testing.T) {
 // TestAddExcessNaN: a NaN reaches the sums of its column and no other.
 func TestAddExcessNaN(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
-		const rows, columns = 3, 13
-		for at := range rows * columns {
-			x, ones := randoms(1, rows*columns), []float32{1, 1, 1}
-			x[at] = nan32
-			e, zeros := Excess{make([]float32, columns), make([]float32, columns)}, make([]float32, columns)
-			AddExcess(e, e, x, x, ones, zeros, zeros)
-			checkOnlyNaN(t, "above", e.Above, at%columns)
-			checkOnlyNaN(t, "below", e.Below, at%columns)
+		const rows, columns = 3, 37
+		x, ones := randomIntegers(1, rows*columns), []float32{1, 1, 1}
+		for at := range columns {
+			e, thresholds := Excess{make([]float32, columns), make([]float32, columns)}, make([]float32, columns)
+			thresholds[at] = nan32
+			AddExcess(e, e, x, x, ones, thresholds, thresholds)
+			checkOnlyNaN(t, "above", e.Above, at)
+			checkOnlyNaN(t, "below", e.Below, at)
 		}
 	})
+}
+
+// randomIntegers returns integers from -4 to 4.
+func randomIntegers(seed uint64, n int) []int32 {
+	x := make([]int32, n)
+	for i, v := range randoms(seed, n) {
+		x[i] = int32(min(max(4*v, -4), 4))
+	}
+	return x
 }
 
 // rowwise are the kernels with values per channel and their definitions in float64.

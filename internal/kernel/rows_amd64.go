@@ -32,4 +32,9 @@ func normaliseGradAVX2(n int, channels int, dst *float32, x *float32, d *float32
 // addExcessAVX2 is AddExcess for 8·blocks columns of rows that are stride bytes apart.
 //
 //go:noescape
-func addExcessAVX2(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *float32, y *float32, scale *float32, low *float32, high *float32)
+func addExcessAVX2(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *int32, y *int32, scale *float32, low *float32, high *float32)
+
+// addExcessAVX512 is AddExcess for 16·blocks columns of rows that are stride bytes apart.
+//
+//go:noescape
+func addExcessAVX512(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *int32, y *int32, scale *float32, low *float32, high *float32)

@@ -565,7 +565,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func addExcessAVX2(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *float32, y *float32, scale *float32, low *float32, high *float32)
+// func addExcessAVX2(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *int32, y *int32, scale *float32, low *float32, high *float32)
 // Requires: AVX, FMA3
 TEXT ·addExcessAVX2(SB), NOSPLIT, $0-96
 	MOVQ   blocks+0(FP), AX
@@ -590,26 +590,27 @@ block:
 	MOVQ    scale+72(FP), R8
 
 row:
-	VMOVUPS      (BX), Y7
-	VBROADCASTSS (R8), Y8
-	VADDPS       (SI), Y7, Y9
-	VMOVAPS      Y1, Y10
-	VFNMADD231PS Y8, Y9, Y10
-	VMOVAPS      Y9, Y9
-	VFMSUB213PS  Y2, Y8, Y9
-	VMAXPS       Y9, Y0, Y9
+	VCVTDQ2PS    (BX), Y7
+	VCVTDQ2PS    (SI), Y8
+	VBROADCASTSS (R8), Y9
+	VADDPS       Y8, Y7, Y10
+	VMOVAPS      Y1, Y11
+	VFNMADD231PS Y9, Y10, Y11
+	VMOVAPS      Y10, Y10
+	VFMSUB213PS  Y2, Y9, Y10
 	VMAXPS       Y10, Y0, Y10
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y10, Y4, Y4
-	VSUBPS       (SI), Y7, Y7
-	VMOVAPS      Y1, Y9
-	VFNMADD231PS Y8, Y7, Y9
+	VMAXPS       Y11, Y0, Y11
+	VADDPS       Y10, Y3, Y3
+	VADDPS       Y11, Y4, Y4
+	VSUBPS       Y8, Y7, Y7
+	VMOVAPS      Y1, Y8
+	VFNMADD231PS Y9, Y7, Y8
 	VMOVAPS      Y7, Y7
-	VFMSUB213PS  Y2, Y8, Y7
+	VFMSUB213PS  Y2, Y9, Y7
 	VMAXPS       Y7, Y0, Y7
-	VMAXPS       Y9, Y0, Y9
+	VMAXPS       Y8, Y0, Y8
 	VADDPS       Y7, Y5, Y5
-	VADDPS       Y9, Y6, Y6
+	VADDPS       Y8, Y6, Y6
 	ADDQ         CX, BX
 	ADDQ         CX, SI
 	ADDQ         $0x04, R8
@@ -628,6 +629,75 @@ row:
 	VADDPS       (BX)(DX*1), Y6, Y6
 	VMOVUPS      Y6, (BX)(DX*1)
 	ADDQ         $0x20, DX
+	DECQ         AX
+	JNZ          block
+	VZEROUPPER
+	RET
+
+// func addExcessAVX512(blocks int, rows int, stride int, above *float32, below *float32, otherAbove *float32, otherBelow *float32, x *int32, y *int32, scale *float32, low *float32, high *float32)
+// Requires: AVX, AVX512F
+TEXT ·addExcessAVX512(SB), NOSPLIT, $0-96
+	MOVQ   blocks+0(FP), AX
+	MOVQ   stride+16(FP), CX
+	XORQ   DX, DX
+	VPXORD Z0, Z0, Z0
+
+block:
+	MOVQ    low+80(FP), BX
+	VMOVUPS (BX)(DX*1), Z1
+	MOVQ    high+88(FP), BX
+	VMOVUPS (BX)(DX*1), Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	MOVQ    x+56(FP), BX
+	LEAQ    (BX)(DX*1), BX
+	MOVQ    y+64(FP), SI
+	LEAQ    (SI)(DX*1), SI
+	MOVQ    rows+8(FP), DI
+	MOVQ    scale+72(FP), R8
+
+row:
+	VCVTDQ2PS    (BX), Z7
+	VCVTDQ2PS    (SI), Z8
+	VBROADCASTSS (R8), Z9
+	VADDPS       Z8, Z7, Z10
+	VMOVAPS      Z1, Z11
+	VFNMADD231PS Z9, Z10, Z11
+	VMOVAPS      Z10, Z10
+	VFMSUB213PS  Z2, Z9, Z10
+	VMAXPS       Z10, Z0, Z10
+	VMAXPS       Z11, Z0, Z11
+	VADDPS       Z10, Z3, Z3
+	VADDPS       Z11, Z4, Z4
+	VSUBPS       Z8, Z7, Z7
+	VMOVAPS      Z1, Z8
+	VFNMADD231PS Z9, Z7, Z8
+	VMOVAPS      Z7, Z7
+	VFMSUB213PS  Z2, Z9, Z7
+	VMAXPS       Z7, Z0, Z7
+	VMAXPS       Z8, Z0, Z8
+	VADDPS       Z7, Z5, Z5
+	VADDPS       Z8, Z6, Z6
+	ADDQ         CX, BX
+	ADDQ         CX, SI
+	ADDQ         $0x04, R8
+	DECQ         DI
+	JNZ          row
+	MOVQ         above+24(FP), BX
+	VADDPS       (BX)(DX*1), Z3, Z3
+	VMOVUPS      Z3, (BX)(DX*1)
+	MOVQ         below+32(FP), BX
+	VADDPS       (BX)(DX*1), Z4, Z4
+	VMOVUPS      Z4, (BX)(DX*1)
+	MOVQ         otherAbove+40(FP), BX
+	VADDPS       (BX)(DX*1), Z5, Z5
+	VMOVUPS      Z5, (BX)(DX*1)
+	MOVQ         otherBelow+48(FP), BX
+	VADDPS       (BX)(DX*1), Z6, Z6
+	VMOVUPS      Z6, (BX)(DX*1)
+	ADDQ         $0x40, DX
 	DECQ         AX
 	JNZ          block
 	VZEROUPPER

@@ -1,21 +1,28 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// addExcess writes the kernel of soft thresholds: eight columns at a time pass all rows, their four
-// sums in registers.
-func addExcess() {
-	TEXT("addExcessAVX2", NOSPLIT, "func(blocks, rows, stride int, above, below, otherAbove, otherBelow, x, y, scale, low, high *float32)")
+// addExcess writes the kernel of soft thresholds: as many columns as a register holds pass all rows
+// at a time, their four sums in registers.
+func addExcess(t target) {
+	TEXT("addExcess"+t.name, NOSPLIT, "func(blocks, rows, stride int, above, below, otherAbove, otherBelow *float32, x, y *int32, scale, low, high *float32)")
 	Pragma("noescape")
-	Doc("addExcessAVX2 is AddExcess for 8·blocks columns of rows that are stride bytes apart.")
+	Doc(fmt.Sprintf("addExcess%s is AddExcess for %d·blocks columns of rows that are stride bytes apart.", t.name, t.lanes))
 	blocks, stride, offset := GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("stride"), stride)
 	XORQ(offset, offset)
+	zeros := func() vec {
+		v := t.vector()
+		t.clear(v)
+		return v
+	}
 	zero := zeros()
 
 	// What has no register over a block comes from the arguments again.
@@ -25,7 +32,7 @@ func addExcess() {
 		return Mem{Base: p, Index: offset, Scale: 1}
 	}
 	Label("block")
-	low, high := YMM(), YMM()
+	low, high := t.vector(), t.vector()
 	VMOVUPS(at("low"), low)
 	VMOVUPS(at("high"), high)
 	excess := [2][2]vec{{zeros(), zeros()}, {zeros(), zeros()}}
@@ -39,12 +46,13 @@ func addExcess() {
 	Load(Param("scale"), scales)
 
 	Label("row")
-	x, scale := YMM(), YMM()
-	VMOVUPS(Mem{Base: in[0]}, x)
+	x, y, scale := t.vector(), t.vector(), t.vector()
+	VCVTDQ2PS(Mem{Base: in[0]}, x)
+	VCVTDQ2PS(Mem{Base: in[1]}, y)
 	VBROADCASTSS(Mem{Base: scales}, scale)
 	for i, combine := range []func(...Op){VADDPS, VSUBPS} {
-		v, above, below := YMM(), YMM(), YMM()
-		combine(Mem{Base: in[1]}, x, v)
+		v, above, below := t.vector(), t.vector(), t.vector()
+		combine(y, x, v)
 		VMOVAPS(low, below)
 		VFNMADD231PS(scale, v, below)
 		VMOVAPS(v, above)
@@ -68,7 +76,7 @@ func addExcess() {
 			VMOVUPS(sum, to)
 		}
 	}
-	ADDQ(U8(32), offset)
+	ADDQ(U8(4*t.lanes), offset)
 	DECQ(blocks)
 	JNZ(LabelRef("block"))
 	VZEROUPPER()

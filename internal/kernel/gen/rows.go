@@ -37,7 +37,8 @@ func rowwise() {
 		VFMADD231PS(at(0), in[0], sum)
 		return sum
 	})
-	addExcess()
+	addExcess(avx2)
+	addExcess(avx512)
 }
 
 // rows writes a function over n ≥ 1 elements in rows of the given number of channels, of which the
