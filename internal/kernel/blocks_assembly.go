@@ -2,6 +2,8 @@
 
 package kernel
 
+import "math"
+
 // What calls generated functions for the whole blocks of slices, and others for what is left.
 
 // reduceBlock counts the elements that many generated functions take at a time.
@@ -54,5 +56,46 @@ func pairInBlocks(f func(blocks int, dst *int32, first, second *int16)) func(dst
 			f(whole/reduceBlock, &dst[0], &first[0], &second[0])
 		}
 		portablePair(dst[whole:], first[whole:], second[whole:])
+	}
+}
+
+// intRounder is the type of kernelSet.round.
+type intRounder func(dst []int16, src []float32, scale float32) (squares float64, largest float32)
+
+// roundInBlocks returns a kernelSet.round that calls f for the whole blocks of src and rest for what
+// is left.
+func roundInBlocks(block int, f func(blocks int, dst *int16, src *float32, scale float32) (squares int64, largest float32), rest intRounder) intRounder {
+	return func(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
+		whole := len(src) / block * block
+		if whole > 0 {
+			var exact int64
+			exact, largest = f(whole/block, &dst[0], &src[0], scale)
+			squares = float64(exact)
+		}
+		more, larger := rest(dst[whole:], src[whole:], scale)
+		if largest-largest != 0 {
+			return math.NaN(), largest
+		}
+		return squares + more, max(largest, larger)
+	}
+}
+
+// splitInBlocks returns a kernelSet.split that calls f for the whole blocks.
+func splitInBlocks(block int, f func(blocks int, whole, rest *float64, x *int64, digits int, half int64, unit float64)) func(whole, rest []float64, x []int64, digits int) {
+	return func(whole, rest []float64, x []int64, digits int) {
+		n := len(x) / block * block
+		if n > 0 {
+			f(n/block, &whole[0], &rest[0], &x[0], digits, 1<<digits>>1, math.Ldexp(1, -digits))
+		}
+		portableSplit(whole[n:], rest[n:], x[n:], digits)
+	}
+}
+
+// normalsInBlocks returns a kernelSet.addRoundedNormals that calls f unless there are none.
+func normalsInBlocks(f func(blocks int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)) func(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+	return func(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
+		if len(dst) > 0 {
+			f(len(doubts), &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
+		}
 	}
 }

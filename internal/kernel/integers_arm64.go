@@ -30,7 +30,7 @@ func shiftedNEON(blocks int, dst *int64, x *int32, shift int)
 // splitNEON is Split for 16·blocks elements, with half of 2^digits and unit 2^-digits.
 //
 //go:noescape
-func splitNEON(blocks int, whole, rest *float64, x *int64, digits, half int, unit float64)
+func splitNEON(blocks int, whole, rest *float64, x *int64, digits int, half int64, unit float64)
 
 // sumSquaresNEON sums the squares of 16·blocks elements in float64.
 //

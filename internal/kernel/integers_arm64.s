@@ -261,7 +261,7 @@ TEXT ·shiftedNEON(SB), NOSPLIT, $0-32
 	BNE loop1
 	RET
 
-// func splitNEON(blocks int, whole, rest *float64, x *int64, digits, half int, unit float64)
+// func splitNEON(blocks int, whole, rest *float64, x *int64, digits int, half int64, unit float64)
 TEXT ·splitNEON(SB), NOSPLIT, $0-56
 	MOVD blocks+0(FP), R0
 	MOVD whole+8(FP), R1

@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 // The kernel sets of amd64: what calls the generated functions with the slices of a
 // kernelSet and leaves to the portable twins what is no whole block.
@@ -58,7 +54,7 @@ var avx2Kernel = kernelSet{
 	sumWindowsGrad:    sumWindowsGradBlocksAVX2,
 	winograd:          &avx2Winograd,
 	gramRow:           gramRowBlocksAVX2,
-	addRoundedNormals: addRoundedNormalsBlocksAVX2,
+	addRoundedNormals: normalsInBlocks(addRoundedNormalsAVX2),
 	split:             portableSplit, // AVX2 has no conversions of 64 bits
 	momentum:          momentumBlocksAVX2,
 	descend:           descendBlocksAVX2,
@@ -80,11 +76,11 @@ var avx512Kernel = func() kernelSet {
 	k.multiplyAdds = multiplyAdder{multiplyAddsAVX512, 16 * vectorChains}
 	k.addRounded = addRoundedInBlocks(wideBlock, addRoundedAVX512, avx2Kernel.addRounded)
 	k.addExcess = excessInBlocks(16, addExcessAVX512)
-	k.round = roundBlocksAVX512
+	k.round = roundInBlocks(wideBlock, roundAVX512, roundBlocksAVX2)
 	k.addShifted = shiftedInBlocks(wideBlock, addShiftedAVX512, shiftedAVX512)
 	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
-	k.addRoundedNormals = addRoundedNormalsBlocksAVX512
-	k.split = splitBlocksAVX512
+	k.addRoundedNormals = normalsInBlocks(addRoundedNormalsAVX512)
+	k.split = splitInBlocks(8, splitAVX512)
 	if cpu.X86.HasAES && cpu.X86.HasAVX512VAES {
 		k.expandKey, k.encryptCounters = expandKeyAES, encryptCountersAVX512
 	}
@@ -162,20 +158,6 @@ func roundBlocksAVX2(dst []int16, src []float32, scale float32) (squares float64
 	return squares + more, max(largest, larger)
 }
 
-func roundBlocksAVX512(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
-	whole := len(src) / wideBlock * wideBlock
-	if whole > 0 {
-		var exact int64
-		exact, largest = roundAVX512(whole/wideBlock, &dst[0], &src[0], scale)
-		squares = float64(exact)
-	}
-	more, larger := roundBlocksAVX2(dst[whole:], src[whole:], scale)
-	if largest-largest != 0 {
-		return math.NaN(), largest
-	}
-	return squares + more, max(largest, larger)
-}
-
 // transposeAVX2 implements kernelSet.transpose: bands of 8, 6 or 4 rows, 8 columns at a
 // time, and what is left one value at a time.
 func transposeAVX2(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
@@ -216,26 +198,6 @@ func copyRunsVectorsAVX2(positions, rows, run int, dst, src []float32, step, pit
 	default:
 		portableCopyRuns(positions, rows, run, dst, src, step, pitch)
 	}
-}
-
-func addRoundedNormalsBlocksAVX2(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
-	if len(dst) > 0 {
-		addRoundedNormalsAVX2(len(doubts), &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
-	}
-}
-
-func addRoundedNormalsBlocksAVX512(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
-	if len(dst) > 0 {
-		addRoundedNormalsAVX512(len(doubts), &dst[0], &sum[0], &rest[0], &words[0], &doubts[0], deviation, certainty(deviation), spacing)
-	}
-}
-
-func splitBlocksAVX512(whole, rest []float64, x []int64, digits int) {
-	n := len(x) / 8 * 8
-	if n > 0 {
-		splitAVX512(n/8, &whole[0], &rest[0], &x[0], digits, 1<<digits>>1, math.Ldexp(1, -digits))
-	}
-	portableSplit(whole[n:], rest[n:], x[n:], digits)
 }
 
 func momentumBlocksAVX2(p, v []float32, sum []float64, m Momentum) {

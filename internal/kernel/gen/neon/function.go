@@ -57,30 +57,27 @@ func begin(name, signature, doc string) *function {
 	return f
 }
 
+// declared finds the names of a list of parameters or results, and the type after the last of a kind.
+var declared = regexp.MustCompile(`(\w+)(?: ([^,()]+))?`)
+
 // declare lays out a list of parameters or results and returns their names.
 func (f *function) declare(list string) (names []string) {
-	items := strings.Split(strings.Trim(list, "()"), ", ")
-	kind := ""
-	for _, item := range slices.Backward(items) {
-		if name, own, typed := strings.Cut(item, " "); typed {
-			f.kinds[name], kind = own, own
-		} else if item != "" {
-			f.kinds[item] = kind
-		}
-	}
-	for _, item := range items {
-		name, _, _ := strings.Cut(item, " ")
-		if name == "" {
+	undecided := 0 // the first name without a type
+	for _, match := range declared.FindAllStringSubmatch(list, -1) {
+		names = append(names, match[1])
+		if match[2] == "" {
 			continue
 		}
 		size := 8
-		if f.kinds[name] == "float32" {
+		if match[2] == "float32" {
 			size = 4
 		}
-		f.frame = (f.frame + size - 1) &^ (size - 1)
-		f.arguments[name] = fmt.Sprintf("%s+%d(FP)", name, f.frame)
-		f.frame += size
-		names = append(names, name)
+		for ; undecided < len(names); undecided++ {
+			name := names[undecided]
+			f.frame = (f.frame + size - 1) &^ (size - 1)
+			f.kinds[name], f.arguments[name] = match[2], fmt.Sprintf("%s+%d(FP)", name, f.frame)
+			f.frame += size
+		}
 	}
 	return names
 }

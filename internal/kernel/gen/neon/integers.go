@@ -113,7 +113,7 @@ func addShifted(name, does string, add bool) {
 }
 
 func split() {
-	f := begin("splitNEON", "(blocks int, whole, rest *float64, x *int64, digits, half int, unit float64)",
+	f := begin("splitNEON", "(blocks int, whole, rest *float64, x *int64, digits int, half int64, unit float64)",
 		"is Split for 16·blocks elements, with half of 2^digits and unit 2^-digits.")
 	left, half, unit := f.count("digits"), f.count("half"), f.everywhere("unit")
 	f.x("NEG {digits}, {digits}")
