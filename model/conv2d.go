@@ -68,16 +68,24 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	return p.affine(x, affine{
 		fanIn: c.Taps(), weights: w, rule: rule, filters: made,
 		noBias: l.NoBias, bias: perexample.Bias{Positions: c.Positions(), Channels: l.Out},
-		forward: graph.Operation{Name: "conv2d", Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out}, Run: func(z graph.Array, in []graph.Array) {
-			var bias []float32
-			if len(in) == 3 {
-				bias = in[2].Float32
-			}
-			convolution.Forward(z.Float32, in[0].Float32, in[1].Float32, bias, batch)
-		}},
-		backward: graph.Operation{Name: "conv2d-input-gradient", Run: func(dx graph.Array, in []graph.Array) {
-			convolution.InputGradient(dx.Float32, in[0].Float32, in[1].Float32, batch)
-		}},
+		forward: graph.Operation{
+			Name: "conv2d", Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out}, Grain: convolution.Grain(),
+			Prepare: func(in []graph.Array) { convolution.Prepare(in[1].Float32) },
+			Rows: func(worker, lo, hi int, z graph.Array, in []graph.Array) {
+				var bias []float32
+				if len(in) == 3 {
+					bias = in[2].Float32
+				}
+				convolution.Forward(worker, z.Float32, in[0].Float32, in[1].Float32, bias, lo, hi)
+			},
+		},
+		backward: graph.Operation{
+			Name: "conv2d-input-gradient", Grain: convolution.Grain(),
+			Prepare: func(in []graph.Array) { convolution.PrepareBack(in[1].Float32) },
+			Rows: func(worker, lo, hi int, dx graph.Array, in []graph.Array) {
+				convolution.InputGradient(worker, dx.Float32, in[0].Float32, in[1].Float32, lo, hi)
+			},
+		},
 	})
 }
 

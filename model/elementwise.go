@@ -66,7 +66,7 @@ func (p *Pass) perExample(overwrite bool, name string, shape tensor.Shape, run f
 	batch := shape[0]
 	return p.Apply(graph.Operation{
 		Name: name, Type: tensor.Float32, Shape: shape, InPlace: overwrite, Gradient: gradient,
-		Run: graph.Parallel(p.Pool(), batch, graph.Grain(shape.TotalSize()/batch), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			examples := func(x []float32) []float32 {
 				n := len(x) / batch
 				return x[lo*n : hi*n]
@@ -76,7 +76,7 @@ func (p *Pass) perExample(overwrite bool, name string, shape tensor.Shape, run f
 				second = examples(in[1].Float32)
 			}
 			run(examples(out.Float32), examples(in[0].Float32), second)
-		}),
+		},
 	}, inputs...)
 }
 

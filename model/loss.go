@@ -21,14 +21,14 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	n := x.Shape().TotalSize() / batch
 	return p.Apply(graph.Operation{
 		Name: "validity", Type: tensor.Float32, Shape: []int{batch},
-		Run: graph.Parallel(p.Pool(), batch, graph.Grain(n), func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		Grain: graph.Grain(n), Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				out.Float32[i] = in[1].Float32[i]
 				if !(kernel.SumSquares(in[0].Float32[i*n:(i+1)*n]) <= maxSquaredNorm) { // true for NaN
 					out.Float32[i] = 0
 				}
 			}
-		}),
+		},
 	}, x, mask)
 }
 
@@ -60,9 +60,9 @@ func (p *Pass) crossEntropy(logits, labels *gorgonia.Node) *gorgonia.Node {
 	gradients := make([]float32, batch*classes) // written with the losses
 	return p.Apply(graph.Operation{
 		Name: "cross-entropy", Type: tensor.Float32, Shape: []int{batch},
-		Run: graph.Parallel(p.Pool(), batch, lossGrain, func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		Grain: lossGrain, Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			kernel.SoftmaxCrossEntropy(out.Float32[lo:hi], gradients[lo*classes:hi*classes], in[0].Float32[lo*classes:hi*classes], in[1].Int32[lo:hi], classes)
-		}),
+		},
 		Gradient: func(inputs []*gorgonia.Node, losses, weights *gorgonia.Node) []*gorgonia.Node {
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: "cross-entropy-gradient", Type: tensor.Float32, Shape: []int{batch, classes},

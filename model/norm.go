@@ -64,19 +64,19 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 	row := func(a graph.Array, i int) []float32 { return a.Float32[i*size : (i+1)*size] }
 	return p.Apply(graph.Operation{
 		Name: "normalise", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
-		Run: graph.Parallel(p.Pool(), batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
+		Rows: func(_, lo, hi int, y graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				kernel.GroupNormForward(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, normEpsilon)
 			}
-		}),
+		},
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: "normalise-gradient", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
-				Run: graph.Parallel(p.Pool(), batch, graph.Grain(size), func(_, lo, hi int, dx graph.Array, in []graph.Array) {
+				Rows: func(_, lo, hi int, dx graph.Array, in []graph.Array) {
 					for i := lo; i < hi; i++ {
 						kernel.GroupNormGrad(row(dx, i), row(in[0], i), row(in[1], i), inverseStd[i*groups:(i+1)*groups], positions, channels, groups)
 					}
-				}),
+				},
 			}, y, dy)}
 		},
 	}, x)

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"sync"
+
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
@@ -26,33 +28,27 @@ func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !ok {
 		return nil
 	}
-	pool := p.Pool()
 	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
 	// Where each maximum came from; written by the forward operation and read by its gradient.
-	var argmax []int32
+	argmax := sync.OnceValue(func() []int32 { return make([]int32, batch*outSize) })
 	p.Keeps(4 * batch * outSize)
-	pooled := graph.Parallel(pool, batch, graph.Grain(size), func(_, lo, hi int, y graph.Array, in []graph.Array) {
+	pooled := func(_, lo, hi int, y graph.Array, in []graph.Array) {
 		for i := lo; i < hi; i++ {
-			g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
+			g.MaxPool(y.Float32[i*outSize:(i+1)*outSize], argmax()[i*outSize:(i+1)*outSize], in[0].Float32[i*size:(i+1)*size])
 		}
-	})
+	}
 	return p.Apply(graph.Operation{
 		Name: "max_pool2d", Type: tensor.Float32, Shape: []int{batch, g.OutHeight(), g.OutWidth(), g.Channels},
-		Run: func(y graph.Array, in []graph.Array) {
-			if argmax == nil {
-				argmax = make([]int32, batch*outSize)
-			}
-			pooled(y, in)
-		},
+		Grain: graph.Grain(size), Rows: pooled,
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
 			// y is an input only to say that the forward operation has run.
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: "max_pool2d-gradient", Type: tensor.Float32, Shape: x.Shape(),
-				Run: graph.Parallel(pool, batch, graph.Grain(size), func(_, lo, hi int, dx graph.Array, in []graph.Array) {
+				Rows: func(_, lo, hi int, dx graph.Array, in []graph.Array) {
 					for i := lo; i < hi; i++ {
-						g.MaxPoolGrad(dx.Float32[i*size:(i+1)*size], in[0].Float32[i*outSize:(i+1)*outSize], argmax[i*outSize:(i+1)*outSize])
+						g.MaxPoolGrad(dx.Float32[i*size:(i+1)*size], in[0].Float32[i*outSize:(i+1)*outSize], argmax()[i*outSize:(i+1)*outSize])
 					}
-				}),
+				},
 			}, dy, y)}
 		},
 	}, x)

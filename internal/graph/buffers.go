@@ -69,12 +69,13 @@ func inputsOf(n *gorgonia.Node) []*gorgonia.Node {
 
 // bufferPlan hands out memory for the outputs of nodes and takes it back after the last reader.
 type bufferPlan struct {
-	inputs  map[*gorgonia.Node][]*gorgonia.Node
-	readers map[*gorgonia.Node]int    // operations that have still to read it; a requested output has one that never does
-	held    map[*gorgonia.Node]buffer // memory of outputs that are still to be read
-	lent    map[*gorgonia.Node]buffer // memory of inputs, for the first operation that works in place on them
-	free    []buffer
-	floats  int
+	inputs   map[*gorgonia.Node][]*gorgonia.Node
+	readers  map[*gorgonia.Node]int    // operations that have still to read it; a requested output has one that never does
+	held     map[*gorgonia.Node]buffer // memory of outputs that are still to be read
+	lent     map[*gorgonia.Node]buffer // memory of inputs, for the first operation that works in place on them
+	free     []buffer
+	released []buffer // free after the loop in the making, whose later blocks still read them
+	floats   int
 
 	sketched bool // whether buffers have a size but no memory
 }
@@ -165,12 +166,18 @@ func (p *bufferPlan) take(size int) buffer {
 	return b
 }
 
-// release frees the buffers of inputs that n was the last to read.
+// settle frees what was released: all rows of it have been read.
+func (p *bufferPlan) settle() {
+	p.free = append(p.free, p.released...)
+	p.released = p.released[:0]
+}
+
+// release lets go of the buffers of inputs that n was the last to read.
 func (p *bufferPlan) release(n *gorgonia.Node) {
 	for _, in := range p.inputs[n] {
 		p.readers[in]--
 		if memory, ok := p.held[in]; ok && p.readers[in] == 0 {
-			p.free = append(p.free, memory)
+			p.released = append(p.released, memory)
 			delete(p.held, in)
 		}
 	}

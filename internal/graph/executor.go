@@ -15,19 +15,11 @@ import (
 // it allocates nothing in a run (an operation's own Run may), and takes the memory of the widest
 // moment of a step, not the sum over all nodes.
 type Executor struct {
-	instructions []instruction
-	values       map[*gorgonia.Node]Array // leaves and requested outputs
-	floats       int                      // planned buffers, in units of 4 bytes
-	held         int                      // bytes that operations keep for themselves
-	record       func(part, name string, d time.Duration)
-}
-
-// instruction is one operation with its memory.
-type instruction struct {
-	name, part string
-	run        func(out Array, in []Array)
-	out        Array
-	in         []Array
+	loops  []*loop
+	values map[*gorgonia.Node]Array // leaves and requested outputs
+	floats int                      // planned buffers, in units of 4 bytes
+	held   int                      // bytes that operations keep for themselves
+	record func(part, name string, d time.Duration)
 }
 
 // Compile returns an Executor that computes the outputs, and no node that they do not need.
@@ -60,13 +52,17 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		for _, child := range plan.inputs[n] {
 			in = append(in, arrays[child])
 		}
-		run, err := b.runner(n)
+		op, err := operationOf(n)
 		if err != nil {
 			return nil, err
 		}
+		l, joined := e.loopFor(op, b.pool)
+		if !joined {
+			plan.settle()
+		}
 		arrays[n] = plan.acquire(n)
 		plan.release(n)
-		e.instructions = append(e.instructions, instruction{n.Name(), partOf(n), run, arrays[n], in})
+		l.add(&instruction{name: n.Name(), part: partOf(n), op: op, out: arrays[n], in: in})
 	}
 	for i, out := range outputs {
 		e.values[out] = arrays[read[i]]
@@ -90,15 +86,8 @@ func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
 // RunAll runs the graph once.
 func (e *Executor) RunAll() {
-	for i := range e.instructions {
-		c := &e.instructions[i]
-		if e.record == nil {
-			c.run(c.out, c.in)
-			continue
-		}
-		start := time.Now()
-		c.run(c.out, c.in)
-		e.record(c.part, c.name, time.Since(start))
+	for _, l := range e.loops {
+		l.run(e.record)
 	}
 }
 
@@ -115,18 +104,20 @@ func partOf(n *gorgonia.Node) string {
 	return backward
 }
 
-// runner returns the function that runs a node: our operation, or the sum of gradients that
-// differentiation adds where branches meet.
-func (b *Builder) runner(n *gorgonia.Node) (func(Array, []Array), error) {
+// operationOf returns the operation of a node: ours, or the sum of gradients that differentiation
+// adds where branches meet.
+func operationOf(n *gorgonia.Node) (Operation, error) {
 	if own, ok := n.Op().(*node); ok {
-		return own.Run, nil
+		return own.Operation, nil
 	}
 	if !isSum(n) {
-		return nil, fmt.Errorf("graph: found the operation %v of Gorgonia's own, expected none but the sum of gradients", n.Op())
+		return Operation{}, fmt.Errorf("graph: found the operation %v of Gorgonia's own, expected none but the sum of gradients", n.Op())
 	}
-	return Parallel(b.pool, n.Shape().TotalSize(), grainValues, func(_, lo, hi int, out Array, in []Array) {
+	values := n.Shape().TotalSize() / n.Shape()[0]
+	return Operation{Shape: n.Shape(), Rows: func(_, lo, hi int, out Array, in []Array) {
+		lo, hi = lo*values, hi*values
 		kernel.Add(out.Float32[lo:hi], in[0].Float32[lo:hi], in[1].Float32[lo:hi])
-	}), nil
+	}}, nil
 }
 
 // isSum reports whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.

@@ -43,6 +43,15 @@ type Operation struct {
 	// Run overwrites every value of out. It is called once per run of the graph and may use
 	// the builder's pool; out aliases none of in, unless InPlace is set.
 	Run func(out Array, in []Array)
+	// Rows takes the place of Run where row i of the output, counted along its first axis, is
+	// computed from row i of each input, and from parameters. It computes rows [lo, hi) on a worker
+	// of the builder's pool. Neighbours of as many rows run together, a block of rows after the
+	// other, while these are in the cache.
+	Rows func(worker, lo, hi int, out Array, in []Array)
+	// Prepare, unless nil, is called before Rows, when all operations before are done.
+	Prepare func(in []Array)
+	// Grain is how many rows, or a multiple, are worth handing to Rows; 0 follows from their size.
+	Grain int
 	// InPlace says that out may be the memory of an input of the same size, as element-wise
 	// operations allow.
 	InPlace bool

@@ -32,17 +32,17 @@ type Convolution struct {
 	loops convolutionLoops
 }
 
-// convolutionCall holds the arguments of a call, and the partial sums of filter gradients.
+// convolutionCall holds the arguments of a call of FilterGradientSum, and partial sums.
 type convolutionCall struct {
-	z, x, filters, bias, dx, dz, sum, weights []float32
-	partialSums                               []float32 // kept between calls
-	parts                                     int
+	x, dz, sum, weights []float32
+	partialSums         []float32 // kept between calls
+	parts               int
 }
 
 // convolutionLoops are the bodies of loops over the pool, bound once so that a call allocates
 // nothing.
 type convolutionLoops struct {
-	forward, inputGradient, partialSums, addPartialSums func(worker, lo, hi int)
+	partialSums, addPartialSums func(worker, lo, hi int)
 }
 
 // smallestTiles is the number of tiles in an image from which on a single filter gradient is faster
@@ -70,10 +70,7 @@ func newLoweredConvolution(c Conv, p *Pool) *Convolution {
 		Conv: c, pool: p, offsets: make([][]int, p.Threads()),
 		cols: newWorkspace(p, imageSpace), grams: newWorkspace(p, gramSpace), pieces: newWorkspace(p, pieceSpace),
 	}
-	v.loops = convolutionLoops{v.lowerForward, v.lowerInputGradient, v.partialSums, v.addPartialSums}
-	if c.isDepthwise() {
-		v.loops.forward, v.loops.inputGradient = v.depthwiseForward, v.depthwiseInputGradient
-	}
+	v.loops = convolutionLoops{v.partialSums, v.addPartialSums}
 	return v
 }
 
@@ -90,54 +87,84 @@ func (c Conv) transposed() (Conv, bool) {
 	return t, c.StrideH == 1 && c.StrideW == 1 && t.PadH >= 0 && t.PadW >= 0
 }
 
-// Forward computes the outputs z (batch, OutHeight, OutWidth, Out) of the images x (batch, Height,
-// Width, In), and adds a bias (Out) at every position unless it is nil.
-func (c *Convolution) Forward(z, x, filters, bias []float32, batch int) {
+// Grain returns how many images Forward and InputGradient compute together at best.
+func (c *Convolution) Grain() int {
+	n := 1
+	for _, w := range []*winograd{c.forward, c.backward} {
+		if w != nil {
+			n = max(n, w.groupRows()/gcd(w.groupRows(), w.tilesDown))
+		}
+	}
+	return n
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Prepare lays out the filters for Forward.
+func (c *Convolution) Prepare(filters []float32) {
 	if c.forward != nil {
 		c.forward.setFilters(filters, false)
-		c.forward.apply(z, x, bias, batch)
-		return
 	}
-	c.call.z, c.call.x, c.call.filters, c.call.bias = z, x, filters, bias
-	c.layOutTaps()
-	c.run(batch, 1, c.loops.forward)
+	c.layOutTaps(filters)
 }
 
-func (c *Convolution) lowerForward(worker, lo, hi int) {
+// Forward computes the outputs z (batch, OutHeight, OutWidth, Out) of images [lo, hi) of x (batch,
+// Height, Width, In) on a worker, and adds a bias (Out) at every position unless it is nil. The
+// filters are those of the last Prepare.
+func (c *Convolution) Forward(worker int, z, x, filters, bias []float32, lo, hi int) {
+	switch {
+	case c.forward != nil:
+		c.forward.images(worker, z, x, bias, lo, hi)
+		return
+	case c.isDepthwise():
+		c.depthwiseForward(worker, z, x, bias, lo, hi)
+		return
+	}
 	positions, taps, out := c.Positions(), c.Taps(), c.groupOut()
 	cols := c.cols.get(worker, positions*taps)
 	for i := lo; i < hi; i++ {
-		x, z := c.image(c.call.x, i), c.output(c.call.z, i)
+		x, z := c.image(x, i), c.output(z, i)
 		for g := range c.groups() {
 			c.Lower(cols, x, g)
-			serial.Gemm(false, true, positions, out, taps, 1, cols, taps, c.call.filters[g*out*taps:], taps, 0, z[g*out:], c.Out)
+			serial.Gemm(false, true, positions, out, taps, 1, cols, taps, filters[g*out*taps:], taps, 0, z[g*out:], c.Out)
 		}
-		if c.call.bias != nil {
-			AddBias(z, c.call.bias)
+		if bias != nil {
+			AddBias(z, bias)
 		}
 	}
 }
 
-// InputGradient computes the gradient dx with respect to the images, shaped like x in Forward, from
-// the gradient dz with respect to the outputs, shaped like z.
-func (c *Convolution) InputGradient(dx, dz, filters []float32, batch int) {
+// PrepareBack lays out the filters for InputGradient.
+func (c *Convolution) PrepareBack(filters []float32) {
 	if c.backward != nil {
 		c.backward.setFilters(filters, true)
-		c.backward.apply(dx, dz, nil, batch)
-		return
 	}
-	c.call.dx, c.call.dz, c.call.filters = dx, dz, filters
-	c.layOutTaps()
-	c.run(batch, 1, c.loops.inputGradient)
+	c.layOutTaps(filters)
 }
 
-func (c *Convolution) lowerInputGradient(worker, lo, hi int) {
+// InputGradient computes the gradient dx with respect to images [lo, hi), shaped like x in Forward,
+// from the gradient dz with respect to the outputs, shaped like z. The filters are those of the
+// last PrepareBack.
+func (c *Convolution) InputGradient(worker int, dx, dz, filters []float32, lo, hi int) {
+	switch {
+	case c.backward != nil:
+		c.backward.images(worker, dx, dz, nil, lo, hi)
+		return
+	case c.isDepthwise():
+		c.depthwiseInputGradient(worker, dx, dz, lo, hi)
+		return
+	}
 	positions, taps, out := c.Positions(), c.Taps(), c.groupOut()
 	cols := c.cols.get(worker, positions*taps)
 	for i := lo; i < hi; i++ {
-		dx, dz := c.image(c.call.dx, i), c.output(c.call.dz, i)
+		dx, dz := c.image(dx, i), c.output(dz, i)
 		for g := range c.groups() {
-			serial.Gemm(false, false, positions, taps, out, 1, dz[g*out:], c.Out, c.call.filters[g*out*taps:], taps, 0, cols, taps)
+			serial.Gemm(false, false, positions, taps, out, 1, dz[g*out:], c.Out, filters[g*out*taps:], taps, 0, cols, taps)
 			c.Raise(dx, cols, g)
 		}
 	}

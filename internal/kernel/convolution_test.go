@@ -100,8 +100,8 @@ func (d convolutionData) run(c *Convolution) results {
 	for _, values := range [][]float32{r.z, r.dx, r.g, r.whole, r.sum} {
 		fill(values, nan32)
 	}
-	c.Forward(r.z, d.x, d.filters, d.bias, d.batch)
-	c.InputGradient(r.dx, d.dz, d.filters, d.batch)
+	c.forwardAll(r.z, d.x, d.filters, d.bias, d.batch)
+	c.inputGradientAll(r.dx, d.dz, d.filters, d.batch)
 	d.filterGradients(c, r.g)
 	c.FilterGradients(0, r.whole, d.x, d.dz, d.batch)
 	c.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
@@ -130,7 +130,7 @@ func TestConvolutionIsTheDefinition(t *testing.T) {
 			d := newConvolutionData(c, batch)
 			got := d.run(NewConvolution(c, nil))
 			unbiased := make([]float32, len(d.dz))
-			NewConvolution(c, nil).Forward(unbiased, d.x, d.filters, nil, batch)
+			NewConvolution(c, nil).forwardAll(unbiased, d.x, d.filters, nil, batch)
 			sum, whole := make([]float64, len(d.filters)), make([]float64, len(d.filters))
 			for i := range batch {
 				x, dz := part(d.x, i, batch), part(d.dz, i, batch)
@@ -310,8 +310,10 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 			d, v := newConvolutionData(c, batch), NewConvolution(c, p)
 			r := d.run(v)
 			step := func() {
-				v.Forward(r.z, d.x, d.filters, d.bias, batch)
-				v.InputGradient(r.dx, d.dz, d.filters, batch)
+				v.Prepare(d.filters)
+				v.Forward(0, r.z, d.x, d.filters, d.bias, 0, batch)
+				v.PrepareBack(d.filters)
+				v.InputGradient(0, r.dx, d.dz, d.filters, 0, batch)
 				d.filterGradients(v, r.g)
 				v.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
 				if c.groups() == 1 {
@@ -353,8 +355,8 @@ func BenchmarkConvolution(b *testing.B) {
 				name string
 				run  func()
 			}{
-				{"forward", func() { a.v.Forward(r.z, d.x, d.filters, d.bias, batch) }},
-				{"input-gradient", func() { a.v.InputGradient(r.dx, d.dz, d.filters, batch) }},
+				{"forward", func() { a.v.forwardAll(r.z, d.x, d.filters, d.bias, batch) }},
+				{"input-gradient", func() { a.v.inputGradientAll(r.dx, d.dz, d.filters, batch) }},
 				{"filter-gradients", func() { d.filterGradients(a.v, r.g) }},
 				{"filter-gradient-sum", func() { a.v.FilterGradientSum(r.sum, d.x, d.dz, d.weight) }},
 				{"gram", func() {
@@ -373,4 +375,15 @@ func BenchmarkConvolution(b *testing.B) {
 			}
 		}
 	}
+}
+
+// forwardAll and inputGradientAll compute all images of a batch on the pool.
+func (c *Convolution) forwardAll(z, x, filters, bias []float32, batch int) {
+	c.Prepare(filters)
+	c.pool.Run(batch, c.Grain(), func(worker, lo, hi int) { c.Forward(worker, z, x, filters, bias, lo, hi) })
+}
+
+func (c *Convolution) inputGradientAll(dx, dz, filters []float32, batch int) {
+	c.PrepareBack(filters)
+	c.pool.Run(batch, c.Grain(), func(worker, lo, hi int) { c.InputGradient(worker, dx, dz, filters, lo, hi) })
 }

@@ -5,11 +5,11 @@ package kernel
 
 func (c Conv) isDepthwise() bool { return c.Groups > 1 && c.In == c.Groups && c.Out == c.Groups }
 
-// layOutTaps copies the call's filters, if depthwise, to perTap: all channels of a tap together.
-func (c *Convolution) layOutTaps() {
+// layOutTaps copies filters, if depthwise, to perTap: all channels of a tap together.
+func (c *Convolution) layOutTaps(filters []float32) {
 	if c.isDepthwise() {
 		c.perTap = grow(c.perTap, c.Out*c.Taps())
-		Transpose(c.perTap, c.call.filters, 1, c.Out, c.Taps())
+		Transpose(c.perTap, filters, 1, c.Out, c.Taps())
 	}
 }
 
@@ -38,14 +38,14 @@ func (c *Convolution) pixelsOf(row, image []float32, at int) []float32 {
 	return row
 }
 
-func (c *Convolution) depthwiseForward(worker, lo, hi int) {
+func (c *Convolution) depthwiseForward(worker int, z, x, bias []float32, lo, hi int) {
 	line := c.OutWidth() * c.Out
 	memory := c.cols.get(worker, 2*line)
 	row, products := memory[:line], memory[line:]
 	image := paddedImages.Get().(*paddedImage)
 	defer paddedImages.Put(image)
 	for i := lo; i < hi; i++ {
-		x, z := image.pad(c.whole(), c.image(c.call.x, i), 0), c.output(c.call.z, i)
+		x, z := image.pad(c.whole(), c.image(x, i), 0), c.output(z, i)
 		clear(z)
 		for oh := range c.OutHeight() {
 			out := z[oh*line : (oh+1)*line]
@@ -54,19 +54,19 @@ func (c *Convolution) depthwiseForward(worker, lo, hi int) {
 				active.add(out, out, products)
 			})
 		}
-		if c.call.bias != nil {
-			AddBias(z, c.call.bias)
+		if bias != nil {
+			AddBias(z, bias)
 		}
 	}
 }
 
-func (c *Convolution) depthwiseInputGradient(worker, lo, hi int) {
+func (c *Convolution) depthwiseInputGradient(worker int, dx, dz []float32, lo, hi int) {
 	line := c.OutWidth() * c.Out
 	products := c.cols.get(worker, line)
 	image := paddedImages.Get().(*paddedImage)
 	defer paddedImages.Put(image)
 	for i := lo; i < hi; i++ {
-		dz, sums := c.output(c.call.dz, i), image.clear(c.whole())
+		dz, sums := c.output(dz, i), image.clear(c.whole())
 		for oh := range c.OutHeight() {
 			c.eachTap(oh, func(tap, at int) {
 				ScaleChannels(products, dz[oh*line:(oh+1)*line], c.perTap[tap*c.Out:(tap+1)*c.Out])
@@ -80,7 +80,7 @@ func (c *Convolution) depthwiseInputGradient(worker, lo, hi int) {
 				}
 			})
 		}
-		image.inside(c.whole(), c.image(c.call.dx, i), 0)
+		image.inside(c.whole(), c.image(dx, i), 0)
 	}
 }
 

@@ -20,9 +20,8 @@ type winograd struct {
 	panelCols, panels, uStride int
 
 	// The call in progress, and its loop bodies, bound once.
-	z, x, bias, untransformed        []float32
-	batch                            int
-	runGroups, runPanels, runRotated func(worker, lo, hi int)
+	untransformed         []float32
+	runPanels, runRotated func(worker, lo, hi int)
 }
 
 // winogradPadding is added between the matrices of different ξ, which are written to in turn and
@@ -44,7 +43,7 @@ func newWinograd(c Conv, p *Pool) *winograd {
 		return nil
 	}
 	w := &winograd{tiling: newTiling(c, tile, p), pool: p}
-	w.runGroups, w.runPanels, w.runRotated = w.groups, w.filterPanels, w.rotatedFilters
+	w.runPanels, w.runRotated = w.filterPanels, w.rotatedFilters
 	return w
 }
 
@@ -57,20 +56,14 @@ func (w *winograd) transforms() (window, filter, output tileTransform) {
 	return s.window6, s.filter6, s.output6
 }
 
-// apply computes z (batch, OutHeight, OutWidth, Out) from x (batch, Height, Width, In) with the
-// filters set before, and the bias (Out) unless it is nil.
-func (w *winograd) apply(z, x, bias []float32, batch int) {
-	w.z, w.x, w.bias, w.batch = z, x, bias, batch
-	w.pool.Run(ceilDiv(batch*w.tilesDown, w.groupRows()), 1, w.runGroups)
-	w.z, w.x, w.bias = nil, nil, nil
-}
-
-// groups computes groups [lo, hi) of rows of tiles.
-func (w *winograd) groups(worker, lo, hi int) {
+// images computes images [lo, hi) of z (batch, OutHeight, OutWidth, Out) from x (batch, Height,
+// Width, In) with the filters set before, and the bias (Out) unless it is nil.
+func (w *winograd) images(worker int, z, x, bias []float32, lo, hi int) {
 	rows := w.groupRows()
 	g := w.newGroup(worker, rows)
-	for i := lo; i < hi; i++ {
-		g.compute(i*rows, min((i+1)*rows, w.batch*w.tilesDown))
+	g.z, g.x, g.bias = z, x, bias
+	for row, end := lo*w.tilesDown, hi*w.tilesDown; row < end; row += rows {
+		g.compute(row, min(row+rows, end))
 	}
 }
 
@@ -90,11 +83,12 @@ func (w *winograd) groupRows() int {
 type winogradGroup struct {
 	*winograd
 	windowTiles
-	outputs []float32 // a row of tiles, transformed back along its rows
-	clipped []float32 // the outputs of a row of tiles that reaches out of the image
-	m       []float32
-	mStride int
-	tileRow int // values in a row of outputs
+	z, x, bias []float32
+	outputs    []float32 // a row of tiles, transformed back along its rows
+	clipped    []float32 // the outputs of a row of tiles that reaches out of the image
+	m          []float32
+	mStride    int
+	tileRow    int // values in a row of outputs
 }
 
 func (w *winograd) newGroup(worker, rows int) winogradGroup {

@@ -11,9 +11,9 @@ import (
 // Threads: the worker goroutines that all kernels of a network share.
 
 // chunksPerWorker is the number of pieces that Run cuts per worker when the grain allows: enough
-// that a worker the operating system has taken away for a moment does not hold up the others, few
-// enough that handing them out costs nothing.
-const chunksPerWorker = 4
+// that a worker the operating system has taken away for a moment does not hold up the others, and
+// that the last pieces are small; few enough that handing them out costs nothing.
+const chunksPerWorker = 16
 
 // Pool runs loops on a fixed set of worker goroutines that live until Close.
 // The goroutine that calls Run is worker 0. A nil *Pool is a valid pool of one
