@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"dpsgd/internal/disk"
 )
 
 // WriteFileAtomic writes a file that is whole or absent: after a crash or a power loss at any
@@ -19,7 +21,7 @@ import (
 // The file is created exclusively with perm, or 0600 if perm is 0. A path that is a symbolic link,
 // a directory or a device is refused with ErrNotRegular.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
-	return writeAtomic(disk{}, path, perm, all(data))
+	return writeAtomic(disk.System, path, perm, all(data))
 }
 
 // all returns a function that writes data to its writer.
@@ -36,14 +38,14 @@ func all(data []byte) func(*bufio.Writer) error {
 // exclusively that network file systems keep. File systems without links are refused.
 func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	temporary := temporaryName(path)
-	if err := writeSynced(disk{}, temporary, perm, all(data)); err != nil {
+	if err := writeSynced(disk.System, temporary, perm, all(data)); err != nil {
 		return fmt.Errorf("checkpoints: create %s: %w", path, err)
 	}
-	defer os.Remove(temporary)
-	if err := os.Link(temporary, path); err != nil && !isLinked(temporary, path) {
+	defer disk.Remove(temporary)
+	if err := disk.System.Link(temporary, path); err != nil && !isLinked(temporary, path) {
 		return fmt.Errorf("checkpoints: create %s: %w", path, err)
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := disk.System.SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("checkpoints: sync directory of %s: %w", path, err)
 	}
 	return nil
@@ -52,9 +54,9 @@ func CreateFileAtomic(path string, data []byte, perm fs.FileMode) error {
 // isLinked reports whether both paths name one file: if the answer of a network file system is
 // lost, its client asks again and is refused, although the first call made the link.
 func isLinked(temporary, path string) bool {
-	a, err := os.Lstat(temporary)
-	b, other := os.Lstat(path)
-	return err == nil && other == nil && os.SameFile(a, b)
+	a, err := disk.Lstat(temporary)
+	b, other := disk.Lstat(path)
+	return err == nil && other == nil && disk.SameFile(a, b)
 }
 
 // writeAtomic is WriteFileAtomic for content that write produces piece by piece.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"dpsgd/internal/disk"
 )
 
 // Set in the environment of a child: the directory of the run that it trains until it is killed.
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // crashChild trains for ever and writes what it was told on standard output.
 func crashChild(dir string) {
-	run := &crashRun{files: disk{}, dir: dir, saved: -1}
+	run := &crashRun{files: disk.System, dir: dir, saved: -1}
 	step, err := run.resume()
 	for err == nil {
 		fmt.Printf("%d %d\n", run.acknowledged, run.saved) // unbuffered
@@ -48,14 +50,14 @@ func TestKill(t *testing.T) {
 	}
 	total := 0
 	dir := t.TempDir()
-	run := &crashRun{files: disk{}, dir: dir, saved: -1}
+	run := &crashRun{files: disk.System, dir: dir, saved: -1}
 	for kill := range kills {
 		if kill%20 == 19 { // often enough at the beginning of a run
 			dir = t.TempDir()
-			run = &crashRun{files: disk{}, dir: dir, saved: -1}
+			run = &crashRun{files: disk.System, dir: dir, saved: -1}
 		}
 		killAfter(t, run, time.Duration(rand.IntN(40_000))*time.Microsecond)
-		if err := run.check(disk{}); err != nil {
+		if err := run.check(disk.System); err != nil {
 			t.Fatalf("kill %d: %v", kill, err)
 		}
 		_, info, err := ReadJournal(run.ledgerPath())

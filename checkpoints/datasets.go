@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"dpsgd/internal/disk"
 )
 
 // Datasets is the ledger of everything that was released about the data of a folder of runs. Every
@@ -30,7 +32,7 @@ type Datasets struct {
 
 // CreateDatasets opens the ledger at a path and makes it first if there is none, with permissions
 // 0600.
-func CreateDatasets(path string) (*Datasets, error) { return createDatasets(disk{}, path) }
+func CreateDatasets(path string) (*Datasets, error) { return createDatasets(disk.System, path) }
 
 func createDatasets(files fileSystem, path string) (*Datasets, error) {
 	if err := makeDir(files, filepath.Dir(path)); err != nil {
@@ -41,7 +43,7 @@ func createDatasets(files fileSystem, path string) (*Datasets, error) {
 
 // OpenDatasets opens an existing ledger and reads it. It changes nothing. A line that is just being
 // appended, or that a crash tore, is left out; other damage is refused as by [OpenJournal].
-func OpenDatasets(path string) (*Datasets, error) { return openDatasets(disk{}, path) }
+func OpenDatasets(path string) (*Datasets, error) { return openDatasets(disk.System, path) }
 
 func openDatasets(files fileSystem, path string) (*Datasets, error) {
 	return openBook(files, path, os.O_RDWR, "", (*Datasets).refresh)

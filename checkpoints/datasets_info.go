@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/disk"
 )
 
 // DatasetsInfo describes a ledger of data sets.
@@ -61,14 +62,14 @@ func (b *book) info() DatasetsInfo {
 // ReadDatasets reads a ledger of data sets without locking or changing it.
 func ReadDatasets(path string) (DatasetsInfo, error) {
 	var b book
-	err := readLedger(disk{}, path, b.read)
+	err := readLedger(disk.System, path, b.read)
 	return b.info(), err
 }
 
 // FindHash returns the number, from 1, of the line of a ledger of data sets with that hash, or 0.
 func FindHash(path, hash string) (line int, err error) {
 	var b book
-	err = readLedger(disk{}, path, func(r io.Reader) (extent, error) {
+	err = readLedger(disk.System, path, func(r io.Reader) (extent, error) {
 		return b.readEach(r, func() {
 			if b.head.String() == hash {
 				line = b.lines

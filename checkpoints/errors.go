@@ -1,6 +1,10 @@
 package checkpoints
 
-import "errors"
+import (
+	"errors"
+
+	"dpsgd/internal/disk"
+)
 
 // Errors to match with errors.Is. The error that wraps one names the file, what was found and what
 // was expected; it may name an index, never a value of a parameter.
@@ -16,7 +20,7 @@ var (
 	// ErrSkipped: Latest found a checkpoint, but had to pass over newer ones that cannot be read.
 	ErrSkipped = errors.New("newer checkpoints cannot be read")
 	// ErrLocked: another process has the ledger open, or holds the lock.
-	ErrLocked = errors.New("in use by another process")
+	ErrLocked = disk.ErrLocked
 	// ErrUnfinished: the ledger ends inside its header line.
 	ErrUnfinished = errors.New("ledger was never completely created")
 	// ErrJournalFailed: an earlier write to the ledger failed; nothing more may be released.

@@ -10,6 +10,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"dpsgd/internal/disk"
+)
+
+// The parts of the operating system that this package writes through: see package disk.
+type (
+	fileSystem = disk.FileSystem
+	file       = disk.File
 )
 
 // Permissions of everything this package creates: a run directory holds the spend of a budget and,
@@ -47,15 +55,15 @@ func makeDir(files fileSystem, dir string) error {
 // MakeDir creates a directory that is to hold runs or ledgers, and those above it as far as they
 // are missing, with permissions 0700 and durable names. It follows symbolic links to directories.
 func MakeDir(dir string) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+	if info, err := disk.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
-	return makeDir(disk{}, filepath.Clean(dir))
+	return makeDir(disk.System, filepath.Clean(dir))
 }
 
 // NewDir creates one directory, with permissions 0700 and a durable name. The error matches
 // fs.ErrExist if something has that name already.
-func NewDir(dir string) error { return newDir(disk{}, filepath.Clean(dir)) }
+func NewDir(dir string) error { return newDir(disk.System, filepath.Clean(dir)) }
 
 func newDir(files fileSystem, dir string) error {
 	if err := files.Mkdir(dir, dirPerm); err != nil {
@@ -84,7 +92,7 @@ func refuseIrregular(files fileSystem, path string) error {
 }
 
 // RefuseIrregular refuses a path with ErrNotRegular as [WriteFileAtomic] does, and writes nothing.
-func RefuseIrregular(path string) error { return refuseIrregular(disk{}, path) }
+func RefuseIrregular(path string) error { return refuseIrregular(disk.System, path) }
 
 // openRegular opens a file for reading and returns its size. A directory or device is refused; a
 // symbolic link is followed, because reading through one destroys nothing.
@@ -110,7 +118,7 @@ func openRegular(files fileSystem, path string) (file, int64, error) {
 // OpenRegular opens a file for reading and returns its size. A directory, a device or a named pipe
 // is refused with ErrNotRegular; a symbolic link is followed.
 func OpenRegular(path string) (io.ReadCloser, int64, error) {
-	f, size, err := openRegular(disk{}, path)
+	f, size, err := openRegular(disk.System, path)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpsgd/internal/disk"
 )
 
 // A fault is the behaviour of a faultyDisk at one call.
@@ -32,7 +34,7 @@ var (
 // really sync: what a sync is for shows in the tests of power losses only, and these tests make
 // thousands.
 type faultyDisk struct {
-	disk
+	disk.Real
 	fault  fault
 	failAt int // -1: never
 	sticky bool
@@ -87,32 +89,32 @@ func (d *faultyDisk) OpenFile(name string, flag int, perm fs.FileMode) (file, er
 			return nil, err
 		}
 		d.open = append(d.open, f)
-		return faultyFile{diskFile{f}, d}, nil
+		return faultyFile{disk.RealFile{File: f}, d}, nil
 	})
 }
 
 func (d *faultyDisk) Lstat(name string) (fs.FileInfo, error) {
-	return tried(d, "lstat", name, func() (fs.FileInfo, error) { return d.disk.Lstat(name) })
+	return tried(d, "lstat", name, func() (fs.FileInfo, error) { return d.Real.Lstat(name) })
 }
 
 func (d *faultyDisk) Stat(name string) (fs.FileInfo, error) {
-	return tried(d, "stat", name, func() (fs.FileInfo, error) { return d.disk.Stat(name) })
+	return tried(d, "stat", name, func() (fs.FileInfo, error) { return d.Real.Stat(name) })
 }
 
 func (d *faultyDisk) ReadDir(name string) ([]fs.DirEntry, error) {
-	return tried(d, "list", name, func() ([]fs.DirEntry, error) { return d.disk.ReadDir(name) })
+	return tried(d, "list", name, func() ([]fs.DirEntry, error) { return d.Real.ReadDir(name) })
 }
 
 func (d *faultyDisk) Mkdir(name string, perm fs.FileMode) error {
-	return d.try("make", name, func() error { return d.disk.Mkdir(name, perm) })
+	return d.try("make", name, func() error { return d.Real.Mkdir(name, perm) })
 }
 
 func (d *faultyDisk) Rename(oldName, newName string) error {
-	return d.try("rename", oldName, func() error { return d.disk.Rename(oldName, newName) })
+	return d.try("rename", oldName, func() error { return d.Real.Rename(oldName, newName) })
 }
 
 func (d *faultyDisk) Remove(name string) error {
-	return d.try("remove", name, func() error { return d.disk.Remove(name) })
+	return d.try("remove", name, func() error { return d.Real.Remove(name) })
 }
 
 func (d *faultyDisk) SyncDir(name string) error {
@@ -120,18 +122,18 @@ func (d *faultyDisk) SyncDir(name string) error {
 }
 
 type faultyFile struct {
-	diskFile
+	disk.RealFile
 	d *faultyDisk
 }
 
 func (f faultyFile) WriteAt(b []byte, offset int64) (int, error) {
 	if !f.d.strike("write", f.Name()) {
-		return f.diskFile.WriteAt(b, offset)
+		return f.RealFile.WriteAt(b, offset)
 	}
 	if f.d.fault == faultEIO {
 		return 0, errInjected
 	}
-	n, err := f.diskFile.WriteAt(b[:len(b)/2], offset)
+	n, err := f.RealFile.WriteAt(b[:len(b)/2], offset)
 	switch {
 	case err != nil:
 		return n, err
@@ -142,21 +144,21 @@ func (f faultyFile) WriteAt(b []byte, offset int64) (int, error) {
 }
 
 func (f faultyFile) ReadAt(b []byte, offset int64) (int, error) {
-	return tried(f.d, "read", f.Name(), func() (int, error) { return f.diskFile.ReadAt(b, offset) })
+	return tried(f.d, "read", f.Name(), func() (int, error) { return f.RealFile.ReadAt(b, offset) })
 }
 
 func (f faultyFile) Stat() (fs.FileInfo, error) {
-	return tried(f.d, "stat", f.Name(), f.diskFile.Stat)
+	return tried(f.d, "stat", f.Name(), f.RealFile.Stat)
 }
 func (f faultyFile) Sync() error   { return f.d.try("sync", f.Name(), func() error { return nil }) }
-func (f faultyFile) Lock() error   { return f.d.try("lock", f.Name(), f.diskFile.Lock) }
-func (f faultyFile) Unlock() error { return f.d.try("unlock", f.Name(), f.diskFile.Unlock) }
+func (f faultyFile) Lock() error   { return f.d.try("lock", f.Name(), f.RealFile.Lock) }
+func (f faultyFile) Unlock() error { return f.d.try("unlock", f.Name(), f.RealFile.Unlock) }
 func (f faultyFile) Truncate(size int64) error {
-	return f.d.try("truncate", f.Name(), func() error { return f.diskFile.Truncate(size) })
+	return f.d.try("truncate", f.Name(), func() error { return f.RealFile.Truncate(size) })
 }
 
 func (f faultyFile) Close() error {
-	err := f.diskFile.Close() // the descriptor is gone even when close reports an error
+	err := f.RealFile.Close() // the descriptor is gone even when close reports an error
 	if f.d.strike("close", f.Name()) {
 		return f.d.fail()
 	}

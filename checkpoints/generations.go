@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dpsgd/internal/disk"
 )
 
 // generations counts the checkpoints that a run keeps: the newest, and one to fall back to.
@@ -31,7 +33,7 @@ const (
 // A state with a parameter that is not finite is refused with ErrNotFinite and the earlier
 // checkpoints stay. One process saves into a directory at a time; holding the run's [Journal] open
 // sees to that.
-func Save(dir string, s *State) (string, error) { return save(disk{}, dir, s) }
+func Save(dir string, s *State) (string, error) { return save(disk.System, dir, s) }
 
 func save(files fileSystem, dir string, s *State) (string, error) {
 	path := filepath.Join(dir, FileName(s.Step))
@@ -75,7 +77,7 @@ func prune(files fileSystem, dir string, step int) error {
 
 // Load reads one checkpoint. Damage of any kind, an unknown version and values that are not finite
 // are refused with ErrCorrupt.
-func Load(path string) (*State, error) { return load(disk{}, path) }
+func Load(path string) (*State, error) { return load(disk.System, path) }
 
 func load(files fileSystem, path string) (*State, error) {
 	f, size, err := openRegular(files, path)
@@ -101,7 +103,7 @@ func load(files fileSystem, path string) (*State, error) {
 // because the steps in between stay in the ledger and those that are run again are counted again;
 // but training is lost, so a caller that goes on shows the error. If there is nothing to return,
 // the error matches ErrNoCheckpoint.
-func Latest(dir string) (*State, string, error) { return latest(disk{}, dir) }
+func Latest(dir string) (*State, string, error) { return latest(disk.System, dir) }
 
 func latest(files fileSystem, dir string) (*State, string, error) {
 	entries, err := files.ReadDir(dir)

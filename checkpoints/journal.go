@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/disk"
 )
 
 // A Journal is the ledger of a run on disk: append-only, one line per released update, written
@@ -31,7 +32,7 @@ type Journal struct {
 // CreateJournal creates the ledger of a new run with permissions 0600, and missing directories
 // above it with 0700, and locks it. The error matches fs.ErrExist if there is a ledger already. The
 // ledger stands alone: no ledger of data sets knows it (CreateRegistered).
-func CreateJournal(path string) (*Journal, error) { return createJournal(disk{}, path, "") }
+func CreateJournal(path string) (*Journal, error) { return createJournal(disk.System, path, "") }
 
 // CreateRegistered is CreateJournal for a run that is to be registered in a ledger of data sets,
 // whose identifier the header then names.

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"dpsgd/accountant"
+	"dpsgd/internal/disk"
 )
 
 // JournalInfo describes a ledger file beside its events.
@@ -36,7 +37,7 @@ func (j *Journal) Info() JournalInfo {
 // running are read before its ledger.
 func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo, error) {
 	c := chain{heads: headsOf(claims)}
-	if err := c.readFile(disk{}, path, -1); err != nil {
+	if err := c.readFile(disk.System, path, -1); err != nil {
 		return nil, JournalInfo{}, err
 	}
 	if _, err := c.check(claims); err != nil {
@@ -48,7 +49,7 @@ func ReadJournal(path string, claims ...Claim) (*accountant.Ledger, JournalInfo,
 // ReadHeader reads the first line of a ledger alone: it fills in Run and Datasets.
 func ReadHeader(path string) (JournalInfo, error) {
 	var c chain
-	err := c.readFile(disk{}, path, 0)
+	err := c.readFile(disk.System, path, 0)
 	return JournalInfo{Run: c.run, Datasets: c.datasets}, err
 }
 
@@ -73,7 +74,7 @@ func readLedger(files fileSystem, path string, read func(io.Reader) (extent, err
 // LastHash returns the hash that the last complete line of a ledger states, without checking it or
 // reading the rest: it says cheaply whether a ledger may have grown.
 func LastHash(path string) (string, error) {
-	f, size, err := openRegular(disk{}, path)
+	f, size, err := openRegular(disk.System, path)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +101,7 @@ func LastHash(path string) (string, error) {
 // damage is refused with ErrCorrupt, the line number, what was found and what was expected; a file
 // that ends inside its header with ErrUnfinished. A ledger that is not a regular file is refused
 // with ErrNotRegular.
-func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
+func OpenJournal(path string) (*Journal, error) { return openJournal(disk.System, path) }
 
 func openJournal(files fileSystem, path string) (*Journal, error) {
 	l, err := openLedger(files, path, os.O_RDWR)

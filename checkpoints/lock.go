@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"math"
 	"os"
+
+	"dpsgd/internal/disk"
 )
 
 // openLedger opens a file, which must be a regular one, and neither locks nor reads it.
@@ -40,7 +42,7 @@ type Lock struct{ *ledgerFile }
 // is one line that matches ErrLocked and names the path.
 func TakeLock(path string) (*Lock, error) {
 	for {
-		l, err := openLedger(disk{}, path, os.O_RDWR|os.O_CREATE)
+		l, err := openLedger(disk.System, path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +62,7 @@ func TakeLock(path string) (*Lock, error) {
 
 // Remove gives the lock back and deletes its file, where the system allows that for an open file.
 func (l *Lock) Remove() error {
-	err := os.Remove(l.path)
+	err := disk.Remove(l.path)
 	if closed := l.Close(); err == nil || errors.Is(err, fs.ErrNotExist) {
 		return closed
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dpsgd/internal/disk"
 )
 
 // moves lists what a person may do to a file, or to its folder, while a process writes it:
@@ -57,7 +59,7 @@ func TestMovedLedgerTakesNoRelease(t *testing.T) {
 					if shared {
 						written = d.ledgerFile
 					}
-					written.f = faultyFile{written.f.(diskFile), &faultyDisk{failAt: -1, seen: func(call, _ string) {
+					written.f = faultyFile{written.f.(disk.RealFile), &faultyDisk{failAt: -1, seen: func(call, _ string) {
 						if call == "sync" { // the line is written, and not synced yet
 							moved = move(path)
 						}

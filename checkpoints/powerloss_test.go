@@ -191,6 +191,11 @@ func (d *lossyDisk) Rename(oldName, newName string) error {
 	return nil
 }
 
+func (d *lossyDisk) Link(oldName, newName string) error {
+	d.change(lossyChange{dir: filepath.Dir(newName), names: map[string]*lossyInode{newName: d.live[oldName]}})
+	return nil
+}
+
 func (d *lossyDisk) Remove(name string) error {
 	d.change(lossyChange{dir: filepath.Dir(name), names: map[string]*lossyInode{name: nil}})
 	return nil

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 )
 
@@ -31,17 +31,14 @@ const apartEnd = ".jsonl"
 
 // apartLedgers lists the ledgers apart in a folder of runs, in the order of their names.
 func apartLedgers(registry string) (found []string, err error) {
-	err = filepath.WalkDir(filepath.Join(registry, folder.Uncollected), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, apartEnd) && !strings.HasPrefix(d.Name(), ".") {
-			found = append(found, path)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // nothing is apart, or somebody collects just now
-		}
-		return err
-	})
+	files, err := disk.Files(filepath.Join(registry, folder.Uncollected))
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, apartEnd) && !strings.HasPrefix(filepath.Base(path), ".") {
+			found = append(found, path)
+		}
 	}
 	return found, nil
 }
@@ -70,7 +67,7 @@ func isApart(registry, dir, run string) (bool, error) {
 }
 
 func there(path string) bool {
-	_, err := os.Lstat(path)
+	_, err := disk.Lstat(path)
 	return err == nil
 }
 
@@ -95,7 +92,7 @@ func EnsureDatasets(registry string) (id string, err error) {
 // openApart opens the ledger apart of the run at path. If there is none, it creates one that holds
 // the first line of the shared ledger, which nothing ever changes.
 func openApart(registry, path string) (*checkpoints.Datasets, error) {
-	shared, err := os.ReadFile(filepath.Join(registry, folder.Datasets))
+	shared, err := disk.ReadFile(filepath.Join(registry, folder.Datasets))
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -172,7 +169,7 @@ func Collect(registry string, dirs []string, hold func(dir string) (release func
 			return err
 		}
 	}
-	_ = os.Remove(filepath.Join(registry, folder.Uncollected)) // if it is empty
+	_ = disk.Remove(filepath.Join(registry, folder.Uncollected)) // if it is empty
 	return nil
 }
 
@@ -196,10 +193,10 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 			return nil
 		}
 	}
-	if err := os.Remove(file); err != nil {
+	if err := disk.Remove(file); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	_ = os.Remove(filepath.Dir(file)) // if it is empty
+	_ = disk.Remove(filepath.Dir(file)) // if it is empty
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
@@ -55,7 +55,7 @@ func claimsAbout(dir string) ([]checkpoints.Claim, error) {
 // readCheckpoints reads all checkpoints of the run in dir; there may be none. damaged has an error
 // for each that cannot be read.
 func readCheckpoints(dir string) (states []*checkpoints.State, damaged []error, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, folder.Checkpoints))
+	entries, err := disk.ReadDir(filepath.Join(dir, folder.Checkpoints))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("train: %w", err)
 	}
@@ -254,7 +254,7 @@ func plannedSteps(dir string) (n int) {
 // inPlan returns the number in the first line of the run's plan that [fmt.Sscanf] reads by form, or
 // 0.
 func inPlan(dir, form string) (n int) {
-	plan, _ := os.ReadFile(filepath.Join(dir, folder.Plan))
+	plan, _ := disk.ReadFile(filepath.Join(dir, folder.Plan))
 	for line := range strings.Lines(string(plan)) {
 		if _, err := fmt.Sscanf(line, form, &n); err == nil {
 			return n

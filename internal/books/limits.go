@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
@@ -135,7 +135,7 @@ func held(registry, lock string) bool {
 		return true
 	}
 	path := filepath.Join(registry, filepath.FromSlash(lock))
-	if _, err := os.Lstat(path); err != nil {
+	if _, err := disk.Lstat(path); err != nil {
 		return true
 	}
 	l, err := checkpoints.TakeLock(path)
@@ -192,7 +192,7 @@ func (s LimitState) refuseSetting(k Known) error {
 // atWork reports whether the ledger of a run exists and may be locked by a process.
 func atWork(registry, path string) bool {
 	lock := path + "/" + folder.Ledger
-	_, err := os.Lstat(filepath.Join(registry, filepath.FromSlash(lock)))
+	_, err := disk.Lstat(filepath.Join(registry, filepath.FromSlash(lock)))
 	return !errors.Is(err, fs.ErrNotExist) && held(registry, lock)
 }
 

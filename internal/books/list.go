@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 )
 
@@ -262,7 +262,7 @@ func (k Known) refuseLost(dir, path string) error {
 // afterLedger names something in a folder that a run makes only when it has a ledger; "" if there
 // is nothing.
 func afterLedger(dir string) (string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("train: %w", err)
 	}

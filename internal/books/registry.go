@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 )
@@ -109,7 +109,7 @@ func foldersBelow(dir string) (folders, error) {
 }
 
 func subfolders(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func subfolders(dir string) ([]string, error) {
 		if e.Name() == folder.Features && !folder.HoldsAny(path, folder.Ledger, folder.Config, folder.Checkpoints) {
 			continue
 		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if info, err := disk.Stat(path); err == nil && info.IsDir() {
 			found = append(found, path)
 		}
 	}
@@ -169,7 +169,7 @@ type sweepRecord struct {
 
 // readSweep reads sweep.json as far as it can be read; it may return the zero value.
 func readSweep(dir string) (r sweepRecord) {
-	if content, err := os.ReadFile(filepath.Join(dir, folder.Sweep)); err == nil {
+	if content, err := disk.ReadFile(filepath.Join(dir, folder.Sweep)); err == nil {
 		_ = json.Unmarshal(content, &r)
 	}
 	return r
@@ -215,7 +215,7 @@ func (k Known) refuseOtherPlan(dir, run string) error {
 // what a run reports is fixed when it begins. The plan may be that of before its last extension.
 // Runs of the first version, and statistics, keep no plan.
 func refuseEdited(dir string) error {
-	plan, err := os.ReadFile(filepath.Join(dir, folder.Plan))
+	plan, err := disk.ReadFile(filepath.Join(dir, folder.Plan))
 	if errors.Is(err, fs.ErrNotExist) || !folder.HoldsAny(dir, folder.Config) {
 		return nil
 	}

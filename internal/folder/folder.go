@@ -18,6 +18,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/spelling"
 )
 
@@ -58,11 +59,11 @@ var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents,
 func OwnFiles(dir, registry string) error {
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if info, err := disk.Stat(path); err == nil && info.IsDir() {
 			return fmt.Errorf("train: %s: found a directory, expected a file: %w", path, checkpoints.ErrNotRegular)
 		}
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -72,12 +73,12 @@ func OwnFiles(dir, registry string) error {
 	}
 	found := map[string]os.FileInfo{}
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := disk.Stat(path)
 		if err != nil || info.IsDir() {
 			continue
 		}
 		for other, i := range found {
-			if os.SameFile(info, i) {
+			if disk.SameFile(info, i) {
 				return fmt.Errorf("train: %s: found the file that is %s too, expected one of its own: %w", path, other, checkpoints.ErrNotRegular)
 			}
 		}
@@ -102,7 +103,7 @@ const (
 // OfHiddenNumber reports whether a run is a trial of a sweep that drew how many points there are.
 // That number must not be learnt from what is published of the best one.
 func OfHiddenNumber(dir string) bool {
-	content, err := os.ReadFile(filepath.Join(dir, "..", Sweep))
+	content, err := disk.ReadFile(filepath.Join(dir, "..", Sweep))
 	var found struct {
 		Draw struct {
 			From string `json:"from"`
@@ -164,7 +165,7 @@ func ReadConfigOf(dir string, list []Extension) (*configs.Config, error) {
 // Check refuses, with ErrNoRun, a path that can be no folder: "", a file, below a file, or a link
 // to nothing. It accepts a path where nothing lies.
 func Check(dir, expected string) error {
-	info, err := os.Stat(dir)
+	info, err := disk.Stat(dir)
 	switch {
 	case dir == "":
 		return fmt.Errorf("%w: found an empty name, expected %s", ErrNoRun, expected)
@@ -175,7 +176,7 @@ func Check(dir, expected string) error {
 	case err == nil:
 		return nil
 	}
-	if info, err := os.Lstat(dir); err == nil && !info.IsDir() { // else it was made just now
+	if info, err := disk.Lstat(dir); err == nil && !info.IsDir() { // else it was made just now
 		return fmt.Errorf("%w: %s is a link to nothing, expected %s", ErrNoRun, dir, expected)
 	}
 	return nil
@@ -188,7 +189,7 @@ func Without(dir, file string) error {
 
 // Content returns what a file holds; nil where there is none.
 func Content(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
+	content, err := disk.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -197,7 +198,7 @@ func Content(path string) ([]byte, error) {
 
 // Replace writes a file, unless it has that content already: another program may be reading it.
 func Replace(path string, content []byte) error {
-	if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
+	if found, err := disk.ReadFile(path); err == nil && bytes.Equal(found, content) {
 		return nil
 	}
 	return checkpoints.WriteFileAtomic(path, content, FilePerm)
@@ -231,7 +232,7 @@ func Argument(path string) string { return spelling.Argument(path) }
 // HoldsAny reports whether a folder holds one of these names.
 func HoldsAny(dir string, names ...string) bool {
 	for _, name := range names {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		if _, err := disk.Lstat(filepath.Join(dir, name)); err == nil {
 			return true
 		}
 	}

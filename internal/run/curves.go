@@ -3,12 +3,12 @@ package run
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/strictjson"
 	"dpsgd/internal/tensorboard"
@@ -57,7 +57,7 @@ func OpenCopies(f Files, upTo int) (*Copies, error) {
 		events, table = append(events, c.event(p)...), append(table, c.row(p)...)
 		c.last = p.step
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Events), folder.Perm); err != nil {
+	if err := checkpoints.MakeDir(filepath.Dir(f.Events)); err != nil {
 		return nil, fmt.Errorf("curves: %w", err)
 	}
 	err = folder.Replace(f.Events, events)

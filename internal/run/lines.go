@@ -14,6 +14,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tensorboard"
 )
@@ -130,14 +131,14 @@ func AppendLine(path string, line []byte) error {
 
 // appendTo appends to a file, which it makes where flag says so.
 func appendTo(path string, flag int, content []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|flag, folder.FilePerm)
+	f, err := disk.System.OpenFile(path, os.O_WRONLY|flag, folder.FilePerm)
 	if err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}
-	before, err := f.Seek(0, io.SeekEnd)
+	info, err := f.Stat()
 	if err == nil {
-		if _, err = f.Write(content); err != nil {
-			err = errors.Join(err, f.Truncate(before)) // no part of a line stays where a disk is full
+		if _, err = f.WriteAt(content, info.Size()); err != nil {
+			err = errors.Join(err, f.Truncate(info.Size())) // no part of a line stays where a disk is full
 		}
 	}
 	return errors.Join(err, f.Close())
@@ -145,7 +146,7 @@ func appendTo(path string, flag int, content []byte) error {
 
 // EndLine appends a line feed if the last line of a file lacks one, as after a crash.
 func EndLine(path string) error {
-	content, err := os.ReadFile(path)
+	content, err := disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (len(content) == 0 || content[len(content)-1] == '\n') {
 		return nil
 	}

@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 )
 
@@ -64,7 +64,7 @@ func (r *Run) unchanged() error {
 	if r.identity == "" {
 		return nil
 	}
-	kept, err := os.ReadFile(r.Path(folder.Plan))
+	kept, err := disk.ReadFile(r.Path(folder.Plan))
 	switch {
 	case err != nil:
 		return folder.Without(r.Dir, folder.Plan)
@@ -78,7 +78,7 @@ func (r *Run) unchanged() error {
 // It names what differs if the folder keeps the identity with that hash; folders of earlier
 // versions keep none.
 func (r *Run) OtherPlan(checkpoint, hash string) error {
-	kept, err := os.ReadFile(r.Path(folder.Plan))
+	kept, err := disk.ReadFile(r.Path(folder.Plan))
 	if err != nil || HashOf(string(kept)) != hash || string(kept) == r.identity {
 		return fmt.Errorf("%w: %s was made with another configuration or other data or other initial weights than %s and what is found now", books.ErrOtherPlan, checkpoint, r.Path(folder.Config))
 	}

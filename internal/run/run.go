@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
@@ -220,7 +220,7 @@ func (r *Run) makeFolder() error {
 	r.Dir = dir
 	if err := r.fill(); err != nil {
 		r.Close()
-		return errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, disk.RemoveAll(dir))
 	}
 	return nil
 }

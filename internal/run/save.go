@@ -1,6 +1,7 @@
 package run
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/statement"
 )
@@ -215,14 +217,14 @@ func Elsewhere(name string, write func(dir string) error) (dir string, ok bool) 
 		parents = append(parents, home)
 	}
 	for _, parent := range parents {
-		dir, err := os.MkdirTemp(parent, "dpsgd-"+name+"-") // permissions 0700
-		if err != nil {
+		dir := filepath.Join(parent, "dpsgd-"+name+"-"+rand.Text())
+		if checkpoints.NewDir(dir) != nil {
 			continue
 		}
 		if write(dir) == nil {
 			return dir, true
 		}
-		os.RemoveAll(dir)
+		disk.RemoveAll(dir)
 	}
 	return "", false
 }
@@ -237,7 +239,7 @@ func Size(bytes int64) string {
 
 // FreeOn returns, as people read it, how many bytes are free on the disk of a folder.
 func FreeOn(dir string) string {
-	if free, ok := checkpoints.Free(dir); ok {
+	if free, ok := disk.Free(dir); ok {
 		return Size(free)
 	}
 	return "an unknown number of bytes"

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 )
 
@@ -306,7 +306,7 @@ func ReadSelected(sweep string) (Statement, error) {
 }
 
 func read(path string) (Statement, error) {
-	content, err := os.ReadFile(path)
+	content, err := disk.ReadFile(path)
 	if err != nil {
 		return Statement{}, fmt.Errorf("train: %w", err)
 	}

@@ -3,10 +3,10 @@ package train
 import (
 	"fmt"
 	"math"
-	"os"
 
 	"dpsgd/accountant"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
@@ -68,6 +68,6 @@ func times(n int) string {
 
 // diagnosed reports whether the run writes diagnostics, or an earlier part of it did.
 func (r *Run) diagnosed() bool {
-	_, err := os.Lstat(r.Path(folder.Diagnostics))
+	_, err := disk.Lstat(r.Path(folder.Diagnostics))
 	return r.diagnoses != nil || err == nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package checkpoints
+package disk
 
 import (
 	"errors"
