@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ import (
 type Contents struct {
 	Platform platform
 	Version  version
+	Go       string          // the version that the programs are built with
+	Modules  []*debug.Module // that are built into them
 
 	Program     []byte
 	MPI         []byte // the program that an MPI launcher starts; nil on a platform without one

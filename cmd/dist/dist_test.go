@@ -13,6 +13,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -291,6 +293,29 @@ func TestModuleWithoutLicence(t *testing.T) {
 	}
 }
 
+// The list of components names every module, or what replaces it, once, with the checksum of go.sum,
+// and Go itself.
+func TestComponents(t *testing.T) {
+	self, err := os.Executable()
+	tiny.Check(t, err)
+	c := contents(t, "linux/amd64")
+	other := &debug.Module{Path: "gonum.org/v1/gonum", Version: "v0.17.0", Sum: "h1:B"}
+	c.Modules = []*debug.Module{{Path: "a.org/a", Version: "v1.0.0", Sum: "h1:A"}, {Path: "b.org/b", Version: "v1.0.0", Replace: other}}
+	tiny.Check(t, c.addModules(self)) // which names no modules, as it is a test, and Go
+	found := string(tiny.Must(c.Components())(t))
+	for _, want := range []string{
+		`"bomFormat": "CycloneDX"`, `"specVersion": "1.5"`, `"timestamp": "2026-01-02T02:04:06Z"`, `"version": "0.2.0"`, `"pkg:golang/std@` + strings.TrimPrefix(runtime.Version(), "go") + `"`,
+		`"pkg:golang/a.org/a@v1.0.0"`, `"value": "h1:A"`, `"pkg:golang/gonum.org/v1/gonum@v0.17.0"`, `"value": "h1:B"`,
+	} {
+		if strings.Count(found, want) != 1 {
+			t.Errorf("found %s, expected %s in it once", found, want)
+		}
+	}
+	if strings.Contains(found, "b.org") {
+		t.Errorf("found a module that is replaced: %s", found)
+	}
+}
+
 func TestTextIsUTF8(t *testing.T) {
 	for text, want := range map[string]string{"é": "é", "\xe9": "é", "": ""} {
 		if got := string(utf8Text([]byte(text))); got != want {
@@ -312,8 +337,8 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%s: found another hash, %v", name, err)
 		}
 	}
-	if len(f.hashes) != 3 {
-		t.Errorf("found hashes of %d packages, expected an archive, a wheel and a Debian package", len(f.hashes))
+	if len(f.hashes) != 4 {
+		t.Errorf("found hashes of %d files, expected those of an archive, a wheel, a Debian package and the list of components", len(f.hashes))
 	}
 }
 

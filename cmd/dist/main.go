@@ -88,6 +88,7 @@ func (f folder) packages(c Contents) error {
 		{c.ArchiveName(), c.Archive},
 		{c.WheelName(), c.Wheel},
 		{c.DebianName(), c.Debian},
+		{c.ComponentsName(), c.Components},
 	} {
 		if one.name == "" {
 			continue

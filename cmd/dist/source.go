@@ -86,7 +86,10 @@ func (c checkout) contents(common Contents, p platform) (Contents, error) {
 	if version != common.Version {
 		return common, fmt.Errorf("dist: found the version %s of the program for %s, expected %s", version, p, common.Version)
 	}
-	common.Platform = p
+	common.Platform, common.Modules = p, nil
+	if err := common.addModules(program); err != nil {
+		return common, err
+	}
 	if common.Program, err = os.ReadFile(program); err != nil {
 		return common, err
 	}
@@ -96,6 +99,9 @@ func (c checkout) contents(common Contents, p platform) (Contents, error) {
 			return common, err
 		}
 		if common.MPI, err = os.ReadFile(mpi); err != nil {
+			return common, err
+		}
+		if err := common.addModules(mpi); err != nil {
 			return common, err
 		}
 	}
