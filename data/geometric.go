@@ -22,7 +22,7 @@ const maxSkips = 512
 // fill sets survival[k−1] to S_k, with S₁ = 1 − ⌊q⌋ and S_{k+1} = S_k − ⌊q·S_k⌋, where ⌊ ⌋ rounds
 // down to multiples of 2⁻¹²⁸. With S₀ = 1, the record after k left out joins with chance
 // ⌊q·S_k⌋/S_k. It is at most q, and above q − 2⁻¹²⁸/S_k ≥ q − 2⁻¹²⁴, as the table ends at the first
-// S_k < 1/16. fill needs 2⁻¹²⁸ ≤ q ≤ 1. A table for n records needs at most n entries.
+// S_k < 1/16 (proofs/sampler.v). fill needs 2⁻¹²⁸ ≤ q ≤ 1. n records need at most n entries.
 func (t *skipTable) fill(q float64, n int) {
 	mantissa, shift := split(q)
 	// S₀ = 2¹²⁸ does not fit. Half of it does, and the difference is taken mod 2¹²⁸.

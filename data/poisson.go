@@ -11,7 +11,7 @@ import (
 //
 // Guarantee. Let q be SamplingProbability, a float64 taken at its exact value. In one call of
 // Sample, given what happened to records 0 … i−1, record i joins the batch with a probability in
-// (q − 2⁻¹²⁴, q]; for q = 0 and q = 1 it is exactly q. It follows that
+// (q − 2⁻¹²⁴, q] (proofs/sampler.v: every_record_joins); for q = 0 and 1 it is exactly q. So
 //
 //   - no record's chance is ever above the q that the accountant is told;
 //   - the batch is within total variation distance n·2⁻¹²⁴ of n independent coin flips with

@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/internal/random"
+	"dpsgd/internal/slow"
 )
 
 var probabilities = []float64{1, math.Nextafter(1, 0), 0.999, 0.9, 0.5, 0.3, 0.1, 512.0 / 60000, 0.001, 1e-5, 1e-8, 1e-30, 0x1p-128}
@@ -217,6 +218,74 @@ func TestSampleGoesOnPastTheTable(t *testing.T) {
 	got := Poisson{0.01}.sample(nil, 2*table.len+50, &words)
 	if want := []int{2 * table.len}; !slices.Equal(got, want) {
 		t.Errorf("sampled %v, expected %v", got, want)
+	}
+}
+
+// modelTable is survival of proofs/sampler.v, cut off as extend and fill do: in units of 2⁻¹²⁸,
+// S₀ = 1 and S_{k+1} = S_k − ⌊q·S_k⌋. It returns S₁ to S_len.
+func modelTable(q float64, n int) (table []*big.Int) {
+	exact := new(big.Rat).SetFloat64(q) // a mantissa over a power of two
+	s := new(big.Int).Lsh(big.NewInt(1), 128)
+	for range max(1, min(maxSkips, n)) {
+		if s.BitLen() <= 124 { // below 1/16
+			break
+		}
+		taken := new(big.Int).Mul(exact.Num(), s)
+		s = new(big.Int).Sub(s, taken.Quo(taken, exact.Denom()))
+		table = append(table, s)
+	}
+	return table
+}
+
+// modelSample is sample of proofs/sampler.v, with draw, search and below.
+func modelSample(table []*big.Int, n int, src words) (batch []int) {
+	for next := 0; ; {
+		first, complete := src.Uint64(), false
+		u := new(big.Int).Lsh(new(big.Int).SetUint64(first), 64)
+		low, high := 0, len(table)
+		for low < high {
+			middle := (low + high) / 2
+			if !complete && new(big.Int).Rsh(table[middle], 64).Uint64() == first {
+				u.Add(u, new(big.Int).SetUint64(src.Uint64()))
+				complete = true
+			}
+			if u.Cmp(table[middle]) < 0 {
+				low = middle + 1
+			} else {
+				high = middle
+			}
+		}
+		if n-next <= low {
+			return batch
+		}
+		if next += low; low < len(table) {
+			batch = append(batch, next)
+			next++
+		}
+	}
+}
+
+// The sampler is the one that proofs/sampler.v speaks of, whose definitions the model follows line by
+// line. Every third number is as close to an entry as can be, so that second words decide.
+func TestSamplerIsTheOneOfTheProof(t *testing.T) {
+	src, low64 := random.ForTest(27), new(big.Int).SetUint64(math.MaxUint64)
+	for range slow.Number(t, "DPSGD_SAMPLES", 3000, 1_000_000) {
+		q := math.Ldexp(0.5+0.5*float64(src.Uint64()>>12)*0x1p-52, -int(min(src.Uint64()%200, 127)*(src.Uint64()%2)))
+		if src.Uint64()%16 == 0 {
+			q = probabilities[src.Uint64()%uint64(len(probabilities))]
+		}
+		n := int(src.Uint64() % 40)
+		table := modelTable(q, n)
+		var code script
+		for range n + 1 { // an entry, or a number next to it; then another number
+			near := new(big.Int).Add(table[src.Uint64()%uint64(len(table))], big.NewInt(int64(src.Uint64()%3)-1))
+			code = append(code, new(big.Int).Rsh(near, 64).Uint64(), new(big.Int).And(near, low64).Uint64(), src.Uint64())
+		}
+		rest := slices.Clone(code)
+		want := modelSample(table, n, &rest)
+		if got := (Poisson{q}).sample([]int{}, n, &code); !slices.Equal(got, want) || len(code) != len(rest) {
+			t.Fatalf("q=%v, n=%d: sampled %v with %d words left, expected %v with %d", q, n, got, len(code), want, len(rest))
+		}
 	}
 }
 
