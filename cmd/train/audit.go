@@ -19,20 +19,21 @@ const fewestObserved, mostObserved = 1000, 10_000_000
 
 func auditCommand(a *shell.App) *cobra.Command {
 	var set []string
+	var out string
 	var examples, observations int
 	c := &cobra.Command{
 		Use:   "audit [CONFIG|PRESET|RUN]",
 		Short: "Try to falsify the ε of a configuration or a run",
 		Long: `Try to falsify what a configuration, or the ledger of a run, claims: releases by its plan's own sampler, clipping and
-noise, through the door of runs, of a data set of one canary and of none. A test that tells them better than the claim allows
-falsifies it, with exit code 8; "not falsified" proves nothing.
+noise, through the door of runs, of a data set of one canary and of none, and all steps of a run on a data set of many.
+A test that tells canaries better than the claim allows falsifies it, with exit code 8; "not falsified" proves nothing.
 
-It reads no example and writes no file.`,
+It reads no example. The picture shows how many canaries are noticed at few false alarms, and how many the claim allows.`,
 		Example: `  train audit
   train audit runs/digits-1 --observations 100000`,
 		Args: shell.Args(0, 1, "at most one: a configuration file, the name of a preset, or the folder of a run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("examples") && examples < 1 || observations < fewestObserved || observations > mostObserved {
+			if c.Flags().Changed("examples") && examples < 1 || c.Flags().Changed("observations") && observations < fewestObserved || observations > mostObserved {
 				return shell.Usagef("found --examples %d and --observations %d, expected at least 1, and %s to %s", examples, observations, shell.Count(fewestObserved), shell.Count(mostObserved))
 			}
 			name := shell.First(args, configs.DefaultPreset)
@@ -41,7 +42,7 @@ It reads no example and writes no file.`,
 				return err
 			}
 			r, err := audited.Audit(c.Context(), observations, attack.OpenDoor)
-			if err := shell.Show(a, printAudit)(r, shell.Ended(c.Context(), err)); err != nil {
+			if err := shell.ShowDrawn(a, out, picture, printAudit)(r, shell.Ended(c.Context(), err)); err != nil {
 				return err
 			}
 			return r.Err()
@@ -49,7 +50,8 @@ It reads no example and writes no file.`,
 	}
 	setFlag(c, &set)
 	c.Flags().IntVar(&examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
-	c.Flags().IntVar(&observations, "observations", 20_000, "releases with the canary, and as many without, for each test")
+	c.Flags().IntVar(&observations, "observations", 0, "releases with the canary, and as many without, for each test of one step (default: 20,000, more with much noise)")
+	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
 

@@ -259,19 +259,36 @@ func (m *Membership) audit(training, others []float64, delta float64) {
 	for i := range differences {
 		differences[i] = training[first[i]] - others[second[i]]
 	}
+	var surest audit
+	m.EpsilonAtLeast, surest = leastOf(differences, delta, 1-0.95)
+	m.Guesses, m.Right = surest.guesses, surest.right
+}
+
+// counts returns how many of the surest guesses are right, for each share in guessed. A guess is
+// right if its difference is positive, and the surer the larger that is. It sorts differences.
+func counts(differences []float64) (counted []audit) {
 	slices.SortStableFunc(differences, func(a, b float64) int { return cmp.Compare(math.Abs(b), math.Abs(a)) })
-	const confidence = 0.95
 	for _, share := range guessed {
-		a := audit{canaries: pairs, guesses: max(1, int(share*float64(pairs)))}
+		a := audit{canaries: len(differences), guesses: max(1, int(share*float64(len(differences))))}
 		for _, d := range differences[:a.guesses] {
 			if d > 0 {
 				a.right++
 			}
 		}
-		if at := a.leastEpsilon(delta, (1-confidence)/float64(len(guessed))); at > m.EpsilonAtLeast || m.Guesses == 0 {
-			m.EpsilonAtLeast, m.Guesses, m.Right = at, a.guesses, a.right
+		counted = append(counted, a)
+	}
+	return counted
+}
+
+// leastOf returns the largest lower bound on ε by the counts, and the count behind it. The bounds
+// fail with a probability of at most level, all together.
+func leastOf(differences []float64, delta, level float64) (least float64, surest audit) {
+	for _, a := range counts(differences) {
+		if at := a.leastEpsilon(delta, level/float64(len(guessed))); at > least || surest.guesses == 0 {
+			least, surest = at, a
 		}
 	}
+	return least, surest
 }
 
 // Chart draws the share of training examples noticed against the share of others taken for them.

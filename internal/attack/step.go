@@ -14,6 +14,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
+	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -29,7 +30,8 @@ var ErrFalsified = errors.New("train: CLAIM FALSIFIED")
 type Audited struct {
 	Name        string
 	Plan        release.Plan
-	Step        int // the step with the least noise
+	Steps       int
+	Step        int // the one with the least noise
 	Coordinates int
 	Ledger      *accountant.Ledger // the releases that the run claims to pay for
 	Epsilon     float64            // what it claims they cost, at Delta
@@ -50,6 +52,18 @@ type StepAudit struct {
 	RunClaimed float64 `json:"run_claimed"`
 	RunAtLeast float64 `json:"run_at_least"`
 	Falsified  bool    `json:"falsified"`
+
+	roc, allowed []chart.Point // of the first of Tests
+}
+
+// Chart draws how many canaries are noticed in one step at each rate of false alarms, and how many the
+// claim allows, both on logarithmic axes: what happens at few false alarms counts.
+func (a *StepAudit) Chart() chart.Chart {
+	return chart.Chart{
+		Title: "Canaries noticed in one step", X: "false alarms, log scale", Y: "canaries noticed", Logarithmic: true, LogarithmicX: true,
+		Subtitle: fmt.Sprintf("%s, %d releases with a canary and as many without; above the line of the claim only by chance", a.Name, a.Observed),
+		Lines:    []chart.Line{{Name: "most allowed", Points: a.allowed}, {Name: "observed", Style: chart.Dots, Points: a.roc}},
+	}
 }
 
 // Tested is one claim, and what observations say about it.
@@ -146,7 +160,10 @@ func about(name string, c *configs.Config, p *train.RunPlan, l *accountant.Ledge
 		return Audited{}, err
 	}
 	values, _ := m.Sizes()
-	a := Audited{Name: name, Plan: p.Plan, Coordinates: min(values, mostCoordinates), Ledger: l, Epsilon: epsilon, Delta: p.Delta}
+	a := Audited{Name: name, Plan: p.Plan, Coordinates: min(values, mostCoordinates), Steps: l.Count(), Ledger: l, Epsilon: epsilon, Delta: p.Delta}
+	if p.Mean != nil {
+		a.Steps -= account.Counts(l)[p.Mean.Event(0)]
+	}
 	for step := range p.Steps {
 		if constant, ok := p.Mechanism.(release.Constant); ok && constant.Constant() {
 			break
@@ -164,10 +181,18 @@ func about(name string, c *configs.Config, p *train.RunPlan, l *accountant.Ledge
 const (
 	auditConfidence = 0.95
 	ofSampling      = 1e-4
+	ofEpsilon       = (1 - auditConfidence - ofSampling) / 4
+)
+
+// How many observations Audit makes by itself, and in how many coordinates if there are many.
+const (
+	fewObserved, mostObserved = 20_000, 1_000_000
+	fewCoordinates            = 512
 )
 
 // Audit tests what the releases of a plan claim, with a canary (Nasr et al. 2023, arXiv:2302.07956).
-// The doors that open returns make the releases: for runs [OpenDoor].
+// The doors that open returns make the releases: for runs [OpenDoor]. n is how many are made with the
+// canary, and as many without, for each test of one step; 0 is as many as the noise asks for.
 //
 // What is tested is: one step if the record is in its sample, against
 // the exact trade-off curve of the mechanism; one step with the plan's own sampler, against that of
@@ -177,56 +202,75 @@ const (
 // A lower bound on ε is that of the mechanism with the most noise that the observations leave
 // possible, among those that differ from the claimed one in their noise multiplier alone.
 func (a Audited) Audit(ctx context.Context, n int, open func(release.Plan, int) (Door, error)) (*StepAudit, error) {
-	event := a.Plan.Event(a.Step)
+	if n == 0 {
+		// The relative error of a bound on μ = 1/σ is the same for n in proportion to σ².
+		n = int(fewObserved * min(max(1, math.Pow(accountant.NoiseMultiplier(a.Plan.Event(a.Step)), 2)), mostObserved/fewObserved))
+	}
+	a.Coordinates = min(a.Coordinates, max(fewCoordinates, mostCoordinates*fewObserved/n))
 	r := &StepAudit{Audit: "step", Name: a.Name, Observed: n, Confidence: auditConfidence, Delta: a.Delta, RunClaimed: a.Epsilon}
-	const level = (1 - auditConfidence - ofSampling) / 2
-	inside := a.Plan
-	inside.Sampler = data.Full{}
-	given, err := a.one(ctx, "one step, if the record is in its sample", inside, unsampled(event), n, level, open)
-	if err != nil {
+	if err := a.steps(ctx, r, open); err != nil {
 		return nil, err
 	}
+	all, err := a.oneRun(ctx, ofEpsilon, open)
+	r.Tests = append(r.Tests, all...)
+	r.Falsified = r.Err() != nil
+	return r, err
+}
+
+// steps adds the tests of one step to r, and the bound on the run that follows from them.
+func (a Audited) steps(ctx context.Context, r *StepAudit, open func(release.Plan, int) (Door, error)) error {
+	event, inside := a.Plan.Event(a.Step), a.Plan
+	inside.Sampler = data.Full{}
+	given, err := a.one(ctx, "one step, if the record is in its sample", inside, unsampled(event), r.Observed, open)
+	if err != nil {
+		return err
+	}
 	r.Tests = append(r.Tests, given.Tested)
+	for exponent := -4.0; exponent <= 0; exponent += 0.1 {
+		rate := math.Pow(10, exponent)
+		alarms, noticed := notice(given.in[0], given.out[0], rate)
+		r.roc = append(r.roc, chart.Point{X: alarms.Accuracy, Y: noticed.Accuracy})
+		r.allowed = append(r.allowed, chart.Point{X: rate, Y: 1 - given.curve.TypeII(rate)})
+	}
 	least := 1.0 // of the sampling probability
-	if unsampled(event) != event {
-		sampled, err := a.one(ctx, "one step, as it is sampled", a.Plan, event, n, level, open)
+	if e, ok := event.(accountant.PoissonSampled); ok {
+		sampled, err := a.one(ctx, "one step, as it is sampled", a.Plan, event, r.Observed, open)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		q := event.(accountant.PoissonSampled).SamplingProbability
+		q := e.SamplingProbability
 		least = 1 - upperEnd(sampled.releases-sampled.drawn, sampled.releases, ofSampling)
 		r.Tests = append(r.Tests, sampled.Tested, Tested{
 			Claim: "how often a record is in a sample", Quantity: "q", Claimed: q, AtLeast: least, By: fmt.Sprintf("%d of %d samples", sampled.drawn, sampled.releases), Falsified: least > q,
 		})
 	}
-	r.Falsified = r.Err() != nil
 	r.RunAtLeast, err = a.whole(given.factor, least)
-	return r, err
+	return err
 }
 
 // outcome is a test with the releases that it was made with.
 type outcome struct {
 	Tested
 	*observed
+	curve accountant.Tradeoff // of the claim
 }
 
 // one observes releases of a plan and tests the claim that they are as private as an event says.
-func (a Audited) one(ctx context.Context, claim string, p release.Plan, event accountant.Event, n int, level float64, open func(release.Plan, int) (Door, error)) (outcome, error) {
+func (a Audited) one(ctx context.Context, claim string, p release.Plan, event accountant.Event, n int, open func(release.Plan, int) (Door, error)) (outcome, error) {
 	o, err := observe(ctx, p, a.Step, a.Coordinates, n, open)
 	if err != nil {
 		return outcome{}, err
 	}
-	t := outcome{Tested{Claim: claim, Quantity: "ε"}, o}
+	t := outcome{Tested: Tested{Claim: claim, Quantity: "ε"}, observed: o}
 	exact, err := accountants.New("exact", accountant.RelationOf(event))
 	if err != nil {
 		return t, err
 	}
-	curve, err := curveOf(exact, event)
-	if err != nil {
+	if t.curve, err = curveOf(exact, event); err != nil {
 		return t, err
 	}
-	alpha, beta, by := o.errors(curve, level)
-	t.By, t.Falsified = by, curve.TypeII(alpha) > beta
+	alpha, beta, by := o.errors(t.curve, ofEpsilon)
+	t.By, t.Falsified = by, t.curve.TypeII(alpha) > beta
 	if t.Claimed, err = epsilonOf(exact, event, a.Delta); err != nil {
 		return t, err
 	}
@@ -347,15 +391,9 @@ func mostNoise(a accountant.Accountant, e accountant.Event, alpha, beta float64)
 // whole returns what all releases of the run cost with so many times the claimed noise and a
 // sampling probability of q at most; 0 where that is not known.
 func (a Audited) whole(factor, q float64) (float64, error) {
-	l := new(accountant.Ledger)
-	for _, entry := range a.Ledger.Entries() {
-		e := with(entry.Event, factor, q)
-		if factor == 0 || q == 0 || e == nil {
-			return 0, nil
-		}
-		if err := l.Add(e, entry.Count); err != nil {
-			return 0, err
-		}
+	l, err := a.scaled(factor, q)
+	if err != nil || l == nil {
+		return 0, err
 	}
 	exact, err := accountants.New("exact", l.Relation())
 	if err != nil {
@@ -363,4 +401,20 @@ func (a Audited) whole(factor, q float64) (float64, error) {
 	}
 	g, err := exact.Guarantee(l, a.Delta)
 	return g.Epsilon, err
+}
+
+// scaled returns the ledger with so many times the noise and a sampling probability of q at most; nil
+// where an event has neither.
+func (a Audited) scaled(factor, q float64) (*accountant.Ledger, error) {
+	l := new(accountant.Ledger)
+	for _, entry := range a.Ledger.Entries() {
+		e := with(entry.Event, factor, q)
+		if factor == 0 || q == 0 || e == nil {
+			return nil, nil
+		}
+		if err := l.Add(e, entry.Count); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
 }

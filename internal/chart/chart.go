@@ -26,6 +26,7 @@ type Chart struct {
 	X, Y            string // what the axes show
 	Lines           []Line // the first ones are drawn first
 	Logarithmic     bool   // the y axis; a value that is not positive is then left out
+	LogarithmicX    bool   // the x axis, in the same way
 	Tight           bool   // the y axis begins near the least value, not at zero
 }
 
@@ -164,7 +165,7 @@ func (c Chart) drawable() []Line {
 	var lines []Line
 	for _, l := range c.Lines {
 		l.Points = slices.DeleteFunc(slices.Clone(l.Points), func(p Point) bool {
-			return plotter.CheckFloats(p.X, p.Y) != nil || c.Logarithmic && p.Y <= 0
+			return plotter.CheckFloats(p.X, p.Y) != nil || c.Logarithmic && p.Y <= 0 || c.LogarithmicX && p.X <= 0
 		})
 		if len(l.Points) > 0 {
 			lines = append(lines, l)
@@ -177,8 +178,8 @@ func (c Chart) drawable() []Line {
 // begin at zero: differences by chance shall not look like a cliff.
 const leastSpan = 2
 
-// plot returns the axes and the lines. The x axis includes zero; so does the y axis, unless it is
-// logarithmic or tight. There is a little room above the lines.
+// plot returns the axes and the lines. The x axis includes zero unless it is logarithmic; so does the y
+// axis, unless it is logarithmic or tight. There is a little room above the lines.
 func (c Chart) plot() *plot.Plot {
 	p := newPlot(c.X)
 	p.Add(&plotter.Grid{Horizontal: grid})
@@ -191,7 +192,11 @@ func (c Chart) plot() *plot.Plot {
 			p.Add(&plotter.Scatter{XYs: l.Points, GlyphStyle: draw.GlyphStyle{Color: stroke.Color, Radius: 2.5, Shape: draw.CircleGlyph{}}})
 		}
 	}
-	p.X.Min = min(0, p.X.Min)
+	if c.LogarithmicX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, logarithmicTicks{}
+	} else {
+		p.X.Min = min(0, p.X.Min)
+	}
 	switch {
 	case c.Logarithmic:
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logarithmicTicks{}
