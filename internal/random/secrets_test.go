@@ -39,6 +39,7 @@ var foreign = map[string]string{
 	"data/owners.go":                 "which of a person's examples are kept, by a public seed",
 	"internal/random/":               "this package",
 	"internal/ranks/orders.go":       "which examples ranks compare, by their secret salt",
+	"internal/run/save.go":           "names of temporary folders",
 	"internal/web/server.go":         "the token of a page",
 }
 
