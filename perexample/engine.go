@@ -160,6 +160,6 @@ func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	_, sizeX := rows(p.use.Input)
 	form := rule.Former(pool)
 	return clip.Rows{Width: rule.Size(), Examples: batch, Form: func(worker, example int, emit func(piece []float32)) {
-		form(worker, row(x, example, sizeX), row(dz, example, sizeZ), emit)
+		form(worker, nil, row(x, example, sizeX), row(dz, example, sizeZ), emit)
 	}}
 }

@@ -34,8 +34,9 @@ type Rule interface {
 }
 
 // Former calls emit with the gradient of one example, in pieces that follow each other in the
-// parameter's memory order and last until emit returns. It runs on a worker of the pool.
-type Former func(worker int, x, dz []float32, emit func(piece []float32))
+// parameter's memory order and last until emit returns. It writes the whole to g too, unless that
+// is nil. It runs on a worker of the pool.
+type Former func(worker int, g, x, dz []float32, emit func(piece []float32))
 
 // norm computes the squared norm of the gradient of one example of the batch, on a worker of the
 // pool.
@@ -44,8 +45,10 @@ type norm func(worker, example int, x, dz []float32) float64
 // whole returns a Former that emits the gradient, size values that write writes to g, in one piece.
 func whole(pool *kernel.Pool, size int, write func(worker int, g, x, dz []float32)) Former {
 	scratch := graph.NewScratch(pool, size)
-	return func(worker int, x, dz []float32, emit func(piece []float32)) {
-		g := scratch.For(worker)
+	return func(worker int, g, x, dz []float32, emit func(piece []float32)) {
+		if g == nil {
+			g = scratch.For(worker)
+		}
 		write(worker, g, x, dz)
 		emit(g)
 	}
@@ -89,19 +92,20 @@ func WeightedSum(b *graph.Builder, u Use, dz, w *gorgonia.Node) *gorgonia.Node {
 }
 
 // formedNorm returns the norm that has form form the gradient, and measures each piece while it is
-// in the cache. It writes the pieces to the example's row of stored (B, size), unless that is nil.
+// in the cache. The gradient is stored in the example's row of stored (B, size), unless that is nil.
 func formedNorm(pool *kernel.Pool, form Former, size int, stored func() []float32) norm {
 	measurers := make([]measurer, pool.Threads())
 	for i := range measurers {
 		measurers[i].emit = measurers[i].add
 	}
 	return func(worker, example int, x, dz []float32) float64 {
+		var g []float32
+		if stored != nil {
+			g = stored()[example*size : (example+1)*size]
+		}
 		m := &measurers[worker]
 		m.square = 0
-		if stored != nil {
-			m.rest = stored()[example*size : (example+1)*size]
-		}
-		form(worker, x, dz, m.emit)
+		form(worker, g, x, dz, m.emit)
 		return m.square
 	}
 }
@@ -109,14 +113,10 @@ func formedNorm(pool *kernel.Pool, form Former, size int, stored func() []float3
 // measurer adds up the squares of the pieces of a gradient.
 type measurer struct {
 	square float64
-	rest   []float32 // where the next pieces are stored; nil where none are
 	emit   func(piece []float32)
 }
 
-func (m *measurer) add(piece []float32) {
-	m.square += kernel.SumSquares(piece)
-	m.rest = m.rest[copy(m.rest, piece):]
-}
+func (m *measurer) add(piece []float32) { m.square += kernel.SumSquares(piece) }
 
 // sumOverExamples returns the Run of a weighted sum of size values: accumulate adds the gradient of
 // example i, times its weight, to sum. The weights are the last input; an example of weight 0 is

@@ -202,28 +202,34 @@ func (c *Convolution) FilterGradients(worker int, g, x, dz []float32, images int
 const pieceValues = 1 << 14
 
 // FilterGradientPieces calls emit with the filter gradient of one image in pieces, which end to end
-// are the g of FilterGradient. emit may use a piece until it returns.
-func (c *Convolution) FilterGradientPieces(worker int, x, dz []float32, emit func(piece []float32)) {
+// are the g of FilterGradient. emit may use a piece until it returns. The whole is written to g too,
+// unless that is nil.
+func (c *Convolution) FilterGradientPieces(worker int, g, x, dz []float32, emit func(piece []float32)) {
 	rows, out := active.tileRows, c.groupOut()
 	filters := min(max(pieceValues/c.Taps()/rows, 1)*rows, out)
 	piece := c.pieces.get(worker, filters*c.Taps())
 	if s := c.gradient; s != nil && s.tilesDown*s.tilesAcross <= s.chunkTiles {
 		sum := s.newSumOf(worker, filters)
-		sum.pieces(x, dz, piece, emit)
+		sum.pieces(g, x, dz, piece, emit)
 		return
 	}
 	if c.gradient != nil || c.isDepthwise() {
-		piece = c.pieces.get(worker, c.Out*c.Taps())
-		c.FilterGradient(worker, piece, x, dz)
-		emit(piece)
+		if g == nil {
+			g = c.pieces.get(worker, c.Out*c.Taps())
+		}
+		c.FilterGradient(worker, g, x, dz)
+		emit(g)
 		return
 	}
 	cols := c.cols.get(worker, c.Positions()*c.Taps())
-	for g := range c.groups() {
-		c.Lower(cols, x, g)
+	for group := range c.groups() {
+		c.Lower(cols, x, group)
 		for o := 0; o < out; o += filters {
 			n := min(filters, out-o)
-			serial.Gemm(true, false, n, c.Taps(), c.Positions(), 1, dz[g*out+o:], c.Out, cols, c.Taps(), 0, piece, c.Taps())
+			if g != nil {
+				piece = cut(&g, n*c.Taps())
+			}
+			serial.Gemm(true, false, n, c.Taps(), c.Positions(), 1, dz[group*out+o:], c.Out, cols, c.Taps(), 0, piece, c.Taps())
 			emit(piece[:n*c.Taps()])
 		}
 	}

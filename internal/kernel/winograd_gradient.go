@@ -162,8 +162,9 @@ func (s *winogradSum) transformBack(g []float32, filters int) {
 }
 
 // pieces calls emit with the gradients of one image for a few filters at a time, which stay in the
-// second-level cache on their way through M. All tiles of the image must fit a chunk.
-func (s *winogradSum) pieces(x, dz, piece []float32, emit func(piece []float32)) {
+// second-level cache on their way through M, and copies them to g unless it is nil: to transform
+// back to g itself takes longer where g is not in a cache. All tiles of the image must fit a chunk.
+func (s *winogradSum) pieces(g, x, dz, piece []float32, emit func(piece []float32)) {
 	for row := range s.tilesDown {
 		s.transform(x, dz, row, 1)
 	}
@@ -173,6 +174,7 @@ func (s *winogradSum) pieces(x, dz, piece []float32, emit func(piece []float32))
 		s.multiplyFilters(o, filters, 0)
 		s.transformBack(piece, filters)
 		emit(piece[:filters*size])
+		g = g[copy(g, piece[:filters*size]):]
 	}
 	s.tiles = 0
 }
