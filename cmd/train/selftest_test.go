@@ -1,7 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"testing"
+
+	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/attack"
+	"dpsgd/internal/selftest"
 )
 
 // The self-test of a preset tells each check with what was looked at; with --json it prints one
@@ -21,4 +27,17 @@ func TestAuditCommand(t *testing.T) {
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
 	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
+}
+
+// What does not hold is told with its layer, its meaning and an exit code of its own.
+func TestWhatDoesNotHoldIsTold(t *testing.T) {
+	var out bytes.Buffer
+	a := &shell.App{Out: &out, Err: &out}
+	failed := selftest.Check{Name: "gradients", Faults: []string{"layer 2 (faulty)"}, Means: "mend its rule"}
+	printCheck(&out, failed)
+	same(t, "exit code", fmt.Sprint(a.Fail((&selftest.Result{Checks: []selftest.Check{failed}}).Err())), "7")
+	audit := &attack.StepAudit{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1, AtLeast: 2, Falsified: true}}, Falsified: true}
+	printAudit(&out, audit)
+	same(t, "exit code", fmt.Sprint(a.Fail(audit.Err())), "8")
+	says(t, out.String(), "FAILED  gradients", "layer 2 (faulty)", "This means: mend its rule", `["gradients"]`, "verdict   CLAIM FALSIFIED", "one step: found ε of at least 2, expected at most 1")
 }
