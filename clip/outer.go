@@ -130,7 +130,7 @@ func (f outerFactors) round(scale float32, l Lattice) rounded {
 }
 
 // multiply adds up the outer products of all examples in runs: of examples with one shift, as many
-// as keep every partial sum, in any order, within 32 bits.
+// as keep every partial sum, in any order, within 32 bits (proofs/partial.v: partial_sums_fit).
 func (a *outerAdder) multiply(examples int) {
 	a.order = a.order[:0]
 	for i, r := range a.rounded[:examples] {

@@ -78,7 +78,7 @@ func (s *Sum) Refine(examples int) { s.lattice = latticeOf(s.lattice.Bound, digi
 func (s *Sum) Reset() { s.err, s.begun, s.waiting = nil, false, false }
 
 // groupExamples returns how many rows are rounded before the sum takes them: few enough for a
-// float64, because each adds at most C/g < 2^(21+Digits) to a coordinate.
+// float64, as each adds at most C/g < 2^(21+Digits) to a coordinate (proofs/partial.v).
 func (l Lattice) groupExamples() int { return min(1<<10, 1<<(53-latticeBits-1-l.Digits)) }
 
 // Add adds the contributions of the first so many examples of a batch, each bounded by itself: an
