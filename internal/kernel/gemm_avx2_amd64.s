@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tileAVX2Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Full1(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -21,17 +21,20 @@ TEXT ·tileAVX2Full1(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), SI
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 32(R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Y2
@@ -69,7 +72,7 @@ overwrite:
 	RET
 
 // func tileAVX2Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Full2(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -85,19 +88,25 @@ TEXT ·tileAVX2Full2(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y4
@@ -148,7 +157,7 @@ overwrite:
 	RET
 
 // func tileAVX2Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Full3(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -164,21 +173,30 @@ TEXT ·tileAVX2Full3(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y6
@@ -242,7 +260,7 @@ overwrite:
 	RET
 
 // func tileAVX2Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Full4(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -258,23 +276,35 @@ TEXT ·tileAVX2Full4(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y8
@@ -351,7 +381,7 @@ overwrite:
 	RET
 
 // func tileAVX2Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Full5(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -367,25 +397,40 @@ TEXT ·tileAVX2Full5(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y10
@@ -475,7 +520,7 @@ overwrite:
 	RET
 
 // func tileAVX2Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Full6(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -491,27 +536,45 @@ TEXT ·tileAVX2Full6(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Y12
@@ -614,7 +677,7 @@ overwrite:
 	RET
 
 // func tileAVX2Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Long1(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -636,17 +699,20 @@ TEXT ·tileAVX2Long1(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R8), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 32(R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Y3
@@ -729,7 +795,7 @@ DATA laneMask<>+60(SB)/4, $0x00000000
 GLOBL laneMask<>(SB), RODATA|NOPTR, $64
 
 // func tileAVX2Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Long2(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -751,19 +817,25 @@ TEXT ·tileAVX2Long2(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y5
@@ -866,7 +938,7 @@ stored3:
 	RET
 
 // func tileAVX2Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Long3(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -888,21 +960,30 @@ TEXT ·tileAVX2Long3(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y7
@@ -1043,7 +1124,7 @@ stored6:
 	RET
 
 // func tileAVX2Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Long4(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -1065,23 +1146,35 @@ TEXT ·tileAVX2Long4(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y9
@@ -1260,7 +1353,7 @@ stored10:
 	RET
 
 // func tileAVX2Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Long5(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -1282,25 +1375,40 @@ TEXT ·tileAVX2Long5(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y11
@@ -1517,7 +1625,7 @@ stored15:
 	RET
 
 // func tileAVX2Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Long6(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -1539,27 +1647,45 @@ TEXT ·tileAVX2Long6(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R11), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	VXORPS     Y12, Y12, Y12
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Y13
@@ -1814,7 +1940,7 @@ stored21:
 	RET
 
 // func tileAVX2Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Short1(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -1835,16 +1961,18 @@ TEXT ·tileAVX2Short1(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R8), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R8), Y0, Y2
@@ -1902,7 +2030,7 @@ stored22:
 	RET
 
 // func tileAVX2Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Short2(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -1923,17 +2051,21 @@ TEXT ·tileAVX2Short2(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R9), Y0, Y3
@@ -2024,7 +2156,7 @@ stored24:
 	RET
 
 // func tileAVX2Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Short3(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -2045,18 +2177,24 @@ TEXT ·tileAVX2Short3(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R9), Y0, Y4
@@ -2180,7 +2318,7 @@ stored27:
 	RET
 
 // func tileAVX2Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Short4(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -2201,19 +2339,27 @@ TEXT ·tileAVX2Short4(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R10), Y0, Y5
@@ -2370,7 +2516,7 @@ stored31:
 	RET
 
 // func tileAVX2Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Short5(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -2391,20 +2537,30 @@ TEXT ·tileAVX2Short5(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R10), Y0, Y6
@@ -2594,7 +2750,7 @@ stored36:
 	RET
 
 // func tileAVX2Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tileAVX2Short6(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -2615,21 +2771,33 @@ TEXT ·tileAVX2Short6(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R11), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R11), Y0, Y7
@@ -2852,7 +3020,7 @@ stored42:
 	RET
 
 // func pairsAVX2Full1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Full1(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -2868,17 +3036,20 @@ TEXT ·pairsAVX2Full1(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), SI
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 32(R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Y2
@@ -2915,7 +3086,7 @@ overwrite:
 	RET
 
 // func pairsAVX2Full2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Full2(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -2931,19 +3102,25 @@ TEXT ·pairsAVX2Full2(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y4
@@ -2993,7 +3170,7 @@ overwrite:
 	RET
 
 // func pairsAVX2Full3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Full3(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -3009,21 +3186,30 @@ TEXT ·pairsAVX2Full3(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), DI
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y6
@@ -3086,7 +3272,7 @@ overwrite:
 	RET
 
 // func pairsAVX2Full4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Full4(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -3102,23 +3288,35 @@ TEXT ·pairsAVX2Full4(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y8
@@ -3194,7 +3392,7 @@ overwrite:
 	RET
 
 // func pairsAVX2Full5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Full5(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -3210,25 +3408,40 @@ TEXT ·pairsAVX2Full5(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R8
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y10
@@ -3317,7 +3530,7 @@ overwrite:
 	RET
 
 // func pairsAVX2Full6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Full6(SB), NOSPLIT, $0-96
 	MOVQ tiles+0(FP), AX
 	MOVQ rs+24(FP), CX
@@ -3333,27 +3546,45 @@ TEXT ·pairsAVX2Full6(SB), NOSPLIT, $0-96
 	MOVQ c+64(FP), R9
 
 tile:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Y12
@@ -3455,7 +3686,7 @@ overwrite:
 	RET
 
 // func pairsAVX2Long1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Long1(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -3477,17 +3708,20 @@ TEXT ·pairsAVX2Long1(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R8), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 32(R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMOVUPS      (R8), Y3
@@ -3551,7 +3785,7 @@ stored43:
 	RET
 
 // func pairsAVX2Long2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Long2(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -3573,19 +3807,25 @@ TEXT ·pairsAVX2Long2(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y5
@@ -3687,7 +3927,7 @@ stored45:
 	RET
 
 // func pairsAVX2Long3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Long3(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -3709,21 +3949,30 @@ TEXT ·pairsAVX2Long3(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 32(R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMOVUPS      (R9), Y7
@@ -3863,7 +4112,7 @@ stored48:
 	RET
 
 // func pairsAVX2Long4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Long4(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -3885,23 +4134,35 @@ TEXT ·pairsAVX2Long4(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y9
@@ -4079,7 +4340,7 @@ stored52:
 	RET
 
 // func pairsAVX2Long5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Long5(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -4101,25 +4362,40 @@ TEXT ·pairsAVX2Long5(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 32(R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMOVUPS      (R10), Y11
@@ -4335,7 +4611,7 @@ stored57:
 	RET
 
 // func pairsAVX2Long6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Long6(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -4357,27 +4633,45 @@ TEXT ·pairsAVX2Long6(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R11), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	VXORPS     Y12, Y12, Y12
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMOVUPS      (R11), Y13
@@ -4631,7 +4925,7 @@ stored63:
 	RET
 
 // func pairsAVX2Short1(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Short1(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -4652,16 +4946,18 @@ TEXT ·pairsAVX2Short1(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R8), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	MOVQ   k+8(FP), DI
-	MOVQ   b+48(FP), R8
-	MOVQ   a+16(FP), R9
-	MOVQ   as+40(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R9, R10
-	MOVQ   R10, a+16(FP)
-	TESTQ  DI, DI
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	MOVQ       k+8(FP), DI
+	MOVQ       b+48(FP), R8
+	MOVQ       a+16(FP), R9
+	MOVQ       as+40(FP), R10
+	SHLQ       $0x02, R10
+	ADDQ       R9, R10
+	MOVQ       R10, a+16(FP)
+	MOVQ       SI, R10
+	PREFETCHT0 (R10)
+	TESTQ      DI, DI
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R8), Y0, Y2
@@ -4718,7 +5014,7 @@ stored64:
 	RET
 
 // func pairsAVX2Short2(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Short2(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -4739,17 +5035,21 @@ TEXT ·pairsAVX2Short2(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R9), Y0, Y3
@@ -4839,7 +5139,7 @@ stored66:
 	RET
 
 // func pairsAVX2Short3(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Short3(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -4860,18 +5160,24 @@ TEXT ·pairsAVX2Short3(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R9), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+8(FP), R8
-	MOVQ   b+48(FP), R9
-	MOVQ   a+16(FP), R10
-	MOVQ   as+40(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R10, R11
-	MOVQ   R11, a+16(FP)
-	TESTQ  R8, R8
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	MOVQ       k+8(FP), R8
+	MOVQ       b+48(FP), R9
+	MOVQ       a+16(FP), R10
+	MOVQ       as+40(FP), R11
+	SHLQ       $0x02, R11
+	ADDQ       R10, R11
+	MOVQ       R11, a+16(FP)
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	ADDQ       SI, R11
+	PREFETCHT0 (R11)
+	TESTQ      R8, R8
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R9), Y0, Y4
@@ -4994,7 +5300,7 @@ stored69:
 	RET
 
 // func pairsAVX2Short4(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Short4(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -5015,19 +5321,27 @@ TEXT ·pairsAVX2Short4(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R10), Y0, Y5
@@ -5183,7 +5497,7 @@ stored73:
 	RET
 
 // func pairsAVX2Short5(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Short5(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -5204,20 +5518,30 @@ TEXT ·pairsAVX2Short5(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R10), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+8(FP), R9
-	MOVQ   b+48(FP), R10
-	MOVQ   a+16(FP), R11
-	MOVQ   as+40(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   R11, R12
-	MOVQ   R12, a+16(FP)
-	TESTQ  R9, R9
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	MOVQ       k+8(FP), R9
+	MOVQ       b+48(FP), R10
+	MOVQ       a+16(FP), R11
+	MOVQ       as+40(FP), R12
+	SHLQ       $0x02, R12
+	ADDQ       R11, R12
+	MOVQ       R12, a+16(FP)
+	MOVQ       R8, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	ADDQ       DI, R12
+	PREFETCHT0 (R12)
+	TESTQ      R9, R9
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R10), Y0, Y6
@@ -5406,7 +5730,7 @@ stored78:
 	RET
 
 // func pairsAVX2Short6(tiles int, k int, a *float32, rs int, cs int, as int, b *float32, ldb int, c *float32, ldc int, cols int, alpha float32, beta float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·pairsAVX2Short6(SB), NOSPLIT, $0-96
 	MOVQ    tiles+0(FP), AX
 	MOVQ    rs+24(FP), CX
@@ -5427,21 +5751,33 @@ TEXT ·pairsAVX2Short6(SB), NOSPLIT, $0-96
 	VMOVDQU 32(R11), Y0
 
 tile:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   k+8(FP), R10
-	MOVQ   b+48(FP), R11
-	MOVQ   a+16(FP), R12
-	MOVQ   as+40(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   R12, R13
-	MOVQ   R13, a+16(FP)
-	TESTQ  R10, R10
-	JZ     store
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	MOVQ       k+8(FP), R10
+	MOVQ       b+48(FP), R11
+	MOVQ       a+16(FP), R12
+	MOVQ       as+40(FP), R13
+	SHLQ       $0x02, R13
+	ADDQ       R12, R13
+	MOVQ       R13, a+16(FP)
+	MOVQ       R9, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	ADDQ       R8, R13
+	PREFETCHT0 (R13)
+	TESTQ      R10, R10
+	JZ         store
 
 loop:
 	VMASKMOVPS   (R11), Y0, Y7

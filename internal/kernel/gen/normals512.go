@@ -52,115 +52,161 @@ func split512() {
 
 // noise512 writes the rounded normals on vectors of eight: the same operations in the same order as
 // on four and in the portable twin, but for factors of powers of two. Conversions between integers
-// and floats are instructions here.
+// and floats are instructions here. The steps of a block wait for each other, and a processor looks
+// ahead by about as many instructions as a block has: so two blocks are made together, and angles
+// are worked on while divisions and roots take their time.
 func noise512() {
 	split512()
 	TEXT("addRoundedNormalsAVX512", NOSPLIT,
 		"func(blocks int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
 	Doc("addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blocks values.")
-	blocks, dst, sum, rest, words, doubts := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	blocks, at := GP64(), map[string]reg.GPVirtual{}
 	Load(Param("blocks"), blocks)
-	Load(Param("dst"), dst)
-	Load(Param("sum"), sum)
-	Load(Param("rest"), rest)
-	Load(Param("words"), words)
-	Load(Param("doubts"), doubts)
-	deviation, certainty, spacing, zero := everywhere512("deviation"), everywhere512("certainty"), everywhere512("spacing"), ZMM()
-	VPXORQ(zero, zero, zero)
+	for _, name := range []string{"dst", "sum", "rest", "words", "doubts"} {
+		at[name] = GP64()
+		Load(Param(name), at[name])
+	}
+	spacing := everywhere512("spacing")
+	round := func(n int) {
+		radii := startRadii512(at["words"], n)
+		directions := startDirections512(at["words"], n)
+		r := radii.finish()
+		x, y := directions.finish()
+		for i := range n {
+			w, outside, doubt, mask := ZMM(), K(), K(), GP32()
+			VMULPD_BCST(argument("deviation"), r[i], r[i])
+			VPBROADCASTQ(word(nearCentre), w)
+			VPADDQ(Mem{Base: at["words"], Disp: 128 * i}, w, w)
+			VPCMPUQ_BCST(U8(1), word(leastRadius+nearCentre), w, outside) // less than
+			for j, direction := range []vec{x[i], y[i]} {
+				whole, from := ZMM(), 128*i+64*j
+				VFMADD213PD(Mem{Base: at["rest"], Disp: from}, r[i], direction)
+				VRNDSCALEPD(U8(0), direction, whole) // to nearest, ties to even
+				VSUBPD(whole, direction, direction)
+				VADDPD(Mem{Base: at["sum"], Disp: from}, whole, whole)
+				VFMADD213PD_BCST(float(0), spacing, whole) // -0 + 0 is +0
+				VMOVUPD(whole, Mem{Base: at["dst"], Disp: from})
+			}
+			VRANGEPD(U8(0b1011), x[i], y[i], x[i])                 // the larger absolute value
+			VCMPPD_BCST(U8(6), argument("certainty"), x[i], doubt) // not at most
+			KORB(outside, doubt, doubt)
+			KMOVB(doubt, mask)
+			MOVB(mask.As8(), Mem{Base: at["doubts"], Disp: i})
+		}
+		for _, name := range []string{"dst", "sum", "rest", "words"} {
+			ADDQ(I32(128*n), at[name])
+		}
+		ADDQ(U8(n), at["doubts"])
+	}
+	SUBQ(U8(2), blocks)
+	JLT(LabelRef("last"))
 	Label("loop")
-	radii, outside := ZMM(), K()
-	VMOVDQU64(Mem{Base: words}, radii)
-	r := radius512(radii)
-	VMULPD(deviation, r, r)
-	x, y := directions512(Mem{Base: words, Disp: 64})
-	VPADDQ_BCST(word(nearCentre), radii, radii)
-	VPCMPUQ_BCST(U8(1), word(leastRadius+nearCentre), radii, outside) // less than
-	for i, direction := range []reg.VecVirtual{x, y} {
-		n := ZMM()
-		VFMADD213PD(Mem{Base: rest, Disp: 64 * i}, r, direction)
-		VRNDSCALEPD(U8(0), direction, n) // to nearest, ties to even
-		VSUBPD(n, direction, direction)
-		VADDPD(Mem{Base: sum, Disp: 64 * i}, n, n)
-		VFMADD213PD(zero, spacing, n) // -0 + 0 is +0
-		VMOVUPD(n, Mem{Base: dst, Disp: 64 * i})
-	}
-	doubt, mask := K(), GP32()
-	VRANGEPD(U8(0b1011), x, y, x)      // the larger absolute value
-	VCMPPD(U8(6), certainty, x, doubt) // not at most
-	KORB(outside, doubt, doubt)
-	KMOVB(doubt, mask)
-	MOVB(mask.As8(), Mem{Base: doubts})
-	for _, p := range []reg.GPVirtual{words, sum, rest, dst} {
-		ADDQ(I32(128), p)
-	}
-	INCQ(doubts)
-	DECQ(blocks)
-	JNZ(LabelRef("loop"))
+	round(2)
+	SUBQ(U8(2), blocks)
+	JGE(LabelRef("loop"))
+	Label("last")
+	ADDQ(U8(2), blocks)
+	JZ(LabelRef("done"))
+	round(1)
+	Label("done")
 	VZEROUPPER()
 	RET()
 }
 
-// radius512 returns sqrt(-2 ln u) of eight words. -2 ln u is computed as twice -ln u.
-func radius512(words reg.VecVirtual) reg.VecVirtual {
-	odd, f, exponent, g, k, small := ZMM(), ZMM(), ZMM(), ZMM(), ZMM(), K()
-	VPORQ_BCST(word(1), words, odd)
-	VPCMPUQ_BCST(U8(1), word(sqrtHalf), odd, small)
-	VCVTQQ2PD(odd, g) // of 2^64·(u-1), for those that are not small
-	VMULPD_BCST(float(0x1p-64), g, g)
-	VCVTUQQ2PD(odd, f) // 2^64·u
-	VPADDQ_BCST(word(biased), f, f)
-	VPSRLQ(U8(52), f, exponent)
-	VPANDQ_BCST(word(1<<52-1), f, f)
-	VPADDQ_BCST(float(math.Sqrt2/2), f, f)
-	VSUBPD_BCST(float(1), f, small, g)
-	VPORQ_BCST(float(0x1p52), exponent, exponent)
-	VBROADCASTSD(float(0x1p52+1023+64), k)
-	VSUBPD_Z(exponent, k, small, k)
+// zmms returns new registers.
+func zmms(n int) []vec {
+	v := make([]vec, n)
+	for i := range v {
+		v[i] = ZMM()
+	}
+	return v
+}
 
-	gg, quotient, sum, z := ZMM(), ZMM(), ZMM(), ZMM()
-	VADDPD_BCST(float(2), g, sum)
-	VDIVPD(sum, g, quotient)
-	VMULPD(g, g, gg)
-	VMULPD(quotient, quotient, z)
-	square, fourth := powers512(z)
-	p := estrin512(z, square, fourth, twice(logarithm))
-	VFMADD213PD(gg, z, p)
-	VFNMADD213PD(gg, quotient, p)
-	VFNMADD231PD_BCST(float(2), g, p)
-	VFMADD231PD_BCST(float(2*math.Ln2), k, p)
-	VSQRTPD(p, p)
+// radii512 are the logarithms of eight words of each of some blocks, up to their divisions.
+type radii512 struct{ g, k, quotient []vec }
+
+func startRadii512(words reg.GPVirtual, blocks int) radii512 {
+	r := radii512{zmms(blocks), zmms(blocks), zmms(blocks)}
+	for i := range blocks {
+		odd, f, small := ZMM(), ZMM(), K()
+		g, k := r.g[i], r.k[i]
+		VPBROADCASTQ(word(1), odd)
+		VPORQ(Mem{Base: words, Disp: 128 * i}, odd, odd)
+		VPCMPUQ_BCST(U8(1), word(sqrtHalf), odd, small)
+		VCVTQQ2PD(odd, g) // of 2^64·(u-1), for those that are not small
+		VMULPD_BCST(float(0x1p-64), g, g)
+		VCVTUQQ2PD(odd, f) // 2^64·u
+		VPADDQ_BCST(word(biased), f, f)
+		VPSRLQ(U8(52), f, k)
+		VPANDQ_BCST(word(1<<52-1), f, f)
+		VPADDQ_BCST(float(math.Sqrt2/2), f, f)
+		VSUBPD_BCST(float(1), f, small, g)
+		VADDPD_BCST(float(2), g, r.quotient[i])
+		VDIVPD(r.quotient[i], g, r.quotient[i])
+		VPORQ_BCST(float(0x1p52), k, k)
+		VBROADCASTSD(float(0x1p52+1023+64), f)
+		VSUBPD_Z(k, f, small, k)
+	}
+	return r
+}
+
+// finish returns sqrt(-2 ln u). -2 ln u is computed as twice -ln u.
+func (r radii512) finish() []vec {
+	z := squares512(r.quotient)
+	p := estrin512(z, squares512(z), twice(logarithm))
+	for i := range p {
+		gg := ZMM()
+		VMULPD(r.g[i], r.g[i], gg)
+		VFMADD213PD(gg, z[i], p[i])
+		VFNMADD213PD(gg, r.quotient[i], p[i])
+		VFNMADD231PD_BCST(float(2), r.g[i], p[i])
+		VFMADD231PD_BCST(float(2*math.Ln2), r.k[i], p[i])
+		VSQRTPD(p[i], p[i])
+	}
 	return p
 }
 
-// directions512 returns cos θ and sin θ of eight words.
-func directions512(words Mem) (x, y reg.VecVirtual) {
-	turned, t, z, cube := ZMM(), ZMM(), ZMM(), ZMM()
-	VMOVDQU64(words, turned)
-	VPSLLQ(U8(2), turned, t)                 // four times what is left of the nearest quarter turn
-	VPADDQ_BCST(word(1<<61), turned, turned) // bits 62 and 63 are the quarter
-	VCVTQQ2PD(t, t)
-	VMULPD_BCST(float(2*math.Pi*0x1p-66), t, t)
-	VMULPD(t, t, z)
-	square, fourth := powers512(z)
-	sin := estrin512(z, square, fourth, sine)
-	VMULPD(z, t, cube)
-	VFMADD213PD(t, cube, sin)
-	low := ZMM()
-	VBROADCASTSD(float(1), low)
-	VFNMADD231PD_BCST(float(0.5), z, low)
-	cos := estrin512(z, square, fourth, cosine)
-	VFMADD213PD(low, square, cos)
+// directions512 are sines and cosines of angles of eight words of each of some blocks, but for the
+// quarter of the turn.
+type directions512 struct{ turned, sin, cos []vec }
 
-	odd := K()
-	VPTESTMQ_BCST(word(1<<62), turned, odd)
-	x, y = ZMM(), ZMM()
-	VBLENDMPD(sin, cos, odd, x)
-	VBLENDMPD(cos, sin, odd, y)
-	const flip = 0x78 // a^(b&c): the sign of a, where b has one
-	VPTERNLOGQ_BCST(U8(flip), word(1<<63), turned, y)
-	VPADDQ_BCST(word(1<<62), turned, turned)
-	VPTERNLOGQ_BCST(U8(flip), word(1<<63), turned, x)
+func startDirections512(words reg.GPVirtual, blocks int) directions512 {
+	turned, t := zmms(blocks), zmms(blocks)
+	for i := range blocks {
+		VMOVDQU64(Mem{Base: words, Disp: 128*i + 64}, turned[i])
+		VPSLLQ(U8(2), turned[i], t[i])                 // four times what is left of the nearest quarter turn
+		VPADDQ_BCST(word(1<<61), turned[i], turned[i]) // bits 62 and 63 are the quarter
+		VCVTQQ2PD(t[i], t[i])
+		VMULPD_BCST(float(2*math.Pi*0x1p-66), t[i], t[i])
+	}
+	z := squares512(t)
+	square := squares512(z)
+	sin, cos := estrin512(z, square, sine), estrin512(z, square, cosine)
+	for i := range blocks {
+		low := ZMM()
+		VBROADCASTSD(float(1), low)
+		VFNMADD231PD_BCST(float(0.5), z[i], low)
+		VMULPD(z[i], t[i], z[i])
+		VFMADD213PD(low, square[i], cos[i])
+		VFMADD213PD(t[i], z[i], sin[i])
+	}
+	return directions512{turned, sin, cos}
+}
+
+// finish returns cos θ and sin θ.
+func (d directions512) finish() (x, y []vec) {
+	x, y = zmms(len(d.sin)), zmms(len(d.sin))
+	for i := range d.sin {
+		odd := K()
+		VPTESTMQ_BCST(word(1<<62), d.turned[i], odd)
+		VBLENDMPD(d.sin[i], d.cos[i], odd, x[i])
+		VBLENDMPD(d.cos[i], d.sin[i], odd, y[i])
+		const flip = 0x78 // a^(b&c): the sign of a, where b has one
+		VPTERNLOGQ_BCST(U8(flip), word(1<<63), d.turned[i], y[i])
+		VPADDQ_BCST(word(1<<62), d.turned[i], d.turned[i])
+		VPTERNLOGQ_BCST(U8(flip), word(1<<63), d.turned[i], x[i])
+	}
 	return x, y
 }
 
@@ -173,28 +219,38 @@ func twice(c []float64) []float64 {
 	return doubled
 }
 
-// powers512 returns z² and z⁴.
-func powers512(z reg.VecVirtual) (square, fourth reg.VecVirtual) {
-	square, fourth = ZMM(), ZMM()
-	VMULPD(z, z, square)
-	VMULPD(square, square, fourth)
-	return square, fourth
+// squares512 returns the squares of z.
+func squares512(z []vec) []vec {
+	square := zmms(len(z))
+	for i := range z {
+		VMULPD(z[i], z[i], square[i])
+	}
+	return square
 }
 
 // estrin512 is estrin on vectors of eight.
-func estrin512(z, square, fourth reg.VecVirtual, c []float64) reg.VecVirtual {
-	pair := func(i int) reg.VecVirtual {
-		p := ZMM()
-		VBROADCASTSD(float(c[i+1]), p)
-		VFMADD213PD_BCST(float(c[i]), z, p)
+func estrin512(z, square []vec, c []float64) []vec {
+	pair := func(of int) []vec {
+		p := zmms(len(z))
+		for i := range z {
+			VBROADCASTSD(float(c[of+1]), p[i])
+			VFMADD213PD_BCST(float(c[of]), z[i], p[i])
+		}
 		return p
 	}
-	low, middle, high := pair(0), pair(2), pair(4)
-	if len(c) == 7 {
-		VFMADD231PD_BCST(float(c[6]), square, high)
+	low, middle := pair(0), pair(2)
+	for i := range z {
+		VFMADD231PD(middle[i], square[i], low[i])
 	}
-	VFMADD231PD(middle, square, low)
-	VFMADD231PD(high, fourth, low)
+	high := pair(4)
+	for i := range z {
+		fourth := ZMM()
+		if len(c) == 7 {
+			VFMADD231PD_BCST(float(c[6]), square[i], high[i])
+		}
+		VMULPD(square[i], square[i], fourth)
+		VFMADD231PD(high[i], fourth, low[i])
+	}
 	return low
 }
 
@@ -216,10 +272,15 @@ func float(v float64) Mem { return word(math.Float64bits(v)) }
 // everywhere512 returns a register with a float64 parameter in all eight lanes.
 func everywhere512(parameter string) reg.VecVirtual {
 	z := ZMM()
+	VBROADCASTSD(argument(parameter), z)
+	return z
+}
+
+// argument returns the place in memory of a parameter.
+func argument(parameter string) Mem {
 	address, err := Param(parameter).Resolve()
 	if err != nil {
 		panic(err)
 	}
-	VBROADCASTSD(address.Addr, z)
-	return z
+	return address.Addr
 }
