@@ -99,3 +99,69 @@ func normalsInBlocks(f func(blocks int, dst, sum, rest *float64, words *uint64, 
 		}
 	}
 }
+
+// map1 and map2 return a function of slices of equal length, which calls f unless they are empty.
+func map1(f func(n int, y, x *float32)) func(y, x []float32) {
+	return func(y, x []float32) {
+		if len(y) > 0 {
+			f(len(y), &y[0], &x[0])
+		}
+	}
+}
+
+func map2(f func(n int, dx, y, dy *float32)) func(dx, y, dy []float32) {
+	return func(dx, y, dy []float32) {
+		if len(dx) > 0 {
+			f(len(dx), &dx[0], &y[0], &dy[0])
+		}
+	}
+}
+
+// scaled returns a kernelSet.axpy that calls f unless x is empty.
+func scaled(f func(n int, dst, y, x *float32, alpha float32)) func(y []float32, alpha float32, x []float32) {
+	return func(y []float32, alpha float32, x []float32) {
+		if len(x) > 0 {
+			f(len(x), &y[0], &y[0], &x[0], alpha)
+		}
+	}
+}
+
+// rows1 and rows2 return a function of rows as long as its last slice, which calls f unless there
+// are none.
+func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perChannel []float32) {
+	return func(y, x, perChannel []float32) {
+		if len(y) > 0 {
+			f(len(y), len(perChannel), &y[0], &x[0], &perChannel[0])
+		}
+	}
+}
+
+func rows2(f func(n, channels int, y, x, gain, shift *float32)) func(y, x, gain, shift []float32) {
+	return func(y, x, gain, shift []float32) {
+		if len(y) > 0 {
+			f(len(y), len(gain), &y[0], &x[0], &gain[0], &shift[0])
+		}
+	}
+}
+
+// onTiles returns a transform that checks its slices and calls f, of so many inputs and outputs.
+func onTiles(inputs, outputs int, f func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int)) tileTransform {
+	return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
+		from := checkTiles(tiles, n, outputs, dst, dstStride, dstStep, src[:inputs], srcStep)
+		f(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep)
+	}
+}
+
+// checkTiles panics where a generated function would leave its slices, and returns where its inputs
+// begin.
+func checkTiles(tiles, n, outputs int, dst []float32, dstStride, dstStep int, src [][]float32, srcStep int) (from [6]*float32) {
+	if tiles < 1 || n < 1 || n%transformLanes != 0 {
+		panic("kernel: transform of no tiles or of channels that are no multiple of a vector")
+	}
+	_ = dst[(tiles-1)*dstStep+(outputs-1)*dstStride+n-1]
+	last := (tiles-1)*srcStep + n - 1
+	for i, x := range src {
+		from[i] = &x[:last+1][0]
+	}
+	return from
+}

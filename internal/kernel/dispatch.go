@@ -12,6 +12,8 @@ import (
 //go:generate go -C gen run ./neon -out ../gemm_arm64.s -stubs ../gemm_arm64.go gemm
 //go:generate go -C gen run ./neon -out ../integers_arm64.s -stubs ../integers_arm64.go integers
 //go:generate go -C gen run ./neon -out ../noise_arm64.s -stubs ../noise_arm64.go noise
+//go:generate go -C gen run ./neon -out ../elementwise_arm64.s -stubs ../elementwise_arm64.go elementwise
+//go:generate go -C gen run ./neon -out ../winograd_arm64.s -stubs ../winograd_arm64.go winograd
 
 // environment is the name of the environment variable that forces a kernel set.
 const environment = "DPSGD_KERNEL"

@@ -69,7 +69,7 @@ type kernelSet struct {
 	sumWindows     func(r windowRun, y, x []float32, scale float32)
 	sumWindowsGrad func(r windowRun, dx, dy []float32, scale float32, keep bool)
 
-	// winograd holds the transforms of 3×3 convolutions, for vectors that are a multiple of 8 long.
+	// winograd holds the transforms of 3×3 convolutions, for vectors as long as several registers.
 	winograd *winogradSet
 	// gramRow returns the sum over i of u[i]·v[i] and the sum of the magnitudes, where u[i] is the
 	// sum of base[offset+i] over the offsets. The length of v is a multiple of gramBlock.

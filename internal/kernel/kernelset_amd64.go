@@ -7,39 +7,31 @@ import "golang.org/x/sys/cpu"
 
 // avx2Kernel is the kernel set for processors with AVX2, FMA and F16C.
 var avx2Kernel = kernelSet{
-	name:         "avx2",
-	tileRows:     6,
-	tileCols:     16,
-	panel:        avx2Tiles.panel,
-	ofPairs:      &kernelSet{tileRows: 6, tileCols: 16, panel: avx2Pairs.panel, transpose: transposeAVX2},
-	dots:         avx2Dots.products,
-	multiplyAdds: multiplyAdder{multiplyAddsAVX2, 8 * vectorChains},
-	transpose:    transposeAVX2,
-	copyRuns:     copyRunsVectorsAVX2,
-	exp:          map1(expAVX2),
-	relu:         map1(reluAVX2),
-	reluGrad:     map2(reluGradAVX2),
-	tanh:         map1(tanhAVX2),
-	tanhGrad:     map2(tanhGradAVX2),
-	sigmoid:      map1(sigmoidAVX2),
-	sigmoidGrad:  map2(sigmoidGradAVX2),
-	silu:         map1(siluAVX2),
-	siluGrad:     map2(siluGradAVX2),
-	gelu:         map1(geluAVX2),
-	geluGrad:     map2(geluGradAVX2),
-	add:          map2(addAVX2),
-	axpy: func(y []float32, alpha float32, x []float32) {
-		if len(x) > 0 {
-			axpyAVX2(len(x), &y[0], &y[0], &x[0], alpha)
-		}
-	},
-	addBias:       rows1(addBiasAVX2),
-	scaleChannels: rows1(scaleChannelsAVX2),
-	scaleShift: func(z, x, gain, shift []float32) {
-		if len(z) > 0 {
-			scaleShiftAVX2(len(z), len(gain), &z[0], &x[0], &gain[0], &shift[0])
-		}
-	},
+	name:              "avx2",
+	tileRows:          6,
+	tileCols:          16,
+	panel:             avx2Tiles.panel,
+	ofPairs:           &kernelSet{tileRows: 6, tileCols: 16, panel: avx2Pairs.panel, transpose: transposeAVX2},
+	dots:              avx2Dots.products,
+	multiplyAdds:      multiplyAdder{multiplyAddsAVX2, 8 * vectorChains},
+	transpose:         transposeAVX2,
+	copyRuns:          copyRunsVectorsAVX2,
+	exp:               map1(expAVX2),
+	relu:              map1(reluAVX2),
+	reluGrad:          map2(reluGradAVX2),
+	tanh:              map1(tanhAVX2),
+	tanhGrad:          map2(tanhGradAVX2),
+	sigmoid:           map1(sigmoidAVX2),
+	sigmoidGrad:       map2(sigmoidGradAVX2),
+	silu:              map1(siluAVX2),
+	siluGrad:          map2(siluGradAVX2),
+	gelu:              map1(geluAVX2),
+	geluGrad:          map2(geluGradAVX2),
+	add:               map2(addAVX2),
+	axpy:              scaled(axpyAVX2),
+	addBias:           rows1(addBiasAVX2),
+	scaleChannels:     rows1(scaleChannelsAVX2),
+	scaleShift:        rows2(scaleShiftAVX2),
 	groupNorm:         groupNormColumnsAVX2,
 	groupNormGrad:     groupNormGradColumnsAVX2,
 	sumRows:           sumRowsColumnsAVX2,
@@ -89,32 +81,6 @@ var avx512Kernel = func() kernelSet {
 
 // vectorChains counts the independent sums in the generated loops of multiplyAdds.
 const vectorChains = 12
-
-// map1 and map2 return a function of slices of equal length, which calls f unless they are empty.
-func map1(f func(n int, y, x *float32)) func(y, x []float32) {
-	return func(y, x []float32) {
-		if len(y) > 0 {
-			f(len(y), &y[0], &x[0])
-		}
-	}
-}
-
-func map2(f func(n int, dx, y, dy *float32)) func(dx, y, dy []float32) {
-	return func(dx, y, dy []float32) {
-		if len(dx) > 0 {
-			f(len(dx), &dx[0], &y[0], &dy[0])
-		}
-	}
-}
-
-// rows1 returns a function of rows as long as its last slice, which calls f unless there are none.
-func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perChannel []float32) {
-	return func(y, x, perChannel []float32) {
-		if len(y) > 0 {
-			f(len(y), len(perChannel), &y[0], &x[0], &perChannel[0])
-		}
-	}
-}
 
 // inBlocks returns a function that calls f for the whole blocks of x and rest for what is left.
 func inBlocks[D, S any](block int, f func(blocks int, dst *D, x *S), rest func(dst []D, x []S)) func(dst []D, x []S) {
@@ -220,6 +186,9 @@ func descendBlocksAVX2(p []float32, sum []float64, perBatch, decay, rate float64
 	portableDescend(p[whole:], sum[whole:], perBatch, decay, rate)
 }
 
+// transformLanes divides the length of the vectors of avx2Winograd.
+const transformLanes = 8
+
 var avx2Winograd = winogradSet{
 	window6:   onTiles(6, 6, winogradWindow6AVX2),
 	filter6:   onTiles(3, 6, winogradFilter6AVX2),
@@ -232,28 +201,6 @@ var avx2Winograd = winogradSet{
 		from := checkTiles(tiles, n, 4, dst, dstStride, dstStep, src[:2], srcStep)
 		winogradDelta4AVX2(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep, scale)
 	},
-}
-
-// onTiles returns a transform that checks its slices and calls f, of so many inputs and outputs.
-func onTiles(inputs, outputs int, f func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int)) tileTransform {
-	return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
-		from := checkTiles(tiles, n, outputs, dst, dstStride, dstStep, src[:inputs], srcStep)
-		f(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep)
-	}
-}
-
-// checkTiles panics where a generated function would leave its slices, and returns where its inputs
-// begin.
-func checkTiles(tiles, n, outputs int, dst []float32, dstStride, dstStep int, src [][]float32, srcStep int) (from [6]*float32) {
-	if tiles < 1 || n < 8 || n%8 != 0 {
-		panic("kernel: transform of no tiles or of channels that are not a multiple of 8")
-	}
-	_ = dst[(tiles-1)*dstStep+(outputs-1)*dstStride+n-1]
-	last := (tiles-1)*srcStep + n - 1
-	for i, x := range src {
-		from[i] = &x[:last+1][0]
-	}
-	return from
 }
 
 func gramRowBlocksAVX2(offsets []int, base, v []float32) (sum, magnitude float64) {

@@ -24,7 +24,8 @@ var instructions = func() map[string]instruction {
 		and.16b 4e201c00 bic.16b 4e601c00 orr.16b 4ea01c00 eor.16b 6e201c00 bsl.16b 6e601c00
 		add.4s 4ea08400 sub.4s 6ea08400 addp.4s 4ea0bc00 sshl.4s 4ea04400 cmhi.4s 6ea03400
 		fadd.4s 4e20d400 fsub.4s 4ea0d400 fmul.4s 6e20dc00 fdiv.4s 6e20fc00 fmla.4s 4e20cc00 fmls.4s 4ea0cc00
-		fmax.4s 4e20f400 fmaxp.4s 6e20f400 faddp.4s 6e20d400 fabd.4s 6ea0d400 fcmge.4s 6e20e400
+		fmax.4s 4e20f400 fmaxp.4s 6e20f400 faddp.4s 6e20d400 fabd.4s 6ea0d400 fcmge.4s 6e20e400 fcmgt.4s 6ea0e400 fcmeq.4s 4e20e400
+		fmin.4s 4ea0f400 fneg.4s 6ea0f800
 		fabs.4s 4ea0f800 fcvtns.4s 4e21a800 fsqrt.4s 6ea1f800 frintn.4s 4e218800 scvtf.4s 4e21d800
 		uzp1.8h 4e401800 uzp2.8h 4e405800 zip1.8h 4e403800 zip2.8h 4e407800 trn1.4s 4e802800 trn2.4s 4e806800
 		fcvtl:v.2d,v.2s 0e617800 fcvtl2:v.2d,v.4s 4e617800 fcvtn:v.2s,v.2d 0e616800 fcvtn2:v.4s,v.2d 4e616800
@@ -33,7 +34,8 @@ var instructions = func() map[string]instruction {
 		smull:v.4s,v.4h,v.4h 0e60c000 smull2:v.4s,v.8h,v.8h 4e60c000 sadalp:v.2d,v.4s 4ea06800 xtn:v.4h,v.4s 0e612800 xtn2:v.8h,v.4s 4e612800
 		smlal:v.4s,v.4h,v.h[0] 0f402000 smlal:v.4s,v.4h,v.h[1] 0f502000
 		smlal2:v.4s,v.8h,v.h[0] 4f402000 smlal2:v.4s,v.8h,v.h[1] 4f502000
-		movi:v.2d,# 6f00e400 cmlt:v.2d,v.2d,# 4ee0a800 shl:v.2d,v.2d,# 4f405400+65536 ushr:v.2d,v.2d,# 6f800400-65536
+		movi:v.2d,# 6f00e400 cmlt:v.4s,v.4s,# 4ea0a800 cmlt:v.2d,v.2d,# 4ee0a800
+		shl:v.4s,v.4s,# 4f205400+65536 sshr:v.4s,v.4s,# 4f400400-65536 shl:v.2d,v.2d,# 4f405400+65536 ushr:v.2d,v.2d,# 6f800400-65536
 		scvtf:v.2d,v.2d,# 4f80e400-65536 ucvtf:v.2d,v.2d,# 6f80e400-65536
 		ldr:q,[x,#] 3dc00000+64 str:q,[x,#] 3d800000+64 ldr:q,[x],# 3cc00400+4096 str:q,[x],# 3c800400+4096
 		ldr:q,[x,x] 3ce06800 str:q,[x,x] 3ca06800 ldr:s,[x,x] bc606800 str:b,[x],# 3c000400+4096

@@ -52,8 +52,10 @@ func begin(name, signature, doc string) *function {
 			f.x("MOVD " + f.arguments[name] + ", {" + name + "}")
 		}
 	}
-	f.frame = (f.frame + 7) &^ 7
-	f.declare(results)
+	if results != "" {
+		f.frame = (f.frame + 7) &^ 7
+		f.declare(results)
+	}
 	return f
 }
 
@@ -123,6 +125,20 @@ func (f *function) loop(counter string, body func()) {
 	f.x("SUBS $1, {" + counter + "}, {" + counter + "}")
 	f.x("BNE loop%d", label)
 	f.lines[len(f.lines)-1].loop = from
+}
+
+// while repeats body while the register counter is at least step, and takes step from it each time.
+func (f *function) while(counter string, step int, body func()) {
+	f.labels++
+	label, from := f.labels, len(f.lines)
+	f.x("loop%d:", label)
+	f.x("SUBS $%d, {"+counter+"}, {"+counter+"}", step)
+	f.x("BLT end%d", label)
+	body()
+	f.x("B loop%d", label)
+	f.lines[len(f.lines)-1].loop = from
+	f.x("end%d:", label)
+	f.x("ADD $%d, {"+counter+"}", step)
 }
 
 // bytes makes strides, which count values of four bytes, count bytes.

@@ -16,9 +16,11 @@ import (
 
 // generators maps a name on the command line to the function that writes the code of that file.
 var generators = map[string]func(){
-	"gemm":     products,
-	"integers": integers,
-	"noise":    noise,
+	"gemm":        products,
+	"integers":    integers,
+	"noise":       noise,
+	"elementwise": elementwise,
+	"winograd":    winograd,
 }
 
 func main() {

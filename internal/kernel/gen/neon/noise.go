@@ -55,9 +55,9 @@ func (f *function) choose(mask, a, b vec) vec {
 }
 
 // by returns the result of an instruction that takes a number, such as a shift.
-func (f *function) by(number int, name string, x vec) vec {
+func (f *function) by(number int, name, lanes string, x vec) vec {
 	y := f.vec()
-	f.v(name+" v%d.2d, v%d.2d, #%d", y, x, number)
+	f.v(name+" v%d."+lanes+", v%d."+lanes+", #%d", y, x, number)
 	return y
 }
 
@@ -65,10 +65,10 @@ func (f *function) by(number int, name string, x vec) vec {
 func (f *function) radius(word vec) vec {
 	w := f.b("orr", word, f.bits(1))
 	small := f.d("cmhi", f.bits(sqrtHalf), w)
-	rounded := f.d("add", f.by(64, "ucvtf", w), f.bits(biased)) // of w·2^-64
+	rounded := f.d("add", f.by(64, "ucvtf", "2d", w), f.bits(biased)) // of w·2^-64
 	mantissa := f.d("add", f.b("and", rounded, f.bits(1<<52-1)), f.double(math.Sqrt2/2))
-	k := f.b("and", f.d("fsub", f.double(1023), f.d("scvtf", f.by(52, "ushr", rounded))), small)
-	g := f.choose(small, f.d("fsub", mantissa, f.double(1)), f.by(64, "scvtf", w))
+	k := f.b("and", f.d("fsub", f.double(1023), f.d("scvtf", f.by(52, "ushr", "2d", rounded))), small)
+	g := f.choose(small, f.d("fsub", mantissa, f.double(1)), f.by(64, "scvtf", "2d", w))
 
 	half := f.d("fmul", f.d("fmul", f.double(0.5), g), g)
 	s := f.d("fdiv", g, f.d("fadd", f.double(2), g))
@@ -87,7 +87,7 @@ func (f *function) rotation(angle vec) (cos, sin vec) {
 	s := f.fma(t, f.estrin(z, sine), f.d("fmul", z, t))
 	c := f.fma(f.into(f.double(1), "fmla", "2d", z, f.double(-0.5)), f.estrin(z, cosine), f.d("fmul", z, z))
 	// Quarter 0: (c, s), 1: (-s, c), 2: (-c, -s), 3: (s, -c).
-	odd, sign := f.by(0, "cmlt", f.by(1, "shl", turned)), f.bits(1<<63)
+	odd, sign := f.by(0, "cmlt", "2d", f.by(1, "shl", "2d", turned)), f.bits(1<<63)
 	cos = f.b("eor", f.choose(odd, s, c), f.b("and", f.d("add", turned, f.bits(1<<62)), sign))
 	sin = f.b("eor", f.choose(odd, c, s), f.b("and", turned, sign))
 	return cos, sin
