@@ -15,9 +15,9 @@
 //
 // For two sets of examples of which one is the other plus one example, the sums differ, in units of
 // g, by an integer vector of L2 norm at most C/g: by exactly one cᵢ, whose norm was computed from
-// the very integers that were added. All arithmetic on them is exact, so that a sum does not depend
-// on the order of the examples, the physical batches or the threads, and no other example's cⱼ
-// changes. Nothing about the gradients is assumed. Norms that are wrong, rows of any size, NaN:
+// the very integers that were added (proofs/sensitivity.v: one_example_moves_little). All
+// arithmetic on them is exact, so that a sum does not depend on the order of the examples, the
+// physical batches or the threads, and no other example's cⱼ changes. Nothing about the gradients is assumed. Norms that are wrong, rows of any size, NaN:
 // they can make an example count for less, never for more than C.
 //
 // What has to be true besides is isolation: row i of a [Batch] is a function of example i and of

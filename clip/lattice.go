@@ -39,7 +39,7 @@ func digitsFor(examples int) int {
 }
 
 // longest returns the largest squared norm that is allowed, in units of g²: ⌊C/g⌋², less what a sum
-// of 2^32 rounded squares can be too small by.
+// of 2^32 rounded squares can be too small by (proofs/sensitivity.v: accepted_is_short).
 func (l Lattice) longest() float64 {
 	longest := math.Floor(l.Bound / l.Spacing)
 	return longest * longest * (1 - 0x1p-20)

@@ -74,10 +74,4 @@ func TestRunsAreThoseOfTheProof(t *testing.T) {
 			}
 		}
 	}
-	for digits := range mostDigits + 1 {
-		l := Lattice{Digits: digits}
-		if most := l.groupExamples() << (latticeBits + 1 + digits); most > 1<<53 || l.groupExamples() < 64 {
-			t.Errorf("%d digits: groups of %d rows", digits, l.groupExamples())
-		}
-	}
 }

@@ -124,22 +124,37 @@ func (e examples) spoil(src *random.Public) {
 	}
 }
 
-// A row that is within the bound until its coordinates are rounded is left out. On the coarsest
-// lattice the last of them decides.
-func TestRowsAreMeasuredAsTheyAreAdded(t *testing.T) {
-	for _, s := range []shape{{rows: 500}, {formed: 500}} {
-		sum, e := newSumFor(t, math.MaxInt, Flat{ClipNorm: 1}, s.dim(), nil), newExamples(s, 1) // whose norm is said to be 0
-		bound, root := sum.lattice.Bound/sum.lattice.Spacing, math.Sqrt(float64(s.dim()))
-		halfway := math.Floor(bound/root) + 0.5
-		if given, added := (halfway+0.01)*root, (halfway+0.5)*root; given > bound*(1-1e-6) || added < bound*(1+1e-6) {
-			t.Fatalf("%+v: found rows %.1f long, %.1f when rounded, expected them on both sides of %.1f", s, given, added, bound)
+// A sum keeps what proofs/sensitivity.v keeps, of rows that rounding makes shorter or longer than the
+// bound. On the coarsest lattice their squares are exact in float64.
+func TestKeptIsWhatTheProofKeeps(t *testing.T) {
+	const dim = 4
+	src := random.Seeded(29)
+	stored, formed := newExamples(shape{rows: dim}, 1), newExamples(shape{formed: dim}, 1) // of norms that are said to be 0
+	for range slow.Number(t, "DPSGD_KEPT", 5000, 1_000_000) {
+		sum := newSumFor(t, math.MaxInt, Flat{ClipNorm: 1 + src.Float64()}, dim, nil)
+		var row [dim]float64
+		var length float64
+		for j := range row {
+			row[j] = src.Float64() - 0.5
+			length = math.Hypot(length, row[j])
 		}
-		for _, values := range [][]float32{e.rows, e.formed} {
-			for i := range values {
-				values[i] = float32((halfway + 0.01) * sum.lattice.Spacing)
+		spacings := math.Floor(sum.lattice.Bound / sum.lattice.Spacing)
+		length /= spacings * (1 + (src.Float64()-0.75)*0x1p-19)
+		want, squares := make([]int64, dim), int64(0)
+		for j := range row {
+			stored.rows[j] = float32(row[j] / length * sum.lattice.Spacing)
+			formed.formed[j] = stored.rows[j]
+			want[j] = int64(math.RoundToEven(float64(stored.rows[j]) / sum.lattice.Spacing))
+			squares += want[j] * want[j]
+		}
+		if float64(squares) > spacings*spacings*(1-0x1p-20) {
+			clear(want)
+		}
+		for _, e := range []examples{stored, formed} {
+			if got := integers(t, sum, e, 1); !slices.Equal(got, want) {
+				t.Fatalf("%+v, %v spacings: kept %v of squares %d, expected %v", e.shape, spacings, got, squares, want)
 			}
 		}
-		checkMoved(t, fmt.Sprintf("%+v", s), sum.lattice, integers(t, sum, e, 1), make([]int64, s.dim()))
 	}
 }
 
