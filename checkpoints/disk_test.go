@@ -39,7 +39,8 @@ func TestReleasesAreSynced(t *testing.T) {
 	}
 }
 
-// Folders for runs, and those of runs, have durable names: each is synced where it was made.
+// Folders for runs, and those of runs, have durable names: each is synced where it was made, and one
+// that is found, too, because its maker may have been killed before.
 func TestNewFoldersAreSynced(t *testing.T) {
 	var synced []string
 	disk.System = &faultyDisk{failAt: -1, seen: func(call, path string) {
@@ -52,7 +53,7 @@ func TestNewFoldersAreSynced(t *testing.T) {
 	must(0, os.Mkdir(dir, dirPerm))
 	runs := filepath.Join(dir, "new", "runs")
 	must(0, errors.Join(MakeDir(runs), MakeDir(runs), NewDir(filepath.Join(runs, "one"))))
-	if err := NewDir(filepath.Join(runs, "one")); !errors.Is(err, fs.ErrExist) || fmt.Sprint(synced) != "[folder new runs]" {
-		t.Errorf("found syncs of %v and error %v, expected folder, new, runs and fs.ErrExist", synced, err)
+	if err := NewDir(filepath.Join(runs, "one")); !errors.Is(err, fs.ErrExist) || fmt.Sprint(synced) != "[001 folder new new runs]" {
+		t.Errorf("found syncs of %v and error %v, expected those of folder, new, runs, runs and one, and fs.ErrExist", synced, err)
 	}
 }

@@ -40,8 +40,12 @@ func makeDir(files fileSystem, dir string) error {
 		return nil
 	}
 	parent := filepath.Dir(dir)
-	if _, err := files.Lstat(parent); err != nil && parent != dir {
-		if err := makeDir(files, parent); err != nil {
+	if parent != dir {
+		makeParent := makeDir
+		if _, err := files.Lstat(parent); err == nil {
+			makeParent = syncFound
+		}
+		if err := makeParent(files, parent); err != nil {
 			return err
 		}
 	}
@@ -55,10 +59,20 @@ func makeDir(files fileSystem, dir string) error {
 // MakeDir creates a directory that is to hold runs or ledgers, and those above it as far as they
 // are missing, with permissions 0700 and durable names. It follows symbolic links to directories.
 func MakeDir(dir string) error {
+	dir = filepath.Clean(dir)
 	if info, err := disk.Stat(dir); err == nil && info.IsDir() {
-		return nil
+		return syncFound(disk.System, dir)
 	}
-	return makeDir(disk.System, filepath.Clean(dir))
+	return makeDir(disk.System, dir)
+}
+
+// syncFound makes the name of a directory durable that somebody else made: whoever it was may have
+// been stopped, or be about to sync it. A parent that this user cannot read is not this user's own.
+func syncFound(files fileSystem, dir string) error {
+	if err := syncName(files, dir); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }
 
 // NewDir creates one directory, with permissions 0700 and a durable name. The error matches

@@ -49,18 +49,47 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 			}
 			continue
 		}
-		r, err := adopted(dir, run)
-		if err == nil {
-			err = shared.keepsLimit(run, r.Data.Subject())
-		}
-		if err != nil {
-			return fmt.Errorf("%s cannot be registered in %s: %w", run, shared.path(), err)
-		}
-		if err := d.Adopt(path, r); err != nil {
+		if err := shared.adoptRun(d, run, path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// adoptRun registers in d the run whose ledger lies at path. It leaves alone a run that is under way
+// or has released nothing, which registers before its next release and knows its data then, and one
+// that was refused and is being taken away.
+func (k Known) adoptRun(d *checkpoints.Datasets, run, path string) error {
+	j, unopened := checkpoints.OpenJournal(path)
+	switch {
+	case errors.Is(unopened, checkpoints.ErrLocked), errors.Is(unopened, checkpoints.ErrMoved), absent(unopened):
+		return nil
+	case unopened == nil:
+		defer j.Close()
+		if j.Len() == 0 {
+			return nil
+		}
+	}
+	r, err := adopted(k.dir, run)
+	if err == nil {
+		err = k.keepsLimit(run, r.Data.Subject())
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be registered in %s: %w", run, k.path(), err)
+	}
+	if unopened != nil {
+		return d.Adopt(path, r) // of a ledger that this user cannot write
+	}
+	return registerDurably(d, j, r)
+}
+
+// registerDurably registers in d the run of a journal as it is on the disk from then on. A last
+// line that a killed process did not sync would be lost with the power, and d would know more.
+func registerDurably(d *checkpoints.Datasets, j *checkpoints.Journal, r checkpoints.Registration) error {
+	if err := j.Recover(); err != nil {
+		return err
+	}
+	return d.Register(j, r)
 }
 
 // catchUp registers in d the releases of the known run m that only the run's own ledger has: after
@@ -85,7 +114,7 @@ func (k Known) catchUp(d *checkpoints.Datasets, m checkpoints.Member, run string
 	if j.Check(m.Claim(folder.Datasets)) != nil {
 		return nil // the same holds for a run that was put back to an older copy
 	}
-	return d.Register(j, m.Registration)
+	return registerDurably(d, j, m.Registration)
 }
 
 // keepsLimit refuses a run, with readable configuration, whose data s have lost their limit

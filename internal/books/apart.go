@@ -185,7 +185,11 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 		if m.Entries == 0 {
 			continue // begun anew under another identifier
 		}
-		if err := d.Adopt(filepath.Join(registry, filepath.FromSlash(path), folder.Ledger), m.Registration); err != nil {
+		j, err := checkpoints.OpenJournal(filepath.Join(registry, filepath.FromSlash(path), folder.Ledger))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(registerDurably(d, j, m.Registration), j.Close()); err != nil {
 			return err
 		}
 		shared, ok := d.Info().Member(m.Run)

@@ -77,6 +77,7 @@ func TestCollect(t *testing.T) {
 		}
 	}
 	check(2)
+	must(0, one.Close())
 	for range 2 {
 		must(0, Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone))
 		check(1)

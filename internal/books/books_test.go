@@ -117,6 +117,33 @@ func TestExamplesOfAnAdoptedRun(t *testing.T) {
 	}
 }
 
+// A run that no ledger of data knows is adopted when it has ended, and has released something. One
+// that is under way registers itself, and one without a release knows its data only when it goes on.
+func TestRunUnderWayIsNotAdopted(t *testing.T) {
+	registry := t.TempDir()
+	one := filepath.Join(registry, "one")
+	j := must(checkpoints.CreateJournal(filepath.Join(one, folder.Ledger)))
+	must(0, os.WriteFile(filepath.Join(one, folder.Config), people(t).YAML(), 0o600))
+	adopted := func() int {
+		d := must(OpenDatasets(registry))
+		defer d.Close()
+		return len(d.Info().Members)
+	}
+	must(0, j.Close())
+	if n := adopted(); n != 0 {
+		t.Errorf("found %d runs, expected none that has released nothing", n)
+	}
+	j = must(checkpoints.OpenJournal(filepath.Join(one, folder.Ledger)))
+	must(0, j.Append(1, gradient))
+	if n := adopted(); n != 0 {
+		t.Errorf("found %d runs, expected none that is under way", n)
+	}
+	must(0, j.Close())
+	if n := adopted(); n != 1 {
+		t.Errorf("found %d runs, expected the one that has ended", n)
+	}
+}
+
 // member is a run with these releases of that data.
 func member(t *testing.T, d checkpoints.Data, delta float64, events ...accountant.Event) checkpoints.Member {
 	t.Helper()

@@ -220,9 +220,33 @@ func (r *Run) makeFolder() error {
 	r.Dir = dir
 	if err := r.fill(); err != nil {
 		r.Close()
-		return errors.Join(err, disk.RemoveAll(dir))
+		return errors.Join(err, discard(dir))
 	}
 	return nil
+}
+
+// discard takes away the folder of a run that has released nothing. Wherever it is stopped, what is
+// left can be read: the ledger goes after all that shows that there was one, and before its
+// configuration.
+func discard(dir string) error {
+	entries, err := disk.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != folder.Ledger && e.Name() != folder.Config {
+			err = errors.Join(err, disk.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	for _, name := range []string{folder.Ledger, folder.Config} {
+		if err == nil {
+			err = disk.System.SyncDir(dir)
+		}
+		if err == nil {
+			err = disk.RemoveAll(filepath.Join(dir, name))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return disk.Remove(dir)
 }
 
 // fill writes what a run has before its first step, from the configuration to a first checkpoint.

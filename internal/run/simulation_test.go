@@ -1,0 +1,469 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/clip"
+	"dpsgd/configs"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/slow"
+	"dpsgd/internal/statement"
+	"dpsgd/internal/tiny"
+	"dpsgd/release"
+)
+
+// A simulation is the history of some runs in one folder of a [world]: lives of processes that
+// create runs, go on with them, collect and look, of which most come to a bad end. Door, ledgers,
+// checkpoints, runs and books are the real ones; the records contribute zeros, so what is released
+// is noise alone.
+type simulation struct {
+	*world
+	config *configs.Config
+	source *setup.Source
+
+	steps, budget int // of each run: planned steps, and the entries that its budget allows
+	apart         bool
+	runs          []*simulated
+	noise         map[string]bool // that was released
+	lives         int
+	working       int // processes
+	violations    []string
+
+	shown  books.Totals // by the last look
+	lasts  bool         // whether no power loss could make it smaller
+	losses int          // of power by then
+}
+
+// A simulated run is what the world outside knows of a run.
+type simulated struct {
+	name     string
+	released int                   // vectors that left the door
+	gone     bool                  // its folder was deleted
+	said     []statement.Statement // that it published
+}
+
+const registry = "/here/runs"
+
+// dim is the number of coordinates of what the simulated runs release.
+const dim = 4
+
+// violated notes that something happened that must not.
+func (s *simulation) violated(format string, args ...any) {
+	s.violations = append(s.violations, fmt.Sprintf(format, args...))
+	s.trace = append(s.trace, "VIOLATION "+fmt.Sprintf(format, args...))
+}
+
+// zeros are records that contribute nothing.
+type zeros struct{}
+
+func (zeros) Capacity() int { return 2 }
+func (zeros) Contributions(indices []int) (clip.Batch, error) {
+	return clip.Batch{SquaredNorms: make([]float64, len(indices)), Parts: []clip.Part{clip.Stored(make([]float32, dim*len(indices)), dim)}}, nil
+}
+
+const simulatedConfig = `
+data: {folder: stripes, classes: [top, middle, bottom], size: 6, channels: 1, mean: [0.5], std: [0.5]}
+model: {name: logistic}
+privacy: {noise_multiplier: 1, delta: 1e-4, clip_norm: 1, accountant: rdp}
+optimizer: {name: sgd, learning_rate: 1}
+training: {sampling: full, steps: 5}
+`
+
+// simulatedJob is the job of a simulated run: its model is the sum of all that was released.
+type simulatedJob struct {
+	*run.Run
+	*simulation
+	known *simulated
+	plan  release.Plan
+	door  *release.Door
+	model []float32
+	stop  int // step after which somebody interrupts the process
+	cease context.CancelFunc
+	ended run.Status
+}
+
+func (s *simulation) plan() release.Plan {
+	noise, err := release.NewGaussian(1, nil)
+	if err != nil {
+		panic(err)
+	}
+	return release.Plan{Unit: "one record", Records: 3, Sampler: data.Full{}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: noise}
+}
+
+func (j *simulatedJob) Identity() string {
+	return fmt.Sprintf("%s\nexamples %d %v %q\n", j.Config.Identity(), j.Source.Examples, j.Source.Shape, j.Source.Names)
+}
+func (j *simulatedJob) Planned() (*accountant.Ledger, error) {
+	return new(accountant.Ledger).With(j.plan.Event(0), j.steps)
+}
+
+func (j *simulatedJob) Restore(s *checkpoints.State, at string) error {
+	j.model = make([]float32, dim)
+	if s == nil {
+		return nil
+	}
+	if s.PlanHash != j.PlanHash {
+		return j.OtherPlan(at, s.PlanHash)
+	}
+	j.model, j.Step, j.ResumedAt = s.Parameters, s.Step, s.Step
+	return nil
+}
+
+func (j *simulatedJob) Ready() (err error) {
+	if j.model == nil {
+		j.model = make([]float32, dim)
+	}
+	j.door, err = release.NewDoor(j.plan, dim, j.Order, func(spent *accountant.Ledger, _ accountant.Event) (bool, error) {
+		return spent.Count() < j.budget, nil
+	}, nil)
+	return err
+}
+
+func (j *simulatedJob) State() *checkpoints.State {
+	return &checkpoints.State{Parameters: slices.Clone(j.model), OptimizerStep: j.Step}
+}
+
+func (j *simulatedJob) Start(context.Context) error { return nil }
+func (j *simulatedJob) More() bool                  { return j.Step < j.steps }
+
+func (j *simulatedJob) Next(context.Context) error {
+	if err := j.door.Release(j.Step, zeros{}, j.receive); err != nil {
+		return err
+	}
+	j.Step++
+	if j.Step == j.stop {
+		j.cease()
+	}
+	_, err := j.Due(j.Step, j.steps, func() error {
+		return j.WriteMetrics(run.Metrics{Step: j.Step, Answer: account.Answer{Epsilon: 1, Delta: 1e-4}})
+	})
+	return err
+}
+
+// receive takes what the door releases into the model, and into the world: from now on somebody may
+// know it.
+func (j *simulatedJob) receive(n release.Noisy) {
+	values := n.Values()
+	for i, v := range values {
+		j.model[i] += float32(v)
+	}
+	j.released(j.known, fmt.Sprint(values))
+}
+
+// released holds a release against the disk: its event is durable in both ledgers.
+func (s *simulation) released(r *simulated, values string) {
+	r.released++
+	if s.noise[values] {
+		s.violated("the noise of release %d of %s was used before", r.released, r.name)
+	}
+	s.noise[values] = true
+	own := s.durableContent(path.Join(registry, r.name, folder.Ledger))
+	if entries := bytes.Count(own, []byte("\n")) - 1; entries < r.released {
+		s.violated("release %d of %s is made while its ledger has %d durable entries", r.released, r.name, entries)
+		return
+	}
+	shared := path.Join(registry, folder.Datasets)
+	if s.apart {
+		shared = path.Join(registry, folder.Uncollected, r.name+".jsonl")
+	}
+	line := own[bytes.LastIndexByte(own[:len(own)-1], '\n')+1:]
+	hash := line[bytes.LastIndex(line, []byte(`:"`))+2:]
+	if !bytes.Contains(s.durableContent(shared), hash[:32]) {
+		s.violated("release %d of %s is made while its event is not durable in the ledger of the data", r.released, r.name)
+	}
+}
+
+func (j *simulatedJob) Finish(status run.Status) error {
+	j.ended = status
+	together, err := j.Books.Together()
+	if err != nil {
+		return err
+	}
+	claim, err := account.ClaimBy(j.Config.Privacy.Accountant, j.Books.Ledger(), j.Books.Planned(), j.Config.Privacy.Delta)
+	if err != nil {
+		return err
+	}
+	err = j.Keep(run.Saving{What: "the model", File: folder.Model, Bytes: 1024, Write: func(dir string) error {
+		return checkpoints.WriteModel(path.Join(dir, folder.Model), []checkpoints.Tensor{{Name: "sum", Shape: []int{dim}, Data: j.model}}, nil)
+	}})
+	if err != nil {
+		return err
+	}
+	said := j.Statement(status, claim, together)
+	if err := j.Publish(said); err != nil {
+		return err
+	}
+	j.known.said = append(j.known.said, said)
+	return nil
+}
+
+// train creates the run, or goes on with it, in process p.
+func (s *simulation) train(p *process, r *simulated, create bool, stop int) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := *s.config
+	c.Run.Name = r.name
+	o := run.Options{
+		RunsDir: p.at(registry), Apart: s.apart, Threads: 1, Fits: func(*configs.Config, setup.Outline) error { return nil },
+		Find: func(*configs.Config, setup.Request) (*setup.Source, error) { return s.source, nil },
+	}
+	build := func(base *run.Run) (*simulatedJob, error) {
+		return &simulatedJob{Run: base, simulation: s, known: r, plan: s.plan(), stop: stop, cease: cancel}, nil
+	}
+	dir := path.Join(o.RunsDir, r.name)
+	if s.apart { // as the tasks of a sweep do
+		if _, err := books.EnsureDatasets(o.RunsDir); err != nil {
+			return err
+		}
+		lock, err := checkpoints.TakeLock(dir + ".lock")
+		if err != nil {
+			return err
+		}
+		defer lock.Remove()
+	}
+	var j *simulatedJob
+	var err error
+	if create {
+		j, err = run.Create(&c, o, build)
+	} else {
+		j, err = run.Open(dir, &c, o, build)
+	}
+	if err != nil {
+		return err
+	}
+	err = j.CarryOut(ctx)
+	if err == nil && j.ended == run.Done {
+		s.complete(p, r)
+	}
+	return errors.Join(err, j.Close())
+}
+
+// complete holds a run that says that it is done against the disk.
+func (s *simulation) complete(p *process, r *simulated) {
+	for _, name := range []string{folder.Config, folder.Plan, folder.Ledger, folder.Model, folder.Statement, folder.StatementData, path.Join(folder.Checkpoints, checkpoints.FileName(s.steps))} {
+		if s.durableContent(path.Join(registry, r.name, name)) == nil {
+			s.violated("%s ended as done without a durable %s", r.name, name)
+		}
+	}
+}
+
+// collect brings the runs apart that are not at work into the ledger of the data.
+func (s *simulation) collect(p *process) error {
+	var dirs []string
+	for _, r := range s.runs {
+		dirs = append(dirs, p.at(path.Join(registry, r.name)))
+	}
+	return books.Collect(p.at(registry), dirs, func(dir string) (func() error, error) {
+		lock, err := checkpoints.TakeLock(dir + ".lock")
+		if err != nil {
+			return nil, err
+		}
+		return lock.Remove, nil
+	})
+}
+
+// round lets one or two processes live at the same time.
+func (s *simulation) round() {
+	for range 1 + s.rand.IntN(2) {
+		p := s.process(fault{kind: faultKinds[s.rand.IntN(len(faultKinds))], at: s.rand.IntN(1 << (3 + s.rand.IntN(8))), most: 1 + s.rand.IntN(40)}, false)
+		stop := s.rand.IntN(2 * s.steps)
+		switch what := s.rand.IntN(8); {
+		case len(s.runs) == 0 || what < 2 && len(s.runs) < 3:
+			r := &simulated{name: string(rune('a' + len(s.runs)))}
+			s.runs = append(s.runs, r)
+			s.begin(p, r, "create "+r.name, func() error { return s.train(p, r, true, stop) })
+		case what == 2 && s.apart:
+			s.begin(p, nil, "collect", func() error { return s.collect(p) })
+		default:
+			r := s.runs[s.rand.IntN(len(s.runs))]
+			s.begin(p, r, "go on with "+r.name, func() error { return s.train(p, r, false, stop) })
+		}
+	}
+	s.schedule(func() bool { return s.working == 0 })
+}
+
+// begin starts a life.
+func (s *simulation) begin(p *process, r *simulated, what string, f func() error) {
+	s.lives++
+	s.working++
+	s.trace = append(s.trace, fmt.Sprintf("process %d: %s, %s at call %d", p.number, what, p.fault.kind, p.fault.at))
+	go func() {
+		err := f()
+		s.mu.Lock()
+		s.working--
+		s.trace = append(s.trace, fmt.Sprintf("process %d ended after call %d: %v", p.number, p.calls, err))
+		s.judge(p, r, what, err)
+		s.mu.Unlock()
+		s.wake()
+	}()
+}
+
+// judge decides whether a process may end with that error.
+func (s *simulation) judge(p *process, r *simulated, what string, err error) {
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+	}
+	switch {
+	case is(checkpoints.ErrCorrupt, checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan):
+		s.violated("%s: %v", what, err)
+	case is(checkpoints.ErrLocked) && strings.HasPrefix(what, "go on") && !s.apart && p.writes > 0:
+		s.violated("%s is refused after %d writes: %v", what, p.writes, err)
+	case err == nil, p.dead, p.calls > p.fault.at && p.fault.kind != "":
+	case is(checkpoints.ErrLocked, books.ErrLimit, release.ErrBudget, run.ErrUntrained, folder.ErrRunExists):
+	case r != nil && (r.gone || r.released == 0) && is(folder.ErrNoRun, checkpoints.ErrUnfinished, fs.ErrNotExist): // its creation came to a bad end
+	default:
+		s.violated("%s, on a disk without fault: %v", what, err)
+	}
+}
+
+// remove deletes the folder of a run, as its owner may: what it released counts nevertheless. An
+// entry that only its own ledger had was no release.
+func (s *simulation) remove(r *simulated) {
+	r.gone = true
+	s.forget(path.Join(registry, r.name))
+	s.shown = books.Totals{}
+}
+
+// look looks at the disk from outside, as whoever asks what all runs cost.
+func (s *simulation) look() {
+	p := s.process(fault{}, true)
+	acknowledged := 0
+	for _, r := range s.runs {
+		acknowledged += r.released
+		if r.gone {
+			continue
+		}
+		for range r.said {
+			if _, err := statement.Read(p.at(path.Join(registry, r.name))); err != nil {
+				s.violated("%s: its statement cannot be read: %v", r.name, err)
+			}
+		}
+		l, _, err := checkpoints.ReadJournal(p.at(path.Join(registry, r.name, folder.Ledger)))
+		switch {
+		case err != nil && r.released > 0:
+			s.violated("%s: its ledger cannot be read: %v", r.name, err)
+		case err == nil && (l.Count() > s.budget || l.Count() < r.released):
+			s.violated("%s: found %d entries, expected the %d that were released and at most %d", r.name, l.Count(), r.released, s.budget)
+		}
+	}
+	if s.live[registry] == nil {
+		return
+	}
+	shown, err := books.Show(p.at(registry))
+	if errors.Is(err, folder.ErrNoRun) && acknowledged == 0 {
+		return
+	}
+	if err != nil {
+		s.violated("the totals cannot be shown: %v", err)
+		return
+	}
+	before, now := total(s.shown), total(shown)
+	if now.Releases < acknowledged {
+		s.violated("found %d releases in the totals, expected the %d that were made: %+v", now.Releases, acknowledged, shown)
+	}
+	if (s.lasts || s.losses == s.world.losses) && now.Epsilon < before.Epsilon {
+		s.violated("ε fell from %v to %v", before.Epsilon, now.Epsilon)
+	}
+	for _, l := range shown.Limits {
+		if l.Spent > l.Epsilon {
+			s.violated("found ε = %v spent, expected at most the limit of %v", l.Spent, l.Epsilon)
+		}
+	}
+	s.shown, s.lasts, s.losses = shown, s.settled(), s.world.losses
+}
+
+func total(t books.Totals) books.Total {
+	if len(t.Datasets) == 0 {
+		return books.Total{}
+	}
+	return t.Datasets[0]
+}
+
+// ending goes on with all runs on a disk without faults: whatever happened, that works.
+func (s *simulation) ending() {
+	for _, r := range s.runs {
+		if s.live[path.Join(registry, r.name, folder.Ledger)] == nil {
+			continue
+		}
+		p := s.process(fault{}, false)
+		s.begin(p, r, "go on with "+r.name, func() error { return s.train(p, r, false, 0) })
+		s.schedule(func() bool { return s.working == 0 })
+		s.look()
+	}
+}
+
+// history simulates lives from one seed and returns what happened; broken breaks the disk.
+func history(t *testing.T, seed uint64, source *setup.Source, config *configs.Config, broken func(*world)) *simulation {
+	s := &simulation{config: config, source: source, noise: map[string]bool{}}
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, seed)
+		s.world = newWorld(seed)
+		if broken != nil {
+			broken(s.world)
+		}
+		disk.System = s.world
+		defer func() { disk.System = disk.Real{} }()
+		s.steps = 1 + s.rand.IntN(5)
+		s.budget = s.steps + s.rand.IntN(4)
+		s.apart = s.rand.IntN(4) == 0
+		c := *config
+		c.Run.CheckpointEvery, c.Training.EvaluateEvery = s.rand.IntN(4), s.rand.IntN(3)
+		s.config = &c
+		if s.rand.IntN(3) == 0 && !s.apart {
+			c.Data.Limit = configs.Limit{Epsilon: 4 + 8*s.rand.Float64(), Delta: 1e-3}
+		}
+		for range 2 + s.rand.IntN(8) {
+			s.round()
+			if s.rand.IntN(6) == 0 {
+				s.losePower()
+			}
+			if s.rand.IntN(12) == 0 && len(s.runs) > 0 {
+				s.remove(s.runs[s.rand.IntN(len(s.runs))])
+			}
+			s.look()
+		}
+		s.ending()
+	})
+	return s
+}
+
+// Whatever happens to the disk and to processes, no ε that was told falls, no update is made
+// without its durable event, no noise is used twice, no budget is passed, everything can be read, a
+// refusal writes nothing, and what ends as done is complete.
+func TestSimulation(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths of the simulation begin with a slash")
+	}
+	lives := slow.Number(t, "DPSGD_LIVES", 300, 10_000)
+	given := tiny.Source(t, 3)
+	config := tiny.Must(configs.Parse("simulated.yaml", []byte(simulatedConfig), nil))(t)
+	source := tiny.Must((setup.Request{Given: given}).Find(config))(t)
+	lived := 0
+	for seed := uint64(0); lived < lives; seed++ {
+		s := history(t, seed, source, config, nil)
+		lived += s.lives
+		if len(s.violations) > 0 {
+			t.Fatalf("seed %d, within %d lives:\n%s\nafter\n%s", seed, lived, strings.Join(s.violations, "\n"), strings.Join(s.trace[max(0, len(s.trace)-150):], "\n"))
+		}
+	}
+	t.Logf("%d lives without a violation", lived)
+}
