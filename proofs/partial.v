@@ -3,6 +3,7 @@
 
 From Coq Require Import ZArith Lia List Permutation Bool Reals.
 From Flocq Require Import Core.
+From DPSGD Require Import float64.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -173,9 +174,6 @@ Qed.
 Definition latticeBits := 20.
 Definition mostDigits := 26.
 Definition groupExamples digits := Z.min (2 ^ 10) (2 ^ (53 - latticeBits - 1 - digits)).
-
-(* Rounding to float64: 53 bits, to nearest, ties to even. *)
-Definition float64 (r : R) : R := round radix2 (FLT_exp (-1074) 53) ZnearestE r.
 
 Inductive additions :=
 | Zero

@@ -3,16 +3,14 @@
 
 From Coq Require Import ZArith Lia List Reals Lra Psatz.
 From Flocq Require Import Core Relative.
+From DPSGD Require Import float64.
 Import ListNotations.
 Open Scope R_scope.
 
 (* ** Measuring: internal/kernel/integers.go, round of clip/outer.go and clip/sum.go *)
 
-(* Rounding to float64 where nothing overflows. What overflows is larger than what is accepted, with
-   infinity as without. *)
-Definition float64 (r : R) : R := round radix2 (FLT_exp (-1074) 53) ZnearestE r.
-
-(* How squares are added up, in whatever order: squares of integers, sums, squares that are added
+(* What overflows is larger than what is accepted, with infinity as without.
+   How squares are added up, in whatever order: squares of integers, sums, squares that are added
    with one rounding, and the product of two such sums, times 2^shift twice. *)
 Inductive measuring :=
 | Square (c : Z)
@@ -46,11 +44,6 @@ Fixpoint roundings s : nat :=
   | PlusSquare s c => 1 + roundings s
   | Times s t _ => 3 + roundings s + roundings t
   end.
-
-Definition eps := / 2 * bpow radix2 (-53 + 1).
-
-Lemma eps_is : eps = / 9007199254740992.
-Proof. unfold eps. cbn. lra. Qed.
 
 (* Sums of squares of integers are 0 or at least 1, rounded or not, far from underflow. *)
 Definition whole r := r = 0 \/ 1 <= r.
