@@ -116,12 +116,13 @@ func (s spoilt) Former(pool *kernel.Pool) perexample.Former { return s.former(s.
 func scaled(by float32) func(perexample.Rule) perexample.Rule {
 	return func(r perexample.Rule) perexample.Rule {
 		return spoilt{r, func(right perexample.Former) perexample.Former {
-			return func(worker int, x, dz []float32, emit func([]float32)) {
-				right(worker, x, dz, func(piece []float32) {
+			return func(worker int, g, x, dz []float32, emit func([]float32)) {
+				right(worker, nil, x, dz, func(piece []float32) {
 					wrong := make([]float32, len(piece))
 					for i, v := range piece {
 						wrong[i] = by * v
 					}
+					g = g[copy(g, wrong):]
 					emit(wrong)
 				})
 			}
@@ -135,17 +136,18 @@ func leaking(share float32) func(perexample.Rule) perexample.Rule {
 	before := float32(0)
 	return func(r perexample.Rule) perexample.Rule {
 		return spoilt{r, func(right perexample.Former) perexample.Former {
-			return func(worker int, x, dz []float32, emit func([]float32)) {
+			return func(worker int, g, x, dz []float32, emit func([]float32)) {
 				mutex.Lock()
 				leak := share * before
 				before = dz[0]
 				mutex.Unlock()
 				first := true
-				right(worker, x, dz, func(piece []float32) {
+				right(worker, nil, x, dz, func(piece []float32) {
 					if first {
 						piece[0] += leak
 						first = false
 					}
+					g = g[copy(g, piece):]
 					emit(piece)
 				})
 			}
