@@ -695,4 +695,22 @@ Proof.
     apply Scale; [apply survival_nonneg | lia | exact Hp].
 Qed.
 
+(* For q = 1 it is exactly q: every record joins, whatever happened to those before. *)
+Theorem certain_records_join draws : mantissa = 2 ^ shift -> forall h, (length h < draws)%nat ->
+  histories draws (h ++ [true]) = histories draws h.
+Proof.
+  intros Hm. pose proof pow_positive.
+  assert (Z : forall k, survival (S k) = 0).
+  { intros k. cbn [survival]. rewrite Hm, (Z.mul_comm (2 ^ shift)), Z.div_mul by lia. lia. }
+  induction draws as [|d IH]; intros h Hd; [lia|].
+  destruct (history_cases h (length table)) as [(k & Hk & ->)|[(k & h' & Hk & ->)|(h' & ->)]].
+  - rewrite (histories_joins d k []) by exact Hk. rewrite histories_left_out by lia.
+    assert (E : histories d [] = one ^ Z.of_nat d) by (unfold histories; apply count_all; reflexivity).
+    rewrite E, Z. ring.
+  - rewrite app_length, repeat_length in Hd. cbn [length] in Hd.
+    rewrite <- app_assoc. cbn [app]. rewrite !histories_joins by exact Hk. rewrite IH by lia. reflexivity.
+  - rewrite app_length, repeat_length in Hd. pose proof table_not_empty.
+    rewrite <- app_assoc, !histories_goes_on, IH by lia. reflexivity.
+Qed.
+
 End Table.
