@@ -32,12 +32,11 @@ const (
 // itself must not be a symbolic link; one above it is the user's own arrangement (/tmp is one on
 // Darwin) and is followed.
 func makeDir(files fileSystem, dir string) error {
-	info, err := files.Lstat(dir)
-	if err == nil {
-		if !info.IsDir() {
-			return fmt.Errorf("checkpoints: %s: found %s, expected a directory: %w", dir, kind(info.Mode()), ErrNotRegular)
-		}
-		return nil
+	switch found, err := findDir(files, dir); {
+	case err != nil:
+		return err
+	case found:
+		return syncFound(files, dir)
 	}
 	parent := filepath.Dir(dir)
 	if parent != dir {
@@ -54,6 +53,15 @@ func makeDir(files fileSystem, dir string) error {
 		return fmt.Errorf("checkpoints: %w", err)
 	}
 	return syncName(files, dir)
+}
+
+// findDir reports whether a directory is there, and refuses anything else in its place.
+func findDir(files fileSystem, dir string) (found bool, err error) {
+	info, err := files.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		return false, fmt.Errorf("checkpoints: %s: found %s, expected a directory: %w", dir, kind(info.Mode()), ErrNotRegular)
+	}
+	return err == nil, nil
 }
 
 // MakeDir creates a directory that is to hold runs or ledgers, and those above it as far as they

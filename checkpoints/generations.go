@@ -44,7 +44,11 @@ func save(files fileSystem, dir string, s *State) (string, error) {
 	if _, err := files.Lstat(filepath.Dir(dir)); err != nil { // a run's folder that is gone is not made anew
 		return "", fmt.Errorf("checkpoints: save %s: %w", path, err)
 	}
-	if err := makeDir(files, dir); err != nil {
+	found, err := findDir(files, dir)
+	if !found && err == nil {
+		err = makeDir(files, dir)
+	}
+	if err != nil {
 		return "", err
 	}
 	if err := writeAtomic(files, path, filePerm, s.encode); err != nil {

@@ -2,6 +2,7 @@ package books
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 )
@@ -139,9 +141,37 @@ func TestRunUnderWayIsNotAdopted(t *testing.T) {
 		t.Errorf("found %d runs, expected none that is under way", n)
 	}
 	must(0, j.Close())
+	spy := &syncSpy{}
+	disk.System = spy
+	defer func() { disk.System = disk.Real{} }()
 	if n := adopted(); n != 1 {
 		t.Errorf("found %d runs, expected the one that has ended", n)
 	}
+	if len(spy.synced) == 0 || spy.synced[0] != folder.Ledger {
+		t.Errorf("found syncs of %v, expected the run's own ledger first: a power loss would take what only the other one knows then", spy.synced)
+	}
+}
+
+// syncSpy is the real disk, and notes which files were synced.
+type syncSpy struct {
+	disk.Real
+	synced []string
+}
+
+type spiedFile struct {
+	disk.File
+	spy  *syncSpy
+	name string
+}
+
+func (s *syncSpy) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	f, err := s.Real.OpenFile(name, flag, perm)
+	return spiedFile{f, s, filepath.Base(name)}, err
+}
+
+func (f spiedFile) Sync() error {
+	f.spy.synced = append(f.spy.synced, f.name)
+	return f.File.Sync()
 }
 
 // member is a run with these releases of that data.

@@ -80,7 +80,7 @@ type fault struct {
 	most int // calls that it lasts
 }
 
-var faultKinds = []string{"", "", "kill", "kill", "power loss", "power loss", "error", "full", "read-only"}
+var faultKinds = []string{"", "", "", "kill", "kill", "power loss", "power loss", "error", "sync", "full", "read-only"}
 
 type turn struct {
 	process *process
@@ -162,7 +162,7 @@ func (w *world) call(p *process, what, name string, changes bool, partly func(),
 		w.wake()
 		<-t.mine
 	}
-	if err := w.strike(p, changes, partly); err != nil {
+	if err := w.strike(p, what, changes, partly); err != nil {
 		w.note(p, what, name, err)
 		return err
 	}
@@ -181,7 +181,7 @@ func (w *world) note(p *process, what, name string, err error) {
 }
 
 // strike counts a call, and returns the error that it has in place of what it would do.
-func (w *world) strike(p *process, changes bool, partly func()) error {
+func (w *world) strike(p *process, what string, changes bool, partly func()) error {
 	if p.dead {
 		return errDead
 	}
@@ -202,6 +202,10 @@ func (w *world) strike(p *process, changes bool, partly func()) error {
 		return errDead
 	case "error":
 		return syscall.EIO
+	case "sync":
+		if strings.HasPrefix(what, "sync") {
+			return syscall.EIO
+		}
 	case "full":
 		if changes {
 			if partly != nil {

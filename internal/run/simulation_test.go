@@ -177,8 +177,8 @@ func (s *simulation) released(r *simulated, values string) {
 	}
 	s.noise[values] = true
 	own := s.durableContent(path.Join(registry, r.name, folder.Ledger))
-	if entries := bytes.Count(own, []byte("\n")) - 1; entries < r.released {
-		s.violated("release %d of %s is made while its ledger has %d durable entries", r.released, r.name, entries)
+	if entries := bytes.Count(own, []byte("\n")) - 1; entries < r.released || bytes.IndexByte(own, 0) >= 0 {
+		s.violated("release %d of %s is made while its ledger has %d durable entries, or a hole", r.released, r.name, entries)
 		return
 	}
 	shared := path.Join(registry, folder.Datasets)
@@ -281,9 +281,9 @@ func (s *simulation) collect(p *process) error {
 	})
 }
 
-// round lets one or two processes live at the same time.
+// round lets up to three processes live at the same time.
 func (s *simulation) round() {
-	for range 1 + s.rand.IntN(2) {
+	for range 1 + s.rand.IntN(3) {
 		p := s.process(fault{kind: faultKinds[s.rand.IntN(len(faultKinds))], at: s.rand.IntN(1 << (3 + s.rand.IntN(8))), most: 1 + s.rand.IntN(40)}, false)
 		stop := s.rand.IntN(2 * s.steps)
 		switch what := s.rand.IntN(8); {
@@ -422,8 +422,8 @@ func history(t *testing.T, seed uint64, source *setup.Source, config *configs.Co
 		}
 		disk.System = s.world
 		defer func() { disk.System = disk.Real{} }()
-		s.steps = 1 + s.rand.IntN(5)
-		s.budget = s.steps + s.rand.IntN(4)
+		s.steps = 1 + s.rand.IntN(6)
+		s.budget = s.steps + s.rand.IntN(3)
 		s.apart = s.rand.IntN(4) == 0
 		c := *config
 		c.Run.CheckpointEvery, c.Training.EvaluateEvery = s.rand.IntN(4), s.rand.IntN(3)
@@ -453,7 +453,7 @@ func TestSimulation(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the paths of the simulation begin with a slash")
 	}
-	lives := slow.Number(t, "DPSGD_LIVES", 300, 10_000)
+	lives := slow.Number(t, "DPSGD_LIVES", 1000, 10_000)
 	given := tiny.Source(t, 3)
 	config := tiny.Must(configs.Parse("simulated.yaml", []byte(simulatedConfig), nil))(t)
 	source := tiny.Must((setup.Request{Given: given}).Find(config))(t)
