@@ -6,7 +6,7 @@
 //	go run .ci/mutants.go                   all of .ci/mutants.txt
 //	go run .ci/mutants.go NAME...           these
 //	go run .ci/mutants.go -changed COMMIT   those whose files or tests differ from the merge base with a
-//	                                        commit; where git does not know it, those of the few named small
+//	                                        commit; where git knows of none, the few named small
 //
 // It fails if a mutant survives its test or does not apply any more, and if a test does not pass
 // without the mutant. The tree stays as it is: each worker has a copy.
@@ -100,12 +100,16 @@ func chosen(all []mutant, changed string, names []string) ([]mutant, error) {
 		return all, nil
 	}
 	base, err := exec.Command("git", "merge-base", changed, "HEAD").Output()
-	if err != nil {
-		fmt.Printf("git knows no merge base with %s; the small ones stand for all\n", changed)
+	var files []string
+	if err == nil {
+		var diff []byte
+		diff, err = exec.Command("git", "diff", "--name-only", strings.TrimSpace(string(base))).Output()
+		files = strings.Fields(string(diff))
+	}
+	if len(files) == 0 {
+		fmt.Printf("git knows nothing that differs from %s; the small ones stand for all\n", changed)
 		return slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !m.small }), nil
 	}
-	diff, err := exec.Command("git", "diff", "--name-only", strings.TrimSpace(string(base))).Output()
-	files := strings.Fields(string(diff))
 	return slices.DeleteFunc(slices.Clone(all), func(m mutant) bool {
 		return !slices.ContainsFunc(files, func(f string) bool {
 			return f == m.file || strings.HasSuffix(f, "_test.go") && path.Dir(f) == path.Clean(m.pkg)
