@@ -150,17 +150,22 @@ func (w *world) schedule(done func() bool) {
 	}
 }
 
+// await waits for a turn. What comes after it, up to the next call, nothing else does meanwhile.
+func (w *world) await(p *process, what string) {
+	key, _, _ := strings.Cut(what, ".tmp-") // behind which names are random
+	t := &turn{p, key, make(chan struct{})}
+	w.mu.Lock()
+	w.waiting = append(w.waiting, t)
+	w.mu.Unlock()
+	w.wake()
+	<-t.mine
+}
+
 // call makes a call of a process at its turn, unless the process is dead or the call fails.
 // partly is what a write to a full disk still does; nil for other calls.
 func (w *world) call(p *process, what, name string, changes bool, partly func(), f func() error) error {
 	if !p.quiet {
-		key, _, _ := strings.Cut(what+" "+name, ".tmp-")
-		t := &turn{p, key, make(chan struct{})}
-		w.mu.Lock()
-		w.waiting = append(w.waiting, t)
-		w.mu.Unlock()
-		w.wake()
-		<-t.mine
+		w.await(p, what+" "+name)
 	}
 	if err := w.strike(p, what, changes, partly); err != nil {
 		w.note(p, what, name, err)

@@ -307,6 +307,7 @@ func (s *simulation) begin(p *process, r *simulated, what string, f func() error
 	s.working++
 	s.trace = append(s.trace, fmt.Sprintf("process %d: %s, %s at call %d", p.number, what, p.fault.kind, p.fault.at))
 	go func() {
+		s.await(p, "begin")
 		err := f()
 		s.mu.Lock()
 		s.working--
