@@ -326,7 +326,7 @@ func (s *simulation) judge(p *process, r *simulated, what string, err error) {
 	switch {
 	case is(checkpoints.ErrCorrupt, checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan):
 		s.violated("%s: %v", what, err)
-	case is(checkpoints.ErrLocked) && strings.HasPrefix(what, "go on") && !s.apart && p.writes > 0:
+	case is(checkpoints.ErrLocked) && !is(checkpoints.ErrJournalFailed) && strings.HasPrefix(what, "go on") && !s.apart && p.writes > 0:
 		s.violated("%s is refused after %d writes: %v", what, p.writes, err)
 	case err == nil, p.dead, p.calls > p.fault.at && p.fault.kind != "":
 	case is(checkpoints.ErrLocked, books.ErrLimit, release.ErrBudget, run.ErrUntrained, folder.ErrRunExists):
