@@ -56,26 +56,29 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	return nil
 }
 
-// adoptRun registers in d the run whose ledger lies at path. It leaves alone a run that is under way
-// or has released nothing, which registers before its next release and knows its data then, and one
-// that was refused and is being taken away.
+// adoptRun registers in d the run whose ledger lies at path. It leaves alone a run that was refused
+// and is being taken away, and one that is under way or has released nothing, which registers before
+// its next release and knows its data then; but also of those no limit may be lost.
 func (k Known) adoptRun(d *checkpoints.Datasets, run, path string) error {
 	j, unopened := checkpoints.OpenJournal(path)
-	switch {
-	case errors.Is(unopened, checkpoints.ErrLocked), errors.Is(unopened, checkpoints.ErrMoved), absent(unopened):
-		return nil
-	case unopened == nil:
+	if unopened == nil {
 		defer j.Close()
-		if j.Len() == 0 {
-			return nil
-		}
+	} else if errors.Is(unopened, checkpoints.ErrMoved) || absent(unopened) {
+		return nil
 	}
+	later := errors.Is(unopened, checkpoints.ErrLocked) || unopened == nil && j.Len() == 0
 	r, err := adopted(k.dir, run)
+	if err != nil && later {
+		return nil
+	}
 	if err == nil {
 		err = k.keepsLimit(run, r.Data.Subject())
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be registered in %s: %w", run, k.path(), err)
+	}
+	if later {
+		return nil
 	}
 	if unopened != nil {
 		return d.Adopt(path, r) // of a ledger that this user cannot write
