@@ -114,7 +114,7 @@ func (k Known) catchUp(d *checkpoints.Datasets, m checkpoints.Member, run string
 	if err := k.keepsLimit(run, m.Data.Subject()); err != nil {
 		return err
 	}
-	if j.Check(m.Claim(folder.Datasets)) != nil {
+	if j.Check(m.Claim(folder.Datasets)) != nil || j.Len() <= m.Entries {
 		return nil // the same holds for a run that was put back to an older copy
 	}
 	return registerDurably(d, j, m.Registration)
