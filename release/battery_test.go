@@ -15,17 +15,6 @@ var (
 	noiseFaults = battery.Noise
 )
 
-// dot is the inner product of x and y, or the sum of x if y is nil.
-func dot(x, y []float64) (s float64) {
-	for i, v := range x {
-		if y != nil {
-			v *= y[i]
-		}
-		s += v
-	}
-	return s
-}
-
 func must[V any](v V, err error) V {
 	if err != nil {
 		panic(err)

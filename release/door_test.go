@@ -12,6 +12,8 @@ import (
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/random"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // script records what happens at a door, in order, and fails where it is told to.
@@ -261,7 +263,7 @@ func TestMechanismsMayRemember(t *testing.T) {
 	}
 	// What is left is the last release's noise: 20 independent ones would have a mean square of 20,
 	// not 1.
-	if mean := dot(total, total) / dim; mean > 3 {
+	if mean := floats.Dot(total, total) / dim; mean > 3 {
 		t.Errorf("the mean square of %d releases added up is %.2f, expected about 1", releases, mean)
 	}
 }

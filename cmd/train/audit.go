@@ -49,7 +49,7 @@ It reads no example. The picture shows how many canaries are noticed at few fals
 		},
 	}
 	setFlag(c, &set)
-	c.Flags().IntVar(&examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	examplesFlag(c, &examples)
 	c.Flags().IntVar(&observations, "observations", 0, "releases with the canary, and as many without, for each test of one step (default: 20,000, more with much noise)")
 	shell.PictureFlag(c, &out, "out", "a picture")
 	return c

@@ -25,21 +25,32 @@ func describeCommand(a *shell.App) *cobra.Command {
   train describe own-pictures --examples 4500`,
 		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("examples") && examples < 1 {
-				return shell.Usagef("found --examples %d, expected at least 1", examples)
-			}
-			name := shell.First(args, configs.DefaultPreset)
-			config, err := configs.Load(name, set)
+			name, config, err := plannedConfig(c, args, set, examples)
 			if err != nil {
-				return shell.AsUsage(err)
+				return err
 			}
 			d, err := train.Describe(config, examples)
 			return shell.Show(a, printDescription)(d, configs.Placed(err, name, set))
 		},
 	}
 	setFlag(c, &set)
-	c.Flags().IntVar(&examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	examplesFlag(c, &examples)
 	return c
+}
+
+// examplesFlag adds --examples to a command that plans a run without reading its data.
+func examplesFlag(c *cobra.Command, examples *int) {
+	c.Flags().IntVar(examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+}
+
+// plannedConfig returns the configuration that a command with --examples is about, and its name.
+func plannedConfig(c *cobra.Command, args, set []string, examples int) (name string, config *configs.Config, err error) {
+	if c.Flags().Changed("examples") && examples < 1 {
+		return "", nil, shell.Usagef("found --examples %d, expected at least 1", examples)
+	}
+	name = shell.First(args, configs.DefaultPreset)
+	config, err = configs.Load(name, set)
+	return name, config, shell.AsUsage(err)
 }
 
 // printDescription writes what a run would do, for people.

@@ -63,7 +63,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 	c.Flags().StringVar(&f.network, "network", "25Gb", "bits a second of each rank's connection: 25Gb, 1Gb, 100Mb")
 	c.Flags().DurationVar(&f.Network.Latency, "latency", 25*time.Microsecond, "of one message between two ranks")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads of each rank (default: those of the configuration, or all cores)")
-	c.Flags().IntVar(&f.Examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	examplesFlag(c, &f.Examples)
 	c.Flags().Float64Var(&f.seconds, "seconds", 5, "about how long to measure")
 	setFlag(c, &set)
 	return c

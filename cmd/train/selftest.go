@@ -27,13 +27,9 @@ data are counted; --examples takes a number in place of that. What it writes goe
   train selftest own.yaml --examples 4500`,
 		Args: shell.Args(0, 1, oneConfig),
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("examples") && examples < 1 {
-				return shell.Usagef("found --examples %d, expected at least 1", examples)
-			}
-			name := shell.First(args, configs.DefaultPreset)
-			config, err := configs.Load(name, set)
+			name, config, err := plannedConfig(c, args, set, examples)
 			if err != nil {
-				return shell.AsUsage(err)
+				return err
 			}
 			told := func(done selftest.Check) {
 				if !a.JSON {
@@ -51,7 +47,7 @@ data are counted; --examples takes a number in place of that. What it writes goe
 		},
 	}
 	setFlag(c, &set)
-	c.Flags().IntVar(&examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	examplesFlag(c, &examples)
 	return c
 }
 

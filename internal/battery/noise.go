@@ -13,6 +13,8 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/internal/noise"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // FalseFailure bounds the probability of each statement to be broken by draws of the right law.
@@ -89,8 +91,8 @@ func Noise(mechanism Publisher, noiseMultiplier, bound float64) []string {
 	// limit.
 	all := slices.Concat(draws...)
 	n := float64(len(all))
-	check("mean", dot(all, nil)/n, 0, 1/math.Sqrt(n))
-	check("variance", dot(all, all)/n, 1, math.Sqrt(2/n))
+	check("mean", floats.Sum(all)/n, 0, 1/math.Sqrt(n))
+	check("variance", floats.Dot(all, all)/n, 1, math.Sqrt(2/n))
 	slices.Sort(all)
 	var distance float64
 	for i, z := range all {
@@ -115,13 +117,13 @@ func Noise(mechanism Publisher, noiseMultiplier, bound float64) []string {
 	// Independence between steps, between coordinates, between chunks and so between workers.
 	for i := range draws {
 		for j := range i {
-			check(fmt.Sprintf("correlation of steps %d and %d", j, i), dot(draws[i], draws[j])/Dim, 0, 1/math.Sqrt(Dim))
+			check(fmt.Sprintf("correlation of steps %d and %d", j, i), floats.Dot(draws[i], draws[j])/Dim, 0, 1/math.Sqrt(Dim))
 		}
 	}
 	for _, lag := range []int{1, 2, 4, 8, noise.Block - 1, noise.Block, chunkLen, 2 * chunkLen, Dim / 2} {
 		var r, pairs float64
 		for _, z := range draws {
-			r += dot(z[lag:], z[:len(z)-lag])
+			r += floats.Dot(z[lag:], z[:len(z)-lag])
 			pairs += float64(len(z) - lag)
 		}
 		check(fmt.Sprintf("correlation of coordinates %d apart", lag), r/pairs, 0, 1/math.Sqrt(pairs))
@@ -137,15 +139,4 @@ func Noise(mechanism Publisher, noiseMultiplier, bound float64) []string {
 		fault("chi-squared of the low bits is %.1f, want at most 50.5", chi2)
 	}
 	return faults
-}
-
-// dot is the inner product of x and y, or the sum of x if y is nil.
-func dot(x, y []float64) (s float64) {
-	for i, v := range x {
-		if y != nil {
-			v *= y[i]
-		}
-		s += v
-	}
-	return s
 }

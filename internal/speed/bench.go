@@ -56,8 +56,7 @@ const mostPhysical = 256
 
 // Configuration returns the configuration for a benchmark of a ready network, on pictures of the
 // size that it is meant for: 28x28 grey pixels, or 32x32 in colour. A batch of more than 256
-// examples is split into equal physical batches: that is no slower, and memory does not grow with
-// the batch.
+// examples is split into equal physical batches, so that memory does not grow with the batch.
 func Configuration(network string, batch int) (*configs.Config, error) {
 	pictures := "cifar-10"
 	for _, grey := range []string{"mlp", "mnist", "logistic"} {
