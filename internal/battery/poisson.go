@@ -112,7 +112,10 @@ func (r *record) gaps(each int) (x float64, degrees int) {
 // over all i and steps, as a normal deviate.
 func (r *record) together(distance, later int) float64 {
 	member := make([]bool, r.n)
-	sum, terms := 0.0, 0.0
+	sum, terms, times := 0.0, 0.0, 1.0
+	if later == 0 && 2*distance == r.n {
+		times = 2 // i and i+distance are the pair of i+distance too
+	}
 	for t := 0; t+later < len(r.batches); t++ {
 		here, there := r.batches[t], r.batches[t+later]
 		for _, i := range there {
@@ -129,7 +132,7 @@ func (r *record) together(distance, later int) float64 {
 		}
 		// Σᵢ (xᵢ − q)(yᵢ − q) with the sums of x, y and x·y.
 		sum += float64(both) - r.q*float64(len(here)+len(there)) + r.q*r.q*float64(r.n)
-		terms += float64(r.n)
+		terms += times * float64(r.n)
 	}
 	return sum / (r.q * (1 - r.q) * math.Sqrt(terms))
 }
