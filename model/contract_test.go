@@ -27,9 +27,9 @@ func predict(t *testing.T, m *model.Model, in batch) []float32 {
 // differences of the loss of each example alone = batches of one; and both engines report their
 // norms and add them up. Nothing is clipped here, so that little is rounded away.
 func TestPerExampleGradients(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
-		checkGradients(t, m, newReference(m, layers), 3, 1.01)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
+		checkGradients(t, m, newReference(m, net.layers), 3, 1.01)
 	})
 }
 
@@ -67,8 +67,8 @@ func checkGradients(t *testing.T, m *model.Model, r *reference, n int, share flo
 // Whatever one example becomes, all that belongs to the others keeps every bit.
 func TestExamplesAreIndependent(t *testing.T) {
 	const n, changed = 5, 2
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
 		for _, engine := range engines {
 			s := newStep(t, m, options{batch: n, engine: engine, clipNorm: 0.5, threads: 2})
 			in := draw(m, n, 3)
@@ -97,8 +97,8 @@ func TestExamplesAreIndependent(t *testing.T) {
 // the engines agree to rounding. Two of the examples are broken and add nothing anywhere.
 func TestPhysicalBatchSizeChangesNothing(t *testing.T) {
 	const n, clipNorm = 7, 0.3
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
 		in := draw(m, n, 3)
 		in.fill(1, float32(math.NaN()))
 		in.fill(4, 1e30)

@@ -66,8 +66,9 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 	made, rule := filters(c, w)
 	convolution := kernel.NewConvolution(c, p.Pool())
 	return p.affine(x, affine{
-		fanIn: c.Taps(), weights: w, rule: rule, filters: made,
-		noBias: l.NoBias, bias: perexample.Bias{Positions: c.Positions(), Channels: l.Out},
+		weights: w, rule: rule, filters: made,
+		noBias: l.NoBias, bias: perexample.Bias{Positions: c.Positions(), Channels: l.Out}, biasName: "bias", biases: uniform(c.Taps()),
+		multiplyAdds: c.Positions() * c.Taps() * l.Out,
 		forward: graph.Operation{
 			Name: "conv2d", Shape: []int{batch, c.OutHeight(), c.OutWidth(), c.Out}, Grain: convolution.Grain(),
 			Prepare: func(in []graph.Array) { convolution.Prepare(in[1].Float32) },

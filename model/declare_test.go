@@ -137,7 +137,7 @@ func TestLayersThatDoNotFitAreRefused(t *testing.T) {
 		network model.Sequential
 		want    string
 	}{
-		{"linear on an image", model.Sequential{model.Linear{Out: classes}}, "layer 0: its input has shape [6 5 2] per example, expected a vector; put flatten or global_avg_pool2d in front"},
+		{"linear on an image", model.Sequential{model.Linear{Out: classes}}, "layer 0: its input has shape [6 5 2] per example, expected a vector or a sequence; put flatten, global_avg_pool2d or patch_embedding in front"},
 		{"linear without outputs", model.Sequential{model.Flatten{}, model.Linear{}}, "layer 1: it has 0 outputs, expected at least 1"},
 		{"convolution behind flatten", model.Sequential{model.Flatten{}, conv(1, 1, 1, 0)}, "layer 1: its input has shape [60] per example, expected an image"},
 		{"kernel too large", convWith(func(l *model.Conv2D) { l.Kernel = model.Both(6) }), "layer 0: its kernel of 6×6 with padding 0 does not fit an input of 6×5"},

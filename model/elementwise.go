@@ -94,12 +94,14 @@ func (p *Pass) towardInput(declare func(inputs []*gorgonia.Node, dz *gorgonia.No
 
 // affine describes a layer that multiplies by weights and adds a bias.
 type affine struct {
-	fanIn             int
 	weights           *gorgonia.Node
 	rule              perexample.Rule
 	filters           *gorgonia.Node // made of the weights: the factor of x
 	noBias            bool
 	bias              perexample.Bias
+	biasName          string
+	biases            initialiser
+	multiplyAdds      int             // of an example
 	forward, backward graph.Operation // with the inputs x, filters, and bias if any; with dz and filters
 }
 
@@ -107,7 +109,7 @@ type affine struct {
 func (p *Pass) affine(x *gorgonia.Node, l affine) *gorgonia.Node {
 	inputs := []*gorgonia.Node{x, l.filters}
 	if !l.noBias {
-		inputs = append(inputs, p.Parameter("bias", uniform(l.fanIn), []int{l.bias.Channels}, nil))
+		inputs = append(inputs, p.Parameter(l.biasName, l.biases, []int{l.bias.Channels}, nil))
 	}
 	l.forward.Type, l.backward.Type, l.backward.Shape = tensor.Float32, tensor.Float32, x.Shape()
 	l.forward.Gradient = p.towardInput(func(inputs []*gorgonia.Node, dz *gorgonia.Node) *gorgonia.Node {
@@ -118,7 +120,7 @@ func (p *Pass) affine(x *gorgonia.Node, l affine) *gorgonia.Node {
 	if !l.noBias {
 		p.Use(inputs[2], l.bias, x, z)
 	}
-	p.layers[len(p.layers)-1].MultiplyAdds = l.bias.Positions * l.fanIn * l.bias.Channels
+	p.layers[len(p.layers)-1].MultiplyAdds += l.multiplyAdds
 	return z
 }
 

@@ -47,9 +47,9 @@ func TestInitialWeights(t *testing.T) {
 
 // A network that imports another one's tensors, in any order, is that network; exports are copies.
 func TestExportImportRoundTrip(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		from := newModel(t, layers)
-		to := tiny.Must(model.New(layers, input, classes, 99))(t)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		from := net.model(t)
+		to := tiny.Must(model.New(net.layers, net.in(), classes, 99))(t)
 		tensors := from.Export()
 		slices.Reverse(tensors)
 		tiny.Check(t, to.Import(tensors))

@@ -26,6 +26,25 @@ const classes = 3
 type network struct {
 	name   string
 	layers model.Sequential
+	input  model.Input // where it is another than that of most
+}
+
+// in returns the shape of the examples.
+func (n network) in() model.Input {
+	if n.input != (model.Input{}) {
+		return n.input
+	}
+	return input
+}
+
+// model draws all parameters, also the gains and shifts that start at 1 and 0.
+func (n network) model(t *testing.T) *model.Model {
+	t.Helper()
+	m := tiny.Must(model.New(n.layers, n.in(), classes, 1))(t)
+	for i, v := range normals(len(m.Values), 2) {
+		m.Values[i] += 0.1 * v
+	}
+	return m
 }
 
 // conv, maxPool and avgPool have square windows.
@@ -43,76 +62,71 @@ func avgPool(kernel, stride, padding int) model.AvgPool2D {
 
 // networks has every kind of layer in several places: add a row for a new one.
 var networks = []network{
-	{"convolution", model.Sequential{conv(4, 3, 1, 1), model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
-	{"convolutions of 8 and 16 channels", model.Sequential{conv(8, 3, 1, 1), model.Tanh, conv(16, 3, 1, 1), model.ReLU,
+	{name: "convolution", layers: model.Sequential{conv(4, 3, 1, 1), model.Tanh, model.Flatten{}, model.Linear{Out: classes}}},
+	{name: "convolutions of 8 and 16 channels", layers: model.Sequential{conv(8, 3, 1, 1), model.Tanh, conv(16, 3, 1, 1), model.ReLU,
 		conv(8, 3, 1, 0), model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
-	{"convolution with stride, without biases", model.Sequential{
+	{name: "convolution with stride, without biases", layers: model.Sequential{
 		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Padding: model.Both(1), NoBias: true}, model.Sigmoid, model.Flatten{}, model.Linear{Out: classes, NoBias: true}}},
-	{"standardised convolutions", model.Sequential{model.StandardisedConv2D{Conv2D: conv(3, 3, 1, 1)}, model.ReLU,
+	{name: "standardised convolutions", layers: model.Sequential{model.StandardisedConv2D{Conv2D: conv(3, 3, 1, 1)}, model.ReLU,
 		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), NoBias: true}}, model.GroupNorm{Groups: 2}, model.Tanh,
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"two convolutions", model.Sequential{conv(3, 3, 1, 0), model.ReLU, conv(4, 2, 2, 1), model.ReLU,
+	{name: "two convolutions", layers: model.Sequential{conv(3, 3, 1, 0), model.ReLU, conv(4, 2, 2, 1), model.ReLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
-	{"dense", model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
-	{"tempered sigmoids", model.Sequential{
+	{name: "dense", layers: model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
+	{name: "tempered sigmoids", layers: model.Sequential{
 		conv(4, 3, 1, 1), model.TemperedSigmoid{Scale: 1.6, InverseTemperature: 3, Offset: 0.7},
 		model.Flatten{}, model.Linear{Out: 5}, model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Linear{Out: classes}}},
-	{"group norm", model.Sequential{conv(4, 3, 2, 1), model.GroupNorm{Groups: 2}, model.SiLU,
+	{name: "group norm", layers: model.Sequential{conv(4, 3, 2, 1), model.GroupNorm{Groups: 2}, model.SiLU,
 		conv(4, 2, 1, 0), model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
-	{"layer norm", model.Sequential{
+	{name: "layer norm", layers: model.Sequential{
 		conv(3, 3, 2, 0), model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
-	{"norms first", model.Sequential{model.GroupNorm{Groups: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"max pool with padding", model.Sequential{conv(3, 3, 1, 1), maxPool(3, 2, 1), model.ReLU,
+	{name: "norms first", layers: model.Sequential{model.GroupNorm{Groups: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},
+	{name: "max pool with padding", layers: model.Sequential{conv(3, 3, 1, 1), maxPool(3, 2, 1), model.ReLU,
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"average pool with padding", model.Sequential{conv(3, 3, 1, 1), model.Tanh, avgPool(3, 2, 1),
+	{name: "average pool with padding", layers: model.Sequential{conv(3, 3, 1, 1), model.Tanh, avgPool(3, 2, 1),
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"overlapping pools first", model.Sequential{maxPool(2, 1, 0), avgPool(2, 1, 0), conv(3, 2, 1, 0), maxPool(2, 1, 0),
+	{name: "overlapping pools first", layers: model.Sequential{maxPool(2, 1, 0), avgPool(2, 1, 0), conv(3, 2, 1, 0), maxPool(2, 1, 0),
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"rectangular windows", model.Sequential{
+	{name: "rectangular windows", layers: model.Sequential{
 		model.Conv2D{Out: 3, Kernel: model.Size{Height: 1, Width: 3}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Size{Height: 0, Width: 2}}, model.Tanh,
 		model.MaxPool2D{Kernel: model.Size{Height: 2, Width: 3}, Stride: model.Size{Height: 1, Width: 2}, Padding: model.Size{Height: 0, Width: 1}},
 		model.AvgPool2D{Kernel: model.Size{Height: 1, Width: 2}, Stride: model.Both(1)}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"dilated convolutions", model.Sequential{
+	{name: "dilated convolutions", layers: model.Sequential{
 		model.Conv2D{Out: 3, Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Both(1), Padding: model.Both(1), Dilation: model.Size{Height: 2, Width: 3}}, model.Tanh,
 		model.Conv2D{Out: 4, Kernel: model.Both(2), Stride: model.Both(2), Dilation: model.Both(2), NoBias: true}, model.SiLU,
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"grouped convolutions", model.Sequential{
+	{name: "grouped convolutions", layers: model.Sequential{
 		model.Conv2D{Out: 6, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 2}, model.Tanh,
 		model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 9, Kernel: model.Both(2), Stride: model.Both(1), Dilation: model.Both(2), Groups: 3}}, model.SiLU,
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
-	{"depthwise separable", model.Sequential{conv(4, 1, 1, 0), model.Tanh,
+	{name: "depthwise separable", layers: model.Sequential{conv(4, 1, 1, 0), model.Tanh,
 		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 4, NoBias: true}, conv(3, 1, 1, 0), model.SiLU,
 		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Dilation: model.Both(2), Groups: 3}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"average pool of the inside", model.Sequential{conv(3, 3, 1, 1), model.Tanh,
+	{name: "average pool of the inside", layers: model.Sequential{conv(3, 3, 1, 1), model.Tanh,
 		model.AvgPool2D{Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Both(1), OnlyInside: true},
 		model.Flatten{}, model.Linear{Out: classes}}},
-	{"residual, identity", model.Sequential{conv(3, 3, 2, 1),
+	{name: "residual, identity", layers: model.Sequential{conv(3, 3, 2, 1),
 		model.Residual{Body: model.Sequential{model.GroupNorm{Groups: 3}, model.ReLU, conv(3, 3, 1, 1)}},
 		model.GlobalAvgPool2D{}, model.Linear{Out: classes}}},
-	{"residual, convolution as shortcut", model.Sequential{model.Residual{
+	{name: "residual, convolution as shortcut", layers: model.Sequential{model.Residual{
 		Body:     model.Sequential{conv(4, 3, 2, 1), model.Tanh, conv(4, 3, 1, 1)},
 		Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(2), NoBias: true}}},
 		model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}},
-	{"residual in a residual", model.Sequential{model.Flatten{}, model.Linear{Out: 5},
+	{name: "residual in a residual", layers: model.Sequential{model.Flatten{}, model.Linear{Out: 5},
 		model.Residual{Body: model.Sequential{model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: 5}}},
 		model.Linear{Out: classes}}},
-	{"dropout of nothing", model.Sequential{model.Flatten{}, model.Dropout{}, model.Linear{Out: 5}, model.Dropout{P: 0}, model.Tanh, model.Linear{Out: classes}}},
+	{name: "dropout of nothing", layers: model.Sequential{model.Flatten{}, model.Dropout{}, model.Linear{Out: 5}, model.Dropout{P: 0}, model.Tanh, model.Linear{Out: classes}}},
 }
 
-func forEachNetwork(t *testing.T, test func(t *testing.T, layers model.Sequential)) {
-	for _, net := range networks {
-		t.Run(net.name, func(t *testing.T) { test(t, net.layers) })
+func forEachNetwork(t *testing.T, test func(t *testing.T, net network)) {
+	for _, net := range slices.Concat(networks, sequenceNetworks) {
+		t.Run(net.name, func(t *testing.T) { test(t, net) })
 	}
 }
 
-// newModel draws all parameters, also the gains and shifts that start at 1 and 0.
 func newModel(t *testing.T, layers model.Sequential) *model.Model {
 	t.Helper()
-	m := tiny.Must(model.New(layers, input, classes, 1))(t)
-	for i, v := range normals(len(m.Values), 2) {
-		m.Values[i] += 0.1 * v
-	}
-	return m
+	return network{layers: layers}.model(t)
 }
 
 func normals(n int, seed uint64) []float32 {
@@ -133,6 +147,9 @@ type batch struct {
 // draw makes n ordinary examples of a model's input.
 func draw(m *model.Model, n int, seed uint64) batch {
 	in := m.Input()
+	if in.Length > 0 {
+		return drawSequences(in, n, seed, m.Classes())
+	}
 	b := batch{images: normals(n*in.Height*in.Width*in.Channels, seed), labels: make([]int32, n), mask: make([]float32, n)}
 	for i := range n {
 		b.labels[i], b.mask[i] = int32((i+int(seed))%m.Classes()), 1

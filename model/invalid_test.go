@@ -31,8 +31,8 @@ func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 		{"padding of NaN", func(in batch, i int) { in.mask[i] = 0; in.fill(i, nan) }},
 		{"padding without a label", func(in batch, i int) { in.mask[i] = 0; in.labels[i] = -1 }},
 	}
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
 		for _, engine := range engines {
 			s := newStep(t, m, options{batch: n, engine: engine, clipNorm: 0.5})
 			whole := draw(m, n, 3)
@@ -69,8 +69,8 @@ func TestBrokenExamplesAddExactlyZero(t *testing.T) {
 // same, and no example adds more than the clip norm.
 func TestExtremeExamplesStayBounded(t *testing.T) {
 	const clipNorm = 0.5
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
 		for _, engine := range engines {
 			s := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
 			for _, scale := range []float32{0, 1e-42, 1e-30, 1e-20, 1e3, 1e6, 1e10, 1e18} {
@@ -90,8 +90,8 @@ func TestExtremeExamplesStayBounded(t *testing.T) {
 // Parameters that are not finite, after a step gone wrong, make gradients that are not finite: all
 // are dropped.
 func TestNonFiniteParametersAddZero(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
 		m.Values[len(m.Values)-1] = nan
 		for _, engine := range engines {
 			got := newStep(t, m, options{batch: 3, engine: engine, clipNorm: 1}).run(t, draw(m, 3, 3))

@@ -27,7 +27,7 @@ func TestEveryKindIsTested(t *testing.T) {
 			}
 		}
 	}
-	for _, net := range networks {
+	for _, net := range slices.Concat(networks, sequenceNetworks) {
 		note(net.layers)
 	}
 	seen := map[string]bool{}

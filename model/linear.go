@@ -13,14 +13,14 @@ import (
 // YAML it is the word classes.
 const NumClasses = -1
 
-// Linear is the dense layer z = xWᵀ + b on vectors: x (B, in), W (Out, in), b (Out). PyTorch:
-// nn.Linear.
+// Linear is the dense layer z = xWᵀ + b on vectors, or on each vector of a sequence: x (B, in) or
+// (B, T, in), W (Out, in), b (Out). PyTorch: nn.Linear.
 type Linear struct {
 	Out    int // or NumClasses
 	NoBias bool
 }
 
-var linear = kind("Fully connected layer.", func() Layer { return &Linear{} }, "dense", "fc")
+var linear = kind("Fully connected layer; in a sequence, for each position.", func() Layer { return &Linear{} }, "dense", "fc")
 
 func (l *Linear) Arguments() []setting.Argument {
 	return []setting.Argument{
@@ -34,29 +34,64 @@ func (l *Linear) Arguments() []setting.Argument {
 func (Linear) Kind() string { return "linear" }
 
 func (l Linear) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	s := x.Shape()
-	if len(s) != 2 {
-		return p.reject("its input has shape %v per example, expected a vector; put flatten or global_avg_pool2d in front", []int(s[1:]))
+	if s := x.Shape(); len(s) > 3 {
+		return p.reject("its input has shape %v per example, expected a vector or a sequence; put flatten, global_avg_pool2d or patch_embedding in front", []int(s[1:]))
 	}
-	batch, in := s[0], s[1]
 	if l.Out == NumClasses {
 		l.Out = p.model.classes
 	}
 	if l.Out < 1 {
 		return p.reject("it has %d outputs, expected at least 1", l.Out)
 	}
-	w, pool := p.Parameter("weight", uniform(in), []int{l.Out, in}, nil), p.Pool()
-	return p.affine(x, affine{
-		fanIn: in, weights: w, rule: perexample.DenseWeight{In: in, Out: l.Out}, filters: w,
-		noBias: l.NoBias, bias: perexample.Bias{Positions: 1, Channels: l.Out},
-		forward: graph.Operation{Name: "linear", Shape: []int{batch, l.Out}, Run: func(z graph.Array, a []graph.Array) {
-			pool.Gemm(false, true, batch, l.Out, in, 1, a[0].Float32, in, a[1].Float32, in, 0, z.Float32, l.Out)
-			if len(a) == 3 {
-				kernel.AddBias(z.Float32, a[2].Float32)
-			}
-		}},
-		backward: graph.Operation{Name: "linear-input-gradient", Run: func(dx graph.Array, a []graph.Array) {
-			pool.Gemm(false, false, batch, in, l.Out, 1, a[0].Float32, l.Out, a[1].Float32, in, 0, dx.Float32, in)
-		}},
-	})
+	in := x.Shape()[len(x.Shape())-1]
+	return p.dense(x, dense{out: l.Out, noBias: l.NoBias, weight: "weight", bias: "bias", weights: uniform(in), biases: uniform(in)})
+}
+
+// dense describes a dense layer whose parameters have names and initial values of their own.
+type dense struct {
+	out             int
+	noBias          bool
+	weight, bias    string
+	weights, biases initialiser
+}
+
+// dense declares the dense layer l on the last dimension of x, (B, in) or (B, T, in), and returns
+// its output.
+func (p *Pass) dense(x *gorgonia.Node, l dense) *gorgonia.Node {
+	shape := x.Shape().Clone()
+	last := len(shape) - 1
+	positions, in, out := product(shape[1:last]), shape[last], l.out
+	shape[last] = out
+	w := p.Parameter(l.weight, l.weights, []int{out, in}, nil)
+	a := affine{
+		weights: w, rule: perexample.DenseWeight{In: in, Out: out}.At(positions), filters: w,
+		noBias: l.noBias, bias: perexample.Bias{Positions: positions, Channels: out}, biasName: l.bias, biases: l.biases,
+		multiplyAdds: positions * in * out,
+		forward:      graph.Operation{Name: "linear", Shape: shape},
+		backward:     graph.Operation{Name: "linear-input-gradient"},
+	}
+	forward := func(pool *kernel.Pool, rows int, z, x []float32, in32 []graph.Array) {
+		pool.Gemm(false, true, rows, out, in, 1, x, in, in32[1].Float32, in, 0, z, out)
+		if len(in32) == 3 {
+			kernel.AddBias(z, in32[2].Float32)
+		}
+	}
+	backward := func(pool *kernel.Pool, rows int, dx, dz, weights []float32) {
+		pool.Gemm(false, false, rows, in, out, 1, dz, out, weights, in, 0, dx, in)
+	}
+	batch, pool, serial := shape[0], p.Pool(), (*kernel.Pool)(nil)
+	if last == 1 {
+		a.forward.Run = func(z graph.Array, a []graph.Array) { forward(pool, batch, z.Float32, a[0].Float32, a) }
+		a.backward.Run = func(dx graph.Array, a []graph.Array) { backward(pool, batch, dx.Float32, a[0].Float32, a[1].Float32) }
+		return p.affine(x, a)
+	}
+	a.forward.Rows = func(_, lo, hi int, z graph.Array, a []graph.Array) {
+		lo, hi = lo*positions, hi*positions
+		forward(serial, hi-lo, z.Float32[lo*out:hi*out], a[0].Float32[lo*in:hi*in], a)
+	}
+	a.backward.Rows = func(_, lo, hi int, dx graph.Array, a []graph.Array) {
+		lo, hi = lo*positions, hi*positions
+		backward(serial, hi-lo, dx.Float32[lo*in:hi*in], a[0].Float32[lo*out:hi*out], a[1].Float32)
+	}
+	return p.affine(x, a)
 }

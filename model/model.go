@@ -14,16 +14,24 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Input is the shape of one example: an image of the given size, channels last, or, without height
-// and width, a row of Channels numbers.
-type Input struct{ Height, Width, Channels int }
+// Input is the shape of one example: an image of the given size, channels last; without height and
+// width, a row of Channels numbers; with a Length, a sequence of at most so many tokens of a
+// Vocabulary or, without one, vectors of Channels numbers.
+type Input struct{ Height, Width, Channels, Length, Vocabulary int }
 
-// row reports whether examples are rows of numbers, not images.
-func (in Input) row() bool { return in.Height == 0 && in.Width == 0 }
+// row reports whether examples are rows of numbers, neither images nor sequences.
+func (in Input) row() bool { return in.Height == 0 && in.Width == 0 && in.Length == 0 }
 
-// shape returns the shape of a batch of that many examples.
+// shape returns the shape in which a batch of that many examples arrives. A sequence of tokens is a
+// row of their numbers, and ends before the first finite one below 0; a sequence of vectors is a row of
+// their values, and then the number of vectors.
 func (in Input) shape(batch int) []int {
-	if in.row() {
+	switch {
+	case in.Vocabulary > 0:
+		return []int{batch, in.Length}
+	case in.Length > 0:
+		return []int{batch, in.Length*in.Channels + 1}
+	case in.row():
 		return []int{batch, in.Channels}
 	}
 	return []int{batch, in.Height, in.Width, in.Channels}
@@ -119,7 +127,7 @@ func (m *Model) MultiplyAdds() (total, first int) {
 
 // Network is a model declared on a graph for physical batches of a fixed size B.
 type Network struct {
-	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, C) for rows of numbers
+	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, n) for rows of numbers and sequences
 	Labels *gorgonia.Node // input, int32 (B)
 	Mask   *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
 
@@ -149,8 +157,9 @@ func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 		Mask:   p.Input("mask", tensor.Float32, batch),
 	}
 	if p.Err() == nil {
-		n.Valid = p.validity(n.Images, n.Mask)
-		n.Logits = m.network.Forward(p, p.onlyValid(n.Images, n.Valid))
+		var x *gorgonia.Node
+		n.Valid, x = p.examples(n.Images, n.Mask)
+		n.Logits = m.network.Forward(p, x)
 	}
 	if p.Err() == nil {
 		n.Losses = p.crossEntropy(n.Logits, n.Labels)

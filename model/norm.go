@@ -35,21 +35,25 @@ func (l GroupNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if l.Groups < 1 || channels%l.Groups != 0 {
 		return p.reject("%d groups do not divide its input's %d channels", l.Groups, channels)
 	}
-	return p.scaleShift(p.normalise(x, height*width, channels, l.Groups), height*width, []int{channels}, nil)
+	return p.scaleShift(p.normalise(x, 1, height*width, channels, l.Groups), height*width, []int{channels}, nil)
 }
 
-// LayerNorm normalises each example over all its values, then scales and shifts each value.
-// PyTorch: nn.LayerNorm over the whole shape of one example.
+// LayerNorm normalises each example over all its values, or each vector of a sequence, then scales
+// and shifts each value. PyTorch: nn.LayerNorm over the whole shape of one example, or over the last
+// dimension of a sequence.
 type LayerNorm struct{}
 
-var layerNorm = kind("Normalisation within each example, over all its values.", func() Layer { return LayerNorm{} })
+var layerNorm = kind("Normalisation within each example, over all its values; in a sequence, over those of each position.", func() Layer { return LayerNorm{} })
 
 func (LayerNorm) Kind() string { return "layer_norm" }
 
 func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	s := x.Shape()
+	if len(s) == 3 {
+		return p.scaleShift(p.normalise(x, s[1], 1, s[2], 1), s[1], []int{s[2]}, nil)
+	}
 	values := s.TotalSize() / s[0]
-	normalised := p.normalise(x, 1, values, 1)
+	normalised := p.normalise(x, 1, 1, values, 1)
 	if len(s) == 4 {
 		// PyTorch's gain is (C, H, W), activations here are (H, W, C).
 		return p.scaleShift(normalised, 1, []int{s[3], s[1], s[2]}, []int{1, 2, 0})
@@ -57,15 +61,16 @@ func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.scaleShift(normalised, 1, []int{values}, nil)
 }
 
-// normalise returns x with mean 0 and variance 1 in every group of channels of every example.
-func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gorgonia.Node {
+// normalise returns x with mean 0 and variance 1 in every group of channels of every image, of which
+// each example has so many.
+func (p *Pass) normalise(x *gorgonia.Node, images, positions, channels, groups int) *gorgonia.Node {
 	batch, size := x.Shape()[0], positions*channels
-	inverseStd := make([]float32, batch*groups) // written by the forward operation and read by its gradient
+	inverseStd := make([]float32, batch*images*groups) // written by the forward operation and read by its gradient
 	row := func(a graph.Array, i int) []float32 { return a.Float32[i*size : (i+1)*size] }
 	return p.Apply(graph.Operation{
 		Name: "normalise", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
 		Rows: func(_, lo, hi int, y graph.Array, in []graph.Array) {
-			for i := lo; i < hi; i++ {
+			for i := lo * images; i < hi*images; i++ {
 				kernel.GroupNormForward(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, normEpsilon)
 			}
 		},
@@ -73,7 +78,7 @@ func (p *Pass) normalise(x *gorgonia.Node, positions, channels, groups int) *gor
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: "normalise-gradient", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
 				Rows: func(_, lo, hi int, dx graph.Array, in []graph.Array) {
-					for i := lo; i < hi; i++ {
+					for i := lo * images; i < hi*images; i++ {
 						kernel.GroupNormGrad(row(dx, i), row(in[0], i), row(in[1], i), inverseStd[i*groups:(i+1)*groups], positions, channels, groups)
 					}
 				},

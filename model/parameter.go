@@ -57,11 +57,24 @@ func (p Parameter) eachPair(f func(memory, torch int)) {
 type initialiser func(values []float32, src *random.Public)
 
 // uniform returns an initialiser that draws from ±1/√fanIn: PyTorch's for linear and convolution.
-func uniform(fanIn int) initialiser {
-	bound := 1 / math.Sqrt(float64(fanIn))
+func uniform(fanIn int) initialiser { return within(1 / math.Sqrt(float64(fanIn))) }
+
+// within returns an initialiser that draws from ±bound.
+func within(bound float64) initialiser {
 	return func(values []float32, src *random.Public) {
 		for i := range values {
 			values[i] = float32(bound * (2*src.Float64() - 1))
+		}
+	}
+}
+
+// gaussian returns an initialiser that draws normal values of that deviation, by the method of Box
+// and Muller.
+func gaussian(deviation float64) initialiser {
+	return func(values []float32, src *random.Public) {
+		for i := range values {
+			length := math.Sqrt(-2 * math.Log(src.Float64()))
+			values[i] = float32(deviation * length * math.Cos(2*math.Pi*src.Float64()))
 		}
 	}
 }

@@ -36,6 +36,9 @@ type Pass struct {
 	values int // of the parameters so far
 	uses   []perexample.Use
 	layers []LayerInfo
+
+	tokens  *gorgonia.Node                    // where examples are sequences of tokens: these, which embedding takes
+	lengths map[*gorgonia.Node]*gorgonia.Node // see lengthsOf
 }
 
 // LayerInfo describes one layer of a declared network.
@@ -92,12 +95,18 @@ func (p *Pass) Layer(name string, l Layer, x *gorgonia.Node) *gorgonia.Node {
 	}
 	p.path = append(p.path, name)
 	defer func() { p.path = p.path[:len(p.path)-1] }()
+	if x == p.tokens && l.Kind() != (Embedding{}).Kind() {
+		return p.reject("it is a %s and its input is tokens, expected an embedding in front of it", l.Kind())
+	}
 	at, before := len(p.layers), p.values
 	p.layers = append(p.layers, LayerInfo{Name: strings.Join(p.path, "."), Kind: l.Kind()})
 	z := l.Forward(p, x)
 	if p.Err() != nil || z == nil {
 		p.reject("(%s): no output", l.Kind())
 		return nil
+	}
+	if _, known := p.lengths[z]; !known && len(z.Shape()) == 3 {
+		p.setLengths(z, p.lengths[x])
 	}
 	p.layers[at].Output = z.Shape()[1:]
 	p.layers[at].Parameters = p.values - before
@@ -134,6 +143,8 @@ func (p *Pass) image(x *gorgonia.Node) (batch, height, width, channels int, ok b
 	switch {
 	case p.model.input.row():
 		p.reject("its input has shape %v per example, expected an image (height, width, channels); the examples are rows of numbers, not pictures", []int(s[1:]))
+	case len(s) == 3:
+		p.reject("its input is a sequence of shape %v per example, expected an image (height, width, channels)", []int(s[1:]))
 	case len(s) != 4:
 		p.reject("its input has shape %v per example, expected an image (height, width, channels); is it behind flatten?", []int(s[1:]))
 	default:

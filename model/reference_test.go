@@ -33,11 +33,12 @@ func newReference(m *model.Model, layers model.Sequential) *reference {
 
 // planes is one example between two layers; a vector has height and width 1.
 type planes struct {
-	data    []float64
-	c, h, w int
+	data     []float64
+	c, h, w  int
+	sequence bool // of h vectors of c values, without padding
 }
 
-func newPlanes(c, h, w int) planes { return planes{make([]float64, c*h*w), c, h, w} }
+func newPlanes(c, h, w int) planes { return planes{data: make([]float64, c*h*w), c: c, h: h, w: w} }
 
 // at is 0 in the padding.
 func (p planes) at(c, h, w int) float64 {
@@ -59,6 +60,9 @@ func (p planes) inside(h, w int) bool { return h >= 0 && h < p.h && w >= 0 && w 
 
 // logits of one image (H, W, C).
 func (r *reference) logits(image []float32, in model.Input) []float64 {
+	if in.Length > 0 {
+		return r.sequence(r.layers, "", sequenceOf(image, in)).data
+	}
 	x := newPlanes(in.Channels, in.Height, in.Width)
 	for h := range in.Height {
 		for w := range in.Width {
@@ -92,6 +96,9 @@ func (r *reference) sequence(layers model.Sequential, prefix string, x planes) p
 }
 
 func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
+	if y, ok := r.sequenceLayer(l, prefix, x); ok {
+		return y
+	}
 	switch l := l.(type) {
 	case model.Conv2D:
 		return r.convolution(l, prefix, x)
@@ -131,7 +138,7 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 		}
 		return y
 	case model.Flatten:
-		return planes{x.data, len(x.data), 1, 1}
+		return planes{data: x.data, c: len(x.data), h: 1, w: 1}
 	case model.Residual:
 		return add(r.sequence(l.Body, prefix+"body.", x), r.sequence(l.Shortcut, prefix+"shortcut.", x))
 	case model.Dropout:
@@ -325,9 +332,9 @@ func toMemory(shape []int, torch []float64) []float64 {
 // prediction.
 func TestForwardEqualsReference(t *testing.T) {
 	const n = 4
-	forEachNetwork(t, func(t *testing.T, layers model.Sequential) {
-		m := newModel(t, layers)
-		r := newReference(m, layers)
+	forEachNetwork(t, func(t *testing.T, net network) {
+		m := net.model(t)
+		r := newReference(m, net.layers)
 		in := draw(m, n, 3)
 		got := newStep(t, m, options{batch: n, clipNorm: 1}).run(t, in)
 		predicted := predict(t, m, in)

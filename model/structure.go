@@ -48,7 +48,18 @@ func (r Residual) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !body.Shape().Eq(shortcut.Shape()) {
 		return p.reject("its body gives shape %v per example and its shortcut %v, expected the same; a conv2d with kernel_size 1 in the shortcut can change the channels", []int(body.Shape()[1:]), []int(shortcut.Shape()[1:]))
 	}
-	return p.perExample(inPlace, "add", body.Shape(), kernel.Add, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+	if p.lengthsOf(body) != p.lengthsOf(shortcut) {
+		return p.reject("its body gives sequences of other lengths than its shortcut, expected the same positions; is a class_token in one of them?")
+	}
+	return p.sum(body, shortcut)
+}
+
+// sum returns body + shortcut, two nodes of one shape.
+func (p *Pass) sum(body, shortcut *gorgonia.Node) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	z := p.perExample(inPlace, "add", body.Shape(), kernel.Add, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
 		gradients := make([]*gorgonia.Node, len(inputs))
 		for i, in := range inputs {
 			if p.Tracked(in) {
@@ -57,6 +68,8 @@ func (r Residual) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		}
 		return gradients
 	}, body, shortcut)
+	p.setLengths(z, p.lengthsOf(body))
+	return z
 }
 
 // branch declares the layers of s under a name inside the current layer, and returns their output.

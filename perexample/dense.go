@@ -21,9 +21,16 @@ func (r DenseWeight) Cost() Cost {
 	return Cost{GhostNorm: float64(r.In + r.Out), Form: product}
 }
 
-// OfViews returns the rule of a 1×1 convolution, with the rows of an example as positions.
-func (r DenseWeight) OfViews(views int) Rule {
-	return ConvWeight{kernel.Conv{Height: 1, Width: views, In: r.In, Out: r.Out, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1}}
+// OfViews implements [Rule]: the rows of an example are positions.
+func (r DenseWeight) OfViews(views int) Rule { return r.At(views) }
+
+// At returns the rule of a dense layer that works on each of so many positions of an example, x (B,
+// positions, In) and z (B, positions, Out): a 1×1 convolution.
+func (r DenseWeight) At(positions int) Rule {
+	if positions == 1 {
+		return r
+	}
+	return ConvWeight{kernel.Conv{Height: 1, Width: positions, In: r.In, Out: r.Out, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1}}
 }
 
 // Former implements [Rule]: it forms dz xᵀ.

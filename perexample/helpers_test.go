@@ -27,6 +27,8 @@ type ruleCase struct {
 	rule  perexample.Rule
 	x, dz int
 	naive func(x, dz []float32) []float64
+	// tokens is, of a rule that takes them, how many there are.
+	tokens int
 }
 
 // ruleCases is the table that a new rule adds its row to.
@@ -39,6 +41,8 @@ func ruleCases() []ruleCase {
 		biasCase("bias of a convolution", 12, 5),
 		scaleCase("gain of a group norm", 9, 4),
 		scaleCase("gain of a layer norm", 1, 11),
+		embeddingCase("embedding of 8 tokens", 8, 5, 3),
+		embeddingCase("embedding of few of 300", 4, 300, 8),
 	}
 	for name, c := range map[string]kernel.Conv{
 		"conv 3×3":                     {Height: 5, Width: 6, In: 2, Out: 3, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
@@ -79,7 +83,7 @@ func forEachRule(t *testing.T, test func(t *testing.T, c ruleCase)) {
 }
 
 func denseCase(name string, in, out int) ruleCase {
-	return ruleCase{name, perexample.DenseWeight{In: in, Out: out}, in, out, func(x, dz []float32) []float64 {
+	return ruleCase{name: name, rule: perexample.DenseWeight{In: in, Out: out}, x: in, dz: out, naive: func(x, dz []float32) []float64 {
 		g := make([]float64, out*in)
 		for o := range out {
 			for i := range in {
@@ -92,7 +96,7 @@ func denseCase(name string, in, out int) ruleCase {
 
 func biasCase(name string, positions, channels int) ruleCase {
 	// x is not read; it has a size of its own here.
-	return ruleCase{name, perexample.Bias{Positions: positions, Channels: channels}, 2, positions * channels, func(_, dz []float32) []float64 {
+	return ruleCase{name: name, rule: perexample.Bias{Positions: positions, Channels: channels}, x: 2, dz: positions * channels, naive: func(_, dz []float32) []float64 {
 		g := make([]float64, channels)
 		for t := range positions {
 			for c := range channels {
@@ -105,11 +109,26 @@ func biasCase(name string, positions, channels int) ruleCase {
 
 func scaleCase(name string, positions, channels int) ruleCase {
 	n := positions * channels
-	return ruleCase{name, perexample.ScaleWeight{Positions: positions, Channels: channels}, n, n, func(x, dz []float32) []float64 {
+	return ruleCase{name: name, rule: perexample.ScaleWeight{Positions: positions, Channels: channels}, x: n, dz: n, naive: func(x, dz []float32) []float64 {
 		g := make([]float64, channels)
 		for t := range positions {
 			for c := range channels {
 				g[c] += float64(x[t*channels+c]) * float64(dz[t*channels+c])
+			}
+		}
+		return g
+	}}
+}
+
+func embeddingCase(name string, positions, vocabulary, width int) ruleCase {
+	rule := perexample.EmbeddingWeight{Positions: positions, Vocabulary: vocabulary, Width: width}
+	return ruleCase{name: name, rule: rule, x: positions, dz: positions * width, tokens: vocabulary, naive: func(x, dz []float32) []float64 {
+		g := make([]float64, vocabulary*width)
+		for t, token := range x {
+			for c := range width {
+				if token >= 0 && token < float32(vocabulary) {
+					g[int(token)*width+c] += float64(dz[t*width+c])
+				}
 			}
 		}
 		return g
@@ -145,7 +164,7 @@ func convCase(name string, c kernel.Conv) ruleCase {
 		}
 		return g
 	}
-	return ruleCase{name, perexample.ConvWeight{Conv: c}, c.Height * c.Width * c.In, outH * outW * c.Out, naive}
+	return ruleCase{name: name, rule: perexample.ConvWeight{Conv: c}, x: c.Height * c.Width * c.In, dz: outH * outW * c.Out, naive: naive}
 }
 
 // standardisedCase pulls the gradient of convCase back through the Jacobian of the standardisation
@@ -182,7 +201,7 @@ func standardisedCase(name string, c kernel.Conv) ruleCase {
 		return g
 	}
 	rule := perexample.StandardisedConvWeight{ConvWeight: perexample.ConvWeight{Conv: c}, Standardisation: standardisation}
-	return ruleCase{name, rule, plain.x, plain.dz, naive}
+	return ruleCase{name: name, rule: rule, x: plain.x, dz: plain.dz, naive: naive}
 }
 
 // viewsCase adds up the gradients of so many rows of each example.
@@ -196,7 +215,7 @@ func viewsCase(c ruleCase, views int) ruleCase {
 		}
 		return g
 	}
-	return ruleCase{fmt.Sprintf("%d views, %s", views, c.name), c.rule.OfViews(views), views * c.x, views * c.dz, naive}
+	return ruleCase{fmt.Sprintf("%d views, %s", views, c.name), c.rule.OfViews(views), views * c.x, views * c.dz, naive, c.tokens}
 }
 
 // naiveRows are the gradients of all examples of a batch.
@@ -215,6 +234,11 @@ type inputs struct{ x, dz, w []float32 }
 func (c ruleCase) draw(batch int, seed uint64) inputs {
 	src := random.Seeded(seed)
 	in := inputs{x: normals(batch*c.x, src), dz: normals(batch*c.dz, src), w: make([]float32, batch)}
+	if c.tokens > 0 {
+		for i := range in.x {
+			in.x[i] = float32(src.Uint64()%uint64(c.tokens+1)) - 1 // of which -1 is none
+		}
+	}
 	for i := range in.w {
 		if i%3 != 1 {
 			in.w[i] = float32(src.Float64())

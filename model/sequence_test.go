@@ -1,0 +1,237 @@
+package model_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dpsgd/internal/random"
+	"dpsgd/model"
+	"dpsgd/perexample"
+)
+
+// words and vectors are the inputs of networks for sequences.
+var (
+	words   = model.Input{Length: 9, Vocabulary: 5}
+	vectors = model.Input{Length: 5, Channels: 4}
+)
+
+// sequenceNetworks belong to networks: add a row for a new layer that takes sequences.
+var sequenceNetworks = []network{
+	{name: "bag of words", input: words, layers: model.Sequential{model.Embedding{Width: 6}, model.MeanOverSequence{}, model.Tanh, model.Linear{Out: classes}}},
+	{name: "positions", input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.PositionalEmbedding{}, model.Tanh,
+		model.Linear{Out: 5}, model.GELU, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "waves and norms", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.PositionalEmbedding{Sinusoidal: true}, model.Linear{Out: 4, NoBias: true},
+		model.LayerNorm{}, model.Residual{Body: model.Sequential{model.SiLU, model.Linear{Out: 4}, model.Dropout{}}}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "vectors", input: vectors, layers: model.Sequential{model.LayerNorm{}, model.Linear{Out: 6}, model.Sigmoid,
+		model.Linear{Out: 3}, model.MeanOverSequence{}, model.LayerNorm{}, model.Linear{Out: classes}}},
+}
+
+// drawSequences makes n sequences of different lengths, whose padding holds anything.
+func drawSequences(in model.Input, n int, seed uint64, classes int) batch {
+	src := random.Seeded(seed)
+	draw := rand.New(src)
+	var b batch
+	for i := range n {
+		length := in.Length
+		if i%3 != 1 {
+			length = 1 + (2*in.Length-2-i)%in.Length
+		}
+		if i%3 == 2 {
+			length = in.Length - 1
+		}
+		row := make([]float32, 0, in.Length*max(in.Channels, 1)+1)
+		if in.Vocabulary > 0 {
+			for range length {
+				row = append(row, float32(draw.IntN(in.Vocabulary)))
+			}
+			row = append(row, -1, nan, 7e9, infinity, -3, 0.5, 1, 2, 3)[:in.Length]
+		} else {
+			for range in.Length * in.Channels {
+				row = append(row, float32(draw.NormFloat64()))
+			}
+			row = append(row, float32(length))
+		}
+		b.images = append(b.images, row...)
+		b.labels, b.mask = append(b.labels, int32((i+int(seed))%classes)), append(b.mask, 1)
+	}
+	return b
+}
+
+// lengthOf returns how many positions of a row are no padding.
+func lengthOf(row []float32, in model.Input) int {
+	if in.Vocabulary == 0 {
+		return int(row[len(row)-1])
+	}
+	if at := slices.IndexFunc(row, func(v float32) bool { return v < 0 }); at >= 0 {
+		return at
+	}
+	return in.Length
+}
+
+// pad writes v to all padding of a row.
+func pad(row []float32, in model.Input, v float32) {
+	length := lengthOf(row, in)
+	if in.Vocabulary == 0 {
+		for i := length * in.Channels; i < len(row)-1; i++ {
+			row[i] = v
+		}
+		return
+	}
+	for i := length + 1; i < len(row); i++ {
+		row[i] = v
+	}
+}
+
+// Padding of any content changes no bit of anything, with either engine.
+func TestPaddingChangesNothing(t *testing.T) {
+	const n = 5
+	for _, net := range sequenceNetworks {
+		t.Run(net.name, func(t *testing.T) {
+			m := net.model(t)
+			for _, engine := range engines {
+				s := newStep(t, m, options{batch: n, engine: engine, clipNorm: 0.5})
+				in := draw(m, n, 3)
+				want := s.run(t, in)
+				for _, v := range []float32{0, 1, -1e18, 1e30, nan, infinity} {
+					for i := range n {
+						pad(in.image(i), m.Input(), v)
+					}
+					got := s.run(t, in)
+					same := sameBits(got.logits, want.logits) && sameBits(got.losses, want.losses) && slices.Equal(got.sum, want.sum) && slices.Equal(got.squaredNorms, want.squaredNorms)
+					for i := range n {
+						same = same && sameBits(got.gradients[i], want.gradients[i])
+					}
+					if !same {
+						t.Errorf("%v: padding of %v changes a bit", engine, v)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A sequence of no tokens is an example like any other.
+func TestEmptySequences(t *testing.T) {
+	for _, net := range sequenceNetworks {
+		m := net.model(t)
+		in := draw(m, 2, 3)
+		if m.Input().Vocabulary > 0 {
+			in.image(0)[0] = -1
+		} else {
+			in.image(0)[len(in.image(0))-1] = 0
+		}
+		for _, engine := range engines {
+			got := newStep(t, m, options{batch: 2, engine: engine, clipNorm: 1}).run(t, in)
+			if got.valid[0] != 1 || got.losses[0]-got.losses[0] != 0 || norm(got.gradients[0]) == 0 {
+				t.Errorf("%s, %v: found validity %v, loss %v and a gradient of norm %v", net.name, engine, got.valid[0], got.losses[0], norm(got.gradients[0]))
+			}
+		}
+	}
+}
+
+// What is no sequence is no example.
+func TestBrokenSequences(t *testing.T) {
+	for _, test := range []struct {
+		in model.Input
+		at int
+		v  float32
+	}{{words, 0, 5}, {words, 2, 0.5}, {words, 1, nan}, {words, 3, infinity}, {vectors, 20, 6}, {vectors, 20, -1}, {vectors, 20, 2.5}, {vectors, 20, nan}, {vectors, 3, nan}} {
+		net := network{input: test.in, layers: model.Sequential{model.MeanOverSequence{}, model.Linear{Out: classes}}}
+		if test.in == words {
+			net.layers = append(model.Sequential{model.Embedding{Width: 3}}, net.layers...)
+		}
+		m := net.model(t)
+		in := draw(m, 2, 3)
+		in.image(1)[test.at] = test.v
+		got := newStep(t, m, options{batch: 2, engine: perexample.Ghost, clipNorm: 1}).run(t, in)
+		if !slices.Equal(got.valid, []float32{1, 0}) {
+			t.Errorf("%v at %d of %+v: found the validity %v, expected 1 and 0", test.v, test.at, test.in, got.valid)
+		}
+	}
+}
+
+// sequenceOf returns the own positions of an example, tokens as numbers.
+func sequenceOf(row []float32, in model.Input) planes {
+	x := newPlanes(max(in.Channels, 1), lengthOf(row, in), 1)
+	x.sequence = true
+	for t := range x.h {
+		for c := range x.c {
+			x.set(t, c, float64(row[t*x.c+c]))
+		}
+	}
+	return x
+}
+
+func (p planes) vector(t int) []float64 {
+	v := make([]float64, p.c)
+	for c := range v {
+		v[c] = p.data[c*p.h+t]
+	}
+	return v
+}
+
+func (p planes) set(t, c int, v float64) { p.data[c*p.h+t] = v }
+
+// newSequence makes one of vectors of c values, of which f gives those at each position.
+func newSequence(positions, c int, f func(t int) []float64) planes {
+	y := newPlanes(c, positions, 1)
+	y.sequence = true
+	for t := range positions {
+		for i, v := range f(t) {
+			y.set(t, i, v)
+		}
+	}
+	return y
+}
+
+// sequenceLayer does what layer does, for layers that take sequences, or work on each position.
+func (r *reference) sequenceLayer(l model.Layer, prefix string, x planes) (planes, bool) {
+	if !x.sequence {
+		return planes{}, false
+	}
+	positionwise := func(width int) planes {
+		return newSequence(x.h, width, func(t int) []float64 {
+			return r.layer(l, prefix, planes{data: x.vector(t), c: x.c, h: 1, w: 1}).data
+		})
+	}
+	switch l := l.(type) {
+	case model.Embedding:
+		table := r.parameters[prefix+"weight"]
+		return newSequence(x.h, l.Width, func(t int) []float64 { return table[int(x.data[t])*l.Width:][:l.Width] }), true
+	case model.PositionalEmbedding:
+		return newSequence(x.h, x.c, func(t int) []float64 {
+			v := x.vector(t)
+			for i := range v {
+				angle := float64(t) / math.Pow(10000, float64(i/2*2)/float64(x.c))
+				switch {
+				case !l.Sinusoidal:
+					v[i] += r.parameters[prefix+"weight"][t*x.c+i]
+				case i%2 == 0:
+					v[i] += math.Sin(angle)
+				default:
+					v[i] += math.Cos(angle)
+				}
+			}
+			return v
+		}), true
+	case model.MeanOverSequence:
+		y := newPlanes(x.c, 1, 1)
+		for c := range x.c {
+			y.data[c] = mean(x.data[c*x.h:(c+1)*x.h], max(x.h, 1))
+		}
+		return y, true
+	case model.Linear:
+		return positionwise(l.Out), true
+	case model.LayerNorm:
+		return positionwise(x.c), true
+	case model.Residual:
+		y := add(r.sequence(l.Body, prefix+"body.", x), r.sequence(l.Shortcut, prefix+"shortcut.", x))
+		y.sequence = true
+		return y, true
+	case model.Activation:
+		return positionwise(x.c), true
+	}
+	return planes{}, false
+}
