@@ -17,7 +17,7 @@
 // Other events: [Laplace], [DiscreteLaplace], [DiscreteGaussian], [BoundedRange],
 // [RandomizedResponse], [TreeAggregation], [SmoothGaussian]; [ApproxDP], [AddOrRemoveDP] and [ZCDP]
 // for releases of which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled]
-// and [PoissonSampledGroup] for other samples; [Composed], [SelfComposed] and [RepeatAndSelect] for
+// and [PoissonSampledGroup] for other samples; [BallsInBins] for steps that share out the records; [Composed], [SelfComposed] and [RepeatAndSelect] for
 // several releases.
 //
 // A guarantee compares neighbouring datasets, and a [Relation] says which those

@@ -16,6 +16,7 @@ import (
 var kinds = []kind{
 	kindNamed[AddOrRemoveDP]("add_or_remove_dp"),
 	kindNamed[ApproxDP]("approx_dp"),
+	kindNamed[BallsInBins]("balls_in_bins"),
 	kindNamed[BoundedRange]("bounded_range"),
 	kindNamed[Composed]("composed"),
 	kindNamed[DiscreteGaussian]("discrete_gaussian"),

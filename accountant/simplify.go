@@ -17,7 +17,8 @@ type Releases struct {
 //
 //	Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, BoundedRange, RandomizedResponse,
 //	ApproxDP, AddOrRemoveDP, ZCDP, TreeAggregation, SmoothGaussian, FixedSizeSampled,
-//	TruncatedPoissonSampled, RepeatAndSelect of anything, and
+//	TruncatedPoissonSampled, RepeatAndSelect of anything, BallsInBins with at least 2 bins,
+//	of which the count is that of epochs, and
 //	PoissonSampled and PoissonSampledGroup with a probability above 0,
 //
 // each with noise above 0. A Poisson sample with probability 1 becomes the event in it. The error
@@ -29,7 +30,7 @@ func Simplify(l *Ledger) (Releases, error) {
 	}
 	s := simplifier{index: map[Event]int{}}
 	for _, entry := range l.entries {
-		if err := s.add(entry.Event, entry.Count); err != nil {
+		if err := s.add(entry.Event, entry.Count, 1); err != nil {
 			return Releases{}, err
 		}
 	}
@@ -41,24 +42,32 @@ type simplifier struct {
 	index map[Event]int // at which index of Entries an event is
 }
 
-func (s *simplifier) add(e Event, count int) error {
-	if count == 0 {
+// add takes in times rows of releases of e, count in each.
+func (s *simplifier) add(e Event, count, times int) error {
+	if count == 0 || times == 0 {
 		return nil
 	}
 	if composition, ok := e.(interface{ parts() []Entry }); ok {
 		for _, part := range composition.parts() {
-			total, err := product(count, part.Count)
+			all, err := product(count, times)
 			if err != nil {
 				return err
 			}
-			if err := s.add(part.Event, total); err != nil {
+			if err := s.add(part.Event, part.Count, all); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	e, err := e.simplest()
+	if row, ok := e.(interface{ worst(count int) Entry }); ok {
+		entry := row.worst(count)
+		e, count = entry.Event, entry.Count
+	}
+	count, err := product(count, times)
 	if err != nil {
+		return err
+	}
+	if e, err = e.simplest(); err != nil {
 		return err
 	}
 	switch e {

@@ -8,8 +8,9 @@ import (
 
 // factor is the law of one release and the number of such releases that are composed.
 type factor struct {
-	law   law
-	count int
+	law      law
+	count    int
+	rounding float64 // bound of the relative errors of the tails that the law was made of
 }
 
 // convolver composes laws over one window.
@@ -58,6 +59,7 @@ func (v *convolver) compose(factors []factor) *composed {
 		v.fft.Coefficients(v.term, v.mass)
 		multiplyPower(v.total, v.term, f.count)
 		e.add(v, f.law, count, k, reach)
+		e.componentwise += count * f.rounding
 	}
 	c.infinite = -math.Expm1(infinite)
 	v.fft.Sequence(v.mass, v.total)

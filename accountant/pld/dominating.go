@@ -103,6 +103,10 @@ func dominating(e accountant.Event, r accountant.Relation) (removed, added pair.
 			p := pair.RemovedGroup(e.SamplingProbability, e.GroupSize, g.NoiseMultiplier)
 			return p, p.Reversed()
 		}
+	case accountant.BallsInBins:
+		if g, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
+			return pair.BallsInBins(e.Bins, g.NoiseMultiplier)
+		}
 	case accountant.FixedSizeSampled:
 		if g, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
 			q := float64(e.BatchSize) / float64(e.DatasetSize)

@@ -289,7 +289,7 @@ func TestRoundingBound(t *testing.T) {
 	const n, chance = 60, 0.3
 	p := &plan{theta: 0, interval: 1, first: -10, size: 1 << 13, above: 1, below: 1}
 	v := newConvolver(p)
-	got := v.compose([]factor{{law{index: []int{0, 1}, mass: []float64{1 - chance, chance}}, n}})
+	got := v.compose([]factor{{law: law{index: []int{0, 1}, mass: []float64{1 - chance, chance}}, count: n}})
 	sum := 0.0
 	for i, m := range got.mass {
 		want := 0.0
@@ -309,7 +309,7 @@ func TestRoundingBound(t *testing.T) {
 func TestBoundsOfAComposition(t *testing.T) {
 	const n, chance, first, size = 60, 0.3, 8, 32
 	p := &plan{theta: 0, interval: 1, first: first, size: size, above: 1, below: 1}
-	got := newConvolver(p).compose([]factor{{law{index: []int{0, 1}, mass: []float64{1 - chance, chance}}, n}})
+	got := newConvolver(p).compose([]factor{{law: law{index: []int{0, 1}, mass: []float64{1 - chance, chance}}, count: n}})
 	beyond, below := 0.0, 0.0
 	choose := math.Pow(1-chance, n)
 	for k := range n + 1 {
@@ -327,7 +327,7 @@ func TestBoundsOfAComposition(t *testing.T) {
 
 	const releases, places = 100_000, 1 << 13
 	p = &plan{theta: 0, interval: 1, first: 0, size: places, above: 1, below: 1}
-	got = newConvolver(p).compose([]factor{{law{index: []int{0}, mass: []float64{1}}, releases}})
+	got = newConvolver(p).compose([]factor{{law: law{index: []int{0}, mass: []float64{1}}, count: releases}})
 	if least := releases * 16 * math.Log2(places) * unit; !(got.rounding >= least) {
 		t.Errorf("rounding %v, want at least %v", got.rounding, least)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/pair"
 )
 
 // plan holds the tilt, grid and window that the upper and the lower bound of an answer share.
@@ -69,6 +70,11 @@ func (s *sketch) plan(theta, relative float64) *plan {
 		theta:     theta,
 		steepness: theta + 1/deviation,
 		chance:    tolerance / (1 + theta*deviation),
+	}
+	if slices.ContainsFunc(s.parts, func(c coarse) bool { _, ok := c.Pair.(pair.Bounded); return ok }) {
+		// The bounds of the pair have most of the error that an answer may have, and rare large
+		// losses make δ a small part of what is tilted.
+		relative, p.chance = relative/10, p.chance/1000
 	}
 	p.top, p.bottom = p.ends()
 	width := p.top - p.bottom
@@ -192,8 +198,8 @@ func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 			return nil, nil, err
 		}
 		nodes := p.nodes(c)
-		raised = append(raised, factor{connectDots(c.Pair, nodes, p.interval), c.Count})
-		lowered = append(lowered, factor{merge(c.Pair, nodes, p.interval, s, enough), c.Count})
+		raised = append(raised, factor{connectDots(c.Pair, nodes, p.interval), c.Count, pair.Rounding(c.Pair)})
+		lowered = append(lowered, factor{merge(pair.Dominated(c.Pair), nodes, p.interval, s, enough), c.Count, pair.Rounding(c.Pair)})
 	}
 	if err := p.fit(raised); err != nil {
 		return nil, nil, err

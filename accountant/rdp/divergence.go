@@ -89,6 +89,11 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 			d := groupDivergence(e.SamplingProbability, e.GroupSize, inner.NoiseMultiplier).orElse(all)
 			return d, "groups of records in Poisson samples; Ganesh 2024", nil
 		}
+	case accountant.BallsInBins:
+		if inner, ok := e.Event.(accountant.Gaussian); ok && r != accountant.ReplaceOne {
+			d := allocationDivergence(e.Bins, inner.NoiseMultiplier).orElse(gaussianDivergence(inner.NoiseMultiplier))
+			return d, "balls in bins; Feldman, Shenfeld 2025", nil
+		}
 	case accountant.FixedSizeSampled:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
 			sigma := inner.NoiseMultiplier / r.Sensitivity()

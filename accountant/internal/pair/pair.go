@@ -79,15 +79,25 @@ const roundingOfTails = 1e-12
 // Delta returns bounds of δ(ε) = P[L > ε] - e^ε Q[L > ε] of one release, ε ≥ 0. The upper one
 // is above 0 where the truth is, also when no float64 can hold it, and at most 1.
 func Delta(p Pair, epsilon float64) (lower, upper float64) {
+	relative := roundingOfTails + Rounding(p)
+	lower, upper = deltaOf(p, epsilon, relative)
+	if b, ok := p.(Bounded); ok {
+		lower, _ = deltaOf(b.Dominated(), epsilon, relative)
+	}
+	return lower, upper
+}
+
+// deltaOf is Delta for a pair whose tails have this relative error.
+func deltaOf(p Pair, epsilon, relative float64) (lower, upper float64) {
 	above, other := p.Above(epsilon)
 	infinite := p.Infinite()
 	moved := 0.0
 	if other > 0 {
 		moved = math.Exp(math.Log(other) + epsilon)
 	}
-	delta, rounding := above-moved, roundingOfTails*(above+moved*(1+epsilon))
+	delta, rounding := above-moved, relative*(above+moved*(1+epsilon))
 	lower = max(infinite, delta-rounding)
-	upper = min(max(infinite, delta+rounding), above*(1+roundingOfTails), 1)
+	upper = min(max(infinite, delta+rounding), above*(1+relative), 1)
 	if upper == 0 {
 		if _, greatest := p.Support(); greatest > epsilon {
 			upper = math.SmallestNonzeroFloat64
