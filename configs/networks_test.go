@@ -10,6 +10,11 @@ import (
 
 func TestNetworksHaveTheirSizes(t *testing.T) {
 	grey, colour := model.Input{Height: 28, Width: 28, Channels: 1}, model.Input{Height: 32, Width: 32, Channels: 3}
+	words := model.Input{Length: 64, Vocabulary: 256}
+	// Attention, two linear layers and two norms.
+	block := func(width, inner int) int {
+		return 4*width*width + 4*width + 2*width*inner + inner + width + 4*width
+	}
 	tests := []struct {
 		name string
 		in   model.Input
@@ -27,6 +32,9 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 		// 3x3 convolutions 3-16, 16-16 twice, 16-32, 32-32, 32-64, 64-64, shortcuts 16-32 and
 		// 32-64, a scale and a shift for each normalised channel, and 64-10.
 		{"resnet8-gn", colour, 9*(3*16+2*16*16+16*32+32*32+32*64+64*64) + 16*32 + 32*64 + 2*(16*3+32*2+64*2) + 64*10 + 10},
+		{"vit-tiny", colour, (4*4*3+1)*96 + 96 + 65*96 + 3*block(96, 192) + 2*96 + (96+1)*10},
+		{"text-transformer", words, 256*64 + 64*64 + 2*block(64, 128) + 2*64 + (64+1)*10},
+		{"text-lstm", words, 256*64 + 4*128*(64+128+2) + (128+1)*10},
 		{"resnet8-gn", grey, 9*(1*16+2*16*16+16*32+32*32+32*64+64*64) + 16*32 + 32*64 + 2*(16*3+32*2+64*2) + 64*10 + 10},
 	}
 	tested := map[string]bool{}

@@ -66,7 +66,7 @@ func (l PositionalEmbedding) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if !ok {
 		return nil
 	}
-	vectors := waves(positions, width)
+	vectors := Waves(positions, width)
 	var w *gorgonia.Node
 	if !l.Sinusoidal {
 		w = p.Parameter("weight", gaussian(0.02), []int{positions, width}, nil)
@@ -83,9 +83,9 @@ func (l PositionalEmbedding) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return z
 }
 
-// waves returns sin(t/10000^(2i/width)) and the cosine of the same, one after the other, for
-// positions t and i from 0.
-func waves(positions, width int) []float32 {
+// Waves returns the vectors of a sinusoidal [PositionalEmbedding]: sin(t/10000^(2i/width)) and
+// the cosine of the same, one after the other, for positions t and i from 0.
+func Waves(positions, width int) []float32 {
 	vectors := make([]float32, positions*width)
 	for t := range positions {
 		for j := range width {

@@ -9,7 +9,8 @@ func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
 		conv2D, standardisedConv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
 		relu, tanh, sigmoid, gelu, silu, temperedSigmoid, groupNorm, layerNorm, dropout, residual,
-		embedding, positionalEmbedding, meanOverSequence,
+		embedding, positionalEmbedding, meanOverSequence, firstOfSequence, classToken, patchEmbedding,
+		attention, transformerEncoder, lstm, gru, elu, leakyReLU,
 	}
 }
 

@@ -70,28 +70,34 @@ func (p *Pass) dense(x *gorgonia.Node, l dense) *gorgonia.Node {
 		forward:      graph.Operation{Name: "linear", Shape: shape},
 		backward:     graph.Operation{Name: "linear-input-gradient"},
 	}
-	forward := func(pool *kernel.Pool, rows int, z, x []float32, in32 []graph.Array) {
-		pool.Gemm(false, true, rows, out, in, 1, x, in, in32[1].Float32, in, 0, z, out)
-		if len(in32) == 3 {
-			kernel.AddBias(z, in32[2].Float32)
+	batch, pool := shape[0], p.Pool()
+	addBias := func(z []float32, inputs []graph.Array) {
+		if len(inputs) == 3 {
+			kernel.AddBias(z, inputs[2].Float32)
 		}
 	}
-	backward := func(pool *kernel.Pool, rows int, dx, dz, weights []float32) {
-		pool.Gemm(false, false, rows, in, out, 1, dz, out, weights, in, 0, dx, in)
-	}
-	batch, pool, serial := shape[0], p.Pool(), (*kernel.Pool)(nil)
 	if last == 1 {
-		a.forward.Run = func(z graph.Array, a []graph.Array) { forward(pool, batch, z.Float32, a[0].Float32, a) }
-		a.backward.Run = func(dx graph.Array, a []graph.Array) { backward(pool, batch, dx.Float32, a[0].Float32, a[1].Float32) }
+		a.forward.Run = func(z graph.Array, a []graph.Array) {
+			pool.Gemm(false, true, batch, out, in, 1, a[0].Float32, in, a[1].Float32, in, 0, z.Float32, out)
+			addBias(z.Float32, a)
+		}
+		a.backward.Run = func(dx graph.Array, a []graph.Array) {
+			pool.Gemm(false, false, batch, in, out, 1, a[0].Float32, out, a[1].Float32, in, 0, dx.Float32, in)
+		}
 		return p.affine(x, a)
 	}
+	p.Keeps(2 * 4 * in * out)
+	var forward, backward kernel.Packed
+	a.forward.Prepare = func(a []graph.Array) { forward.Set(pool, true, in, out, a[1].Float32) }
 	a.forward.Rows = func(_, lo, hi int, z graph.Array, a []graph.Array) {
 		lo, hi = lo*positions, hi*positions
-		forward(serial, hi-lo, z.Float32[lo*out:hi*out], a[0].Float32[lo*in:hi*in], a)
+		forward.Multiply(z.Float32[lo*out:hi*out], out, a[0].Float32[lo*in:hi*in], in, hi-lo, 0)
+		addBias(z.Float32[lo*out:hi*out], a)
 	}
+	a.backward.Prepare = func(a []graph.Array) { backward.Set(pool, false, out, in, a[1].Float32) }
 	a.backward.Rows = func(_, lo, hi int, dx graph.Array, a []graph.Array) {
 		lo, hi = lo*positions, hi*positions
-		backward(serial, hi-lo, dx.Float32[lo*in:hi*in], a[0].Float32[lo*out:hi*out], a[1].Float32)
+		backward.Multiply(dx.Float32[lo*in:hi*in], in, a[0].Float32[lo*out:hi*out], out, hi-lo, 0)
 	}
 	return p.affine(x, a)
 }

@@ -112,6 +112,13 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 		return r.scaleShift(prefix, normalise(x, 1))
 	case model.Activation:
 		return x.each(activations[l.Kind()])
+	case model.LeakyReLU:
+		return x.each(func(x float64) float64 { return max(x, l.Slope*x) })
+	case model.ELU:
+		return x.each(func(x float64) float64 { return max(x, 0) + l.Alpha*math.Expm1(min(x, 0)) })
+	case model.PatchEmbedding:
+		y := r.convolution(model.Conv2D{Out: l.Out, Kernel: model.Both(l.Patch), Stride: model.Both(l.Patch)}, prefix, x)
+		return planes{data: y.data, c: y.c, h: y.h * y.w, w: 1, sequence: true}
 	case model.TemperedSigmoid:
 		return x.each(func(x float64) float64 { return l.Scale/(1+math.Exp(-l.InverseTemperature*x)) - l.Offset })
 	case model.MaxPool2D:

@@ -26,6 +26,20 @@ var sequenceNetworks = []network{
 		model.LayerNorm{}, model.Residual{Body: model.Sequential{model.SiLU, model.Linear{Out: 4}, model.Dropout{}}}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "vectors", input: vectors, layers: model.Sequential{model.LayerNorm{}, model.Linear{Out: 6}, model.Sigmoid,
 		model.Linear{Out: 3}, model.MeanOverSequence{}, model.LayerNorm{}, model.Linear{Out: classes}}},
+	{name: "attention", input: vectors, layers: model.Sequential{model.Attention{Heads: 2}, model.Residual{Body: model.Sequential{model.Attention{Heads: 1, Causal: true, NoBias: true}}},
+		model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "class token", input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.ClassToken{}, model.PositionalEmbedding{}, model.Attention{Heads: 2},
+		model.ELU{Alpha: 0.7}, model.FirstOfSequence{}, model.Linear{Out: classes}}},
+	{name: "transformer blocks", input: words, layers: model.Sequential{model.Embedding{Width: 4},
+		model.TransformerEncoder{Heads: 2, FeedForward: 6, NormFirst: true, Activation: "gelu"},
+		model.TransformerEncoder{Heads: 1, FeedForward: 5, Causal: true, Activation: "relu"}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "patches", layers: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Size{Height: 1, Width: 2}, Stride: model.Both(1)}, model.LeakyReLU{Slope: 0.2}, model.PatchEmbedding{Patch: 2, Out: 4}, model.ClassToken{},
+		model.Attention{Heads: 2}, model.FirstOfSequence{}, model.Linear{Out: classes}}},
+	{name: "lstm", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.LSTM{Recurrent: model.Recurrent{Hidden: 4}},
+		model.LSTM{Recurrent: model.Recurrent{Hidden: 2, Bidirectional: true, Last: true}}, model.Linear{Out: classes}}},
+	{name: "gru", input: vectors, layers: model.Sequential{model.GRU{Recurrent: model.Recurrent{Hidden: 3, Bidirectional: true}},
+		model.GRU{Recurrent: model.Recurrent{Hidden: 4, Last: true}}, model.Linear{Out: classes}}},
+	{name: "recurrent, pooled", input: vectors, layers: model.Sequential{model.LSTM{Recurrent: model.Recurrent{Hidden: 3, Last: true, Bidirectional: true}}, model.Tanh, model.Linear{Out: classes}}},
 }
 
 // drawSequences makes n sequences of different lengths, whose padding holds anything.
@@ -88,6 +102,9 @@ func pad(row []float32, in model.Input, v float32) {
 func TestPaddingChangesNothing(t *testing.T) {
 	const n = 5
 	for _, net := range sequenceNetworks {
+		if net.in().Length == 0 {
+			continue
+		}
 		t.Run(net.name, func(t *testing.T) {
 			m := net.model(t)
 			for _, engine := range engines {
@@ -115,6 +132,9 @@ func TestPaddingChangesNothing(t *testing.T) {
 // A sequence of no tokens is an example like any other.
 func TestEmptySequences(t *testing.T) {
 	for _, net := range sequenceNetworks {
+		if net.in().Length == 0 {
+			continue
+		}
 		m := net.model(t)
 		in := draw(m, 2, 3)
 		if m.Input().Vocabulary > 0 {
@@ -222,6 +242,29 @@ func (r *reference) sequenceLayer(l model.Layer, prefix string, x planes) (plane
 			y.data[c] = mean(x.data[c*x.h:(c+1)*x.h], max(x.h, 1))
 		}
 		return y, true
+	case model.FirstOfSequence:
+		y := newPlanes(x.c, 1, 1)
+		if x.h > 0 {
+			copy(y.data, x.vector(0))
+		}
+		return y, true
+	case model.ClassToken:
+		return newSequence(x.h+1, x.c, func(t int) []float64 {
+			if t == 0 {
+				return r.parameters[prefix+"token"]
+			}
+			return x.vector(t - 1)
+		}), true
+	case model.Attention:
+		return r.attention(l, prefix, x), true
+	case model.TransformerEncoder:
+		return r.transformer(l, prefix, x), true
+	case model.LSTM:
+		return r.recurrent(l.Recurrent, prefix, x, r.lstmStep), true
+	case model.GRU:
+		return r.recurrent(l.Recurrent, prefix, x, r.gruStep), true
+	case model.ELU, model.LeakyReLU:
+		return positionwise(x.c), true
 	case model.Linear:
 		return positionwise(l.Out), true
 	case model.LayerNorm:
@@ -234,4 +277,134 @@ func (r *reference) sequenceLayer(l model.Layer, prefix string, x planes) (plane
 		return positionwise(x.c), true
 	}
 	return planes{}, false
+}
+
+// matrix returns Wx + b of parameters.
+func (r *reference) matrix(weight, bias string, x []float64) []float64 {
+	w, b := r.parameters[weight], r.parameters[bias]
+	y := make([]float64, len(w)/len(x))
+	for o := range y {
+		if b != nil {
+			y[o] = b[o]
+		}
+		for i, v := range x {
+			y[o] += w[o*len(x)+i] * v
+		}
+	}
+	return y
+}
+
+func (r *reference) attention(l model.Attention, prefix string, x planes) planes {
+	qkv := make([][]float64, x.h)
+	for t := range qkv {
+		qkv[t] = r.matrix(prefix+"in_proj_weight", prefix+"in_proj_bias", x.vector(t))
+	}
+	width := x.c / l.Heads
+	return newSequence(x.h, x.c, func(t int) []float64 {
+		out := make([]float64, x.c)
+		for h := range l.Heads {
+			seen := x.h
+			if l.Causal {
+				seen = t + 1
+			}
+			scores, sum := make([]float64, seen), 0.0
+			for s := range scores {
+				for j := range width {
+					scores[s] += qkv[t][h*width+j] * qkv[s][x.c+h*width+j] / math.Sqrt(float64(width))
+				}
+				scores[s] = math.Exp(scores[s])
+				sum += scores[s]
+			}
+			for s, score := range scores {
+				for j := range width {
+					out[h*width+j] += score / sum * qkv[s][2*x.c+h*width+j]
+				}
+			}
+		}
+		return r.matrix(prefix+"out_proj.weight", prefix+"out_proj.bias", out)
+	})
+}
+
+func (r *reference) transformer(l model.TransformerEncoder, prefix string, x planes) planes {
+	norm := func(name string, x planes) planes { return r.layer(model.LayerNorm{}, prefix+name+".", x) }
+	activation := model.ReLU
+	if l.Activation == "gelu" {
+		activation = model.GELU
+	}
+	branches := []func(x planes) planes{
+		func(x planes) planes {
+			return r.attention(model.Attention{Heads: l.Heads, Causal: l.Causal}, prefix+"self_attn.", x)
+		},
+		func(x planes) planes {
+			y := r.layer(activation, "", r.layer(model.Linear{Out: l.FeedForward}, prefix+"linear1.", x))
+			return r.layer(model.Linear{Out: x.c}, prefix+"linear2.", y)
+		},
+	}
+	for i, branch := range branches {
+		name := []string{"norm1", "norm2"}[i]
+		if l.NormFirst {
+			x = addSequences(x, branch(norm(name, x)))
+		} else {
+			x = norm(name, addSequences(x, branch(x)))
+		}
+	}
+	return x
+}
+
+func addSequences(x, y planes) planes {
+	z := add(x, y)
+	z.sequence = true
+	return z
+}
+
+// recurrent runs one or two passes; a step makes output and state of the inputs' and the outputs'
+// part of the gates.
+func (r *reference) recurrent(l model.Recurrent, prefix string, x planes, step func(gx, gh, h, state []float64) (out, next []float64)) planes {
+	passes := []string{"_l0"}
+	if l.Bidirectional {
+		passes = append(passes, "_l0_reverse")
+	}
+	outputs := make([][]float64, x.h)
+	var last []float64
+	for number, suffix := range passes {
+		h, state := make([]float64, l.Hidden), make([]float64, l.Hidden)
+		for i := range x.h {
+			t := i
+			if number == 1 {
+				t = x.h - 1 - i
+			}
+			gx := r.matrix(prefix+"weight_ih"+suffix, prefix+"bias_ih"+suffix, x.vector(t))
+			gh := r.matrix(prefix+"weight_hh"+suffix, prefix+"bias_hh"+suffix, h)
+			h, state = step(gx, gh, h, state)
+			outputs[t] = append(outputs[t], h...)
+		}
+		last = append(last, h...)
+	}
+	if l.Last {
+		return planes{data: last, c: len(last), h: 1, w: 1}
+	}
+	return newSequence(x.h, len(last), func(t int) []float64 { return outputs[t] })
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func (r *reference) lstmStep(gx, gh, h, c []float64) (out, next []float64) {
+	n := len(h)
+	out, next = make([]float64, n), make([]float64, n)
+	for j := range h {
+		gate := func(k int) float64 { return gx[k*n+j] + gh[k*n+j] }
+		next[j] = sigmoid(gate(1))*c[j] + sigmoid(gate(0))*math.Tanh(gate(2))
+		out[j] = sigmoid(gate(3)) * math.Tanh(next[j])
+	}
+	return out, next
+}
+
+func (r *reference) gruStep(gx, gh, h, _ []float64) (out, next []float64) {
+	n := len(h)
+	out = make([]float64, n)
+	for j := range h {
+		reset, update := sigmoid(gx[j]+gh[j]), sigmoid(gx[n+j]+gh[n+j])
+		out[j] = (1-update)*math.Tanh(gx[2*n+j]+reset*gh[2*n+j]) + update*h[j]
+	}
+	return out, h
 }

@@ -16,7 +16,7 @@ import (
 // added are the rows of "How to add" in CONTRIBUTING.md, carried out: a new file of
 // testdata/adding, and a row of a table.
 var added = []struct{ what, file, table, row, longer string }{
-	{"layer", "model/elu.go", "model/kinds.go", "temperedSigmoid, groupNorm", "temperedSigmoid, elu, groupNorm"},
+	{"layer", "model/softsign.go", "model/kinds.go", "temperedSigmoid, groupNorm", "temperedSigmoid, softsign, groupNorm"},
 	{"update rule", "optimizer/lion.go", "optimizer/rule.go", "adamW, adamBC}", "adamW, adamBC, lion}"},
 	{"sampler", "release/truncated.go", "release/kinds.go", "		{Name: Full{}.Name()",
 		"		{Name: \"truncated_poisson\", Doc: \"as poisson, of at most max_batch_size examples\", New: func() Sampling { return &TruncatedPoisson{Most: 1000} }},\n		{Name: Full{}.Name()"},
@@ -33,7 +33,7 @@ var added = []struct{ what, file, table, row, longer string }{
 
 const addedRun = `
 data: {name: waves}
-model: {layers: [{linear: {out_features: 6}}, elu, {linear: {out_features: classes}}]}
+model: {layers: [{linear: {out_features: 6}}, softsign, {linear: {out_features: classes}}]}
 privacy: {epsilon: 8, delta: 1e-4, accountant: rdp, mechanism: rounded, noise_parts: 4}
 optimizer: {name: lion, learning_rate: 0.01}
 training: {sampling: truncated_poisson, batch_size: 50, max_batch_size: 60, steps: 6}
@@ -83,7 +83,7 @@ func TestAddedByAFileAndARow(t *testing.T) {
 	run(program, "run", "new.yaml", "--set", "run.name=fixed", "--set", "training.sampling=fixed_size", "--set", "privacy.mechanism=gaussian", "--set", "privacy.accountant=pld")
 	for file, wants := range map[string][]string{
 		"../fixed/privacy.md": {"any other one in the other set", "every batch is 50 of 1000 examples", "replace-one"},
-		"config.yaml":         {"sampling: truncated_poisson", "max_batch_size: 60", "batch_size: 50", "mechanism: rounded", "noise_parts: 4", "name: lion", "- elu", "name: waves"},
+		"config.yaml":         {"sampling: truncated_poisson", "max_batch_size: 60", "batch_size: 50", "mechanism: rounded", "noise_parts: 4", "name: lion", "- softsign", "name: waves"},
 		"privacy.md":          {"truncated Poisson", "of whom 60 at most stay", "rounded up to"},
 		"ledger.jsonl":        {"truncated_poisson_sampled"},
 	} {

@@ -22,11 +22,7 @@ var onnxSimple = map[string]string{"flatten": "Flatten", "relu": "Relu", "tanh":
 func (n *onnxNetwork) sequential(layers model.Sequential, prefix string, input []int, x string) string {
 	n.each(layers, prefix, input, func(l model.Layer, at place) {
 		n.part = at.name
-		if operator, simple := onnxSimple[l.Kind()]; simple {
-			x = n.op(operator, []string{x})
-		} else {
-			x = n.layer(l, at, x)
-		}
+		x = n.layer(l, at, x)
 	})
 	return x
 }
@@ -34,6 +30,12 @@ func (n *onnxNetwork) sequential(layers model.Sequential, prefix string, input [
 // layer adds one layer that takes the value x, and returns its output. Activations are channels
 // first here, as PyTorch's flattening expects.
 func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
+	if operator, simple := onnxSimple[l.Kind()]; simple {
+		return n.op(operator, []string{x})
+	}
+	if y, ok := n.sequenceLayer(l, at, x); ok {
+		return y
+	}
 	switch l := l.(type) {
 	case model.Conv2D:
 		return n.convolution(l, at, x, n.parameter(at, "weight"))
@@ -55,14 +57,13 @@ func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
 	case model.Linear:
 		return n.op("Gemm", n.parameters(at, x, n.parameter(at, "weight"), l.NoBias), attribute{"transB", 1})
 	case model.Activation:
-		switch l.Kind() {
-		case "gelu": // x·(1 + erf(x/√2))/2: operator set 17 has no Gelu yet
-			erf := n.op("Erf", []string{n.op("Mul", []string{x, n.scalar("inverse_sqrt_2", 1/math.Sqrt2)})})
-			both := n.op("Mul", []string{x, n.op("Add", []string{erf, n.scalar("one", 1)})})
-			return n.op("Mul", []string{both, n.scalar("half", 0.5)})
-		case "silu":
-			return n.op("Mul", []string{x, n.op("Sigmoid", []string{x})})
+		if y := n.activation(l.Kind(), x); y != "" {
+			return y
 		}
+	case model.ELU:
+		return n.op("Elu", []string{x}, attribute{"alpha", float32(l.Alpha)})
+	case model.LeakyReLU:
+		return n.op("LeakyRelu", []string{x}, attribute{"alpha", float32(l.Slope)})
 	case model.TemperedSigmoid:
 		s := n.op("Sigmoid", []string{n.op("Mul", []string{x, n.scalar("inverse_temperature", l.InverseTemperature)})})
 		return n.op("Sub", []string{n.op("Mul", []string{s, n.scalar("scale", l.Scale)}), n.scalar("offset", l.Offset)})
@@ -81,6 +82,22 @@ func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
 	}
 	n.refuse("onnx", at, l, "ONNX")
 	return x
+}
+
+// activation adds one without arguments, by the name of its kind, and returns "" for another.
+func (n *onnxNetwork) activation(kind, x string) string {
+	switch kind {
+	case "gelu": // x·(1 + erf(x/√2))/2: operator set 17 has no Gelu yet
+		erf := n.op("Erf", []string{n.op("Mul", []string{x, n.scalar("inverse_sqrt_2", 1/math.Sqrt2)})})
+		both := n.op("Mul", []string{x, n.op("Add", []string{erf, n.scalar("one", 1)})})
+		return n.op("Mul", []string{both, n.scalar("half", 0.5)})
+	case "silu":
+		return n.op("Mul", []string{x, n.op("Sigmoid", []string{x})})
+	}
+	if operator, simple := onnxSimple[kind]; simple {
+		return n.op(operator, []string{x})
+	}
+	return ""
 }
 
 // parameter adds a parameter of a layer as a constant, in its own shape or in another one.

@@ -17,6 +17,7 @@ type torchNetwork struct {
 // torchSimple maps the kinds of layers without arguments to their Python expressions.
 var torchSimple = map[string]string{
 	"global_avg_pool2d": "nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())", "flatten": "nn.Flatten()",
+	"first_of_sequence": "FirstOfSequence()", "mean_over_sequence": "MeanOverSequence()",
 	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "silu": "nn.SiLU()",
 }
 
@@ -26,7 +27,9 @@ func (n *torchNetwork) sequential(layers model.Sequential, prefix string, input 
 	b.WriteString("nn.Sequential(\n")
 	n.each(layers, prefix, input, func(l model.Layer, at place) {
 		text, simple := torchSimple[l.Kind()]
-		if !simple {
+		if simple {
+			n.used[strings.TrimSuffix(text, "()")] = true
+		} else {
 			text = n.layer(l, at, indent+"    ")
 		}
 		fmt.Fprintf(&b, "%s    %s,\n", indent, text)
@@ -61,6 +64,34 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 		return fmt.Sprintf("nn.GroupNorm(%d, %d)", l.Groups, at.input[2])
 	case model.LayerNorm:
 		return fmt.Sprintf("nn.LayerNorm(%s)", list(weight))
+	case model.ELU:
+		return fmt.Sprintf("nn.ELU(%v)", l.Alpha)
+	case model.LeakyReLU:
+		return fmt.Sprintf("nn.LeakyReLU(%v)", l.Slope)
+	case model.PatchEmbedding:
+		n.used["PatchEmbedding"] = true
+		return fmt.Sprintf("PatchEmbedding(%d, %d, %d, stride=%d)", at.input[2], l.Out, l.Patch, l.Patch)
+	case model.ClassToken:
+		n.used["ClassToken"] = true
+		return fmt.Sprintf("ClassToken(%d)", at.input[1])
+	case model.PositionalEmbedding:
+		class := "PositionalEmbedding"
+		if l.Sinusoidal {
+			class = "Waves"
+		}
+		n.used[class] = true
+		return fmt.Sprintf("%s(%d, %d)", class, at.input[0], at.input[1])
+	case model.Attention:
+		n.used["Attention"] = true
+		return fmt.Sprintf("Attention(%d, %d%s, causal=%s)", at.input[1], l.Heads, withBias(l.NoBias), torchBool(l.Causal))
+	case model.TransformerEncoder:
+		n.used["TransformerEncoder"] = true
+		return fmt.Sprintf("TransformerEncoder(%d, %d, %d, activation=%q, norm_first=%s, causal=%s)",
+			at.input[1], l.Heads, l.FeedForward, l.Activation, torchBool(l.NormFirst), torchBool(l.Causal))
+	case model.LSTM:
+		return n.recurrent("LSTM", l.Recurrent, at)
+	case model.GRU:
+		return n.recurrent("GRU", l.Recurrent, at)
 	case model.Dropout:
 		return fmt.Sprintf("nn.Dropout(%v)", l.P)
 	case model.Residual:
@@ -93,6 +124,18 @@ func torchSize(s model.Size) string {
 		return strconv.Itoa(s.Height)
 	}
 	return fmt.Sprintf("(%d, %d)", s.Height, s.Width)
+}
+
+func (n *torchNetwork) recurrent(class string, l model.Recurrent, at place) string {
+	n.used["Recurrent"], n.used[class] = true, true
+	return fmt.Sprintf("%s(%d, %d, bidirectional=%s, last=%s)", class, at.input[1], l.Hidden, torchBool(l.Bidirectional), torchBool(l.Last))
+}
+
+func torchBool(v bool) string {
+	if v {
+		return "True"
+	}
+	return "False"
 }
 
 func withBias(none bool) string {

@@ -79,8 +79,11 @@ func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
 // Every ready network can be measured, on pictures of its size.
 func TestEveryNetworkHasABenchmark(t *testing.T) {
 	grey, colour := data.Shape{Height: 28, Width: 28, Channels: 1}, data.Shape{Height: 32, Width: 32, Channels: 3}
-	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour}
+	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour, "vit-tiny": colour}
 	for _, network := range configs.Networks() {
+		if strings.HasPrefix(network, "text-") {
+			continue // of words, not of pictures
+		}
 		c := benchConfig(t, network, 2)
 		o := tiny.Must(setup.OutlineOf(c, 1))(t)
 		want, isColour := shapes[network]
