@@ -151,33 +151,38 @@ func (r *record) autocorrelation() float64 {
 // never empty are tested on everything else; small ones, which are almost always
 // empty, on what is close to normal: mean size and number of empty ones.
 func (r *record) rejections() []string {
-	var out []string
-	deviate := func(name string, z float64) {
-		if !(math.Abs(z) <= Limit) {
-			out = append(out, fmt.Sprintf("%s (%.1f standard deviations)", name, z))
-		}
-	}
-	chiSquare := func(name string, x float64, degrees int) {
-		d := distuv.ChiSquared{K: float64(degrees)}
-		if !(x >= d.Quantile(0.5e-5) && x <= d.Quantile(1-0.5e-5)) {
-			out = append(out, fmt.Sprintf("%s (chi-square %.0f with %d degrees of freedom)", name, x, degrees))
-		}
-	}
+	var out broken
 	mean, variance := r.size()
-	deviate("mean size", mean)
+	out.deviate("mean size", mean)
 	if float64(r.n)*r.q < 1 {
-		deviate("empty batches", r.empty())
+		out.deviate("empty batches", r.empty())
 		return out
 	}
-	deviate("variance of size", variance)
-	chiSquare("inclusions", r.inclusions(), r.n)
+	out.deviate("variance of size", variance)
+	out.chiSquare("inclusions", r.inclusions(), r.n)
 	gaps, degrees := r.gaps(int(float64(len(r.batches))*r.q) / 2)
-	chiSquare("gaps", gaps, degrees)
+	out.chiSquare("gaps", gaps, degrees)
 	for _, distance := range []int{1, 2, 7, r.n / 2} {
-		deviate(fmt.Sprintf("pairs at distance %d", distance), r.together(distance, 0))
+		out.deviate(fmt.Sprintf("pairs at distance %d", distance), r.together(distance, 0))
 	}
-	deviate("pairs of neighbouring batches", r.together(1, 1))
-	deviate("repetition in the next batch", r.together(0, 1))
-	deviate("autocorrelation of size", r.autocorrelation())
+	out.deviate("pairs of neighbouring batches", r.together(1, 1))
+	out.deviate("repetition in the next batch", r.together(0, 1))
+	out.deviate("autocorrelation of size", r.autocorrelation())
 	return out
+}
+
+// broken lists the statements that samples break.
+type broken []string
+
+func (b *broken) deviate(name string, z float64) {
+	if !(math.Abs(z) <= Limit) {
+		*b = append(*b, fmt.Sprintf("%s (%.1f standard deviations)", name, z))
+	}
+}
+
+func (b *broken) chiSquare(name string, x float64, degrees int) {
+	d := distuv.ChiSquared{K: float64(degrees)}
+	if !(x >= d.Quantile(0.5e-5) && x <= d.Quantile(1-0.5e-5)) {
+		*b = append(*b, fmt.Sprintf("%s (chi-square %.0f with %d degrees of freedom)", name, x, degrees))
+	}
 }
