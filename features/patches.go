@@ -25,6 +25,7 @@ func (p *Patches) Arguments() []setting.Argument {
 		{Name: "filters", Doc: "Number of patches that the picture is compared with.", Format: setting.Integer{Min: 1, Max: 8192}, Value: &p.Filters},
 		{Name: "patch_size", Doc: "Side of a patch in pixels.", Format: setting.Integer{Min: 2, Max: maxPatchSize}, Value: &p.Size},
 		{Name: "pooling", Doc: "The responses are averaged over a grid of pooling by pooling cells.", Format: setting.Integer{Min: 1, Max: 16}, Value: &p.Pooling},
+		{Name: "overlap", Doc: "By how many places cells reach into their neighbours, with a weight that falls to a third; 0 is not at all.", Format: setting.Integer{Min: 0, Max: 32}, Value: &p.Overlap},
 		{Name: "scale", Doc: "1 for pictures as they are, 2 for pictures of half the size.", Format: setting.Integer{Min: 1, Max: 2}, Value: &p.Scale},
 		{Name: "coarse_filters", Doc: "Number of patches that the picture at half its size is compared with as well; 0 is not at all.", Format: setting.Integer{Min: 0, Max: 8192}, Value: &p.Coarse},
 		powerArgument(&p.Power),
@@ -74,7 +75,7 @@ func (p *Patches) scales() []PatchOptions {
 	all := []PatchOptions{p.PatchOptions}
 	if p.Coarse > 0 {
 		coarse := p.PatchOptions
-		coarse.Filters, coarse.Scale = p.Coarse, 2
+		coarse.Filters, coarse.Scale, coarse.Overlap = p.Coarse, 2, p.Overlap/2
 		all = append(all, coarse)
 	}
 	return all

@@ -2,8 +2,6 @@ package features
 
 import (
 	"math"
-	"slices"
-	"sort"
 
 	"dpsgd/data"
 	"dpsgd/internal/kernel"
@@ -21,9 +19,11 @@ func (p *patchFeatures) Extractor() func(dst, picture []float32) {
 		sums: make([]float64, p.scaled.Height*columns), squares: make([]float64, p.scaled.Height*columns), inverse: make([]float32, rows*columns),
 	}
 	e.stripRows = min(max(1, stripPositions/e.columns), e.rows)
-	e.grid = newGrid(e.rows, e.columns, p.options.Pooling)
+	e.vertical, e.horizontal = newWindows(e.rows, p.options), newWindows(e.columns, p.options)
+	e.runs = gridRuns(e.horizontal.edges)
 	e.even, e.odd = e.newProducts(p.folded.even), e.newProducts(p.folded.odd)
-	for range p.options.Pooling * p.options.Pooling {
+	e.row, e.sum = make([]float32, p.options.Filters), make([]float32, p.options.Filters)
+	for range e.vertical.pieces() * e.horizontal.pieces() {
 		above, below := make([]float32, p.options.Filters), make([]float32, p.options.Filters)
 		e.cells = append(e.cells, kernel.Excess{Above: above, Below: below})
 	}
@@ -39,13 +39,16 @@ type extractor struct {
 	*patchFeatures
 	rows, columns int // of positions
 	stripRows     int // rows of a strip, but for the last one
-	grid          grid
+	vertical      windows
+	horizontal    windows
+	runs          []gridRun // of a row of positions
 	pixels        []float32 // the scaled picture, its mean subtracted
 	integers      []int16   // pixels times levels, to the nearest
 	sums, squares []float64 // of the pixels of a patch in one row, for each row and position
 	inverse       []float32 // 1/√(variance + contrastFloor) of the patch at each position
 	even, odd     products
-	cells         []kernel.Excess // the sums of responses in each cell
+	cells         []kernel.Excess // the sums of responses in each piece of both windows, row by row
+	row, sum      []float32       // for store: the sums of one row of pieces and of a cell, of all filters
 }
 
 func (e *extractor) extract(dst, picture []float32) {
@@ -91,8 +94,8 @@ func (e *extractor) strip(from, to int) {
 	e.odd.compute(from, to)
 	f := e.folded
 	for row := from; row < to; row++ {
-		first := gridCell(e.grid.rowEdges, row) * e.options.Pooling
-		for _, r := range e.grid.runs {
+		first := gridCell(e.vertical.edges, row) * e.horizontal.pieces()
+		for _, r := range e.runs {
 			at := ((row-from)*e.columns + r.from) * f.count
 			scale := e.inverse[row*e.columns:][r.from:r.to]
 			kernel.AddExcess(e.cells[first+r.column], e.cells[first+r.mirrored],
@@ -101,18 +104,28 @@ func (e *extractor) strip(from, to int) {
 	}
 }
 
-// store writes the features to dst: means over each cell, of the picture and its mirror image.
+// store writes the features to dst: weighted means over each cell, of the picture and its mirror
+// image.
 func (e *extractor) store(dst []float32) {
-	cells := len(e.cells)
-	below := dst[len(dst)/2:]
-	for i, s := range e.cells {
-		row, column := i/e.options.Pooling, i%e.options.Pooling
-		positions := (e.grid.rowEdges[row+1] - e.grid.rowEdges[row]) * (e.grid.columnEdges[column+1] - e.grid.columnEdges[column])
-		scale := 1 / float32(2*positions)
-		for k, v := range s.Above {
-			unit := scale * e.folded.units[k]
-			dst[k*cells+i] = v * unit
-			below[k*cells+i] = s.Below[k] * unit
+	e.storeSide(dst[:len(dst)/2], func(x kernel.Excess) []float32 { return x.Above })
+	e.storeSide(dst[len(dst)/2:], func(x kernel.Excess) []float32 { return x.Below })
+}
+
+func (e *extractor) storeSide(dst []float32, side func(kernel.Excess) []float32) {
+	cells := e.options.Pooling * e.options.Pooling
+	for i := range cells {
+		down, across := e.vertical.of(i/e.options.Pooling), e.horizontal.of(i%e.options.Pooling)
+		clear(e.sum)
+		for _, y := range down.pieces {
+			clear(e.row)
+			for _, x := range across.pieces {
+				kernel.Axpy(e.row, x.weight, side(e.cells[y.number*e.horizontal.pieces()+x.number]))
+			}
+			kernel.Axpy(e.sum, y.weight, e.row)
+		}
+		scale := 1 / float32(2*down.total*across.total)
+		for k, v := range e.sum {
+			dst[k*cells+i] = v * (scale * e.folded.units[k])
 		}
 	}
 }
@@ -148,42 +161,6 @@ func (e *extractor) sumRows() {
 		}
 	}
 }
-
-// A grid is the cells into which positions are pooled, numbered row by row.
-type grid struct {
-	rowEdges, columnEdges []int // cell i lies between edges i and i+1
-	runs                  []gridRun
-}
-
-// A gridRun is a range of positions of a row that lie in one column of cells of the grid, and in
-// one column of cells, mirrored, of the grid of the mirror image.
-type gridRun struct{ from, to, column, mirrored int }
-
-func newGrid(rows, columns, cells int) grid {
-	g := grid{rowEdges: gridEdges(rows, cells), columnEdges: gridEdges(columns, cells)}
-	mirrored := make([]int, cells+1)
-	for i, e := range g.columnEdges {
-		mirrored[cells-i] = columns - e
-	}
-	cuts := slices.Compact(slices.Sorted(slices.Values(slices.Concat(g.columnEdges, mirrored))))
-	for i, to := range cuts[1:] {
-		from := cuts[i]
-		g.runs = append(g.runs, gridRun{from, to, gridCell(g.columnEdges, from), cells - 1 - gridCell(mirrored, from)})
-	}
-	return g
-}
-
-// gridEdges returns the edges, from 0 to n, that cut n positions into cells of about the same size.
-func gridEdges(n, cells int) []int {
-	e := make([]int, cells+1)
-	for i := range e {
-		e[i] = int(math.RoundToEven(float64(i*n) / float64(cells)))
-	}
-	return e
-}
-
-// gridCell returns the number of the cell that a position is in.
-func gridCell(edges []int, position int) int { return sort.SearchInts(edges, position+1) - 1 }
 
 // halfBorder is the number of pixels by which the half of a picture is extended on each side, by
 // reflection, so that its patches also show the picture's edge in their middle.

@@ -14,6 +14,9 @@ type PatchOptions struct {
 	// Scale is 1 for pictures as they are and 2 for pictures of half the size, the means of 2×2
 	// pixels, extended by two pixels on each side by reflection.
 	Scale int
+	// Overlap is by how many positions cells reach into their neighbours, with a weight that falls
+	// to a third; see windows.
+	Overlap int
 }
 
 // maxPatchSize bounds the side of a patch: whitening takes time with the sixth power of it.
@@ -33,6 +36,8 @@ func (o PatchOptions) validate(shape data.Shape) error {
 	if positions := side - o.Size + 1; o.Pooling < 1 || o.Pooling > positions {
 		return fmt.Errorf("patches: pooling to %d×%d cells, expected 1 to %d on each side",
 			o.Pooling, o.Pooling, positions)
+	} else if most := positions / o.Pooling / 2; o.Pooling > 1 && o.Overlap > most {
+		return fmt.Errorf("patches: cells of %d positions overlap by %d, expected 0 to %d", positions/o.Pooling, o.Overlap, most)
 	}
 	return nil
 }
@@ -51,7 +56,7 @@ func (o PatchOptions) scaled(shape data.Shape) data.Shape {
 // A filter is a patch of a drawn picture after whitening. Its response at a position of a picture
 // is its product with the patch there, which has been given mean 0 and variance 1 and whitened with
 // the same matrix; how far responses are above a threshold, and how far below its negative, is
-// averaged over the cells of a coarse grid. So Coates and Ng, "The Importance of Encoding Versus
+// averaged over the cells of a coarse grid, which may overlap. So Coates and Ng, "The Importance of Encoding Versus
 // Training with Sparse Coding and Vector Quantization" (ICML 2011), with random patches as
 // dictionary and the soft threshold as encoder. The features of a picture and of its mirror image
 // are averaged, so that both have the same. (At scale 2, the mirror image is that of the half, from
@@ -93,7 +98,7 @@ func (p *patchFeatures) Width() int {
 // can compute them. Scale the picture and subtract the mean of all its values. Every patch p, of n
 // values, gives a filter's response r = Weights·p/√(v + ContrastFloor), where v is the variance of
 // p with n-1 degrees of freedom. For each filter and cell, average max(r - Bias - Threshold, 0)
-// over the cell's patches, and also max(Bias - Threshold - r, 0). Average both with those of the
+// over the patches of the cell with the weights of Rows and Columns, and also max(Bias - Threshold - r, 0). Average both with those of the
 // mirror image of the scaled picture. The features are the first of these for all filters and
 // cells, and then the second: filter by filter, and in each the cells row by row.
 type PatchDefinition struct {
@@ -103,15 +108,15 @@ type PatchDefinition struct {
 	Weights                  []float32  // (filter, channel, row, column), rounded to multiples of a unit for each filter
 	Bias                     []float32  // of each filter
 	Threshold, ContrastFloor float64
-	RowEdges, ColumnEdges    []int // cell i lies between edges i and i+1, in positions of patches
+	Rows, Columns            []float32 // (Pooling, positions): the weights by which positions along a side are averaged in each cell
 }
 
 // Definition returns everything that the features of p follow from.
 func (p *patchFeatures) Definition() PatchDefinition {
 	d := PatchDefinition{
 		PatchOptions: p.options, Scaled: p.scaled, Border: halfBorder, Threshold: threshold, ContrastFloor: contrastFloor,
-		RowEdges:    gridEdges(p.scaled.Height-p.options.Size+1, p.options.Pooling),
-		ColumnEdges: gridEdges(p.scaled.Width-p.options.Size+1, p.options.Pooling),
+		Rows:    newWindows(p.scaled.Height-p.options.Size+1, p.options).means(),
+		Columns: newWindows(p.scaled.Width-p.options.Size+1, p.options).means(),
 	}
 	for i, b := range p.filters.bias {
 		d.Bias = append(d.Bias, float32(b))

@@ -33,11 +33,15 @@ func sideFeatures(p *patchFeatures, picture []float32) []float64 {
 	features, counts := make([]float64, p.Width()), make([]float64, cells*cells)
 	for y := range rows {
 		for x := range columns {
-			cell := cellOf(y, rows, cells)*cells + cellOf(x, columns, cells)
-			counts[cell]++
-			for k, z := range respond(p, pixel, y, x) {
-				features[k*cells*cells+cell] += math.Max(z-0.25, 0)
-				features[(k+p.options.Filters)*cells*cells+cell] += math.Max(-z-0.25, 0)
+			responses := respond(p, pixel, y, x)
+			for placed := range 9 { // where cells do not overlap, all placements are the same
+				down, across := (placed/3-1)*p.options.Overlap, (placed%3-1)*p.options.Overlap
+				cell := cellOf(y, rows, cells, down)*cells + cellOf(x, columns, cells, across)
+				counts[cell]++
+				for k, z := range responses {
+					features[k*cells*cells+cell] += math.Max(z-0.25, 0)
+					features[(k+p.options.Filters)*cells*cells+cell] += math.Max(-z-0.25, 0)
+				}
 			}
 		}
 	}
@@ -96,10 +100,11 @@ func view(p *patchFeatures, picture []float32) (pixel func(c, y, x int) float64,
 	}, s.Height/2 + 4, s.Width/2 + 4
 }
 
-// cellOf returns which of a number of parts of n positions one is in.
-func cellOf(position, n, parts int) int {
+// cellOf returns which of a number of parts of n positions one is in, with the borders between parts
+// moved.
+func cellOf(position, n, parts, moved int) int {
 	i := 0
-	for position >= int(math.RoundToEven(float64((i+1)*n)/float64(parts))) {
+	for i < parts-1 && position >= int(math.RoundToEven(float64((i+1)*n)/float64(parts)))+moved {
 		i++
 	}
 	return i

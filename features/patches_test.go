@@ -30,14 +30,16 @@ var patchCases = []struct {
 	options PatchOptions
 	shape   data.Shape
 }{
-	{PatchOptions{16, 6, 3, 1}, size(32, 32, 3)},
-	{PatchOptions{5, 6, 3, 1}, size(28, 28, 1)},
-	{PatchOptions{9, 5, 2, 1}, size(12, 20, 3)}, // a middle column
-	{PatchOptions{8, 2, 4, 1}, size(9, 8, 1)},   // cells of two sizes
-	{PatchOptions{8, 8, 1, 1}, size(8, 8, 1)},   // one position
-	{PatchOptions{8, 3, 3, 1}, size(8, 200, 1)}, // a row is a strip
-	{PatchOptions{11, 6, 2, 2}, size(32, 32, 3)},
-	{PatchOptions{8, 5, 2, 2}, size(15, 18, 1)}, // an odd height
+	{PatchOptions{16, 6, 3, 1, 0}, size(32, 32, 3)},
+	{PatchOptions{5, 6, 3, 1, 0}, size(28, 28, 1)},
+	{PatchOptions{9, 5, 2, 1, 0}, size(12, 20, 3)}, // a middle column
+	{PatchOptions{8, 2, 4, 1, 0}, size(9, 8, 1)},   // cells of two sizes
+	{PatchOptions{8, 8, 1, 1, 0}, size(8, 8, 1)},   // one position
+	{PatchOptions{8, 3, 3, 1, 0}, size(8, 200, 1)}, // a row is a strip
+	{PatchOptions{11, 6, 2, 2, 0}, size(32, 32, 3)},
+	{PatchOptions{8, 5, 2, 2, 0}, size(15, 18, 1)}, // an odd height
+	{PatchOptions{7, 6, 3, 1, 4}, size(32, 30, 3)}, // cells that overlap, and of two sizes
+	{PatchOptions{6, 4, 2, 2, 2}, size(17, 16, 1)},
 }
 
 // TestExtractIsTheDefinition compares with the definition in float64, on pictures of 8 bits.
@@ -141,6 +143,8 @@ func TestOptionsThatCannotBe(t *testing.T) {
 			"patches: patches of size 10, expected 2 to 9"},
 		{change(func(o *PatchOptions) { o.Pooling = 12 }), square, square,
 			"patches: pooling to 12×12 cells, expected 1 to 11 on each side"},
+		{change(func(o *PatchOptions) { o.Overlap = 2 }), square, square,
+			"patches: cells of 3 positions overlap by 2, expected 0 to 1"},
 		{change(func(o *PatchOptions) { o.Scale = 2 }), size(5, 16, 3), square,
 			"patches: pictures of 5×16 pixels, expected sides of 6 or more at scale 2"},
 		{change(func(o *PatchOptions) { o.Scale = 2 }), square, size(10, 16, 3),

@@ -26,7 +26,7 @@ const version = 2
 
 // silent holds, for arguments that were added later, the value that changes nothing. String leaves
 // it out, so that the descriptions in older runs and models stay true.
-var silent = map[string]string{"power": "1", "coarse_filters": "0"}
+var silent = map[string]string{"power": "1", "coarse_filters": "0", "overlap": "0"}
 
 // Any reports whether the recipe computes features.
 func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}) }

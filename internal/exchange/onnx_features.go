@@ -83,27 +83,8 @@ func (g *onnxGraph) patchConstants(d features.PatchDefinition) patchConstants {
 		ones:    g.floats("ones", ones(channels*d.Size*d.Size), 1, channels, d.Size, d.Size),
 		weights: g.floats("filters", d.Weights, d.Filters, channels, d.Size, d.Size),
 		above:   g.floats("above", above, 1, d.Filters, 1, 1), below: g.floats("below", below, 1, d.Filters, 1, 1),
-		rows: g.floats("rows", means(d.RowEdges, false), d.Pooling, last(d.RowEdges)), columns: g.floats("columns", means(d.ColumnEdges, true), last(d.ColumnEdges), d.Pooling),
+		rows: g.floats("rows", d.Rows, d.Pooling, len(d.Rows)/d.Pooling), columns: g.floats("columns", transposed(d.Columns, d.Pooling), len(d.Columns)/d.Pooling, d.Pooling),
 	}
-}
-
-func last(edges []int) int { return edges[len(edges)-1] }
-
-// means returns the matrix (cells, positions), or its transpose, that averages positions over
-// cells.
-func means(edges []int, transposed bool) []float32 {
-	cells, positions := len(edges)-1, last(edges)
-	m := make([]float32, cells*positions)
-	for c := range cells {
-		for p := edges[c]; p < edges[c+1]; p++ {
-			at := c*positions + p
-			if transposed {
-				at = p*cells + c
-			}
-			m[at] = 1 / float32(edges[c+1]-edges[c])
-		}
-	}
-	return m
 }
 
 // excess adds how far responses are above and below their thresholds, averaged over the cells.
@@ -149,13 +130,18 @@ func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margi
 // average adds the weighted means of the planes of x over windows.
 func (g *onnxGraph) average(a scattering.Average, x string) string {
 	vertical := g.floats("vertical", a.Vertical, a.OutHeight, a.Height)
-	across := make([]float32, len(a.Horizontal)) // transposed
-	for o := range a.OutWidth {
-		for i := range a.Width {
-			across[i*a.OutWidth+o] = a.Horizontal[o*a.Width+i]
-		}
-	}
+	across := transposed(a.Horizontal, a.OutWidth)
 	return g.op("MatMul", []string{g.op("MatMul", []string{vertical, x}), g.floats("horizontal", across, a.Width, a.OutWidth)})
+}
+
+// transposed returns the transpose of a matrix with so many rows.
+func transposed(m []float32, rows int) []float32 {
+	columns := len(m) / rows
+	t := make([]float32, len(m))
+	for i := range t {
+		t[i] = m[i%rows*columns+i/rows]
+	}
+	return t
 }
 
 // flattened adds the linear map and the norms of a [features.Flattening].

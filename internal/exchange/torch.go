@@ -20,7 +20,6 @@ var files embed.FS
 
 var script = template.Must(template.New("model.py.tmpl").Funcs(template.FuncMap{
 	"json": asJSON, // which is Python, too, for texts and lists of them
-	"ints": list,
 	// What others have written does not end a docstring.
 	"text": strings.NewReplacer(`\`, `\\`, `"""`, `'''`, "\n", " ", "\r", " ").Replace,
 }).ParseFS(files, "*.py.tmpl"))
@@ -123,6 +122,8 @@ func constants(d features.Definition, mean []float32) []model.Tensor {
 	for i, p := range d.Patches {
 		add(fmt.Sprint("filters", i), p.Weights, p.Filters, p.Scaled.Channels, p.Size, p.Size)
 		add(fmt.Sprint("bias", i), p.Bias, p.Filters)
+		add(fmt.Sprint("rows", i), p.Rows, p.Pooling, len(p.Rows)/p.Pooling)
+		add(fmt.Sprint("columns", i), p.Columns, p.Pooling, len(p.Columns)/p.Pooling)
 	}
 	if s := d.Scattering; s != nil {
 		add("fine.real", s.Fine.Real, s.Angles, 1, s.Fine.Size, s.Fine.Size)
