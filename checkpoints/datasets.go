@@ -109,9 +109,11 @@ func (d *Datasets) locked(f func() error) (err error) {
 		pause = min(2*pause, 5*time.Millisecond)
 	}
 	defer func() {
-		if unlockErr := d.f.Unlock(); err == nil {
-			err = unlockErr
+		unlocked := d.f.Unlock()
+		if unlocked != nil {
+			_ = d.f.Close() // which ends the lock: others wait for it
 		}
+		err = cmp.Or(err, unlocked)
 	}()
 	return f()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,7 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
+	"dpsgd/internal/disk/disktest"
 	"dpsgd/internal/slow"
 )
 
@@ -369,5 +372,31 @@ func FuzzReadDatasets(f *testing.F) {
 			t.Fatalf("the kept part reads differently: %v", err)
 		}
 		return 0
+	})
+}
+
+// Whoever cannot give the lock back closes the file, which ends the lock: another process has it at
+// once, and the first one accepts nothing more.
+func TestFailedUnlockEndsTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // else a failure would wait for a minute
+		d := disktest.New()
+		path := filepath.Join("runs", "datasets.jsonl")
+		one, two := must(createDatasets(d, path)), must(openDatasets(d, path))
+		d.Before = func(op *disktest.Operation) error {
+			if op.Name == "unlock" {
+				return errInjected
+			}
+			return nil
+		}
+		limit := func(DatasetsInfo) Terms {
+			return Terms{Limit: &Limit{Subject: Subject{Data: "digits"}, Epsilon: 1, Delta: 1e-5}}
+		}
+		wantError(t, one.Put(limit), errInjected, path)
+		d.Before = nil
+		must(0, two.Put(limit))
+		wantError(t, one.Put(limit), fs.ErrClosed, path)
+		if n := two.Info().Lines; n != 3 {
+			t.Errorf("found %d lines, expected the header and one of each process", n)
+		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -210,6 +211,30 @@ func TestHangingRankIsNamed(t *testing.T) {
 		j.over("from rank 1 of 3 for 3s")
 		j.resumed()
 	})
+}
+
+func init() { victims = append(victims, rankVictim) }
+
+// rankVictim trains on two ranks. One of them is killed, or their launcher.
+func rankVictim(t *testing.T) victim {
+	t.Chdir(t.TempDir())
+	l, j := mpitest.Launchers(t)[0], newJob(t, "runs")
+	return victim{T: t, begin: j.command()[1:], again: []string{"resume", "runs/digits-1"},
+		launch: func(args []string) (*exec.Cmd, *bytes.Buffer) {
+			c := l.Start(context.Background(), mpitest.Part{Ranks: 2, Command: append([]string{j.program}, args...)})
+			c.Env = append(c.Env, "DPSGD_PATIENCE=3s")
+			c.Stdout, c.Stderr = &j.out, &j.out
+			return c, &j.out
+		},
+		kill: func(launcher *exec.Cmd) {
+			processes := []int{launcher.Process.Pid}
+			for _, rank := range j.alive() {
+				processes = append(processes, rank)
+			}
+			_ = syscall.Kill(processes[rand.IntN(len(processes))], syscall.SIGKILL) // it may have ended
+		},
+		over: func() { j.await("all ranks to end", func() bool { return len(j.alive()) == 0 }) },
+	}
 }
 
 // A signal ends the job after the step, saved; nothing is lost, with any number of ranks.
