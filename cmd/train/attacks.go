@@ -140,8 +140,8 @@ written into the folder of the run. It takes training and test examples to be dr
 		Example: "  train attack membership runs/digits-1",
 		Args:    shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
-			if out != "" && !strings.Contains(strings.ToLower(filepath.Base(out)), "private") {
-				return shell.Usagef("found --out %s for a picture that is NOT private, expected a name with \"private\" in it, such as membership.private.svg", out)
+			if err := privateName("--out", out, "membership.private.svg"); err != nil {
+				return err
 			}
 			if a.JSON {
 				a.Warn(notPrivate)
@@ -149,7 +149,7 @@ written into the folder of the run. It takes training and test examples to be dr
 			return shell.ShowDrawn(a, out, picture, printMembership)(attack.OnRun(args[0], options))
 		},
 	}
-	dataFlags(a, c, &options)
+	dataFlags(a, c, &options.Request)
 	shell.PictureFlag(c, &out, "out", "a picture")
 	return c
 }
@@ -159,6 +159,14 @@ const picture = "the picture"
 
 // notPrivate is the warning that stands before what is computed from training examples.
 const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"
+
+// privateName refuses a name, unless it is "", that does not say that the file is NOT private.
+func privateName(flag, name, example string) error {
+	if name != "" && !strings.Contains(strings.ToLower(filepath.Base(name)), "private") {
+		return shell.Usagef("found %s %s for what is NOT private, expected a name with \"private\" in it, such as %s", flag, name, example)
+	}
+	return nil
+}
 
 func printMembership(w io.Writer, m *attack.Membership) {
 	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, shell.Count(m.Training), shell.Count(m.Test), m.Run)

@@ -40,7 +40,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 			})
 		},
 	}
-	dataFlags(a, c, &o)
+	dataFlags(a, c, &o.Request)
 	return c
 }
 

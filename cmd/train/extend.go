@@ -50,7 +50,7 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 	}
 	c.Flags().Float64Var(&epsilon, "epsilon", 0, "the new budget")
 	c.Flags().IntVar(&steps, "steps", 0, "the most steps in all, those that were made among them")
-	dataFlags(a, c, &o)
+	dataFlags(a, c, &o.Request)
 	a.ProgressFlag(c)
 	return c
 }

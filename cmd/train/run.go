@@ -11,6 +11,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/train"
 	"dpsgd/internal/web"
@@ -87,7 +88,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 			})
 		},
 	}
-	dataFlags(a, c, &j.Options)
+	dataFlags(a, c, &j.Request)
 	serveFlag(c, &j.serve)
 	a.ProgressFlag(c)
 	return c
@@ -195,7 +196,7 @@ func dataFolderFlag(c *cobra.Command, dir *string) {
 }
 
 // dataFlags adds to c the flags for where a run's data is, and makes o show how far reading it is.
-func dataFlags(a *shell.App, c *cobra.Command, o *train.Options) {
+func dataFlags(a *shell.App, c *cobra.Command, o *setup.Request) {
 	dataDirFlag(c, &o.DataDir)
 	dataFolderFlag(c, &o.DataFolder)
 	o.Computed = computed(a)

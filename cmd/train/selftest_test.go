@@ -23,10 +23,24 @@ func TestSelftestCommand(t *testing.T) {
 func TestAuditCommand(t *testing.T) {
 	says(t, succeed(t, "audit", "digits", "--observations", "1000"), "one step, if the record is in its sample", "how often a record is in a sample", "verdict   not falsified at 95 %")
 	succeed(t, "run", own(t, 2))
-	says(t, succeed(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`)
+	says(t, succeed(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`, `"untested":"all steps, with noise of this law`)
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
 	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
+	refused(t, 2, "found --jobs without --shadows", "audit", "digits", "--jobs", "2")
+}
+
+// An audit of membership says that what it prints is NOT PRIVATE, and where the shadow models are.
+func TestMembershipAuditCommand(t *testing.T) {
+	file := own(t, 2)
+	says(t, succeed(t, "audit", file, "--shadows", "4", "--shadow-dir", "kept.private", "--out", "roc.private.svg"), notPrivate, "LiRA, online", "noticed at 0.1 %",
+		"in kept.private, with ledgers that nothing else counts", "verdict   not falsified at 95 %", "in roc.private.svg")
+	says(t, succeed(t, "audit", file, "--shadows", "4", "--json"), `"private":false`, `"shadow_models":4`, `"roc":[{"name":"loss threshold"`)
+	refused(t, 2, "found --shadows 5", "audit", file, "--shadows", "5")
+	refused(t, 2, "found --examples with --shadows", "audit", file, "--shadows", "4", "--examples", "3")
+	refused(t, 2, "found --out roc.svg for what is NOT private", "audit", file, "--shadows", "4", "--out", "roc.svg")
+	refused(t, 2, "found --shadow-dir runs for what is NOT private", "audit", file, "--shadows", "4", "--shadow-dir", "runs")
+	refused(t, 2, "expected privacy.unit example", "audit", "label-digits", "--shadows", "4")
 }
 
 // What does not hold is told with its layer, its meaning and an exit code of its own.
@@ -36,7 +50,7 @@ func TestWhatDoesNotHoldIsTold(t *testing.T) {
 	failed := selftest.Check{Name: "gradients", Faults: []string{"layer 2 (faulty)"}, Means: "mend its rule"}
 	printCheck(&out, failed)
 	same(t, "exit code", fmt.Sprint(a.Fail((&selftest.Result{Checks: []selftest.Check{failed}}).Err())), "7")
-	audit := &attack.StepAudit{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1, AtLeast: 2, Falsified: true}}, Falsified: true}
+	audit := &attack.StepAudit{Outcome: attack.Outcome{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1, AtLeast: 2, Falsified: true}}, Falsified: true}}
 	printAudit(&out, audit)
 	same(t, "exit code", fmt.Sprint(a.Fail(audit.Err())), "8")
 	says(t, out.String(), "FAILED  gradients", "layer 2 (faulty)", "This means: mend its rule", `["gradients"]`, "verdict   CLAIM FALSIFIED", "one step: found ε of at least 2, expected at most 1")

@@ -49,7 +49,7 @@ type Membership struct {
 
 	Operating []Operating `json:"operating"`
 
-	// EpsilonAtLeast is the lower bound on ε that the attack shows with confidence 95 %,
+	// EpsilonAtLeast is the lower bound on ε that the attack shows, of [OnRun] with confidence 95 %,
 	// EpsilonAtMost the upper bound by the ledger, both at Delta and for neighbours of which one
 	// example is replaced. EpsilonAtMost is 0 if the ledger promises nothing about whole examples.
 	EpsilonAtLeast float64 `json:"epsilon_at_least"`
@@ -90,24 +90,24 @@ func OnRun(dir string, o train.Options) (*Membership, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := Tell(training, others, c.Privacy.Delta)
+	m, err := Tell(training, others, c.Privacy.Delta, 1-auditConfidence)
 	if err != nil {
 		return nil, err
 	}
 	if m.Run = dir; c.Privacy.Ordinary() {
 		return m, nil // whether an example was there is not what it protects, if anything
 	}
-	releases, err := books.ReadReleases(dir)
-	if err != nil {
-		return nil, err
-	}
-	return m, m.allow(releases)
+	return m, m.allow(dir)
 }
 
-// allow fills in what the ledger of the run promises: the trade-off curve, which bounds how many
+// allow fills in what the ledger of the run in folder dir promises: the trade-off curve, which bounds how many
 // training examples any test notices, and ε for neighbours of which one example is replaced. If the
 // accountant has no answer for such neighbours, it is the ε of two examples: one goes, one comes.
-func (m *Membership) allow(r books.Releases) error {
+func (m *Membership) allow(dir string) error {
+	r, err := books.ReadReleases(dir)
+	if err != nil {
+		return err
+	}
 	t, err := account.AskTradeoff(r.Question(account.Epsilon))
 	if err != nil {
 		return err
@@ -131,6 +131,14 @@ func (m *Membership) allow(r books.Releases) error {
 	return err
 }
 
+// share takes over what the ledger promises from another attack on the same run.
+func (m *Membership) share(other *Membership) {
+	m.allowed, m.EpsilonAtMost = other.allowed, other.EpsilonAtMost
+	for i := range m.Operating {
+		m.Operating[i].Allowed = other.Operating[i].Allowed
+	}
+}
+
 var (
 	// falsePositives lists the rates at which the power of an attack is measured. They are low: an
 	// attack that is sure of few people does harm, one that is right now and then does not (Carlini
@@ -141,10 +149,7 @@ var (
 	guessed = []float64{0.01, 0.1, 1}
 )
 
-const (
-	rocPoints   = 100 // of the curve
-	mostEpsilon = 50  // ends a search for ε
-)
+const mostEpsilon = 50 // ends a search for ε
 
 // Margin measures how sure a model is of an example's class: the logarithm of p/(1-p), where p is
 // the probability of that class. It orders examples as their losses do (Yeom, Giacomelli,
@@ -165,10 +170,10 @@ func Margin(logits []float32, label int) float64 {
 	return float64(logits[label]) - most - math.Log(others)
 }
 
-// Tell measures the attack on the margins of training examples and of others; delta is the δ of the
-// run. It fails for fewer than two of a kind, and for margins that are no numbers: of a model that
-// diverged.
-func Tell(training, others []float64, delta float64) (*Membership, error) {
+// Tell measures the attack on the margins, or other scores, of training examples and of others; delta
+// is the δ of the run, and the lower bound on ε is wrong with a probability of at most level. It
+// fails for fewer than two of a kind, and for margins that are no numbers: of a model that diverged.
+func Tell(training, others []float64, delta, level float64) (*Membership, error) {
 	if slices.ContainsFunc(slices.Concat(training, others), math.IsNaN) || len(training) < 2 || len(others) < 2 {
 		return nil, fmt.Errorf("attack: found %d training examples and %d others, some maybe without a prediction; expected at least two of each, all predicted", len(training), len(others))
 	}
@@ -182,12 +187,8 @@ func Tell(training, others []float64, delta float64) (*Membership, error) {
 		o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
 		m.Operating = append(m.Operating, o)
 	}
-	m.audit(training, others, delta)
-	for i := range rocPoints + 1 {
-		rate := float64(i) / rocPoints
-		_, rightly := notice(training, others, rate)
-		m.curve = append(m.curve, chart.Point{X: rate, Y: rightly.Accuracy})
-	}
+	m.audit(training, others, delta, level)
+	m.curve = rocOf(training, others)
 	return m, nil
 }
 
@@ -249,7 +250,10 @@ func above(values []float64, threshold float64) score.Share {
 // source, a coin of its own decided, given the pair, which of the two was trained on. The attack
 // takes the one that the model is surer of for the training example, beginning with the pairs of
 // largest difference.
-func (m *Membership) audit(training, others []float64, delta float64) {
+//
+// If the training examples are a random half of both, what is paired at random afterwards is as if a
+// coin had decided about each pair.
+func (m *Membership) audit(training, others []float64, delta, level float64) {
 	pairs := min(len(training), len(others))
 	// Which example meets which is drawn from a seed, before anything is known of the model's
 	// answers.
@@ -260,7 +264,7 @@ func (m *Membership) audit(training, others []float64, delta float64) {
 		differences[i] = training[first[i]] - others[second[i]]
 	}
 	var surest audit
-	m.EpsilonAtLeast, surest = leastOf(differences, delta, 1-0.95)
+	m.EpsilonAtLeast, surest = leastOf(differences, delta, level)
 	m.Guesses, m.Right = surest.guesses, surest.right
 }
 
@@ -291,12 +295,13 @@ func leastOf(differences []float64, delta, level float64) (least float64, surest
 	return least, surest
 }
 
-// Chart draws the share of training examples noticed against the share of others taken for them.
+// Chart draws the share of training examples noticed against the share of others taken for them, on
+// logarithmic axes.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
-		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples", Y: "training examples noticed",
-		Subtitle: fmt.Sprintf("of %s; AUC %.3f (%.3f to %.3f)", m.Run, m.AUC, m.Low, m.High),
-		Lines:    []chart.Line{{Name: "attack", Points: m.curve}, {Name: "guessing", Style: chart.Dashed, Points: []chart.Point{{X: 0, Y: 0}, {X: 1, Y: 1}}}},
+		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples, log scale", Y: "training examples noticed",
+		Subtitle: fmt.Sprintf("of %s; AUC %.3f (%.3f to %.3f)", m.Run, m.AUC, m.Low, m.High), Logarithmic: true, LogarithmicX: true,
+		Lines: []chart.Line{{Name: "attack", Points: m.curve}, {Name: "guessing", Style: chart.Dashed, Points: []chart.Point{{X: leastRate, Y: leastRate}, {X: 1, Y: 1}}}},
 	}
 	if m.allowed != nil {
 		c.Lines = append(c.Lines, chart.Line{Name: "most allowed", Points: m.allowed})

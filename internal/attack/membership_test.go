@@ -60,7 +60,7 @@ func TestTell(t *testing.T) {
 	for mu, want := range map[float64]struct{ auc, power float64 }{
 		0: {0.5, 0.1}, 1: {0.760250, 0.389144}, // by scipy.stats.norm
 	} {
-		m := tiny.Must(Tell(normals(20000, mu, src), normals(10000, 0, src), 1e-5))(t)
+		m := tiny.Must(Tell(normals(20000, mu, src), normals(10000, 0, src), 1e-5, 0.05))(t)
 		last := m.Operating[len(m.Operating)-1]
 		if m.Low > want.auc || m.High < want.auc || m.High-m.Low > 0.02 || math.Abs(last.TruePositive.Accuracy-want.power) > 0.02 || math.Abs(last.TrueNegative.Accuracy-want.power) > 0.02 || last.FalsePositive.Accuracy != 0.1 || last.FalseNegative.Accuracy != 0.1 {
 			t.Errorf("μ = %v: found %+v", mu, m)
@@ -83,7 +83,7 @@ func TestAuditOfRandomizedResponse(t *testing.T) {
 				training[i] = 1
 			}
 		}
-		m := tiny.Must(Tell(training, others, 0))(t)
+		m := tiny.Must(Tell(training, others, 0, 0.05))(t)
 		if m.EpsilonAtLeast > epsilon || m.EpsilonAtLeast < 0.8*epsilon {
 			t.Errorf("found ε of at least %v, expected a little less than %v", m.EpsilonAtLeast, epsilon)
 		}
@@ -93,7 +93,7 @@ func TestAuditOfRandomizedResponse(t *testing.T) {
 // The area counts all pairs, equal ones by half, also where the model says the same of many.
 func TestAreaCountsPairs(t *testing.T) {
 	training, others := []float64{3, 1, 1, 0}, []float64{1, 0, -2}
-	m := tiny.Must(Tell(training, others, 1e-5))(t)
+	m := tiny.Must(Tell(training, others, 1e-5, 0.05))(t)
 	pairs := 0.0
 	for _, a := range training {
 		for _, b := range others {
@@ -108,11 +108,11 @@ func TestAreaCountsPairs(t *testing.T) {
 	if want := pairs / 12; math.Abs(m.AUC-want) > 1e-12 {
 		t.Errorf("found %v, expected %v", m.AUC, want)
 	}
-	same, err := Tell(make([]float64, 10), make([]float64, 10), 1e-5)
+	same, err := Tell(make([]float64, 10), make([]float64, 10), 1e-5, 0.05)
 	if err != nil || math.Abs(same.AUC-0.5) > 1e-12 || same.Operating[2].TruePositive.Correct != 0 {
 		t.Errorf("a model that says the same of all: found %+v (%v)", same, err)
 	}
-	if _, err := Tell([]float64{1, math.NaN()}, others, 1e-5); err == nil {
+	if _, err := Tell([]float64{1, math.NaN()}, others, 1e-5, 0.05); err == nil {
 		t.Error("found an attack on a model that diverged")
 	}
 }

@@ -3,7 +3,6 @@ package attack
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,9 +22,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ErrFalsified is wrapped by the error about an audit that has falsified a claim.
-var ErrFalsified = errors.New("train: CLAIM FALSIFIED")
-
 // Audited is what an audit is about: the plan of a run, and what the run claims.
 type Audited struct {
 	Name        string
@@ -40,55 +36,15 @@ type Audited struct {
 
 // StepAudit is the outcome of an audit of steps with canaries.
 type StepAudit struct {
-	Audit      string   `json:"audit"`
-	Name       string   `json:"of"`
-	Observed   int      `json:"observations"` // releases with the canary, and as many without, for each of Tests of ε
-	Confidence float64  `json:"confidence"`   // of all Tests together
-	Delta      float64  `json:"delta"`
-	Tests      []Tested `json:"tests"`
+	Outcome
+	Observed int `json:"observations"` // releases with the canary, and as many without, for each of Tests of one step
 	// RunClaimed is what the run claims to spend; RunAtLeast what its releases cost with the least
 	// noise multiplier and sampling probability that the tests leave possible, if all of its steps
 	// are like those observed. It is 0 where no bound is known.
 	RunClaimed float64 `json:"run_claimed"`
 	RunAtLeast float64 `json:"run_at_least"`
-	Falsified  bool    `json:"falsified"`
-
-	roc, allowed []chart.Point // of the first of Tests
-}
-
-// Chart draws how many canaries are noticed in one step at each rate of false alarms, and how many the
-// claim allows, both on logarithmic axes: what happens at few false alarms counts.
-func (a *StepAudit) Chart() chart.Chart {
-	return chart.Chart{
-		Title: "Canaries noticed in one step", X: "false alarms, log scale", Y: "canaries noticed", Logarithmic: true, LogarithmicX: true,
-		Subtitle: fmt.Sprintf("%s, %d releases with a canary and as many without; above the line of the claim only by chance", a.Name, a.Observed),
-		Lines:    []chart.Line{{Name: "most allowed", Points: a.allowed}, {Name: "observed", Style: chart.Dots, Points: a.roc}},
-	}
-}
-
-// Tested is one claim, and what observations say about it.
-type Tested struct {
-	Claim     string  `json:"claim"`
-	Quantity  string  `json:"quantity"` // "ε" or "q"
-	Claimed   float64 `json:"claimed"`
-	AtLeast   float64 `json:"at_least"` // lower bound by the observations
-	By        string  `json:"by,omitempty"`
-	Falsified bool    `json:"falsified"`
-	factor    float64 // the noise multiplier is at most so many times the claimed one
-}
-
-// Err returns an error that wraps [ErrFalsified] and names the claims; nil if none is falsified.
-func (a *StepAudit) Err() error {
-	var names []string
-	for _, t := range a.Tests {
-		if t.Falsified {
-			names = append(names, fmt.Sprintf("%s: found %s of at least %.4g, expected at most %.4g", t.Claim, t.Quantity, t.AtLeast, t.Claimed))
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return fmt.Errorf("%w at %g %%, %q", ErrFalsified, 100*a.Confidence, names)
+	// Untested says which test was left out, and why; "" for none.
+	Untested string `json:"untested,omitempty"`
 }
 
 // OfConfig returns what an audit of a configuration is about. If examples is above 0, the data has so
@@ -207,12 +163,14 @@ func (a Audited) Audit(ctx context.Context, n int, open func(release.Plan, int) 
 		n = int(fewObserved * min(max(1, math.Pow(accountant.NoiseMultiplier(a.Plan.Event(a.Step)), 2)), mostObserved/fewObserved))
 	}
 	a.Coordinates = min(a.Coordinates, max(fewCoordinates, mostCoordinates*fewObserved/n))
-	r := &StepAudit{Audit: "step", Name: a.Name, Observed: n, Confidence: auditConfidence, Delta: a.Delta, RunClaimed: a.Epsilon}
+	r := &StepAudit{Outcome: Outcome{Audit: "step", Private: true, Name: a.Name, Confidence: auditConfidence, Delta: a.Delta}, Observed: n, RunClaimed: a.Epsilon}
 	if err := a.steps(ctx, r, open); err != nil {
 		return nil, err
 	}
 	all, err := a.oneRun(ctx, ofEpsilon, open)
-	r.Tests = append(r.Tests, all...)
+	if r.Tests = append(r.Tests, all...); len(all) == 1 {
+		r.Untested = fmt.Sprintf("all steps, with noise of this law: found %d releases, expected at least %d (f-DP is not evaluated for fewer)", a.Ledger.Count(), fewestReleases)
+	}
 	r.Falsified = r.Err() != nil
 	return r, err
 }
@@ -226,11 +184,9 @@ func (a Audited) steps(ctx context.Context, r *StepAudit, open func(release.Plan
 		return err
 	}
 	r.Tests = append(r.Tests, given.Tested)
-	for exponent := -4.0; exponent <= 0; exponent += 0.1 {
-		rate := math.Pow(10, exponent)
-		alarms, noticed := notice(given.in[0], given.out[0], rate)
-		r.roc = append(r.roc, chart.Point{X: alarms.Accuracy, Y: noticed.Accuracy})
-		r.allowed = append(r.allowed, chart.Point{X: rate, Y: 1 - given.curve.TypeII(rate)})
+	r.ROC = []Curve{{"observed", rocOf(given.in[0], given.out[0])}}
+	for _, rate := range rates() {
+		r.Allowed = append(r.Allowed, chart.Point{X: rate, Y: 1 - given.curve.TypeII(rate)})
 	}
 	least := 1.0 // of the sampling probability
 	if e, ok := event.(accountant.PoissonSampled); ok {

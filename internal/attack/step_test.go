@@ -61,7 +61,7 @@ func audited(t testing.TB) Audited {
 // observedSteps is the part of an audit that is about one step.
 func observedSteps(t testing.TB, a Audited, n int, open func(release.Plan, int) (Door, error)) *StepAudit {
 	t.Helper()
-	r := &StepAudit{Observed: n, Confidence: auditConfidence, RunClaimed: a.Epsilon}
+	r := &StepAudit{Outcome: Outcome{Confidence: auditConfidence}, Observed: n, RunClaimed: a.Epsilon}
 	tiny.Check(t, a.steps(t.Context(), r, open))
 	return r
 }

@@ -19,7 +19,10 @@ import (
 
 // Options of a sweep stand beside its file.
 type Options struct {
-	setup.Request        // the data given there is used in place of the configured data of every trial
+	setup.Request // the data given there is used in place of the configured data of every trial
+	// Sees returns what a trial sees in place of the data given above, as many examples of the same
+	// shape and classes; nil shows all trials that data.
+	Sees          func(*configs.Config) *data.Split
 	RunsDir       string // parent of the sweep's folder; "runs" when empty
 	Jobs          int    // trials at a time, in place of the file's number; 0 for that number
 	Watcher       Watcher

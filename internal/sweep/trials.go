@@ -171,9 +171,13 @@ func (s *sweep) openTrial(t configs.Trial, o train.Options, started bool) (*trai
 	return train.Create(t.Config, o)
 }
 
-// data returns the data of a configuration; trials with the same data share it.
+// data returns the data of a configuration; trials with the same data share it, unless each sees
+// examples of its own.
 func (s *sweep) data(c *configs.Config) (*data.Split, error) {
-	if s.options.Given != nil {
+	switch {
+	case s.options.Given != nil && s.options.Sees != nil:
+		return s.options.Sees(c), nil
+	case s.options.Given != nil:
 		return s.options.Given, nil
 	}
 	spec := s.spec(c)
