@@ -16,9 +16,9 @@
 //
 // Other events: [Laplace], [DiscreteLaplace], [DiscreteGaussian], [BoundedRange],
 // [RandomizedResponse], [TreeAggregation], [SmoothGaussian]; [ApproxDP], [AddOrRemoveDP] and [ZCDP]
-// for releases of which only a guarantee is known; [FixedSizeSampled], [TruncatedPoissonSampled]
-// and [PoissonSampledGroup] for other samples; [BallsInBins] for steps that share out the records; [Composed], [SelfComposed] and [RepeatAndSelect] for
-// several releases.
+// for releases of which only a guarantee is known; [CyclicSampled], [FixedSizeSampled],
+// [TruncatedPoissonSampled] and [PoissonSampledGroup] for other samples; [BallsInBins] for steps
+// that share out the records; [Composed], [SelfComposed] and [RepeatAndSelect] for several releases.
 //
 // A guarantee compares neighbouring datasets, and a [Relation] says which those
 // are. Everything that this program releases is accounted for under [ZeroOut].

@@ -19,6 +19,7 @@ var kinds = []kind{
 	kindNamed[BallsInBins]("balls_in_bins"),
 	kindNamed[BoundedRange]("bounded_range"),
 	kindNamed[Composed]("composed"),
+	kindNamed[CyclicSampled]("cyclic_sampled"),
 	kindNamed[DiscreteGaussian]("discrete_gaussian"),
 	kindNamed[DiscreteLaplace]("discrete_laplace"),
 	kindNamed[FixedSizeSampled]("fixed_size_sampled"),

@@ -66,6 +66,8 @@ func TestValidateNamesWhatItFoundAndExpected(t *testing.T) {
 		{"truncated to less than none", accountant.TruncatedPoissonSampled{100, 0.1, -1, accountant.Gaussian{1}}, "largest batch size is -1"},
 		{"truncated, nil", accountant.TruncatedPoissonSampled{100, 0.1, 20, nil}, "event is nil"},
 
+		{"no blocks", accountant.CyclicSampled{0, accountant.Gaussian{1}}, "blocks is 0, must be at least 1"},
+		{"blocks, nil", accountant.CyclicSampled{3, nil}, "event is nil"},
 		{"never", accountant.SelfComposed{accountant.Gaussian{1}, 0}, ""},
 		{"less than never", accountant.SelfComposed{accountant.Gaussian{1}, -1}, "count is -1, must be at least 0"},
 		{"repeated, nil", accountant.SelfComposed{nil, 1}, "event is nil"},
@@ -110,22 +112,23 @@ func TestEventJSONFormat(t *testing.T) {
 		`{"poisson_sampled":{"sampling_probability":1e-9,"event":{"gaussian":{"noise_multiplier":1e+21}}}}`: accountant.PoissonSampled{1e-9, accountant.Gaussian{1e21}},
 		`{"non_private":{}}`:        accountant.NonPrivate{},
 		`{"laplace":{"scale":2.5}}`: accountant.Laplace{2.5},
-		`{"randomized_response":{"noise_probability":0.25,"buckets":4}}`: accountant.RandomizedResponse{0.25, 4},
-		`{"approx_dp":{"epsilon":0.5,"delta":0.000001}}`:                 accountant.ApproxDP{0.5, 1e-6},
-		`{"zcdp":{"rho":0.125}}`:                                         accountant.ZCDP{0.125},
-		`{"add_or_remove_dp":{"epsilon":0.5,"delta":0}}`:                 accountant.AddOrRemoveDP{0.5, 0},
-		`{"bounded_range":{"range":0.5}}`:                                accountant.BoundedRange{0.5},
-		`{"discrete_laplace":{"scale":2,"sensitivity":3}}`:               accountant.DiscreteLaplace{2, 3},
-		`{"discrete_gaussian":{"noise_multiplier":4,"sensitivity":0}}`:   accountant.DiscreteGaussian{4, 0},
-		`{"tree_aggregation":{"noise_multiplier":4,"steps":1000}}`:       accountant.TreeAggregation{4, 1000},
+		`{"randomized_response":{"noise_probability":0.25,"buckets":4}}`:                                                                        accountant.RandomizedResponse{0.25, 4},
+		`{"approx_dp":{"epsilon":0.5,"delta":0.000001}}`:                                                                                        accountant.ApproxDP{0.5, 1e-6},
+		`{"zcdp":{"rho":0.125}}`:                                                                                                                accountant.ZCDP{0.125},
+		`{"add_or_remove_dp":{"epsilon":0.5,"delta":0}}`:                                                                                        accountant.AddOrRemoveDP{0.5, 0},
+		`{"bounded_range":{"range":0.5}}`:                                                                                                       accountant.BoundedRange{0.5},
+		`{"discrete_laplace":{"scale":2,"sensitivity":3}}`:                                                                                      accountant.DiscreteLaplace{2, 3},
+		`{"discrete_gaussian":{"noise_multiplier":4,"sensitivity":0}}`:                                                                          accountant.DiscreteGaussian{4, 0},
+		`{"tree_aggregation":{"noise_multiplier":4,"steps":1000}}`:                                                                              accountant.TreeAggregation{4, 1000},
+		`{"cyclic_sampled":{"blocks":8,"event":{"gaussian":{"noise_multiplier":1}}}}`:                                                           accountant.CyclicSampled{8, accountant.Gaussian{1}},
 		`{"poisson_sampled_group":{"sampling_probability":0.01,"group_size":8,"event":{"gaussian":{"noise_multiplier":1}}}}`:                    accountant.PoissonSampledGroup{0.01, 8, accountant.Gaussian{1}},
 		`{"fixed_size_sampled":{"dataset_size":60000,"batch_size":600,"event":{"gaussian":{"noise_multiplier":1}}}}`:                            accountant.FixedSizeSampled{60000, 600, accountant.Gaussian{1}},
 		`{"truncated_poisson_sampled":{"dataset_size":60000,"sampling_probability":0.01,"max_batch_size":700,"event":{"laplace":{"scale":1}}}}`: accountant.TruncatedPoissonSampled{60000, 0.01, 700, accountant.Laplace{1}},
 		`{"self_composed":{"event":{"gaussian":{"noise_multiplier":1}},"count":12}}`:                                                            accountant.SelfComposed{accountant.Gaussian{1}, 12},
-		`{"composed":{"events":[]}}`: accountant.Composed{},
-		`{"composed":{"events":[{"laplace":{"scale":1}},{"composed":{"events":[]}}]}}`:     accounttest.Composed(t, accountant.Laplace{1}, accountant.Composed{}),
-		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":0.5}}`:       accountant.RepeatAndSelect{accountant.ZCDP{0.1}, 10, 0.5},
-		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":"poisson"}}`: accountant.RepeatAndSelect{accountant.ZCDP{0.1}, 10, math.Inf(1)},
+		`{"composed":{"events":[]}}`:                                                                                                            accountant.Composed{},
+		`{"composed":{"events":[{"laplace":{"scale":1}},{"composed":{"events":[]}}]}}`:                                                          accounttest.Composed(t, accountant.Laplace{1}, accountant.Composed{}),
+		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":0.5}}`:                                                            accountant.RepeatAndSelect{accountant.ZCDP{0.1}, 10, 0.5},
+		`{"repeat_and_select":{"event":{"zcdp":{"rho":0.1}},"mean":10,"shape":"poisson"}}`:                                                      accountant.RepeatAndSelect{accountant.ZCDP{0.1}, 10, math.Inf(1)},
 	} {
 		got, err := accountant.MarshalEvent(e)
 		if err != nil || string(got) != want {
@@ -165,6 +168,7 @@ func anyEvent(t *testing.T, rng *rand.Rand, depth int) accountant.Event {
 		func() accountant.Event {
 			return accountant.TruncatedPoissonSampled{whole(), atMost1(), whole() - 1, inner()}
 		},
+		func() accountant.Event { return accountant.CyclicSampled{whole(), inner()} },
 		func() accountant.Event { return accountant.SelfComposed{inner(), whole() - 1} },
 		func() accountant.Event {
 			return accountant.RepeatAndSelect{inner(), 1 + finite()/2, []float64{0, finite(), math.Inf(1)}[rng.IntN(3)]}

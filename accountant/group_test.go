@@ -100,6 +100,7 @@ func TestGroupRefuses(t *testing.T) {
 		{"size of groups overflows", accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampledGroup{0.1, math.MaxInt, accountant.Gaussian{1}}, 1}), 2, accountant.ErrInvalid},
 		{"fixed size", accounttest.Ledger(t, accountant.Entry{accountant.FixedSizeSampled{10, 1, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
 		{"truncated", accounttest.Ledger(t, accountant.Entry{accountant.TruncatedPoissonSampled{10, 0.1, 2, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
+		{"turns", accounttest.Ledger(t, accountant.Entry{accountant.CyclicSampled{3, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
 		{"fixed size in a composition", accounttest.Ledger(t, accountant.Entry{accounttest.Composed(t, accountant.FixedSizeSampled{10, 1, accountant.Gaussian{1}}), 1}), 2, accountant.ErrUnsupported},
 	} {
 		if l, err := accountant.Group(tt.ledger, tt.size); !errors.Is(err, tt.want) || l != nil {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// PlainEpsilon bounds epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not,
-// under AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a
+// PlainEpsilon bounds epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not, by
+// turns or not, under AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a
 // few integer orders n, added up, and converted. For sampling probability q, noise multiplier σ:
 //
 //	release   D_n = 1/(n-1) · log Σ_k C(n,k) (1-q)^(n-k) q^k exp((k²-k)/(2σ²))
@@ -28,6 +28,7 @@ func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	for n := 2; n <= 1024; n += 1 + n/16 {
 		divergence := 0.0
 		for _, entry := range l.Entries() {
+			entry = entry.ofOneRecord()
 			d, err := plainDivergence(entry.Event, n)
 			if err != nil {
 				return 0, err

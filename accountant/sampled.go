@@ -34,6 +34,37 @@ func WithNoiseMultiplier(e Event, sigma float64) (Event, error) {
 	return nil, fmt.Errorf("%w: %v has no noise multiplier", ErrUnsupported, e)
 }
 
+// SamplingProbability returns the part of the records that is expected in the sample of a Poisson
+// sampled release; 0 if e is another event. Of turns it is that of a block, over their number.
+func SamplingProbability(e Event) float64 {
+	switch e := e.(type) {
+	case PoissonSampled:
+		return e.SamplingProbability
+	case TruncatedPoissonSampled:
+		return e.SamplingProbability
+	case CyclicSampled:
+		return SamplingProbability(e.Event) / float64(e.Blocks)
+	}
+	return 0
+}
+
+// WithSamplingProbability returns e with another [SamplingProbability]. The error for an event that
+// has none matches ErrUnsupported.
+func WithSamplingProbability(e Event, q float64) (Event, error) {
+	switch e := e.(type) {
+	case PoissonSampled:
+		e.SamplingProbability = q
+		return e, nil
+	case TruncatedPoissonSampled:
+		e.SamplingProbability = q
+		return e, nil
+	case CyclicSampled:
+		inner, err := WithSamplingProbability(e.Event, min(1, q*float64(e.Blocks)))
+		return e.holding(inner), err
+	}
+	return nil, fmt.Errorf("%w: %v has no sampling probability", ErrUnsupported, e)
+}
+
 // RelationOf returns the relation to account for e under: ReplaceOne if e, or an event inside it,
 // is defined for ReplaceOne alone, else ZeroOut.
 func RelationOf(e Event) Relation {

@@ -12,8 +12,9 @@ type Releases struct {
 	NonPrivate bool    // one of the releases has no guarantee at all
 }
 
-// Simplify takes compositions apart, leaves out what touches no record, and adds up equal events.
-// Every accountant begins with it. The entries that remain are
+// Simplify takes compositions apart, leaves out what touches no record, adds up equal events, and
+// puts what the worst-off record sees of turns in their place. Every accountant begins with it. The
+// entries that remain are
 //
 //	Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, BoundedRange, RandomizedResponse,
 //	ApproxDP, AddOrRemoveDP, ZCDP, TreeAggregation, SmoothGaussian, FixedSizeSampled,
@@ -30,7 +31,7 @@ func Simplify(l *Ledger) (Releases, error) {
 	}
 	s := simplifier{index: map[Event]int{}}
 	for _, entry := range l.entries {
-		if err := s.add(entry.Event, entry.Count, 1); err != nil {
+		if err := s.add(entry, 1); err != nil {
 			return Releases{}, err
 		}
 	}
@@ -42,32 +43,23 @@ type simplifier struct {
 	index map[Event]int // at which index of Entries an event is
 }
 
-// add takes in times rows of releases of e, count in each.
-func (s *simplifier) add(e Event, count, times int) error {
-	if count == 0 || times == 0 {
-		return nil
+// add adds the entry so many times. Turns are counted within the entry, before that multiplies them.
+func (s *simplifier) add(entry Entry, times int) error {
+	entry = entry.ofOneRecord()
+	count, err := product(entry.Count, times)
+	if err != nil || count == 0 {
+		return err
 	}
-	if composition, ok := e.(interface{ parts() []Entry }); ok {
+	if composition, ok := entry.Event.(interface{ parts() []Entry }); ok {
 		for _, part := range composition.parts() {
-			all, err := product(count, times)
-			if err != nil {
-				return err
-			}
-			if err := s.add(part.Event, part.Count, all); err != nil {
+			if err := s.add(part, count); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if row, ok := e.(interface{ worst(count int) Entry }); ok {
-		entry := row.worst(count)
-		e, count = entry.Event, entry.Count
-	}
-	count, err := product(count, times)
+	e, err := entry.Event.simplest()
 	if err != nil {
-		return err
-	}
-	if e, err = e.simplest(); err != nil {
 		return err
 	}
 	switch e {

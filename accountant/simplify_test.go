@@ -50,6 +50,11 @@ func TestSimplify(t *testing.T) {
 		{"non-private, sampled and truncated", []accountant.Entry{{accountant.TruncatedPoissonSampled{9, 0.1, 1, accountant.NonPrivate{}}, 1}}, nonPrivate},
 		{"non-private among others", []accountant.Entry{{accountant.Gaussian{1}, 1}, {accountant.NonPrivate{}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 1}}, NonPrivate: true}},
 
+		{"turns", []accountant.Entry{{accountant.CyclicSampled{3, sampled}, 7}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 3}}}},
+		{"turns of two entries", []accountant.Entry{{accountant.CyclicSampled{3, sampled}, 7}, {accountant.Laplace{1}, 1}, {accountant.CyclicSampled{3, sampled}, 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 4}, {accountant.Laplace{1}, 1}}}},
+		{"turns, composed", []accountant.Entry{{accountant.SelfComposed{accountant.CyclicSampled{3, sampled}, 7}, 2}, {accounttest.Composed(t, accountant.CyclicSampled{3, sampled}, accountant.CyclicSampled{3, sampled}), 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 8}}}},
+		{"turns of a composition", []accountant.Entry{{accountant.CyclicSampled{4, accountant.SelfComposed{sampled, 5}}, 9}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 15}}}},
+		{"turns without noise", []accountant.Entry{{accountant.CyclicSampled{4, accountant.Gaussian{0}}, 9}}, nonPrivate},
 		{"q=1", []accountant.Entry{{accountant.PoissonSampled{1, accountant.Gaussian{1}}, 3}, {accountant.Gaussian{1}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 4}}}},
 		{"group of one", []accountant.Entry{{accountant.PoissonSampledGroup{0.1, 1, accountant.Gaussian{1}}, 3}, {sampled, 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 4}}}},
 		{"group of one, q=1", []accountant.Entry{{accountant.PoissonSampledGroup{1, 1, accountant.Laplace{1}}, 3}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Laplace{1}, 3}}}},

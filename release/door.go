@@ -73,7 +73,8 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	if err := d.afford(event); err != nil {
 		return err
 	}
-	d.sample = d.plan.Sampler.Sample(d.sample, d.plan.Records, d.sampling)
+	turn := d.journal.Ledger().Turns()
+	d.sample = At(d.plan.Sampler, turn).Sample(d.sample, d.plan.Records, d.sampling)
 	// The disk works while the contributions are computed; the noise waits for both. A release that
 	// fails in between leaves an event of which nothing left, and never the opposite.
 	durable := d.journal.Begin(step+1, event)

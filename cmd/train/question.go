@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
+	"dpsgd/release"
 
 	"github.com/spf13/cobra"
 )
@@ -25,16 +26,18 @@ type question struct {
 	samplingProbability, batchSize, epochs float64
 	examples, steps                        int
 	noiseMultiplier, delta, epsilon        float64
-	accountant, relation                   string
-	groupSize                              int
+	accountant, relation, sampling         string
+	groupSize, bands                       int
 	batch                                  bool
 }
 
 // releaseFlags are the flags that say what is released. They are refused beside a run.
-var releaseFlags = []string{"sampling-probability", "examples", "batch-size", "steps", "epochs", "noise-multiplier"}
+var releaseFlags = []string{"sampling", "bands", "sampling-probability", "examples", "batch-size", "steps", "epochs", "noise-multiplier"}
 
 func (q *question) addFlags(c *cobra.Command) {
 	f := c.Flags()
+	f.StringVar(&q.sampling, "sampling", "poisson", "how a batch is drawn: poisson, of all examples; or cyclic, of the block whose turn it is")
+	f.IntVar(&q.bands, "bands", 0, "with --sampling cyclic: blocks that take turns, at least as many as the bands of correlated noise")
 	f.Float64Var(&q.samplingProbability, "sampling-probability", 0, "chance of one example to join a batch, or --examples and --batch-size")
 	f.IntVar(&q.examples, "examples", 0, "number of training examples")
 	f.Float64Var(&q.batchSize, "batch-size", 0, "expected number of examples in a batch")
@@ -71,11 +74,11 @@ func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.
 		q.accountant = account.DefaultAccountant
 	}
 	asked := account.Question{Unknown: q.unknown, Epsilon: q.epsilon, Delta: q.delta}
-	err := cmp.Or(q.probability(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
+	err := cmp.Or(q.probability(given), q.turns(given), q.updates(given), q.noise(given), q.goal(given), q.view(&asked.View))
 	if err != nil {
 		return asked, err
 	}
-	if asked.Ledger, err = new(accountant.Ledger).With(account.DPSGD(q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
+	if asked.Ledger, err = new(accountant.Ledger).With(account.InTurns(q.bands, q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
 		return asked, shell.AsUsage(err)
 	}
 	if q.unknown == account.Steps {
@@ -206,6 +209,24 @@ func (q *question) probability(given func(string) bool) error {
 		return shell.Usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
 	case !direct:
 		q.samplingProbability = q.batchSize / float64(q.examples)
+	}
+	return nil
+}
+
+// turns checks the sampling and the number of blocks.
+func (q *question) turns(given func(string) bool) error {
+	if q.unknown == account.SamplingProbability && q.bands > 0 {
+		q.samplingProbability /= float64(q.bands)
+	}
+	switch {
+	case q.sampling != "poisson" && q.sampling != "cyclic":
+		return shell.Usagef("found --sampling %s, expected poisson or cyclic", q.sampling)
+	case q.sampling == "poisson" && given("bands"):
+		return shell.Usagef("found --bands without --sampling cyclic, expected both or neither")
+	case q.sampling == "cyclic" && (q.bands < 1 || q.bands > release.MostBlocks):
+		return shell.Usagef("found --bands %d, expected the number of blocks that take turns, 1 to %d", q.bands, release.MostBlocks)
+	case q.samplingProbability*float64(q.bands) > 1:
+		return shell.Usagef("found %d blocks with a sampling probability of %g, expected at most %d: a batch is drawn from one block", q.bands, q.samplingProbability, int(1/q.samplingProbability))
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ func Counts(l *accountant.Ledger) map[accountant.Event]int {
 	return n
 }
 
-// AddAll adds the releases of the ledger from to the ledger to.
+// AddAll adds the releases of the ledger from to the ledger to, of the same run:
+// [accountant.Ledger.Join] adds those of another one.
 func AddAll(to, from *accountant.Ledger) error {
 	for _, e := range from.Entries() {
 		if err := to.Add(e.Event, e.Count); err != nil {

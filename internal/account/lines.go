@@ -21,7 +21,8 @@ import (
 //	accountant     a name that accountants.New knows; without it, DefaultAccountant
 //	relation       with hyphens or underscores; without it, zero-out
 //	group_size     how many records differ together; without it, 1
-//	phases         what DP-SGD does, one setting after the other; or
+//	phases         what DP-SGD does, one setting after the other, each with "bands" where so many
+//	               blocks of the records take turns; or
 //	ledger         any events, as accountant.Ledger writes them; choices count as in a run that was extended; or
 //	parallel, …    only for Unknown Epsilon: the key of a theorem, see Theorems, with its subject
 //	delta          unless it is what is asked for
@@ -50,6 +51,7 @@ const (
 	keyProbability   = "sampling_probability"
 	keyNoise         = "noise_multiplier"
 	keySteps         = "steps"
+	keyBands         = "bands"
 	keyError         = "error"
 )
 
@@ -236,13 +238,18 @@ func (b *Lines) readPhase(text []byte, i int, last bool, q *Question) error {
 		return fmt.Errorf("found %q, which is asked for, expected %s", open, strings.Join(wanted, " and "))
 	}
 	f := fields{object: o}
-	f.only(wanted)
+	f.only(append(wanted, keyBands))
 	for _, key := range wanted {
 		if o.Get(key) == nil {
 			f.failf("found no %q, expected %s", key, strings.Join(wanted, ", "))
 		}
 	}
-	p := DPSGD(f.number(keyProbability, 1), f.number(keyNoise, 1)) // what is left open has a value that validates
+	bands := 0
+	if o.Get(keyBands) != nil {
+		bands = f.count(keyBands)
+	}
+	// What is left open has a value that validates.
+	p := InTurns(bands, f.number(keyProbability, 1/float64(max(1, bands))), f.number(keyNoise, 1))
 	steps := f.whole(keySteps, MostSteps, 1)
 	switch {
 	case f.err != nil:

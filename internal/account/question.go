@@ -68,6 +68,16 @@ func DPSGD(samplingProbability, noiseMultiplier float64) accountant.Event {
 	return data.Poisson{SamplingProbability: samplingProbability}.Sampled(accountant.Gaussian{NoiseMultiplier: noiseMultiplier})
 }
 
+// InTurns returns the event of one step of DP-SGD with samples as large, drawn from the one of so
+// many blocks whose turn it is; of all records for blocks = 0.
+func InTurns(blocks int, samplingProbability, noiseMultiplier float64) accountant.Event {
+	inside := DPSGD(samplingProbability*float64(max(1, blocks)), noiseMultiplier)
+	if blocks == 0 {
+		return inside
+	}
+	return accountant.CyclicSampled{Blocks: blocks, Event: inside}
+}
+
 // ErrFixed is matched where the releases do not have the parameter that a question asks for.
 var ErrFixed = errors.New("train: the releases do not have what is asked for")
 
@@ -82,15 +92,11 @@ func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
 
 // withSampling returns e with the sampling probability q.
 func withSampling(e accountant.Event, q float64) (accountant.Event, error) {
-	switch e := e.(type) {
-	case accountant.PoissonSampled:
-		e.SamplingProbability = q
-		return e, nil
-	case accountant.TruncatedPoissonSampled:
-		e.SamplingProbability = q
-		return e, nil
+	e, err := accountant.WithSamplingProbability(e, q)
+	if err != nil {
+		err = fmt.Errorf("%w: %w to solve for", ErrFixed, err)
 	}
-	return nil, fmt.Errorf("%w: %v has no sampling probability to solve for", ErrFixed, e)
+	return e, err
 }
 
 // variable holds the releases of a ledger as a function of a parameter that they share.
@@ -151,6 +157,10 @@ func uniform(l *accountant.Ledger) (samplingProbability, noiseMultiplier float64
 }
 
 func parameters(e accountant.Event) (samplingProbability, noiseMultiplier float64, ok bool) {
+	if turns, ok := e.(accountant.CyclicSampled); ok {
+		inside, sigma, ok := parameters(turns.Event)
+		return inside / float64(turns.Blocks), sigma, ok
+	}
 	sampled, ok := e.(accountant.PoissonSampled)
 	if !ok {
 		return 0, 0, false

@@ -110,6 +110,9 @@ func OfRun(dir string) (Audited, error) {
 }
 
 func about(name string, c *configs.Config, p *train.RunPlan, l *accountant.Ledger, epsilon float64) (Audited, error) {
+	if _, ok := p.Sampler.(release.Rotating); ok {
+		return Audited{}, setup.Misfit("training.sampling", "is %s, expected poisson or full for an audit: its releases are taken one by one", c.Training.Sampling.Name())
+	}
 	o := setup.Declared(c)
 	m, err := setup.Sketch(c, o.Shape, o.Classes)
 	if err != nil {

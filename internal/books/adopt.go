@@ -179,9 +179,9 @@ func examplesOf(c *configs.Config, run string, l *accountant.Ledger) int {
 		return n
 	}
 	for _, e := range l.Entries() {
-		sampled, ok := e.Event.(accountant.PoissonSampled)
-		if ok && unitOf(c).Kind != checkpoints.Client && unitOf(c).Kind != checkpoints.Person && sampled.SamplingProbability > 0 {
-			return int(math.Round(float64(c.Training.BatchSize) / sampled.SamplingProbability))
+		q := accountant.SamplingProbability(e.Event)
+		if q > 0 && unitOf(c).Kind != checkpoints.Client && unitOf(c).Kind != checkpoints.Person {
+			return int(math.Round(float64(c.Training.BatchSize) / q))
 		}
 	}
 	counted, _ := setup.OutlineOf(c, 0)

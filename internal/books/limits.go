@@ -96,18 +96,18 @@ func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accoun
 		if m.Run == own.Run && own.Planned != nil {
 			most = larger(most, own.Planned)
 		}
-		if err := errors.Join(account.AddAll(spent, m.Ledger), account.AddAll(all, most)); err != nil {
+		if err := errors.Join(spent.Join(m.Ledger), all.Join(most)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if _, known := k.Member(own.Run); !known && own.Planned != nil {
-		if err := account.AddAll(all, larger(own.Planned, inForce(own.Path))); err != nil {
+		if err := all.Join(larger(own.Planned, inForce(own.Path))); err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, r := range k.Reserved {
 		if !counted[r.By] {
-			if err := account.AddAll(all, inForce(r.By)); err != nil {
+			if err := all.Join(inForce(r.By)); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -54,7 +54,7 @@ func union(members []checkpoints.Member) (l *accountant.Ledger, delta float64, n
 		if slices.Index(tightest, m.Accountant) < slices.Index(tightest, name) {
 			name = m.Accountant
 		}
-		if err := account.AddAll(l, m.Ledger); err != nil {
+		if err := l.Join(m.Ledger); err != nil {
 			return nil, 0, "", err
 		}
 	}
@@ -72,7 +72,11 @@ func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 	if len(members) > 1 && (errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)) {
 		spent, err = oneByOne(members, delta)
 	}
-	return spent, l.Count(), err
+	releases := 0
+	for _, m := range members {
+		releases += m.Ledger.Count()
+	}
+	return spent, releases, err
 }
 
 // Chosen accounts for all releases of the members for somebody who chose each of them, and when to

@@ -48,7 +48,19 @@ const (
 func sampleLaw(r *rig) (finding, error) {
 	src := random.New()
 	sample := func(n int) []int { return r.plan.Sampler.Sample(nil, n, src) }
-	switch e := r.plan.Event(0).(type) {
+	event := r.plan.Event(0)
+	if turns, ok := event.(accountant.CyclicSampled); ok {
+		// The samples of all blocks are together one of all records.
+		event = turns.Event
+		sample = func(n int) (all []int) {
+			for turn := range turns.Blocks {
+				all = append(all, release.At(r.plan.Sampler, turn).Sample(nil, n, src)...)
+			}
+			slices.Sort(all)
+			return all
+		}
+	}
+	switch e := event.(type) {
 	case accountant.PoissonSampled:
 		q := e.SamplingProbability
 		if q >= 1 {

@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/random"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
+	"dpsgd/release"
 )
 
 // measure times the parts of a step on this machine for about d, on random examples in memory.
@@ -63,7 +64,7 @@ func measure(ctx context.Context, c *configs.Config, plan *train.RunPlan, values
 	var sample []int
 	src := random.New()
 	m.Sample, _ = usual(func() error {
-		sample = plan.Sampler.Sample(sample, plan.Records, src)
+		sample = release.At(plan.Sampler, 0).Sample(sample, plan.Records, src)
 		return nil
 	})
 	m.Event, m.Checkpoint, err = durable(c, plan, values)

@@ -62,9 +62,15 @@ func (s *sweep) selected() (*Selected, error) {
 
 // kindOf returns the releases of a point, those of a trial for each of times seeds, as one event.
 func kindOf(releases *accountant.Ledger, times int) (accountant.Event, error) {
+	l := new(accountant.Ledger)
+	for range times {
+		if err := l.Join(releases); err != nil {
+			return nil, err
+		}
+	}
 	var parts []accountant.Event
-	for _, e := range releases.Entries() {
-		parts = append(parts, accountant.SelfComposed{Event: e.Event, Count: e.Count * times})
+	for _, e := range l.Entries() {
+		parts = append(parts, accountant.SelfComposed(e))
 	}
 	return accountant.Compose(parts...)
 }
@@ -95,7 +101,7 @@ func (s *sweep) addTrained() error {
 		if account.Choices(m.Ledger) > 0 {
 			return fmt.Errorf("%w: trial %s was extended, which a trial cannot be: the theorem is about runs whose length nobody chose on the way; quote what all trials cost together", ErrOtherSweep, t.Name)
 		}
-		if err := account.AddAll(points[t.Point], m.Ledger); err != nil {
+		if err := points[t.Point].Join(m.Ledger); err != nil {
 			return err
 		}
 	}

@@ -70,6 +70,9 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		return nil, err
 	}
 	sampler := c.Training.Sampling.Sampler(batch, n)
+	if err := sampler.Validate(); err != nil {
+		return nil, setup.Misfit("training.sampling", "is %s: %v", c.Training.Sampling.Name(), err)
+	}
 	a, err := o.accountants(c, accountant.RelationOf(sampler.Sampled(noiseOf(c).Event(1))))
 	if err != nil {
 		return nil, err

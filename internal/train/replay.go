@@ -220,12 +220,16 @@ func (v vector) publish(consume func(release.Noisy)) error {
 type sampleTape struct {
 	release.Sampler
 	play  *sampleTape // nil to record
+	turn  int
 	drawn [][]int
 }
 
+// At implements [release.Rotating].
+func (s *sampleTape) At(turn int) release.Sampler { s.turn = turn; return s }
+
 func (s *sampleTape) Sample(dst []int, n int, src *random.Source) []int {
 	if s.play == nil || len(s.drawn) >= len(s.play.drawn) {
-		s.drawn = append(s.drawn, slices.Clone(s.Sampler.Sample(dst, n, src)))
+		s.drawn = append(s.drawn, slices.Clone(release.At(s.Sampler, s.turn).Sample(dst, n, src)))
 	} else {
 		s.drawn = append(s.drawn, s.play.drawn[len(s.drawn)])
 	}

@@ -17,6 +17,8 @@ def epsilon(
     sampling_probability: float | None = None,
     examples: int | None = None,
     batch_size: float | None = None,
+    sampling: str | None = None,
+    bands: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     delta: float | None = None,
@@ -29,7 +31,7 @@ def epsilon(
     Parameters
     ----------
     run : path, optional
-        The folder of a run. It says what was released, so that none of the next six is given.
+        The folder of a run. It says what was released, so that none of the next eight is given.
     noise_multiplier : float
         Standard deviation of the noise, over the clip norm.
     sampling_probability : float
@@ -38,6 +40,10 @@ def epsilon(
         Number of training examples.
     batch_size : float
         Expected number of examples in a batch.
+    sampling : str, default "poisson"
+        Or "cyclic": batches are drawn from the one of `bands` blocks whose turn it is.
+    bands : int
+        Blocks that take turns.
     steps : int
         Number of updates; or `epochs`.
     epochs : float
@@ -78,6 +84,8 @@ def delta(
     sampling_probability: float | None = None,
     examples: int | None = None,
     batch_size: float | None = None,
+    sampling: str | None = None,
+    bands: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     accountant: str | None = None,
@@ -121,6 +129,8 @@ def calibrate(
     sampling_probability: float | None = None,
     examples: int | None = None,
     batch_size: float | None = None,
+    sampling: str | None = None,
+    bands: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     accountant: str | None = None,
@@ -169,6 +179,8 @@ def steps(
     sampling_probability: float | None = None,
     examples: int | None = None,
     batch_size: float | None = None,
+    sampling: str | None = None,
+    bands: int | None = None,
     accountant: str | None = None,
     relation: str | None = None,
     group_size: int | None = None,
@@ -211,7 +223,7 @@ def ask(what: str, questions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
         "epsilon", "delta", "calibrate" or "steps".
     questions : iterable of mappings
         As ``dpsgd epsilon --batch`` reads them, one JSON object each: "phases", a list of mappings
-        with "sampling_probability", "noise_multiplier" and "steps", or "ledger"; "delta", "epsilon"
+        with "sampling_probability", "noise_multiplier", "steps" and, of turns, "bands", or "ledger"; "delta", "epsilon"
         or "target_epsilon"; and "accountant", "relation", "group_size" and "id" if need be.
 
     Returns

@@ -205,6 +205,9 @@ def composed(entries: Entries) -> Any:
     """Return the privacy loss distribution of all events together; None if they cost nothing."""
     all_of_them = None
     for event, n in entries:
+        if "cyclic_sampled" in event:  # of n turns in a row a record sees those of its block
+            turns = event["cyclic_sampled"]
+            event, n = turns["event"], -(-n // turns["blocks"])
         one = distribution(event)
         if one is None or n == 0:
             continue

@@ -1,0 +1,77 @@
+package accountant
+
+import "fmt"
+
+// CyclicSampled is Event applied to one of Blocks disjoint blocks of the records, which take turns.
+// The block of a record follows from its place, by a public rule that never changes.
+//
+// An entry of a ledger with count n stands for n turns in a row, where anything else may come between
+// two turns, so no block has more than ⌈n/Blocks⌉ of them. A record sees those of its own block, and the outputs of the others are, given
+// what was released before, the same without it: so n turns cost ⌈n/Blocks⌉ times Event (parallel
+// composition over the blocks; Choquette-Choo et al., arXiv:2306.08153, Theorem 4).
+// Turns of different entries, runs or compositions need not follow each other: their costs add up.
+type CyclicSampled struct {
+	Blocks int   // at least 1
+	Event  Event // what a record of the block whose turn it is takes part in
+}
+
+func (e CyclicSampled) String() string {
+	return fmt.Sprintf("CyclicSampled(%d blocks, %v)", e.Blocks, e.Event)
+}
+
+// worst returns the releases, of count turns in a row, of the block that has most of them.
+func (e CyclicSampled) worst(count int) Entry {
+	turns := count / e.Blocks
+	if count%e.Blocks > 0 {
+		turns++
+	}
+	return Entry{e.Event, turns}
+}
+
+func (e CyclicSampled) simplest() (Event, error) { return e.Event.simplest() }
+
+func (e CyclicSampled) sampled() Event             { return e.Event }
+func (e CyclicSampled) holding(inside Event) Event { e.Event = inside; return e }
+
+// seenBy refuses groups: their records may be in different blocks, or all in one.
+func (e CyclicSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
+
+func (e *CyclicSampled) parameters() []parameter {
+	return []parameter{within("blocks", &e.Blocks, atLeast(1)), inside(&e.Event)}
+}
+
+// inTurn is an event of which a record sees only some of those that follow each other in one entry
+// of a ledger.
+type inTurn interface{ worst(count int) Entry }
+
+// ofOneRecord returns the releases of the entry that the worst-off record sees.
+func (e Entry) ofOneRecord() Entry {
+	if turns, ok := e.Event.(inTurn); ok {
+		return turns.worst(e.Count)
+	}
+	return e
+}
+
+// Turns counts the releases in the ledger of which records take turns. It is the turn of the next.
+func (l *Ledger) Turns() (n int) {
+	for _, entry := range l.entries {
+		if _, ok := entry.Event.(inTurn); ok {
+			n += entry.Count
+		}
+	}
+	return n
+}
+
+// Join appends the releases of another run on the same data. Turns of two runs do not follow each
+// other, so each entry with turns becomes one composition.
+func (l *Ledger) Join(other *Ledger) error {
+	for _, entry := range other.entries {
+		if _, ok := entry.Event.(inTurn); ok {
+			entry = Entry{SelfComposed(entry), 1}
+		}
+		if err := l.Add(entry.Event, entry.Count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
