@@ -34,64 +34,92 @@ var goldenNetworks = map[string]model.Sequential{
 		model.AvgPool2D{Kernel: model.Both(2), Stride: model.Both(1), Padding: model.Both(1), OnlyInside: true}, model.Flatten{}, model.Linear{Out: 3}},
 }
 
-// golden is testdata/golden.json; golden.py says how it was made.
+// golden is testdata/golden.json or sequences.json; the programs of their names say how they were
+// made.
 type golden struct {
 	Source   string
-	Networks []struct {
-		Name       string
-		Parameters []struct {
-			Name      string
-			Shape     []int
-			Data      []float32
-			Gradients [][]float64 // of each example
-		}
-		Images         []float32 // (n, C, H, W)
-		Labels         []int32
-		Logits, Losses []float64
+	Networks []goldenNetwork
+}
+
+type goldenNetwork struct {
+	Name       string
+	Parameters []struct {
+		Name      string
+		Shape     []int
+		Data      []float32
+		Gradients [][]float64 // of each example
 	}
+	Images         []float32 // (n, C, H, W), or as the program takes them
+	Labels         []int32
+	Logits, Losses []float64
+	After          []float64 // logits after three steps; none in golden.json
+}
+
+func readGolden(t *testing.T, name string) (g golden) {
+	t.Helper()
+	tiny.Check(t, json.Unmarshal(tiny.Must(os.ReadFile("testdata/"+name))(t), &g))
+	return g
 }
 
 // PyTorch computes the same logits, losses and per-example gradients from the same tensors.
 func TestEqualsPyTorch(t *testing.T) {
-	file := tiny.Must(os.ReadFile("testdata/golden.json"))(t)
-	var g golden
-	tiny.Check(t, json.Unmarshal(file, &g))
+	g := readGolden(t, "golden.json")
 	if len(g.Networks) != len(goldenNetworks) {
 		t.Fatalf("found %d networks, expected %d", len(g.Networks), len(goldenNetworks))
 	}
 	in := model.Input{Height: 9, Width: 8, Channels: 2}
 	for _, want := range g.Networks {
 		t.Run(want.Name, func(t *testing.T) {
-			m := tiny.Must(model.New(goldenNetworks[want.Name], in, 3, 1))(t)
-			var tensors []model.Tensor
-			for _, p := range want.Parameters {
-				tensors = append(tensors, model.Tensor{Name: p.Name, Shape: p.Shape, Data: p.Data})
-			}
-			tiny.Check(t, m.Import(tensors))
-			n := len(want.Labels)
-			examples := draw(m, n, 1)
-			copy(examples.labels, want.Labels)
-			copy(examples.images, channelsLast(want.Images, in))
-
-			got := newStep(t, m, options{batch: n, clipNorm: 1e6}).run(t, examples)
-			if d := distance(got.logits, want.Logits); d > 1e-5*norm(want.Logits) {
-				t.Errorf("logits are %v, expected %v (%s)", got.logits, want.Logits, g.Source)
-			}
-			if d := distance(got.losses, want.Losses); d > 1e-5*norm(want.Losses) {
-				t.Errorf("losses are %v, expected %v (%s)", got.losses, want.Losses, g.Source)
-			}
-			parameters := m.Parameters()
-			for _, p := range want.Parameters {
-				at := parameters[slices.IndexFunc(parameters, func(q model.Parameter) bool { return q.Name == p.Name })]
-				for i := range n {
-					gradient := got.gradients[i][at.Offset : at.Offset+at.Size()]
-					reference := toMemory(p.Shape, p.Gradients[i])
-					if d := distance(gradient, reference); d > 1e-5*math.Max(norm(reference), 1e-3*norm(got.gradients[i])) {
-						t.Errorf("gradient of %s for example %d is %v, expected %v (%s)", p.Name, i, gradient, reference, g.Source)
-					}
-				}
-			}
+			want.Images = channelsLast(want.Images, in)
+			want.check(t, tiny.Must(model.New(goldenNetworks[want.Name], in, 3, 1))(t), g.Source)
 		})
+	}
+}
+
+// check gives a model the parameters of PyTorch's network, and compares what both compute.
+func (want goldenNetwork) check(t *testing.T, m *model.Model, source string) {
+	t.Helper()
+	var tensors []model.Tensor
+	for _, p := range want.Parameters {
+		tensors = append(tensors, model.Tensor{Name: p.Name, Shape: p.Shape, Data: p.Data})
+	}
+	tiny.Check(t, m.Import(tensors))
+	n := len(want.Labels)
+	examples := draw(m, n, 1)
+	copy(examples.labels, want.Labels)
+	copy(examples.images, want.Images)
+
+	s := newStep(t, m, options{batch: n, clipNorm: 1e6})
+	got := s.run(t, examples)
+	if d := distance(got.logits, want.Logits); d > 1e-5*norm(want.Logits) {
+		t.Errorf("logits are %v, expected %v (%s)", got.logits, want.Logits, source)
+	}
+	if d := distance(got.losses, want.Losses); d > 1e-5*norm(want.Losses) {
+		t.Errorf("losses are %v, expected %v (%s)", got.losses, want.Losses, source)
+	}
+	parameters := m.Parameters()
+	for _, p := range want.Parameters {
+		at := parameters[slices.IndexFunc(parameters, func(q model.Parameter) bool { return q.Name == p.Name })]
+		for i := range n {
+			gradient := got.gradients[i][at.Offset : at.Offset+at.Size()]
+			reference := toMemory(p.Shape, p.Gradients[i])
+			if d := distance(gradient, reference); d > 1e-5*math.Max(norm(reference), 1e-3*norm(got.gradients[i])) {
+				t.Errorf("gradient of %s for example %d is %v, expected %v (%s)", p.Name, i, gradient, reference, source)
+			}
+		}
+	}
+	if want.After == nil {
+		return
+	}
+	for range 3 {
+		for _, g := range s.run(t, examples).gradients {
+			for i, v := range g {
+				m.Values[i] -= 0.5 * v / float32(n)
+			}
+		}
+	}
+	if after := s.run(t, examples).logits; distance(after, want.After) > 1e-4*norm(want.After) {
+		t.Errorf("after three steps logits are %v, expected %v (%s)", after, want.After, source)
 	}
 }
 

@@ -126,11 +126,10 @@ func (c *Convolution) Forward(worker int, z, x, filters, bias []float32, lo, hi 
 		return
 	}
 	positions, taps, out := c.Positions(), c.Taps(), c.groupOut()
-	cols := c.cols.get(worker, positions*taps)
 	for i := lo; i < hi; i++ {
 		x, z := c.image(x, i), c.output(z, i)
 		for g := range c.groups() {
-			c.Lower(cols, x, g)
+			cols := c.lowered(worker, x, g)
 			serial.Gemm(false, true, positions, out, taps, 1, cols, taps, filters[g*out*taps:], taps, 0, z[g*out:], c.Out)
 		}
 		if bias != nil {
@@ -221,9 +220,8 @@ func (c *Convolution) FilterGradientPieces(worker int, g, x, dz []float32, emit 
 		emit(g)
 		return
 	}
-	cols := c.cols.get(worker, c.Positions()*c.Taps())
 	for group := range c.groups() {
-		c.Lower(cols, x, group)
+		cols := c.lowered(worker, x, group)
 		for o := 0; o < out; o += filters {
 			n := min(filters, out-o)
 			if g != nil {
@@ -299,6 +297,17 @@ func (c *Convolution) addPartialSums(_, lo, hi int) {
 	}
 }
 
+// lowered returns an image lowered for a group: the image itself where windows are single pixels, as
+// they are for a dense layer on the positions of a sequence.
+func (c *Convolution) lowered(worker int, x []float32, group int) []float32 {
+	if c.Taps() == c.In && c.Positions() == c.Height*c.Width && c.PadH == 0 && c.PadW == 0 && c.groups() == 1 {
+		return x
+	}
+	cols := c.cols.get(worker, c.Positions()*c.Taps())
+	c.Lower(cols, x, group)
+	return cols
+}
+
 // addGradient computes g = beta·g + weight·dzᵀU for one image and each group, with U the lowered
 // image and beta 0 or 1.
 func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta float32) {
@@ -307,9 +316,8 @@ func (c *Convolution) addGradient(worker int, g, x, dz []float32, weight, beta f
 		return
 	}
 	taps, out := c.Taps(), c.groupOut()
-	cols := c.cols.get(worker, c.Positions()*taps)
 	for group := range c.groups() {
-		c.Lower(cols, x, group)
+		cols := c.lowered(worker, x, group)
 		serial.Gemm(true, false, out, taps, c.Positions(), weight, dz[group*out:], c.Out, cols, taps, beta, g[group*out*taps:], taps)
 	}
 }
