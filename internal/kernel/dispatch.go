@@ -22,8 +22,8 @@ const environment = "DPSGD_KERNEL"
 // tests.
 var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels())
 
-// Selected returns the name of the kernels in use: "avx512", "avx2", "neon" or "portable", the first
-// of these that processor and operating system support. The environment variable DPSGD_KERNEL forces
+// Selected returns the name of the kernels in use: "amx", "avx512", "avx2", "neon" or "portable",
+// the first of these that processor and operating system support. The environment variable DPSGD_KERNEL forces
 // one by its name, for tests and bug reports. If it names one that is unknown or not supported
 // here, the default is in use all the same and err says so.
 func Selected() (name string, err error) { return active.name, selectionErr }

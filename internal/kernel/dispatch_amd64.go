@@ -6,6 +6,7 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx2_amd64.s -stubs ../gemm_avx2_amd64.go gemm_avx2
 //go:generate go -C gen run . -pkg kernel -out ../gemm_avx512_amd64.s -stubs ../gemm_avx512_amd64.go gemm_avx512
+//go:generate go -C gen run . -pkg kernel -out ../gemm_amx_amd64.s -stubs ../gemm_amx_amd64.go gemm_amx
 //go:generate go -C gen run . -pkg kernel -out ../transpose_amd64.s -stubs ../transpose_amd64.go transpose
 //go:generate go -C gen run . -pkg kernel -out ../pooling_amd64.s -stubs ../pooling_amd64.go pooling
 //go:generate go -C gen run . -pkg kernel -out ../lower_amd64.s -stubs ../lower_amd64.go lower
@@ -25,6 +26,9 @@ func supportedKernels() []*kernelSet {
 	var kernels []*kernelSet
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
 	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW {
+		if cpu.X86.HasAMXBF16 && cpu.X86.HasAMXInt8 && matrixPermission() {
+			kernels = append(kernels, &amxKernel)
+		}
 		kernels = append(kernels, &avx512Kernel)
 	}
 	if avx2 {

@@ -14,7 +14,7 @@ import (
 //
 // How k is cut depends on k alone, and a tile sums in the same order whatever its
 // size and whether it was packed. That makes the result independent of threads.
-// Products of few, long rows take another way: see dots.go.
+// Products of few, long rows take another way, dots.go, and large ones on AMX matrices.go.
 const (
 	blockDepth = 256
 	blockRows  = 384
@@ -30,8 +30,8 @@ const (
 //
 // With beta zero C is overwritten whatever it holds. Alpha is multiplied in whatever its value. Row
 // i of C depends on row i of op(A) only, and column j on column j of op(B): a NaN elsewhere does
-// not reach it. The sum over k is taken in the same order for every thread count, so the result is
-// the same bit for bit. C must not overlap A or B; A may be B.
+// not reach it, and what is infinite may become NaN. The sum over k is taken in the same order for
+// every thread count, so the result is the same bit for bit. C must not overlap A or B; A may be B.
 //
 // A nil pool computes on the caller; so does a call from inside [Pool.Run].
 func (p *Pool) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
@@ -63,6 +63,9 @@ func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha 
 	g.c, g.ldc = c, ldc
 	g.m, g.n, g.k, g.alpha, g.beta = m, n, k, alpha, beta
 	g.kernel = set
+	if large := set.large; large != nil && large.splits.takes(m, n, k) {
+		g.kernel = large
+	}
 	if g.dots() {
 		p.Run(m, grainDots, g.runDots)
 	} else if g.plan(p.Threads()); g.gridRows*g.gridCols == 1 {
@@ -166,6 +169,9 @@ const minBlockCols = 128
 // packing decides which operands to pack. The thresholds were measured with
 // BenchmarkGemm on Zen 4; the result does not depend on them.
 func (g *gemm) packing() (packA, packB bool) {
+	if g.kernel.splits != nil {
+		return true, true
+	}
 	packA = g.m >= 384 && g.n >= 512
 	packB = g.m >= 192
 	if g.matrixB.rowStride%256 == 0 {
@@ -192,18 +198,23 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 		packed = packs.Get().(*packBuffers)
 		defer packs.Put(packed)
 	}
+	mostDepth, mostRows, mostCols, step := blockDepth, blockRows, blockCols, 1
+	if s := g.kernel.splits; s != nil {
+		mostDepth, mostRows, step = splitDepth, splitRows, matrixDepth
+		mostCols = s.blockCols(ceilDiv(g.k, ceilDiv(g.k, splitDepth)))
+	}
 	// The parts of k are equal but for rounding, lest the last one be a sliver.
-	parts := (g.k + blockDepth - 1) / blockDepth
-	for j := j0; j < j1; j += blockCols {
-		cols := min(blockCols, j1-j)
+	parts := ceilDiv(g.k, mostDepth)
+	for j := j0; j < j1; j += mostCols {
+		cols := min(mostCols, j1-j)
 		beta := g.beta
 		for part := range parts {
-			l, end := part*g.k/parts, (part+1)*g.k/parts
+			l, end := roundUp(part*g.k/parts, step), min(roundUp((part+1)*g.k/parts, step), g.k)
 			if g.packB {
 				packed.packB(g.kernel, g.matrixB.from(l, j), g.matrixB, end-l, cols)
 			}
-			for i := i0; i < i1; i += blockRows {
-				rows := min(blockRows, i1-i)
+			for i := i0; i < i1; i += mostRows {
+				rows := min(mostRows, i1-i)
 				if g.packA {
 					packed.packA(g.kernel, g.matrixA.from(i, l), g.matrixA, rows, end-l)
 				}
@@ -217,6 +228,10 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 // panels computes C = alpha·A·B + beta·C for the rows×cols of C from (i, j) on, with depth columns
 // of A and rows of B from number l on.
 func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta float32) {
+	if g.kernel.splits != nil {
+		g.splitPanels(packed, i, rows, j, cols, depth, beta)
+		return
+	}
 	a := blockA{g.matrixA.from(i, l), g.matrixA.rowStride, g.matrixA.colStride, g.kernel.tileRows * g.matrixA.rowStride}
 	if g.packA {
 		a = blockA{packed.a, 1, g.kernel.tileRows, g.kernel.tileRows * depth}
@@ -234,7 +249,11 @@ func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta 
 }
 
 // packBuffers holds the packed copies of one block of A and of one block of B.
-type packBuffers struct{ a, b []float32 }
+type packBuffers struct {
+	a, b []float32
+	rest []float32                      // see packParts
+	sums [splitTile * splitTile]float32 // see splitPanels
+}
 
 // packs keeps the buffers between products.
 var packs = sync.Pool{New: func() any { return new(packBuffers) }}
@@ -242,6 +261,10 @@ var packs = sync.Pool{New: func() any { return new(packBuffers) }}
 // packB copies depth×cols of op(B) from src into panels as wide as a tile, one after the other,
 // each row by row. What is right of the last column is left undefined.
 func (p *packBuffers) packB(k *kernelSet, src []float32, layout matrix, depth, cols int) {
+	if k.splits != nil {
+		p.b = p.packParts(k, p.b, src, layout.colStride, layout.rowStride, cols, depth, false)
+		return
+	}
 	p.b = grow(p.b, roundUp(cols, k.tileCols)*depth)
 	for col := 0; col < cols; col += k.tileCols {
 		packStrips(k, p.b[col*depth:], k.tileCols, src[col*layout.colStride:], layout.rowStride, layout.colStride, depth, min(k.tileCols, cols-col))
@@ -250,6 +273,10 @@ func (p *packBuffers) packB(k *kernelSet, src []float32, layout matrix, depth, c
 
 // packA copies rows×depth of op(A) from src into tiles, one after the other, each column by column.
 func (p *packBuffers) packA(k *kernelSet, src []float32, layout matrix, rows, depth int) {
+	if k.splits != nil {
+		p.a = p.packParts(k, p.a, src, layout.rowStride, layout.colStride, rows, depth, true)
+		return
+	}
 	p.a = grow(p.a, roundUp(rows, k.tileRows)*depth)
 	for row := 0; row < rows; row += k.tileRows {
 		packStrips(k, p.a[row*depth:], k.tileRows, src[row*layout.rowStride:], layout.colStride, layout.rowStride, depth, min(k.tileRows, rows-row))

@@ -13,7 +13,7 @@ import (
 // rows must not change. In the shapes of several blocks every 13th element is looked at.
 func TestGemm(t *testing.T) {
 	sizes := []int{1, 2, 5, 6, 7, 8, 12, 13, 16, 17, 24, 31, 33, 47, 65}
-	shapes := [][3]int{{11, 12, 1040}, {2, 1, 2000}, {390, 530, 260}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}}
+	shapes := [][3]int{{11, 12, 1040}, {2, 1, 2000}, {390, 530, 260}, {67, 130, 700}, {193, 17, 321}, {1, 1000, 5}, {1000, 1, 5}, {1, 1, 2000}, {33, 129, 257}, {5, 128, 300}, {100, 480, 1050}}
 	for i, m := range sizes {
 		for j, n := range sizes {
 			shapes = append(shapes, [3]int{m, n, sizes[(3*i+7*j)%len(sizes)]})
@@ -131,6 +131,7 @@ func TestGemmThreads(t *testing.T) {
 		{transA: true, m: 37, n: 1000, k: 129, alpha: 0.5, beta: -1, gap: 3},
 		{transA: true, transB: true, m: 500, n: 313, k: 27, alpha: 1},
 		{transB: true, m: 99, n: 10, k: 1024, alpha: 1, gap: 1},
+		{transB: true, m: 130, n: 700, k: 600, alpha: 1},
 	}
 	for _, k := range supportedKernels() {
 		defer use(k)()
@@ -166,6 +167,7 @@ func TestGemmNaNStaysInItsRow(t *testing.T) {
 			{transA: true, m: 70, n: 50, k: 400, alpha: 0},
 			{transB: true, m: 70, n: 19, k: 40, alpha: 1, beta: 1},
 			{transB: true, m: 7, n: 7, k: 1024, alpha: 1},
+			{transA: true, m: 40, n: 131, k: 300, alpha: 1, beta: 1},
 		} {
 			a, b, c, lda, ldb, ldc := s.operands()
 			row, col, l := s.m/2, s.n/3, s.k-1

@@ -98,19 +98,24 @@ func TestGemmPairs(t *testing.T) {
 	onEachKernelSet(t, func(t *testing.T) {
 		pool := NewPool(2)
 		defer pool.Close()
-		for _, s := range [][3]int{{1, 1, 1}, {1, 1, 2048}, {3, 5, 7}, {12, 32, 4}, {13, 33, 300}, {400, 530, 3}, {6, 16, 64}, {29, 47, 31}} {
+		for k, s := range [][3]int{{1, 1, 1}, {1, 1, 2048}, {3, 5, 7}, {12, 32, 4}, {13, 33, 300}, {400, 530, 3}, {6, 16, 64}, {29, 47, 31}, {70, 100, 151}, {64, 250, 256}} {
 			m, n, examples := s[0], s[1], s[2]
 			z, x := make([]int16, m*examples), make([]int16, n*examples)
-			most := int64(math.Sqrt(math.MaxInt32 / float64(examples)))
-			most = min(most, MostOfPair)
-			fill := func(values []int16, seed int64) {
+			fill := func(values []int16, seed, most int64) {
 				for i := range values {
 					values[i] = int16((int64(i)*7919+seed)%(2*most+1) - most)
 				}
 				values[0], values[len(values)-1] = int16(most), int16(-most)
 			}
-			fill(z, 1)
-			fill(x, 5)
+			// One factor has all digits in every other shape, else both have equally many.
+			most := min(int64(math.Sqrt(math.MaxInt32/float64(examples))), MostOfPair)
+			other := most
+			if k%2 == 0 {
+				most = MostOfPair
+				other = min(math.MaxInt32/int64(examples)/most, MostOfPair)
+			}
+			fill(z, 1, most)
+			fill(x, 5, other)
 			pairs := (examples + 1) / 2
 			a, b, c := make([]int32, m*pairs), make([]int32, n*pairs), make([]int32, m*n)
 			for i := range pairs {

@@ -15,6 +15,10 @@ type kernelSet struct {
 	panel func(a blockA, b blockB, c blockC, alpha, beta float32)
 	// ofPairs is the set whose panel multiplies words that hold pairs of integers; see GemmPairs.
 	ofPairs *kernelSet
+	// large is the set for products that its splits take; nil where tiles compute all. splits, of
+	// such a set alone, stands in for panel.
+	large  *kernelSet
+	splits *splitSet
 	// dots computes rows×cols values of C = A·Bᵀ whose sums have k terms, a multiple of dotLanes.
 	// An element is the same bit for bit whatever rows and cols are. nil where tiles do as well.
 	dots func(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int)

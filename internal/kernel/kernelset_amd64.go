@@ -79,6 +79,18 @@ var avx512Kernel = func() kernelSet {
 	return k
 }()
 
+// amxKernel is avx512Kernel with large products on AMX.
+var amxKernel = func() kernelSet {
+	k, pairs := avx512Kernel, *avx512Kernel.ofPairs
+	k.name = "amx"
+	large := kernelSet{tileRows: splitTile, tileCols: splitTile, transpose: k.transpose}
+	k.large, pairs.large, k.ofPairs = &large, new(kernelSet), &pairs
+	*pairs.large = large
+	k.large.splits = &splitSet{3, 0, 128, 256, splitFloatAMX, productFloatAMX, mergeFloatAMX}
+	pairs.large.splits = &splitSet{2, 64, 64, 64, splitPairsAMX, productPairsAMX, mergePairsAMX}
+	return k
+}()
+
 // vectorChains counts the independent sums in the generated loops of multiplyAdds.
 const vectorChains = 12
 

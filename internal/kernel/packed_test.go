@@ -19,7 +19,7 @@ func TestPackedIsGemm(t *testing.T) {
 			}
 			p.Set(pool, trans, size.k, size.n, b)
 			for _, beta := range []float32{0, 1} {
-				serial.multiply(withoutDots(), false, trans, size.rows, size.n, size.k, 1, a, size.k, b, ldb, beta, want, size.n)
+				serial.multiply(tilesAlone(), false, trans, size.rows, size.n, size.k, 1, a, size.k, b, ldb, beta, want, size.n)
 				cut := size.rows / 3
 				p.Multiply(got, size.n, a, size.k, cut, beta)
 				p.Multiply(got[cut*size.n:], size.n, a[cut*size.k:], size.k, size.rows-cut, beta)
@@ -33,10 +33,10 @@ func TestPackedIsGemm(t *testing.T) {
 	}
 }
 
-// withoutDots is the active set, which computes all products by tiles.
-func withoutDots() *kernelSet {
+// tilesAlone is the active set, but computes all products by tiles.
+func tilesAlone() *kernelSet {
 	set := *active
-	set.dots = nil
+	set.dots, set.large = nil, nil
 	return &set
 }
 

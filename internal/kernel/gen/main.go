@@ -16,6 +16,7 @@ import (
 var generators = map[string]func(){
 	"gemm_avx2":   func() { tiles(avx2) },
 	"gemm_avx512": func() { tiles(avx512) },
+	"gemm_amx":    matrices,
 	"transpose":   transposes,
 	"elementwise": elementwise,
 	"rows":        rowwise,
