@@ -222,7 +222,6 @@ func rankVictim(t *testing.T) victim {
 	return victim{T: t, begin: j.command()[1:], again: []string{"resume", "runs/digits-1"},
 		launch: func(args []string) (*exec.Cmd, *bytes.Buffer) {
 			c := l.Start(context.Background(), mpitest.Part{Ranks: 2, Command: append([]string{j.program}, args...)})
-			c.Env = append(c.Env, "DPSGD_PATIENCE=3s")
 			c.Stdout, c.Stderr = &j.out, &j.out
 			return c, &j.out
 		},

@@ -27,7 +27,9 @@ type world struct {
 	mu      sync.Mutex
 	waiting []*turn
 	arrived chan struct{} // of a turn, or of the end of a process
-	trace   []string      // of calls that failed or changed something, for who reads a failure
+	visit   func()        // what a person does to the disk after visitAt more turns, whoever works; nil for nothing
+	visitAt int
+	trace   []string // of calls that failed or changed something, for who reads a failure
 }
 
 // A process is one life of a program on the disk of a world.
@@ -106,6 +108,10 @@ func (w *world) schedule(done func() bool) {
 			}
 			<-w.arrived // or time passes
 			continue
+		}
+		if w.visitAt--; w.visitAt < 0 && w.visit != nil {
+			w.visit()
+			w.visit = nil
 		}
 		slices.SortStableFunc(w.waiting, func(a, b *turn) int {
 			return cmp.Or(cmp.Compare(a.process.number, b.process.number), strings.Compare(a.key, b.key))

@@ -213,9 +213,28 @@ func (d *Disk) Durable(path string) []byte {
 // Put puts a new file in the place of whatever has that path, durably, as a person may.
 func (d *Disk) Put(path string, content []byte) {
 	d.Delete(path)
-	i := &inode{durable: content, live: content}
-	d.live[path], d.durable[path] = i, i
+	d.names(path, &inode{durable: content, live: content})
 }
+
+// Overwrite gives the file with that path another content, durably, as a person may.
+func (d *Disk) Overwrite(path string, content []byte) {
+	i := d.live[path]
+	i.live, i.durable = content, content
+	d.pending = slices.DeleteFunc(d.pending, func(c Change) bool { return c.inode == i })
+	d.names(path, i)
+}
+
+// Copy copies a folder with all that it holds, durably, as a person may.
+func (d *Disk) Copy(from, to string) {
+	for _, name := range d.Names() {
+		if rest, ok := strings.CutPrefix(name+"/", from+"/"); ok {
+			i := d.live[name]
+			d.names(filepath.Join(to, rest), &inode{durable: i.live, live: i.live, folder: i.folder})
+		}
+	}
+}
+
+func (d *Disk) names(path string, i *inode) { d.live[path], d.durable[path] = i, i }
 
 // Delete deletes a file, or a folder with all that it holds, durably, as a person may.
 func (d *Disk) Delete(path string) {
