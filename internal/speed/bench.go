@@ -16,6 +16,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/setup"
 )
 
 // Modes lists the kinds of steps that [Measure] measures: private steps with the configured engine;
@@ -51,12 +52,17 @@ type Result struct {
 	Physical int `json:"-"` // examples that the graph holds at once
 }
 
-// mostPhysical is the largest physical batch that a benchmark of a ready network chooses.
-const mostPhysical = 256
+// A benchmark of a ready network chooses the largest power of two as its physical batch, up to
+// mostPhysical, whose examples add at most physicalBytes to the memory of the graph. Smaller ones
+// repeat what is done once for a physical batch; larger ones of convolutions leave the caches.
+const (
+	mostPhysical  = 256
+	physicalBytes = 72e6
+)
 
 // Configuration returns the configuration for a benchmark of a ready network, on pictures of the
-// size that it is meant for: 28x28 grey pixels, or 32x32 in colour. A batch of more than 256
-// examples is split into equal physical batches, so that memory does not grow with the batch.
+// size that it is meant for: 28x28 grey pixels, or 32x32 in colour. A large batch is split into equal
+// physical batches, so that memory does not grow with the batch.
 func Configuration(network string, batch int) (*configs.Config, error) {
 	pictures := "cifar-10"
 	for _, grey := range []string{"mlp", "mnist", "logistic"} {
@@ -69,9 +75,32 @@ func Configuration(network string, batch int) (*configs.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	physical := (batch + mostPhysical - 1) / mostPhysical // batches, rounded up
-	c.Training.BatchSize, c.Training.PhysicalBatchSize = batch, (batch+physical-1)/physical
+	physical, err := physicalOf(c)
+	if err != nil {
+		return nil, err
+	}
+	parts := (batch + physical - 1) / physical
+	c.Training.BatchSize, c.Training.PhysicalBatchSize = batch, (batch+parts-1)/parts
 	return c, nil
+}
+
+// physicalOf returns the physical batch of a benchmark of the network of c.
+func physicalOf(c *configs.Config) (int, error) {
+	o, err := setup.OutlineOf(c, benchPictures)
+	if err != nil {
+		return 0, err
+	}
+	graph := func(physical int) float64 {
+		c.Training.PhysicalBatchSize = physical
+		m, failed := setup.MemoryOf(c, o)
+		err = cmp.Or(err, failed)
+		return m.Graph
+	}
+	physical := mostPhysical
+	for one := graph(1); physical > 1 && graph(physical)-one > physicalBytes; {
+		physical /= 2
+	}
+	return physical, err
 }
 
 // Measure times training steps of one of the [Modes] for about d, on random examples in memory, and

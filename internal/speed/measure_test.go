@@ -67,11 +67,17 @@ func TestBenchmarkFigures(t *testing.T) {
 	}
 }
 
-// Batches of a ready network are one physical batch up to 256 examples, and equal ones beyond.
+// Batches of a ready network are one physical batch as far as that is small, and equal ones beyond.
 func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
-	for batch, want := range map[int]int{1: 1, 64: 64, 256: 256, 257: 129, 1024: 256, 2048: 256, 3000: 250, 8192: 256} {
-		if c := benchConfig(t, "mlp128", batch); c.Training.BatchSize != batch || c.Training.PhysicalBatchSize != want {
-			t.Errorf("batch %d: found batch %d in physical batches of %d, expected %d", batch, c.Training.BatchSize, c.Training.PhysicalBatchSize, want)
+	for _, c := range []struct {
+		network     string
+		batch, want int
+	}{
+		{"mlp128", 1, 1}, {"mlp128", 256, 256}, {"mlp128", 257, 129}, {"mlp128", 1024, 256}, {"mlp128", 3000, 250}, {"mlp128", 8192, 256},
+		{"resnet8-gn", 32, 32}, {"resnet8-gn", 1024, 64}, {"resnet8-gn", 65, 33}, {"convnet", 1024, 64}, {"cifar-cnn", 256, 64},
+	} {
+		if got := benchConfig(t, c.network, c.batch).Training; got.BatchSize != c.batch || got.PhysicalBatchSize != c.want {
+			t.Errorf("%s, batch %d: found batch %d in physical batches of %d, expected %d", c.network, c.batch, got.BatchSize, got.PhysicalBatchSize, c.want)
 		}
 	}
 }
