@@ -519,58 +519,103 @@ func (s *simulation) ending() {
 	}
 }
 
-// history simulates lives from one seed and returns what happened; broken breaks the disk.
-func history(t *testing.T, seed uint64, source *setup.Source, config *configs.Config, broken func(*world)) *simulation {
-	s := &simulation{config: config, source: source, noise: map[string]bool{}}
+// A setting is what all histories have in common.
+type setting struct {
+	config *configs.Config
+	source *setup.Source
+}
+
+func newSetting(t *testing.T) setting {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths of the simulation begin with a slash")
+	}
+	config := tiny.Must(configs.Parse("simulated.yaml", []byte(simulatedConfig), nil))(t)
+	return setting{config, tiny.Must((setup.Request{Given: tiny.Source(t, 3)}).Find(config))(t)}
+}
+
+// simulate returns a history that one seed decides, after what history makes happen in it.
+func (given setting) simulate(t *testing.T, seed uint64, history func(*simulation)) *simulation {
+	c := *given.config
+	s := &simulation{config: &c, source: given.source, noise: map[string]bool{}}
 	synctest.Test(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, seed)
 		s.world = newWorld(seed)
-		if broken != nil {
-			broken(s.world)
-		}
 		disk.System = s.world.Disk
 		defer func() { disk.System = disk.Real{} }()
-		s.steps = 1 + s.rand.IntN(6)
-		s.budget = s.steps + s.rand.IntN(3)
-		s.apart, s.ranks = s.rand.IntN(4) == 0, s.rand.IntN(3) == 0
-		c := *config
-		c.Run.CheckpointEvery, c.Training.EvaluateEvery = s.rand.IntN(4), s.rand.IntN(3)
-		s.config = &c
-		if s.rand.IntN(3) == 0 {
-			c.Data.Limit = configs.Limit{Epsilon: 4 + 8*s.rand.Float64(), Delta: 1e-3}
-		}
-		for range 2 + s.rand.IntN(8) {
-			s.round()
-			if s.rand.IntN(6) == 0 {
-				s.losePower()
-			}
-			if s.rand.IntN(12) == 0 && len(s.runs) > 0 && !s.meddled {
-				s.remove(s.runs[s.rand.IntN(len(s.runs))])
-			}
-			s.look()
-		}
+		history(s)
 		s.ending()
 	})
 	return s
+}
+
+// anything makes happen whatever the seed decides.
+func anything(s *simulation) {
+	s.steps = 1 + s.rand.IntN(6)
+	s.budget = s.steps + s.rand.IntN(3)
+	s.apart, s.ranks = s.rand.IntN(4) == 0, s.rand.IntN(3) == 0
+	s.config.Run.CheckpointEvery, s.config.Training.EvaluateEvery = s.rand.IntN(4), s.rand.IntN(3)
+	if s.rand.IntN(3) == 0 {
+		s.config.Data.Limit = configs.Limit{Epsilon: 4 + 8*s.rand.Float64(), Delta: 1e-3}
+	}
+	for range 2 + s.rand.IntN(8) {
+		s.round()
+		if s.rand.IntN(6) == 0 {
+			s.losePower()
+		}
+		if s.rand.IntN(12) == 0 && len(s.runs) > 0 && !s.meddled {
+			s.remove(s.runs[s.rand.IntN(len(s.runs))])
+		}
+		s.look()
+	}
+}
+
+// check fails the test, which has seen so many lives, if something happened that must not.
+func (s *simulation) check(t *testing.T, seed uint64, lived int) {
+	t.Helper()
+	if len(s.violations) > 0 {
+		t.Fatalf("seed %d, within %d lives:\n%s\nafter\n%s", seed, lived, strings.Join(s.violations, "\n"), strings.Join(s.trace[max(0, len(s.trace)-150):], "\n"))
+	}
 }
 
 // Whatever happens to the disk and to processes, no ε that was told falls, no update is made
 // without its durable event, no noise is used twice, no budget is passed, everything can be read, a
 // refusal writes nothing, and what ends as done is complete.
 func TestSimulation(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths of the simulation begin with a slash")
-	}
-	lives := slow.Number(t, "DPSGD_LIVES", 1000, 10_000)
-	given := tiny.Source(t, 3)
-	config := tiny.Must(configs.Parse("simulated.yaml", []byte(simulatedConfig), nil))(t)
-	source := tiny.Must((setup.Request{Given: given}).Find(config))(t)
-	lived := 0
+	lives, given, lived := slow.Number(t, "DPSGD_LIVES", 1000, 10_000), newSetting(t), 0
 	for seed := uint64(slow.Number(t, "DPSGD_SEED", 1, 1)); lived < lives; seed++ {
-		s := history(t, seed, source, config, nil)
+		s := given.simulate(t, seed, anything)
 		lived += s.lives
-		if len(s.violations) > 0 {
-			t.Fatalf("seed %d, within %d lives:\n%s\nafter\n%s", seed, lived, strings.Join(s.violations, "\n"), strings.Join(s.trace[max(0, len(s.trace)-150):], "\n"))
+		s.check(t, seed, lived)
+	}
+	t.Logf("%d lives without a violation", lived)
+}
+
+// The same holds where one run has a fault of every kind that begins at each of its calls, in its
+// first process and then in the one that goes on with it.
+func TestEveryCallFails(t *testing.T) {
+	given, lived, stride := newSetting(t), 0, 11
+	if slow.Asked() {
+		stride = 1
+	}
+	for k, kind := range []string{"kill", "power loss", "error", "sync", "short", "full", "read-only"} {
+		struck := true
+		for at := k; struck; at += stride {
+			s := given.simulate(t, uint64(at), func(s *simulation) {
+				s.steps, s.budget = 2, 5
+				s.config.Run.CheckpointEvery = 1
+				r := &simulated{name: "a"}
+				s.runs = []*simulated{r}
+				struck = false
+				for _, what := range []string{"create", "go on with"} {
+					p := s.process(fault{kind: kind, at: at, most: 1 + at%3}, false)
+					s.begin(p, r, what+" a", func() error { return s.train(p, r, what == "create", 1) })
+					s.schedule(func() bool { return s.working == 0 })
+					s.look()
+					struck = struck || p.calls > at
+				}
+			})
+			lived += s.lives
+			s.check(t, uint64(at), lived)
 		}
 	}
 	t.Logf("%d lives without a violation", lived)

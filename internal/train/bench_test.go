@@ -10,6 +10,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
+	"dpsgd/release"
 )
 
 // BenchmarkClippedSum measures the clipped sum of one physical batch, the bulk of a private step:
@@ -41,9 +42,9 @@ func BenchmarkClippedSum(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckpoints measures what a checkpoint after every step costs, as the ratio of the
-// median times of whole steps, with ledgers and checkpoints on disk, of two runs that take turns.
-// It needs the data sets in $DPSGD_DATA.
+// BenchmarkCheckpoints measures what a durable event and a checkpoint of every step cost, as the
+// ratio of the median times of whole steps of two runs that take turns: one with both ledgers and
+// checkpoints on disk, one without any file. It needs the data sets in $DPSGD_DATA.
 //
 //	go test ./internal/train -run '^$' -bench Checkpoints -benchtime 20x
 func BenchmarkCheckpoints(b *testing.B) {
@@ -62,6 +63,10 @@ func BenchmarkCheckpoints(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			turn := func(every int) func() time.Duration {
 				r := benchRun(b, test.preset, append(test.overrides, fmt.Sprint("run.checkpoint_every=", every))...)
+				if every == 0 {
+					r.Order = run.NewOrder(new(release.MemoryJournal))
+					tiny.Check(b, r.openDoor())
+				}
 				return func() time.Duration {
 					start := time.Now()
 					for range test.steps {
