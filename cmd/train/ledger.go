@@ -24,7 +24,58 @@ which lies beside the folders of the runs and sums over all of them. A run whose
 		Example: `  train ledger show
   train ledger limit digits --epsilon 8 --delta 1e-5
   train ledger verify`,
-	}, ledgerShowCommand(a), ledgerLimitCommand(a), ledgerVerifyCommand(a))
+	}, ledgerShowCommand(a), ledgerLimitCommand(a), ledgerVerifyCommand(a), ledgerHeadCommand(a), ledgerKeyCommand(a))
+}
+
+func ledgerHeadCommand(a *shell.App) *cobra.Command {
+	var runsDir, key string
+	c := &cobra.Command{
+		Use:   "head",
+		Short: "Print the state of the ledger, to keep elsewhere",
+		Long: `Print the head of datasets.jsonl: four lines with its identifier, its number of lines, and the hash that stands for all
+of them. With --key they are signed, as a note of golang.org/x/mod/sumdb/note. Keep them where whoever may write the
+folder of runs may not: "train ledger verify --witness" then finds a ledger that was put back, cut off or replaced.`,
+		Example: `  train ledger head --key witness.key > head.note`,
+		Args:    shell.None,
+		RunE: func(*cobra.Command, []string) error {
+			head, err := books.ReadHead(runsDir)
+			if err != nil {
+				return err
+			}
+			text := head.String()
+			if key != "" {
+				if text, err = head.Sign(key); err != nil {
+					return err
+				}
+			}
+			result := struct {
+				books.Head
+				Note string `json:"note"`
+			}{head, text}
+			return a.Print(result, nil, func(w io.Writer) { io.WriteString(w, text) })
+		},
+	}
+	ledgerDirFlag(c, &runsDir)
+	c.Flags().StringVar(&key, "key", "", "the file with the key that signs the head: see train ledger key")
+	return c
+}
+
+func ledgerKeyCommand(a *shell.App) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "key FILE",
+		Short: "Make a key that signs heads of ledgers",
+		Long: `Make a key that signs heads of ledgers, in a new file for its owner alone, and print the key that verifies its
+signatures, which is no secret.`,
+		Example: `  train ledger key witness.key`,
+		Args:    shell.Args(1, 1, "one: a new file, such as witness.key"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			verifier, err := books.NewKey(args[0], name)
+			return a.Print(map[string]string{"key": args[0], "witness_key": verifier}, err, func(w io.Writer) { fmt.Fprintln(w, verifier) })
+		},
+	}
+	c.Flags().StringVar(&name, "name", "witness", "whose key it is, as notes say it")
+	return c
 }
 
 func ledgerShowCommand(a *shell.App) *cobra.Command {
@@ -114,14 +165,15 @@ can be made smaller, not larger. Without --epsilon the limit is shown. data.limi
 }
 
 func ledgerVerifyCommand(a *shell.App) *cobra.Command {
-	var runsDir, head string
+	var runsDir, head, witness, witnessKey string
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the ledgers of all runs and sweeps",
 		Long: `Check the ledger of every run and trial against its checkpoints, its statement, the table of its sweep, and
 datasets.jsonl. Each problem is one line; the exit code is 5 if a ledger was rolled back or lost, and 4 if all that
-is wrong is damage.`,
+is wrong is damage. With --witness, the ledger has to begin with what a signed head says: see train ledger head.`,
 		Example: `  train ledger verify
+  train ledger verify --witness head.note --witness-key "$(cat witness.pub)"
   train ledger verify --runs-dir runs --head 5f0c9a7e3b1d48f2a6c4e8d07b9135ac`,
 		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -130,7 +182,18 @@ is wrong is damage.`,
 					return shell.Usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
 				}
 			}
-			check, err := books.Verify(runsDir, head)
+			if (witness == "") != (witnessKey == "") {
+				return shell.Usagef("found one of --witness and --witness-key, expected both or neither")
+			}
+			var seen []books.Head
+			if witness != "" {
+				h, err := books.OpenWitness(witness, witnessKey)
+				if err != nil {
+					return err
+				}
+				seen = append(seen, h)
+			}
+			check, err := books.Verify(runsDir, head, seen...)
 			if err != nil {
 				if check.Problems != nil {
 					a.PrintJSON(check) // the problems are an answer, too
@@ -145,6 +208,8 @@ is wrong is damage.`,
 		},
 	}
 	ledgerDirFlag(c, &runsDir)
+	c.Flags().StringVar(&witness, "witness", "", "file with a head that train ledger head --key has signed")
+	c.Flags().StringVar(&witnessKey, "witness-key", "", "the key that verifies its signature, as train ledger key printed it")
 	c.Flags().StringVar(&head, "head", "", "hash that a line of the ledger must have: a head that was shown before")
 	return c
 }

@@ -211,3 +211,45 @@ func TestExtensionsKeepTheLimit(t *testing.T) {
 		t.Errorf("found %+v, expected more than the %v before", l, spent)
 	}
 }
+
+// A head that was signed and kept elsewhere finds a ledger that was put back, cut off or replaced, and
+// lets one that went on pass. Notes that the key has not signed are no witness.
+func TestLedgerWitness(t *testing.T) {
+	config := own(t, 3)
+	refused(t, shell.ExitDamaged, "holds no datasets.jsonl", "ledger", "head", "--runs-dir", ".")
+	succeed(t, "run", config)
+	older := tiny.Read(t, "runs/datasets.jsonl")
+	succeed(t, "run", config)
+	key := strings.TrimSpace(succeed(t, "ledger", "key", "witness.key"))
+	other := strings.TrimSpace(succeed(t, "ledger", "key", "other.key"))
+	refused(t, shell.ExitUsage, "expected a file that is not there", "ledger", "key", "witness.key")
+	if info, err := os.Stat("witness.key"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("found %v (%v), expected a key for its owner alone", info.Mode(), err)
+	}
+	signed := succeed(t, "ledger", "head", "--key", "witness.key")
+	says(t, signed, "dpsgd ledger head 1\n", "\n— witness ")
+	says(t, signed, succeed(t, "ledger", "head"))
+	tiny.Write(t, "head.note", signed)
+	verify := []string{"ledger", "verify", "--witness", "head.note", "--witness-key", key}
+	succeed(t, verify...)
+	succeed(t, "run", config)
+	succeed(t, verify...)
+
+	whole := tiny.Read(t, "runs/datasets.jsonl")
+	for what, content := range map[string]string{"an older copy": older, "cut off": whole[:strings.LastIndex(older, "\n{")+1]} {
+		tiny.Write(t, "runs/datasets.jsonl", content)
+		if r := command(verify...); r.code != shell.ExitRefused || !strings.Contains(r.err, "that the witness saw") {
+			t.Errorf("%s: found exit code %d and %q", what, r.code, r.err)
+		}
+	}
+	tiny.Write(t, "runs/datasets.jsonl", whole)
+	succeed(t, "run", config, "--runs-dir", "others")
+	refused(t, shell.ExitRefused, "which the witness saw", append(verify, "--runs-dir", "others")...)
+
+	refused(t, shell.ExitUsage, "expected the line that `train ledger key` printed", "ledger", "verify", "--witness", "head.note", "--witness-key", "x")
+	refused(t, shell.ExitUsage, "expected both or neither", "ledger", "verify", "--witness", "head.note")
+	refused(t, shell.ExitDamaged, "expected a note that witness has signed", "ledger", "verify", "--witness", "head.note", "--witness-key", other)
+	tiny.Write(t, "head.note", strings.Replace(signed, "head 1\n", "head 1\n\n", 1))
+	refused(t, shell.ExitDamaged, "expected a note that witness has signed", verify...)
+	refused(t, shell.ExitDamaged, "expected a file that `train ledger key` has made", "ledger", "head", "--key", "head.note")
+}

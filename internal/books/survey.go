@@ -198,8 +198,8 @@ type Check struct {
 
 // Verify checks the ledgers of all runs and sweeps in a folder. If head is not "", some line of the
 // ledger of data sets must have that hash: that shows a whole folder that was put back to an older
-// copy. The error has a line for each problem.
-func Verify(dir, head string) (Check, error) {
+// copy. The same goes for the heads that witnesses keep. The error has a line for each problem.
+func Verify(dir, head string, witnesses ...Head) (Check, error) {
 	s, err := surveyRuns(dir)
 	if err != nil {
 		return Check{}, err
@@ -222,6 +222,9 @@ func Verify(dir, head string) (Check, error) {
 		if c.HeadLine == 0 {
 			s.add(fmt.Errorf("train: %s: found no line with the hash %s, expected that of a head that was shown before: %w", s.info.path(), head, checkpoints.ErrRollback))
 		}
+	}
+	for _, w := range witnesses {
+		s.add(w.holds(s.info))
 	}
 	for _, problem := range s.problems {
 		c.Problems = append(c.Problems, problem.Error())

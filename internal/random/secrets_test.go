@@ -36,6 +36,8 @@ var foreign = map[string]string{
 	"features/flatten_eigen.go":      "where an iteration starts",
 	"features/patches_dictionary.go": "which drawn pictures are taken",
 	"internal/attack/membership.go":  "which pairs an attack compares",
+	"internal/attack/shadow.go":      "which half a shadow model is trained on, by its seed",
+	"internal/books/witness.go":      "keys that sign heads of ledgers",
 	"data/owners.go":                 "which of a person's examples are kept, by a public seed",
 	"internal/random/":               "this package",
 	"internal/ranks/orders.go":       "which examples ranks compare, by their secret salt",
