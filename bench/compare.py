@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True  # no __pycache__ in the checkout
 
 import gemm
 import tables
-from networks import NETWORKS
+from networks import FILES, NETWORKS
 
 HERE = Path(__file__).resolve().parent
 
@@ -137,7 +137,8 @@ def competitive(peer, rounds):
 
 
 def ours(a, program, network, batch, what):
-    command = [program, "bench", "--model", network, "--mode", what.removeprefix("ours-"), "--json"]
+    which = ["--config", HERE / FILES[network]] if network in FILES else ["--model", network]
+    command = [program, "bench", *which, "--mode", what.removeprefix("ours-"), "--json"]
     return command + ["--batch", str(batch), "--threads", str(a.threads), "--seconds", str(a.seconds)], None
 
 

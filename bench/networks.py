@@ -66,6 +66,17 @@ def resnet8_gn():
     )
 
 
+def transformer_encoder():
+    """4 blocks of width 128 with 4 heads on 64 positions, the squares of a picture."""
+    block = ("transformer_encoder", {"heads": 4, "feedforward": 512})
+    return [("patch_embedding", {"patch": 4, "out": 128}), *[block] * 4, ("mean_over_sequence", {}), linear(CLASSES)]
+
+
+def lstm():
+    """An LSTM of 128 units on 64 positions of width 128, the squares of a picture."""
+    return [("patch_embedding", {"patch": 4, "out": 128}), ("lstm", {"hidden": 128}), linear(CLASSES)]
+
+
 GREY, COLOUR = (1, 28, 28), (3, 32, 32)  # channels, height, width
 
 # name: (layers, shape of a picture, parameters)
@@ -77,4 +88,9 @@ NETWORKS = {
     "cifar-cnn": (cifar_cnn(), COLOUR, 550_570),
     "convnet": (convnet(), COLOUR, 131_466),
     "resnet8-gn": (resnet8_gn(), COLOUR, 77_850),
+    "encoder": (transformer_encoder(), COLOUR, 800_650),
+    "lstm": (lstm(), COLOUR, 139_658),
 }
+
+# Networks of which the program has a file here, not one that is ready.
+FILES = {"encoder": "encoder.yaml", "lstm": "lstm.yaml"}
