@@ -38,7 +38,7 @@ func (r *Run) footprint(t testing.TB) footprint {
 //	DPSGD_SOAK=200000 go test -timeout 0 -v -run TestSoak ./internal/train
 func TestSoak(t *testing.T) {
 	const most = 64 << 10 // bytes that the heap may differ by: a third of a byte a step, of 200,000
-	steps := slow.Number(t, "DPSGD_SOAK", 1000, 10_000)
+	steps := slow.Number(t, "DPSGD_SOAK", 300, 10_000)
 	r := create(t, tiny.Parse(t, "run.checkpoint_every=1", "training.evaluate_every=100", "privacy.noise_multiplier=100", fmt.Sprintf("training.steps=%d", steps)), options(t))
 	var first, last footprint
 	begun := time.Now()
