@@ -122,6 +122,8 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 			"What the program draws, so that dictionary and normalisation are learnt from nobody's pictures: leaves (overlapping shapes, for photographs), silhouettes (filled outlines, for things on black) or strokes (lines, for writing)."),
 		row("features.pictures", setting.Integer{Min: 10, Max: 20000}, withFeatures, "How many pictures are drawn."),
 		row("features.seed", setting.Integer{Min: 0, Max: maxExactInteger}, withFeatures, "Of the drawing."),
+		row("features.encoder", setting.Number{Min: 0, Max: 10}, withFeatures,
+			"Norm of the maps of the shipped encoder, which learnt from drawn pictures, beside the other values of a row; 0 leaves them out."),
 		row("features.directions", setting.Integer{Min: 0, Max: 5000}, withFeatures,
 			"So many principal directions of the drawn pictures' features are scaled down to the last of them, so that a linear layer learns all of them at one pace; below the number of drawn pictures."),
 		row("features.mean_noise", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "no mean is released or subtracted"}, withFeatures,
@@ -286,7 +288,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 // later lists the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.name", "features.overlap", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
 
 // fieldAt returns the field of the key path, or nil if there is none.
 func fieldAt(path string) *field {

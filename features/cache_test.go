@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -198,4 +199,52 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What features write about a picture has nothing of the others in it: with other training pictures,
+// the file of the test pictures holds the same rows, and what rows are computed with is the same.
+func TestFilesHaveNothingOfOtherPictures(t *testing.T) {
+	shape := size(12, 16, 3)
+	test := noisy(5, shape)
+	for name, recipe := range recipes() {
+		var rows []*data.Features
+		var definitions []Definition
+		for _, pictures := range []*data.Images{noisy(20, shape), inverted(t, noisy(20, shape))} {
+			cache := t.TempDir()
+			must(Compute(recipe, &data.Split{Train: pictures, Test: test}, Request{Cache: cache}))
+			f := must(recipe.fingerprint("", pictures, test))
+			_, path := paths(cache, f)
+			rows = append(rows, must(openRows(path, f)))
+			files := must(os.ReadDir(cache))
+			if len(files) != 2 {
+				t.Errorf("%s: found the files %v, expected one of training rows and one of test rows", name, files)
+			}
+			d, _ := must(recipe.Prepare(shape, nil)).Definition()
+			definitions = append(definitions, d)
+		}
+		for i := range test.Len() {
+			if !slices.Equal(rows[0].Halves(i), rows[1].Halves(i)) {
+				t.Errorf("%s: row %d of the test pictures depends on the training pictures", name, i)
+			}
+		}
+		if !reflect.DeepEqual(definitions[0], definitions[1]) {
+			t.Errorf("%s: what rows are computed with depends on the training pictures", name)
+		}
+	}
+}
+
+// inverted returns other pictures with the same labels.
+func inverted(t *testing.T, p *data.Images) *data.Images {
+	labels, pixels := make([]uint8, p.Len()), []uint8(nil)
+	for i := range labels {
+		labels[i] = uint8(p.Label(i))
+		if err := p.View(i, func(one []uint8) {
+			for _, v := range one {
+				pixels = append(pixels, 255-v)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return must(data.NewImages(p.Shape(), p.Classes(), labels, pixels))
 }

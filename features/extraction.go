@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"dpsgd/data"
+	"dpsgd/features/encoder"
 	"dpsgd/features/scattering"
 	"dpsgd/internal/kernel"
 )
@@ -15,6 +16,7 @@ type Extraction struct {
 	shape      data.Shape
 	prepared   *Prepared
 	width      int
+	encoded    bool // rows end with averaged maps of package encoder
 	flattening *Flattening
 	pool       *kernel.Pool
 }
@@ -30,36 +32,69 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	if err != nil {
 		return nil, err
 	}
-	e := &Extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool}
+	e := &Extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool, encoded: r.Encoder > 0}
+	if e.encoded {
+		if err := encoder.Check(shape); err != nil {
+			return nil, err
+		}
+	}
 	pictures, err := draw(r.Pictures)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]float32, r.Pictures*e.width)
 	e.extract(rows, r.Pictures, func(dst []float32, i int) { copy(dst, pictures.At(i)) })
-	e.flattening, err = fitFlattening(rows, r.Pictures, r.Transform.Blocks(shape), r.Directions, pool)
+	e.flattening, err = fitFlattening(rows, r.Pictures, r.blocks(shape), r.Directions, pool)
 	return e, err
 }
 
-// extract sets rows to the transforms of n pictures, not flattened. picture writes number i to dst.
+// extract sets rows to the transforms of n pictures and their averaged maps, not flattened. picture
+// writes number i to dst.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
-	width := e.width
-	type worker struct {
-		extract func(dst, picture []float32)
-		pixels  []float32
-	}
-	workers := make([]*worker, e.pool.Threads())
-	e.pool.Run(n, 1, func(at, lo, hi int) {
-		w := workers[at]
-		if w == nil {
-			w = &worker{e.prepared.Extractor(), make([]float32, e.shape.Values())}
-			workers[at] = w
+	workers := make([]*extractionWorker, e.pool.Threads())
+	e.pool.Run(n, encoder.Batch, func(at, lo, hi int) {
+		if workers[at] == nil {
+			workers[at] = e.newWorker()
 		}
-		for i := lo; i < hi; i++ {
-			picture(w.pixels, i)
-			w.extract(rows[i*width:(i+1)*width], w.pixels)
+		for ; lo < hi; lo += encoder.Batch {
+			workers[at].batch(rows, lo, min(lo+encoder.Batch, hi), picture)
 		}
 	})
+}
+
+// An extractionWorker holds the working memory of one worker.
+type extractionWorker struct {
+	*Extraction
+	extract func(dst, picture []float32)
+	encoder *encoder.Encoder // nil without
+	pixels  []float32        // of a batch of pictures
+}
+
+func (e *Extraction) newWorker() *extractionWorker {
+	w := &extractionWorker{Extraction: e, extract: e.prepared.Extractor(), pixels: make([]float32, encoder.Batch*e.shape.Values())}
+	if e.encoded {
+		w.encoder = encoder.New(e.shape)
+	}
+	return w
+}
+
+// batch sets the rows of pictures [lo, hi), at most as many as the encoder takes at a time.
+func (w *extractionWorker) batch(rows []float32, lo, hi int, picture func(dst []float32, i int)) {
+	transformed, size := w.width, w.shape.Values()
+	if w.encoded {
+		transformed -= encoder.Width()
+	}
+	for i := lo; i < hi; i++ {
+		pixels := w.pixels[(i-lo)*size:][:size]
+		picture(pixels, i)
+		w.extract(rows[i*w.width:][:transformed], pixels)
+	}
+	if w.encoded {
+		w.encoder.Extract(rows[lo*w.width+transformed:hi*w.width], w.width, w.pixels[:(hi-lo)*size])
+		for i := lo; i < hi; i++ {
+			raise(rows[i*w.width+transformed:(i+1)*w.width], EncoderPower)
+		}
+	}
 }
 
 // block is the number of pictures that Rows computes between two calls of done.
@@ -108,14 +143,19 @@ func planar(dst []float32, pixels []uint8, shape data.Shape) {
 }
 
 // Definition is everything that rows follow from, for programs that compute them otherwise: one of
-// the two transforms, the power to which its values are raised, and how they are evened out.
+// the two transforms, the power to which its values are raised, the encoder whose averaged maps
+// follow, and how all of them are evened out.
 type Definition struct {
 	Patches    []PatchDefinition // one after the other; nil for another transform
 	Scattering *scattering.Definition
 	Power      float64
-	Groups     int // number of groups in which the coefficients of each channel of a picture are normalised; 0 for not at all
+	Groups     int                 // number of groups in which the coefficients of each channel of a picture are normalised; 0 for not at all
+	Encoder    *encoder.Definition // nil for none; its values are raised to EncoderPower
 	Flattening *Flattening
 }
+
+// EncoderPower is the power to which averaged maps are raised.
+const EncoderPower = 0.5
 
 // Definition returns the definition of the rows of e, or false if the transform has none.
 func (e *Extraction) Definition() (Definition, bool) {
@@ -124,6 +164,10 @@ func (e *Extraction) Definition() (Definition, bool) {
 		return d, false
 	}
 	e.prepared.define(&d)
+	if e.encoded {
+		of := encoder.New(e.shape).Definition()
+		d.Encoder = &of
+	}
 	return d, true
 }
 

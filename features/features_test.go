@@ -37,7 +37,11 @@ func recipes() map[string]Recipe {
 			p.Filters, p.Coarse, p.Size, p.Pooling, p.Power = 6, 5, 4, 2, 0.5
 		}
 		out[kind.Name] = Recipe{Transform: transform, Drawn: "leaves", Pictures: 30, Seed: 2, Directions: 4}
+		out[kind.Name+" and encoder"] = Recipe{Transform: transform, Drawn: "leaves", Pictures: 30, Seed: 2, Encoder: 0.5, Directions: 4}
 	}
+	shipped := patchesKind.New().(*Patches)
+	shipped.Filters, shipped.Pooling, shipped.Overlap, shipped.Source = 6, 2, 1, shippedPatches
+	out["shipped patches"] = Recipe{Transform: shipped, Drawn: "leaves", Pictures: 30, Seed: 2, Directions: 4}
 	return out
 }
 

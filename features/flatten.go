@@ -9,7 +9,18 @@ import (
 )
 
 // Block is Channels times Positions columns of a row, those of one channel side by side.
-type Block struct{ Channels, Positions int }
+type Block struct {
+	Channels, Positions int
+	Weight              float64 // the norm that the block gets beside the others; 0 is 1
+}
+
+// Norm returns the norm that the block gets beside the others.
+func (b Block) Norm() float64 {
+	if b.Weight == 0 {
+		return 1
+	}
+	return b.Weight
+}
 
 // Columns returns the number of columns of a row in a block.
 func (b Block) Columns() int { return b.Channels * b.Positions }
@@ -34,7 +45,7 @@ func widthOf(row []Block) (columns int) {
 // the drawn rows and one scale s for each channel, the standard deviation of its columns averaged
 // over the positions,
 //
-//	z = (x − m)/s, each block divided by its norm, then the row by its norm
+//	z = (x − m)/s, each block given its own norm w, then the row divided by its norm
 //	z = z − Σᵢ (1 − √(eₖ/eᵢ))·uᵢ·(uᵢᵀz)
 //	z = z/‖z‖
 //
@@ -186,14 +197,14 @@ func (f *Flattening) apply(rows []float32, pool *kernel.Pool) {
 	}
 }
 
-// scaleRows applies Shift and Gain, then gives every block of a row the norm 1, and then the row.
+// scaleRows applies Shift and Gain, then gives every block of a row its norm, and the row the norm 1.
 func (f *Flattening) scaleRows(rows []float32, pool *kernel.Pool) {
 	eachRow(rows, len(f.Gain), pool, func(z []float32) {
 		kernel.Axpy(z, 1, f.Shift)
 		kernel.ScaleChannels(z, z, f.Gain)
 		rest := z
 		for _, b := range f.Blocks {
-			toUnit(rest[:b.Columns()])
+			toNorm(rest[:b.Columns()], b.Norm())
 			rest = rest[b.Columns():]
 		}
 		if len(f.Blocks) > 1 {
@@ -214,9 +225,12 @@ func eachRow(rows []float32, width int, pool *kernel.Pool, change func(row []flo
 const minNorm = 1e-8
 
 // toUnit divides z by its norm, or by minNorm if that is larger.
-func toUnit(z []float32) {
-	inverse := float32(1 / math.Max(math.Sqrt(kernel.SumSquares(z)), minNorm))
+func toUnit(z []float32) { toNorm(z, 1) }
+
+// toNorm gives z a norm as [toUnit] gives it the norm 1.
+func toNorm(z []float32, norm float64) {
+	factor := float32(norm / math.Max(math.Sqrt(kernel.SumSquares(z)), minNorm))
 	for j, v := range z {
-		z[j] = v * inverse
+		z[j] = v * factor
 	}
 }

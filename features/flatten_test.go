@@ -14,7 +14,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-var testBlocks = []Block{{4, 9}, {5, 4}}
+var testBlocks = []Block{{Channels: 4, Positions: 9}, {Channels: 5, Positions: 4, Weight: 0.4}}
 
 const testWidth = 4*9 + 5*4
 
@@ -76,6 +76,9 @@ func mapOf(drawn []float32, n, k int) func(row []float32) []float64 {
 		}
 		unit(z[:first[testWidth-1]])
 		unit(z[first[testWidth-1]:])
+		for j := first[testWidth-1]; j < testWidth; j++ {
+			z[j] *= 0.4
+		}
 		unit(z)
 		return z
 	}
@@ -266,5 +269,5 @@ func benchmarkRows(n int) []float32 {
 }
 
 func benchmarkFit(drawn []float32, k int, pool *kernel.Pool) *Flattening {
-	return must(fitFlattening(drawn, len(drawn)/benchmarkChannels/9, []Block{{benchmarkChannels, 9}}, k, pool))
+	return must(fitFlattening(drawn, len(drawn)/benchmarkChannels/9, []Block{{Channels: benchmarkChannels, Positions: 9}}, k, pool))
 }

@@ -8,20 +8,32 @@ import (
 // Patches compares a picture with a dictionary of whitened patches.
 type Patches struct {
 	PatchOptions
+	Source string  // of the patches, one of patchSources
 	Coarse int     // number of filters for the picture at half its size, beside the others; 0 for none
 	Power  float64 // to which every value is raised
 }
 
 var patchesKind = setting.Kind[Transform]{
 	Name: (&Patches{}).Name(), Doc: "how much each part of the picture looks like each of many drawn patches, for photographs",
-	New: func() Transform { return &Patches{PatchOptions{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, 0, 1} },
+	New: func() Transform {
+		return &Patches{PatchOptions{Filters: 384, Size: 6, Pooling: 3, Scale: 1}, drawnPatches, 0, 1}
+	},
 }
 
 func (*Patches) Name() string { return "patches" }
 
+const (
+	drawnPatches   = "drawn"
+	shippedPatches = "shipped"
+)
+
+// patchSources lists where patches can come from.
+var patchSources = []string{drawnPatches, shippedPatches}
+
 // Arguments lists the keys that a configuration can set, each with its field of p.
 func (p *Patches) Arguments() []setting.Argument {
 	return []setting.Argument{
+		{Name: "patches", Doc: "Whose patches: drawn are those of the drawn pictures, shipped come with the program, from pictures that took a GPU to draw; of side 6, at scale 1.", Format: setting.Choice(patchSources), Value: &p.Source},
 		{Name: "filters", Doc: "Number of patches that the picture is compared with.", Format: setting.Integer{Min: 1, Max: 8192}, Value: &p.Filters},
 		{Name: "patch_size", Doc: "Side of a patch in pixels.", Format: setting.Integer{Min: 2, Max: maxPatchSize}, Value: &p.Size},
 		{Name: "pooling", Doc: "The responses are averaged over a grid of pooling by pooling cells.", Format: setting.Integer{Min: 1, Max: 16}, Value: &p.Pooling},
@@ -34,13 +46,17 @@ func (p *Patches) Arguments() []setting.Argument {
 
 // Prepare draws pictures and takes a dictionary of patches from them for each scale.
 func (p *Patches) Prepare(shape data.Shape, draw func(n int) (*Drawings, error)) (*Prepared, error) {
-	pictures, err := draw(patchPictures)
-	if err != nil {
-		return nil, err
+	dictionary := func(o PatchOptions) (*patchFeatures, error) { return shippedFeatures(o, shape) }
+	if p.Source != shippedPatches {
+		pictures, err := draw(patchPictures)
+		if err != nil {
+			return nil, err
+		}
+		dictionary = func(o PatchOptions) (*patchFeatures, error) { return newPatchFeatures(o, shape, pictures, 1) }
 	}
 	var all []*patchFeatures
 	for _, o := range p.scales() {
-		one, err := newPatchFeatures(o, shape, pictures, 1)
+		one, err := dictionary(o)
 		if err != nil {
 			return nil, err
 		}

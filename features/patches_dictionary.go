@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"dpsgd/features/encoder"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -40,6 +42,31 @@ func newFilters(o PatchOptions, pictures *Drawings, seed uint64) (patchFilters, 
 	sample := newSampler(pictures, o.Size)
 	order := rand.New(rand.NewPCG(seed, 0)).Perm(sample.count())
 	return sample.filters(o.Filters, order[:min(len(order), maxSample)])
+}
+
+// shippedFilters returns the first o.Filters filters of [encoder.Dictionary]. Grey pictures meet the
+// sums of the filters over the channels.
+func shippedFilters(o PatchOptions, channels int) (patchFilters, error) {
+	if o.Filters > encoder.DictionaryFilters || o.Size != encoder.DictionarySize || o.Scale != 1 {
+		return patchFilters{}, fmt.Errorf("patches: %d shipped patches of size %d at scale %d, expected at most %d of size %d at scale 1",
+			o.Filters, o.Size, o.Scale, encoder.DictionaryFilters, encoder.DictionarySize)
+	}
+	filters, biases := encoder.Dictionary()
+	area := o.Size * o.Size
+	f := patchFilters{o.Size, channels, mat.NewDense(o.Filters, channels*area, nil), make([]float64, o.Filters)}
+	for i := range f.bias {
+		f.bias[i] = float64(biases[i])
+		row, shipped := f.weights.RawRowView(i), filters[i*encoder.DictionaryChannels*area:][:encoder.DictionaryChannels*area]
+		sum := 0.0
+		for j, v := range shipped {
+			row[j%len(row)] += float64(v)
+			sum += float64(v)
+		}
+		for j := range row {
+			row[j] -= sum / float64(len(row)) // which rounding to halves has left
+		}
+	}
+	return f, nil
 }
 
 // filters whitens the patches of the given numbers and returns filters made of the first n of them

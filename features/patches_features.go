@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dpsgd/data"
+	"dpsgd/features/encoder"
 )
 
 // PatchOptions are the choices of a dictionary of patches.
@@ -78,6 +79,21 @@ func newPatchFeatures(o PatchOptions, shape data.Shape, pictures *Drawings, seed
 		return nil, err
 	}
 	filters, err := newFilters(o, pictures, seed)
+	if err != nil {
+		return nil, err
+	}
+	return withFilters(o, shape, filters), nil
+}
+
+// shippedFeatures makes features for pictures of a shape from the patches that come with the program.
+func shippedFeatures(o PatchOptions, shape data.Shape) (*patchFeatures, error) {
+	if err := o.validate(shape); err != nil {
+		return nil, err
+	}
+	if shape.Channels != 1 && shape.Channels != encoder.DictionaryChannels {
+		return nil, fmt.Errorf("patches: pictures of %d channels, expected 1 or %d for shipped patches", shape.Channels, encoder.DictionaryChannels)
+	}
+	filters, err := shippedFilters(o, shape.Channels)
 	if err != nil {
 		return nil, err
 	}

@@ -6,27 +6,41 @@ import (
 	"strings"
 
 	"dpsgd/data"
+	"dpsgd/features/encoder"
 	"dpsgd/internal/setting"
 )
 
 // Recipe says how rows are computed from pictures.
 type Recipe struct {
 	Transform  Transform
-	Drawn      string // one of [DrawnKinds], which the program draws to learn from
-	Pictures   int    // how many of them
-	Seed       uint64 // of the drawing
-	Directions int    // number of principal directions of the drawn pictures' features that are evened out
+	Drawn      string  // one of [DrawnKinds], which the program draws to learn from
+	Pictures   int     // how many of them
+	Seed       uint64  // of the drawing
+	Encoder    float64 // norm of the maps of package encoder beside the transform's values; 0: they are no part of the rows
+	Directions int     // number of principal directions of the drawn pictures' features that are evened out
 }
 
 // Width returns the number of values in a row.
-func (r Recipe) Width(shape data.Shape) int { return widthOf(r.Transform.Blocks(shape)) }
+func (r Recipe) Width(shape data.Shape) int { return widthOf(r.blocks(shape)) }
+
+// blocks returns how the values of a row are laid out: those of the transform, then the averaged
+// maps of the encoder, if these are part of it.
+func (r Recipe) blocks(shape data.Shape) []Block {
+	blocks := r.Transform.Blocks(shape)
+	if r.Encoder > 0 {
+		for _, maps := range encoder.Maps() {
+			blocks = append(blocks, Block{Channels: maps, Positions: encoder.Cells * encoder.Cells, Weight: r.Encoder})
+		}
+	}
+	return blocks
+}
 
 // version is part of [Recipe.String] and so of fingerprints. It changes when rows change.
 const version = 2
 
 // silent holds, for arguments that were added later, the value that changes nothing. String leaves
 // it out, so that the descriptions in older runs and models stay true.
-var silent = map[string]string{"power": "1", "coarse_filters": "0", "overlap": "0"}
+var silent = map[string]string{"power": "1", "coarse_filters": "0", "overlap": "0", "patches": drawnPatches}
 
 // Any reports whether the recipe computes features.
 func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}) }
@@ -39,6 +53,9 @@ func (r Recipe) String() string {
 		if f, ok := a.Format.(setting.Scalar); ok && f.Encode(a.Value) != silent[a.Name] {
 			fmt.Fprintf(&b, ", %s %s", a.Name, f.Encode(a.Value))
 		}
+	}
+	if r.Encoder > 0 {
+		fmt.Fprintf(&b, ", encoder %v of weights %s", r.Encoder, encoder.SHA256[:16])
 	}
 	fmt.Fprintf(&b, ", version %d; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
 		version, r.Pictures, r.Drawn, r.Seed, DrawnVersion, r.Directions)

@@ -177,6 +177,8 @@ privacy: {epsilon: 3}
 	}
 	for name, features := range map[string]string{
 		"patches":                    "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 12, patch_size: 4, pooling: 3, overlap: 1, pictures: 60, directions: 20, power: 0.5",
+		"shipped patches, encoder":   "size: [36, 33], channels: 3}\nfeatures: {name: patches, patches: shipped, filters: 12, pooling: 2, overlap: 3, encoder: 0.4, pictures: 60, directions: 20, power: 0.5",
+		"grey and encoder":           "size: [28, 72], channels: 1}\nfeatures: {name: scattering, groups: 27, encoder: 0.5, pictures: 60, directions: 20",
 		"patches of two sizes":       "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 9, coarse_filters: 5, patch_size: 3, pooling: 2, pictures: 60, directions: 0, power: 0.7",
 		"patches of half the size":   "size: [12, 15], channels: 1}\nfeatures: {name: patches, filters: 9, scale: 2, patch_size: 5, pooling: 1, pictures: 60, directions: 4",
 		"scattering":                 "size: [12, 16], channels: 3}\nfeatures: {name: scattering, groups: 27, power: 0.5, pictures: 60, directions: 20",

@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"math"
-
 	"dpsgd/data"
 	"dpsgd/features"
 	"dpsgd/features/scattering"
@@ -15,7 +13,11 @@ import (
 // precision.
 func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x string) (string, data.Shape) {
 	n.part = "features"
-	x = n.halves(n.flattened(d.Flattening, n.transformed(d, m.Data.Shape, x)))
+	rows := n.transformed(d, m.Data.Shape, x)
+	if d.Encoder != nil {
+		rows = n.op("Concat", []string{rows, n.power(n.encoded(*d.Encoder, x), features.EncoderPower)}, attribute{"axis", 1})
+	}
+	x = n.halves(n.flattened(d.Flattening, rows))
 	width := len(d.Flattening.Shift)
 	if m.FeatureMean != nil {
 		x = n.halves(n.unit(n.op("Sub", []string{x, n.floats("mean", m.FeatureMean, 1, width)})))
@@ -59,9 +61,8 @@ func (g *onnxGraph) responses(d features.PatchDefinition, x string) string {
 		x = g.reflected(x, d.Border)
 	}
 	x = g.op("Sub", []string{x, g.op("ReduceMean", []string{x}, attribute{"axes", []int{1, 2, 3}}, attribute{"keepdims", 1})})
-	mirrored := g.op("Slice", []string{x, g.integers("last", -1), g.integers("first", math.MinInt32), g.integers("columns", 3), g.integers("backwards", -1)})
 	c := g.patchConstants(d)
-	both := g.op("Add", []string{g.excess(d, c, x), g.excess(d, c, mirrored)})
+	both := g.op("Add", []string{g.excess(d, c, x), g.excess(d, c, g.mirrored(x))})
 	return g.op("Mul", []string{both, g.scalar("half", 0.5)})
 }
 
@@ -153,7 +154,11 @@ func (g *onnxGraph) flattened(d *features.Flattening, x string) string {
 		at := 0
 		for _, b := range d.Blocks {
 			part := g.op("Slice", []string{x, g.integers("from", at), g.integers("to", at+b.Columns()), g.integers("columns", 1)})
-			parts, at = append(parts, g.unit(part)), at+b.Columns()
+			part = g.unit(part)
+			if b.Norm() != 1 {
+				part = g.op("Mul", []string{part, g.scalar("norm", b.Norm())})
+			}
+			parts, at = append(parts, part), at+b.Columns()
 		}
 		x = g.op("Concat", parts, attribute{"axis", 1})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/features"
+	"dpsgd/features/encoder"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -134,6 +135,23 @@ func constants(d features.Definition, mean []float32) []model.Tensor {
 		add("full.horizontal", s.Full.Horizontal, s.Full.OutWidth, s.Full.Width)
 		add("half.vertical", s.Half.Vertical, s.Half.OutHeight, s.Half.Height)
 		add("half.horizontal", s.Half.Horizontal, s.Half.OutWidth, s.Half.Width)
+	}
+	if e := d.Encoder; e != nil {
+		conv := func(name string, c encoder.ConvolutionDefinition) {
+			add(name, c.Weights, c.Out, c.In, c.Size, c.Size)
+			add(name+".bias", c.Bias, c.Out)
+		}
+		conv("encoder.stem", e.Stem)
+		for i, b := range e.Blocks {
+			name := fmt.Sprintf("encoder.block%d.", i)
+			conv(name+"a", b.A)
+			conv(name+"b", b.B)
+			if b.Shortcut != nil {
+				conv(name+"shortcut", *b.Shortcut)
+			}
+			add(name+"rows", b.Rows, encoder.Cells, len(b.Rows)/encoder.Cells)
+			add(name+"columns", b.Columns, encoder.Cells, len(b.Columns)/encoder.Cells)
+		}
 	}
 	f := d.Flattening
 	add("shift", f.Shift, len(f.Shift))
