@@ -27,7 +27,8 @@ classes are confused, test pictures, and for sweeps heat maps and accuracy again
 The file needs no network and runs no script. It holds what is public and nothing else.`,
 		Example: `  train report runs/digits-1
   train report runs/digits-1 runs/digits-2 -o comparison.html
-  train report runs/clip-noise --plots figures`,
+  train report runs/clip-noise --plots figures
+  train report runs/digits-1 --audit audit.json`,
 		Args: shell.Args(1, math.MaxInt, "at least one: the folder of a run or of a sweep, such as runs/digits-1"),
 		RunE: func(c *cobra.Command, args []string) error {
 			path := cmp.Or(out, "report.html")
@@ -52,6 +53,7 @@ The file needs no network and runs no script. It holds what is public and nothin
 	dataFolderFlag(c, &request.DataFolder)
 	c.Flags().StringVarP(&out, "output", "o", "", "the file to write (default report.html)")
 	c.Flags().StringVar(&plots, "plots", "", "also draw every figure into this folder, as SVG and PNG")
+	c.Flags().StringArrayVar(&request.Audits, "audit", nil, "also show what train audit --json printed, from this file (repeatable)")
 	c.Flags().BoolVar(&request.Times, "times", false, "also measure the parts of a step, on random numbers")
 	c.Flags().BoolVar(&request.Private, "private-diagnostics", false, "also show private diagnostics: the report is then NOT private")
 	return c

@@ -33,6 +33,7 @@ type Request struct {
 	Spent       *account.Answer // what the run has spent, if the caller knows; nil asks the accountant
 	Accountants bool            // ε over steps by every accountant, and of all trials of a sweep together: takes seconds
 	Times       bool            // measure the parts of a step now, on random numbers
+	Audits      []string        // files with what train audit --json printed
 	Private     bool            // read private diagnostics: what is made of them is NOT private
 }
 

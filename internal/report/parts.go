@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dpsgd/internal/account"
+	"dpsgd/internal/attack"
 )
 
 // part is a piece of the page with a heading of its own: one run, one sweep, or runs side by side.
@@ -16,6 +17,7 @@ type part struct {
 
 	Run        *Run
 	Sweep      *Sweep
+	Audit      *attack.Outcome
 	SideBySide []*Run
 }
 
@@ -46,6 +48,9 @@ func (r *Report) Parts() []part {
 	for i, s := range r.Sweeps {
 		parts = append(parts, part{ID: fmt.Sprintf("sweep-%d", i+1), Title: "Sweep " + s.Name, Level: 2, Sweep: s})
 	}
+	for i, o := range r.Audits {
+		parts = append(parts, part{ID: fmt.Sprintf("audit-%d", i+1), Title: "Audit of " + o.Name, Level: 2, Audit: o})
+	}
 	if len(parts) == 1 {
 		parts[0].ID, parts[0].Title, parts[0].Level = "", r.Title, 1
 	}
@@ -70,6 +75,8 @@ func (p part) Progress() []Figure {
 		return FiguresOfRun(p.Run)
 	case p.Sweep != nil:
 		return FiguresOfSweep(p.Sweep)
+	case p.Audit != nil:
+		return FiguresOfAudit(p.Audit)
 	}
 	return FiguresOfRuns(p.SideBySide)
 }

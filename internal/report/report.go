@@ -26,11 +26,12 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/internal/attack"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 )
 
-// ErrName: a report holds private diagnostics, and its file name does not say so.
+// ErrName: a report is NOT private, and its file name does not say so.
 var ErrName = errors.New("train: the name of the report")
 
 // Report is the content of a page about runs and sweeps.
@@ -38,7 +39,8 @@ type Report struct {
 	Title   string
 	Runs    []*Run
 	Sweeps  []*Sweep
-	Private bool   // whether it holds private diagnostics: such a report is NOT private
+	Audits  []*attack.Outcome
+	Private bool   // whether it holds private diagnostics or an audit of examples: such a report is NOT private
 	Version string // of the program
 }
 
@@ -63,12 +65,21 @@ func Read(ctx context.Context, dirs []string, q Request, version string) (*Repor
 		}
 		r.Runs = append(r.Runs, run)
 	}
+	for _, path := range q.Audits {
+		o, err := ReadAudit(path)
+		if err != nil {
+			return nil, err
+		}
+		r.Audits, r.Private = append(r.Audits, o), r.Private || !o.Private
+	}
 	r.Title = r.title()
 	return r, nil
 }
 
 func (r *Report) title() string {
 	switch {
+	case len(r.Runs)+len(r.Sweeps) == 0 && len(r.Audits) > 0:
+		return "Audit of " + r.Audits[0].Name
 	case len(r.Runs) == 1 && len(r.Sweeps) == 0:
 		return "Run " + r.Runs[0].Name
 	case len(r.Runs) == 0 && len(r.Sweeps) == 1:
@@ -81,11 +92,11 @@ func (r *Report) title() string {
 	return fmt.Sprintf("%d runs and %d sweeps", len(r.Runs), len(r.Sweeps))
 }
 
-// CheckName refuses a file name without "private" for a report with private diagnostics: people
+// CheckName refuses a file name without "private" for a report that is NOT private: people
 // take whatever a run writes for public unless its name says otherwise.
 func (r *Report) CheckName(path string) error {
 	if r.Private && !strings.Contains(strings.ToLower(filepath.Base(path)), "private") {
-		return fmt.Errorf("%w: found %s for a report with private diagnostics, expected a name with \"private\" in it, such as report.private.html", ErrName, path)
+		return fmt.Errorf("%w: found %s for a report that is NOT private, expected a name with \"private\" in it, such as report.private.html", ErrName, path)
 	}
 	return nil
 }
@@ -132,7 +143,7 @@ var pageText string
 var style string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"heading": heading, "markdown": MarkdownHTML, "drawing": drawing, "lead": lead, "summary": summaryOf, "results": results, "statistics": statistics,
+	"heading": heading, "markdown": MarkdownHTML, "drawing": drawing, "lead": lead, "audited": auditTable, "summary": summaryOf, "results": results, "statistics": statistics,
 	"up": epsilon, "count": count, "accountants": accountants, "argument": folder.Argument, "dict": dict,
 	"style": func() template.CSS { return template.CSS(style) },
 	"add":   func(a, b int) int { return a + b },
