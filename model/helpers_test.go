@@ -254,7 +254,7 @@ func (s *step) run(t *testing.T, in batch) result {
 	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid),
 		squaredNorms: slices.Clone(s.executor.Values(s.norms).Float64), gradients: make([][]float32, n)}
 	for _, p := range s.stored {
-		rows := p.Part(s.executor, s.pool).(clip.Rows)
+		rows := p.Parts(s.executor, s.pool)[0].(clip.Rows)
 		for j := range n {
 			rows.Form(0, j, func(piece []float32) { r.gradients[j] = append(r.gradients[j], piece...) })
 		}
@@ -269,9 +269,10 @@ func (s *step) sum(t *testing.T, examples int) (sum []float64) {
 	batch := clip.Batch{SquaredNorms: s.executor.Values(s.norms).Float64}
 	dim := 0
 	for _, p := range s.bindings {
-		part := p.Part(s.executor, s.pool)
-		batch.Parts = append(batch.Parts, part)
-		dim += part.Size()
+		for _, part := range p.Parts(s.executor, s.pool) {
+			batch.Parts = append(batch.Parts, part)
+			dim += part.Size()
+		}
 	}
 	clipped := tiny.Must(clip.NewSum(s.policy, dim, s.pool))(t)
 	clipped.Refine(examples)

@@ -65,7 +65,7 @@ func benchmarkEngine(b *testing.B, r perexample.Rule, engine perexample.Engine, 
 	executor := tiny.Must(builder.Compile(append(plan.Outputs(), norms)...))(b)
 	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, r.Size(), pool))(b)
 	sum.Refine(batch)
-	gradients := clip.Batch{SquaredNorms: executor.Values(norms).Float64, Parts: []clip.Part{plan.Part(executor, pool)}}
+	gradients := clip.Batch{SquaredNorms: executor.Values(norms).Float64, Parts: plan.Parts(executor, pool)}
 	for b.Loop() {
 		executor.RunAll()
 		sum.Reset()

@@ -3,6 +3,7 @@ package perexample
 import (
 	"slices"
 
+	"dpsgd/clip"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 )
@@ -51,22 +52,62 @@ func (r EmbeddingWeight) add(g []float32, weight float32, x, dz []float32) {
 	}
 }
 
-// norm sums the rows of dz of each token of an example, in the order of their positions.
-func (r EmbeddingWeight) norm(pool *kernel.Pool) norm {
+func (r EmbeddingWeight) norm(pool *kernel.Pool) norm { return r.ordered(pool, nil) }
+
+// ordered returns the norm, which sums the rows of dz of each token of an example, in the order of
+// their positions. It leaves what byToken returns in the example's place of orders, unless that is
+// nil.
+func (r EmbeddingWeight) ordered(pool *kernel.Pool, orders [][]uint64) norm {
 	sums := graph.NewScratch(pool, r.Width)
-	orders := make([][]uint64, pool.Threads())
-	return func(worker, _ int, x, dz []float32) (square float64) {
-		order := r.byToken(orders[worker], x)
-		orders[worker] = order
+	own := make([][]uint64, pool.Threads())
+	return func(worker, example int, x, dz []float32) (square float64) {
+		kept := &own[worker]
+		if orders != nil {
+			kept = &orders[example]
+		}
+		*kept = r.byToken(*kept, x)
 		sum := sums.For(worker)
-		for len(order) > 0 {
+		for order := *kept; len(order) > 0; {
 			same := sameToken(order)
-			r.sumRows(sum, order[:same], dz)
+			clear(sum)
+			r.addRows(sum, order[:same], dz)
 			square += kernel.SumSquares(sum)
 			order = order[same:]
 		}
 		return square
 	}
+}
+
+// blockValues is about how many values of a table are one part of a sum: an example adds to the
+// blocks that have its tokens, and nothing to the others.
+const blockValues = 1 << 14
+
+// parts returns the gradients of a batch in blocks of the table, from dz and the orders that the norm
+// has left.
+func (r EmbeddingWeight) parts(pool *kernel.Pool, orders [][]uint64, dz []float32) (parts []clip.Part) {
+	tokens := min(max(blockValues/r.Width, 1), r.Vocabulary)
+	scratch := graph.NewScratch(pool, tokens*r.Width)
+	size := r.Positions * r.Width
+	for first := 0; first < r.Vocabulary; first += tokens {
+		end := min(first+tokens, r.Vocabulary)
+		parts = append(parts, clip.Rows{Width: (end - first) * r.Width, Examples: len(orders), Form: func(worker, i int, emit func([]float32)) {
+			from, _ := slices.BinarySearch(orders[i], uint64(first)<<32)
+			to, _ := slices.BinarySearch(orders[i], uint64(end)<<32)
+			if from == to {
+				return
+			}
+			block := scratch.For(worker)[:(end-first)*r.Width]
+			clear(block)
+			for order := orders[i][from:to]; len(order) > 0; {
+				same := sameToken(order)
+				at := (int(order[0]>>32) - first) * r.Width
+				r.addRows(block[at:at+r.Width], order[:same], dz[i*size:(i+1)*size])
+				order = order[same:]
+			}
+			emit(block)
+		}})
+	}
+	return parts
 }
 
 // byToken returns the positions of x that have a token, in the low 32 bits behind the token,
@@ -91,9 +132,8 @@ func sameToken(order []uint64) int {
 	return n
 }
 
-// sumRows writes to sum the sum of the rows of dz at positions, in float32, in their order.
-func (r EmbeddingWeight) sumRows(sum []float32, positions []uint64, dz []float32) {
-	clear(sum)
+// addRows adds the rows of dz at positions to sum, in their order.
+func (r EmbeddingWeight) addRows(sum []float32, positions []uint64, dz []float32) {
 	for _, p := range positions {
 		at := int(uint32(p)) * r.Width
 		kernel.Axpy(sum, 1, dz[at:at+r.Width])

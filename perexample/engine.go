@@ -52,7 +52,8 @@ type Binding struct {
 	work   float64          // multiply-adds that square takes
 	stored func() []float32 // the gradients (B, Size) that square leaves; nil with the ghost engine
 
-	squaredX, squaredZ []float64 // squared norms of the rows of x and dz, of a dense layer with the ghost engine
+	orders             [][]uint64 // of an embedding with the ghost engine, see ordered
+	squaredX, squaredZ []float64  // squared norms of the rows of x and dz, of a dense layer with the ghost engine
 }
 
 // NewBinding binds a use to an engine; dz is the gradient of the summed loss with respect to the
@@ -64,6 +65,7 @@ func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Bin
 	}
 	batch, _ := rows(dz)
 	pool, size := b.Pool(), use.Rule.Size()
+	table, embedding := use.Rule.(EmbeddingWeight)
 	switch _, dense := use.Rule.(DenseWeight); {
 	case engine == Materialise:
 		b.Keeps(4 * batch * size)
@@ -76,6 +78,10 @@ func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Bin
 			return p.squaredX[i] * p.squaredZ[i]
 		}
 		p.work = use.Rule.Cost().GhostNorm
+	case embedding:
+		b.Keeps(8 * batch * table.Positions)
+		p.orders = make([][]uint64, batch)
+		p.square, p.work = table.ordered(pool, p.orders), table.Cost().GhostNorm
 	default:
 		p.square, p.work = use.Rule.norm(pool), use.Rule.Cost().GhostNorm
 	}
@@ -127,7 +133,7 @@ func SquaredNorms(b *graph.Builder, bindings []Binding) (total *gorgonia.Node, e
 	return total, each
 }
 
-// Outputs returns the nodes whose values [Binding.Part] reads.
+// Outputs returns the nodes whose values [Binding.Parts] reads.
 func (p Binding) Outputs() []*gorgonia.Node {
 	if p.stored != nil {
 		return nil
@@ -135,10 +141,19 @@ func (p Binding) Outputs() []*gorgonia.Node {
 	return []*gorgonia.Node{p.use.Input, p.dz}
 }
 
-// Part returns the gradients of the batch that e ran last, for a sum: stored rows, the two factors
-// of a dense layer, or rows that are formed when they are added. After a later run it holds the
-// gradients of that batch. e was compiled with the binding's Outputs.
-func (p Binding) Part(e *graph.Executor, pool *kernel.Pool) clip.Part {
+// Parts returns the gradients of the batch that e ran last, for a sum: one part, or several of a
+// large embedding. After a later run they hold the gradients of that batch. e was compiled with the
+// binding's Outputs.
+func (p Binding) Parts(e *graph.Executor, pool *kernel.Pool) []clip.Part {
+	if p.orders != nil {
+		return p.use.Rule.(EmbeddingWeight).parts(pool, p.orders, e.Values(p.dz).Float32)
+	}
+	return []clip.Part{p.part(e, pool)}
+}
+
+// part returns the part of a parameter that has one: stored rows, the two factors of a dense layer,
+// or rows that are formed when they are added.
+func (p Binding) part(e *graph.Executor, pool *kernel.Pool) clip.Part {
 	rule := p.use.Rule
 	batch, sizeZ := rows(p.dz)
 	if size := rule.Size(); p.stored != nil {

@@ -43,6 +43,7 @@ func ruleCases() []ruleCase {
 		scaleCase("gain of a layer norm", 1, 11),
 		embeddingCase("embedding of 8 tokens", 8, 5, 3),
 		embeddingCase("embedding of few of 300", 4, 300, 8),
+		embeddingCase("embedding in two parts", 5, 300, 70),
 	}
 	for name, c := range map[string]kernel.Conv{
 		"conv 3×3":                     {Height: 5, Width: 6, In: 2, Out: 3, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
@@ -316,7 +317,7 @@ func (r *rig) run(t *testing.T, in inputs) results {
 	copy(r.builder.Values(r.w).Float32, in.w)
 	r.executor.RunAll()
 	out := results{norms: map[perexample.Engine][]float64{}, integers: map[perexample.Engine][]float64{}}
-	stored := r.plans[perexample.Materialise].Part(r.executor, r.pool).(clip.Rows)
+	stored := r.plans[perexample.Materialise].Parts(r.executor, r.pool)[0].(clip.Rows)
 	for i := range r.batch {
 		stored.Form(0, i, func(piece []float32) { out.gradients = append(out.gradients, piece...) })
 	}
@@ -333,7 +334,7 @@ func (r *rig) integers(t *testing.T, engine perexample.Engine) (integers []float
 	t.Helper()
 	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, r.gradient, r.pool))(t)
 	b := clip.Batch{
-		SquaredNorms: r.executor.Values(r.norms[engine]).Float64, Parts: []clip.Part{r.plans[engine].Part(r.executor, r.pool)},
+		SquaredNorms: r.executor.Values(r.norms[engine]).Float64, Parts: r.plans[engine].Parts(r.executor, r.pool),
 	}
 	tiny.Check(t, sum.Add(b, r.batch))
 	integers = make([]float64, sum.Dim())

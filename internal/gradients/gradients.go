@@ -23,6 +23,7 @@ type Gradients struct {
 	engines []perexample.Engine
 
 	batch   clip.Batch      // what the graph computed last
+	owners  []int           // of its parts: the parameter of each
 	losses  []float32       // of the examples of a physical batch, for observe
 	squares [][]float64     // squared norms in batch, by parameter and example
 	layers  *layers         // for policies that scale each layer by itself; nil otherwise
@@ -54,7 +55,9 @@ func NewGradients(m *model.Model, batcher *data.Batcher, views *data.Views, batc
 	g := &Gradients{running: newRunning(d.executor, d.network, batcher, views, pool), engines: d.engines, losses: make([]float32, batch)}
 	g.batch.SquaredNorms = g.executor.Values(d.norms).Float64
 	for i, p := range d.bindings { // uses are in the order of the parameters, one for each: package model
-		g.batch.Parts = append(g.batch.Parts, p.Part(g.executor, pool))
+		for _, part := range p.Parts(g.executor, pool) {
+			g.batch.Parts, g.owners = append(g.batch.Parts, part), append(g.owners, i)
+		}
 		g.squares = append(g.squares, g.executor.Values(d.each[i]).Float64)
 	}
 	return g, nil
@@ -138,7 +141,7 @@ func (g *Gradients) ClipBy(policy clip.Policy) {
 	parts := g.batch.Parts
 	g.layers, g.counts = nil, nil
 	if layered, ok := policy.(clip.Layered); ok {
-		g.layers = newLayers(layered, g.network.Uses, parts, g.squares, g.input.batch, g.input.pool)
+		g.layers = newLayers(layered, g.network.Uses, parts, g.owners, g.squares, g.input.batch, g.input.pool)
 		parts = g.layers.batch.Parts
 	}
 	if counting, ok := policy.(clip.Counting); ok {

@@ -23,20 +23,22 @@ type layers struct {
 	batch   clip.Batch  // the scaled gradients
 }
 
-// newLayers returns the layers of uses. parts are the gradients of each use, in batches of up to
-// batch examples, and norms their squared norms.
-func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, norms [][]float64, batch int, pool *kernel.Pool) *layers {
+// newLayers returns the layers of uses. parts are the gradients of the uses that own them, in batches
+// of up to batch examples, and norms the squared norms of each use.
+func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, owners []int, norms [][]float64, batch int, pool *kernel.Pool) *layers {
 	l := &layers{policy: policy, norms: norms, squares: make([]float64, batch)}
 	l.batch.SquaredNorms = make([]float64, batch)
 	var names []string
-	for i, u := range uses {
+	for _, u := range uses {
 		name := layerOf(u.Parameter)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 			l.factors = append(l.factors, make([]float32, batch))
 		}
 		l.layer = append(l.layer, slices.Index(names, name))
-		l.parts = append(l.parts, newScaledPart(parts[i], l.factors[l.layer[i]], pool))
+	}
+	for i, part := range parts {
+		l.parts = append(l.parts, newScaledPart(part, l.factors[l.layer[owners[i]]], pool))
 		l.batch.Parts = append(l.batch.Parts, l.parts[i].part)
 	}
 	return l

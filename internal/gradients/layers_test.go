@@ -70,7 +70,7 @@ func TestABrokenLayerSpoilsItsExample(t *testing.T) {
 // other: what is left of a gradient without one of its layers is not what was promised.
 func TestALayerWithoutAFactorSpoilsItsExample(t *testing.T) {
 	parts := []clip.Part{clip.Stored([]float32{1, 1}, 1), clip.Stored([]float32{1, 1}, 1)}
-	l := newLayers(clip.PerLayer{ClipNorm: 1}, []perexample.Use{{Parameter: "0.weight"}, {Parameter: "1.weight"}}, parts, [][]float64{{1e60, 1}, {1, 1}}, 2, nil)
+	l := newLayers(clip.PerLayer{ClipNorm: 1}, []perexample.Use{{Parameter: "0.weight"}, {Parameter: "1.weight"}}, parts, []int{0, 1}, [][]float64{{1e60, 1}, {1, 1}}, 2, nil)
 	if found := l.scale(2).SquaredNorms; !math.IsNaN(found[0]) || !(found[1] > 0.9 && found[1] < 1) {
 		t.Errorf("found the squared norms %v, expected no number and a little less than 1", found)
 	}

@@ -77,7 +77,7 @@ func each(t *testing.T, g *Gradients, indices []int) (gradients [][]float64, squ
 		n := min(len(indices), g.Capacity())
 		b := tiny.Must(g.Contributions(indices[:n]))(t)
 		for i := range n {
-			gradients = append(gradients, slices.Concat(Written(b, i)...))
+			gradients = append(gradients, slices.Concat(g.Written(b, i)...))
 		}
 		squares = append(squares, b.SquaredNorms[:n]...)
 		indices = indices[n:]

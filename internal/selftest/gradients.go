@@ -82,7 +82,7 @@ func engines(r *rig) (finding, error) {
 		if err != nil {
 			return f, err
 		}
-		worst := make([]float64, len(b.Parts)) // error over what is allowed
+		worst := make([]float64, len(r.model.Parameters())) // error over what is allowed
 		norms := slices.Clone(worst)
 		for i := range indices {
 			want, err := plain(i)
@@ -90,7 +90,7 @@ func engines(r *rig) (finding, error) {
 				return f, err
 			}
 			whole := length(slices.Concat(want...))
-			for p, found := range gradients.Written(b, i) {
+			for p, found := range g.Written(b, i) {
 				allowed := ofPart*length(want[p]) + ofWhole*whole
 				worst[p] = larger(worst[p], length(minus(found, want[p]))/allowed)
 				norms[p] = larger(norms[p], math.Abs(math.Sqrt(g.SquaredNorms()[p][i])-length(want[p]))/allowed)
@@ -179,7 +179,7 @@ func isolation(r *rig) (finding, error) {
 			if err != nil {
 				return nil, err
 			}
-			return row(b, g.SquaredNorms(), at), nil
+			return row(g, b, at), nil
 		}
 		changed := map[string]bool{}
 		for place := range batch {
@@ -211,10 +211,11 @@ func isolation(r *rig) (finding, error) {
 
 // row returns all that the sum gets of one example, by parameter: the gradient and its squared norm,
 // and those of the factors of an outer product.
-func row(b clip.Batch, norms [][]float64, example int) [][]float64 {
-	parts := gradients.Written(b, example)
-	for p, part := range b.Parts {
-		parts[p] = append(parts[p], norms[p][example])
+func row(g *gradients.Gradients, b clip.Batch, example int) [][]float64 {
+	parts := g.Written(b, example)
+	for i, part := range b.Parts {
+		p := g.Owner(i)
+		parts[p] = append(parts[p], g.SquaredNorms()[p][example])
 		if outer, ok := part.(clip.Outer); ok {
 			parts[p] = append(parts[p], outer.SquaredX[example], outer.SquaredZ[example])
 		}
