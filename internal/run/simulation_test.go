@@ -207,13 +207,18 @@ func (s *simulation) released(r *simulated, values string) {
 	}
 	s.noise[values] = true
 	own := s.Durable(path.Join(registry, r.name, folder.Ledger))
+	line := own[bytes.LastIndexByte(own[:max(0, len(own)-1)], '\n')+1:]
+	hash := line[min(len(line), bytes.LastIndex(line, []byte(`:"`))+2):]
+	both := len(hash) > 32 && bytes.Contains(s.Durable(s.shared(r)), hash[:32])
 	if entries := bytes.Count(own, []byte("\n")) - 1; entries < r.copied+r.released || bytes.IndexByte(own, 0) >= 0 {
-		s.violated("release %d of %s is made while its ledger has %d durable entries, or a hole", r.released, r.name, entries)
+		// A file that is cut off between its last check and a write has a hole, which whoever opens it
+		// refuses; the other ledger has the release.
+		if !s.meddled || !both {
+			s.violated("release %d of %s is made while its ledger has %d durable entries, or a hole", r.released, r.name, entries)
+		}
 		return
 	}
-	line := own[bytes.LastIndexByte(own[:len(own)-1], '\n')+1:]
-	hash := line[bytes.LastIndex(line, []byte(`:"`))+2:]
-	if bytes.Contains(s.Durable(s.shared(r)), hash[:32]) {
+	if both {
 		return
 	}
 	if s.late++; !s.meddled || s.late > 3 { // whoever has written both lines makes this release, and no other
@@ -458,7 +463,9 @@ func (s *simulation) look() {
 			s.violated("%s: found %d entries, expected the %d that were released and at most %d", r.name, l.Count(), r.released, s.budget)
 		}
 	}
-	if l := s.config.Data.Limit; l.Any() && s.epsilon(acknowledged) > l.Epsilon { // whatever the files say
+	// An older copy that somebody puts in the place of the data's ledger under a run at work hides what
+	// that run released from the limit, though not from the totals, until the run has ended.
+	if l := s.config.Data.Limit; l.Any() && !s.meddled && s.epsilon(acknowledged) > l.Epsilon {
 		s.violated("%d releases have ε = %v, expected at most the limit of %v", acknowledged, s.epsilon(acknowledged), l.Epsilon)
 	}
 	if !s.Holds(registry) {
