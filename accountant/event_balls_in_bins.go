@@ -6,7 +6,8 @@ import "fmt"
 // of the epoch each record is put into one of its steps, uniformly, independently of all other
 // records and epochs, and takes part in that step alone. Which one it is stays secret. A ledger
 // begins an epoch with the first of such events in a row, and a new one after every Bins of them; an
-// epoch that was cut short costs as much as a whole one. The figures are those for sets of the same
+// epoch that was cut short costs as much as a whole one. All steps of an epoch have the same event:
+// one whose noise changes inside it is not described by such events. The figures are those for sets of the same
 // number of places, or with one place more.
 type BallsInBins struct {
 	Bins  int // at least 1

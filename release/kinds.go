@@ -59,6 +59,7 @@ func Samplings() setting.Kinds[Sampling] {
 		{Name: Poisson{}.Name(), Doc: "every example takes part in a step with probability batch_size / training examples, independently", New: func() Sampling { return Poisson{} }},
 		{Name: Full{}.Name(), Doc: "every example takes part in every step: no amplification, least noise for many steps", New: func() Sampling { return Full{} }},
 		{Name: (*Cyclic)(nil).Name(), Doc: "blocks of examples take turns, and every example of the block takes part independently, so that an example's steps are blocks apart", New: func() Sampling { return &Cyclic{Blocks: 8} }},
+		{Name: BallsInBins{}.Name(), Doc: "every example takes part in one step of an epoch, drawn uniformly, kept secret and drawn anew for each epoch", New: func() Sampling { return BallsInBins{} }},
 	}
 }
 

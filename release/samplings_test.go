@@ -15,7 +15,7 @@ import (
 // A count of draws falls outside ±6 standard deviations with a chance of 2e-9; 50 records are
 // looked at.
 func TestSamplings(t *testing.T) {
-	chances := map[string]float64{"poisson": 5. / 50, "full": 1, "cyclic": 5. / 50}
+	chances := map[string]float64{"poisson": 5. / 50, "full": 1, "cyclic": 5. / 50, "balls_in_bins": 5. / 50}
 	for _, kind := range Samplings() {
 		chance, ok := chances[kind.Name]
 		if !ok || kind.New().Name() != kind.Name {
@@ -35,6 +35,9 @@ func TestSamplings(t *testing.T) {
 		if _, ok := s.(cyclic); ok { // 500 turns for every record, each with 8 times the chance
 			inside := accountant.PoissonSampled{SamplingProbability: 8 * chance, Event: noise}
 			want, deviation = accountant.CyclicSampled{Blocks: 8, Event: inside}, math.Sqrt(draws/8*8*chance*(1-8*chance))
+		}
+		if _, ok := s.(ballsInBins); ok {
+			want = accountant.BallsInBins{Bins: 10, Event: noise}
 		}
 		if e := s.Sampled(noise); e != want {
 			t.Errorf("%s: found event %v, expected %v", kind.Name, e, want)

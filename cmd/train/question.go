@@ -27,17 +27,18 @@ type question struct {
 	examples, steps                        int
 	noiseMultiplier, delta, epsilon        float64
 	accountant, relation, sampling         string
-	groupSize, bands                       int
+	groupSize, bands, bins                 int
 	batch                                  bool
 }
 
 // releaseFlags are the flags that say what is released. They are refused beside a run.
-var releaseFlags = []string{"sampling", "bands", "sampling-probability", "examples", "batch-size", "steps", "epochs", "noise-multiplier"}
+var releaseFlags = []string{"sampling", "bands", "bins", "sampling-probability", "examples", "batch-size", "steps", "epochs", "noise-multiplier"}
 
 func (q *question) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&q.sampling, "sampling", "poisson", "how a batch is drawn: poisson, of all examples; or cyclic, of the block whose turn it is")
+	f.StringVar(&q.sampling, "sampling", "poisson", "how a batch is drawn: poisson, of all examples; cyclic, of the block whose turn it is; or balls-in-bins, one of the steps of an epoch, into which all examples are shared out")
 	f.IntVar(&q.bands, "bands", 0, "with --sampling cyclic: blocks that take turns, at least as many as the bands of correlated noise")
+	f.IntVar(&q.bins, "bins", 0, "with --sampling balls-in-bins: steps of an epoch, or --examples and --batch-size")
 	f.Float64Var(&q.samplingProbability, "sampling-probability", 0, "chance of one example to join a batch, or --examples and --batch-size")
 	f.IntVar(&q.examples, "examples", 0, "number of training examples")
 	f.Float64Var(&q.batchSize, "batch-size", 0, "expected number of examples in a batch")
@@ -78,7 +79,7 @@ func (q *question) read(a *shell.App, c *cobra.Command, args []string) (account.
 	if err != nil {
 		return asked, err
 	}
-	if asked.Ledger, err = new(accountant.Ledger).With(account.InTurns(q.bands, q.samplingProbability, q.noiseMultiplier), q.steps); err != nil {
+	if asked.Ledger, err = new(accountant.Ledger).With(q.event(), q.steps); err != nil {
 		return asked, shell.AsUsage(err)
 	}
 	if q.unknown == account.Steps {
@@ -189,6 +190,9 @@ func (q *question) noise(given func(string) bool) error {
 // probability checks the sampling probability, or computes it from examples and batch size. Where
 // it is what is asked for, it is set to 0.5.
 func (q *question) probability(given func(string) bool) error {
+	if q.sampling == ballsInBins {
+		return q.shares(given)
+	}
 	direct, byBatch := given("sampling-probability"), given("batch-size")
 	switch solved := q.unknown == account.SamplingProbability; {
 	case solved && direct:
@@ -203,13 +207,55 @@ func (q *question) probability(given func(string) bool) error {
 		return shell.Usagef("found --sampling-probability %g, expected a number above 0 and at most 1", q.samplingProbability)
 	case !direct && !(given("examples") && byBatch):
 		return shell.Usagef("found neither --sampling-probability nor --examples with --batch-size, expected one of the two")
+	}
+	return q.batches(given)
+}
+
+// batches checks examples and batch size where they are given, and sets the sampling probability to
+// that of both.
+func (q *question) batches(given func(string) bool) error {
+	switch {
 	case given("examples") && q.examples < 1:
 		return shell.Usagef("found --examples %d, expected at least 1", q.examples)
-	case !direct && !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
+	case given("batch-size") && !(q.batchSize > 0 && q.batchSize <= float64(q.examples)):
 		return shell.Usagef("found --batch-size %g, expected a number above 0 and at most the %d examples", q.batchSize, q.examples)
-	case !direct:
+	case given("batch-size"):
 		q.samplingProbability = q.batchSize / float64(q.examples)
 	}
+	return nil
+}
+
+// ballsInBins is the sampling by which all examples are shared out among the steps of an epoch.
+const ballsInBins = "balls-in-bins"
+
+// event returns the event of one step, by its sampling.
+func (q *question) event() accountant.Event {
+	if q.sampling == ballsInBins {
+		return accountant.BallsInBins{Bins: q.bins, Event: accountant.Gaussian{NoiseMultiplier: q.noiseMultiplier}}
+	}
+	return account.InTurns(q.bands, q.samplingProbability, q.noiseMultiplier)
+}
+
+// shares checks the number of bins, or computes it from examples and batch size.
+func (q *question) shares(given func(string) bool) error {
+	switch {
+	case q.unknown == account.SamplingProbability:
+		return shell.Usagef("found --sampling %s, expected poisson or cyclic: it is the sampling probability that is solved for", ballsInBins)
+	case given("sampling-probability"):
+		return shell.Usagef("found --sampling-probability with --sampling %s, expected --bins, or --examples with --batch-size", ballsInBins)
+	case given("bins") && given("batch-size"):
+		return shell.Usagef("found --bins and --batch-size, expected one of them")
+	case given("bins") && !(q.bins >= 1 && q.bins <= account.MostSteps):
+		return shell.Usagef("found --bins %d, expected 1 to %d", q.bins, account.MostSteps)
+	case !given("bins") && !(given("examples") && given("batch-size")):
+		return shell.Usagef("found neither --bins nor --examples with --batch-size, expected one of the two")
+	case !given("bins"):
+		if err := q.batches(given); err != nil {
+			return err
+		}
+		q.bins = int(max(1, math.Round(1/q.samplingProbability)))
+	}
+	q.samplingProbability = 1 / float64(q.bins)
 	return nil
 }
 
@@ -219,9 +265,11 @@ func (q *question) turns(given func(string) bool) error {
 		q.samplingProbability /= float64(q.bands)
 	}
 	switch {
-	case q.sampling != "poisson" && q.sampling != "cyclic":
-		return shell.Usagef("found --sampling %s, expected poisson or cyclic", q.sampling)
-	case q.sampling == "poisson" && given("bands"):
+	case q.sampling != "poisson" && q.sampling != "cyclic" && q.sampling != ballsInBins:
+		return shell.Usagef("found --sampling %s, expected poisson, cyclic or %s", q.sampling, ballsInBins)
+	case q.sampling != ballsInBins && given("bins"):
+		return shell.Usagef("found --bins without --sampling %s, expected both or neither", ballsInBins)
+	case q.sampling != "cyclic" && given("bands"):
 		return shell.Usagef("found --bands without --sampling cyclic, expected both or neither")
 	case q.sampling == "cyclic" && (q.bands < 1 || q.bands > release.MostBlocks):
 		return shell.Usagef("found --bands %d, expected the number of blocks that take turns, 1 to %d", q.bands, release.MostBlocks)

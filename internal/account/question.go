@@ -161,6 +161,10 @@ func parameters(e accountant.Event) (samplingProbability, noiseMultiplier float6
 		inside, sigma, ok := parameters(turns.Event)
 		return inside / float64(turns.Blocks), sigma, ok
 	}
+	if shares, ok := e.(accountant.BallsInBins); ok {
+		noise, ok := shares.Event.(accountant.Gaussian)
+		return 1 / float64(shares.Bins), noise.NoiseMultiplier, ok
+	}
 	sampled, ok := e.(accountant.PoissonSampled)
 	if !ok {
 		return 0, 0, false

@@ -71,6 +71,12 @@ func sampleLaw(r *rig) (finding, error) {
 		f := finding{measured: fmt.Sprintf("%d samples of %d records with q = %.6g, %d statements", samples, n, q, battery.PoissonStatements), chance: battery.PoissonStatements * battery.FalseFailure}
 		f.faults = battery.Poisson(n, q, samples, func(int) []int { return sample(n) })
 		return f, nil
+	case accountant.BallsInBins:
+		n := min(max(r.plan.Records, fewestRecords), mostRecords)
+		epochs := min(max(joined, fewestSamples/e.Bins), mostSamples)
+		f := finding{measured: fmt.Sprintf("%d epochs of %d samples of %d records, %d statements", epochs, e.Bins, n, battery.BinsStatements), chance: battery.BinsStatements * battery.FalseFailure}
+		f.faults = battery.BallsInBins(n, e.Bins, epochs, func(step int) []int { return release.At(r.plan.Sampler, step).Sample(nil, n, src) })
+		return f, nil
 	case accountant.Gaussian:
 		return everybody(sample), nil
 	default:

@@ -70,8 +70,14 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		return nil, err
 	}
 	sampler := c.Training.Sampling.Sampler(batch, n)
+	if rounded, ok := c.Training.Sampling.(release.Rounded); ok {
+		batch = rounded.Expected(batch, n)
+	}
 	if err := sampler.Validate(); err != nil {
 		return nil, setup.Misfit("training.sampling", "is %s: %v", c.Training.Sampling.Name(), err)
+	}
+	if err := wholeEpochs(sampler, c.Privacy.NoiseSchedule); err != nil {
+		return nil, err
 	}
 	a, err := o.accountants(c, accountant.RelationOf(sampler.Sampled(noiseOf(c).Event(1))))
 	if err != nil {

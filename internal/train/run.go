@@ -167,6 +167,9 @@ func (r *Run) Planned() (*accountant.Ledger, error) { return r.plan.Schedule(r.p
 
 // Ready opens the door, and the files that a run writes beside its checkpoints.
 func (r *Run) Ready() error {
+	if err := r.finishEpoch(); err != nil {
+		return err
+	}
 	if err := r.openDoor(); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ def epsilon(
     batch_size: float | None = None,
     sampling: str | None = None,
     bands: int | None = None,
+    bins: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     delta: float | None = None,
@@ -31,7 +32,7 @@ def epsilon(
     Parameters
     ----------
     run : path, optional
-        The folder of a run. It says what was released, so that none of the next eight is given.
+        The folder of a run. It says what was released, so that none of the next nine is given.
     noise_multiplier : float
         Standard deviation of the noise, over the clip norm.
     sampling_probability : float
@@ -41,9 +42,12 @@ def epsilon(
     batch_size : float
         Expected number of examples in a batch.
     sampling : str, default "poisson"
-        Or "cyclic": batches are drawn from the one of `bands` blocks whose turn it is.
+        Or "cyclic": batches are drawn from the one of `bands` blocks whose turn it is. Or "balls-in-bins": all
+        examples are shared out among the `bins` steps of an epoch.
     bands : int
         Blocks that take turns.
+    bins : int
+        Steps of an epoch.
     steps : int
         Number of updates; or `epochs`.
     epochs : float
@@ -86,6 +90,7 @@ def delta(
     batch_size: float | None = None,
     sampling: str | None = None,
     bands: int | None = None,
+    bins: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     accountant: str | None = None,
@@ -131,6 +136,7 @@ def calibrate(
     batch_size: float | None = None,
     sampling: str | None = None,
     bands: int | None = None,
+    bins: int | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     accountant: str | None = None,
@@ -181,6 +187,7 @@ def steps(
     batch_size: float | None = None,
     sampling: str | None = None,
     bands: int | None = None,
+    bins: int | None = None,
     accountant: str | None = None,
     relation: str | None = None,
     group_size: int | None = None,

@@ -102,7 +102,7 @@ type epoch struct {
 // discretisation is the square root of the sum over all additions of the squared widths of their
 // cells, in standard deviations. Each addition moves the variance by about a sixth of its square in
 // the wider law, and by a twelfth in the narrower one.
-const discretisation = 0.04
+const discretisation = 0.038
 
 func (e epoch) pairs() (removed, added Bounded) {
 	length := bits.Len(uint(e.bins))

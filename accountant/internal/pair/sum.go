@@ -131,14 +131,13 @@ const (
 	farthest = 10
 
 	// near is the distance from the middle, in standard deviations, from which on cells widen.
-	near = 6
+	near = 7
 )
 
 // wideness returns how many times as wide as in the middle a cell is at a distance from it, both in
 // standard deviations.
 func wideness(distance float64) float64 {
-	distance = max(1, distance/near)
-	return distance * distance
+	return math.Pow(max(1, distance/near), 3)
 }
 
 // one returns the law of one of the numbers. Its expectation is 1, and the part from a to b of it
@@ -173,14 +172,16 @@ func normalBetween(a, b float64) float64 {
 	return (math.Erfc(-b/math.Sqrt2) - math.Erfc(-a/math.Sqrt2)) / 2
 }
 
-// of returns the law of the sum of n numbers, by doubling and by adding one where n has a bit.
+// of returns the law of the sum of n numbers, by doubling and by adding one where n has a bit. One
+// number beside m others may have cells √m times as wide: it has a part of 1/m in their variance,
+// and in the chance that one of them is large.
 func (l logNormals) of(n, bits int) sum {
-	one := l.one()
-	total := one
+	total := l.one()
 	for bit := bits - 2; bit >= 0; bit-- {
 		total = l.add(total, total, true)
-		if n>>bit&1 == 1 {
-			total = l.add(total, one, false)
+		if m := n >> bit; m&1 == 1 {
+			wide := logNormals{l.s, min(l.width*math.Sqrt(float64(m-1)), 0.25), l.side}
+			total = l.add(total, wide.one(), false)
 		}
 	}
 	return total
@@ -208,7 +209,11 @@ func (l logNormals) edges(least, low, centre, spread float64) []float64 {
 		edges = append(edges, x)
 		distance := math.Abs(x-centre) / spread
 		deviation := max(1, l.s/2*(distance-near)) // in units of the spread
-		w := l.width * min(spread*deviation*wideness(distance/deviation), l.s*x)
+		large := math.Log(x-centre)/l.s - l.s/2    // of one number, under P; NaN below the centre
+		if !(large > near && l.s*(distance-near) > 1) {
+			large = distance / deviation
+		}
+		w := l.width * min(spread*deviation*wideness(large), l.s*x*wideness(large))
 		x = max(x+w, math.Nextafter(x, math.Inf(1)))
 	}
 	return append(edges, x)
