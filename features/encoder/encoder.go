@@ -50,13 +50,8 @@ func Check(shape data.Shape) error {
 
 // New returns an encoder of pictures of a shape that has passed [Check].
 func New(shape data.Shape) *Encoder {
-	e := &Encoder{shape: shape, seen: shape}
-	for max(e.seen.Height, e.seen.Width) > largestSide && min(e.seen.Height, e.seen.Width) >= 2*smallestSide {
-		e.seen.Height, e.seen.Width = e.seen.Height/2, e.seen.Width/2
-		e.halvings++
-	}
-	e.seen.Channels = 3
-	e.seen.Height, e.seen.Width = framed(e.seen.Height), framed(e.seen.Width)
+	e := &Encoder{shape: shape}
+	e.seen, e.halvings = seen(shape)
 	w := weights()
 	e.stem = w.layer(kernel.Conv{Height: e.seen.Height, Width: e.seen.Width, In: 3, Out: widths[0], KernelH: 5, KernelW: 5, StrideH: 2, StrideW: 2, PadH: 2, PadW: 2})
 	at, in := e.stem.shape(), widths[0]
@@ -64,10 +59,32 @@ func New(shape data.Shape) *Encoder {
 		b := w.block(at, in, out, min(i+1, 2))
 		e.blocks, at, in = append(e.blocks, b), b.b.shape(), out
 	}
-	n := Batch * views * max(e.seen.Values(), e.stem.shape().Values())
+	n := mapValues(e.seen)
 	e.x, e.y, e.z, e.s = make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	e.small = make([]float32, shape.Values())
 	return e
+}
+
+// seen returns the shape of what the network sees of pictures of a shape, and how often these are
+// halved.
+func seen(shape data.Shape) (s data.Shape, halvings int) {
+	for max(shape.Height, shape.Width) > largestSide && min(shape.Height, shape.Width) >= 2*smallestSide {
+		shape.Height, shape.Width = shape.Height/2, shape.Width/2
+		halvings++
+	}
+	return data.Shape{Height: framed(shape.Height), Width: framed(shape.Width), Channels: 3}, halvings
+}
+
+// mapValues returns how many values the largest maps of a batch have: those of the stem.
+func mapValues(seen data.Shape) int {
+	return Batch * views * seen.Height / 2 * seen.Width / 2 * widths[0]
+}
+
+// Bytes returns about how much memory an [Encoder] of pictures of a shape takes.
+func Bytes(shape data.Shape) float64 {
+	const laidOut = 5 // weights beside the file's, as floats and transformed, for each of its bytes
+	s, _ := seen(shape)
+	return float64(4*4*mapValues(s) + laidOut*len(encoderWeights))
 }
 
 // framed returns the side of what the network sees of so many pixels.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"dpsgd/configs"
+	"dpsgd/features/encoder"
 	"dpsgd/internal/gradients"
 	"dpsgd/model"
 )
@@ -102,6 +103,9 @@ func examples(c *configs.Config, o Outline, held int64) float64 {
 			bytes += float16Bytes * n * width // with the mean subtracted, beside those without
 		}
 		bytes += float32Bytes * float64(c.Features.Pictures) * width
+		if c.Features.Encoder > 0 {
+			bytes += float64(Threads(c)) * encoder.Bytes(o.Shape)
+		}
 	}
 	return bytes
 }
