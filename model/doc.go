@@ -12,7 +12,8 @@
 //
 // # Layout
 //
-// Activations of images are (B, H, W, C), channels last; of vectors and rows of numbers (B, n).
+// Activations of images are (B, H, W, C), channels last; of vectors and rows of numbers (B, n); of
+// sequences (B, T, C), in which the positions behind an example's own are padding that nothing reads.
 // Parameters lie in one contiguous vector, filters as (out, kernel height, kernel width, in), and
 // are exchanged with PyTorch under its names and in its layouts: [Model.Export] and [Model.Import]
 // give and take the tensors of the state_dict of an nn.Sequential of the same layers ("0.weight",
