@@ -60,6 +60,7 @@ func (c *checker) check() {
 	c.checkOrdinary()
 	c.checkClients()
 	c.checkPersons()
+	c.checkTask()
 }
 
 // has reports whether the file or an override gives the key.
@@ -70,8 +71,9 @@ func (d document) has(path string) bool { _, ok := d[path]; return ok }
 var required = map[string][]string{
 	"data.name":    nil,
 	"data.folder":  {"data.classes", "data.size", "data.channels"},
-	"data.table":   {"data.classes", "data.columns", "data.label"},
+	"data.table":   nil, // see learnt
 	"data.vectors": {"data.classes", "data.width"},
+	"data.text":    {"data.classes", "data.length"},
 }
 
 func (c *checker) checkData() {
@@ -82,12 +84,12 @@ func (c *checker) checkData() {
 		}
 	}
 	if len(given) == 0 {
-		c.missing("data", "data", fmt.Sprintf("name (%s), folder, table or vectors", datasetName{}.Expected()))
+		c.missing("data", "data", fmt.Sprintf("name (%s), folder, table, vectors or text", datasetName{}.Expected()))
 	}
 	if len(given) != 1 {
 		return // that there are two has been said already
 	}
-	for _, path := range required[given[0]] {
+	for _, path := range slices.Concat(required[given[0]], c.learnt()) {
 		if !c.given.has(path) {
 			c.missing("data", path, fieldAt(path).formatIn(c.Config).Expected()+", because "+given[0]+" is given")
 		}
@@ -106,7 +108,7 @@ func (c *checker) checkConstants(path string, values []float64) {
 	if want == 1 {
 		expected = "1"
 	}
-	n, known := len(values), want > 0 && c.Data.Vectors == "" && !c.anyBad("data.channels", "data.columns")
+	n, known := len(values), want > 0 && c.Data.Vectors == "" && !isText(c.Config) && !c.anyBad("data.channels", "data.columns")
 	c.refuse(path, known && n != 1 && n != want, "found %d values, expected %s", n, expected)
 }
 

@@ -146,6 +146,8 @@ type Schedule struct {
 // Training says how the network is trained, and for how long. Exactly one of Epochs and Steps is
 // set, the other is 0.
 type Training struct {
+	Loss              model.Loss
+	ClassWeights      []float64 // in the loss, of each class or label; nil is 1 for each
 	Sampling          release.Sampling
 	BatchSize         int // expected examples in a batch; Poisson sampling takes each with probability BatchSize / training examples
 	PhysicalBatchSize int // examples that one run of the graph holds; changes memory and speed only
@@ -221,6 +223,7 @@ func DefaultConfig() Config {
 			Schedule:       Schedule{Curve: &optimizer.Constant{}},
 		},
 		Training: Training{
+			Loss:              &model.CrossEntropy{},
 			Sampling:          release.Poisson{},
 			BatchSize:         512,
 			PhysicalBatchSize: 128,

@@ -61,7 +61,7 @@ func (f *field) formatIn(c *Config) setting.Format {
 
 // rows reports whether examples are rows of numbers, not pictures; false for an unknown name.
 func (d Data) rows() bool {
-	return (d.Table != "" || d.Vectors != "" || data.Find(d.Name) != nil) && d.Shape().IsRow()
+	return d.Table != "" || d.Vectors != "" || d.Text != "" || data.Find(d.Name) != nil && !d.Shape().IsPicture()
 }
 
 // dataSchemas returns the schemas of the section data, one for each way to name the data. Those of
@@ -76,7 +76,7 @@ func dataSchemas() []object {
 	}
 	named := map[bool][]string{} // of rows, or of pictures
 	for _, d := range data.Datasets() {
-		named[d.Shape.IsRow()] = append(named[d.Shape.IsRow()], d.Name)
+		named[!d.Shape.IsPicture()] = append(named[!d.Shape.IsPicture()], d.Name)
 	}
 	names := []object{{"required", []string{"name"}, "properties", pictures}}
 	if named[true] != nil {
@@ -86,5 +86,8 @@ func dataSchemas() []object {
 	return append(names,
 		object{"required", []string{"folder", "classes", "size", "channels"}, "properties", pictures},
 		object{"required", []string{"table", "columns", "label", "classes"}},
-		object{"required", []string{"vectors", "width", "classes"}})
+		object{"required", []string{"table", "columns", "labels"}},
+		object{"required", []string{"table", "columns", "label", "bounds"}},
+		object{"required", []string{"vectors", "width", "classes"}},
+		object{"required", []string{"text", "length", "classes"}})
 }

@@ -29,7 +29,7 @@ const DraftMark = "<-"
 var errAnswer = errors.New("train: no configuration can be made")
 
 // bestPreset maps each data set to its preset: the most accurate one that trains in minutes.
-var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best"}
+var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best", "sentences": "sentences"}
 
 // MakeDraft returns a configuration for a data set and a budget ε, which must be finite and above
 // 0. The data set is the name of a known one, or a folder with data of one's own. Of a folder it

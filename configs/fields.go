@@ -38,7 +38,7 @@ func (c condition) String() string { return strings.TrimSpace(c.key + " " + c.va
 
 // exclusive lists the keys of which at most one may be given.
 var exclusive = [][]string{
-	{"data.name", "data.folder", "data.table", "data.vectors"},
+	{"data.name", "data.folder", "data.table", "data.vectors", "data.text"},
 	{"model.name", "model.layers"},
 	{"training.epochs", "training.steps"},
 }
@@ -57,20 +57,24 @@ var (
 	withFolder   = &condition{"data.folder", "", func(c *Config) bool { return c.Data.Folder != "" }}
 	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withVectors  = &condition{"data.vectors", "", func(c *Config) bool { return c.Data.Vectors != "" }}
-	withColumns  = &condition{"data.table", "or data.vectors", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) }}
-	withOwnData  = &condition{"data.folder", "or data.table or data.vectors", func(c *Config) bool { return withFolder.holds(c) || withTable.holds(c) || withVectors.holds(c) }}
-	hasConstants = &condition{"data.vectors", "left out", func(c *Config) bool { return !withVectors.holds(c) }}
+	withText     = &condition{"data.text", "", func(c *Config) bool { return c.Data.Text != "" }}
+	withColumns  = &condition{"data.table", "or data.vectors or data.text", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) || withText.holds(c) }}
+	withOwnData  = &condition{"data.folder", "or data.table or data.vectors or data.text", func(c *Config) bool { return withFolder.holds(c) || withColumns.holds(c) }}
+	hasConstants = &condition{"data.vectors", "or data.text left out", func(c *Config) bool { return !withVectors.holds(c) && !isText(c) }}
 	withFeatures = &condition{"features.name", setting.Or(features.Transforms().Names()[1:]), func(c *Config) bool { return c.Features.Any() }}
-	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool { return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) }}
-	withInit     = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
-	withPersons  = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
-	withLabels   = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
-	byNoise      = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
-	withBatches  = &condition{"training.sampling", setting.Or(release.Samplings().Where(release.Sampling.Sized)), func(c *Config) bool { return c.Training.Sampling.Sized() }}
-	sharesNoise  = &condition{"federated.noise", data.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == data.ByServer }}
-	movableNorm  = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
-	withClients  = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
-	withDigits   = &condition{"data.name", "digits", func(c *Config) bool { return c.Data.Name == "digits" }}
+	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool {
+		return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) && !isText(c)
+	}}
+	withInit    = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
+	withPersons = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
+	withLabels  = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
+	byNoise     = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
+	withBatches = &condition{"training.sampling", setting.Or(release.Samplings().Where(release.Sampling.Sized)), func(c *Config) bool { return c.Training.Sampling.Sized() }}
+	sharesNoise = &condition{"federated.noise", data.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == data.ByServer }}
+	movableNorm = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
+	weighable   = &condition{"training.loss", "cross_entropy or binary", func(c *Config) bool { return c.Training.Loss.Task() != data.Number }}
+	withClients = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
+	withDrawn   = &condition{"data.name", "a set that is drawn", func(c *Config) bool { set := data.Find(c.Data.Name); return set != nil && set.Drawn }}
 
 	withPate      = &condition{"pate.teachers", "above 0", func(c *Config) bool { return c.Pate.Any() }}
 	withConfident = &condition{"pate.aggregation", "confident", func(c *Config) bool { return c.Pate.Any() && c.Pate.Aggregation == "confident" }}
@@ -79,6 +83,9 @@ var (
 	withDirichlet   = &condition{"federated.split", data.Dirichlet, func(c *Config) bool { return withClients.holds(c) && c.Federated.Split == data.Dirichlet }}
 	withClientNoise = &condition{"federated.noise", data.ByClients, func(c *Config) bool { return withClients.holds(c) && c.Federated.Noise == data.ByClients }}
 )
+
+// isText reports whether the examples are texts.
+func isText(c *Config) bool { return c.Data.Shape().IsText() }
 
 // fields lists every key in the order in which files are written.
 var fields = fieldsOf(clip.Policies(), optimizer.UpdateRules(), optimizer.Curves())
@@ -94,14 +101,23 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 			"A folder with a table of your own, <table>/train.csv and <table>/test.csv: comma-separated values, with the names of the columns in the first line."),
 		row("data.vectors", folder, nil,
 			"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1."),
+		row("data.text", folder, nil,
+			"A folder with texts: <text>/train.csv and test.csv, or train.jsonl and test.jsonl with a JSON object in each line, in which one column or key holds the text and another one its class, by name or number; or a folder for each class, <text>/train/<class>/*.txt. The network sees the bytes of each text."),
 		row("data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, withOwnData,
 			"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples."),
+		row("data.column", columnName, withText,
+			"The column or key with the text; where there are two and none is named, the first one."),
+		row("data.length", setting.Integer{Min: 1, Max: data.MaxLength}, withText, "The greatest number of tokens of a text; what is longer is cut there."),
 		row("data.size", setting.Sizes{Of: setting.Integer{Min: 1, Max: 1024}}, withFolder, "Height and width in pixels; pictures of another size are resized."),
 		row("data.channels", oneOf{1, 3}, withFolder, "1 for grey pictures, 3 for colour."),
 		row("data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, withTable,
 			"The columns with the numbers that the network sees, in its order; other columns are passed over."),
 		row("data.label", columnName, withColumns,
-			"The column that holds one of the classes; of vectors in .csv or .parquet, the last one where nothing is said."),
+			"The column that holds one of the classes; of vectors in .csv or .parquet, the last one where nothing is said, and of texts the second of two."),
+		row("data.labels", listOf[string]{of: columnName, min: 1, max: 256, what: "names", distinct: true}, withTable,
+			"Columns of 0 and 1, each of which says whether a record has a label: all of them are learnt at once, in place of data.label and data.classes, with training.loss binary."),
+		row("data.bounds", listOf[float64]{of: setting.Number{Min: -1e30, Max: 1e30}, min: 2, max: 2, what: "numbers"}, withTable,
+			"The least and the largest number of column data.label, which is then learnt in place of a class, with training.loss squared or huber; a number beyond counts as the bound. Public constants, never computed from the training examples."),
 		row("data.group", groupName, withPersons,
 			"Whose an example is: of a table the column that names its person, which need not be among data.columns; of a folder the word prefix, for pictures whose names say it before their last _, as in person_0123_07.png."),
 		row("data.width", setting.Integer{Min: 1, Max: data.MaxFeatures}, withVectors, "How many numbers each vector has."),
@@ -109,7 +125,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 			"Subtracted from pixels in [0,1], or from the numbers of a table: one value, or one per channel or column. A public constant, never computed from the training examples."),
 		row("data.std", byExamples{perChannel(0.001, 1000, 3), perChannel(1/data.MaxNormalisation, data.MaxNormalisation, data.MaxColumns)}, hasConstants,
 			"Divides pixels or numbers after the mean is subtracted: one value, or one per channel or column. A public constant."),
-		row("data.seed", setting.Integer{Min: 0, Max: maxExactInteger}, withDigits, "Which digits are drawn."),
+		row("data.seed", setting.Integer{Min: 0, Max: maxExactInteger}, withDrawn, "Which digits or sentences are drawn."),
 		row("data.limit.epsilon", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "what train ledger limit has set, if anything"}, nil,
 			"What everything that is ever released on this data, by all runs of the folder, may cost together. Set before the first release and never passed; with data.limit.delta."),
 		row("data.limit.delta", setting.Number{Min: 1e-20, Max: 1, OpenMax: true, Word: "none", WordMeans: "no limit of this file"}, nil,
@@ -179,6 +195,9 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		row("optimizer.schedule.warmup_steps", setting.Integer{Min: 0, Max: 1e9}, nil, "The learning rate rises linearly over these first steps."),
 		argumentRows("optimizer.schedule.name", curves),
 
+		kindRow("training.loss", model.Losses(), nil, "What the network learns by: "+docs(model.Losses())+"."),
+		row("training.class_weights", publicNumbers{listOf[float64]{of: setting.Number{Min: 0, Max: model.MaxWeight, OpenMin: true}, min: 1, max: 1000, what: "numbers"}}, weighable,
+			"How much each of data.classes or data.labels counts in the loss, in their order; left out is 1 for each. Public numbers: where they should follow from how frequent classes are, count these privately by train stats."),
 		kindRow("training.sampling", release.Samplings(), nil, "Which examples a step is computed from: "+docs(release.Samplings())+"."),
 		row("training.batch_size", setting.Integer{Min: 1, Max: 1e7}, withBatches,
 			"Expected number of examples in a step; each example takes part with probability batch_size / training examples."),
@@ -191,6 +210,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		kindRow("training.average", optimizer.Averages(), nil,
 			"The mean of the parameters of several steps that is evaluated and written as the model: none is those of the last step, ema an exponential moving average, tail the mean over the last part of the planned steps. It costs no privacy."),
 		argumentRows("training.average", optimizer.Averages()),
+		argumentRows("training.loss", model.Losses()),
 		argumentRows("training.sampling", release.Samplings()),
 		sectionRows("training.augmentation", func(string) *condition { return withPictures }),
 
@@ -288,7 +308,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 // later lists the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.label", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.sampling"}
+var later = []string{"data.bounds", "data.column", "data.label", "data.labels", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.class_weights", "training.label_smoothing", "training.loss", "training.sampling"}
 
 // fieldAt returns the field of the key path, or nil if there is none.
 func fieldAt(path string) *field {

@@ -24,6 +24,7 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 		{"mlp", grey, 784*128 + 128 + 128*10 + 10},
 		{"mlp128", grey, 784*128 + 128 + 128*10 + 10},
 		{"mlp1000", grey, 784*1000 + 1000 + 1000*10 + 10},
+		{"mlp-table", model.Input{Channels: 7}, 7*64 + 64 + 64*10 + 10},
 		{"mnist-cnn", grey, 26010}, // arXiv:2007.14191
 		{"mnist-cnn-relu", grey, 26010},
 		{"cifar-cnn", colour, 550570}, // arXiv:2007.14191

@@ -79,7 +79,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		LearningRate: 0.01, ParameterNoise: 1.7,
 		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
 	}
-	want.Training = Training{Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
+	want.Training = Training{Loss: &model.CrossEntropy{}, Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
 		Augmentation: data.Augmentation{Views: 4, Flip: true, Shift: 3}}
 	want.Performance = Performance{3, "ghost", 8 << 30, 2 << 30, true}
 	want.Run = Run{"my-run_1.2", 4, true}
@@ -170,9 +170,10 @@ func TestOverridesSetEveryKey(t *testing.T) {
 	sources := []string{
 		smallest, folderBase, tableBase, vectorsBase, limitBase, clientsBase, smallest + initial,
 		strings.NewReplacer("privacy: {", "privacy: {unit: person, ", "data: {", "data: {group: who, ").Replace(tableBase),
+		textBase, labelsBase, boundsBase, strings.Replace(boundsBase, "squared", "huber", 1),
 		smallest + "optimizer: {learning_rate: by_noise}", smallest + "pate: {teachers: 5}", smallest + "pate: {teachers: 5, release_data_dependent: true}",
 	}
-	values := []string{"0.5", "0.25", "2", "3", "16", "20", "32", "1e-6", "true", "[0.5]", "[a, b, c]", "[relu]", "8GiB", "x", "x.safetensors"}
+	values := []string{"0.5", "0.25", "2", "3", "16", "20", "32", "1e-6", "true", "[0.5]", "[1, 2]", "[a, b, c]", "[relu]", "8GiB", "x", "x.safetensors"}
 	for _, f := range fields { // a kind has its own keys
 		names, _ := f.format.(interface{ Names() []string })
 		for i := 0; names != nil && i < len(names.Names()); i++ {
@@ -217,6 +218,12 @@ func TestOverridesSetEveryKey(t *testing.T) {
 const (
 	limitBase   = "data: {name: digits, limit: {epsilon: 8, delta: 1e-5}}\nprivacy: {epsilon: 3}\n"
 	clientsBase = smallest + "federated: {clients: 100, split: dirichlet, noise: clients}\n"
+)
+
+const (
+	textBase   = "data: {text: letters, classes: [a, b], length: 9}\nprivacy: {epsilon: 3}\n"
+	labelsBase = "data: {table: records, columns: [age, pay], labels: [a, b]}\nprivacy: {epsilon: 3}\ntraining: {loss: binary}\n"
+	boundsBase = "data: {table: records, columns: [age, pay], label: sick, bounds: [3, 9]}\nprivacy: {epsilon: 3}\ntraining: {loss: squared}\n"
 )
 
 const tableBase = "data: {table: records, columns: [age, pay], label: sick, classes: [a, b]}\nprivacy: {epsilon: 3}\n"

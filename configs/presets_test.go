@@ -112,7 +112,7 @@ func TestLoadReadsFiles(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	all := "cifar-best, cifar-cnn, fashion-best, fashion-cnn, federated-digits, federated-mnist, label-digits, label-mnist, layers, mnist-best, mnist-cnn, own-pictures, own-table, own-vectors, pate-digits, pate-mnist, vit-tiny"
+	all := "cifar-best, cifar-cnn, fashion-best, fashion-cnn, federated-digits, federated-mnist, label-digits, label-mnist, layers, mnist-best, mnist-cnn, own-pictures, own-table, own-vectors, pate-digits, pate-mnist, sentences, text-lstm, text-transformer, vit-tiny"
 	for name, want := range map[string]string{
 		"digit":   `configs: found no preset and no file "digit", expected a path or one of digits, ` + all + " (did you mean digits?)",
 		"unheard": `configs: found no preset and no file "unheard", expected a path or one of digits, ` + all,

@@ -97,8 +97,9 @@ func (f *field) hasDefault() bool {
 	}
 	n, isNumber := f.format.(setting.Number)
 	optional := isNumber && n.Word != ""
-	_, isList := f.at(&defaults).(*[]string)
-	required := f.only == withFolder && !strings.HasPrefix(f.path, "performance.") || f.only == withTable || f.only == withVectors || f.only == withColumns || f.only == withOwnData || f.only == withInit
+	list := reflect.ValueOf(f.at(&defaults)).Elem()
+	isList := list.Kind() == reflect.Slice && list.Len() == 0
+	required := f.only == withFolder && !strings.HasPrefix(f.path, "performance.") || f.only == withTable || f.only == withText || f.only == withVectors || f.only == withColumns || f.only == withOwnData || f.only == withInit
 	return !optional && !isList && len(others(f.path)) == 0 && !required
 }
 

@@ -38,6 +38,8 @@ var pixelName = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))
 func ColumnOf(c *Config, name string) (Column, error) {
 	shape := c.Data.Shape()
 	switch {
+	case name == labelColumn && c.Data.Task() != data.Class:
+		return Column{}, fmt.Errorf("found %s, expected one of data.columns: the table has labels or numbers to learn, and no class", labelColumn)
 	case name == labelColumn, c.Data.Table != "" && name == c.Data.Label:
 		return Column{Class: true}, nil
 	case c.Data.Table != "":
@@ -46,6 +48,8 @@ func ColumnOf(c *Config, name string) (Column, error) {
 		}
 		known := slices.Concat(c.Data.Columns, []string{labelColumn})
 		return Column{}, fmt.Errorf("found %s, expected one of data.columns, or %s%s", printable(name), labelColumn, spelling.Hint(name, known))
+	case shape.IsText():
+		return Column{}, fmt.Errorf("found %s, expected %s: texts have no numbers", printable(name), labelColumn)
 	case shape.IsRow():
 		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < shape.Channels {
 			return Column{Indices: []int{i}}, nil
@@ -159,7 +163,7 @@ func (s *Statistic) check(r *report, c *Config) {
 // checkClass reports what does not fit a column of classes, if ofClass, or else of numbers: the
 // kind, keys for the other sort, an unknown class, missing bins. key is the column's, for messages.
 func (s *Statistic) checkClass(r *report, c *Config, key string, ofClass bool) {
-	classes := c.Data.Labels()
+	classes := c.Data.Learnt()
 	switch {
 	case ofClass && !s.kind().classes:
 		r.Addf(s.at, key, "found the class of a record, expected a column with numbers for a %s", s.Kind)

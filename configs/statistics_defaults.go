@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dpsgd/data"
 )
 
 // DefaultStatistics returns the statistics of configured data if no file names any: a histogram of
@@ -21,7 +23,13 @@ func DefaultStatistics(c *Config, bounds map[string]Bounds) (*StatisticsFile, er
 	if !c.Privacy.HasBudget() {
 		return nil, fmt.Errorf("%w: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together", ErrInvalid)
 	}
-	f := &StatisticsFile{Config: c, Statistics: []Statistic{{Kind: StatHistogram, Columns: []string{labelColumn}, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}}}
+	f := &StatisticsFile{Config: c}
+	if c.Data.Task() == data.Class {
+		f.Statistics = []Statistic{{Kind: StatHistogram, Columns: []string{labelColumn}, Mechanism: DiscreteLaplace, Trust: Curator, Share: 1}}
+	}
+	if isText(c) {
+		return f, unusedBounds(bounds)
+	}
 	if !c.Data.Shape().IsRow() {
 		f.summarise(brightness, Bounds{Interval: Interval{0, 1}})
 		return f, unusedBounds(bounds)

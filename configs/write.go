@@ -45,8 +45,12 @@ func (c *Config) write(meant func(*field) bool) []byte {
 	return b.Bytes()
 }
 
-// written reports whether the field belongs into the file of a configuration.
+// written reports whether the field belongs into the file of a configuration. A list of names that
+// is empty does not.
 func (f *field) written(c *Config) bool {
+	if list, ok := f.at(c).(*[]string); ok && len(*list) == 0 {
+		return false
+	}
 	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
 

@@ -44,7 +44,7 @@ func (r Augmentation) Check(shape Shape) error {
 		return fmt.Errorf("augmentation: %w", err)
 	}
 	switch side := min(shape.Height, shape.Width); {
-	case r.Any() && shape.IsRow():
+	case r.Any() && !shape.IsPicture():
 		return fmt.Errorf("augmentation: found %s, expected pictures, or no training.augmentation", shape.Noun())
 	case r.Shift > 0 && r.Shift >= side:
 		return fmt.Errorf("augmentation: training.augmentation.shift is %d, expected less than the %d pixels of a picture's shorter side", r.Shift, side)

@@ -23,13 +23,14 @@ func (n Normalisation) Identity() bool {
 // Batcher turns examples, chosen by index, into the float32 input of a network.
 // It is safe for concurrent use.
 type Batcher struct {
-	set  Set
-	fill filler
+	set     Set
+	fill    filler
+	targets int // numbers of each example, at least the one that is its class
 }
 
 // NewBatcher prepares the examples of s for normalisation n. It fails with [ErrInvalid] when n does
 // not have one finite mean and one finite, positive standard deviation for each channel or column.
-// For [Features], n must be empty.
+// For [Features] and [Texts], n must be empty.
 func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 	channels, kind := s.Shape().Channels, "channel"
 	if s.Shape().IsRow() {
@@ -37,6 +38,9 @@ func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 	}
 	if _, computed := beneath(s).(*Features); computed {
 		channels, kind = 0, "column that is not computed"
+	}
+	if s.Shape().IsText() {
+		channels = 0
 	}
 	if len(n.Mean) != channels || len(n.Std) != channels {
 		return nil, fmt.Errorf("data: %w: normalisation has %d means and %d standard deviations, expected %d of each (one for each %s)",
@@ -50,8 +54,15 @@ func NewBatcher(s Set, n Normalisation) (*Batcher, error) {
 			return nil, fmt.Errorf("data: %w: standard deviation of %s %d is %v, expected a positive, finite number", ErrInvalid, kind, c, std)
 		}
 	}
-	return &Batcher{set: s, fill: s.normalised(n)}, nil
+	b := &Batcher{set: s, fill: s.normalised(n), targets: 1}
+	if s.Len() > 0 {
+		b.targets = max(1, len(s.Targets(0)))
+	}
+	return b, nil
 }
+
+// Targets returns how many numbers there are to learn about an example: 1 where it is a class.
+func (b *Batcher) Targets() int { return b.targets }
 
 // MaxNormalisation bounds the constants of a [Normalisation]: a mean lies between
 // plus and minus this, a standard deviation between its inverse and this. It keeps
@@ -72,19 +83,23 @@ func (b *Batcher) Decodes() bool {
 }
 
 // Fill writes example indices[i], normalised, to row i of x, which has shape (rows, Height, Width,
-// Channels) or (rows, columns), and its label to labels[i]. Rows and labels past len(indices) are
-// left as they are: padding is the caller's. It allocates nothing for examples in memory. It fails
+// Channels) or (rows, columns), and what is to be learnt about it to row i of targets: the index of
+// its class, or its numbers. Rows past len(indices) are left as they are: padding is the caller's. It allocates nothing for examples in memory. It fails
 // with [ErrInvalid] when an example cannot be read: then x must not be used. The error is the same
 // for all examples and all causes, because it may not tell which example was drawn; [Split.Check]
-// names the example. It panics when x or labels is too short or an index is out of range.
-func (b *Batcher) Fill(x []float32, labels []int32, indices []int) error {
+// names the example. It panics when x or targets is too short or an index is out of range.
+func (b *Batcher) Fill(x []float32, targets []float32, indices []int) error {
 	size := b.set.Shape().Values()
-	if len(labels) < len(indices) || len(x) < len(indices)*size {
-		panic(fmt.Sprintf("data: a batch of %d examples of %v does not fit %d values and %d labels",
-			len(indices), b.set.Shape(), len(x), len(labels)))
+	if len(targets) < len(indices)*b.targets || len(x) < len(indices)*size {
+		panic(fmt.Sprintf("data: a batch of %d examples of %v does not fit %d values and %d targets",
+			len(indices), b.set.Shape(), len(x), len(targets)))
 	}
 	for row, i := range indices {
-		labels[row] = int32(b.set.Label(i))
+		if numbers := b.set.Targets(i); numbers != nil {
+			copy(targets[row*b.targets:], numbers)
+		} else {
+			targets[row] = float32(b.set.Label(i))
+		}
 		if b.fill(x[row*size:(row+1)*size], i) != nil {
 			return errUnread
 		}

@@ -25,6 +25,9 @@ type Dataset struct {
 	Train, Test int // numbers of examples
 
 	// Load reads the set from its own folder. seed is public. Only sets that are drawn use it.
+	// Words lists the words of a set of texts: the token of each is its place, from 1.
+	Words []string
+
 	Load func(set *Dataset, folder string, seed uint64) (*Split, error)
 
 	// Verified lists the unpacked files whose checksums Load verifies and from which it makes all
@@ -50,7 +53,7 @@ type File struct {
 }
 
 // datasets is the one list of data sets that have a name; the one that needs no files comes first.
-var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10}
+var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10, &drawnSentences}
 
 // Register adds a named data set, which configurations, commands and messages then know. Call
 // Register at the start of a program: nothing else of this package may run at the same time.

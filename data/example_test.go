@@ -27,7 +27,7 @@ func Example() {
 
 	shape := batcher.Shape()
 	x := make([]float32, len(batch)*shape.Values())
-	labels := make([]int32, len(batch))
+	labels := make([]float32, len(batch))
 	batcher.Fill(x, labels, batch)
 	// The expected size is 200 with a standard deviation of 14: five of them are
 	// exceeded once in a million runs.
@@ -62,7 +62,7 @@ func ExampleLoad_table() {
 		fmt.Println(err)
 		return
 	}
-	x, labels := make([]float32, 2*2), make([]int32, 2)
+	x, labels := make([]float32, 2*2), make([]float32, 2)
 	batcher.Fill(x, labels, []int{1, 2})
 	fmt.Println(batcher.Shape(), x, labels)
 	// Output: 2 columns [1.1 -1.2 -0.25 -0.5] [1 0]

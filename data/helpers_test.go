@@ -119,9 +119,9 @@ func panics(call func()) (panicked bool) {
 }
 
 // whole returns a batch of all examples, in their order.
-func whole(t *testing.T, s Set, n Normalisation) ([]float32, []int32) {
+func whole(t *testing.T, s Set, n Normalisation) ([]float32, []float32) {
 	t.Helper()
-	x, labels, all := make([]float32, s.Len()*s.Shape().Values()), make([]int32, s.Len()), make([]int, s.Len())
+	x, labels, all := make([]float32, s.Len()*s.Shape().Values()), make([]float32, s.Len()), make([]int, s.Len())
 	for i := range all {
 		all[i] = i
 	}

@@ -14,19 +14,24 @@ import (
 	"dpsgd/internal/spelling"
 )
 
-// Spec says which examples to load. One of Name, Folder, Table and Vectors is set. Everything here
+// Spec says which examples to load. One of Name, Folder, Table, Vectors and Text is set. Everything here
 // is public: it is declared, never computed from the training examples.
 type Spec struct {
 	Name    string // one of [Names]; "" for a person's own data
 	Folder  string // of pictures, <folder>/train/<class>/ and <folder>/test/<class>/, or train-….tar and test-….tar, as package pictures lists them
 	Table   string // folder with train.csv and test.csv
+	Text    string // folder with texts, in train.csv, train.jsonl or train/<class>/*.txt
 	Vectors string // folder with features that another program computed, in files that package vectors reads: train.npy, train.csv and so on
 
 	Classes  []string     // in label order: of pictures the names of the class folders, of a table the values of Label
 	Size     setting.Size // of the pictures of a folder, in pixels
 	Channels int          // of the pictures of a folder: 1 is grey, 3 is colour
+	Column   string       // of texts in files with columns or keys, the one with the text; "" where there are two: the first, or the one that is not Label
+	Length   int          // of texts: the greatest number of tokens; what is longer is cut
 	Columns  []string     // of a table: those with the numbers that the network sees, in its order
 	Label    string       // the column with the class: of a table, or of vectors in a .csv or .parquet file, where "" is the last one
+	Labels   []string     // of a table: columns of 0 and 1, which say of each label whether a record has it; in place of Label and Classes
+	Bounds   []float64    // of the numbers in column Label, low and high, which are learnt in place of a class
 	Group    string       // for [Owners]: of a table, the column that says whose a record is; of a folder, "prefix"
 	Width    int          // of vectors: numbers in each
 	Seed     uint64       // the seed from which the pictures of "digits" are drawn
@@ -47,20 +52,31 @@ func (s Spec) Shape() Shape {
 		return Row(len(s.Columns))
 	case s.Vectors != "":
 		return Row(s.Width)
+	case s.Text != "":
+		if t, err := s.Tokens(); err == nil {
+			return Sequence(s.Length, t.Vocabulary())
+		}
 	}
 	return Shape{s.Size.Height, s.Size.Width, s.Channels}
 }
 
-// Labels returns the names of the classes, in label order.
-func (s Spec) Labels() []string {
+// Learnt returns the names of what is learnt, one for each output of a network: the classes, in the
+// order of their labels, the columns of labels, or the one of the number.
+func (s Spec) Learnt() []string {
 	if known := Find(s.Name); known != nil {
 		return known.Classes
+	}
+	switch s.Task() {
+	case Labels:
+		return s.Labels
+	case Number:
+		return []string{s.Label}
 	}
 	return s.Classes
 }
 
 // Own returns the folder of a person's own data; "" for a set that has a name.
-func (s Spec) Own() string { return cmp.Or(s.Folder, s.Table, s.Vectors) }
+func (s Spec) Own() string { return cmp.Or(s.Folder, s.Table, s.Vectors, s.Text) }
 
 // Count returns the number of examples in the part "train" or "test" of a person's own data. It
 // reads file names or headers of shards, lines of a table or .csv file, headers of other vectors.
@@ -68,6 +84,8 @@ func Count(s Spec, part string) (int, error) {
 	switch {
 	case s.Table != "":
 		return eachRecord(s, part, func(*tableReader, []string) error { return nil })
+	case s.Text != "":
+		return eachText(s, part, func(string, uint8) {})
 	case s.Vectors != "":
 		n := 0
 		err := useVectors(s, part, func(p *vectors.Part) (err error) { n, err = p.Count(); return err })
@@ -144,6 +162,8 @@ func Load(spec Spec) (*Split, error) {
 		return loadTable(spec)
 	case spec.Vectors != "":
 		return loadVectors(spec)
+	case spec.Text != "":
+		return loadText(spec)
 	}
 	set := Find(spec.Name)
 	if set == nil {
@@ -159,7 +179,7 @@ func (s Spec) check() error {
 	classes := ""
 	for _, from := range []struct{ kind, what, classes string }{
 		{"set", s.Name, ""}, {"folder", s.Folder, "the names of the folders in train/ and test/"},
-		{"table", s.Table, "the values of the label column"}, {"vectors", s.Vectors, "label 0 is the first"},
+		{"table", s.Table, "the values of the label column"}, {"vectors", s.Vectors, "label 0 is the first"}, {"texts", s.Text, "the values of their column, or the names of the folders"},
 	} {
 		if from.what != "" {
 			given, classes = append(given, fmt.Sprintf("the %s %q", from.kind, from.what)), from.classes
@@ -171,7 +191,18 @@ func (s Spec) check() error {
 	if classes == "" {
 		return nil
 	}
-	if len(s.Classes) < 2 || len(s.Classes) > maxClasses {
+	switch {
+	case s.Task() != Class && s.Table == "":
+		return fmt.Errorf("data: %w: %s holds no labels or numbers to learn, expected a table, or classes", ErrInvalid, given[0])
+	case s.Task() == Labels && (len(s.Classes) > 0 || len(s.Bounds) > 0 || s.Label != ""):
+		return fmt.Errorf("data: %w: labels are declared, and classes, bounds or a label column too, expected labels alone", ErrInvalid)
+	case s.Task() == Labels:
+		return checkDistinct("label", s.Labels)
+	case s.Task() == Number && (len(s.Bounds) != 2 || !(s.Bounds[0] < s.Bounds[1]) || len(s.Classes) > 0):
+		return fmt.Errorf("data: %w: the bounds %v and %d classes declared, expected two bounds, the lower one first, and no classes", ErrInvalid, s.Bounds, len(s.Classes))
+	case s.Task() == Number:
+		return nil
+	case len(s.Classes) < 2 || len(s.Classes) > maxClasses:
 		return fmt.Errorf("data: %w: %d classes declared, expected 2 to %d (%s)", ErrInvalid, len(s.Classes), maxClasses, classes)
 	}
 	return checkDistinct("class", s.Classes)

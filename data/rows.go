@@ -2,7 +2,6 @@ package data
 
 import (
 	"fmt"
-	"math"
 
 	"dpsgd/internal/kernel"
 )
@@ -31,11 +30,21 @@ func NewRows(columns int, classes []string, labels []uint8, values []float32) (*
 		return nil, err
 	}
 	for i, v := range values {
-		if !(math.Abs(float64(v)) <= math.MaxFloat32) {
+		if notFinite(v) {
 			return nil, fmt.Errorf("data: %w: column %d of row %d is not finite, expected a finite number", ErrInvalid, i%columns, i/columns)
 		}
 	}
 	return &Rows{l, values}, nil
+}
+
+// NewTargetRows makes a set as [NewRows] does, of rows about which numbers are learnt: targets has
+// shape (rows, len(names)), with names for what stands in its columns.
+func NewTargetRows(columns int, names []string, targets, values []float32) (*Rows, error) {
+	r, err := NewRows(columns, names, make([]uint8, len(targets)/max(1, len(names))), values)
+	if err == nil {
+		err = r.withTargets(targets)
+	}
+	return r, err
 }
 
 // Values returns the numbers of row i. It is a view: the caller must not change it.

@@ -34,14 +34,14 @@ func TestFill(t *testing.T) {
 		set    Set
 		n      Normalisation
 		want   []float32 // (value − mean) / std of the examples 1 and 0, written out
-		labels []int32
+		labels []float32
 	}{
-		{coloured(), Normalisation{[]float64{0, 0.5, 0.2}, []float64{1, 0.5, 0.1}}, []float32{1, 0.6, 4, 0.4, -0.6, -2, 0, -0.6, 2, 0.6, 0.6, 8}, []int32{1, 2}},
-		{rows(-2.5, 750, 7, 1e6, 0, 0), Normalisation{[]float64{-3, 1000}, []float64{0.5, 250}}, []float32{20, 3996, 1, -1}, []int32{0, 0}},
-		{features(2, 0.5, -0.25, 65504, 0x1p-24, 0, 1), Normalisation{}, []float32{65504, 0x1p-24, 0.5, -0.25}, []int32{0, 0}}, // all of them halves
+		{coloured(), Normalisation{[]float64{0, 0.5, 0.2}, []float64{1, 0.5, 0.1}}, []float32{1, 0.6, 4, 0.4, -0.6, -2, 0, -0.6, 2, 0.6, 0.6, 8}, []float32{1, 2}},
+		{rows(-2.5, 750, 7, 1e6, 0, 0), Normalisation{[]float64{-3, 1000}, []float64{0.5, 250}}, []float32{20, 3996, 1, -1}, []float32{0, 0}},
+		{features(2, 0.5, -0.25, 65504, 0x1p-24, 0, 1), Normalisation{}, []float32{65504, 0x1p-24, 0.5, -0.25}, []float32{0, 0}}, // all of them halves
 	} {
 		b := must(NewBatcher(c.set, c.n))
-		x, labels, indices := slices.Repeat([]float32{9}, len(c.want)+6), []int32{-7, -7, -7}, []int{1, 0}
+		x, labels, indices := slices.Repeat([]float32{9}, len(c.want)+6), []float32{-7, -7, -7}, []int{1, 0}
 		check(t, b.Fill(x, labels, nil))
 		if slices.Min(x) != 9 || slices.Max(labels) != -7 {
 			t.Errorf("%T: an empty batch writes %v and %v", c.set, x, labels)
@@ -69,7 +69,7 @@ func TestFillOfGreyAgreesWithTheFormula(t *testing.T) {
 	const mean, std = 0.1307, 0.3081
 	b := must(NewBatcher(must(NewImages(Shape{16, 16, 1}, two, []uint8{0}, pixels)), Normalisation{[]float64{mean}, []float64{std}}))
 	x := make([]float32, 256)
-	check(t, b.Fill(x, make([]int32, 1), []int{0}))
+	check(t, b.Fill(x, make([]float32, 1), []int{0}))
 	for p := range x {
 		if want := float32((float64(p)/255 - mean) / std); x[p] != want {
 			t.Errorf("byte %d becomes %v, expected %v", p, x[p], want)
@@ -80,9 +80,9 @@ func TestFillOfGreyAgreesWithTheFormula(t *testing.T) {
 func TestFillPanicsWhenTheBatchDoesNotFit(t *testing.T) {
 	b := must(NewBatcher(coloured(), Normalisation{[]float64{0, 0, 0}, []float64{1, 1, 1}}))
 	for name, call := range map[string]func(){
-		"values":  func() { b.Fill(make([]float32, 11), make([]int32, 2), []int{0, 1}) },
-		"labels":  func() { b.Fill(make([]float32, 12), make([]int32, 1), []int{0, 1}) },
-		"indices": func() { b.Fill(make([]float32, 6), make([]int32, 1), []int{2}) },
+		"values":  func() { b.Fill(make([]float32, 11), make([]float32, 2), []int{0, 1}) },
+		"labels":  func() { b.Fill(make([]float32, 12), make([]float32, 1), []int{0, 1}) },
+		"indices": func() { b.Fill(make([]float32, 6), make([]float32, 1), []int{2}) },
 	} {
 		if !panics(call) {
 			t.Errorf("%s: no panic", name)
@@ -244,7 +244,7 @@ func BenchmarkFill(b *testing.B) {
 	const n = 256
 	set := must(NewImages(Shape{28, 28, 1}, two, make([]uint8, n), make([]uint8, n*784)))
 	batcher := must(NewBatcher(set, Normalisation{[]float64{0.5}, []float64{0.5}}))
-	x, labels, indices := make([]float32, n*784), make([]int32, n), make([]int, n)
+	x, labels, indices := make([]float32, n*784), make([]float32, n), make([]int, n)
 	b.SetBytes(n * 784)
 	for b.Loop() {
 		batcher.Fill(x, labels, indices)

@@ -85,7 +85,7 @@ func TestBatchDoesNotTellWhoCannotBeRead(t *testing.T) {
 			},
 		} {
 			check(t, damage())
-			err := b.Fill(make([]float32, 64), make([]int32, 4), []int{0, 1, 2, 3})
+			err := b.Fill(make([]float32, 64), make([]float32, 4), []int{0, 1, 2, 3})
 			wantError(t, err, ErrInvalid, "train data check")
 			said[fmt.Sprint(err)] = true
 			wantError(t, s.Check(func(int, int) {}), ErrInvalid, name)

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,13 +21,21 @@ func loadTable(spec Spec) (*Split, error) {
 	if len(spec.Columns) < 1 || len(spec.Columns) > MaxColumns {
 		return nil, fmt.Errorf("data: %w: %d columns declared, expected 1 to %d", ErrInvalid, len(spec.Columns), MaxColumns)
 	}
-	if spec.Label == "" {
+	if spec.Label == "" && spec.Task() != Labels {
 		return nil, fmt.Errorf("data: %w: no label column is declared, expected one", ErrInvalid)
 	}
-	if err := checkDistinct("column", append(slices.Clone(spec.Columns), spec.Label)); err != nil {
+	if err := checkDistinct("column", slices.Concat(spec.Columns, spec.learntColumns())); err != nil {
 		return nil, err
 	}
 	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
+}
+
+// learntColumns returns the columns of a table with what is learnt.
+func (s Spec) learntColumns() []string {
+	if s.Task() == Labels {
+		return s.Labels
+	}
+	return []string{s.Label}
 }
 
 // eachRecord calls visit with every record of part, "train" or "test", and returns their number. A
@@ -60,36 +69,34 @@ func eachRecord(spec Spec, part string, visit func(t *tableReader, record []stri
 type tableReader struct {
 	*vectors.RecordReader
 	columns []int // places in a record of the declared columns
-	label   int   // place of the label
+	learnt  []int // places of what is learnt
 }
 
-// findColumns sets the places of the declared columns and of the label. It fails if one is missing.
+// findColumns sets the places of the declared columns and of what is learnt. It fails if one is
+// missing.
 func (t *tableReader) findColumns(spec Spec) (err error) {
-	t.columns = make([]int, len(spec.Columns))
-	for i, name := range spec.Columns {
-		if t.columns[i], err = t.Find(name); err != nil {
-			return err
-		}
+	if t.columns, err = t.FindAll(spec.Columns); err == nil {
+		t.learnt, err = t.FindAll(spec.learntColumns())
 	}
-	t.label, err = t.Find(spec.Label)
 	return err
 }
 
-// readTable reads the part "train" or "test" of a table. It fails on a label that is not declared.
+// readTable reads the part "train" or "test" of a table. It fails on a class that is not declared,
+// and on a label that is neither 0 nor 1.
 func readTable(spec Spec, part string) (*Rows, error) {
 	var labels []uint8
-	var values []float32
-	_, err := eachRecord(spec, part, func(t *tableReader, record []string) error {
-		for _, place := range t.columns {
-			v, err := t.Number(record, place)
-			if err != nil {
-				return err
-			}
-			values = append(values, v)
+	var values, targets []float32
+	_, err := eachRecord(spec, part, func(t *tableReader, record []string) (err error) {
+		if values, err = t.appendNumbers(values, record, t.columns); err != nil {
+			return err
 		}
-		class := slices.Index(spec.Classes, record[t.label])
+		if spec.Task() != Class {
+			targets, err = t.appendNumbers(targets, record, t.learnt)
+			return cmp.Or(err, t.checkLabels(spec, targets))
+		}
+		class := slices.Index(spec.Classes, record[t.learnt[0]])
 		if class < 0 {
-			return t.Wrong(t.label, "found a label that is not declared", "one of the classes "+pictures.Quoted(spec.Classes))
+			return t.Wrong(t.learnt[0], "found a label that is not declared", "one of the classes "+pictures.Quoted(spec.Classes))
 		}
 		labels = append(labels, uint8(class))
 		return nil
@@ -97,5 +104,33 @@ func readTable(spec Spec, part string) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	if spec.Task() != Class {
+		return NewTargetRows(len(spec.Columns), spec.Learnt(), targets, values)
+	}
 	return NewRows(len(spec.Columns), spec.Classes, labels, values)
+}
+
+// appendNumbers appends the fields at these places of a record.
+func (t *tableReader) appendNumbers(values []float32, record []string, places []int) ([]float32, error) {
+	for _, place := range places {
+		v, err := t.Number(record, place)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// checkLabels refuses labels of the last record, at the end of targets, other than 0 and 1.
+func (t *tableReader) checkLabels(spec Spec, targets []float32) error {
+	if spec.Task() != Labels || len(targets) == 0 {
+		return nil
+	}
+	for i, v := range targets[len(targets)-len(spec.Labels):] {
+		if v != 0 && v != 1 {
+			return t.Wrong(t.learnt[i], "found a label that is neither 0 nor 1", "1 where the record has it, else 0")
+		}
+	}
+	return nil
 }

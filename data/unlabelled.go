@@ -66,7 +66,7 @@ func permutation(n int, src *random.Source) []int {
 func digestsOf(s Set) ([]digest, error) {
 	const chunk = 64
 	n, shape := s.Len(), s.Shape()
-	same := Normalisation{Mean: make([]float64, shape.Channels), Std: slices.Repeat([]float64{1}, shape.Channels)}
+	same := Normalisation{Mean: make([]float64, shape.Channels), Std: slices.Repeat([]float64{1}, shape.Channels)} // which texts pass over
 	fill, digests := s.normalised(same), make([]digest, n)
 	err := kernel.Each((n+chunk-1)/chunk, func(c int) error {
 		x, content := make([]float32, shape.Values()), []byte(nil)
@@ -88,6 +88,9 @@ func digestsOf(s Set) ([]digest, error) {
 
 // Label returns 0: the labels are secret.
 func (u *Unlabelled) Label(int) int { return 0 }
+
+// Targets returns nil: what is learnt is a class.
+func (u *Unlabelled) Targets(int) []float32 { return nil }
 
 // Secret returns the label of the example at a place.
 func (u *Unlabelled) Secret(place int) int { return u.Set.Label(u.order[place]) }

@@ -24,7 +24,7 @@ type Extraction struct {
 // Prepare draws pictures and learns from them what the recipe has to learn. The extraction keeps
 // the pool and computes with it.
 func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error) {
-	if shape.IsRow() {
+	if !shape.IsPicture() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
 	}
 	draw := func(n int) (*Drawings, error) { return r.Draw(shape, n, pool) }

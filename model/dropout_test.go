@@ -52,7 +52,9 @@ func TestDropoutMask(t *testing.T) {
 	e := tiny.Must(b.Compile(append(gradients, before, after)...))(t)
 	in := draw(m, n, 3)
 	copy(b.Values(net.Images).Float32, in.images)
-	copy(b.Values(net.Labels).Int32, in.labels)
+	for i, label := range in.labels {
+		b.Values(net.Targets).Float32[i] = float32(label)
+	}
 	copy(b.Values(net.Mask).Float32, in.mask)
 	e.RunAll()
 

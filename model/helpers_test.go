@@ -247,7 +247,9 @@ func (s *step) run(t *testing.T, in batch) result {
 		pixels[i] = float32(math.NaN())
 	}
 	copy(pixels, in.images)
-	copy(s.builder.Values(s.network.Labels).Int32, in.labels)
+	for i, label := range in.labels {
+		s.builder.Values(s.network.Targets).Float32[i] = float32(label)
+	}
 	copy(s.builder.Values(s.network.Mask).Float32, in.mask)
 	s.executor.RunAll()
 	read := func(node *gorgonia.Node) []float32 { return slices.Clone(s.executor.Values(node).Float32) }

@@ -47,22 +47,26 @@ type Model struct {
 	frozen     []float32 // the other parameters, in the same way
 	network    Sequential
 	input      Input
-	classes    int
+	classes    int // outputs of the last layer
+	learnt     Learnt
 	parameters []Parameter
 	layers     []LayerInfo
 	sketched   bool // whether it has no values, see Sketch
 }
 
+// plain is what a network learns where nothing else is said.
+var plain = Learnt{Loss: CrossEntropy{}}
+
 // New checks that the layers fit the input and each other and that the last one gives one value for
 // each class, and draws initial parameters from the public seed.
 func New(network Sequential, input Input, classes int, seed uint64) (*Model, error) {
-	return (&Model{network: network, input: input, classes: classes}).begin(graph.NewBuilder(nil), random.Seeded(seed))
+	return (&Model{network: network, input: input, classes: classes, learnt: plain}).begin(graph.NewBuilder(nil), random.Seeded(seed))
 }
 
 // Sketch makes a model as [New] does, but without values, so that it takes next to no memory. It
 // can only be frozen, and declared on a sketch of a graph ([graph.NewSketch]).
 func Sketch(network Sequential, input Input, classes int) (*Model, error) {
-	return (&Model{network: network, input: input, classes: classes, sketched: true}).begin(graph.NewSketch(), nil)
+	return (&Model{network: network, input: input, classes: classes, learnt: plain, sketched: true}).begin(graph.NewSketch(), nil)
 }
 
 // begin declares the network for the first time, on a graph that nothing runs on, and so finds its
@@ -127,13 +131,13 @@ func (m *Model) MultiplyAdds() (total, first int) {
 
 // Network is a model declared on a graph for physical batches of a fixed size B.
 type Network struct {
-	Images *gorgonia.Node // input, float32 (B, H, W, C), or (B, n) for rows of numbers and sequences
-	Labels *gorgonia.Node // input, int32 (B)
-	Mask   *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
+	Images  *gorgonia.Node // input, float32 (B, H, W, C), or (B, n) for rows of numbers and sequences
+	Targets *gorgonia.Node // input, float32 (B, targets): the index of the class, or the numbers that are learnt
+	Mask    *gorgonia.Node // input, float32 (B): 1 for an example, 0 for padding
 
 	Valid  *gorgonia.Node   // (B): the mask, 0 also for examples that are not finite or far too large
 	Logits *gorgonia.Node   // (B, classes)
-	Losses *gorgonia.Node   // (B): cross-entropy of each example; sensitive
+	Losses *gorgonia.Node   // (B): the loss of each example; sensitive
 	Uses   []perexample.Use // of the parameters that are trained, in their order
 }
 
@@ -152,9 +156,9 @@ func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 	p.model = m
 	p.Part("forward")
 	n := &Network{
-		Images: p.Input("images", tensor.Float32, m.input.shape(batch)...),
-		Labels: p.Input("labels", tensor.Int32, batch),
-		Mask:   p.Input("mask", tensor.Float32, batch),
+		Images:  p.Input("images", tensor.Float32, m.input.shape(batch)...),
+		Targets: p.Input("targets", tensor.Float32, batch, m.targets()),
+		Mask:    p.Input("mask", tensor.Float32, batch),
 	}
 	if p.Err() == nil {
 		var x *gorgonia.Node
@@ -162,7 +166,7 @@ func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 		n.Logits = m.network.Forward(p, x)
 	}
 	if p.Err() == nil {
-		n.Losses = p.crossEntropy(n.Logits, n.Labels)
+		n.Losses = p.loss(n.Logits, n.Targets)
 	}
 	if p.Err() != nil {
 		return nil, fmt.Errorf("model: %w", p.Err())

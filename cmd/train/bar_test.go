@@ -12,6 +12,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
 	"dpsgd/internal/gradients"
+	"dpsgd/internal/score"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
 )
@@ -28,7 +29,7 @@ func progressed() train.Progress {
 	byRDP := 13.501
 	return train.Progress{
 		Step: 12345, Steps: 98765, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 12.345}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 12.75},
-		Evaluation: gradients.Evaluation{Accuracy: 0.98765}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
+		Evaluation: gradients.Evaluation{Test: score.Test{TestAccuracy: 0.98765}}, SecondsPerStep: 4, ExamplesPerSecond: 123456,
 	}
 }
 
@@ -93,7 +94,7 @@ func TestLiveText(t *testing.T) {
 	byRDP := 3.1951
 	p := train.Progress{
 		Step: 586, Steps: 586, Spent: account.Spent{Guarantee: accountant.Guarantee{Epsilon: 2.981}, EpsilonRDP: &byRDP}, Budget: &accountant.Guarantee{Epsilon: 3},
-		Evaluation: gradients.Evaluation{Accuracy: 0.981}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
+		Evaluation: gradients.Evaluation{Test: score.Test{TestAccuracy: 0.981}}, SecondsPerStep: 0.02, ExamplesPerSecond: 11000,
 	}
 	for _, test := range []struct {
 		width int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/score"
@@ -27,7 +28,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 			}
 			a.Warn(found.Warning)
 			return a.Print(found, nil, func(w io.Writer) {
-				fmt.Fprintf(w, "test accuracy   %.2f %% of %s %s\n", 100*found.TestAccuracy, shell.Count(found.TestExamples), found.Noun)
+				fmt.Fprintf(w, "%-15s %s of %s %s\n", found.Test.Name(), found.Test, shell.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
 				fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
 				if found.Unit != "" {
@@ -35,6 +36,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 				}
 				printLeft(w, found.TargetEpsilon, found.Epsilon)
 				fmt.Fprintln(w)
+				printMeasures(w, found.Measures)
 				printClasses(w, found)
 				printConfusion(w, found)
 			})
@@ -44,18 +46,35 @@ func evalCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
+// printMeasures writes a line for each measure with its interval.
+func printMeasures(w io.Writer, measures []score.Measure) {
+	table := [][]string{{"measure", "value", "95 % interval"}}
+	for _, m := range measures {
+		table = append(table, []string{strings.ReplaceAll(m.Name, "_", " "), fmt.Sprintf("%.4g", m.Value), fmt.Sprintf("%.4g to %.4g", m.Low, m.High)})
+	}
+	if len(measures) > 0 {
+		shell.PrintTable(w, table)
+		fmt.Fprintln(w)
+	}
+}
+
 // longestClass is how many characters of the name of a class a table shows.
 const longestClass = 24
 
 // printClasses writes a line for each class: its examples, the share predicted right with its
 // interval, and which other class most of the rest were taken for.
 func printClasses(w io.Writer, found score.Score) {
+	if len(found.Classes) == 0 {
+		return
+	}
 	table := [][]string{{"class", found.Noun, "correct %", "95 % interval", "most often taken for"}}
 	for label, c := range found.Classes {
 		other, most := "–", 0
-		for predicted, n := range found.Confusion[label] {
-			if predicted != label && n > most {
-				other, most = fmt.Sprintf("%s (%d)", shell.Cut(found.Classes[predicted].Name, longestClass), n), n
+		if found.Confusion != nil {
+			for predicted, n := range found.Confusion[label] {
+				if predicted != label && n > most {
+					other, most = fmt.Sprintf("%s (%d)", shell.Cut(found.Classes[predicted].Name, longestClass), n), n
+				}
 			}
 		}
 		table = append(table, []string{shell.Cut(c.Name, longestClass), shell.Count(c.Examples), shell.Decimals(100*c.Accuracy, 2), fmt.Sprintf("%.2f to %.2f", 100*c.Low, 100*c.High), other})
@@ -85,7 +104,7 @@ func printConfusion(w io.Writer, found score.Score) {
 		}
 		table = append(table, line)
 	}
-	if shell.TableWidth(table) > shell.Width {
+	if len(found.Confusion) == 0 || shell.TableWidth(table) > shell.Width {
 		return
 	}
 	fmt.Fprintln(w)

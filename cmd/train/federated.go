@@ -4,6 +4,7 @@ import (
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
 
@@ -36,7 +37,7 @@ A configuration with federated.clients; train run takes it too, and train resume
 			}
 			j.form = func(r train.Result) any {
 				unit, _ := setup.Unit(config)
-				return rounds{r.Status, r.Steps, r.Epsilon, r.Delta, unit, r.TestAccuracy, r.Seconds, r.Run}
+				return rounds{r.Status, r.Steps, r.Epsilon, r.Delta, unit, r.Test, r.Seconds, r.Run}
 			}
 			return j.begin(a, c, name)
 		},
@@ -47,12 +48,12 @@ A configuration with federated.clients; train run takes it too, and train resume
 
 // rounds is the JSON object that --json prints for a federated run.
 type rounds struct {
-	Status       run.Status `json:"status"`
-	Rounds       int        `json:"rounds"`
-	Epsilon      float64    `json:"epsilon"`
-	Delta        float64    `json:"delta"`
-	Unit         string     `json:"unit"`
-	TestAccuracy float64    `json:"test_accuracy"`
-	Seconds      float64    `json:"seconds"`
-	Run          string     `json:"run"`
+	Status  run.Status `json:"status"`
+	Rounds  int        `json:"rounds"`
+	Epsilon float64    `json:"epsilon"`
+	Delta   float64    `json:"delta"`
+	Unit    string     `json:"unit"`
+	score.Test
+	Seconds float64 `json:"seconds"`
+	Run     string  `json:"run"`
 }

@@ -5,6 +5,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
 	"dpsgd/internal/sgd"
 
@@ -56,8 +57,8 @@ func (p *ordinaryWatcher) Stepped(s sgd.Progress) {
 	if p.private {
 		mark = s.Phase
 	}
-	if s.Evaluation.Loss > 0 || s.Evaluation.Accuracy > 0 {
-		test = fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
+	if s.Evaluation != (gradients.Evaluation{}) {
+		test = "test " + s.Evaluation.String()
 	}
 	if p.Bars {
 		p.ShowText(int64(s.Step), fmt.Sprintf("%s  %s  %s/s", mark, test, shell.Count(int(s.ExamplesPerSecond))))
@@ -71,7 +72,7 @@ func (p *ordinaryWatcher) Stepped(s sgd.Progress) {
 func (p *ordinaryWatcher) Finished(r sgd.Result) {
 	p.EndBar()
 	fmt.Fprintf(p.W, "\n%s after %s steps in %s\n", r.Status, shell.Count(r.Steps), shell.Duration(r.Seconds))
-	fmt.Fprintf(p.W, "test accuracy   %.2f %%\n", 100*r.TestAccuracy)
+	fmt.Fprintf(p.W, "%-15s %s\n", r.Test.Name(), r.Test)
 	printExtremes(p.W, r.ByClass)
 	if r.Private {
 		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; the pictures are public\n", shell.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)

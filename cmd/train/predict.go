@@ -19,13 +19,13 @@ func predictCommand(a *shell.App) *cobra.Command {
 	var asCSV bool
 	top := 3
 	c := &cobra.Command{
-		Use:   "predict RUN PICTURE…|FOLDER|TABLE.csv",
+		Use:   "predict RUN PICTURE…|FOLDER|TABLE.csv|TEXTS.txt",
 		Short: "Say what the model of a run takes pictures or rows for",
 		Long: `Say what the model of a run takes pictures or rows for.
 
 Pictures are resized and turned into what the network sees exactly as the training pictures were. Of a folder,
-all pictures in it and below it are predicted. A run on a table takes .csv files with its columns. The data of
-the run are not needed.
+all pictures in it and below it are predicted. A run on a table takes .csv files with its columns, and a run on
+texts .txt files with a text in each line, .csv or .jsonl files. The data of the run are not needed.
 
 With --json there is one object on a line for each picture: file, class, probability, classes.`,
 		Example: `  train predict runs/digits-1 picture.png
@@ -46,13 +46,13 @@ With --json there is one object on a line for each picture: file, class, probabi
 				case a.JSON:
 					print = func(answer trained.Answer) error { return a.PrintJSON(answer) }
 				case asCSV:
-					print = lines(a.Out, m.Sees() == trained.Rows)
+					print = lines(a.Out, m.Sees() != trained.Pictures)
 				}
 				return modelAnswer(a, c, m, p, args[1:], print)
 			})
 		},
 	}
-	c.Flags().BoolVar(&asCSV, "csv", false, "print comma-separated values: file, class, probability, and the next classes with theirs")
+	c.Flags().BoolVar(&asCSV, "csv", false, "print comma-separated values: file, class, probability, and the next classes with theirs, or file and number")
 	c.Flags().IntVar(&top, "top", top, "number of classes in an answer; 0 is all of them")
 	return c
 }
@@ -62,6 +62,14 @@ func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *trained.Pr
 	if m.Sees() == trained.Rows {
 		for _, path := range paths {
 			if err := p.Table(c.Context(), path, print); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if m.Sees() == trained.Texts {
+		for _, path := range paths {
+			if err := p.Texts(c.Context(), path, print); err != nil {
 				return err
 			}
 		}
@@ -85,6 +93,9 @@ func text(w io.Writer) func(trained.Answer) error {
 		if answer.Row > 0 {
 			fmt.Fprintf(&b, " row %d", answer.Row)
 		}
+		if answer.Number != nil {
+			fmt.Fprintf(&b, "  %.6g", *answer.Number)
+		}
 		for _, s := range answer.Classes {
 			fmt.Fprintf(&b, "  %s %.1f %%", s.Class, 100*s.Probability)
 		}
@@ -103,6 +114,9 @@ func lines(w io.Writer, rows bool) func(trained.Answer) error {
 		heading, line := []string{"file"}, []string{answer.File}
 		if rows {
 			heading, line = append(heading, "row"), append(line, strconv.Itoa(answer.Row))
+		}
+		if answer.Number != nil {
+			heading, line = append(heading, "number"), append(line, strconv.FormatFloat(*answer.Number, 'g', -1, 64))
 		}
 		for i, s := range answer.Classes {
 			number := ""

@@ -41,6 +41,14 @@ const (
 	dataWidth = 14
 )
 
+// testOf returns the test accuracy of a run in percent, or in words its mean test error.
+func testOf(r report.Line) string {
+	if r.Numbers() {
+		return "error " + r.Test.String()
+	}
+	return r.Bare()
+}
+
 func printRuns(w io.Writer, dir string, list []report.Line) {
 	if len(list) == 0 {
 		fmt.Fprintf(w, "no runs in %s; `train run` makes one\n", dir)
@@ -59,7 +67,7 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 		table = append(table, []string{
 			shell.Cut(name, runWidth), shell.Cut(cmp.Or(r.Data, "–"), dataWidth),
 			orDash(r.Epsilon, func(x float64) string { return accountant.RoundUp(x, 3) }), orDash(r.Left, func(x float64) string { return shell.Left(x, 0) }),
-			orDash(r.Accuracy, shell.Percent), r.Status,
+			testOf(r), r.Status,
 		})
 		if r.Problem != "" {
 			problems = append(problems, name+": "+r.Problem)

@@ -214,9 +214,9 @@ func (p *sweepWatcher) SweepFinished(r sweep.Result) {
 
 // outcome returns text with the test accuracy, ε, time and status of a trial.
 func outcome(r books.Row) string {
-	test := "no test accuracy"
-	if r.TestAccuracy != nil {
-		test = fmt.Sprintf("test %.2f %%", 100**r.TestAccuracy)
+	test := "no " + r.Test.Name()
+	if !r.Test.None() {
+		test = "test " + r.Test.String()
 	}
 	spent := "ε " + accountant.RoundUp(r.Epsilon, 3)
 	if r.EpsilonRDP != nil {

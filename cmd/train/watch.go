@@ -83,7 +83,7 @@ func (p *runWatcher) Finished(r train.Result) {
 	if r.Average != "none" {
 		of = fmt.Sprintf(" by the average of the parameters (%s), as in the model", r.Average)
 	}
-	fmt.Fprintf(p.W, "test accuracy   %.2f %%%s\n", 100*r.TestAccuracy, of)
+	fmt.Fprintf(p.W, "%-15s %s%s\n", r.Test.Name(), r.Test, of)
 	printExtremes(p.W, r.ByClass)
 	fmt.Fprintf(p.W, "privacy         %s\n", shell.Guarantee(r.Epsilon, r.Delta, r.Accountant, r.EpsilonRDP))
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
@@ -109,7 +109,7 @@ func accuracy(s train.Progress) string {
 	if s.Evaluation == (gradients.Evaluation{}) {
 		return "test –"
 	}
-	return fmt.Sprintf("test %.1f %%", 100*s.Evaluation.Accuracy)
+	return "test " + s.Evaluation.String()
 }
 
 // clipNorm returns text with the clip norm of the next step, or "" if all steps have the same.

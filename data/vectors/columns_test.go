@@ -112,7 +112,7 @@ func TestClassOfText(t *testing.T) {
 		{three, "no", 0}, {three, "maybe", 2}, {three, "2", 2}, {three, "3", -1}, {three, "-1", -1}, {three, "", -1}, {three, "No", -1},
 		{[]string{"1", "0"}, "0", 1}, {[]string{"1", "0"}, "1", 0}, {[]string{"1", "2"}, "0", -1}, {[]string{"7", "b"}, "1", -1},
 	} {
-		label, known := Declared{Classes: c.classes}.class(c.text)
+		label, known := Declared{Classes: c.classes}.Class(c.text)
 		if known != (c.want >= 0) || known && int(label) != c.want {
 			t.Errorf("%q of %q is class %d, %v; expected %d", c.text, c.classes, label, known, c.want)
 		}

@@ -67,9 +67,9 @@ func (r *csvRows) read(take func(vectors []float32, labels []uint8) error) error
 		vector, label = vector[:0], label[:0]
 		for i, text := range record {
 			if i == r.label {
-				class, known := r.declared.class(text)
+				class, known := r.declared.Class(text)
 				if !known {
-					return r.Wrong(i, "found a label that has no class", r.declared.names())
+					return r.Wrong(i, "found a label that has no class", r.declared.Names())
 				}
 				label = append(label, class)
 				continue

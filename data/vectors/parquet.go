@@ -322,7 +322,7 @@ func (c *parquetColumn) setLabels(d Declared) error {
 	case whole != nil:
 		c.class = func(v parquet.Value) (uint8, bool) { return index(whole(v)) }
 	case isText(c.leaf.Type()):
-		c.class, c.expect = func(v parquet.Value) (uint8, bool) { return d.class(string(v.ByteArray())) }, d.names()
+		c.class, c.expect = func(v parquet.Value) (uint8, bool) { return d.Class(string(v.ByteArray())) }, d.Names()
 	default:
 		return c.wrong("holds %v", "integers or texts, as it is the column with the labels", c.leaf.Type())
 	}

@@ -95,8 +95,8 @@ func (d Declared) indices() string {
 	return fmt.Sprintf("0 to %d for the %d declared classes", len(d.Classes)-1, len(d.Classes))
 }
 
-// names returns which texts are labels, for messages.
-func (d Declared) names() string {
+// Names returns which texts are labels, for messages.
+func (d Declared) Names() string {
 	expected := fmt.Sprintf("one of the declared classes %q", d.Classes)
 	if !d.numbered() {
 		expected += " or its number, from 0"
@@ -104,9 +104,9 @@ func (d Declared) names() string {
 	return expected
 }
 
-// class returns the number of the class whose name is text, or false if there is none. If no class
+// Class returns the number of the class whose name is text, or false if there is none. If no class
 // has a number for a name, text may also be the number of a class. So no text has two meanings.
-func (d Declared) class(text string) (label uint8, known bool) {
+func (d Declared) Class(text string) (label uint8, known bool) {
 	if i := slices.Index(d.Classes, text); i >= 0 {
 		return uint8(i), true
 	}

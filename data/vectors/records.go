@@ -110,6 +110,18 @@ func (r *RecordReader) Find(name string) (int, error) {
 	return place, nil
 }
 
+// FindAll returns the places of columns; see Find.
+func (r *RecordReader) FindAll(names []string) ([]int, error) {
+	places := make([]int, len(names))
+	for i, name := range names {
+		var err error
+		if places[i], err = r.Find(name); err != nil {
+			return nil, err
+		}
+	}
+	return places, nil
+}
+
 // separator names what separates the names of columns instead of commas; "" if nothing does.
 func (r *RecordReader) separator() string {
 	if len(r.Header) > 1 {

@@ -15,15 +15,16 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 	"dpsgd/internal/strictjson"
 )
 
 // Row is the result of one finished trial of a sweep: a line of [folder.Rows]. Its ε covers that
 // trial alone.
 type Row struct {
-	Trial        string            `json:"trial"`
-	Settings     []configs.Setting `json:"-"`             // the swept keys with their values
-	TestAccuracy *float64          `json:"test_accuracy"` // nil of a trial that diverged
+	Trial      string            `json:"trial"`
+	Settings   []configs.Setting `json:"-"` // the swept keys with their values
+	score.Test                   // nothing of a trial that diverged
 	account.Answer
 	Steps   int     `json:"steps"`
 	Seconds float64 `json:"-"`

@@ -8,7 +8,9 @@ import (
 	"text/template"
 
 	"dpsgd/accountant"
+	"dpsgd/data"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/trained"
 )
 
@@ -16,10 +18,9 @@ import (
 var cardText string
 
 var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
-	"up":      func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
-	"quote":   asJSON, // whose texts are YAML's
-	"percent": func(share *float64) string { return fmt.Sprintf("%.2f %%", 100**share) },
-	"join":    strings.Join,
+	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"quote": asJSON, // whose texts are YAML's
+	"join":  strings.Join,
 }).Parse(cardText))
 
 // hub maps data sets of the trainer to their names on Hugging Face.
@@ -29,18 +30,29 @@ var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-d
 type contents struct {
 	*trained.Model
 	Name       string // of the run
+	Tells      string // what the network says about an example
 	Task       string // in the words of Hugging Face
 	Dataset    string // where Hugging Face has the data set; "" where it does not
 	Network    string // the kinds of the layers
 	Parameters int
-	Accuracy   *float64 // on the test examples after the last update; nil if the run did not measure it
+	score.Test              // after the last update; nothing if the run did not measure it
+	Accuracy   *score.Value // TestAccuracy, where there is one
 }
 
 // Card returns the model card of m: the content of a README.md for Hugging Face.
 func Card(m *trained.Model) ([]byte, error) {
-	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
+	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Test: score.Untested(), Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	if m.Sees() == trained.Pictures {
 		c.Task = "image-classification"
+	}
+	c.Tells = map[data.Task]string{
+		data.Class: fmt.Sprintf("tells %d classes apart", len(m.Data.Names)), data.Labels: "says which of these labels an example has", data.Number: "tells a number",
+	}[m.Config.Data.Task()]
+	if m.Sees() == trained.Texts {
+		c.Task = "text-classification"
+	}
+	if m.Config.Data.Task() == data.Number {
+		c.Task = "tabular-regression"
 	}
 	var kinds []string
 	for _, l := range m.Network.Layers() {
@@ -54,7 +66,10 @@ func Card(m *trained.Model) ([]byte, error) {
 		return nil, fmt.Errorf("card: %w", err)
 	}
 	if n := len(metrics); n > 0 && metrics[n-1].Step == m.Statement.Steps {
-		c.Accuracy = &metrics[n-1].TestAccuracy
+		c.Test = metrics[n-1].Test
+	}
+	if !c.TestAccuracy.None() {
+		c.Accuracy = &c.TestAccuracy
 	}
 	var b bytes.Buffer
 	if err := cardPage.Execute(&b, c); err != nil {

@@ -56,7 +56,7 @@ func TestCard(t *testing.T) {
 	tiny.Check(t, yaml.Unmarshal([]byte(parts[1]), &about))
 	score := tiny.Must(train.Evaluate(run, o))(t)
 	if about.License != "other" || about.Pipeline != "image-classification" || about.Tags[0] != "differential-privacy" ||
-		about.Index[0].Name != "tiny-1" || about.Index[0].Results[0].Metrics[0].Value != score.TestAccuracy {
+		about.Index[0].Name != "tiny-1" || about.Index[0].Results[0].Metrics[0].Value != float64(score.TestAccuracy) {
 		t.Errorf("found the metadata %+v, expected those of the run", about)
 	}
 	for _, want := range append([]string{m.Statement.Unit, m.Statement.Relation, m.Statement.Noise, m.Statement.ModelSHA256, "top, middle, bottom"}, m.Statement.NotPrivate...) {

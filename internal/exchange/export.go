@@ -37,6 +37,7 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
@@ -78,12 +79,18 @@ func Extension(format string) string {
 // Export writes a model to path in one of [Formats] and returns the paths of all files written.
 func Export(m *trained.Model, format, path string) ([]string, error) {
 	for _, f := range formats {
+		if task := m.Config.Data.Task(); f.name == format && task != data.Class && f.name != "safetensors" {
+			return nil, fmt.Errorf("exchange: found a model that learnt %s for the format %s, expected one of classes; safetensors takes any model", learnt[task], format)
+		}
 		if f.name == format {
 			return f.write(m, path)
 		}
 	}
 	return nil, fmt.Errorf("exchange: found the format %q, expected %s", format, strings.Join(Formats(), ", "))
 }
+
+// learnt names what other models than those of classes have learnt.
+var learnt = map[data.Task]string{data.Labels: "several labels at once", data.Number: "a number"}
 
 func writeONNX(m *trained.Model, path string) ([]string, error) {
 	content, err := ONNX(m)

@@ -27,9 +27,9 @@ func ONNX(m *trained.Model) ([]byte, error) {
 		return nil, err
 	}
 	n := &onnxNetwork{&onnxGraph{names: map[string]int{}}, layers}
-	in, shape := inputs[m.Sees()], []int{m.Data.Shape.Channels}
+	in, shape := inputs[m.Sees()], m.Data.Shape.Dims()
 	if m.Sees() == trained.Pictures {
-		shape = append(shape, m.Data.Shape.Height, m.Data.Shape.Width)
+		shape = []int{m.Data.Shape.Channels, m.Data.Shape.Height, m.Data.Shape.Width}
 	}
 	x, seen := n.seen(m, d, in.name)
 	n.add("Identity", []string{n.sequential(n.layers, "", seen.Dims(), x)}, "logits")
@@ -47,6 +47,7 @@ func ONNX(m *trained.Model) ([]byte, error) {
 var inputs = map[trained.Kind]struct{ name, values string }{
 	trained.Pictures: {"pictures", "float32 (N, channels, height, width), red, green, blue or grey from 0 to 1"},
 	trained.Rows:     {"rows", "float32 (N, columns), as they stand in the table"},
+	trained.Texts:    {"tokens", "float32 (N, length), the index of each token of a text, then -1"},
 	trained.Vectors:  {"vectors", "float32 (N, width), of any length"},
 }
 

@@ -82,6 +82,8 @@ func seen(m *trained.Model) (takes, shape, x string) {
 	switch m.Sees() {
 	case trained.Pictures:
 		return "pictures (N, channels, height, width) with values from 0 to 1", fmt.Sprintf("(%d, %d, %d)", s.Channels, s.Height, s.Width), normalised(m, ".view(-1, 1, 1)")
+	case trained.Texts:
+		return fmt.Sprintf("texts (N, %d) as the index of each token, then -1", s.Length()), fmt.Sprintf("(%d,)", s.Length()), "x"
 	case trained.Rows:
 		return fmt.Sprintf("rows (N, %d) of the columns %s", s.Channels, strings.Join(m.Config.Data.Columns, ", ")), fmt.Sprintf("(%d,)", s.Channels), normalised(m, "")
 	}

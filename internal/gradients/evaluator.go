@@ -13,13 +13,15 @@ const evaluationBatch = 100
 
 // Evaluation holds the results of a model on examples that count as public.
 type Evaluation struct {
-	Accuracy float64 // share of examples whose largest logit is the label's
-	Loss     float64 // mean cross-entropy
+	score.Test
+	Loss float64 // the mean
 }
 
 // Evaluator predicts a set of examples with the current parameters of a model.
 type Evaluator struct {
 	running
+	set      data.Set
+	learnt   model.Learnt
 	examples int
 }
 
@@ -33,7 +35,7 @@ func NewEvaluator(m *model.Model, set data.Set, n data.Normalisation, pool *kern
 	if err != nil {
 		return nil, err
 	}
-	return &Evaluator{newRunning(executor, network, batcher, nil, pool), set.Len()}, nil
+	return &Evaluator{newRunning(executor, network, batcher, nil, pool), set, m.Learnt(), set.Len()}, nil
 }
 
 // predicting declares and compiles the graph by which m predicts batches of that many examples.
@@ -48,30 +50,27 @@ func predicting(b *graph.Builder, m *model.Model, batch int) (*model.Network, *g
 
 // Prediction is what a model predicts for one example.
 type Prediction struct {
-	Label  int       // the class of the example
-	Class  int       // the predicted class: the largest logit, the first of equal ones
-	Logits []float32 // one for each class; valid until the next prediction
-	Loss   float32   // cross-entropy
+	Label   int       // the class of the example; 0 where a class is not what is learnt
+	Targets []float32 // what is learnt in place of a class; nil for a class
+	Outputs []float32 // a logit for each class or label, or the number; valid until the next prediction
+	Loss    float32
 }
 
-// Run returns accuracy and loss over all examples.
-func (e *Evaluator) Run() (Evaluation, error) { return e.Count(nil) }
+// Run returns the results over all examples.
+func (e *Evaluator) Run() (Evaluation, error) {
+	_, found, err := e.Examine()
+	return found, err
+}
 
-// Count does what Run does, and counts every prediction in m, unless m is nil.
-func (e *Evaluator) Count(m *score.Matrix) (Evaluation, error) {
-	var correct int
-	var loss float64
-	err := e.Each(func(_ int, p Prediction) {
-		if p.Class == p.Label {
-			correct++
-		}
-		loss += float64(p.Loss)
-		if m != nil {
-			m.Add(p.Label, p.Class)
-		}
-	})
-	n := float64(e.examples)
-	return Evaluation{Accuracy: float64(correct) / n, Loss: loss / n}, err
+// Examine returns every prediction, too.
+func (e *Evaluator) Examine() (*score.Examination, Evaluation, error) {
+	x := score.Examine(e.learnt.Loss.Task(), e.set.Classes(), e.set.Len())
+	err := e.Each(func(_ int, p Prediction) { x.Add(p.Label, p.Targets, p.Outputs, p.Loss) })
+	if err != nil {
+		return nil, Evaluation{}, err
+	}
+	x.Close()
+	return x, Evaluation{x.Test, x.TestLoss}, nil
 }
 
 // Each predicts all examples and calls visit with each prediction, in the order of the examples.
@@ -86,32 +85,24 @@ func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 			return err
 		}
 		e.executor.RunAll()
-		logits, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
-		classes := len(logits) / e.input.batch
+		outputs, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
+		width := len(outputs) / e.input.batch
 		for i, example := range indices {
-			row := logits[i*classes : (i+1)*classes]
-			visit(example, Prediction{int(e.input.labels[i]), largest(row), row, losses[i]})
+			row := outputs[i*width : (i+1)*width]
+			if e.learnt.Loss.Task() == data.Number {
+				row[0] = float32(e.learnt.Number(row[0]))
+			}
+			visit(example, Prediction{e.set.Label(example), e.set.Targets(example), row, losses[i]})
 		}
 	}
 	return nil
-}
-
-// largest returns the index of the largest value, the first of equal ones.
-func largest(values []float32) int {
-	best := 0
-	for i, v := range values {
-		if v > values[best] {
-			best = i
-		}
-	}
-	return best
 }
 
 // Show makes e predict another set from now on, whose examples have the same shape.
 func (e *Evaluator) Show(set data.Set, n data.Normalisation) error {
 	batcher, err := data.NewBatcher(set, n)
 	if err == nil {
-		e.input.batcher, e.examples = batcher, set.Len()
+		e.input.batcher, e.set, e.examples = batcher, set, set.Len()
 	}
 	return err
 }

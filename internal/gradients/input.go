@@ -25,7 +25,8 @@ func (r *running) Profile(record func(part, operation string, d time.Duration)) 
 // input holds the inputs of a graph, and fills them with a physical batch.
 type input struct {
 	images, mask []float32
-	labels       []int32
+	targets      []float32 // of each row, numbers of them
+	numbers      int
 	batch        int // examples that the graph holds, each in as many consecutive rows as it has views
 	pixels       int // values of one row
 	batcher      *data.Batcher
@@ -46,7 +47,7 @@ func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, view
 	images, mask := e.Values(n.Images).Float32, e.Values(n.Mask).Float32
 	pixels := len(images) / len(mask)
 	return running{input{
-		images: images, labels: e.Values(n.Labels).Int32, mask: mask, batch: len(mask) / views.PerExample(), pixels: pixels,
+		images: images, targets: e.Values(n.Targets).Float32, numbers: n.Targets.Shape()[1], mask: mask, batch: len(mask) / views.PerExample(), pixels: pixels,
 		batcher: batcher, views: views, whole: graph.NewScratch(pool, pixels), pool: pool,
 	}, e, n}
 }
@@ -71,7 +72,7 @@ func (in *input) fill(indices []int) error {
 		return in.failed
 	}
 	clear(in.images[rows*in.pixels:])
-	clear(in.labels[rows:])
+	clear(in.targets[rows*in.numbers:])
 	clear(in.mask[rows:])
 	for i := range rows {
 		in.mask[i] = 1
@@ -79,9 +80,9 @@ func (in *input) fill(indices []int) error {
 	return nil
 }
 
-// fillRange writes the examples indices[lo:hi] to x and labels, and keeps an error in failed.
-func (in *input) fillRange(x []float32, labels []int32, lo, hi int) {
-	if err := in.batcher.Fill(x, labels, in.indices[lo:hi]); err != nil {
+// fillRange writes the examples indices[lo:hi] to x and targets, and keeps an error in failed.
+func (in *input) fillRange(x, targets []float32, lo, hi int) {
+	if err := in.batcher.Fill(x, targets, in.indices[lo:hi]); err != nil {
 		in.mutex.Lock()
 		in.failed = err
 		in.mutex.Unlock()
@@ -89,17 +90,17 @@ func (in *input) fillRange(x []float32, labels []int32, lo, hi int) {
 }
 
 func (in *input) fillRows(_, lo, hi int) {
-	in.fillRange(in.images[lo*in.pixels:hi*in.pixels], in.labels[lo:hi], lo, hi)
+	in.fillRange(in.images[lo*in.pixels:hi*in.pixels], in.targets[lo*in.numbers:hi*in.numbers], lo, hi)
 }
 
 func (in *input) fillViews(worker, lo, hi int) {
 	whole, views := in.whole.For(worker), in.views.PerExample()
 	for i := lo; i < hi; i++ {
-		labels := in.labels[i*views : (i+1)*views]
-		in.fillRange(whole, labels, i, i+1)
+		first := in.targets[i*views*in.numbers:][:in.numbers]
+		in.fillRange(whole, first, i, i+1)
 		for v := range views {
 			row := i*views + v
-			labels[v] = labels[0]
+			copy(in.targets[row*in.numbers:], first)
 			in.views.Write(in.images[row*in.pixels:(row+1)*in.pixels], whole, in.step, in.indices[i], v)
 		}
 	}

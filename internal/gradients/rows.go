@@ -10,7 +10,7 @@ import (
 type Rows struct {
 	batcher *data.Batcher
 	values  []float32
-	labels  []int32
+	targets []float32
 	squares []float64
 }
 
@@ -20,10 +20,13 @@ const rowsBatch = 128
 // NewRows returns the Rows of a set of features.
 func NewRows(set *data.Features) (*Rows, error) {
 	batcher, err := data.NewBatcher(set, data.Normalisation{})
+	if err != nil {
+		return nil, err
+	}
 	return &Rows{
-		batcher: batcher, values: make([]float32, rowsBatch*set.Shape().Values()), labels: make([]int32, rowsBatch),
+		batcher: batcher, values: make([]float32, rowsBatch*set.Shape().Values()), targets: make([]float32, rowsBatch*batcher.Targets()),
 		squares: make([]float64, rowsBatch),
-	}, err
+	}, nil
 }
 
 func (r *Rows) Capacity() int { return rowsBatch }
@@ -32,7 +35,7 @@ func (r *Rows) Capacity() int { return rowsBatch }
 // call.
 func (r *Rows) Contributions(indices []int) (clip.Batch, error) {
 	width := r.batcher.Shape().Values()
-	if err := r.batcher.Fill(r.values, r.labels, indices); err != nil {
+	if err := r.batcher.Fill(r.values, r.targets, indices); err != nil {
 		return clip.Batch{}, err
 	}
 	for i := range indices {

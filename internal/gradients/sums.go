@@ -89,7 +89,7 @@ func (s *Sums) run(indices []int) error {
 		views := s.input.views.PerExample()
 		for i, example := range indices {
 			for v := range views {
-				s.input.labels[i*views+v] = s.labels[example]
+				s.input.targets[i*views+v] = float32(s.labels[example])
 			}
 		}
 	}

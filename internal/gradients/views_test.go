@@ -381,7 +381,7 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 								t.Errorf("batch %d contributes something else than its examples do one by one", i)
 							}
 							after, err := evaluator.Run()
-							if err != nil || math.Float64bits(after.Loss) != math.Float64bits(before.Loss) || after.Accuracy != before.Accuracy {
+							if err != nil || math.Float64bits(after.Loss) != math.Float64bits(before.Loss) || after.Test != before.Test {
 								t.Errorf("evaluated as %v after batch %d (%v), expected %v", after, i, err, before)
 							}
 						}

@@ -17,10 +17,10 @@ import (
 //
 // A row with a negative label is padding: loss and gradient are exactly zero whatever the logits
 // hold. A label of classes or more panics. dlogits may be the same slice as logits.
-func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, classes int) {
+func SoftmaxCrossEntropy[L int32 | float32](losses, dlogits, logits []float32, labels []L, classes int) {
 	for i, label := range labels {
 		if int(label) >= classes {
-			panic(fmt.Sprintf("kernel: label %d of row %d, expected less than %d classes", label, i, classes))
+			panic(fmt.Sprintf("kernel: label %v of row %d, expected less than %d classes", label, i, classes))
 		}
 	}
 	// Enough rows at a time that the exponentials of a block are one loop, few
@@ -36,7 +36,7 @@ func SoftmaxCrossEntropy(losses, dlogits, logits []float32, labels []int32, clas
 const lossBlock = 2048
 
 // crossEntropyRows does what SoftmaxCrossEntropy does, for a few rows, with the gradient in grad.
-func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes int) {
+func crossEntropyRows[L int32 | float32](losses, grad, logits []float32, labels []L, classes int) {
 	for i, label := range labels {
 		row, to := logits[i*classes:][:classes], grad[i*classes:][:classes]
 		if label < 0 {
@@ -44,7 +44,7 @@ func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes in
 			continue
 		}
 		largest := largest(row)
-		losses[i] = row[label] - largest
+		losses[i] = row[int(label)] - largest
 		for j, v := range row {
 			to[j] = v - largest
 		}
@@ -70,7 +70,7 @@ func crossEntropyRows(losses, grad, logits []float32, labels []int32, classes in
 		for j := range row {
 			row[j] *= scale
 		}
-		row[label]--
+		row[int(label)]--
 		losses[i] = float32(math.Log(sum) - float64(losses[i]))
 	}
 }

@@ -64,7 +64,7 @@ func centred(r *Run) (rows []float32, width int, err error) {
 	n := r.pool.Len()
 	width = r.pool.Shape().Values()
 	rows, mean := make([]float32, n*width), make([]float32, width)
-	label := make([]int32, 1) // which the graph does not look at
+	label := make([]float32, 1) // which the graph does not look at
 	for i := range n {
 		row := rows[i*width : (i+1)*width]
 		if err := batcher.Fill(row, label, []int{i}); err != nil {

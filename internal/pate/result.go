@@ -41,7 +41,7 @@ func (r *Run) progress(stage string, done, total int) error {
 	dependent, released := r.dataDependent()
 	run.Tell(r.options.Progress, Progress{
 		Stage: stage, Done: done, Total: total, Answered: len(r.answers.class), Spent: spent,
-		Dependent: dependent, Released: released, Accuracy: r.evaluation.Accuracy,
+		Dependent: dependent, Released: released, Accuracy: float64(r.evaluation.TestAccuracy),
 	})
 	return err
 }
@@ -82,7 +82,8 @@ func (r *Run) Finish(status run.Status) error {
 	}
 	teachers := r.teacherAccuracy()
 	dependent, released := r.dataDependent()
-	r.Result.StudentAccuracy, r.Result.TeacherAccuracy, r.Result.Aggregated = &r.evaluation.Accuracy, &teachers, r.aggregated()
+	student := float64(r.evaluation.TestAccuracy)
+	r.Result.StudentAccuracy, r.Result.TeacherAccuracy, r.Result.Aggregated = &student, &teachers, r.aggregated()
 	r.Result.EpsilonDataDependent, r.Result.Released = &dependent, released
 	var beside []checkpoints.Tensor
 	if r.mean != nil {
@@ -117,7 +118,7 @@ func (r *Run) writeMetrics(round int) error {
 	}
 	r.Step = round + 1
 	return r.WriteMetrics(run.Metrics{
-		Step: r.Step, Answer: spent.Answer(), TestAccuracy: r.evaluation.Accuracy, TestLoss: r.evaluation.Loss, LearningRate: r.Config.Optimizer.LearningRate,
+		Step: r.Step, Answer: spent.Answer(), Test: r.evaluation.Test, TestLoss: r.evaluation.Loss, LearningRate: r.Config.Optimizer.LearningRate,
 	})
 }
 

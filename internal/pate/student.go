@@ -141,12 +141,12 @@ func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 func (n *network) predict() ([]float64, error) {
 	var all []float64
 	err := n.pool.Each(func(_ int, p gradients.Prediction) {
-		sum := 0.0
-		for _, z := range p.Logits {
-			sum += math.Exp(float64(z - p.Logits[p.Class]))
+		sum, most := 0.0, slices.Max(p.Outputs)
+		for _, z := range p.Outputs {
+			sum += math.Exp(float64(z - most))
 		}
-		for _, z := range p.Logits {
-			all = append(all, math.Exp(float64(z-p.Logits[p.Class]))/sum)
+		for _, z := range p.Outputs {
+			all = append(all, math.Exp(float64(z-most))/sum)
 		}
 	})
 	return all, err

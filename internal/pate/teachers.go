@@ -102,7 +102,7 @@ func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 		if err != nil {
 			return err
 		}
-		b.Accuracy = measured.Accuracy
+		b.Accuracy = float64(measured.TestAccuracy)
 		if err := r.keep(b); err != nil {
 			return err
 		}

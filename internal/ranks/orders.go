@@ -93,13 +93,10 @@ func fingerprint(own [][]int, set data.Set, salt []byte, pool *kernel.Pool) ([]b
 	return h.Sum(nil), nil
 }
 
-// row holds the label of an example, and the hash of what the network sees of it.
-type row struct {
-	values [sha256.Size]byte
-	label  int32
-}
+// row holds hashes of what the network sees of an example and of what it learns about it.
+type row struct{ values, learnt [sha256.Size]byte }
 
-// rowsOf returns the label and the hash of the values of each example with these indices.
+// rowsOf returns the hashes of each example with these indices.
 func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
 	batcher, err := data.NewBatcher(set, noNormalisation(set))
 	if err != nil {
@@ -107,10 +104,10 @@ func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
 	}
 	rows, problems := make([]row, len(indices)), make([]error, pool.Threads())
 	pool.Run(len(indices), 64, func(worker, lo, hi int) {
-		values, label := make([]float32, set.Shape().Values()), make([]int32, 1)
+		values, learnt := make([]float32, set.Shape().Values()), make([]float32, batcher.Targets())
 		for i := lo; i < hi && problems[worker] == nil; i++ {
-			problems[worker] = batcher.Fill(values, label, indices[i:i+1])
-			rows[i] = row{sha256.Sum256(bytesOf(values)), label[0]}
+			problems[worker] = batcher.Fill(values, learnt, indices[i:i+1])
+			rows[i] = row{sha256.Sum256(bytesOf(values)), sha256.Sum256(bytesOf(learnt))}
 		}
 	})
 	return rows, cmp.Or(problems...)
@@ -118,7 +115,7 @@ func rowsOf(set data.Set, indices []int, pool *kernel.Pool) ([]row, error) {
 
 // noNormalisation returns the normalisation that leaves the values of a set as they are.
 func noNormalisation(set data.Set) data.Normalisation {
-	if _, computed := set.(*data.Features); computed {
+	if _, computed := set.(*data.Features); computed || set.Shape().IsText() {
 		return data.Normalisation{}
 	}
 	channels := set.Shape().Channels

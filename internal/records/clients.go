@@ -171,7 +171,7 @@ type Means struct {
 	own     [][]int
 	batcher *data.Batcher
 	row     []float32
-	labels  []int32
+	targets []float32
 	mean    []float32
 	square  []float64
 }
@@ -182,7 +182,7 @@ var _ release.Contributor = (*Means)(nil)
 func NewMeans(rows *data.Features, own [][]int) (*Means, error) {
 	batcher, err := data.NewBatcher(rows, data.Normalisation{})
 	width := rows.Shape().Values()
-	return &Means{own, batcher, make([]float32, width), make([]int32, 1), make([]float32, width), make([]float64, 1)}, err
+	return &Means{own, batcher, make([]float32, width), make([]float32, 1), make([]float32, width), make([]float64, 1)}, err
 }
 
 // Capacity implements [release.Contributor].
@@ -193,7 +193,7 @@ func (m *Means) Contributions(indices []int) (clip.Batch, error) {
 	clear(m.mean)
 	own := m.own[indices[0]]
 	for i := range own {
-		if err := m.batcher.Fill(m.row, m.labels, own[i:i+1]); err != nil {
+		if err := m.batcher.Fill(m.row, m.targets, own[i:i+1]); err != nil {
 			return clip.Batch{}, err
 		}
 		kernel.Axpy(m.mean, 1/float32(len(own)), m.row)

@@ -20,7 +20,8 @@ func FiguresOfRuns(runs []*Run) []Figure {
 	all := slices.Concat(
 		epsilonOverSteps(private),
 		overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, curvesOf(runs), steps, accuracy),
-		overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, curvesOf(private), spent, accuracy))
+		overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, curvesOf(private), spent, accuracy),
+		overSteps(Figure{ID: "error", Title: "Mean test error over steps"}, curvesOf(runs), steps, mistake))
 	return append(all, classesTogether(runs)...)
 }
 
@@ -45,8 +46,19 @@ type axis struct {
 var (
 	steps    = axis{"steps", func(m run.Metrics) float64 { return float64(m.Step) }, func(v float64) string { return strconv.Itoa(int(v)) }}
 	spent    = axis{"ε", func(m run.Metrics) float64 { return m.Epsilon }, epsilon}
-	accuracy = axis{"test accuracy, %", func(m run.Metrics) float64 { return 100 * m.TestAccuracy }, hundredths}
+	accuracy = axis{"test accuracy, %", func(m run.Metrics) float64 { return 100 * float64(m.TestAccuracy) }, hundredths}
+	mistake  = axis{"mean test error", func(m run.Metrics) float64 { return wrong(m) }, digits}
 )
+
+// wrong returns the error of a model of numbers, NaN of any other.
+func wrong(m run.Metrics) float64 {
+	if !m.Numbers() {
+		return math.NaN()
+	}
+	return float64(m.TestError)
+}
+
+func digits(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 // curve is one line of a figure: a run, and its y value, if it is not the one of the other curves.
 type curve struct {
@@ -161,10 +173,10 @@ func FiguresOfExamination(r *Run) []Figure {
 	}
 	e := r.Examination
 	var all []Figure
-	if len(e.Classes) <= mostRows {
+	if len(e.Classes) > 0 && len(e.Classes) <= mostRows {
 		all = append(all, byClass(e))
 	}
-	if len(e.Classes) <= mostCells {
+	if len(e.Confusion) > 0 && len(e.Classes) <= mostCells {
 		all = append(all, confusion(e))
 	}
 	return all
@@ -352,7 +364,7 @@ func whoPays(base, run *Run) Figure {
 	for label, c := range run.Examination.Classes {
 		add(c.Name, c.Share, base.Examination.Classes[label].Share)
 	}
-	add("all", run.Examination.Matrix.Total(), base.Examination.Matrix.Total())
+	add("all", run.Examination.Total(), base.Examination.Total())
 	f.Drawing = drawing
 	return f
 }

@@ -55,7 +55,7 @@ func pointsOf(s *Sweep) []point {
 	keys := gridKeys(s)
 	var points []point
 	for _, row := range s.Rows {
-		if row.TestAccuracy == nil {
+		if row.TestAccuracy.None() { // numbers are in the table alone
 			continue
 		}
 		var values, names []string
@@ -68,7 +68,7 @@ func pointsOf(s *Sweep) []point {
 			i = len(points)
 			points = append(points, point{values: values, name: strings.Join(names, ", ")})
 		}
-		points[i].add(*row.TestAccuracy, row.Epsilon, 1)
+		points[i].add(float64(row.TestAccuracy), row.Epsilon, 1)
 	}
 	return points
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
@@ -19,8 +20,8 @@ import (
 // row is a trial of a sweep over clip norm, noise multiplier and seed.
 func row(clip, noise string, seed int, accuracy, epsilon float64) books.Row {
 	return books.Row{
-		Settings:     []configs.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
-		TestAccuracy: &accuracy, Answer: account.Answer{Epsilon: epsilon},
+		Settings: []configs.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
+		Test:     score.Test{TestAccuracy: score.Value(accuracy)}, Answer: account.Answer{Epsilon: epsilon},
 	}
 }
 
@@ -42,7 +43,7 @@ func find(t *testing.T, all []report.Figure, id string) report.Figure {
 // less than some trial cost. A trial without an accuracy leaves its cell empty.
 func TestHeat(t *testing.T) {
 	diverged := row("10", "2", 1, 0, 1)
-	diverged.TestAccuracy = nil
+	diverged.Test = score.Untested()
 	s := sweepOf(row("10", "0.5", 1, 0.5, 4), row("10", "0.5", 2, 0.6, 4.5), diverged, row("2", "2", 1, 0.7, 1), row("2", "0.5", 1, 0.8, 4))
 	all := report.FiguresOfSweep(s)
 	found := find(t, all, "heat-accuracy")
@@ -135,14 +136,14 @@ func TestRunsAndDiagnostics(t *testing.T) {
 // examined is a run whose model was right so often, of 100 examples of each class.
 func examined(name string, right ...int) *report.Run {
 	r := evaluated(name, 1)
-	e := score.Examine([]string{"cat", "dog"}, 200)
+	e := score.Examine(data.Class, []string{"cat", "dog"}, 200)
 	for label, n := range right {
 		for i := range 100 {
 			class := label
 			if i >= n {
 				class = 1 - label
 			}
-			e.Add(label, class, []float32{0, 0}, 0)
+			e.Add(label, nil, [][]float32{{1, 0}, {0, 1}}[class], 0)
 		}
 	}
 	e.Close()
@@ -205,7 +206,7 @@ func TestNothingToCompare(t *testing.T) {
 func evaluated(name string, evaluations int) *report.Run {
 	r := &report.Run{Name: name, Config: &configs.Config{Privacy: configs.Privacy{Accountant: "exact"}}}
 	for i := range evaluations {
-		r.Metrics = append(r.Metrics, run.Metrics{Step: 10 * (i + 1), Answer: account.Answer{Epsilon: 0.5 * float64(i+1)}, TestAccuracy: 0.6})
+		r.Metrics = append(r.Metrics, run.Metrics{Step: 10 * (i + 1), Answer: account.Answer{Epsilon: 0.5 * float64(i+1)}, Test: score.Test{TestAccuracy: 0.6}})
 	}
 	return r
 }

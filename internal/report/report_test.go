@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -130,7 +131,7 @@ func TestNamesAreText(t *testing.T) {
 	}
 	accuracy := 0.5
 	row := func(value string) books.Row {
-		return books.Row{Trial: attack, Settings: []configs.Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, TestAccuracy: &accuracy, Status: attack}
+		return books.Row{Trial: attack, Settings: []configs.Setting{{Key: "a." + attack, Value: value}, {Key: "b.c", Value: value}}, Test: score.Test{TestAccuracy: score.Value(accuracy)}, Status: attack}
 	}
 	s := &Sweep{Name: attack, Dir: attack, Note: attack, Uncomposed: attack, Keys: []string{"a." + attack, "b.c"}, Rows: []books.Row{row(attack), row("2")}}
 	page := htmlOf(t, &Report{Runs: []*Run{run, run}, Sweeps: []*Sweep{s}, Version: attack})

@@ -11,6 +11,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
 )
 
@@ -27,9 +28,9 @@ type Line struct {
 	Delta    float64  `json:"delta,omitempty"`
 	Budget   *float64 `json:"budget"`       // nil where there is none
 	Left     *float64 `json:"epsilon_left"` // of the budget
-	Accuracy *float64 `json:"test_accuracy"`
-	Status   string   `json:"status"`
-	Problem  string   `json:"problem,omitempty"` // one line, of a run that is damaged or gone
+	score.Test
+	Status  string `json:"status"`
+	Problem string `json:"problem,omitempty"` // one line, of a run that is damaged or gone
 }
 
 // The status of a run whose statement does not say how it ended.
@@ -72,12 +73,12 @@ func Lines(dir string) ([]Line, error) {
 // gone, and the best accuracy, which is what that ε was paid for.
 func sweep(trials []Line, listed []books.Listed) Line {
 	first := trials[0]
-	r := Line{Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
+	r := Line{Test: score.Untested(), Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
 	lost := false
 	for i, t := range trials {
 		r.Releases += t.Releases
-		if t.Accuracy != nil && (r.Accuracy == nil || *t.Accuracy > *r.Accuracy) {
-			r.Accuracy = t.Accuracy
+		if !t.Test.None() && (r.Test.None() || t.Quality() > r.Quality()) {
+			r.Test = t.Test
 		}
 		if t.Status == Damaged || t.Status == Gone {
 			r.Status, r.Problem = Damaged, t.Problem
@@ -101,7 +102,7 @@ func sweep(trials []Line, listed []books.Listed) Line {
 
 func describe(l books.Listed) Line {
 	r := Line{
-		Run: l.Dir, Sweep: l.Sweep, Data: l.Member.Data.Name, Examples: l.Member.Data.Examples,
+		Test: score.Untested(), Run: l.Dir, Sweep: l.Sweep, Data: l.Member.Data.Name, Examples: l.Member.Data.Examples,
 		Releases: l.Member.Entries, Delta: l.Member.Delta,
 	}
 	problem := l.Problem
@@ -131,7 +132,7 @@ func describe(l books.Listed) Line {
 		}
 	}
 	if lines, err := run.ReadMetrics(l.Dir); err == nil && len(lines) > 0 {
-		r.Accuracy = &lines[len(lines)-1].TestAccuracy
+		r.Test = lines[len(lines)-1].Test
 	}
 	if errors.Is(l.Problem, books.ErrNotPrivate) {
 		r.Status, r.Budget, r.Left, r.Data = NotPrivate, nil, nil, c.Data.Name

@@ -51,7 +51,7 @@ func TestListHasEveryRun(t *testing.T) {
 		delete(statuses, name)
 		switch name {
 		case "ended":
-			if *r.Epsilon != ended.Epsilon || *r.Budget != 30 || *r.Left != 30-ended.Epsilon || *r.Accuracy != ended.TestAccuracy || r.Data != "stripes" || r.Examples != 300 || r.Releases != 12 {
+			if *r.Epsilon != ended.Epsilon || *r.Budget != 30 || *r.Left != 30-ended.Epsilon || r.Test != ended.Test || r.Data != "stripes" || r.Examples != 300 || r.Releases != 12 {
 				t.Errorf("%+v, expected what %+v says", r, ended)
 			}
 		case "without-budget":

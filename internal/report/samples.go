@@ -24,9 +24,10 @@ const (
 	longestSide = 48 // of a shown picture, in pixels; larger ones are made smaller
 )
 
-// Sample is one test picture with what the model says of it.
+// Sample is one test picture or text with what the model says of it.
 type Sample struct {
-	Picture     template.URL // a PNG as a data URL
+	Picture     template.URL // a PNG as a data URL; "" of a text
+	Text        string       // how a text begins
 	Number      int          // of the test picture
 	Label       string       // its class
 	Class       string       // the one that it is taken for
@@ -43,10 +44,10 @@ type SampleGroup struct {
 	Samples []Sample
 }
 
-// Samples returns two groups of test pictures: some evenly from all of them, and those that the
+// Samples returns two groups of test pictures or texts: some evenly from all of them, and those that the
 // model is wrong about and most sure of. Examples that are rows of numbers have none.
 func (p part) Samples(most int) []SampleGroup {
-	if p.Run == nil || p.Run.Examination == nil || p.Run.Examination.Pictures == nil || most == 0 {
+	if p.Run == nil || p.Run.Examination == nil || p.Run.Examination.Pictures == nil && p.Run.Examination.Texts == nil || most == 0 {
 		return nil
 	}
 	e := p.Run.Examination
@@ -55,7 +56,7 @@ func (p part) Samples(most int) []SampleGroup {
 	for i := range some {
 		some[i] = i * n / len(some)
 	}
-	groups := []SampleGroup{{"Test pictures, evenly from all of them", samples(e, some)}}
+	groups := []SampleGroup{{"Test " + e.Noun + ", evenly from all of them", samples(e, some)}}
 	if wrong := surestErrors(e, most); len(wrong) > 0 {
 		groups = append(groups, SampleGroup{"Wrong, and most sure of it", samples(e, wrong)})
 	}
@@ -81,8 +82,13 @@ func samples(e *score.Examination, examples []int) []Sample {
 	for i, example := range examples {
 		p := e.Predictions[example]
 		found[i] = Sample{
-			Picture: pictureURL(e.Pictures, example), Number: example + 1, Right: p.Class == p.Label,
+			Number: example + 1, Right: p.Class == p.Label,
 			Label: e.Matrix.Names[p.Label], Class: e.Matrix.Names[p.Class], Probability: fmt.Sprintf("%.0f\u00a0%%", 100*p.Probability),
+		}
+		if e.Texts != nil {
+			found[i].Text = e.Texts.Text(example)
+		} else {
+			found[i].Picture = pictureURL(e.Pictures, example)
 		}
 	}
 	return found

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"dpsgd/data"
 	"dpsgd/internal/books"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
 )
@@ -20,12 +22,15 @@ func percent(share float64) string { return hundredthsOf(share) + " %" }
 
 // lead describes the run in one sentence.
 func lead(r *Run) string {
-	accuracy := "not measured yet"
+	name, accuracy := "Test accuracy", "not measured yet"
 	if n := len(r.Metrics); n > 0 {
-		accuracy = percent(r.Metrics[n-1].TestAccuracy)
+		if r.Metrics[n-1].Numbers() {
+			name = "Mean test error"
+		}
+		accuracy = r.Metrics[n-1].Test.String()
 	}
 	if r.NotPrivate {
-		return fmt.Sprintf("NOT PRIVATE: a baseline without any guarantee. Test accuracy %s.", accuracy)
+		return fmt.Sprintf("NOT PRIVATE: a baseline without any guarantee. %s %s.", name, accuracy)
 	}
 	if r.Releases == 0 {
 		return "Nothing has been released yet."
@@ -37,21 +42,23 @@ func lead(r *Run) string {
 	if unit := setup.UnitOf(r.Config); unit != "" {
 		about = " for " + unit
 	}
-	return fmt.Sprintf("Test accuracy %s at ε = %s, δ = %g%s, after %s releases.", accuracy, epsilon(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
+	return fmt.Sprintf("%s %s at ε = %s, δ = %g%s, after %s releases.", name, accuracy, epsilon(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
 }
 
 // summaryOf lists what most people want to know about a run. Runs with a network have the same
 // lines, and so have runs of statistics.
 func summaryOf(r *Run) []pair {
 	const none = "–"
-	accuracy, loss, steps := none, none, none
+	name, accuracy, loss, steps := "Test accuracy", none, none, none
+	if r.Config.Data.Task() == data.Number {
+		name = "Mean test error"
+	}
 	if n := len(r.Metrics); n > 0 {
 		last := r.Metrics[n-1]
-		accuracy, loss, steps = percent(last.TestAccuracy), strconv.FormatFloat(last.TestLoss, 'f', 4, 64), count(last.Step)
+		accuracy, loss, steps = last.Test.String(), strconv.FormatFloat(last.TestLoss, 'f', 4, 64), count(last.Step)
 	}
 	if e := r.Examination; e != nil {
-		all := e.Matrix.Total()
-		accuracy = fmt.Sprintf("%s (%s to %s)", percent(all.Accuracy), percent(all.Low), percent(all.High))
+		accuracy = withInterval(e)
 	}
 	cost, delta, by, unit := none, none, r.Config.Privacy.Accountant, none
 	if r.NotPrivate {
@@ -92,7 +99,7 @@ func summaryOf(r *Run) []pair {
 	}
 	return []pair{
 		{"Status", status}, {"Data", dataOf(r)}, {"Network", cmp.Or(r.Config.Model.Name, "layers of the configuration")},
-		{"Test accuracy (95 % interval)", accuracy}, {"Test loss", loss},
+		{name + " (95 % interval)", accuracy}, {"Test loss", loss},
 		{"ε (rounded up)", cost}, {"δ", delta}, {"ε is about", unit}, {"Accountant", by}, {"Budget of ε", budget}, {"ε left", left},
 		{"All runs on this data, at its end", together}, {"Who has to be trusted", trusted},
 		{"Noise multiplier", noise}, {"Clip norm", clip}, {"Expected batch size", batch},
@@ -100,9 +107,18 @@ func summaryOf(r *Run) []pair {
 	}
 }
 
+// withInterval returns the number by which a model is measured, with its interval.
+func withInterval(e *score.Examination) string {
+	if e.Task == data.Number {
+		return fmt.Sprintf("%s (%.4g to %.4g)", e.Test, e.Measures[0].Low, e.Measures[0].High)
+	}
+	all := e.Total()
+	return fmt.Sprintf("%s (%s to %s)", percent(all.Accuracy), percent(all.Low), percent(all.High))
+}
+
 func dataOf(r *Run) string {
 	if s := r.Statement; s != nil {
-		return fmt.Sprintf("%s, %s examples in %d classes", s.Data, count(s.Examples), s.Classes)
+		return fmt.Sprintf("%s, %s examples%s", s.Data, count(s.Examples), s.Learnt())
 	}
 	return cmp.Or(r.Config.Data.Name, "one's own")
 }
@@ -150,11 +166,7 @@ func results(s *Sweep) Table {
 		for _, key := range s.Keys {
 			line = append(line, r.Value(key))
 		}
-		accuracy := "–"
-		if r.TestAccuracy != nil {
-			accuracy = percent(*r.TestAccuracy)
-		}
-		line = append(line, accuracy, epsilon(r.Epsilon), orDash(r.EpsilonRDP))
+		line = append(line, r.Test.String(), epsilon(r.Epsilon), orDash(r.EpsilonRDP))
 		if target {
 			line = append(line, orDash(r.TargetEpsilon))
 		}

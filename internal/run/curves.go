@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints"
+	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/strictjson"
 	"dpsgd/internal/tensorboard"
@@ -130,12 +131,21 @@ func (p *point) UnmarshalJSON(line []byte) (err error) {
 // metricsColumns are the columns of [folder.MetricsTable].
 var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_accuracy", "test_loss", "learning_rate", "clip_norm"}
 
+// columns returns the columns for the task of a run.
+func columns(task data.Task) []string {
+	columns := slices.Clone(metricsColumns)
+	if task == data.Number {
+		columns[slices.Index(columns, "test_accuracy")] = "test_error"
+	}
+	return columns
+}
+
 // OpenMetrics writes the copies of the metrics for other programs up to the current step.
 func (r *Run) OpenMetrics() {
 	settings := []tensorboard.Value{tensorboard.Settings(settingsOf(folder.Keys(string(r.Config.Identity()))))}
 	r.copies = r.Copies(Files{
 		Lines: r.Path(folder.Metrics), Events: r.Path(folder.MetricsEvents), Table: r.Path(folder.MetricsTable),
-		Columns: metricsColumns, Settings: settings, Without: []string{"delta"}, Bounds: []string{"epsilon", "epsilon_rdp"},
+		Columns: columns(r.Config.Data.Task()), Settings: settings, Without: []string{"delta"}, Bounds: []string{"epsilon", "epsilon_rdp"},
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 	"dpsgd/internal/tensorboard"
 )
 
@@ -25,7 +26,7 @@ import (
 type Metrics struct {
 	Step int `json:"step"`
 	account.Answer
-	TestAccuracy float64 `json:"test_accuracy"`
+	score.Test
 	TestLoss     float64 `json:"test_loss"`
 	LearningRate float64 `json:"learning_rate"`
 	ClipNorm     float64 `json:"clip_norm,omitempty"` // for the next step; 0 if it is the same for all

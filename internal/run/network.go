@@ -23,7 +23,7 @@ type Network struct {
 	Mean       *optimizer.Mean      // measured and written in place of the parameters; nil for none
 	Evaluator  *gradients.Evaluator // on the test examples
 	Evaluation gradients.Evaluation // the newest one, zero before the first
-	ByClass    *score.Matrix        // of the newest evaluation
+	ByClass    []score.Class        // of the newest evaluation; none of numbers
 	run        *Run
 }
 
@@ -78,9 +78,11 @@ func (n *Network) Restore(s *checkpoints.State, path string, rule func(optimizer
 // Measure measures the parameters, or their mean if one is kept, on the test examples. It fills
 // step, accuracy and loss into the line that line returns, and appends it to the metrics.
 func (n *Network) Measure(line func() (Metrics, error)) error {
-	if err := n.Mean.InPlaceOf(n.Model.Values, func() (err error) {
-		n.ByClass = score.New(n.run.Source.Names)
-		n.Evaluation, err = n.Evaluator.Count(n.ByClass)
+	if err := n.Mean.InPlaceOf(n.Model.Values, func() error {
+		x, found, err := n.Evaluator.Examine()
+		if err == nil {
+			n.Evaluation, n.ByClass = found, x.Classes
+		}
 		return err
 	}); err != nil {
 		return err
@@ -89,7 +91,7 @@ func (n *Network) Measure(line func() (Metrics, error)) error {
 	if err != nil {
 		return err
 	}
-	m.Step, m.TestAccuracy, m.TestLoss = n.run.Step, n.Evaluation.Accuracy, n.Evaluation.Loss
+	m.Step, m.Test, m.TestLoss = n.run.Step, n.Evaluation.Test, n.Evaluation.Loss
 	return n.run.WriteMetrics(m)
 }
 

@@ -4,6 +4,7 @@ package score
 
 import (
 	"math"
+	"slices"
 
 	"dpsgd/data"
 	"dpsgd/internal/account"
@@ -11,17 +12,18 @@ import (
 
 // Score says how the model of a run does on the test examples, and what the run has spent.
 type Score struct {
-	Run            string  `json:"run"`
-	TestAccuracy   float64 `json:"test_accuracy"`
-	TestLoss       float64 `json:"test_loss"`
-	TestExamples   int     `json:"test_examples"`
-	Noun           string  `json:"-"` // "pictures" or "rows"
-	Classes        []Class `json:"classes"`
-	Confusion      [][]int `json:"confusion"` // a row for each class of examples, a column for each predicted one
-	account.Answer         // of everything in the run's ledger
-	Unit           string  `json:"unit,omitempty"`           // what the guarantee protects, where that is not an example
-	TargetEpsilon  float64 `json:"target_epsilon,omitempty"` // the budget; 0 for none
-	Warning        string  `json:"-"`                        // says what beside the run could not be asked; "" if nothing
+	Run string `json:"run"`
+	Test
+	TestLoss       float64   `json:"test_loss"`
+	TestExamples   int       `json:"test_examples"`
+	Measures       []Measure `json:"measures,omitempty"`
+	Noun           string    `json:"-"` // "pictures" or "rows"
+	Classes        []Class   `json:"classes,omitempty"`
+	Confusion      [][]int   `json:"confusion,omitempty"` // a row for each class of examples, a column for each predicted one
+	account.Answer           // of everything in the run's ledger
+	Unit           string    `json:"unit,omitempty"`           // what the guarantee protects, where that is not an example
+	TargetEpsilon  float64   `json:"target_epsilon,omitempty"` // the budget; 0 for none
+	Warning        string    `json:"-"`                        // says what beside the run could not be asked; "" if nothing
 }
 
 // Prediction is what a model says of one test example.
@@ -33,30 +35,75 @@ type Prediction struct {
 // Examination is a score with what it was made of.
 type Examination struct {
 	Score
-	Matrix      *Matrix
-	Predictions []Prediction  // of all test examples, in their order
+	Task        data.Task
+	Matrix      *Matrix       // of classes; empty of anything else
+	Predictions []Prediction  // of all test examples, in their order; none of labels and numbers
 	Pictures    data.Pictures // the test examples, where they are pictures; nil otherwise
+	Texts       *data.Texts   // the same of texts
+
+	outcomes []outcome
 }
 
-// Examine returns an examination of these classes, without predictions, with room for so many.
-func Examine(names []string, examples int) *Examination {
-	return &Examination{Matrix: New(names), Predictions: make([]Prediction, 0, examples)}
+// Examine returns an examination of what has these names, without predictions, with room for so
+// many.
+func Examine(task data.Task, names []string, examples int) *Examination {
+	return &Examination{Task: task, Matrix: New(names), outcomes: make([]outcome, 0, examples)}
 }
 
-// Add counts the prediction of the next example: label is its class, class the one that the model
-// takes it for, logits are the model's outputs for it, and loss is its loss.
-func (e *Examination) Add(label, class int, logits []float32, loss float32) {
-	e.Matrix.Add(label, class)
-	e.Predictions = append(e.Predictions, Prediction{label, class, probability(logits, class)})
+// Add counts the prediction of the next example: label is its class, or targets what is learnt
+// about it in place of one, outputs are the model's for it, and loss is its loss.
+func (e *Examination) Add(label int, targets, outputs []float32, loss float32) {
+	if e.Task == data.Class {
+		class := Largest(outputs)
+		e.Matrix.Add(label, class)
+		e.Predictions = append(e.Predictions, Prediction{label, class, probability(outputs, class)})
+	}
+	e.outcomes = append(e.outcomes, outcome{slices.Clone(outputs), targets, label})
 	e.TestLoss += float64(loss) // the sum, until Close
 }
 
-// Close computes accuracy, loss, classes and confusion from the predictions that were added.
+// Close computes from the predictions that were added the loss, the number by which runs are
+// compared, and the shares by class.
 func (e *Examination) Close() {
-	all := e.Matrix.Total()
-	e.TestAccuracy, e.TestExamples = all.Accuracy, all.Examples
-	e.TestLoss /= float64(all.Examples)
-	e.Classes, e.Confusion = e.Matrix.ByClass(), e.Matrix.Counts
+	e.TestExamples = len(e.outcomes)
+	e.TestLoss /= float64(len(e.outcomes))
+	switch e.Task {
+	case data.Number:
+		e.Measure()
+		e.Test = OfError(max(math.SmallestNonzeroFloat64, e.Measures[0].Value))
+		return
+	case data.Labels:
+		e.byLabel()
+	default:
+		e.Classes, e.Confusion = e.Matrix.ByClass(), e.Matrix.Counts
+	}
+	e.TestAccuracy = Value(e.Total().Accuracy)
+}
+
+// Total returns the share that is right of all examples, or of all their labels.
+func (e *Examination) Total() Share {
+	right, all := 0, 0
+	for _, c := range e.Classes {
+		right, all = right+c.Correct, all+c.Examples
+	}
+	return NewShare(right, all)
+}
+
+// byLabel fills Classes with the share of examples of which a label is told right.
+func (e *Examination) byLabel() {
+	for i, right := range counts(e.Task, e.outcomes, len(e.Matrix.Names)) {
+		e.Classes = append(e.Classes, Class{e.Matrix.Names[i], NewShare(right[0]+right[2], len(e.outcomes))})
+	}
+}
+
+// Measure fills Measures, which takes longer than Close. A model that answers with numbers that are
+// not finite has none.
+func (e *Examination) Measure() {
+	names := len(e.Matrix.Names)
+	e.Measures = measuresOf(e.Task, e.outcomes, counts(e.Task, e.outcomes, names), names)
+	if slices.ContainsFunc(e.Measures, func(m Measure) bool { return math.IsNaN(m.Value + m.Low + m.High) }) && e.Task != data.Number {
+		e.Measures = nil
+	}
 }
 
 // probability returns the softmax of all logits at class, which should have the largest logit: the
@@ -101,15 +148,6 @@ func New(names []string) *Matrix {
 
 // Add counts one prediction. Both classes are indices into the names.
 func (m *Matrix) Add(label, predicted int) { m.Counts[label][predicted]++ }
-
-// Total returns the share of all examples that were predicted right.
-func (m *Matrix) Total() Share {
-	correct, examples := 0, 0
-	for _, c := range m.ByClass() {
-		correct, examples = correct+c.Correct, examples+c.Examples
-	}
-	return NewShare(correct, examples)
-}
 
 // ByClass returns the share predicted right of each class, in the order of the names.
 func (m *Matrix) ByClass() []Class {

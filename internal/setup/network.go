@@ -38,17 +38,28 @@ func Sketch(c *configs.Config, shape data.Shape, classes int) (*model.Model, err
 }
 
 func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequential, in model.Input) (*model.Model, error)) (*model.Model, error) {
-	if c.Features.Any() && shape.IsRow() {
-		return nil, Misfit("features.name", "is %s, expected none: features are computed of pictures, and the examples are rows", c.Features.Transform.Name())
+	if c.Features.Any() && !shape.IsPicture() {
+		return nil, Misfit("features.name", "is %s, expected none: features are computed of pictures, and the examples are %s", c.Features.Transform.Name(), shape.Noun())
 	}
 	shape = Seen(c, shape)
 	layers, err := c.Model.Network()
 	if err != nil {
 		return nil, err
 	}
-	m, err := with(layers, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels})
+	in := model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}
+	if shape.IsText() {
+		in = model.Input{Length: shape.Length(), Vocabulary: shape.Vocabulary()}
+	}
+	m, err := with(layers, in)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	learnt := model.Learnt{Loss: c.Training.Loss, Weights: c.Training.ClassWeights}
+	if b := c.Data.Bounds; len(b) == 2 {
+		learnt.Low, learnt.High = b[0], b[1]
+	}
+	if err := m.Learn(learnt); err != nil {
+		return nil, Misfit("training.loss", "does not fit the data: %v", err)
 	}
 	if err := m.Freeze(c.Model.Freeze); err != nil {
 		return nil, Misfit("model.freeze", "does not fit the network: %v", err)

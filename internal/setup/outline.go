@@ -101,7 +101,7 @@ func OutlineOfSource(s *data.Split) Outline {
 func Declared(c *configs.Config) Outline { return outlineOf(c.Data.Spec) }
 
 func outlineOf(spec data.Spec) Outline {
-	o := Outline{Name: spec.Name, Shape: spec.Shape(), Classes: len(spec.Labels()), Names: spec.Labels()}
+	o := Outline{Name: spec.Name, Shape: spec.Shape(), Classes: len(spec.Learnt()), Names: spec.Learnt()}
 	if known := data.Find(spec.Name); known != nil {
 		o.Examples, o.Tests = known.Train, known.Test
 		return o

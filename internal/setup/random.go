@@ -10,8 +10,8 @@ import (
 )
 
 // RandomExamples draws n examples as the network of a configuration sees them: random pixels, rows
-// whose columns have about the configured mean and deviation, or features of length about 1, with
-// random labels. They are nobody's.
+// whose columns have about the configured mean and deviation, features of length about 1, or texts
+// of random tokens, with random labels. They are nobody's.
 func RandomExamples(c *configs.Config, o Outline, n int, src *random.Public) (data.Set, error) {
 	return Draw(Seen(c, o.Shape), o.Classes, n, src).AsSeen(c, o)
 }
@@ -43,7 +43,10 @@ func (b Drawn) AsRead(c *configs.Config, o Outline) (data.Set, error) {
 }
 
 func (b Drawn) set(c *configs.Config, shape data.Shape, names []string, features bool) (data.Set, error) {
-	if !shape.IsRow() {
+	if shape.IsText() {
+		return data.NewTexts(scaledBytes(shape.Vocabulary()), shape.Length(), names, b.Labels, b.texts(shape.Length()))
+	}
+	if shape.IsPicture() {
 		return data.NewImages(shape, names, b.Labels, b.Values)
 	}
 	values := make([]float32, len(b.Values))
@@ -63,5 +66,46 @@ func (b Drawn) set(c *configs.Config, shape data.Shape, names []string, features
 		column := i % shape.Channels
 		values[i] = float32(as.Mean[column] + as.Std[column]*float64(values[i]))
 	}
-	return data.NewRows(shape.Channels, names, b.Labels, values)
+	if c.Data.Task() == data.Class {
+		return data.NewRows(shape.Channels, names, b.Labels, values)
+	}
+	return data.NewTargetRows(shape.Channels, names, b.targets(c, len(names)), values)
+}
+
+// scaledBytes is the tokenizer of drawn bytes, for so many different tokens.
+type scaledBytes int
+
+func (v scaledBytes) Vocabulary() int { return int(v) }
+
+func (v scaledBytes) Tokens(to []int32, text string, limit int) []int32 {
+	for _, b := range []byte(text[:min(len(text), limit)]) {
+		to = append(to, int32(b)*int32(v)/256)
+	}
+	return to
+}
+
+// texts returns a text for each example, whose first byte says how long it is.
+func (b Drawn) texts(length int) []string {
+	texts := make([]string, len(b.Labels))
+	for i := range texts {
+		own := b.Values[i*length : (i+1)*length]
+		texts[i] = string(own[:1+int(own[0])%length])
+	}
+	return texts
+}
+
+// targets returns what is learnt in place of classes: every second label, from one on that the byte
+// of the example says, or a number between the bounds, by the first of its values.
+func (b Drawn) targets(c *configs.Config, names int) []float32 {
+	targets := make([]float32, len(b.Labels)*names)
+	for i := range targets {
+		example := i / names
+		if bounds := c.Data.Bounds; len(bounds) == 2 {
+			share := float64(b.Values[example*len(b.Values)/len(b.Labels)]) / 255
+			targets[i] = float32(bounds[0] + share*(bounds[1]-bounds[0]))
+		} else {
+			targets[i] = float32((int(b.Labels[example]) + i%names) % 2)
+		}
+	}
+	return targets
 }

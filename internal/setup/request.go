@@ -52,7 +52,7 @@ func (r Request) spec(c *configs.Config) (data.Spec, error) {
 	if r.DataFolder == "" {
 		return spec, nil
 	}
-	for _, own := range []*string{&spec.Folder, &spec.Table, &spec.Vectors} {
+	for _, own := range []*string{&spec.Folder, &spec.Table, &spec.Vectors, &spec.Text} {
 		if *own != "" {
 			*own = r.DataFolder
 			return spec, nil

@@ -37,10 +37,10 @@ func CheckDelta(delta float64, n int, records string) error {
 // computed.
 func SeesFeatures(c *configs.Config) bool { return c.Features.Any() || c.Data.Vectors != "" }
 
-// Normalisation returns the configured constants, one for each channel or column. Features have
-// none.
+// Normalisation returns the configured constants, one for each channel or column. Features and
+// texts have none.
 func Normalisation(c *configs.Config, channels int) data.Normalisation {
-	if SeesFeatures(c) {
+	if SeesFeatures(c) || c.Data.Shape().IsText() {
 		return data.Normalisation{}
 	}
 	return c.Data.PerChannel(channels)

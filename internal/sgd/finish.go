@@ -18,7 +18,7 @@ func (r *Run) predictTrain(visit func(example int, logits []float32)) error {
 	if err != nil {
 		return err
 	}
-	return e.Each(func(i int, p gradients.Prediction) { visit(i, p.Logits) })
+	return e.Each(func(i int, p gradients.Prediction) { visit(i, p.Outputs) })
 }
 
 // evaluate measures the current parameters, or their mean, on the test examples.
@@ -55,7 +55,7 @@ func (r *Run) Finish(status run.Status) error {
 		return err
 	}
 	r.result = Result{
-		Status: status, Steps: r.Step, Private: s.Private(), Unit: s.Unit, TestAccuracy: r.Evaluation.Accuracy, ByClass: r.ByClass.ByClass(),
+		Status: status, Steps: r.Step, Private: s.Private(), Unit: s.Unit, Test: r.Evaluation.Test, ByClass: r.ByClass,
 		Average: r.Config.Training.Average.Name(), Seconds: r.Seconds(), ExamplesPerSecond: r.PerSecond(float64(r.batch)), Run: r.Dir, Together: s.Together, Accountant: s.Accountant,
 	}
 	if s.Private() {

@@ -9,13 +9,13 @@ import (
 
 // Result is what a run reports at its end. A run that is NOT PRIVATE has neither ε nor δ.
 type Result struct {
-	Status            run.Status    `json:"status"`
-	Steps             int           `json:"steps"`
-	Private           bool          `json:"private"`
-	Unit              string        `json:"unit"`    // whose presence or value is protected; "nothing"
-	Epsilon           *float64      `json:"epsilon"` // null where there is no guarantee
-	Delta             *float64      `json:"delta"`
-	TestAccuracy      float64       `json:"test_accuracy"`
+	Status  run.Status `json:"status"`
+	Steps   int        `json:"steps"`
+	Private bool       `json:"private"`
+	Unit    string     `json:"unit"`    // whose presence or value is protected; "nothing"
+	Epsilon *float64   `json:"epsilon"` // null where there is no guarantee
+	Delta   *float64   `json:"delta"`
+	score.Test
 	ByClass           []score.Class `json:"accuracy_by_class,omitempty"` // with intervals
 	Average           string        `json:"average"`
 	Seconds           float64       `json:"seconds"`

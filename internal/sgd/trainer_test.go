@@ -36,7 +36,7 @@ func accuracy(t *testing.T, m *model.Model, images *data.Images) float64 {
 	t.Helper()
 	e := tiny.Must(gradients.NewEvaluator(m, images, setup.Normalisation(tiny.Parse(t), 1), nil))(t)
 	found := tiny.Must(e.Run())(t)
-	return found.Accuracy
+	return float64(found.TestAccuracy)
 }
 
 func constant(rate float64) func(int) float64 { return func(int) float64 { return rate } }

@@ -16,6 +16,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
@@ -71,8 +72,9 @@ type Statement struct {
 	Together                            // of all runs on this data, if there are others
 	Data                string          `json:"data"`
 	Examples            int             `json:"examples"`
-	Shape               string          `json:"shape"` // of one example
-	Classes             int             `json:"classes"`
+	Shape               string          `json:"shape"`          // of one example
+	Classes             int             `json:"classes"`        // or labels, or 1 for a number
+	Task                data.Task       `json:"task,omitempty"` // what is learnt; "" is a class
 	// System is how a run that is no DP-SGD is private, one word such as pate or label; "" is
 	// DP-SGD. "none" is a run that is NOT PRIVATE: its Epsilon is [NoGuarantee]. Such runs say what
 	// they did in Facts, and the fields of steps and noise above are empty.
@@ -104,6 +106,17 @@ func (s Statement) Replaced() string {
 		delta = math.Nextafter(math.Ceil(delta/unit)*unit, 1)
 	}
 	return fmt.Sprintf("(%s, %.2g)", accountant.RoundUp(2*s.Epsilon, 3), delta)
+}
+
+// Learnt returns the words for what is learnt about an example, behind a space.
+func (s Statement) Learnt() string {
+	switch s.Task {
+	case data.Labels:
+		return fmt.Sprintf(" with %d labels", s.Classes)
+	case data.Number:
+		return " with a number"
+	}
+	return fmt.Sprintf(" in %d classes", s.Classes)
 }
 
 // Made returns how many releases the run made.

@@ -31,7 +31,7 @@ func (a *asked) buckets(w *work) (buckets []int, number int) {
 		number = a.places(w.records.public)
 	}
 	if a.columns[0].Class {
-		number = len(w.records.config.Data.Labels())
+		number = len(w.records.config.Data.Learnt())
 	}
 	for r := range w.records.each() {
 		if a.columns[0].Class {

@@ -296,7 +296,7 @@ func (r *Run) names(a *asked) (names []string) {
 	switch columns := a.Names(c); a.Kind {
 	case configs.StatHistogram:
 		if column, err := configs.ColumnOf(c, a.Columns[0]); err == nil && column.Class {
-			return c.Data.Labels()
+			return c.Data.Learnt()
 		}
 		b := a.Bounds.Interval
 		if a.Bounds.Private {

@@ -29,7 +29,7 @@ func counting(w *work, s configs.Statistic) (*answer.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	class := slices.Index(w.records.config.Data.Labels(), s.Equals)
+	class := slices.Index(w.records.config.Data.Learnt(), s.Equals)
 	var ones []int64
 	for r := range w.records.each() {
 		counted := columns[0].Class && r.class() == class

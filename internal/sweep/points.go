@@ -6,6 +6,7 @@ import (
 
 	"dpsgd/configs"
 	"dpsgd/internal/books"
+	"dpsgd/internal/score"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -14,12 +15,11 @@ import (
 // Point holds the trials that differ in their seed alone. Nobody chooses a seed, so these trials
 // are measurements of one thing, and the best of them is luck.
 type Point struct {
-	Point    string            `json:"point"`
-	Settings map[string]string `json:"settings"` // its keys with their values as YAML
-	Trials   int               `json:"trials"`
-	Finished int               `json:"finished"`
-	// TestAccuracy is the mean, nil while a trial is missing or if one diverged.
-	TestAccuracy *float64 `json:"test_accuracy"`
+	Point      string            `json:"point"`
+	Settings   map[string]string `json:"settings"` // its keys with their values as YAML
+	Trials     int               `json:"trials"`
+	Finished   int               `json:"finished"`
+	score.Test                   // the mean, nothing while a trial is missing or if one diverged
 	// HalfWidth is half the width of the 95 % confidence interval of the mean; nil with one seed.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Epsilon   float64  `json:"epsilon"` // the largest that one of the trials cost by itself
@@ -35,7 +35,8 @@ type Point struct {
 	Indistinguishable bool `json:"indistinguishable,omitempty"`
 
 	settings   []configs.Setting
-	accuracies []float64 // by seed, in the order of the file
+	of         score.Test // one of the trials'
+	accuracies []float64  // by seed, in the order of the file; see [score.Test.Quality]
 }
 
 // level is the level of the tests; confidence intervals hold with probability 1 - level.
@@ -58,7 +59,7 @@ func (s *sweep) points() (points []Point, best string) {
 	for i := range points {
 		p := &points[i]
 		p.summarise()
-		if p.TestAccuracy != nil && (top < 0 || *p.TestAccuracy > *points[top].TestAccuracy) {
+		if !p.Test.None() && (top < 0 || p.Quality() > points[top].Quality()) {
 			top = i
 		}
 	}
@@ -75,7 +76,7 @@ func (s *sweep) points() (points []Point, best string) {
 
 // pointOf returns the point of a trial, without rows.
 func pointOf(t configs.Trial) Point {
-	p := Point{Point: t.Point, Settings: map[string]string{}}
+	p := Point{Point: t.Point, Settings: map[string]string{}, Test: score.Untested()}
 	for _, setting := range t.Settings {
 		if setting.Key != configs.SeedKey {
 			p.settings = append(p.settings, setting)
@@ -89,8 +90,8 @@ func pointOf(t configs.Trial) Point {
 func (p *Point) add(row books.Row) {
 	p.Finished++
 	p.Epsilon, p.TargetEpsilon = max(p.Epsilon, row.Epsilon), row.TargetEpsilon
-	if row.TestAccuracy != nil {
-		p.accuracies = append(p.accuracies, *row.TestAccuracy)
+	if !row.Test.None() {
+		p.of, p.accuracies = row.Test, append(p.accuracies, row.Quality())
 	}
 }
 
@@ -102,7 +103,7 @@ func (p *Point) summarise() {
 		return
 	}
 	mean, deviation := stat.MeanStdDev(p.accuracies, nil)
-	p.TestAccuracy = &mean
+	p.Test = p.of.OfQuality(mean)
 	if n > 1 {
 		half := student(n).Quantile(1-level/2) * deviation / math.Sqrt(float64(n))
 		p.HalfWidth = &half
@@ -115,7 +116,7 @@ func (p *Point) summarise() {
 // is no p-value: accuracies are shares of a finite test set, and two seeds agree by chance.
 func (p *Point) compare(best Point) {
 	n := len(p.accuracies)
-	if p.TestAccuracy == nil || n < 2 || n != len(best.accuracies) {
+	if p.Test.None() || n < 2 || n != len(best.accuracies) {
 		return
 	}
 	differences := slices.Clone(best.accuracies)

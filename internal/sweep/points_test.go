@@ -12,6 +12,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -28,10 +29,10 @@ func measured(t *testing.T, accuracies [][]float64) *sweep {
 			trial := configs.Trial{Name: point + ",seed=" + string(rune('1'+j)), Point: point, Settings: []configs.Setting{
 				{Key: "privacy.clip_norm", Label: "clip_norm", Value: string(rune('1' + i))}, {Key: configs.SeedKey, Label: "seed", Value: string(rune('1' + j))}}}
 			s.trials = append(s.trials, trial)
-			r := books.Row{Trial: trial.Name, Settings: trial.Settings, TestAccuracy: &accuracy}
+			r := books.Row{Trial: trial.Name, Settings: trial.Settings, Test: score.Test{TestAccuracy: score.Value(accuracy)}}
 			r.Epsilon = float64(i + 1)
 			if math.IsNaN(accuracy) {
-				r.TestAccuracy = nil
+				r.Test = score.Untested()
 			}
 			s.rows[trial.Name] = r
 		}
@@ -53,7 +54,7 @@ func TestPointsByHand(t *testing.T) {
 			t.Errorf("%s: found %v, expected %v", name, found, want)
 		}
 	}
-	near("mean", points[0].TestAccuracy, 0.6)
+	near("mean", valueOf(points[0].TestAccuracy), 0.6)
 	near("half width", points[0].HalfWidth, 4.302653*0.1/math.Sqrt(3))
 	// The differences from the best are 0.30, 0.22, 0.14: mean 0.22, deviation 0.08.
 	x := 0.22 / (0.08 / math.Sqrt(3))
@@ -68,7 +69,7 @@ func TestPointsByHand(t *testing.T) {
 			t.Errorf("%s: found %+v, expected a mark: %v", points[i].Point, points[i], want)
 		}
 	}
-	if points[1].P != nil || points[4].TestAccuracy != nil || points[4].P != nil || points[0].Epsilon != 1 || points[0].Trials != 3 {
+	if points[1].P != nil || !points[4].Test.None() || points[4].P != nil || points[0].Epsilon != 1 || points[0].Trials != 3 {
 		t.Errorf("found %+v", points)
 	}
 }

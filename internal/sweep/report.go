@@ -15,6 +15,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 )
 
 // Table returns the result of a sweep as lines of cells, the heading first. It has a line for each
@@ -60,7 +61,7 @@ func (r Result) trialTable() [][]string {
 		columns = append(columns, column[books.Row]{true, s.Label, func(row books.Row) string { return row.Value(s.Key) }})
 	}
 	return tableOf(append(columns, []column[books.Row]{
-		{true, "test %", func(row books.Row) string { return percent(row.TestAccuracy) }},
+		{true, headingOf(r.Rows), func(row books.Row) string { return row.Bare() }},
 		{true, "ε", func(row books.Row) string { return orDash(&row.Epsilon) }},
 		{besideRDP(r.Rows), "ε (rdp)", func(row books.Row) string { return orDash(row.EpsilonRDP) }},
 		{r.Scale > 1, "target ε", func(row books.Row) string { return orDash(row.TargetEpsilon) }},
@@ -77,8 +78,8 @@ func (r Result) pointTable() [][]string {
 		columns = append(columns, column[Point]{s.Key != configs.SeedKey, s.Label, func(p Point) string { return p.Settings[s.Key] }})
 	}
 	return tableOf(append(columns, []column[Point]{
-		{true, "test %", func(p Point) string { return percent(p.TestAccuracy) }},
-		{true, "±", func(p Point) string { return percent(p.HalfWidth) }},
+		{true, headingOf(r.Rows), func(p Point) string { return p.Bare() }},
+		{true, "±", func(p Point) string { return p.width() }},
 		{true, "", r.mark},
 		{true, "ε of one", func(p Point) string { return orDash(&p.Epsilon) }},
 		{r.Scale > 1, "target ε", func(p Point) string { return orDash(p.TargetEpsilon) }},
@@ -97,12 +98,23 @@ func (r Result) mark(p Point) string {
 	return ""
 }
 
-// percent writes an accuracy in percent, or a dash where there is none.
-func percent(accuracy *float64) string {
-	if accuracy == nil {
+// headingOf returns the heading for the number by which trials are compared.
+func headingOf(rows []books.Row) string {
+	if ofNumbers(rows) {
+		return "test error"
+	}
+	return "test %"
+}
+
+// width returns half the width of the interval of a mean, in the unit of the mean.
+func (p Point) width() string {
+	if p.HalfWidth == nil {
 		return "–"
 	}
-	return strconv.FormatFloat(100**accuracy, 'f', 2, 64)
+	if p.Numbers() {
+		return score.OfError(*p.HalfWidth).Bare()
+	}
+	return score.Test{TestAccuracy: score.Value(*p.HalfWidth)}.Bare()
 }
 
 // orDash returns an ε rounded up, or a dash where there is none.

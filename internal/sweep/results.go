@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,17 +13,15 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 	"dpsgd/internal/train"
 )
 
 // rowOf returns the row of a trial that has ended.
 func rowOf(t configs.Trial, p planned, r train.Result) books.Row {
 	row := books.Row{
-		Trial: t.Name, Settings: t.Settings, TestAccuracy: &r.TestAccuracy, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
+		Trial: t.Name, Settings: t.Settings, Test: r.Test, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
 		Status: string(r.Status), LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead, TargetEpsilon: p.target,
-	}
-	if math.IsNaN(r.TestAccuracy) {
-		row.TestAccuracy = nil
 	}
 	return row
 }
@@ -100,7 +97,8 @@ func csvTable(rows []books.Row) [][]string {
 	}
 	simulated := slices.ContainsFunc(rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
 	return tableOf(append(columns, []column[books.Row]{
-		{true, "test_accuracy", func(r books.Row) string { return number(r.TestAccuracy) }},
+		{true, "test_accuracy", func(r books.Row) string { return number(valueOf(r.TestAccuracy)) }},
+		{ofNumbers(rows), "test_error", func(r books.Row) string { return number(valueOf(r.TestError)) }},
 		{true, "epsilon", func(r books.Row) string { return number(&r.Epsilon) }},
 		{besideRDP(rows), "epsilon_rdp", func(r books.Row) string { return number(r.EpsilonRDP) }},
 		{simulated, "target_epsilon", func(r books.Row) string { return number(r.TargetEpsilon) }},
@@ -108,6 +106,19 @@ func csvTable(rows []books.Row) [][]string {
 		{true, "steps", func(r books.Row) string { return strconv.Itoa(r.Steps) }},
 		{true, "status", func(r books.Row) string { return r.Status }},
 	}...), rows)
+}
+
+// valueOf returns a pointer to a number, nil for none.
+func valueOf(v score.Value) *float64 {
+	if number := float64(v); !v.None() {
+		return &number
+	}
+	return nil
+}
+
+// ofNumbers reports whether the trials learn numbers.
+func ofNumbers(rows []books.Row) bool {
+	return slices.ContainsFunc(rows, func(r books.Row) bool { return r.Numbers() })
 }
 
 // besideRDP reports whether a row of another accountant has an ε by RDP as well.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/rdp"
@@ -147,9 +148,9 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 	// less than its distance.
 	added := min(1, s.file.Number.Mean*float64(s.file.Repeats())*of.AddedDelta*(1+math.Exp(r.Selected.Epsilon)))
 	facts := []statement.Fact{
-		{Name: "Selection", Value: fmt.Sprintf("the best by test accuracy of a number of points that was drawn, %s, each point drawn too (repeat-and-select; Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2 and 6)", r.Selected.Number)},
+		{Name: "Selection", Value: fmt.Sprintf("the best by %s of a number of points that was drawn, %s, each point drawn too (repeat-and-select; Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2 and 6)", best.Name(), r.Selected.Number)},
 		{Name: "Sampler", Value: of.Sampling}, {Name: "Clipping", Value: of.Bound}, {Name: "Mechanism", Value: of.Noise},
-		{Name: "Test accuracy, the mean over the models of the point", Value: percent(best.TestAccuracy) + " %"},
+		{Name: strings.ToUpper(best.Name()[:1]) + best.Name()[1:] + ", the mean over the models of the point", Value: best.String()},
 	}
 	for _, setting := range best.settings {
 		if setting.Key != configs.DrawKey { // which says nothing

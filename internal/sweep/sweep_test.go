@@ -147,7 +147,7 @@ func TestSweepTables(t *testing.T) {
 			t.Errorf("%s: found %+v (%v), expected ε = %v", row.Trial, cost, err, row.Epsilon)
 		}
 		score, err := train.Evaluate(dir, train.Options{Options: run.Options{Request: o.Request}})
-		if err != nil || row.TestAccuracy == nil || score.TestAccuracy != *row.TestAccuracy {
+		if err != nil || row.Test.None() || score.Test != row.Test {
 			t.Errorf("%s: the model has accuracy %v (%v), expected %v", row.Trial, score.TestAccuracy, err, row.TestAccuracy)
 		}
 	}
@@ -444,7 +444,7 @@ func TestDivergedTrial(t *testing.T) {
 	o := sweepOptions(t)
 	r := runSweep(t, s, o)
 	last := r.Rows[3]
-	if r.Finished != 4 || last.Status != string(run.Diverged) || last.TestAccuracy != nil || last.Epsilon <= 0 {
+	if r.Finished != 4 || last.Status != string(run.Diverged) || !last.Test.None() || last.Epsilon <= 0 {
 		t.Fatalf("found %+v, expected a diverged last trial", r.Rows)
 	}
 	if !strings.Contains(tiny.JSON(t, last), `"test_accuracy":null`) {

@@ -33,7 +33,7 @@ func TestMeanHasItsNoise(t *testing.T) {
 	rows := r.Examples.Train.(*data.Features)
 	width := rows.Shape().Values()
 	batcher := tiny.Must(data.NewBatcher(rows, data.Normalisation{}))(t)
-	sum, row, label := make([]float64, width), make([]float32, width), make([]int32, 1)
+	sum, row, label := make([]float64, width), make([]float32, width), make([]float32, 1)
 	for i := range tiny.Examples {
 		tiny.Check(t, batcher.Fill(row, label, []int{i}))
 		factor := min(1, 1/math.Sqrt(kernel.SumSquares(row)))

@@ -35,7 +35,8 @@ func Evaluate(dir string, o Options) (score.Score, error) {
 // Examine is [Evaluate] with every prediction and the pictures that were predicted.
 func Examine(dir string, o Options) (e score.Examination, err error) {
 	err = test(dir, o, func(t *tested) error {
-		if e, err = t.examine(); err != nil || t.source.Shape.IsRow() {
+		if e, err = t.examine(); err != nil || !t.source.Shape.IsPicture() {
+			e.Texts, _ = t.seen.Test.(*data.Texts)
 			return err
 		}
 		if e.Pictures, err = t.source.TestPictures(); err != nil || e.Pictures == nil || !t.config.Pate.Any() {
@@ -142,11 +143,14 @@ func (t *tested) normalisation() data.Normalisation {
 // is NOT PRIVATE: it is for attacks, and goes into no file.
 func EachLogits(dir string, o Options, visit func(training bool, logits []float32, label int)) error {
 	return test(dir, o, func(t *tested) error {
+		if t.config.Data.Task() != data.Class {
+			return setup.Misfit("training.loss", "is %s, expected cross_entropy: the attack looks at classes", t.config.Training.Loss.Name())
+		}
 		for i, set := range []data.Set{t.seen.Train, t.seen.Test} {
 			if err := t.evaluator.Show(set, t.normalisation()); err != nil {
 				return err
 			}
-			if err := t.evaluator.Each(func(_ int, p gradients.Prediction) { visit(i == 0, p.Logits, p.Label) }); err != nil {
+			if err := t.evaluator.Each(func(_ int, p gradients.Prediction) { visit(i == 0, p.Outputs, p.Label) }); err != nil {
 				return err
 			}
 		}
@@ -156,13 +160,15 @@ func EachLogits(dir string, o Options, visit func(training bool, logits []float3
 
 // examine predicts all test examples and returns their scores.
 func (t *tested) examine() (score.Examination, error) {
-	e := score.Examine(t.source.Names, t.seen.Test.Len())
-	err := t.evaluator.Each(func(_ int, p gradients.Prediction) { e.Add(p.Label, p.Class, p.Logits, p.Loss) })
-	e.Close()
+	e, _, err := t.evaluator.Examine()
+	if err != nil {
+		return score.Examination{}, err
+	}
+	e.Measure()
 	e.Run, e.Noun, e.Answer, e.Warning = t.dir, t.source.Shape.Noun(), t.spent.Answer(), t.warning
 	if !t.config.Privacy.None {
 		e.Unit, e.TargetEpsilon = setup.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
 	e.TestLoss = run.Finite(e.TestLoss)
-	return *e, err
+	return *e, nil
 }

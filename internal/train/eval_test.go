@@ -62,7 +62,7 @@ func TestExamineAgreesWithTheScore(t *testing.T) {
 			t.Errorf("found %v and %+v, expected %v", s.Confusion[label], class, counts[label])
 		}
 	}
-	if s.TestAccuracy != float64(right)/90 {
+	if float64(s.TestAccuracy) != float64(right)/90 {
 		t.Errorf("found accuracy %v, expected %d / 90", s.TestAccuracy, right)
 	}
 }

@@ -3,13 +3,13 @@ package train
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/trained"
 	"dpsgd/release"
 )
@@ -117,7 +117,7 @@ func (r *Run) Finish(status run.Status) error {
 	r.warn()
 	result := r.untested(status, claim)
 	result.NoiseMultiplier, result.TargetEpsilon, result.Run = r.plan.NoiseMultiplier(), r.Config.Privacy.Epsilon, r.Dir
-	result.TestAccuracy, result.ByClass, result.Average = r.Evaluation.Accuracy, r.ByClass.ByClass(), r.Config.Training.Average.Name()
+	result.Test, result.ByClass, result.Average = r.Evaluation.Test, r.ByClass, r.Config.Training.Average.Name()
 	result.ExamplesPerSecond = r.PerSecond(r.plan.ExpectedBatchSize)
 	if result.Together, err = r.Books.Together(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (r *Run) Untested(status run.Status) (Result, error) {
 // untested returns a result without the numbers of a tested model.
 func (r *Run) untested(status run.Status, claim account.Claim) Result {
 	return Result{
-		Status: status, Steps: r.Step, Answer: claim.Answer(), Released: claim.Released, TestAccuracy: math.NaN(),
+		Test: score.Untested(), Status: status, Steps: r.Step, Answer: claim.Answer(), Released: claim.Released,
 		Seconds: r.Seconds(), LedgerEntries: r.Books.Len(), LedgerHead: r.Books.Hash(),
 	}
 }

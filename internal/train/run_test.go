@@ -62,7 +62,7 @@ func TestRunReportsItsResult(t *testing.T) {
 	g := tiny.Must(mustPlan(t, "training.steps=60").After(60))(t)
 	want := Result{
 		Status: run.Done, Steps: 60, Answer: g.Answer(), NoiseMultiplier: 1,
-		TestAccuracy: r.TestAccuracy, ByClass: r.ByClass, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
+		Test: r.Test, ByClass: r.ByClass, Average: "none", Seconds: r.Seconds, ExamplesPerSecond: r.ExamplesPerSecond, Run: filepath.Join(o.RunsDir, "mine"),
 		LedgerEntries: 60, LedgerHead: r.LedgerHead,
 	}
 	if tiny.JSON(t, r) != tiny.JSON(t, want) || r.LedgerEntries != 60 || len(r.LedgerHead) != 32 {
@@ -75,7 +75,7 @@ func TestRunReportsItsResult(t *testing.T) {
 	for _, c := range r.ByClass {
 		correct, examples = correct+c.Correct, examples+c.Examples
 	}
-	if tiny.JSON(t, again.Classes) != tiny.JSON(t, r.ByClass) || float64(correct)/float64(examples) != r.TestAccuracy {
+	if tiny.JSON(t, again.Classes) != tiny.JSON(t, r.ByClass) || float64(correct)/float64(examples) != float64(r.TestAccuracy) {
 		t.Errorf("by class: found %+v, expected %+v", r.ByClass, again.Classes)
 	}
 	// Three stripes are linearly separable; chance is 1/3.

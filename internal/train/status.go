@@ -17,18 +17,18 @@ type Result struct {
 	account.Answer            // that holds for every set of results: of all that was planned, where the run stopped before
 	// Released covers the releases so far, where Answer covers more; else it is nil. It holds only
 	// if the decision to stop looked at no result.
-	Released           *account.Answer `json:"released,omitempty"`
-	TargetEpsilon      float64         `json:"target_epsilon,omitempty"` // the budget; 0 for none
-	NoiseMultiplier    float64         `json:"noise_multiplier"`
-	TestAccuracy       float64         `json:"test_accuracy"`
-	ByClass            []score.Class   `json:"accuracy_by_class,omitempty"` // with intervals: who pays for the noise
-	Average            string          `json:"average"`                     // of the parameters, which model and accuracy are of: training.average
-	Seconds            float64         `json:"seconds"`                     // of this part of the run
-	ExamplesPerSecond  float64         `json:"examples_per_second"`         // expected examples, over the time of the steps of this part
-	Run                string          `json:"run"`
-	LedgerEntries      int             `json:"-"`
-	LedgerHead         string          `json:"-"` // hash of the ledger after them
-	statement.Together                 // of all runs on this data, if there are others
+	Released        *account.Answer `json:"released,omitempty"`
+	TargetEpsilon   float64         `json:"target_epsilon,omitempty"` // the budget; 0 for none
+	NoiseMultiplier float64         `json:"noise_multiplier"`
+	score.Test
+	ByClass            []score.Class `json:"accuracy_by_class,omitempty"` // with intervals: who pays for the noise
+	Average            string        `json:"average"`                     // of the parameters, which model and accuracy are of: training.average
+	Seconds            float64       `json:"seconds"`                     // of this part of the run
+	ExamplesPerSecond  float64       `json:"examples_per_second"`         // expected examples, over the time of the steps of this part
+	Run                string        `json:"run"`
+	LedgerEntries      int           `json:"-"`
+	LedgerHead         string        `json:"-"` // hash of the ledger after them
+	statement.Together               // of all runs on this data, if there are others
 }
 
 // Progress is what a run shows while it goes on.

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
+	"dpsgd/model"
 	"dpsgd/release"
 )
 
@@ -58,6 +60,27 @@ func persons(c *configs.Config, o setup.Outline) string {
 	return fmt.Sprintf("%d; whoever is in a sample contributes one of their examples%s, drawn anew for every step", o.People, most)
 }
 
+// ofLoss adds to a statement what is learnt about examples, and by which loss, where that is not
+// plain cross-entropy of classes.
+func ofLoss(c *configs.Config, s *statement.Statement) {
+	how := c.Training.Loss.Name()
+	if task := c.Data.Task(); task != data.Class {
+		s.Task = task
+	}
+	if len(c.Data.Bounds) == 2 {
+		how += fmt.Sprintf(", of numbers between the public bounds %g and %g; one beyond counts as the bound", c.Data.Bounds[0], c.Data.Bounds[1])
+	}
+	if w := c.Training.ClassWeights; w != nil {
+		how += fmt.Sprintf(", with the public weights %v", w)
+	}
+	if loss, ok := c.Training.Loss.(*model.CrossEntropy); ok && loss.Smoothing > 0 {
+		how += fmt.Sprintf(", with labels smoothed by %g", loss.Smoothing)
+	}
+	if how != (model.CrossEntropy{}).Name() {
+		s.Facts = append(s.Facts, statement.Fact{Name: "Loss", Value: how})
+	}
+}
+
 // ofRanks adds to a statement that at most so many processes added up sums and are trusted.
 func ofRanks(most int, s *statement.Statement) {
 	if most == 1 {
@@ -93,6 +116,9 @@ func notPrivate(source setup.Outline, sampler release.Sampler, probability float
 	shape, kept := source.Shape, "the size and channels of the pictures"
 	if shape.IsRow() {
 		kept = "the names of the columns"
+	}
+	if shape.IsText() {
+		kept = "how texts are cut into tokens, and the greatest number of these"
 	}
 	if vectors {
 		kept = "the width of the vectors"

@@ -18,11 +18,12 @@ var ErrInput = errors.New("predict")
 
 // Answer is a model's prediction for one example.
 type Answer struct {
-	File        string  `json:"file"`
-	Row         int     `json:"row,omitempty"` // of a table, from 1; 0 for pictures
-	Class       string  `json:"class"`         // the most probable one
-	Probability float64 `json:"probability"`   // of the class
-	Classes     []Share `json:"classes"`       // the most probable first
+	File        string   `json:"file"`
+	Row         int      `json:"row,omitempty"`         // of a table, from 1; 0 for pictures
+	Class       string   `json:"class,omitempty"`       // the most probable one; "" where a number is predicted
+	Probability float64  `json:"probability,omitempty"` // of the class
+	Classes     []Share  `json:"classes,omitempty"`     // the most probable first; of labels each by itself
+	Number      *float64 `json:"number,omitempty"`      // in place of a class
 }
 
 // Share is the probability of a class.
@@ -68,7 +69,7 @@ func (p *Predictor) Logits(set data.Set) ([][]float32, error) {
 		return nil, err
 	}
 	rows := make([][]float32, set.Len())
-	err = p.evaluator.Each(func(i int, of gradients.Prediction) { rows[i] = slices.Clone(of.Logits) })
+	err = p.evaluator.Each(func(i int, of gradients.Prediction) { rows[i] = slices.Clone(of.Outputs) })
 	return rows, err
 }
 
@@ -87,6 +88,13 @@ func (p *Predictor) seen(set data.Set) (data.Set, error) {
 
 // answer returns the answer for an example of a file, in that row or 0, from its logits.
 func (p *Predictor) answer(file string, row int, logits []float32) (Answer, error) {
+	if p.model.Config.Data.Task() == data.Number {
+		number := float64(logits[0])
+		if math.IsNaN(number) {
+			return Answer{}, fmt.Errorf("%s: %w", file, errDiverged)
+		}
+		return Answer{File: file, Row: row, Number: &number}, nil
+	}
 	shares, err := p.shares(logits)
 	if err != nil {
 		return Answer{}, fmt.Errorf("%s: %w", file, err)
@@ -98,8 +106,10 @@ func (p *Predictor) answer(file string, row int, logits []float32) (Answer, erro
 	return a, nil
 }
 
-// shares returns the classes with their probabilities, the softmax of the logits, the most probable
-// first. Of equal ones the smaller label comes first, as in an evaluation.
+var errDiverged = errors.New("the model of the run answers with numbers that are not finite: its training diverged")
+
+// shares returns the classes with their probabilities, the softmax of the logits, or the labels with
+// theirs, the most probable first. Of equal ones the smaller label comes first, as in an evaluation.
 func (p *Predictor) shares(logits []float32) ([]Share, error) {
 	largest := float64(slices.Max(logits))
 	chances, order, sum := make([]float64, len(logits)), make([]int, len(logits)), 0.0
@@ -108,7 +118,13 @@ func (p *Predictor) shares(logits []float32) ([]Share, error) {
 		sum += chances[i]
 	}
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return nil, errors.New("the model of the run answers with numbers that are not finite: its training diverged")
+		return nil, errDiverged
+	}
+	if p.model.Config.Data.Task() == data.Labels { // each by itself
+		for i, l := range logits {
+			chances[i] = 1 / (1 + math.Exp(-float64(l)))
+		}
+		sum = 1
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
 	shares := make([]Share, len(order))

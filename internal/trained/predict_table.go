@@ -23,7 +23,7 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 	t := &table{predictor: p, path: path, visit: visit}
 	reader, err := vectors.NewRecordReader(path, file)
 	if err == nil {
-		err = t.find(reader)
+		t.columns, err = reader.FindAll(p.model.Config.Data.Columns)
 	}
 	if err == nil {
 		_, err = reader.Each(func(record []string) error { return t.add(ctx, reader, record) })
@@ -47,18 +47,6 @@ type table struct {
 	rows      int   // in values
 	before    int   // rows that were predicted
 	failed    error // of the context, a prediction or visit, not of reading
-}
-
-// find finds the places, in a record, of the columns that the network sees.
-func (t *table) find(r *vectors.RecordReader) error {
-	for _, name := range t.predictor.model.Config.Data.Columns {
-		at, err := r.Find(name)
-		if err != nil {
-			return err
-		}
-		t.columns = append(t.columns, at)
-	}
-	return nil
 }
 
 // add takes in one record, and predicts when there are chunk of them.

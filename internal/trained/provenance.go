@@ -46,7 +46,7 @@ func (m *Model) Provenance() []Fact {
 	if total := s.DatasetTotal(); total != "" {
 		facts = append(facts, Fact{"privacy.all_runs", "on this data with this unit: " + total})
 	}
-	facts = append(facts, Fact{"data", fmt.Sprintf("%s, %d examples of %s in %d classes", s.Data, s.Examples, s.Shape, s.Classes)})
+	facts = append(facts, Fact{"data", fmt.Sprintf("%s, %d examples of %s%s", s.Data, s.Examples, s.Shape, s.Learnt())})
 	if m.Config.Model.Name != "" {
 		facts = append(facts, Fact{"network", m.Config.Model.Name})
 	}

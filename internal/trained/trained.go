@@ -87,6 +87,7 @@ const (
 	Pictures Kind = iota
 	Rows          // records of a table
 	Vectors       // of numbers that another program computed
+	Texts
 )
 
 // Sees returns what kind of examples the model was trained on, before any features are computed of
@@ -95,6 +96,8 @@ func (m *Model) Sees() Kind {
 	switch {
 	case m.Config.Data.Vectors != "":
 		return Vectors
+	case m.Data.Shape.IsText():
+		return Texts
 	case m.Data.Shape.IsRow():
 		return Rows
 	}

@@ -163,7 +163,7 @@ func TestFollowARun(t *testing.T) {
 		if states[0].State != "Preparing: reading data and making a plan." {
 			t.Errorf("found the beginning %+v", states[0])
 		}
-		if last := states[len(states)-1]; !last.Ended || last.State != "Done: all planned steps ran." || last.Done != 1 || !strings.Contains(last.Numbers, fmt.Sprintf("%.2f %%", 100*result.TestAccuracy)) {
+		if last := states[len(states)-1]; !last.Ended || last.State != "Done: all planned steps ran." || last.Done != 1 || !strings.Contains(last.Numbers, result.Test.String()) {
 			t.Errorf("found the end %+v", last)
 		}
 		if !strings.Contains(html, "<h1 id=\"top\">Run tiny-1</h1>") || !strings.Contains(html, "differentially private") {

@@ -213,7 +213,7 @@ func (m moment) numbers() string {
 	case m.phase == preparing || m.dir == "":
 		return ""
 	case m.result != nil:
-		return fmt.Sprintf("%d steps · ε %s at δ = %g · test accuracy %.2f %%", m.result.Steps, accountant.RoundUp(m.result.Epsilon, 3), m.result.Delta, 100*m.result.TestAccuracy)
+		return fmt.Sprintf("%d steps · ε %s at δ = %g · %s %s", m.result.Steps, accountant.RoundUp(m.result.Epsilon, 3), m.result.Delta, m.result.Test.Name(), m.result.Test)
 	case m.trials == nil:
 		return m.stepNumbers()
 	}
@@ -238,7 +238,7 @@ func (m moment) stepNumbers() string {
 		text += fmt.Sprintf(" of %g", s.Budget.Epsilon)
 	}
 	if s.Evaluation != (gradients.Evaluation{}) {
-		text += fmt.Sprintf(" · test accuracy %.2f %%", 100*s.Evaluation.Accuracy)
+		text += " · " + s.Evaluation.Name() + " " + s.Evaluation.String()
 	}
 	return text
 }

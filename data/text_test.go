@@ -1,0 +1,124 @@
+package data
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpsgd/internal/slow"
+)
+
+// textsOf writes files below a folder, the same of train and test, and returns the folder.
+func textsOf(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		for _, part := range parts {
+			path := filepath.Join(dir, part+name)
+			check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			check(t, os.WriteFile(path, []byte(content), 0o600))
+		}
+	}
+	return dir
+}
+
+// Texts are the same from every form of files, with columns by name, by number of columns and in
+// either order.
+func TestTextsOfFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		spec  Spec
+	}{
+		"two columns":        {map[string]string{".csv": "name,sex\nAda,f\n\"Bob, Jr.\",m\n\"\",m\n"}, Spec{}},
+		"by the label":       {map[string]string{".csv": "sex,name\nf,Ada\nm,\"Bob, Jr.\"\nm,\"\"\n"}, Spec{Label: "sex"}},
+		"by the text":        {map[string]string{".csv": "sex,name\nf,Ada\nm,\"Bob, Jr.\"\nm,\"\"\n"}, Spec{Column: "name"}},
+		"three columns":      {map[string]string{".csv": "sex,id,name\nf,7,Ada\nm,7,\"Bob, Jr.\"\n1,7,\"\"\n"}, Spec{Column: "name", Label: "sex"}},
+		"lines":              {map[string]string{".jsonl": `{"text": "Ada", "label": "f"}` + "\n\n" + `{"label": 1, "text": "Bob, Jr."}` + "\n" + `{"text": "", "label": "m"}`}, Spec{}},
+		"lines of more keys": {map[string]string{".jsonl": `{"text": "Ada", "id": [1], "label": "f"}` + "\n" + `{"label": "m", "text": "Bob, Jr."}` + "\n" + `{"text": "", "label": "m"}`}, Spec{Column: "text", Label: "label"}},
+		"folders":            {map[string]string{"/f/1.txt": "Ada", "/m/1.txt": "Bob, Jr.", "/m/2.TXT": "", "/m/.hidden": "x"}, Spec{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.spec.Text, c.spec.Classes, c.spec.Length = textsOf(t, c.files), []string{"f", "m"}, 5
+			set := must(Load(c.spec)).Test.(*Texts)
+			if n := must(Count(c.spec, "test")); n != 3 || set.Len() != 3 || c.spec.Shape() != Sequence(5, 256) {
+				t.Fatalf("found %d, counted %d texts of %v", set.Len(), n, c.spec.Shape())
+			}
+			x, targets := make([]float32, 15), make([]float32, 3)
+			check(t, must(NewBatcher(set, Normalisation{})).Fill(x, targets, []int{1, 0, 2}))
+			want := []float32{'B', 'o', 'b', ',', ' ', 'A', 'd', 'a', -1, -1, -1, -1, -1, -1, -1}
+			if !slices.Equal(x, want) || !slices.Equal(targets, []float32{1, 0, 1}) || set.Text(1) != "Bob, Jr." {
+				t.Errorf("found %v of the classes %v, expected %v", x, targets, want)
+			}
+			if p := must(Part(set, 1, 3)).(*Texts); p.Text(0) != "Bob, Jr." || !slices.Equal(p.of(0), set.of(1)) || len(p.of(1)) != 0 {
+				t.Errorf("a part is %v and %v", p.of(0), p.of(1))
+			}
+		})
+	}
+}
+
+// What is wrong is told in one line, with its place, and never with what stands there.
+func TestTextsRefuse(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		spec  Spec
+		says  string
+	}{
+		"nothing":         {nil, Spec{}, "there is none of"},
+		"two sorts":       {map[string]string{".csv": "a,b\nsecret,f\n", ".jsonl": "{}"}, Spec{}, "found both"},
+		"three columns":   {map[string]string{".csv": "a,b,c\nsecret,f,1\n"}, Spec{}, "found 3 columns, expected two, or data.column and data.label"},
+		"no column":       {map[string]string{".csv": "a,b\nsecret,f\n"}, Spec{Column: "c"}, `found no column "c"`},
+		"one for both":    {map[string]string{".csv": "a,b\nsecret,f\n"}, Spec{Column: "a", Label: "a"}, "found one column for text and class"},
+		"no class":        {map[string]string{".csv": "a,b\nsecret,secret\n"}, Spec{}, `train.csv:2:8: column "b": found a label that has no class`},
+		"no record":       {map[string]string{".csv": "a,b\n"}, Spec{}, "holds no record"},
+		"no object":       {map[string]string{".jsonl": `{"a": "x", "b": "f"}` + "\nsecret"}, Spec{}, "train.jsonl:2: found no JSON object"},
+		"a key twice":     {map[string]string{".jsonl": `{"a": "secret", "b": "f", "b": "m"}`}, Spec{}, "train.jsonl:1: found no JSON object with keys that differ"},
+		"a number":        {map[string]string{".jsonl": `{"a": 77, "b": "f"}`}, Spec{}, `found no text under the key "a"`},
+		"key of a class":  {map[string]string{".jsonl": `{"a": "secret", "b": 2}`}, Spec{}, `found a label that has no class under the key "b"`},
+		"a long line":     {map[string]string{".jsonl": `{"a": "` + strings.Repeat("secret", maxText/6) + `", "b": "f"}`}, Spec{}, "train.jsonl:1: found a line of more than 1048576 bytes"},
+		"no line":         {map[string]string{".jsonl": "\n"}, Spec{}, "holds no text"},
+		"another folder":  {map[string]string{"/f/1.txt": "secret", "/m/1.txt": "x", "/x/1.txt": "y"}, Spec{}, "is not one of the declared classes"},
+		"a folder less":   {map[string]string{"/f/1.txt": "secret"}, Spec{}, "expected a folder for each class"},
+		"a picture":       {map[string]string{"/f/1.png": "secret", "/m/1.txt": "x"}, Spec{}, "expected files .txt alone"},
+		"a long file":     {map[string]string{"/f/1.txt": strings.Repeat("secret", maxText), "/m/1.txt": "x"}, Spec{}, "is longer than"},
+		"a folder in one": {map[string]string{"/f/a.txt/1.txt": "secret", "/m/1.txt": "x"}, Spec{}, "expected a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.spec.Text, c.spec.Classes, c.spec.Length = textsOf(t, c.files), []string{"f", "m"}, 5
+			_, err := Load(c.spec)
+			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("found %v, expected one line with %q", err, c.says)
+			}
+		})
+	}
+}
+
+// Lines of objects and of columns are texts with classes or an error, whatever they hold; what is
+// read is counted.
+func FuzzTexts(f *testing.F) {
+	seeds := [][]byte{[]byte("a,b\nx,f\n"), nil, []byte(`{"a": "x", "b": "f"}`), []byte(`{"a": "\ud800", "b": 1}` + "\n{"), []byte("\xff\xfe\n\n\x00"), []byte(`{"a": {"a": []}, "b": "f"}`)}
+	folder := f.TempDir()
+	slow.Inputs(f, seeds, func(t testing.TB, content []byte) int64 {
+		for _, ending := range []string{".csv", ".jsonl"} {
+			dir := filepath.Join(folder, ending)
+			write(t, content, dir, "train"+ending)
+			spec := Spec{Text: dir, Classes: []string{"f", "m"}, Length: 5}
+			read := 0
+			n, err := eachText(spec, "train", func(text string, label uint8) {
+				if read++; int(label) > 1 || len(Bytes{}.Tokens(nil, text, 5)) > 5 {
+					t.Errorf("%q is of the class %d", text, label)
+				}
+			})
+			if err != nil {
+				wantError(t, err, ErrInvalid)
+			} else if n != read || n == 0 {
+				t.Errorf("read %d texts, counted %d", read, n)
+			}
+			if err := ReadTexts(spec, filepath.Join(dir, "train"+ending), func(string) error { return nil }); err != nil {
+				wantError(t, err, ErrInvalid)
+			}
+		}
+		return 0
+	})
+}

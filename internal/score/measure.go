@@ -1,0 +1,213 @@
+package score
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"dpsgd/data"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Measure is one number about predictions of test examples, with a 95 % confidence interval.
+type Measure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// outcome is what a model says of one example: a score for each class or label, or a number, and
+// what is right.
+type outcome struct {
+	outputs, targets []float32
+	label            int
+}
+
+// truth reports whether an example is of a class, or has a label.
+func (o outcome) truth(name int) bool {
+	if o.targets != nil {
+		return o.targets[name] > 0
+	}
+	return o.label == name
+}
+
+// measuresOf returns the measures of a task: of classes and labels the means over them of the
+// accuracy on both sides, F1 and AUROC; of numbers the mean absolute and squared error.
+func measuresOf(task data.Task, outcomes []outcome, confusion [][]int, names int) []Measure {
+	if task == data.Number {
+		return []Measure{
+			meanOf("mean_absolute_error", outcomes, math.Abs),
+			meanOf("mean_squared_error", outcomes, func(d float64) float64 { return d * d }),
+		}
+	}
+	balanced, f1, auroc := Measure{Name: "balanced_accuracy"}, Measure{Name: "f1"}, Measure{Name: "auroc"}
+	count := 0.0 // of classes or labels of which there are examples with and without
+	for name := range names {
+		right := confusion[name]
+		if right == nil || right[0]+right[1] == 0 || right[2]+right[3] == 0 {
+			continue
+		}
+		count++
+		balanced.add(ofClass(task, right))
+		f1.add(f1Of(right))
+		auroc.add(aurocOf(outcomes, name))
+	}
+	for _, m := range []*Measure{&balanced, &f1, &auroc} {
+		m.mean(count)
+	}
+	return []Measure{balanced, f1, auroc}
+}
+
+// counts returns for each class or label how many examples that have it were found and missed, and
+// how many others were left and taken for it.
+func counts(task data.Task, outcomes []outcome, names int) [][]int {
+	all := make([][]int, names)
+	for i := range all {
+		all[i] = make([]int, 4)
+	}
+	for _, o := range outcomes {
+		best := Largest(o.outputs)
+		for name := range names {
+			said := best == name
+			if task == data.Labels {
+				said = o.outputs[name] > 0
+			}
+			switch place := &all[name]; {
+			case o.truth(name) && said:
+				(*place)[0]++
+			case o.truth(name):
+				(*place)[1]++
+			case !said:
+				(*place)[2]++
+			default:
+				(*place)[3]++
+			}
+		}
+	}
+	return all
+}
+
+// Largest returns the index of the largest value, the first of equal ones.
+func Largest(values []float32) int {
+	best := 0
+	for i, v := range values {
+		if v > values[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// moments are a mean and the variance of its error.
+type moments struct{ value, variance float64 }
+
+// add adds one class's share of a mean over classes; Low is its variance until mean.
+func (m *Measure) add(of moments) { m.Value, m.Low = m.Value+of.value, m.Low+of.variance }
+
+// mean ends a mean over so many classes, with the normal interval of a sum of about independent
+// parts.
+func (m *Measure) mean(count float64) {
+	half := normal975 * math.Sqrt(m.Low) / count
+	m.Value /= count
+	m.Low, m.High = max(0, m.Value-half), min(1, m.Value+half)
+	if count == 0 {
+		m.Value, m.Low, m.High = 0, 0, 1
+	}
+}
+
+// ofClass returns the share of a class that is found; of a label, the mean of the shares of those
+// with and without it that are told apart.
+func ofClass(task data.Task, right []int) moments {
+	found := share(right[0], right[1])
+	if task == data.Class {
+		return found
+	}
+	left := share(right[2], right[3])
+	return moments{(found.value + left.value) / 2, (found.variance + left.variance) / 4}
+}
+
+// share returns right/(right+wrong).
+func share(right, wrong int) moments {
+	n := float64(right + wrong)
+	p := float64(right) / n
+	return moments{p, p * (1 - p) / n}
+}
+
+// f1Of returns 2·found/(2·found + missed + taken), with the variance of a share of so many, F*/(2-F*)
+// of which is Jaccard's (delta method).
+func f1Of(right []int) moments {
+	union := right[0] + right[1] + right[3]
+	if union == 0 {
+		return moments{}
+	}
+	j := share(right[0], union-right[0])
+	slope := 2 / ((1 + j.value) * (1 + j.value))
+	return moments{2 * j.value / (1 + j.value), slope * slope * j.variance}
+}
+
+// aurocOf returns the chance that an example with the label has a higher score than one without,
+// equal ones counting half (Mann and Whitney), with the variance of Hanley and McNeil 1982,
+// Radiology 143, equation 2.
+func aurocOf(outcomes []outcome, name int) moments {
+	order := make([]int, len(outcomes))
+	scores := make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		order[i], scores[i] = i, margin(o.outputs, name, o.targets != nil)
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
+	ranks, positive := 0.0, 0.0
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && scores[order[to]] == scores[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			if outcomes[i].truth(name) {
+				ranks += float64(from+to+1) / 2
+				positive++
+			}
+		}
+		from = to
+	}
+	negative := float64(len(order)) - positive
+	a := (ranks - positive*(positive+1)/2) / (positive * negative)
+	q1, q2 := a/(2-a), 2*a*a/(1+a)
+	return moments{a, (a*(1-a) + (positive-1)*(q1-a*a) + (negative-1)*(q2-a*a)) / (positive * negative)}
+}
+
+// margin returns what orders examples by how sure a model is of a label, or of a class: for a
+// class, its logit less the logarithm of the others' sum.
+func margin(outputs []float32, name int, label bool) float64 {
+	if label {
+		return float64(outputs[name])
+	}
+	most := math.Inf(-1)
+	for i, v := range outputs {
+		if i != name {
+			most = max(most, float64(v))
+		}
+	}
+	sum := 0.0
+	for i, v := range outputs {
+		if i != name {
+			sum += math.Exp(float64(v) - most)
+		}
+	}
+	return float64(outputs[name]) - most - math.Log(sum)
+}
+
+// meanOf returns the mean of a function of the errors, with its normal interval.
+func meanOf(name string, outcomes []outcome, of func(float64) float64) Measure {
+	values := make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		values[i] = of(float64(o.outputs[0]) - float64(o.targets[0]))
+	}
+	mean, deviation := stat.MeanStdDev(values, nil)
+	half := normal975 * deviation / math.Sqrt(float64(len(values)))
+	if len(values) < 2 {
+		half = math.MaxFloat64 / 2 // unknown
+	}
+	return Measure{name, mean, max(0, mean-half), mean + half}
+}
