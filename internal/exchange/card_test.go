@@ -19,7 +19,7 @@ import (
 func TestFirstVersion(t *testing.T) {
 	m := tiny.Must(trained.Open(filepath.Join("..", "sweep", "testdata", "first-version", "runs", "finished")))(t)
 	content := tiny.Must(exchange.Card(m))(t)
-	for _, want := range []string{"**(3.000, 1e-05)-differentially private**", "Poisson, q = 0.0128", "flat, C = 0.1", "its accuracy is 11.65 %"} {
+	for _, want := range []string{"**(3.000, 1e-05)-differentially private**", "Poisson, q = 0.0128", "flat, C = 0.1", "Its test accuracy is 11.65 %"} {
 		if !strings.Contains(string(content), want) {
 			t.Errorf("found no %q on the card\n%s", want, content)
 		}
