@@ -30,7 +30,7 @@ func dataListCommand(a *shell.App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			sets := setup.Outlines()
 			return a.Print(map[string]any{"data": sets}, nil, func(w io.Writer) {
-				shell.PrintRows(w, []string{"name", "training", "test", "pictures", "classes"}, sets, func(s setup.Outline) []string {
+				shell.PrintRows(w, []string{"name", "training", "test", "examples", "classes"}, sets, func(s setup.Outline) []string {
 					return []string{s.Name, shell.Count(s.Examples), shell.Count(s.Tests), s.Shape.String(), shell.Count(s.Classes)}
 				})
 			})

@@ -58,7 +58,7 @@ func (p *ordinaryWatcher) Stepped(s sgd.Progress) {
 		mark = s.Phase
 	}
 	if s.Evaluation != (gradients.Evaluation{}) {
-		test = "test " + s.Evaluation.String()
+		test = "test " + s.Evaluation.Short()
 	}
 	if p.Bars {
 		p.ShowText(int64(s.Step), fmt.Sprintf("%s  %s  %s/s", mark, test, shell.Count(int(s.ExamplesPerSecond))))

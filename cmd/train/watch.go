@@ -109,7 +109,7 @@ func accuracy(s train.Progress) string {
 	if s.Evaluation == (gradients.Evaluation{}) {
 		return "test –"
 	}
-	return "test " + s.Evaluation.String()
+	return "test " + s.Evaluation.Short()
 }
 
 // clipNorm returns text with the clip norm of the next step, or "" if all steps have the same.

@@ -67,6 +67,14 @@ func (t Test) String() string {
 	return strconv.FormatFloat(100*float64(t.TestAccuracy), 'f', 2, 64) + " %"
 }
 
+// Short returns String with one decimal of a share, for a line about progress.
+func (t Test) Short() string {
+	if t.None() || t.Numbers() {
+		return t.String()
+	}
+	return strconv.FormatFloat(100*float64(t.TestAccuracy), 'f', 1, 64) + " %"
+}
+
 // Bare returns String without a unit, for a column of a table.
 func (t Test) Bare() string { return strings.TrimSuffix(t.String(), " %") }
 

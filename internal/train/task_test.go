@@ -76,7 +76,7 @@ training: {loss: %s, sampling: full, steps: 40, physical_batch_size: 64}
 			var answer trained.Answer
 			tiny.Check(t, p.Table(t.Context(), rows, func(a trained.Answer) error { answer = a; return nil }))
 			tiny.Says(t, r.Run, "400 examples of 2 columns with ", "| Loss | "+c.loss)
-			if s.Test != r.Test || !c.check(r, measures, answer) {
+			if s.Test.String() != r.Test.String() || !c.check(r, measures, answer) {
 				t.Errorf("found %+v, measured %+v, answered %+v", r, s, answer)
 			}
 		})
