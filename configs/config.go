@@ -92,6 +92,8 @@ type Privacy struct {
 	Mechanism         release.Noise
 	ClipSchedule      clip.Schedule
 	NoiseSchedule     release.NoiseSchedule
+	Correlation       string // Independent, "auto" or Banded: how the noise of steps is correlated
+	Bands             int    // with Banded: the bands of the strategy
 	Accountant        string // exact, pld or rdp
 	Unit              string // example, label or person: what the guarantee is about
 	LabelStages       int    // with Unit label: in how many stages labels are asked, 1 or 2; the second asks half of them among the classes that are likely after the first
@@ -102,6 +104,12 @@ type Privacy struct {
 // Ordinary reports whether gradients get no noise: because nothing is private, or because the
 // labels alone are private and get their noise before training.
 func (p Privacy) Ordinary() bool { return p.None || p.Unit == UnitLabel }
+
+// Values of privacy.correlation; the third is "auto".
+const (
+	Independent = "none"
+	Banded      = "banded"
+)
 
 // The values of privacy.unit: what the guarantee of a run protects.
 const (
@@ -208,7 +216,7 @@ func DefaultConfig() Config {
 			Delta:     1e-5,
 			ClipNorm:  1,
 			Clipping:  &clip.Flat{},
-			Mechanism: release.GaussianNoise{},
+			Mechanism: release.GaussianNoise{}, Correlation: Independent, Bands: 8,
 
 			ClipSchedule:  &clip.ConstantNorm{},
 			NoiseSchedule: &release.ConstantNoise{},

@@ -73,6 +73,7 @@ var (
 	sharesNoise = &condition{"federated.noise", data.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == data.ByServer }}
 	movableNorm = &condition{"privacy.clipping", "flat or per_layer", func(c *Config) bool { return slices.Contains([]string{"flat", "per_layer"}, c.Privacy.Clipping.Name()) }}
 	weighable   = &condition{"training.loss", "cross_entropy or binary", func(c *Config) bool { return c.Training.Loss.Task() != data.Number }}
+	withBands   = &condition{"privacy.correlation", Banded, func(c *Config) bool { return c.Privacy.Correlation == Banded }}
 	withClients = &condition{"federated.clients", "", func(c *Config) bool { return c.Federated.Any() }}
 	withDrawn   = &condition{"data.name", "a set that is drawn", func(c *Config) bool { set := data.Find(c.Data.Name); return set != nil && set.Drawn }}
 
@@ -174,6 +175,9 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		kindRow("privacy.noise_schedule", release.NoiseSchedules(), nil,
 			"How the noise multiplier changes over the steps, in 16 stages; noise_multiplier is that of the first one. What it costs is accounted for step by step."),
 		argumentRows("privacy.noise_schedule", release.NoiseSchedules()),
+		row("privacy.correlation", setting.Choice{Independent, "auto", Banded}, nil,
+			"How the noise of steps is correlated: banded takes back noise of earlier steps, by exact sums of the last steps that are kept in memory; auto chooses the number of bands, and training.blocks with it, for the least predicted error at the budget (train describe shows it). Needs training.sampling cyclic."),
+		row("privacy.bands", setting.Integer{Min: 2, Max: release.MostBands}, withBands, "Steps over which noise is correlated; at most training.blocks."),
 		row("privacy.accountant", accountants, nil,
 			"How the spent budget is computed: exact by the exact privacy profile, pld by privacy loss distributions, rdp by Rényi differential privacy, which is looser. RDP is always reported beside the other two, and stands in where they have no certified answer."),
 		row("privacy.unit", setting.Choice{UnitExample, UnitLabel, UnitPerson}, nil,

@@ -49,7 +49,7 @@ model:
     - flatten
     - dropout: {p: 0.25}
     - linear: {out_features: classes}
-privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: per_layer, clip_schedule: linear, clip_final_factor: 0.75, noise_schedule: linear, noise_final_factor: 0.25, accountant: rdp, unit: person, none: true}
+privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: per_layer, clip_schedule: linear, clip_final_factor: 0.75, noise_schedule: linear, noise_final_factor: 0.25, correlation: banded, bands: 5, accountant: rdp, unit: person, none: true}
 optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
   schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
 training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99,
@@ -73,7 +73,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 		&model.Dropout{P: 0.25},
 		&model.Linear{Out: model.NumClasses},
 	}}
-	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.PerLayer{}, release.GaussianNoise{}, &clip.LinearNorm{FinalFactor: 0.75}, &release.LinearNoise{FinalFactor: 0.25}, "rdp", UnitPerson, 1, true, 0}
+	want.Privacy = Privacy{2.5, 1.25, 1e-6, 0.5, &clip.PerLayer{}, release.GaussianNoise{}, &clip.LinearNorm{FinalFactor: 0.75}, &release.LinearNoise{FinalFactor: 0.25}, Banded, 5, "rdp", UnitPerson, 1, true, 0}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
 		LearningRate: 0.01, ParameterNoise: 1.7,

@@ -82,6 +82,9 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	if err := errors.Join(durable(), err); err != nil {
 		return err
 	}
+	if m, ok := d.plan.Mechanism.(Remembering); ok {
+		m.Follow(turn)
+	}
 	return d.plan.Mechanism.Privatize(step, d.sum, d.noise, consume)
 }
 

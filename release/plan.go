@@ -57,6 +57,9 @@ func (p Plan) Room() int {
 	if p.Mechanism.Coarse() {
 		return math.MaxInt
 	}
+	if m, ok := p.Mechanism.(interface{ Room(records int) int }); ok {
+		return m.Room(p.Records)
+	}
 	return p.Records
 }
 
@@ -69,6 +72,13 @@ func (p Plan) validate() error {
 	}
 	if err := p.Sampler.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrPlan)
+	}
+	separation := 1
+	if s, ok := p.Sampler.(Separated); ok {
+		separation = s.Separation()
+	}
+	if m, ok := p.Mechanism.(Remembering); ok && m.Bands() > separation {
+		return fmt.Errorf("release: a mechanism of %d bands has samples with one record %d turns apart, expected at least %d: %w", m.Bands(), separation, m.Bands(), ErrPlan)
 	}
 	return nil
 }

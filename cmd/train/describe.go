@@ -102,6 +102,9 @@ func printPrivacy(w io.Writer, d *train.Description) {
 	}
 	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
 	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
+	if c := p.Correlation; c != nil {
+		fmt.Fprintf(w, "noise     correlated over %d steps: predicted error %.3f of that of independent noise at the same ε; remembers %s\n", c.Bands, c.Error, setup.Bytes(float64(c.Bytes)))
+	}
 	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, shell.Count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
 		fmt.Fprintf(w, "budget    allows %s of them\n", shell.Count(p.Steps))

@@ -66,6 +66,13 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	// Values, the part of a sum, and two copies while a model is written; slots; the sum.
 	perValue := float64(float32Bytes*(4+slots) + float64Bytes)
 	e.Parameters = perValue*float64(trained) + 2*float32Bytes*float64(frozen)
+	switch c.Privacy.Correlation {
+	case configs.Banded:
+		e.Parameters += float64(Remembered(c.Privacy.Bands, trained))
+	case configs.Independent:
+	default:
+		e.Parameters += float64(Remembered(MostChosenBands, trained))
+	}
 	if c.Federated.Any() && trained > 0 {
 		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on
 		// top.
@@ -82,6 +89,14 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	}
 	return e, nil
 }
+
+// MostChosenBands is the most bands of correlated noise that a run chooses itself: with more, little
+// is gained and memory grows.
+const MostChosenBands = 16
+
+// Remembered returns the bytes of what correlated noise of so many bands remembers of sums of values:
+// the sums of so many steps, and the estimates of one step less.
+func Remembered(bands, values int) int { return (2*bands - 1) * float64Bytes * values }
 
 // examples returns the bytes of the data set and its features. While it is read, files and what is
 // made of them are there together, but for pictures that are read when they are needed.

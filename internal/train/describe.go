@@ -47,6 +47,7 @@ type Privacy struct {
 	Relation            string             `json:"relation"`
 	Method              string             `json:"method"`
 	Fallbacks           []account.Fallback `json:"fallbacks,omitempty"`
+	Correlation         *Correlation       `json:"correlation,omitempty"`
 }
 
 // curvePoints is how many rows the curve of ε has.
@@ -148,6 +149,10 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	if plan.Budget != nil {
 		d.Privacy.TargetEpsilon = plan.Budget.Epsilon
 	}
+	if err != nil {
+		return err
+	}
+	d.Privacy.Correlation, err = plan.Correlation(d.Parameters)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
+	"dpsgd/optimizer"
 	"dpsgd/release"
 )
 
@@ -33,6 +34,9 @@ type RunPlan struct {
 
 	behind  *accountant.Ledger // releases up to the last extension of the run, with its choice; nil where there is none
 	updates int                // that the model contained by then
+
+	workload optimizer.Workload // of correlated noise; zero without
+	strategy release.Strategy   // without coefficients where noise is independent
 
 	accounts              account.Accountants
 	certified             certificate
@@ -101,6 +105,9 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 	if c.Privacy.HasBudget() {
 		p.Budget = &accountant.Guarantee{Epsilon: c.Privacy.Epsilon, Delta: c.Privacy.Delta, Relation: a.Relation()}
 	}
+	if err := p.correlate(c, n, past); err != nil {
+		return nil, err
+	}
 	first, calibrated := c.Privacy.NoiseMultiplier, false
 	if c.Privacy.Calibrated() {
 		// A run keeps the noise that it began with, also if a newer program would calibrate in the
@@ -113,6 +120,9 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		}
 	}
 	if p.Mechanism, err = noiseOf(c).Mechanism(c.Privacy.NoiseSchedule, first, p.Steps, pool); err != nil {
+		return nil, err
+	}
+	if err := p.correlated(); err != nil {
 		return nil, err
 	}
 	if err := p.distinct(); err != nil {
