@@ -75,15 +75,15 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	}
 	turn := d.journal.Ledger().Turns()
 	d.sample = At(d.plan.Sampler, turn).Sample(d.sample, d.plan.Records, d.sampling)
+	if m, ok := d.plan.Mechanism.(Remembering); ok {
+		m.Follow(turn)
+	}
 	// The disk works while the contributions are computed; the noise waits for both. A release that
 	// fails in between leaves an event of which nothing left, and never the opposite.
 	durable := d.journal.Begin(step+1, event)
 	err := d.add(step, source)
 	if err := errors.Join(durable(), err); err != nil {
 		return err
-	}
-	if m, ok := d.plan.Mechanism.(Remembering); ok {
-		m.Follow(turn)
 	}
 	return d.plan.Mechanism.Privatize(step, d.sum, d.noise, consume)
 }
