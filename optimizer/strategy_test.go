@@ -79,7 +79,7 @@ func TestErrorIsThatOfJAXPrivacy(t *testing.T) {
 		steps, bands int
 		want         float64
 	}{
-		{256, 4, 35.73661383469012},
+		{256, 4, 35.73661383469012}, {1000, 8, 69.74992959831258},
 	} {
 		w := Workload{Schedule: Schedule{Curve: &Constant{}, Peak: 1, Steps: c.steps}}
 		s := must(w.Strategy(c.bands))(t)

@@ -28,7 +28,7 @@ func sumOf(t *testing.T, s *clip.Sum, row []float32) {
 	}
 }
 
-// next makes a release in the next turn.
+// nextRelease makes a release in this turn.
 func (m *Correlated) nextRelease(turn int, s *clip.Sum, src *random.Source) []float64 {
 	values := make([]float64, s.Dim())
 	m.Follow(turn)
