@@ -208,7 +208,7 @@ func TestLostOutput(t *testing.T) {
 		"train calibrate": asked + "--steps 1000 --epsilon 1", "train steps": asked + "--noise-multiplier 1 --epsilon 1",
 		"train bench": "--model mlp128 --batch 8 --seconds 0.01", "train presets": "", "train schema": "",
 		"train data": "", "train data list": "", "train data fetch": needsNetwork, "train data check": config, "train features": "", "train features show": "cifar-best --pictures 1",
-		"train version": "", "train runs": "", "train ledger limit": "digits --epsilon 8 --delta 1e-5", "train stats": config, "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",
+		"train version": "", "train runs": "", "train ledger head": "", "train ledger key": "witness.key", "train ledger limit": "digits --epsilon 8 --delta 1e-5", "train stats": config, "train extend": "runs/own-1 --epsilon 50", "train init": "new.yaml --data digits --epsilon 1", "train examples": "", "train man": "pages",
 	}
 	lost := func(args ...string) {
 		var err bytes.Buffer

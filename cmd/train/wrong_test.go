@@ -79,7 +79,7 @@ func TestWrongInputs(t *testing.T) {
 		{"no step within the budget", []string{"run", config, "--set", "privacy.noise_multiplier=0.1"}, shell.ExitUsage, "one step with privacy.noise_multiplier 0.1 would spend ε = "},
 		{"no step within the budget, described", []string{"describe", config, "--set", "privacy.noise_multiplier=0.1"}, shell.ExitUsage, "expected at most privacy.epsilon 5 at privacy.delta 0.001; give a larger epsilon, more noise"},
 		{"trial without a step", []string{"sweep", bad("sweep.yaml", "name: x\nbase: "+config+"\ngrid: {privacy.noise_multiplier: [1, 0.1]}\n")}, shell.ExitUsage, "trial noise_multiplier=0.1: "},
-		{"network that does not fit", []string{"run", config, "--set", "model.layers=[{linear: {out_features: classes}}]"}, shell.ExitUsage, "expected a vector; put flatten"},
+		{"network that does not fit", []string{"run", config, "--set", "model.layers=[{linear: {out_features: classes}}]"}, shell.ExitUsage, "expected a vector or a sequence; put flatten"},
 		{"no data", []string{"run", "mnist-cnn", "--data-dir", t.TempDir()}, shell.ExitData, "mnist"},
 		{"no pictures", []string{"run", config, "--set", "data.folder=" + t.TempDir()}, shell.ExitData, "there is no folder"},
 		{"damaged picture", []string{"run", config, "--set", "data.folder=" + damaged}, shell.ExitData, "003.png"},
