@@ -28,7 +28,7 @@ func TestRunOfOwnPictures(t *testing.T) {
 	says(t, filepath.ToSlash(out), "run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
 		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n")
 	matches(t, succeed(t, "epsilon", "runs/own-1"), `^ε = 5\.0000 at δ = 0\.001, 40 releases, budget ε ≤ 5, left 0\.000\n`)
-	matches(t, succeed(t, "eval", "runs/own-1"), `^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nclass `)
+	matches(t, succeed(t, "eval", "runs/own-1"), `^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nmeasure +value  95 % interval\nbalanced accuracy +(?s:.*)\nauroc .*\n\nclass `)
 	says(t, succeed(t, "resume", "runs/own-1"), "resumed   at step 40; the ledger holds 40 releases")
 }
 

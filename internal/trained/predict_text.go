@@ -44,18 +44,6 @@ func (p *Predictor) Texts(ctx context.Context, path string, visit func(Answer) e
 	return flush()
 }
 
-// Text predicts one text.
-func (p *Predictor) Text(text string) (Answer, error) {
-	if p.model.Sees() != Texts {
-		return Answer{}, p.refuse("a text")
-	}
-	answers, err := p.answerTexts("", -1, []string{text})
-	if err != nil {
-		return Answer{}, err
-	}
-	return answers[0], nil
-}
-
 // answerTexts predicts texts of a file, which stand in it behind so many others.
 func (p *Predictor) answerTexts(file string, before int, texts []string) (answers []Answer, err error) {
 	if len(texts) == 0 {
