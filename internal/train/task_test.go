@@ -96,18 +96,24 @@ func TestSentencesAreLearnt(t *testing.T) {
 	pool := kernel.NewPool(1)
 	defer pool.Close()
 	p := tiny.Must(trained.New(tiny.Must(trained.Open(r.Run))(t), pool))(t)
-	file, n := filepath.Join(t.TempDir(), "texts.txt"), 0
-	tiny.Check(t, os.WriteFile(file, []byte(e.Texts.Text(0)+"\n\n"+e.Texts.Text(1)+"\n"), 0o600))
-	tiny.Check(t, p.Texts(t.Context(), file, func(a trained.Answer) error {
-		alone := tiny.Must(p.Text(e.Texts.Text(n)))(t)
-		if a.Class != e.Matrix.Names[e.Predictions[n].Class] || a.Probability != alone.Probability || math.Abs(a.Probability-e.Predictions[n].Probability) > 1e-6 {
-			t.Errorf("text %d: found %+v, alone %+v, in the examination %+v", n, a, alone, e.Predictions[n])
+	predicted := func(lines string) (answers []trained.Answer) {
+		file := filepath.Join(t.TempDir(), "texts.txt")
+		tiny.Check(t, os.WriteFile(file, []byte(lines), 0o600))
+		tiny.Check(t, p.Texts(t.Context(), file, func(a trained.Answer) error {
+			answers = append(answers, a)
+			return nil
+		}))
+		return answers
+	}
+	answers := predicted(e.Texts.Text(0) + "\n\n" + e.Texts.Text(1) + "\n")
+	if len(answers) != 2 {
+		t.Fatalf("found %d answers, expected 2", len(answers))
+	}
+	for i, a := range answers {
+		alone, examined := predicted(e.Texts.Text(i))[0], e.Predictions[i]
+		if a.Class != e.Matrix.Names[examined.Class] || a.Probability != alone.Probability || math.Abs(a.Probability-examined.Probability) > 1e-6 {
+			t.Errorf("text %d: found %+v, alone %+v, in the examination %+v", i, a, alone, examined)
 		}
-		n++
-		return nil
-	}))
-	if n != 2 {
-		t.Errorf("found %d answers, expected 2", n)
 	}
 	tiny.Says(t, r.Run, "12 tokens of 31", "- the test texts", "how texts are cut into tokens")
 }
