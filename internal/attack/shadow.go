@@ -249,7 +249,7 @@ func (s Shadows) seeds(trials int) string {
 
 // claim makes the folder of an audit, or takes an empty one, and closes it to others.
 func (s Shadows) claim() error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	if err := checkpoints.MakeDir(s.Dir); err != nil {
 		return fmt.Errorf("train: audit: %w", err)
 	}
 	found, err := os.ReadDir(s.Dir)

@@ -13,6 +13,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/score"
 	"dpsgd/internal/sgd"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -94,7 +95,7 @@ func TestRowsOfSweptValues(t *testing.T) {
 	for value, want := range map[string]string{
 		"0.1": "0.1", "1e-5": "1e-5", ".5": "0.5", "true": "true", "none": `"none"`, "adam": `"adam"`, "[1, 2]": "[1,2]", ".inf": `".inf"`,
 	} {
-		line := must(json.Marshal(books.Row{Trial: "a", Settings: []configs.Setting{{Key: "b.z", Value: value}, {Key: "b.a", Value: "c"}}}))
+		line := must(json.Marshal(books.Row{Trial: "a", Test: score.Untested(), Settings: []configs.Setting{{Key: "b.z", Value: value}, {Key: "b.a", Value: "c"}}}))
 		if !strings.HasPrefix(string(line), `{"trial":"a","b.z":`+want+`,"b.a":"c","test_accuracy":null,`) {
 			t.Errorf("%s: found %s, expected %s", value, line, want)
 		}
