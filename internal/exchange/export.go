@@ -188,5 +188,5 @@ func (n *network) each(layers model.Sequential, prefix string, input []int, writ
 
 // refuse sets n.err, unless it is set, to say that a layer cannot be written in a language.
 func (n *network) refuse(format string, at place, l model.Layer, language string) {
-	n.err = cmp.Or(n.err, fmt.Errorf("%s: layer %s is a %s, which cannot be written in %s", format, at.name, l.Kind(), language))
+	n.err = cmp.Or(n.err, fmt.Errorf("%s: layer %s (%s) cannot be written in %s", format, at.name, l.Kind(), language))
 }

@@ -239,7 +239,7 @@ func TestRecurrentLayersAreRefusedByName(t *testing.T) {
 	for _, kind := range []string{"lstm", "gru"} {
 		m := modelOf(t, fmt.Sprintf(pictures, "{patch_embedding: {patch_size: 1, dim: 3}}, {"+kind+": {hidden_size: 4, bidirectional: true, last: true}}, {linear: {out_features: classes}}"))
 		_, err := exchange.ONNX(m)
-		if want := "onnx: layer 1 is a " + kind + ", which cannot be written in ONNX"; err == nil || err.Error() != want {
+		if want := "onnx: layer 1 (" + kind + ") cannot be written in ONNX"; err == nil || err.Error() != want {
 			t.Errorf("found %v, expected %s", err, want)
 		}
 		script, _, err := exchange.PyTorch(m, "model.py", "model.safetensors")
