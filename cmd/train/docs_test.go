@@ -69,6 +69,11 @@ func placeOfThePages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tiny.Check(t, os.Symlink(folder, "configs"))
 	tiny.Write(t, "votes.csv", "241,1,1,1,1,1,1,1,1,1\n") // of 250 teachers
+	texts := "text,label\n" + strings.Repeat("win a prize now,spam\nsee you at noon,ham\n", 1000)
+	tiny.Check(t, os.Mkdir("my-texts", 0o755))
+	tiny.Write(t, "my-texts/train.csv", texts)
+	tiny.Write(t, "my-texts/test.csv", texts)
+	tiny.Write(t, "new.txt", "win a prize\n")
 	for _, folder := range []string{"pictures", "my-pictures"} {
 		drawPictures(t, folder)
 		for _, part := range []string{"train", "test"} { // the classes are cats and dogs here

@@ -233,7 +233,7 @@ func (s Shadows) file(c *configs.Config, trials int) (*configs.Sweep, error) {
 // seeds draws the seeds of all models: that of the target, if it is trained here, then those of the
 // shadow models in pairs, each of which has all examples in one of two halves.
 func (s Shadows) seeds(trials int) string {
-	secret := random.New()
+	var secret *random.Source = random.New() // of no other type: nobody else may know the halves
 	var seeds []string
 	var seed uint64
 	for i := range trials {
