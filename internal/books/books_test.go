@@ -75,8 +75,11 @@ func TestTogetherIncludesWhatOthersReleasedLast(t *testing.T) {
 	for step := 1; step <= 2; step++ {
 		release(second, step)
 	}
-	if all, err := first.Together(); err != nil || all.DatasetRuns != 2 || all.DatasetReleases != 3 {
-		t.Errorf("found %+v (%v), expected 3 releases of 2 runs", all, err)
+	of := new(accountant.Ledger)
+	must(0, of.Add(sampled, 3))
+	three := must(account.SpentBy("rdp", of, 1e-5)).Epsilon
+	if all, err := first.Together(); err != nil || all.DatasetRuns != 2 || all.DatasetReleases != 3 || all.DatasetFixed != three {
+		t.Errorf("found %+v (%v), expected 3 releases of 2 runs, which cost ε = %v", all, err, three)
 	}
 }
 
