@@ -7,8 +7,8 @@ import "fmt"
 // records and epochs, and takes part in that step alone. Which one it is stays secret. A ledger
 // begins an epoch with the first of such events in a row, and a new one after every Bins of them; an
 // epoch that was cut short costs as much as a whole one. All steps of an epoch have the same event:
-// one whose noise changes inside it is not described by such events. The figures are those for sets of the same
-// number of places, or with one place more.
+// such events do not describe an epoch whose noise changes. The costs hold for sets with the same
+// number of places, and for sets with one place more.
 type BallsInBins struct {
 	Bins  int // at least 1
 	Event Event

@@ -5,10 +5,11 @@ import "fmt"
 // CyclicSampled is Event applied to one of Blocks disjoint blocks of the records, which take turns.
 // The block of a record follows from its place, by a public rule that never changes.
 //
-// An entry of a ledger with count n stands for n turns in a row, where anything else may come between
-// two turns, so no block has more than ⌈n/Blocks⌉ of them. A record sees those of its own block, and the outputs of the others are, given
-// what was released before, the same without it: so n turns cost ⌈n/Blocks⌉ times Event (parallel
-// composition over the blocks; Choquette-Choo et al., arXiv:2306.08153, Theorem 4).
+// An entry of a ledger with count n stands for n turns in a row, where anything else may come
+// between two turns. No block has more than ⌈n/Blocks⌉ of them. A record takes part in the turns of
+// its own block alone. The outputs of the other turns have the same law without it, given what was
+// released before. So n turns cost ⌈n/Blocks⌉ times Event (parallel composition over the blocks;
+// Choquette-Choo et al., arXiv:2306.08153, Theorem 4).
 // Turns of different entries, runs or compositions need not follow each other: their costs add up.
 type CyclicSampled struct {
 	Blocks int   // at least 1

@@ -35,7 +35,8 @@ func WithNoiseMultiplier(e Event, sigma float64) (Event, error) {
 }
 
 // SamplingProbability returns the part of the records that is expected in the sample of a Poisson
-// sampled release; 0 if e is another event. Of turns it is that of a block, over their number.
+// sampled release; 0 if e is another event. Blocks that take turns share theirs: it is divided by
+// their number.
 func SamplingProbability(e Event) float64 {
 	switch e := e.(type) {
 	case PoissonSampled:

@@ -23,7 +23,7 @@ func Select(indices []int, from ...Set) Set {
 	return s
 }
 
-// selection is a view of examples of several sets. Shape and classes are those of the first one.
+// selection is a view of examples of several sets. It has the shape and classes of the first one.
 type selection struct {
 	Set
 	from   []Set

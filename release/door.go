@@ -69,11 +69,11 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 // After an error nothing was handed out; the event may be in the journal nevertheless, which
 // overstates what was spent. An error that wraps [ErrBudget] comes before anything was done.
 func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error {
-	event := d.plan.Event(step)
-	if err := d.afford(event); err != nil {
+	event, spent := d.plan.Event(step), d.journal.Ledger()
+	turn := spent.Turns()
+	if err := d.afford(spent, event); err != nil {
 		return err
 	}
-	turn := d.journal.Ledger().Turns()
 	d.sample = At(d.plan.Sampler, turn).Sample(d.sample, d.plan.Records, d.sampling)
 	if m, ok := d.plan.Mechanism.(Remembering); ok {
 		m.Follow(turn)
@@ -88,12 +88,12 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	return d.plan.Mechanism.Privatize(step, d.sum, d.noise, consume)
 }
 
-// afford returns an error unless the budget allows next after everything in the journal.
-func (d *Door) afford(next accountant.Event) error {
+// afford returns an error unless the budget allows next after what is spent.
+func (d *Door) afford(spent *accountant.Ledger, next accountant.Event) error {
 	if d.budget == nil {
 		return nil
 	}
-	within, err := d.budget(d.journal.Ledger(), next)
+	within, err := d.budget(spent, next)
 	if err == nil && !within {
 		err = fmt.Errorf("release: %w", ErrBudget)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // T steps whose b blocks take turns, with chance b·q in the block, cost ⌈T/b⌉ Poisson samples. The
-// values are those of dp_accounting 0.6.0, which composes that many
+// values come from dp_accounting 0.6.0, which composes that many
 // PoissonSampledDpEvent(b*q, GaussianDpEvent(sigma)) by
 // PLDAccountant(ADD_OR_REMOVE_ONE, value_discretization_interval=1e-5) and by RdpAccountant.
 func TestTurnsCostWhatOneBlockDoes(t *testing.T) {
@@ -44,7 +44,7 @@ func TestTurnsCostWhatOneBlockDoes(t *testing.T) {
 	}
 }
 
-// What two runs cost is what their worst blocks cost together, in whatever order their ledgers come
+// Two runs cost what their worst blocks cost together, in whatever order their ledgers come
 // and though the blocks may be the same: one step of each of 8 runs is 8 releases, not one.
 func TestTurnsOfTwoRunsDoNotFollowEachOther(t *testing.T) {
 	inside := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}

@@ -8,7 +8,7 @@ import (
 )
 
 // mostAllocated is the largest order at which the divergence of an epoch of balls in bins is
-// computed. It is that of all steps on everything at larger ones.
+// computed. At larger orders the divergence of steps that all records take part in stands for it.
 const mostAllocated = 256
 
 // allocationDivergence returns the divergence of one epoch of bins Gaussian releases, in a secret

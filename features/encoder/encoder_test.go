@@ -37,7 +37,7 @@ func (g *generator) picture(s data.Shape) []float32 {
 	return values
 }
 
-// testdata/golden.txt is what PyTorch computes with the same weights: see make_golden.py there.
+// PyTorch computed testdata/golden.txt with the same weights: see make_golden.py there.
 func TestMapsAreThoseOfPyTorch(t *testing.T) {
 	file, err := os.Open("testdata/golden.txt")
 	if err != nil {

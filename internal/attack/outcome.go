@@ -11,7 +11,7 @@ import (
 // ErrFalsified is wrapped by the error about an audit that has falsified a claim.
 var ErrFalsified = errors.New("train: CLAIM FALSIFIED")
 
-// Outcome is what every audit says.
+// Outcome holds the claims that an audit tested, its verdict and its curves.
 type Outcome struct {
 	Audit      string   `json:"audit"`      // "step", with canaries, or "membership", of examples
 	Private    bool     `json:"private"`    // false if it is computed from examples: then it is NOT PRIVATE

@@ -265,7 +265,7 @@ func (s Shadows) claim() error {
 	return nil
 }
 
-// model is what a trained model says of the examples of a pool.
+// model holds the answers of a trained model to the examples of a pool.
 type model struct {
 	dir     string
 	margins []float64 // by example, see [Margin]

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Bounded is a pair that is known between two others: its own methods are those of a pair that
-// dominates it.
+// Bounded is a pair of which two bounds are known. Its own methods describe a pair that dominates it.
 type Bounded interface {
 	Pair
 

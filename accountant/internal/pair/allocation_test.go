@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// In both laws of a sum the expectation is that of the sum, and the square of the true law lies
-// between theirs: E[S²] of n log-normal numbers is n² + n (e^(s²) - 1).
+// Both laws keep the expectation of the sum, and E[S²] of the true law lies between theirs: of n
+// log-normal numbers it is n² + n (e^(s²) - 1).
 func TestSumsOfLogNormals(t *testing.T) {
 	for _, n := range []int{2, 3, 7, 100} {
 		for _, s := range []float64{0.05, 0.5, 1.2} {
