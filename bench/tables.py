@@ -1,70 +1,90 @@
-"""Public tables of scikit-learn's and a drawn one, for `train run`, and what scikit-learn does on them without privacy.
+"""Tables in Markdown."""
 
-    python bench/tables.py FOLDER    # writes FOLDER/NAME/train.csv and test.csv and FOLDER/NAME.yaml: diabetes, cancer, drawn
-"""
-import csv, json, pathlib, sys, warnings
-
-import numpy
-import sklearn
-from sklearn import datasets, linear_model, metrics, model_selection, neural_network, preprocessing
-
-warnings.filterwarnings("ignore")  # an MLP that has not converged
-folder = pathlib.Path(sys.argv[1])
-print("scikit-learn", sklearn.__version__)
+import statistics
 
 
-def write(name, columns, x, targets, y):
-    parts = model_selection.train_test_split(x, y, test_size=0.25, random_state=1)
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    for part, rows, learnt in (("train", parts[0], parts[2]), ("test", parts[1], parts[3])):
-        with open(folder / name / f"{part}.csv", "w", newline="") as f:
-            out = csv.writer(f)
-            out.writerow(columns + targets)
-            out.writerows([*map(float, r), *map(float, numpy.atleast_1d(t))] for r, t in zip(rows, learnt))
-    return parts
+def markdown(heading, rows):
+    """A table whose first column is text and the others are numbers."""
+    lines = ["| " + " | ".join(heading) + " |", "|" + "|".join(["---"] + ["--:"] * (len(heading) - 1)) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
 
 
-def configuration(name, columns, learnt, model, loss, delta, noise):
-    """Write what `train run` reads: all records in each of 100 steps, a rate that follows from the noise."""
-    (folder / f"{name}.yaml").write_text(f"""data: {{table: {json.dumps(str(folder / name))}, columns: {json.dumps(list(map(str, columns)))}, {learnt}}}
-model: {{{model}}}
-privacy: {{epsilon: 3, delta: {delta}, clip_norm: 0.5}}
-optimizer: {{name: momentum, learning_rate: by_noise, parameter_noise: {noise}, momentum: 0.9, schedule: {{name: linear}}}}
-training: {{loss: {loss}, sampling: full, steps: 100, physical_batch_size: 64}}
-""")
+def training(report):
+    heading = [
+        "Network, batch", "private, examples/s", "plain, examples/s", "private / plain time", "private, GFLOP/s", "MiB private / plain",
+        "PyTorch, not private", "ratio", "Opacus, best mode", "ratio",
+    ]
+    with_jax = any("jax-privacy" in row["rounds"] for row in report)
+    if with_jax:
+        heading += ["JAX Privacy", "ratio"]
+    rows = []
+    for row in report:
+        rate = lambda what: median(row, what, "examples_per_second")
+        private, plain = rate("ours-private"), rate("ours-plain")
+        cells = [
+            f"{row['network']}, {row['batch']}", rated(row, "ours-private"), rated(row, "ours-plain"), f"{plain / private:.2f}",
+            f"{median(row, 'ours-private', 'gflops'):.0f}", " / ".join(f"{median(row, w, 'peak_rss_mib'):.0f}" for w in ("ours-private", "ours-plain")),
+        ]
+        for library in ["torch", "opacus"] + ["jax"] * with_jax:
+            cells += against(row, library, private)
+        rows.append(cells)
+    return footnote(markdown(heading, rows))
 
 
-LINEAR = "layers: [flatten, linear: {out_features: classes}]"
+def rated(row, what):
+    return f"{median(row, what, 'examples_per_second'):,.0f}" + mark(row, what, "examples_per_second")
 
 
-def number(name, x, y, columns):
-    train, test, a, b = write(name, columns, x, ["y"], y)
-    found = linear_model.Ridge(1).fit(train, a).predict(test)
-    print(f"{name}: {len(train)} training rows; ridge regression has the mean absolute error {metrics.mean_absolute_error(b, found):.2f}, an MLP of 64 {error(b, train, a, test):.2f}, the mean of the training rows {numpy.abs(b - a.mean()).mean():.2f}")
+def median(row, what, figure):
+    return statistics.median(f[figure] for f in row["rounds"][what])
 
 
-def error(b, train, a, test):
-    net = neural_network.MLPRegressor(hidden_layer_sizes=(64,), activation="tanh", max_iter=300, random_state=1).fit(train, (a - a.mean()) / a.std())
-    return metrics.mean_absolute_error(b, net.predict(test) * a.std() + a.mean())
+# Rounds that differ by more than this factor say more about the machine than about the program.
+STEADY = 1.25
 
 
-def labels(name, x, y, columns, names):
-    train, test, a, b = write(name, columns, x, names, y)
-    area = [metrics.roc_auc_score(b[:, i], linear_model.LogisticRegression(max_iter=1000).fit(train, a[:, i]).decision_function(test)) for i in range(y.shape[1])]
-    print(f"{name}: {len(train)} training rows; logistic regression has the mean AUROC {numpy.mean(area):.4f}")
+def mark(row, what, figure):
+    """A star for a figure that was not steady."""
+    values = [f[figure] for f in row["rounds"][what]]
+    return " *" if max(values) > STEADY * min(values) else ""
 
 
-d = datasets.load_diabetes()
-number("diabetes", d.data / 0.0476, d.target, list(d.feature_names))  # columns of deviation 1
-configuration("diabetes", list(d.feature_names), "label: y, bounds: [25, 346]", LINEAR, "squared", "1.0e-4", 0.05)
-c = datasets.load_breast_cancer()
-x = preprocessing.StandardScaler().fit_transform(c.data)
-large = c.data[:, list(c.feature_names).index("mean area")] > 600
-kept = [i for i, n in enumerate(c.feature_names) if "area" not in n and "perimeter" not in n]
-labels("cancer", x[:, kept], numpy.stack([c.target, large], 1), [c.feature_names[i] for i in kept], ["benign", "large"])
-configuration("cancer", [c.feature_names[i] for i in kept], "labels: [benign, large]", LINEAR, "binary", "1.0e-4", 0.1)
-draw = numpy.random.default_rng(1)
-x = draw.normal(size=(20000, 8))
-y = 10 * numpy.sin(x[:, 0]) + 5 * x[:, 1] * x[:, 2] + 3 * x[:, 3] + draw.normal(size=20000)
-number("drawn", x, y, [f"x{i}" for i in range(8)])
-configuration("drawn", [f"x{i}" for i in range(8)], "label: y, bounds: [-30, 30]", "name: mlp-table", "squared", "1.0e-5", 0.1)
+def footnote(table):
+    note = f"\n\\* The rounds differ by more than a factor of {STEADY}: the machine was busy, and the figure is no measurement.\n"
+    return table + note * (" * |" in table or " * (" in table)
+
+
+def against(row, library, private):
+    """The best variant of a library, and our private examples a second divided by its."""
+    variants = [w for w in row["rounds"] if w.startswith(library + "-")]
+    if not variants:
+        return ["n/a", "n/a"]
+    best = max(variants, key=lambda w: median(row, w, "examples_per_second"))
+    rate = median(row, best, "examples_per_second")
+    name = "" if library == "jax" else f" ({best.removeprefix(library + '-')})"
+    return [rated(row, best) + name, f"{private / rate:.2f}"]
+
+
+def gemm(report):
+    limits = {row["threads"]: row for row in report if row["shape"] == "limit"}
+    rows = []
+    for row in report:
+        if row["shape"] == "limit":
+            continue
+        ours, torch, limit = (median(r, w, "gflops") for r, w in ((row, "ours"), (row, "torch"), (limits[row["threads"]], "ours")))
+        rows.append([
+            f"{row['shape'].replace('x', '×')}, {row['threads']}", f"{ours:.0f}" + mark(row, "ours", "gflops"), f"{torch:.0f}" + mark(row, "torch", "gflops"),
+            f"{ours / torch:.2f}", f"{100 * ours / limit:.0f} %",
+        ])
+    return footnote(markdown(["m×n×k, threads", "ours, GFLOP/s", "torch.mm, GFLOP/s", "ratio", "of the FMA limit"], rows))
+
+
+def versions(report):
+    """Private steps of two versions of this project: medians, and the median of the ratios of each round."""
+    lines = ["| Network, batch | before, ms | now, ms | now / before |", "|---|--:|--:|--:|"]
+    for row in report:
+        before, now = ([f["step_ms"] for f in row["rounds"][what]] for what in ("before", "now"))
+        ratio = statistics.median(n / b for b, n in zip(before, now))
+        lines.append(f"| {row['network']}, {row['batch']} | {statistics.median(before):.3f} | {statistics.median(now):.3f} | {ratio:.2f} |")
+    return "\n".join(lines) + "\n"
