@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 import dpsgd
-from dpsgd.verify import claim, main, read_chain, verify
+from dpsgd.verify import claim, epsilon, main, read_chain, verify
 
 SMALL = {"model.layers": ["flatten", {"linear": {"out_features": "classes"}}]}
 
@@ -69,6 +69,11 @@ class Runs(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             self.assertEqual(main([str(self.runs / "plain")]), 0)
         self.assertIn("plain holds: ε = 3.0000 at δ = 1e-05 is stated", printed.getvalue())
+
+    def test_choices(self) -> None:
+        """Choices cost what `exact` finds for accountant.BoundedRange, to what the grid of dp_accounting adds."""
+        for width, times, delta, exact in ((0.1, 100, 1e-6, 2.6117732), (1, 3, 1e-5, 2.8487778)):
+            self.assertAlmostEqual(epsilon([({"bounded_range": {"range": width}}, times)], delta) / exact, 1, delta=0.003)
 
     def changed(self, edit) -> Path:
         """Return a copy of the plain run after edit(its folder)."""
