@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"dpsgd/clip"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // ErrRange is wrapped by the error of a release whose sums leave the range of 64 bits.
@@ -50,19 +49,23 @@ type Remembering interface {
 type Correlated struct {
 	*Gaussian
 	strategy Strategy
+	back     []float64 // -c_1, …, -c_{b-1}
 	spread   []float64 // of x in the steps of a band, in deviations of Z; the last one lasts
 
-	sum       *clip.Sum // whose releases are remembered
-	turn      int       // of the release that comes; -1 where nobody said it
-	next      int       // the turn behind the last release; -1 where nothing of it is used
-	held      int       // releases that the band has had, of which the last b-1 are remembered
-	sums      [][]int64 // of this and the b-1 steps before, in a ring; secret
-	estimates [][]float64
+	sum       *clip.Sum   // whose releases are remembered
+	turn      int         // of the release that comes; -1 where nobody said it
+	next      int         // the turn behind the last release; -1 where nothing of it is used
+	held      int         // releases that the band has had, of which the last b-1 are remembered
+	sums      ring[int64] // of this and the b-1 steps before; secret
+	estimates ring[float64]
 
 	sizes []int64 // the largest size of a value of each of sums
 
 	consumer func(Noisy)
+	read     clip.Integers
 	largest  []int64 // of each thread, that of its part of the sum
+
+	keepChunks func(worker, first, end int) // m.keepPart, made once
 }
 
 var _ Remembering = (*Correlated)(nil)
@@ -77,6 +80,10 @@ func NewCorrelated(base *Gaussian, s Strategy) (*Correlated, error) {
 		return nil, fmt.Errorf("release: noise multiplier is %g%s, expected one for all steps, at most %g for this correlation: %w", base.noiseMultiplier, base.course, MaxNoiseMultiplier/s.Norm(), ErrPlan)
 	}
 	m := &Correlated{Gaussian: base, strategy: s, spread: s.spread(), turn: -1, next: -1, largest: make([]int64, base.pool.Threads())}
+	m.keepChunks = m.keepPart
+	for _, c := range s.Values()[1:] {
+		m.back = append(m.back, -c)
+	}
 	return m, nil
 }
 
@@ -134,39 +141,40 @@ func (m *Correlated) Privatize(_ int, sum *clip.Sum, src *random.Source, consume
 
 // make makes the memory, once for a length of sums.
 func (m *Correlated) make() {
-	if b := m.Bands(); len(m.sums) == 0 || len(m.sums[0]) != m.dim {
-		m.sums, m.sizes, m.estimates = make([][]int64, b), make([]int64, b), make([][]float64, b-1)
-		for i := range m.sums {
-			m.sums[i] = make([]int64, m.dim)
-		}
-		for i := range m.estimates {
-			m.estimates[i] = make([]float64, m.dim)
-		}
+	if b := m.Bands(); m.sums.values == nil || m.sums.dim != m.dim {
+		m.sums, m.sizes, m.estimates = newRing[int64](b, m.dim), make([]int64, b), newRing[float64](b-1, m.dim)
 	}
 }
 
 // keep puts the sum of this step where that of b steps before was. It refuses sums that, times their
 // coefficients, could leave 62 bits.
 func (m *Correlated) keep(read clip.Integers) error {
-	now := m.sums[m.held%len(m.sums)]
+	m.read = read
 	clear(m.largest)
-	m.pool.Run(m.chunkCount(), 1, func(worker, first, end int) {
-		part := now[first*chunkLen : min(end*chunkLen, m.dim)]
-		read(part, first*chunkLen)
-		for _, v := range part {
-			m.largest[worker] = max(m.largest[worker], v, ^v) // -v, less 1, which has no number for -2^63
-		}
-	})
+	m.pool.Run(m.chunkCount(), 1, m.keepChunks)
+	m.read = nil
 	return m.fits(slices.Max(m.largest))
+}
+
+func (m *Correlated) keepPart(worker, first, end int) {
+	largest := m.largest[worker]
+	for from := first * chunkLen; from < min(end*chunkLen, m.dim); from += noise.Block {
+		part := m.sums.block(m.held, from)
+		m.read(part, from)
+		for _, v := range part {
+			largest = max(largest, v^v>>63) // -v, less 1, of a negative v: 2^63 has no number
+		}
+	}
+	m.largest[worker] = largest
 }
 
 // fits returns an error unless all shifted sums of this step stay below 2^62, for a largest size of
 // the sum of this step. The sizes of the steps before are known.
 func (m *Correlated) fits(largest int64) error {
-	m.sizes[m.held%len(m.sums)] = largest
+	m.sizes[m.held%len(m.sizes)] = largest
 	total := 0.0
 	for i := range min(m.held+1, m.Bands()) {
-		total += float64(m.strategy.Coefficients[i]) * float64(m.sizes[(m.held-i)%len(m.sums)])
+		total += float64(m.strategy.Coefficients[i]) * float64(m.sizes[(m.held-i)%len(m.sizes)])
 	}
 	if !(total < 0x1p62) {
 		return fmt.Errorf("release: found sums of up to %d units over %d bands, expected less than 2^62 of their digits: %w", largest, m.Bands(), ErrRange)
@@ -174,25 +182,50 @@ func (m *Correlated) fits(largest int64) error {
 	return nil
 }
 
-// shifted writes Σ c_i·S_{t-i} in coordinates from, from+1, … to dst, in units of 2^-m.
+// shifted writes Σ c_i·S_{t-i} in the coordinates of a block, which begins at from, to dst, in units
+// of 2^-m.
 func (m *Correlated) shifted(dst []int64, from int) {
 	clear(dst)
-	for i := range min(m.held+1, m.Bands()) {
-		c, past := m.strategy.Coefficients[i], m.sums[(m.held-i)%len(m.sums)][from:][:len(dst)]
-		for j, v := range past {
-			dst[j] += c * v
-		}
-	}
+	m.sums.addTo(dst, m.strategy.Coefficients[:min(m.held+1, m.Bands())], m.held, from)
 }
 
 // estimate makes x_t of Y_t, in its place, and hands it on.
 func (m *Correlated) estimate(y Noisy) {
-	size := len(m.estimates)
-	for i := 1; i <= min(m.held, size); i++ {
-		c := math.Ldexp(float64(m.strategy.Coefficients[i]), -m.strategy.Digits)
-		floats.AddScaled(y.values, -c, m.estimates[(m.held-i)%size][y.from:][:len(y.values)])
-	}
-	copy(m.estimates[m.held%size][y.from:], y.values)
+	m.estimates.addTo(y.values, m.back[:min(m.held, m.estimates.steps)], m.held-1, y.from)
+	copy(m.estimates.block(m.held, y.from), y.values)
 	y.deviation *= m.spread[min(m.held, len(m.spread)-1)]
 	m.consumer(y)
+}
+
+// ring holds vectors of the last steps. What it has of a block of coordinates lies together, so that
+// a pass over all steps of one block after the other goes through memory in one direction.
+type ring[T int64 | float64] struct {
+	steps, dim int
+	values     []T
+}
+
+func newRing[T int64 | float64](steps, dim int) ring[T] {
+	blocks := (dim + noise.Block - 1) / noise.Block
+	return ring[T]{steps, dim, make([]T, blocks*noise.Block*steps)}
+}
+
+// block returns the values of a step in the block of coordinates that begins at from.
+func (r ring[T]) block(step, from int) []T {
+	return r.values[from*r.steps+step%r.steps*noise.Block:][:min(noise.Block, r.dim-from)]
+}
+
+// addTo adds the block of last and those of the steps before it, times c[0], c[1], …, to dst. It
+// takes four steps at a time, the last few of them 0 times, so that dst is read and written less
+// often.
+func (r ring[T]) addTo(dst, c []T, last, from int) {
+	for ; len(c) > 0; last -= 4 {
+		var f [4]T
+		n := copy(f[:], c)
+		c = c[n:]
+		v0, v1 := r.block(last, from)[:len(dst)], r.block(last-min(1, n-1), from)[:len(dst)]
+		v2, v3 := r.block(last-min(2, n-1), from)[:len(dst)], r.block(last-min(3, n-1), from)[:len(dst)]
+		for j := range dst {
+			dst[j] += f[0]*v0[j] + f[1]*v1[j] + f[2]*v2[j] + f[3]*v3[j]
+		}
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/internal/kernel"
+	"dpsgd/internal/noise"
 	"dpsgd/internal/random"
 )
 
@@ -134,8 +136,10 @@ func TestCorrelatedPassesTheBattery(t *testing.T) {
 			}
 			must(0, m.Privatize(step, sum, src, func(n Noisy) { copy(plain[n.From():], n.Values()) }))
 			exact := make([]float64, len(plain))
-			for i, v := range m.sums[(max(1, m.held)-1)%len(m.sums)] {
-				exact[i] = float64(v) * kept.Spacing
+			for from := 0; from < len(exact); from += noise.Block {
+				for i, v := range m.sums.block(max(1, m.held)-1, from) {
+					exact[from+i] = float64(v) * kept.Spacing
+				}
 			}
 			y := append([]float64(nil), plain...)
 			for i, c := range s.Values()[1:] {
@@ -196,7 +200,7 @@ func TestBandsBeginAnew(t *testing.T) {
 
 // Without noise estimates are the sums, whatever was before.
 func TestEstimatesAreTheSums(t *testing.T) {
-	m, s := newCorrelated(1e-30, strategy(1, 0.9, 0.7, 0.3)), emptySum(1, 2*chunkLen+5)
+	m, s := newCorrelated(1e-30, strategy(1, 0.9, 0.7, 0.3, 0.3, 0.2)), emptySum(1, 2*chunkLen+5)
 	for turn := range 20 {
 		row := make([]float32, s.Dim())
 		row[turn*37] = 0.5
@@ -267,5 +271,27 @@ func TestStrategyAndPlanAreChecked(t *testing.T) {
 	}
 	if m := newCorrelated(2, strategy(1, 1, 1, 1)); m.noise() < 4 || fmt.Sprint(m) == "" || m.Deviation(0, 0.5) < 2 {
 		t.Errorf("found noise of multiplier %v, expected at least 4", m.noise())
+	}
+}
+
+// Noise of a step, on one thread: independent, and correlated over 8 steps.
+func BenchmarkPrivatize(b *testing.B) {
+	for _, dim := range []int{26010, 550570} {
+		pool := kernel.NewPool(1)
+		defer pool.Close()
+		base := must(NewGaussian(1, pool))
+		for name, m := range map[string]Mechanism{"independent": base, "8 bands": must(NewCorrelated(must(NewGaussian(1, pool)), strategy(1, 0.5, 0.4, 0.3, 0.3, 0.25, 0.2, 0.2)))} {
+			b.Run(fmt.Sprint(dim, "/", name), func(b *testing.B) {
+				sum, src, turn := must(clip.NewSum(clip.Flat{ClipNorm: 1}, dim, pool)), random.ForTest(1), 0
+				for b.Loop() {
+					sum.Reset()
+					if r, ok := m.(Remembering); ok {
+						r.Follow(turn)
+						turn++
+					}
+					must(0, m.Privatize(0, sum, src, func(Noisy) {}))
+				}
+			})
+		}
 	}
 }

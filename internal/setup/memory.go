@@ -66,12 +66,8 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 	// Values, the part of a sum, and two copies while a model is written; slots; the sum.
 	perValue := float64(float32Bytes*(4+slots) + float64Bytes)
 	e.Parameters = perValue*float64(trained) + 2*float32Bytes*float64(frozen)
-	switch c.Privacy.Correlation {
-	case configs.Banded:
-		e.Parameters += float64(Remembered(c.Privacy.Bands, trained))
-	case configs.Independent:
-	default:
-		e.Parameters += float64(Remembered(MostChosenBands, trained))
+	if bands := Bands(c); bands > 1 {
+		e.Parameters += float64(Remembered(bands, trained))
 	}
 	if c.Federated.Any() && trained > 0 {
 		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on
@@ -93,6 +89,18 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 // MostChosenBands is the most bands of correlated noise that a run chooses itself: with more, little
 // is gained and memory grows.
 const MostChosenBands = 16
+
+// Bands returns over how many steps the noise of the configuration is correlated, at most; 1 is
+// independent noise.
+func Bands(c *configs.Config) int {
+	switch c.Privacy.Correlation {
+	case configs.Banded:
+		return c.Privacy.Bands
+	case configs.Independent:
+		return 1
+	}
+	return MostChosenBands
+}
 
 // Remembered returns the bytes of what correlated noise of so many bands remembers of sums of values:
 // the sums of so many steps, and the estimates of one step less.

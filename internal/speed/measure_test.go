@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
+	"dpsgd/release"
 )
 
 // benchmark runs a benchmark of milliseconds.
@@ -218,6 +219,27 @@ func TestPrivateStepOfBenchmarks(t *testing.T) {
 	s.parameters = make([]float32, len(want))
 	if e := moved(t, s, s.parameters, indices, want); e > 1e-3 {
 		t.Errorf("the step is off by a relative %.2g", e)
+	}
+}
+
+// A step with correlated noise remembers what steps before it added up: with hardly any noise it
+// moves by its own sum all the same, and the memory for the bands is there.
+func TestStepWithCorrelatedNoise(t *testing.T) {
+	c := tiny.Parse(t, tiny.Convolutional, "training.batch_size=20", "privacy.noise_multiplier=1e-6", "training.sampling=cyclic", "privacy.correlation=banded", "privacy.bands=5")
+	indices := []int{0, 1, 2, 5, 8, 13, 21, 34, 55, 89}
+	b, batcher, want := clippedSum(t, c, tiny.Pictures(t, 100, 3), 4, indices)
+	s := tiny.Must(newPrivateStep(c, "auto", b, batcher))(t)
+	for range 7 {
+		s.parameters = make([]float32, len(want))
+		if e := moved(t, s, s.parameters, indices, want); e > 1e-3 {
+			t.Errorf("the step is off by a relative %.2g", e)
+		}
+	}
+	if s.turn != 7 {
+		t.Errorf("found turn %d after 7 steps", s.turn)
+	}
+	if m := tiny.Must(benchMechanism(1, 5, nil))(t).(*release.Correlated); m.Bands() != 5 {
+		t.Errorf("found %d bands, expected 5", m.Bands())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
+	"dpsgd/internal/setup"
 	"dpsgd/optimizer"
 	"dpsgd/release"
 )
@@ -27,6 +28,7 @@ type privateStep struct {
 	count      float64 // the extra coordinate of the last release, for a policy that counts; nobody reads it
 	parameters []float32
 	sample     []int
+	turn       int // of the step that comes
 	pool       *kernel.Pool
 	bare       time.Duration // the time of an update without noise, for a profile
 	record     func(part string, d time.Duration)
@@ -53,7 +55,7 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	if c.Privacy.Calibrated() {
 		noiseMultiplier = 1 // calibration needs the size of a data set, and noise costs the same whatever its size
 	}
-	mechanism, err := release.NewGaussian(noiseMultiplier, b.pool)
+	mechanism, err := benchMechanism(noiseMultiplier, setup.Bands(c), b.pool)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +73,20 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	}
 	s.update, err = optimizer.NewUpdate(&optimizer.SGD{}, len(s.parameters), b.pool.Threads())
 	return s, err
+}
+
+// benchMechanism returns Gaussian noise, correlated over so many steps: with any coefficients, which
+// cost the same.
+func benchMechanism(noiseMultiplier float64, bands int, pool *kernel.Pool) (release.Mechanism, error) {
+	m, err := release.NewGaussian(noiseMultiplier, pool)
+	if err != nil || bands == 1 {
+		return m, err
+	}
+	c := make([]float64, bands)
+	for i := range c {
+		c[i] = 1 / float64(i+1)
+	}
+	return release.NewCorrelated(m, release.Dyadic(c))
 }
 
 func (s *privateStep) take(indices []int) error {
@@ -100,14 +116,24 @@ func (t timedSource) Contributions(indices []int) (clip.Batch, error) {
 	return t.step.gradients.Contributions(indices)
 }
 
-// timedMechanism is the mechanism of the step; it notes when it gets the sum.
+// timedMechanism is the mechanism of the step; it notes when it gets the sum. It counts the turns of
+// one that remembers, because no ledger does.
 type timedMechanism struct {
 	release.Mechanism
 	step *privateStep
 }
 
+// Room returns that of the mechanism.
+func (t timedMechanism) Room(records int) int {
+	return release.Plan{Mechanism: t.Mechanism, Records: records}.Room()
+}
+
 func (t timedMechanism) Privatize(number int, sum *clip.Sum, src *random.Source, consume func(release.Noisy)) error {
 	t.step.summed = time.Now()
+	if m, ok := t.Mechanism.(release.Remembering); ok {
+		m.Follow(t.step.turn)
+		t.step.turn++
+	}
 	return t.Mechanism.Privatize(number, sum, src, consume)
 }
 
