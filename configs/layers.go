@@ -13,7 +13,7 @@ import (
 const maxNesting = 8
 
 // noBatchNorm is what messages expect in place of batch normalisation, which is refused.
-const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes"
+const noBatchNorm = "group_norm instead: batch normalisation mixes the examples of a batch, so that clipping one example's gradient does not bound what that example changes; frozen_batch_norm has the constants of given weights"
 
 // decodeLayers stores the layers of a list, reports the wrong ones, returns whether all are right.
 func decodeLayers(f model.List, r *report, n *node, key string, into *model.Sequential) bool {

@@ -68,10 +68,11 @@ type TransformerEncoder struct {
 	Heads, FeedForward int
 	Causal, NormFirst  bool
 	Activation         string // "relu" or "gelu"
+	Eps                float64
 }
 
 var transformerEncoder = kind("A block of a transformer: attention, then two linear layers, each with a residual connection and a norm.",
-	func() Layer { return &TransformerEncoder{Activation: "relu"} }, "transformer_encoder_layer")
+	func() Layer { return &TransformerEncoder{Activation: "relu", Eps: normEpsilon} }, "transformer_encoder_layer")
 
 func (l *TransformerEncoder) Arguments() []setting.Argument {
 	return append(heads(&l.Heads, &l.Causal),
@@ -79,7 +80,8 @@ func (l *TransformerEncoder) Arguments() []setting.Argument {
 			Format: setting.Integer{Min: 1, Max: 1 << 20}, Value: &l.FeedForward, Required: true},
 		setting.Argument{Name: "norm_first", Doc: "Whether each half normalises its input instead of its result; default false.", Format: setting.Boolean{}, Value: &l.NormFirst},
 		setting.Argument{Name: "activation", Doc: "The activation between the two linear layers: relu, the default, or gelu.",
-			Format: setting.Choice{"relu", "gelu"}, Value: &l.Activation})
+			Format: setting.Choice{"relu", "gelu"}, Value: &l.Activation},
+		eps(&l.Eps))
 }
 
 func (TransformerEncoder) Kind() string { return "transformer_encoder" }
@@ -91,9 +93,9 @@ func (l TransformerEncoder) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	}
 	half := func(x *gorgonia.Node, norm string, branch func(x *gorgonia.Node) *gorgonia.Node) *gorgonia.Node {
 		if l.NormFirst {
-			return p.sum(branch(p.Layer(norm, LayerNorm{}, x)), x)
+			return p.sum(branch(p.Layer(norm, LayerNorm{l.Eps}, x)), x)
 		}
-		return p.Layer(norm, LayerNorm{}, p.sum(branch(x), x))
+		return p.Layer(norm, LayerNorm{l.Eps}, p.sum(branch(x), x))
 	}
 	activation := ReLU
 	if l.Activation == "gelu" {

@@ -36,6 +36,8 @@ func (m *Model) Import(tensors []Tensor) error {
 			return fmt.Errorf("model: tensor %q has shape %v with %d values, expected %v", t.Name, t.Shape, len(t.Data), m.parameters[i].Shape)
 		case slices.ContainsFunc(t.Data, func(v float32) bool { return v-v != 0 }):
 			return fmt.Errorf("model: tensor %q holds a value that is not finite", t.Name)
+		case m.parameters[i].variance && slices.Min(t.Data) < 0:
+			return fmt.Errorf("model: tensor %q holds %v, expected variances, which are at least 0", t.Name, slices.Min(t.Data))
 		}
 		found[i] = &t
 	}

@@ -58,7 +58,8 @@ func TestExportImportRoundTrip(t *testing.T) {
 		}
 		tensors[0].Data[0]++
 		tensors[0].Shape[0]++
-		if !slices.Equal(to.Values, from.Values) || from.Parameters()[len(tensors)-1].Shape[0] == tensors[0].Shape[0] {
+		last := len(from.Parameters()) - 1
+		if !slices.Equal(to.Values, from.Values) || from.Parameters()[last].Shape[0] == tensors[0].Shape[0] {
 			t.Error("exported tensors share memory with the model")
 		}
 	})
@@ -118,5 +119,26 @@ func TestImportRefuses(t *testing.T) {
 				t.Error("values changed")
 			}
 		})
+	}
+}
+
+// The constants of a frozen normalisation are no part of what is trained, and a variance below 0 is
+// refused. A network of constants alone has nothing to train.
+func TestConstantsAreNotTrained(t *testing.T) {
+	m := newModel(t, model.Sequential{conv(4, 3, 1, 0), model.FrozenBatchNorm{}, model.Flatten{}, model.Linear{Out: classes}})
+	for _, p := range m.Parameters() {
+		if strings.HasPrefix(p.Name, "1.") {
+			t.Errorf("found %s among the parameters that are trained", p.Name)
+		}
+	}
+	tensors := m.Export()
+	i := slices.IndexFunc(tensors, func(t model.Tensor) bool { return t.Name == "1.running_var" })
+	tensors[i].Data[2] = -0.5
+	if err := m.Import(tensors); err == nil || err.Error() != `model: tensor "1.running_var" holds -0.5, expected variances, which are at least 0` {
+		t.Errorf("found %v, expected a refusal of the variance", err)
+	}
+	_, err := model.New(model.Sequential{model.FrozenBatchNorm{}, model.Flatten{}}, model.Input{Height: 1, Width: 1, Channels: classes}, classes, 1)
+	if err == nil || !strings.Contains(err.Error(), "the network has no parameters") {
+		t.Errorf("found %v, expected a refusal of a network with nothing to train", err)
 	}
 }

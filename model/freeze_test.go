@@ -38,7 +38,7 @@ func TestFrozenParametersHaveNoGradient(t *testing.T) {
 					t.Skip("a single parameter")
 				}
 				tiny.Check(t, m.Freeze(names))
-				if len(m.Values)+m.FrozenValues() != len(whole.Values) || len(m.Parameters()) != len(trained) {
+				if len(m.Values)+m.FrozenValues() != len(whole.Values)+whole.FrozenValues() || len(m.Parameters()) != len(trained) {
 					t.Fatalf("%d values are trained and %d frozen, expected %d together", len(m.Values), m.FrozenValues(), len(whole.Values))
 				}
 				of := func(vector []float32) (part []float32) {

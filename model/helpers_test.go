@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpsgd/clip"
@@ -44,6 +45,15 @@ func (n network) model(t *testing.T) *model.Model {
 	for i, v := range normals(len(m.Values), 2) {
 		m.Values[i] += 0.1 * v
 	}
+	given := m.Export()
+	for i, tensor := range given { // the constants start at 1 and 0
+		for j, v := range normals(len(tensor.Data), uint64(i)+5) {
+			if strings.Contains(tensor.Name, ".running_") || m.FrozenValues() > 0 && len(tensor.Shape) == 1 {
+				tensor.Data[j] = float32(math.Abs(float64(tensor.Data[j] + 0.1*v)))
+			}
+		}
+	}
+	tiny.Check(t, m.Import(given))
 	return m
 }
 
@@ -78,6 +88,8 @@ var networks = []network{
 		model.Flatten{}, model.Linear{Out: 5}, model.TemperedSigmoid{Scale: 2, InverseTemperature: 2, Offset: 1}, model.Linear{Out: classes}}},
 	{name: "group norm", layers: model.Sequential{conv(4, 3, 2, 1), model.GroupNorm{Groups: 2}, model.SiLU,
 		conv(4, 2, 1, 0), model.GroupNorm{Groups: 4}, model.GELU, model.Flatten{}, model.Linear{Out: classes}}},
+	{name: "frozen batch norms", layers: model.Sequential{conv(4, 3, 2, 1), model.FrozenBatchNorm{}, model.Tanh,
+		conv(3, 2, 1, 0), model.FrozenBatchNorm{Eps: 0.1}, model.SiLU, model.Flatten{}, model.Linear{Out: classes}}},
 	{name: "layer norm", layers: model.Sequential{
 		conv(3, 3, 2, 0), model.LayerNorm{}, model.Tanh, model.Flatten{}, model.LayerNorm{}, model.Linear{Out: classes}}},
 	{name: "norms first", layers: model.Sequential{model.GroupNorm{Groups: 1}, model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},

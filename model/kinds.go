@@ -4,11 +4,11 @@ import "dpsgd/internal/setting"
 
 // Kinds lists the layers that a configuration can name: to add one, write its file and add its kind
 // here. Each works on one example at a time, which bounds the influence of an example, so there is
-// no batch normalisation.
+// no batch normalisation but a frozen one.
 func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
 		conv2D, standardisedConv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
-		relu, tanh, sigmoid, gelu, silu, temperedSigmoid, groupNorm, layerNorm, dropout, residual,
+		relu, tanh, sigmoid, gelu, silu, temperedSigmoid, groupNorm, layerNorm, frozenBatchNorm, dropout, residual,
 		embedding, positionalEmbedding, meanOverSequence, firstOfSequence, classToken, patchEmbedding,
 		attention, transformerEncoder, lstm, gru, elu, leakyReLU,
 	}
@@ -62,4 +62,9 @@ func kernelSize(value *Size) setting.Argument {
 func bias(noBias *bool) setting.Argument {
 	return setting.Argument{Name: "bias", Doc: "Whether a learned constant is added; default true.",
 		Format: setting.Boolean{Negated: true}, Value: noBias}
+}
+
+func eps(value *float64) setting.Argument {
+	return setting.Argument{Name: "eps", Also: []string{"epsilon", "layer_norm_eps"}, Doc: "Added to variances; default 1.0e-5.",
+		Format: setting.Number{Min: 0, Max: 1, OpenMin: true}, Value: value, Later: true}
 }

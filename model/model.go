@@ -76,7 +76,7 @@ func (m *Model) begin(b *graph.Builder, src *random.Public) (*Model, error) {
 	if _, err := m.declare(p, 1); err != nil {
 		return nil, err
 	}
-	if len(m.parameters) == 0 {
+	if trained, _ := m.Sizes(); trained == 0 {
 		return nil, fmt.Errorf("model: the network has no parameters, expected at least one layer to train")
 	}
 	m.Values, m.layers = slices.Clone(m.Values), p.layers // without room for more
@@ -85,10 +85,14 @@ func (m *Model) begin(b *graph.Builder, src *random.Public) (*Model, error) {
 
 // add adds p behind the model's other parameters, and init draws its values from src.
 func (m *Model) add(p Parameter, init initialiser, src *random.Public) {
-	p.Offset, _ = m.Sizes()
+	trained, frozen := m.Sizes()
+	into := &m.Values
+	if p.Offset = trained; p.frozen {
+		p.Offset, into = frozen, &m.frozen
+	}
 	m.parameters = append(m.parameters, p)
 	if !m.sketched {
-		m.Values = append(m.Values, make([]float32, p.Size())...)
+		*into = append(*into, make([]float32, p.Size())...)
 		init(m.values(p), src)
 	}
 }
@@ -184,6 +188,7 @@ func (p *Pass) trained() (uses []perexample.Use, err error) {
 	for _, q := range p.model.parameters {
 		found := slices.DeleteFunc(slices.Clone(p.uses), func(u perexample.Use) bool { return u.Parameter != q.Name })
 		switch {
+		case len(found) == 0 && q.frozen: // a constant
 		case len(found) == 0:
 			errs = append(errs, fmt.Errorf("model: parameter %s: %w; announce it with Use", q.Name, perexample.ErrNoRule))
 		case len(found) > 1:

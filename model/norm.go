@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
@@ -10,8 +12,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// normEpsilon is added to variances, as in PyTorch.
+// normEpsilon is added to variances where nothing else is said, as in PyTorch.
 const normEpsilon = 1e-5
+
+// epsilonOf returns what is added to variances, for an argument that may be 0 in a Go program.
+func epsilonOf(argument float64) float64 { return cmp.Or(argument, normEpsilon) }
 
 // GroupNorm normalises each example's channels in groups, over the image and the channels of the
 // group, then scales and shifts each channel. It replaces batch normalisation: its statistics come
@@ -35,25 +40,30 @@ func (l GroupNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if l.Groups < 1 || channels%l.Groups != 0 {
 		return p.reject("%d groups do not divide its input's %d channels", l.Groups, channels)
 	}
-	return p.scaleShift(p.normalise(x, 1, height*width, channels, l.Groups), height*width, []int{channels}, nil)
+	return p.scaleShift(p.normalise(x, 1, height*width, channels, l.Groups, normEpsilon), height*width, []int{channels}, nil)
 }
 
 // LayerNorm normalises each example over all its values, or each vector of a sequence, then scales
 // and shifts each value. PyTorch: nn.LayerNorm over the whole shape of one example, or over the last
 // dimension of a sequence.
-type LayerNorm struct{}
+type LayerNorm struct{ Eps float64 }
 
-var layerNorm = kind("Normalisation within each example, over all its values; in a sequence, over those of each position.", func() Layer { return LayerNorm{} })
+var layerNorm = kind("Normalisation within each example, over all its values; in a sequence, over those of each position.", func() Layer { return &LayerNorm{normEpsilon} })
+
+func (l *LayerNorm) Arguments() []setting.Argument { return []setting.Argument{eps(&l.Eps)} }
 
 func (LayerNorm) Kind() string { return "layer_norm" }
 
-func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+// Epsilon returns what is added to variances.
+func (l LayerNorm) Epsilon() float64 { return epsilonOf(l.Eps) }
+
+func (l LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	s := x.Shape()
 	if len(s) == 3 {
-		return p.scaleShift(p.normalise(x, s[1], 1, s[2], 1), s[1], []int{s[2]}, nil)
+		return p.scaleShift(p.normalise(x, s[1], 1, s[2], 1, l.Epsilon()), s[1], []int{s[2]}, nil)
 	}
 	values := s.TotalSize() / s[0]
-	normalised := p.normalise(x, 1, 1, values, 1)
+	normalised := p.normalise(x, 1, 1, values, 1, l.Epsilon())
 	if len(s) == 4 {
 		// PyTorch's gain is (C, H, W), activations here are (H, W, C).
 		return p.scaleShift(normalised, 1, []int{s[3], s[1], s[2]}, []int{1, 2, 0})
@@ -63,7 +73,7 @@ func (LayerNorm) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 
 // normalise returns x with mean 0 and variance 1 in every group of channels of every image, of which
 // each example has so many.
-func (p *Pass) normalise(x *gorgonia.Node, images, positions, channels, groups int) *gorgonia.Node {
+func (p *Pass) normalise(x *gorgonia.Node, images, positions, channels, groups int, epsilon float64) *gorgonia.Node {
 	batch, size := x.Shape()[0], positions*channels
 	inverseStd := make([]float32, batch*images*groups) // written by the forward operation and read by its gradient
 	row := func(a graph.Array, i int) []float32 { return a.Float32[i*size : (i+1)*size] }
@@ -71,7 +81,7 @@ func (p *Pass) normalise(x *gorgonia.Node, images, positions, channels, groups i
 		Name: "normalise", Type: tensor.Float32, Shape: x.Shape(), InPlace: true,
 		Rows: func(_, lo, hi int, y graph.Array, in []graph.Array) {
 			for i := lo * images; i < hi*images; i++ {
-				kernel.GroupNormForward(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, normEpsilon)
+				kernel.GroupNormForward(row(y, i), inverseStd[i*groups:(i+1)*groups], row(in[0], i), positions, channels, groups, epsilon)
 			}
 		},
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {

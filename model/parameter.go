@@ -15,8 +15,9 @@ type Parameter struct {
 	// Offset of the first value in the network's parameter vector.
 	Offset int
 
-	frozen bool  // not trained; Offset counts in the vector of these
-	order  []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
+	frozen   bool  // not trained; Offset counts in the vector of these
+	variance bool  // its values are at least 0
+	order    []int // memory order: axis i in memory is axis order[i] of Shape; nil where both agree
 }
 
 // Size returns the number of values.

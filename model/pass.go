@@ -53,12 +53,25 @@ type LayerInfo struct {
 // Parameter returns the node of a trainable tensor of the current layer. Shape is PyTorch's; order,
 // which may be nil, is the memory order: axis i in memory is axis order[i] of shape.
 func (p *Pass) Parameter(name string, init initialiser, shape, order []int) *gorgonia.Node {
+	return p.parameter(Parameter{Name: name, Shape: shape, order: order}, init)
+}
+
+// constant returns the node of a parameter of the current layer that is never trained: it has the
+// value v everywhere, or what given weights have.
+func (p *Pass) constant(q Parameter, v float32) *gorgonia.Node {
+	q.frozen = true
+	return p.parameter(q, constant(v))
+}
+
+// parameter returns the node of a parameter, whose name is that within the current layer.
+func (p *Pass) parameter(q Parameter, init initialiser) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	full := strings.Join(append(append([]string{}, p.path...), name), ".")
+	q.Name = strings.Join(append(append([]string{}, p.path...), q.Name), ".")
+	full, shape, order := q.Name, q.Shape, q.order
 	if p.first {
-		p.model.add(Parameter{Name: full, Shape: shape, order: order}, init, p.src)
+		p.model.add(q, init, p.src)
 	}
 	i := slices.IndexFunc(p.model.parameters, func(q Parameter) bool { return q.Name == full })
 	if i < 0 {

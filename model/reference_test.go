@@ -110,6 +110,14 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 		return r.scaleShift(prefix, normalise(x, l.Groups))
 	case model.LayerNorm:
 		return r.scaleShift(prefix, normalise(x, 1))
+	case model.FrozenBatchNorm:
+		y := newPlanes(x.c, x.h, x.w)
+		for i, v := range x.data {
+			c := i / (x.h * x.w)
+			of := func(name string) float64 { return r.parameters[prefix+name][c] }
+			y.data[i] = (v-of("running_mean"))/math.Sqrt(of("running_var")+l.Epsilon())*of("weight") + of("bias")
+		}
+		return y
 	case model.Activation:
 		return x.each(activations[l.Kind()])
 	case model.LeakyReLU:

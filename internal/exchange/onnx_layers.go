@@ -71,7 +71,10 @@ func (n *onnxNetwork) layer(l model.Layer, at place, x string) string {
 		return n.groupNorm(l, at, x)
 	case model.LayerNorm:
 		return n.op("LayerNormalization", []string{x, n.parameter(at, "weight"), n.parameter(at, "bias")},
-			attribute{"axis", 1}, attribute{"epsilon", float32(normEpsilon)})
+			attribute{"axis", 1}, attribute{"epsilon", float32(l.Epsilon())})
+	case model.FrozenBatchNorm:
+		constants := []string{x, n.parameter(at, "weight"), n.parameter(at, "bias"), n.parameter(at, "running_mean"), n.parameter(at, "running_var")}
+		return n.op("BatchNormalization", constants, attribute{"epsilon", float32(l.Epsilon())})
 	case model.Dropout:
 		return x // of training alone
 	case model.Residual:

@@ -39,7 +39,7 @@ func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string
 	case model.LayerNorm:
 		if len(at.input) == 2 {
 			return n.op("LayerNormalization", []string{x, n.parameter(at, "weight"), n.parameter(at, "bias")},
-				attribute{"axis", 2}, attribute{"epsilon", float32(normEpsilon)}), true
+				attribute{"axis", 2}, attribute{"epsilon", float32(l.Epsilon())}), true
 		}
 	}
 	return "", false
@@ -97,13 +97,13 @@ func (n *onnxNetwork) transformer(l model.TransformerEncoder, at place, x string
 	half := func(norm, x string, branch func(x string) string) string {
 		y := x
 		if l.NormFirst {
-			y = part(model.LayerNorm{}, norm, x)
+			y = part(model.LayerNorm{Eps: l.Eps}, norm, x)
 		}
 		y = branch(y)
 		n.part = at.name
 		y = n.op("Add", []string{x, y})
 		if !l.NormFirst {
-			y = part(model.LayerNorm{}, norm, y)
+			y = part(model.LayerNorm{Eps: l.Eps}, norm, y)
 		}
 		return y
 	}

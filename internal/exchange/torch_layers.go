@@ -63,7 +63,9 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 	case model.GroupNorm:
 		return fmt.Sprintf("nn.GroupNorm(%d, %d)", l.Groups, at.input[2])
 	case model.LayerNorm:
-		return fmt.Sprintf("nn.LayerNorm(%s)", list(weight))
+		return fmt.Sprintf("nn.LayerNorm(%s%s)", list(weight), withEps("eps", l.Epsilon()))
+	case model.FrozenBatchNorm:
+		return fmt.Sprintf("nn.BatchNorm2d(%d%s)", at.input[2], withEps("eps", l.Epsilon()))
 	case model.ELU:
 		return fmt.Sprintf("nn.ELU(%v)", l.Alpha)
 	case model.LeakyReLU:
@@ -86,8 +88,8 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 		return fmt.Sprintf("Attention(%d, %d%s, causal=%s)", at.input[1], l.Heads, withBias(l.NoBias), torchBool(l.Causal))
 	case model.TransformerEncoder:
 		n.used["TransformerEncoder"] = true
-		return fmt.Sprintf("TransformerEncoder(%d, %d, %d, activation=%q, norm_first=%s, causal=%s)",
-			at.input[1], l.Heads, l.FeedForward, l.Activation, torchBool(l.NormFirst), torchBool(l.Causal))
+		return fmt.Sprintf("TransformerEncoder(%d, %d, %d, activation=%q, norm_first=%s, causal=%s%s)",
+			at.input[1], l.Heads, l.FeedForward, l.Activation, torchBool(l.NormFirst), torchBool(l.Causal), withEps("layer_norm_eps", model.LayerNorm{Eps: l.Eps}.Epsilon()))
 	case model.LSTM:
 		return n.recurrent("LSTM", l.Recurrent, at)
 	case model.GRU:
@@ -143,6 +145,14 @@ func withBias(none bool) string {
 		return ", bias=False"
 	}
 	return ""
+}
+
+// withEps returns the argument of a normalisation that adds another number to variances than most.
+func withEps(name string, eps float64) string {
+	if eps == normEpsilon {
+		return ""
+	}
+	return fmt.Sprintf(", %s=%v", name, eps)
 }
 
 // list returns integers as a Python list.

@@ -71,11 +71,12 @@ NETWORKS = {
 
 
 def describe(network, n=3):
-    network.double()
-    parameters = dict(network.named_parameters())
+    network.double().eval()
+    parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
+    constants = {name: p for name, p in network.state_dict().items() if name not in parameters and p.is_floating_point()}
     with torch.no_grad():
-        for p in parameters.values():
-            p.copy_((p + 0.3 * torch.randn_like(p)).float())
+        for p in [*parameters.values(), *constants.values()]:
+            p.copy_((p + 0.3 * torch.randn_like(p)).abs().float() if p.min() == 1 else (p + 0.3 * torch.randn_like(p)).float())
     images = torch.randn(n, 2, 9, 8).double()
     labels = torch.arange(n) % 3
     logits = network(images)
@@ -90,7 +91,7 @@ def describe(network, n=3):
                 "gradients": [[float(f"{v:.9g}") for v in g[i].flatten().tolist()] for g in gradients],
             }
             for i, (name, p) in enumerate(parameters.items())
-        ],
+        ] + [{"name": name, "shape": list(p.shape), "data": p.flatten().tolist()} for name, p in constants.items()],
         "images": images.flatten().tolist(),  # (n, channels, height, width)
         "labels": labels.tolist(),
         "logits": logits.flatten().tolist(),
@@ -132,5 +133,25 @@ LATEST = {
     ),
 }
 result["networks"] += [{"name": name} | describe(network) for name, network in LATEST.items()]
+
+
+def frozen(channels, **how):
+    """Batch normalisation whose statistics are constants, as are its weight and bias."""
+    return nn.BatchNorm2d(channels, **how).requires_grad_(False)
+
+
+torch.manual_seed(4)
+FROZEN = {
+    "frozen statistics": nn.Sequential(
+        nn.Conv2d(2, 4, 3, stride=2, padding=1, bias=False),  # 9x8 -> 5x4
+        frozen(4),
+        nn.ReLU(),
+        Residual(nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), frozen(4, eps=1e-2)), nn.Identity()),
+        nn.LayerNorm([4, 5, 4], eps=1e-2),
+        nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
+        nn.Linear(4, 3),
+    ),
+}
+result["networks"] += [{"name": name} | describe(network) for name, network in FROZEN.items()]
 json.dump(result, sys.stdout, separators=(",", ":"))
 print()
