@@ -133,7 +133,9 @@ func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
 	}
 	for spin := 0; spin < spins && p.busy.Load() > 0; spin++ {
 	}
-	p.pending.Wait()
+	if p.busy.Load() > 0 { // a worker that is not busy may still be on its way to Done
+		p.pending.Wait()
+	}
 
 	p.body = nil
 	if p.panicked {

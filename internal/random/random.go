@@ -113,7 +113,8 @@ func (s *Source) Fill(dst []uint64) {
 	s.left -= n
 	whole := n + (len(dst)-n)/bufferWords*bufferWords
 	s.keystream(dst[n:whole])
-	for i := whole; i < len(dst); i++ {
-		dst[i] = s.Uint64()
+	if whole < len(dst) {
+		s.keystream(s.buffer[:])
+		s.left = bufferWords - copy(dst[whole:], s.buffer[:])
 	}
 }

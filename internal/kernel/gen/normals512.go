@@ -52,162 +52,154 @@ func split512() {
 
 // noise512 writes the rounded normals on vectors of eight: the same operations in the same order as
 // on four and in the portable twin, but for factors of powers of two. Conversions between integers
-// and floats are instructions here. The steps of a block wait for each other, and a processor looks
-// ahead by about as many instructions as a block has: so two blocks are made together, and angles
-// are worked on while divisions and roots take their time.
+// and floats are instructions here. The steps of a block wait for each other for longer than a
+// processor looks ahead: so each round of the loop does a step of four successive blocks, on values
+// that the round before has left in registers.
 func noise512() {
 	split512()
 	TEXT("addRoundedNormalsAVX512", NOSPLIT,
 		"func(blocks int, dst, sum, rest *float64, words *uint64, doubts *uint8, deviation, certainty, spacing float64)")
 	Pragma("noescape")
 	Doc("addRoundedNormalsAVX512 computes dst = spacing·(sum + round(rest + deviation·normal)) and the doubts for 16·blocks values.")
-	blocks, at := GP64(), map[string]reg.GPVirtual{}
+	n := normals512{dst: GP64(), sum: GP64(), rest: GP64(), words: GP64(), doubts: GP64(), last: GP64(), radii: GP64(), angles: GP64(),
+		g: ZMM(), k: ZMM(), quotient: ZMM(), exponential: ZMM(), radius: ZMM(), turned: ZMM(), sin: ZMM(), cos: ZMM()}
+	blocks := GP64()
 	Load(Param("blocks"), blocks)
-	for _, name := range []string{"dst", "sum", "rest", "words", "doubts"} {
-		at[name] = GP64()
-		Load(Param(name), at[name])
+	for i, p := range []reg.GPVirtual{n.dst, n.sum, n.rest, n.words, n.doubts} {
+		Load(ParamIndex(1+i), p)
 	}
-	spacing := everywhere512("spacing")
-	round := func(n int) {
-		radii := startRadii512(at["words"], n)
-		directions := startDirections512(at["words"], n)
-		r := radii.finish()
-		x, y := directions.finish()
-		for i := range n {
-			w, outside, doubt, mask := ZMM(), K(), K(), GP32()
-			VMULPD_BCST(argument("deviation"), r[i], r[i])
-			VPBROADCASTQ(word(nearCentre), w)
-			VPADDQ(Mem{Base: at["words"], Disp: 128 * i}, w, w)
-			VPCMPUQ_BCST(U8(1), word(leastRadius+nearCentre), w, outside) // less than
-			for j, direction := range []vec{x[i], y[i]} {
-				whole, from := ZMM(), 128*i+64*j
-				VFMADD213PD(Mem{Base: at["rest"], Disp: from}, r[i], direction)
-				VRNDSCALEPD(U8(0), direction, whole) // to nearest, ties to even
-				VSUBPD(whole, direction, direction)
-				VADDPD(Mem{Base: at["sum"], Disp: from}, whole, whole)
-				VFMADD213PD_BCST(float(0), spacing, whole) // -0 + 0 is +0
-				VMOVUPD(whole, Mem{Base: at["dst"], Disp: from})
-			}
-			VRANGEPD(U8(0b1011), x[i], y[i], x[i])                 // the larger absolute value
-			VCMPPD_BCST(U8(6), argument("certainty"), x[i], doubt) // not at most
-			KORB(outside, doubt, doubt)
-			KMOVB(doubt, mask)
-			MOVB(mask.As8(), Mem{Base: at["doubts"], Disp: i})
-		}
-		for _, name := range []string{"dst", "sum", "rest", "words"} {
-			ADDQ(I32(128*n), at[name])
-		}
-		ADDQ(U8(n), at["doubts"])
-	}
-	SUBQ(U8(2), blocks)
-	JLT(LabelRef("last"))
+	MOVQ(blocks, n.last)
+	SHLQ(U8(7), n.last)
+	LEAQ(Mem{Base: n.words, Index: n.last, Scale: 1, Disp: -128}, n.last)
+	MOVQ(n.words, n.radii)
+	MOVQ(n.words, n.angles)
+	n.spacing = everywhere512("spacing")
+	n.divide()
+	n.logarithm()
+	n.divide()
+	n.root()
+	n.logarithm()
+	n.divide()
+	n.turn()
 	Label("loop")
-	round(2)
-	SUBQ(U8(2), blocks)
-	JGE(LabelRef("loop"))
-	Label("last")
-	ADDQ(U8(2), blocks)
-	JZ(LabelRef("done"))
-	round(1)
-	Label("done")
+	n.round()
+	n.root()
+	n.logarithm()
+	n.divide()
+	n.turn()
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
 }
 
-// zmms returns new registers.
-func zmms(n int) []vec {
-	v := make([]vec, n)
-	for i := range v {
-		v[i] = ZMM()
-	}
-	return v
+// normals512 holds the registers of noise512: places in memory, and what one step leaves to the next.
+type normals512 struct {
+	dst, sum, rest, words, doubts reg.GPVirtual
+	last, radii, angles           reg.GPVirtual // the last block of words, and those of steps that are ahead
+	spacing                       vec
+
+	g, k, quotient, exponential, radius vec // k is that of the package, negated; exponential is twice -ln u
+	turned, sin, cos                    vec // sine and cosine but for the quarter of the turn
 }
 
-// radii512 are the logarithms of eight words of each of some blocks, up to their divisions.
-type radii512 struct{ g, k, quotient []vec }
-
-func startRadii512(words reg.GPVirtual, blocks int) radii512 {
-	r := radii512{zmms(blocks), zmms(blocks), zmms(blocks)}
-	for i := range blocks {
-		odd, f, small := ZMM(), ZMM(), K()
-		g, k := r.g[i], r.k[i]
-		VPBROADCASTQ(word(1), odd)
-		VPORQ(Mem{Base: words, Disp: 128 * i}, odd, odd)
-		VPCMPUQ_BCST(U8(1), word(sqrtHalf), odd, small)
-		VCVTQQ2PD(odd, g) // of 2^64·(u-1), for those that are not small
-		VMULPD_BCST(float(0x1p-64), g, g)
-		VCVTUQQ2PD(odd, f) // 2^64·u
-		VPADDQ_BCST(word(biased), f, f)
-		VPSRLQ(U8(52), f, k)
-		VPANDQ_BCST(word(1<<52-1), f, f)
-		VPADDQ_BCST(float(math.Sqrt2/2), f, f)
-		VSUBPD_BCST(float(1), f, small, g)
-		VADDPD_BCST(float(2), g, r.quotient[i])
-		VDIVPD(r.quotient[i], g, r.quotient[i])
-		VPORQ_BCST(float(0x1p52), k, k)
-		VBROADCASTSD(float(0x1p52+1023+64), f)
-		VSUBPD_Z(k, f, small, k)
-	}
-	return r
+// advance moves a pointer to the next block of words, unless it is at the last.
+func (n normals512) advance(p reg.GPVirtual) {
+	ADDQ(U32(128), p)
+	CMPQ(p, n.last)
+	CMOVQHI(n.last, p)
 }
 
-// finish returns sqrt(-2 ln u). -2 ln u is computed as twice -ln u.
-func (r radii512) finish() []vec {
-	z := squares512(r.quotient)
-	p := estrin512(z, squares512(z), twice(logarithm))
-	for i := range p {
-		gg := ZMM()
-		VMULPD(r.g[i], r.g[i], gg)
-		VFMADD213PD(gg, z[i], p[i])
-		VFNMADD213PD(gg, r.quotient[i], p[i])
-		VFNMADD231PD_BCST(float(2), r.g[i], p[i])
-		VFMADD231PD_BCST(float(2*math.Ln2), r.k[i], p[i])
-		VSQRTPD(p[i], p[i])
-	}
-	return p
+// divide begins the logarithms of radii, up to their divisions.
+func (n normals512) divide() {
+	odd, f, small := ZMM(), ZMM(), K()
+	VPBROADCASTQ(word(1), odd)
+	VPORQ(Mem{Base: n.radii}, odd, odd)
+	n.advance(n.radii)
+	VPCMPUQ_BCST(U8(1), word(sqrtHalf), odd, small)
+	VCVTQQ2PD(odd, n.g) // of 2^64·(u-1), for those that are not small
+	VMULPD_BCST(float(0x1p-64), n.g, n.g)
+	VCVTUQQ2PD(odd, f) // 2^64·u
+	VPADDQ_BCST(word(1<<64-64<<52+biased), f, f)
+	VGETEXPPD_Z(f, small, n.k)
+	VPANDQ_BCST(word(1<<52-1), f, f)
+	VPADDQ_BCST(float(math.Sqrt2/2), f, f)
+	VSUBPD_BCST(float(1), f, small, n.g)
+	VADDPD_BCST(float(2), n.g, f)
+	VDIVPD(f, n.g, n.quotient)
 }
 
-// directions512 are sines and cosines of angles of eight words of each of some blocks, but for the
-// quarter of the turn.
-type directions512 struct{ turned, sin, cos []vec }
-
-func startDirections512(words reg.GPVirtual, blocks int) directions512 {
-	turned, t := zmms(blocks), zmms(blocks)
-	for i := range blocks {
-		VMOVDQU64(Mem{Base: words, Disp: 128*i + 64}, turned[i])
-		VPSLLQ(U8(2), turned[i], t[i])                 // four times what is left of the nearest quarter turn
-		VPADDQ_BCST(word(1<<61), turned[i], turned[i]) // bits 62 and 63 are the quarter
-		VCVTQQ2PD(t[i], t[i])
-		VMULPD_BCST(float(2*math.Pi*0x1p-66), t[i], t[i])
-	}
-	z := squares512(t)
-	square := squares512(z)
-	sin, cos := estrin512(z, square, sine), estrin512(z, square, cosine)
-	for i := range blocks {
-		low := ZMM()
-		VBROADCASTSD(float(1), low)
-		VFNMADD231PD_BCST(float(0.5), z[i], low)
-		VMULPD(z[i], t[i], z[i])
-		VFMADD213PD(low, square[i], cos[i])
-		VFMADD213PD(t[i], z[i], sin[i])
-	}
-	return directions512{turned, sin, cos}
+// logarithm ends them.
+func (n normals512) logarithm() {
+	z, gg := ZMM(), ZMM()
+	VMULPD(n.quotient, n.quotient, z)
+	square, fourth := powers512(z)
+	p := estrin512(z, square, fourth, twice(logarithm))
+	VMULPD(n.g, n.g, gg)
+	VFMADD213PD(gg, z, p)
+	VFNMADD213PD(gg, n.quotient, p)
+	VFNMADD231PD_BCST(float(2), n.g, p)
+	VFNMADD231PD_BCST(float(2*math.Ln2), n.k, p)
+	VMOVAPD(p, n.exponential)
 }
 
-// finish returns cos θ and sin θ.
-func (d directions512) finish() (x, y []vec) {
-	x, y = zmms(len(d.sin)), zmms(len(d.sin))
-	for i := range d.sin {
-		odd := K()
-		VPTESTMQ_BCST(word(1<<62), d.turned[i], odd)
-		VBLENDMPD(d.sin[i], d.cos[i], odd, x[i])
-		VBLENDMPD(d.cos[i], d.sin[i], odd, y[i])
-		const flip = 0x78 // a^(b&c): the sign of a, where b has one
-		VPTERNLOGQ_BCST(U8(flip), word(1<<63), d.turned[i], y[i])
-		VPADDQ_BCST(word(1<<62), d.turned[i], d.turned[i])
-		VPTERNLOGQ_BCST(U8(flip), word(1<<63), d.turned[i], x[i])
+func (n normals512) root() { VSQRTPD(n.exponential, n.radius) }
+
+// turn computes sines and cosines of angles.
+func (n normals512) turn() {
+	t, z := ZMM(), ZMM()
+	VMOVDQU64(Mem{Base: n.angles, Disp: 64}, n.turned)
+	n.advance(n.angles)
+	VPSLLQ(U8(2), n.turned, t)                   // four times what is left of the nearest quarter turn
+	VPADDQ_BCST(word(1<<61), n.turned, n.turned) // bits 62 and 63 are the quarter
+	VCVTQQ2PD(t, t)
+	VMULPD_BCST(float(2*math.Pi*0x1p-66), t, t)
+	VMULPD(t, t, z)
+	square, fourth := powers512(z)
+	sin, cos := estrin512(z, square, fourth, sine), estrin512(z, square, fourth, cosine)
+	VBROADCASTSD(float(1), n.cos)
+	VFNMADD231PD_BCST(float(0.5), z, n.cos)
+	VFMADD231PD(cos, square, n.cos)
+	VMULPD(z, t, z)
+	VFMADD231PD(sin, z, t)
+	VMOVAPD(t, n.sin)
+}
+
+// round turns the directions, multiplies and rounds.
+func (n normals512) round() {
+	x, y, odd := ZMM(), ZMM(), K()
+	VPTESTMQ_BCST(word(1<<62), n.turned, odd)
+	VBLENDMPD(n.sin, n.cos, odd, x)
+	VBLENDMPD(n.cos, n.sin, odd, y)
+	const flip = 0x78 // a^(b&c): the sign of a, where b has one
+	VPTERNLOGQ_BCST(U8(flip), word(1<<63), n.turned, y)
+	VPADDQ_BCST(word(1<<62), n.turned, n.turned)
+	VPTERNLOGQ_BCST(U8(flip), word(1<<63), n.turned, x)
+
+	r, w, inside, certain, mask := ZMM(), ZMM(), K(), K(), GP32()
+	VMULPD_BCST(argument("deviation"), n.radius, r)
+	VPBROADCASTQ(word(nearCentre), w)
+	VPADDQ(Mem{Base: n.words}, w, w)
+	VPCMPUQ_BCST(U8(5), word(leastRadius+nearCentre), w, inside) // not less
+	for i, direction := range []vec{x, y} {
+		whole := ZMM()
+		VFMADD213PD(Mem{Base: n.rest, Disp: 64 * i}, r, direction)
+		VMOVAPD(direction, whole)
+		VREDUCEPD(U8(0), direction, direction) // less the nearest integer, of two the even one
+		VSUBPD(direction, whole, whole)
+		VADDPD(Mem{Base: n.sum, Disp: 64 * i}, whole, whole)
+		VFMADD213PD_BCST(float(0), n.spacing, whole) // -0 + 0 is +0
+		VMOVUPD(whole, Mem{Base: n.dst, Disp: 64 * i})
 	}
-	return x, y
+	VRANGEPD(U8(0b1011), x, y, x)                                 // the larger absolute value
+	VCMPPD_BCST(U8(2), argument("certainty"), x, inside, certain) // at most
+	KMOVB(certain, mask)
+	NOTL(mask)
+	MOVB(mask.As8(), Mem{Base: n.doubts})
+	for _, p := range []reg.GPVirtual{n.dst, n.sum, n.rest, n.words} {
+		ADDQ(U32(128), p)
+	}
+	INCQ(n.doubts)
 }
 
 // twice returns the doubled coefficients of a polynomial.
@@ -219,38 +211,28 @@ func twice(c []float64) []float64 {
 	return doubled
 }
 
-// squares512 returns the squares of z.
-func squares512(z []vec) []vec {
-	square := zmms(len(z))
-	for i := range z {
-		VMULPD(z[i], z[i], square[i])
-	}
-	return square
+// powers512 returns z² and z⁴.
+func powers512(z vec) (square, fourth vec) {
+	square, fourth = ZMM(), ZMM()
+	VMULPD(z, z, square)
+	VMULPD(square, square, fourth)
+	return square, fourth
 }
 
 // estrin512 is estrin on vectors of eight.
-func estrin512(z, square []vec, c []float64) []vec {
-	pair := func(of int) []vec {
-		p := zmms(len(z))
-		for i := range z {
-			VBROADCASTSD(float(c[of+1]), p[i])
-			VFMADD213PD_BCST(float(c[of]), z[i], p[i])
-		}
+func estrin512(z, square, fourth vec, c []float64) vec {
+	pair := func(i int) vec {
+		p := ZMM()
+		VBROADCASTSD(float(c[i+1]), p)
+		VFMADD213PD_BCST(float(c[i]), z, p)
 		return p
 	}
-	low, middle := pair(0), pair(2)
-	for i := range z {
-		VFMADD231PD(middle[i], square[i], low[i])
+	low, middle, high := pair(0), pair(2), pair(4)
+	if len(c) == 7 {
+		VFMADD231PD_BCST(float(c[6]), square, high)
 	}
-	high := pair(4)
-	for i := range z {
-		fourth := ZMM()
-		if len(c) == 7 {
-			VFMADD231PD_BCST(float(c[6]), square[i], high[i])
-		}
-		VMULPD(square[i], square[i], fourth)
-		VFMADD231PD(high[i], fourth, low[i])
-	}
+	VFMADD231PD(middle, square, low)
+	VFMADD231PD(high, fourth, low)
 	return low
 }
 
