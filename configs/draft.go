@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,10 +64,10 @@ type change struct {
 	guess      bool   // the value is a guess, which somebody has to check
 }
 
-// in returns text with the first value of the key replaced. The comment behind that value stays; a
-// [DraftMark] in it stays only if the new value is a guess.
+// in returns text with the first value of the key replaced, also where its line is a comment. The
+// comment behind that value stays; a [DraftMark] in it stays only if the new value is a guess.
 func (c change) in(text string) string {
-	line := regexp.MustCompile(`(?m)^( *` + regexp.QuoteMeta(c.key) + `: )[^#\n]*?( *#.*)?$`)
+	line := regexp.MustCompile(`(?m)^( *)(?:# )?` + regexp.QuoteMeta(c.key) + `: [^#\n]*?( *#.*)?$`)
 	at := line.FindStringSubmatchIndex(text)
 	if at == nil {
 		return text
@@ -78,7 +79,7 @@ func (c change) in(text string) string {
 	if !c.guess {
 		comment = strings.Replace(comment, DraftMark+" ", "", 1)
 	}
-	return text[:at[3]] + c.value + comment + text[at[1]:]
+	return text[:at[3]] + c.key + ": " + c.value + comment + text[at[1]:]
 }
 
 // aboutData returns a preset for the data called name, a known data set or a folder, and the
@@ -97,40 +98,76 @@ func aboutData(name string) (preset string, changes []change, err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		last := len(columns) - 1
-		return "own-table", []change{{"table", strconv.Quote(name), false}, {"columns", yamlList(columns[:last]), true}, {"label", strconv.Quote(columns[last]), true},
-			{"mean", "[0]", true}, {"std", "[1]", true}}, nil
+		preset, changes = aboutColumns(name, columns)
+		return preset, changes, nil
 	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
 		return "own-vectors", []change{{"vectors", strconv.Quote(name), false}}, nil
+	case has("train.jsonl"):
+		return "text-lstm", []change{{"text", strconv.Quote(name), false}}, nil
 	case has("train"):
-		changes, err := aboutPictures(name)
-		return "own-pictures", changes, err
+		return aboutFolders(name)
 	}
-	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures in train/CLASS/ and test/CLASS/, with train.csv and test.csv, or with vectors in train.npy",
+	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, or with vectors in train.npy",
 		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
-// aboutPictures returns the changes for a folder of pictures: the classes are the names of the
-// folders in its folder train, at least 2, and δ follows from the number of training pictures.
-func aboutPictures(folder string) ([]change, error) {
-	entries, err := os.ReadDir(filepath.Join(folder, "train"))
+// textNames are columns that hold texts by their names.
+var textNames = []string{"text", "texts", "sentence", "review", "comment", "message", "content", "body"}
+
+// aboutColumns returns a preset for a table of these columns, and its changes. A table of two columns
+// holds texts and their classes, and so does one with a column that has such a name.
+func aboutColumns(folder string, columns []string) (preset string, changes []change) {
+	last := len(columns) - 1
+	text := slices.IndexFunc(columns, func(name string) bool { return slices.Contains(textNames, strings.ToLower(name)) })
+	switch {
+	case text >= 0 && last > 1:
+		label := columns[last]
+		if text == last {
+			label = columns[0]
+		}
+		return "text-lstm", []change{{"text", strconv.Quote(folder), false}, {"column", strconv.Quote(columns[text]), true}, {"label", strconv.Quote(label), true}}
+	case last == 1:
+		return "text-lstm", []change{{"text", strconv.Quote(folder), false}}
+	}
+	return "own-table", []change{{"table", strconv.Quote(folder), false}, {"columns", yamlList(columns[:last]), true}, {"label", strconv.Quote(columns[last]), true},
+		{"mean", "[0]", true}, {"std", "[1]", true}}
+}
+
+// aboutFolders returns a preset for a folder of pictures or texts, and its changes: the classes are
+// the names of the folders in its folder train, at least 2, and δ follows from the number of files.
+func aboutFolders(folder string) (preset string, changes []change, err error) {
+	train := filepath.Join(folder, "train")
+	entries, err := os.ReadDir(train)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+		return "", nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	var classes []string
+	texts := 0
 	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(folder, "train", e.Name())); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+		if info, err := os.Stat(filepath.Join(train, e.Name())); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			classes = append(classes, e.Name())
+			files, err := os.ReadDir(filepath.Join(train, e.Name()))
+			if err != nil {
+				return "", nil, fmt.Errorf("%w: %w", errAnswer, err)
+			}
+			for _, f := range files {
+				if strings.EqualFold(filepath.Ext(f.Name()), ".txt") {
+					texts++
+				}
+			}
 		}
 	}
 	if len(classes) < 2 {
-		return nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", errAnswer, len(classes), filepath.Join(folder, "train"))
+		return "", nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", errAnswer, len(classes), train)
 	}
-	n, err := data.Count(data.Spec{Folder: folder, Classes: classes}, "train")
-	if err != nil {
-		return nil, err
+	preset, kind, n := "text-lstm", "text", texts
+	if texts == 0 {
+		preset, kind = "own-pictures", "folder"
+		if n, err = data.Count(data.Spec{Folder: folder, Classes: classes}, "train"); err != nil {
+			return "", nil, err
+		}
 	}
-	return []change{{"folder", strconv.Quote(folder), false}, {"classes", yamlList(classes), false}, {"delta", encodeNumber(deltaFor(n)), false}}, nil
+	return preset, []change{{kind, strconv.Quote(folder), false}, {"classes", yamlList(classes), false}, {"delta", encodeNumber(deltaFor(n)), false}}, nil
 }
 
 // deltaFor returns the largest power of ten below 1/n, and at most 1e-5. It takes n = 0 as 1.

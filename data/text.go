@@ -7,14 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpsgd/data/vectors"
 	"dpsgd/internal/strictjson"
 )
 
-// loadText reads texts and their classes from <text>/train.csv or train.jsonl, or from the files
-// <text>/train/<class>/*.txt, and the same of test. Errors name the place of a mistake and never
+// loadText reads texts and their classes from <text>/train.csv, train.jsonl or train.parquet, or from
+// the files <text>/train/<class>/*.txt, and the same of test. Errors name the place of a mistake and never
 // what stands there.
 func loadText(spec Spec) (*Split, error) {
 	tokenizer, err := spec.Tokens()
@@ -38,7 +39,7 @@ func loadText(spec Spec) (*Split, error) {
 var textFiles = []struct {
 	ending string
 	read   func(s Spec, path string, visit func(text string, label uint8)) (int, error)
-}{{".csv", eachTextOfTable}, {".jsonl", eachTextOfLines}, {"", eachTextOfFolder}}
+}{{".csv", eachTextOfTable}, {".jsonl", eachTextOfLines}, {".parquet", eachTextOfParquet}, {"", eachTextOfFolder}}
 
 // eachText calls visit with every text of part, "train" or "test", and its class, and returns their
 // number.
@@ -52,7 +53,7 @@ func eachText(spec Spec, part string, visit func(text string, label uint8)) (int
 	path := filepath.Join(spec.Text, part)
 	switch len(found) {
 	case 0:
-		return 0, fmt.Errorf("data: %w: there is none of %s.csv, %s.jsonl and the folder %s", ErrMissing, path, path, path)
+		return 0, fmt.Errorf("data: %w: there is none of %s.csv, %s.jsonl, %s.parquet and the folder %s", ErrMissing, path, path, path, path)
 	case 1:
 		f := textFiles[found[0]]
 		n, err := f.read(spec, path+f.ending, visit)
@@ -155,17 +156,38 @@ func (s Spec) namedBy(line []byte) (Spec, error) {
 		names = append(names, f.Key)
 	}
 	text, label, err := s.twoColumns(names, func(name string) (int, error) {
-		for i := range names {
-			if names[i] == name {
-				return i, nil
-			}
-		}
-		return 0, fmt.Errorf("found no key %q, expected it in every line", name)
+		return placeOf("key", name, names)
 	})
 	if err == nil {
 		s.Column, s.Label = names[text], names[label]
 	}
 	return s, err
+}
+
+// placeOf returns the place of a name, of a column or key, among others.
+func placeOf(what, name string, names []string) (int, error) {
+	at := slices.Index(names, name)
+	if at < 0 {
+		return 0, fmt.Errorf("found no %s %q, expected it among the %d", what, name, len(names))
+	}
+	return at, nil
+}
+
+func eachTextOfParquet(s Spec, path string, visit func(string, uint8)) (int, error) {
+	file, err := openFile(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	t, err := vectors.OpenParquetTexts(file)
+	if err != nil {
+		return 0, err
+	}
+	text, label, err := s.twoColumns(t.Header, func(name string) (int, error) { return placeOf("column", name, t.Header) })
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return t.Each(text, label, s.declared(), func(text string, class uint8) error { visit(text, class); return nil })
 }
 
 var errNoObject = errors.New("found no JSON object with keys that differ, expected one in each line")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // ReadTexts calls visit with the texts of a file, whose classes may be missing: the text of every
-// record of a .csv file or of every object of a .jsonl file, by the declared column or key or else
-// the first one, and every line of any other file. It ends with an error of visit.
+// record of a .csv or .parquet file or of every object of a .jsonl file, by the declared column or key
+// or else the first one, and every line of any other file. It ends with an error of visit.
 func ReadTexts(s Spec, path string, visit func(text string) error) error {
 	file, err := openFile(path)
 	if err != nil {
@@ -24,6 +25,8 @@ func ReadTexts(s Spec, path string, visit func(text string) error) error {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
 		err = readTextTable(s, path, file, visit)
+	case ".parquet":
+		err = readTextParquet(s, file, visit)
 	case ".jsonl":
 		err = eachLine(path, file, func(line []byte) error { return s.visitLine(line, visit) })
 	default:
@@ -40,17 +43,37 @@ func readTextTable(s Spec, path string, file io.Reader, visit func(string) error
 	if err != nil {
 		return err
 	}
-	text := 0
-	if s.Column != "" {
-		text, err = r.Find(s.Column)
-	} else if len(r.Header) == 2 {
-		text, _, err = s.twoColumns(r.Header, r.Find)
-	}
+	text, err := s.textColumn(r.Header, r.Find)
 	if err != nil {
 		return err
 	}
 	_, err = r.Each(func(record []string) error { return visit(strings.Clone(record[text])) })
 	return err
+}
+
+func readTextParquet(s Spec, file *os.File, visit func(string) error) error {
+	t, err := vectors.OpenParquetTexts(file)
+	if err != nil {
+		return err
+	}
+	text, err := s.textColumn(t.Header, func(name string) (int, error) { return placeOf("column", name, t.Header) })
+	if err != nil {
+		return err
+	}
+	_, err = t.Each(text, -1, s.declared(), func(text string, _ uint8) error { return visit(text) })
+	return err
+}
+
+// textColumn returns the place of the text among columns, of which that of the class may be missing:
+// the declared one, or as twoColumns finds it, or the first.
+func (s Spec) textColumn(names []string, find func(string) (int, error)) (text int, err error) {
+	if s.Column != "" {
+		return find(s.Column)
+	}
+	if len(names) == 2 {
+		text, _, err = s.twoColumns(names, find)
+	}
+	return text, err
 }
 
 // visitLine calls visit with the text of a JSON object.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"dpsgd/internal/slow"
 )
 
@@ -58,6 +60,47 @@ func TestTextsOfFiles(t *testing.T) {
 	}
 }
 
+// Texts of a Parquet file are those of the same table of values; what is wrong tells no text.
+func TestTextsOfParquet(t *testing.T) {
+	type row struct {
+		ID   []int64 `parquet:"id,list"`
+		Text *string `parquet:"text,optional"`
+		Sex  string  `parquet:"sex"`
+	}
+	folder := func(rows ...row) string {
+		dir := t.TempDir()
+		for _, part := range parts {
+			check(t, parquet.WriteFile(filepath.Join(dir, part+".parquet"), rows))
+		}
+		return dir
+	}
+	text := func(s string) *string { return &s }
+	spec := Spec{Text: folder(row{nil, text("Ada"), "f"}, row{[]int64{1, 2}, text("Bob, Jr."), "m"}), Column: "text", Label: "sex", Classes: []string{"f", "m"}, Length: 5}
+	set := must(Load(spec)).Train.(*Texts)
+	if n := must(Count(spec, "test")); n != 2 || set.Len() != 2 || set.Text(1) != "Bob, Jr." || set.Label(1) != 1 || !slices.Equal(set.of(0), []int32{'A', 'd', 'a'}) {
+		t.Errorf("counted %d, found %q of class %d", n, set.Text(1), set.Label(1))
+	}
+	var read []string
+	check(t, ReadTexts(spec, filepath.Join(spec.Text, "test.parquet"), func(s string) error { read = append(read, s); return nil }))
+	if !slices.Equal(read, []string{"Ada", "Bob, Jr."}) {
+		t.Errorf("found %q", read)
+	}
+	for says, c := range map[string]Spec{
+		"row 1: found no text, or a label": {Text: folder(row{nil, text("secret"), "f"}, row{nil, nil, "f"}), Column: "text", Label: "sex"},
+		"row 0: found no text, or a label": {Text: folder(row{nil, text("x"), "secret"}), Column: "text", Label: "sex"},
+		`column "id" holds INT`:            {Text: spec.Text, Column: "id", Label: "sex"},
+		`found no column "words"`:          {Text: spec.Text, Column: "words", Label: "sex"},
+		"found 3 columns, expected two":    {Text: spec.Text},
+		"claims 0 texts, expected":         {Text: folder(), Column: "text", Label: "sex"},
+		"ends with \"PAR1\"":               {Text: textsOf(t, map[string]string{".parquet": "PAR1 secret, cut off"})},
+	} {
+		c.Classes, c.Length = spec.Classes, 5
+		if _, err := Load(c); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("found %v, expected one line with %q", err, says)
+		}
+	}
+}
+
 // What is wrong is told in one line, with its place, and never with what stands there.
 func TestTextsRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -100,7 +143,7 @@ func FuzzTexts(f *testing.F) {
 	seeds := [][]byte{[]byte("a,b\nx,f\n"), nil, []byte(`{"a": "x", "b": "f"}`), []byte(`{"a": "\ud800", "b": 1}` + "\n{"), []byte("\xff\xfe\n\n\x00"), []byte(`{"a": {"a": []}, "b": "f"}`)}
 	folder := f.TempDir()
 	slow.Inputs(f, seeds, func(t testing.TB, content []byte) int64 {
-		for _, ending := range []string{".csv", ".jsonl"} {
+		for _, ending := range []string{".csv", ".jsonl", ".parquet"} {
 			dir := filepath.Join(folder, ending)
 			write(t, content, dir, "train"+ending)
 			spec := Spec{Text: dir, Classes: []string{"f", "m"}, Length: 5}

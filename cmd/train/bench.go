@@ -33,8 +33,8 @@ func benchCommand(a *shell.App) *cobra.Command {
 	var f benchFlags
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the speed of training steps on random pictures",
-		Long: `Measure training steps on random pictures in memory: steady-state examples a second, the share of what the
+		Short: "Measure the speed of training steps on random examples",
+		Long: `Measure training steps on random examples in memory: steady-state examples a second, the share of what the
 machine's multiply-add units can do, peak memory, and the time of each part of a step. Nothing is trained or written.
 
 Modes: private is the step of train run; materialise and ghost force that engine for all layers; plain is training

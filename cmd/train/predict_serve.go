@@ -14,9 +14,9 @@ func serveCommand(a *shell.App) *cobra.Command {
 	address := web.Default
 	c := &cobra.Command{
 		Use:   "serve RUN",
-		Short: "Show a page on which one draws a picture and sees its class",
-		Long: `Show a page on which one draws a picture and sees its class, until ctrl-C. Programs send the bytes
-of a picture to the page's URL with "predict" behind it, and get the object that train predict --json prints.
+		Short: "Show a page that tells the class of a picture or a text",
+		Long: `Show a page on which one draws a picture, or writes a text, and sees its class, until ctrl-C. Programs send
+the bytes of a picture or a text to the page's URL with "predict" behind it, and get the object that train predict --json prints.
 
 Only this machine can reach it unless --address says otherwise; then the URL has a token that is drawn at random.
 Nothing that is sent is kept.`,
@@ -53,7 +53,7 @@ func announceURL(a *shell.App, run string, s *web.Server) error {
 		return a.PrintJSON(map[string]string{"url": s.URL()})
 	}
 	if !s.Local() {
-		a.Warn("others can reach this address: whoever has the whole URL can send pictures")
+		a.Warn("others can reach this address: whoever has the whole URL can ask the model")
 	}
 	_, err := fmt.Fprintf(a.Out, "%s is at %s (ctrl-C ends it)\n", run, s.URL())
 	return err

@@ -30,16 +30,9 @@ type parquetRows struct {
 // openParquet checks f and sets p.rows. All columns but that of the labels are the vector.
 func (p *Part) openParquet(f *os.File) (err error) {
 	defer recovered(f.Name(), &err)
-	size, err := sizeOf(f)
+	file, size, err := parquetFile(f)
 	if err != nil {
 		return err
-	}
-	if err := checkFooter(f, size); err != nil {
-		return fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	file, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.FileReadMode(parquet.ReadModeSync))
-	if err != nil {
-		return damaged(f.Name(), err)
 	}
 	rows, err := p.findParquet(f.Name(), file)
 	if err != nil {
@@ -53,6 +46,21 @@ func (p *Part) openParquet(f *os.File) (err error) {
 	}
 	p.rows, p.known = rows, int(file.NumRows())
 	return p.checkNumbers(p.known)
+}
+
+// parquetFile opens f, whose pages are not checked yet.
+func parquetFile(f *os.File) (file *parquet.File, size int64, err error) {
+	if size, err = sizeOf(f); err != nil {
+		return nil, 0, err
+	}
+	if err := checkFooter(f, size); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	file, err = parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.FileReadMode(parquet.ReadModeSync))
+	if err != nil {
+		return nil, 0, damaged(f.Name(), err)
+	}
+	return file, size, nil
 }
 
 // damaged returns an error that says in one line what the library found.
@@ -149,20 +157,28 @@ func (r *parquetRows) read(take func(vectors []float32, labels []uint8) error) (
 }
 
 func (r *parquetRows) readGroup(group parquet.RowGroup, take func(vectors []float32, labels []uint8) error) error {
-	rows := group.Rows()
-	defer rows.Close()
-	for buffer := make([]parquet.Row, min(rowsAtOnce(r.declared.Width), 1<<10)); ; {
-		n, ended := rows.ReadRows(buffer)
-		if ended != nil && ended != io.EOF {
-			return damaged(r.name, ended)
-		}
+	return eachRows(r.name, group, min(rowsAtOnce(r.declared.Width), 1<<10), func(rows []parquet.Row) error {
 		r.vectors, r.labels = r.vectors[:0], r.labels[:0]
-		for _, row := range buffer[:n] {
+		for _, row := range rows {
 			if err := r.add(row); err != nil {
 				return err
 			}
 		}
-		if err := take(r.vectors, r.labels); err != nil || ended != nil {
+		return take(r.vectors, r.labels)
+	})
+}
+
+// eachRows calls visit with the rows of a group of the file called name, some at once, which are
+// valid until the next call.
+func eachRows(name string, group parquet.RowGroup, atOnce int, visit func([]parquet.Row) error) error {
+	rows := group.Rows()
+	defer rows.Close()
+	for buffer := make([]parquet.Row, atOnce); ; {
+		n, ended := rows.ReadRows(buffer)
+		if ended != nil && ended != io.EOF {
+			return damaged(name, ended)
+		}
+		if err := visit(buffer[:n]); err != nil || ended != nil {
 			return err
 		}
 	}

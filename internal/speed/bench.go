@@ -60,17 +60,19 @@ const (
 	physicalBytes = 72e6
 )
 
-// Configuration returns the configuration for a benchmark of a ready network, on pictures of the
-// size that it is meant for: 28x28 grey pixels, or 32x32 in colour. A large batch is split into equal
-// physical batches, so that memory does not grow with the batch.
+// Configuration returns the configuration for a benchmark of a ready network, on examples that it is
+// meant for: 28x28 grey pixels, 32x32 in colour, or texts of up to 64 bytes. A large batch is split
+// into equal physical batches, so that memory does not grow with the batch.
 func Configuration(network string, batch int) (*configs.Config, error) {
-	pictures := "cifar-10"
-	for _, grey := range []string{"mlp", "mnist", "logistic"} {
-		if strings.HasPrefix(network, grey) {
-			pictures = "mnist"
+	examples := "name: cifar-10"
+	for prefix, other := range map[string]string{
+		"mlp": "name: mnist", "mnist": "name: mnist", "logistic": "name: mnist", "text": "text: drawn, classes: [a, b], length: 64",
+	} {
+		if strings.HasPrefix(network, prefix) {
+			examples = other
 		}
 	}
-	source := fmt.Sprintf("data: {name: %s}\nprivacy: {noise_multiplier: 1, clip_norm: 1}\n", pictures)
+	source := fmt.Sprintf("data: {%s}\nprivacy: {noise_multiplier: 1, clip_norm: 1}\n", examples)
 	c, err := configs.Parse("benchmark", []byte(source), []string{"model.name=" + network})
 	if err != nil {
 		return nil, err

@@ -83,22 +83,20 @@ func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
 	}
 }
 
-// Every ready network can be measured, on pictures of its size.
+// Every ready network can be measured, on examples of its size.
 func TestEveryNetworkHasABenchmark(t *testing.T) {
 	grey, colour := data.Shape{Height: 28, Width: 28, Channels: 1}, data.Shape{Height: 32, Width: 32, Channels: 3}
-	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour, "vit-tiny": colour}
+	bytes := data.Sequence(64, 256)
+	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour, "vit-tiny": colour, "text-lstm": bytes, "text-transformer": bytes}
 	for _, network := range configs.Networks() {
-		if strings.HasPrefix(network, "text-") {
-			continue // of words, not of pictures
-		}
 		c := benchConfig(t, network, 2)
 		o := tiny.Must(setup.OutlineOf(c, 1))(t)
-		want, isColour := shapes[network]
-		if !isColour {
+		want, known := shapes[network]
+		if !known {
 			want = grey
 		}
 		if o.Shape != want {
-			t.Errorf("%s is measured on pictures of %v, expected %v", network, o.Shape, want)
+			t.Errorf("%s is measured on %v, expected %v", network, o.Shape, want)
 		}
 		for _, mode := range []string{"private", "plain"} {
 			benchmark(t, c, mode)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"dpsgd/data"
 	"dpsgd/data/vectors"
@@ -20,76 +21,69 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 		return fmt.Errorf("predict: %w: %w", data.ErrMissing, err)
 	}
 	defer file.Close()
-	t := &table{predictor: p, path: path, visit: visit}
 	reader, err := vectors.NewRecordReader(path, file)
+	var columns []int
 	if err == nil {
-		t.columns, err = reader.FindAll(p.model.Config.Data.Columns)
+		columns, err = reader.FindAll(p.model.Config.Data.Columns)
 	}
-	if err == nil {
-		_, err = reader.Each(func(record []string) error { return t.add(ctx, reader, record) })
-	}
-	switch {
-	case t.failed != nil:
-		return t.failed
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("predict: %w: %w", data.ErrInvalid, err)
 	}
-	return t.flush()
+	set := func(rows [][]float32) (data.Set, error) {
+		return data.NewRows(len(columns), p.model.Data.Names, make([]uint8, len(rows)), slices.Concat(rows...))
+	}
+	return inChunks(ctx, p, path, set, visit, func(add func([]float32) error) error {
+		_, err := reader.Each(func(record []string) (err error) {
+			row := make([]float32, len(columns))
+			for i, at := range columns {
+				if row[i], err = reader.Number(record, at); err != nil {
+					return err
+				}
+			}
+			return add(row)
+		})
+		if err != nil {
+			err = fmt.Errorf("%w: %w", data.ErrInvalid, err)
+		}
+		return err
+	})
 }
 
-// table is a file being predicted, chunk rows at a time.
-type table struct {
-	predictor *Predictor
-	path      string
-	visit     func(Answer) error
-	columns   []int
-	values    []float32
-	rows      int   // in values
-	before    int   // rows that were predicted
-	failed    error // of the context, a prediction or visit, not of reading
-}
-
-// add takes in one record, and predicts when there are chunk of them.
-func (t *table) add(ctx context.Context, r *vectors.RecordReader, record []string) error {
-	for _, at := range t.columns {
-		v, err := r.Number(record, at)
+// inChunks predicts the examples of a file, which read calls add with, and hands each answer to
+// visit. Of chunk examples at a time, set makes a set.
+func inChunks[E any](ctx context.Context, p *Predictor, path string, set func([]E) (data.Set, error), visit func(Answer) error, read func(add func(E) error) error) error {
+	var held []E
+	before := 0 // examples that were predicted
+	flush := func() error {
+		if err := ctx.Err(); err != nil || len(held) == 0 {
+			return err
+		}
+		examples, err := set(held)
 		if err != nil {
 			return err
 		}
-		t.values = append(t.values, v)
-	}
-	if t.rows++; t.rows < chunk {
-		return nil
-	}
-	if t.failed = ctx.Err(); t.failed == nil {
-		t.failed = t.flush()
-	}
-	return t.failed
-}
-
-// flush predicts the records that were added.
-func (t *table) flush() error {
-	if t.rows == 0 {
-		return nil
-	}
-	p := t.predictor
-	set, err := data.NewRows(len(t.columns), p.model.Data.Names, make([]uint8, t.rows), t.values)
-	if err != nil {
+		logits, err := p.Logits(examples)
+		for i := 0; err == nil && i < len(logits); i++ {
+			var a Answer
+			if a, err = p.answer(path, before+i+1, logits[i]); err == nil {
+				err = visit(a)
+			}
+		}
+		before, held = before+len(held), held[:0]
 		return err
 	}
-	logits, err := p.Logits(set)
-	if err != nil {
-		return err
-	}
-	for i, row := range logits {
-		a, err := p.answer(t.path, t.before+i+1, row)
-		if err == nil {
-			err = t.visit(a)
+	var failed error // of the context, a prediction or visit, not of reading
+	err := read(func(e E) error {
+		if held = append(held, e); len(held) == chunk {
+			failed = flush()
 		}
-		if err != nil {
-			return err
-		}
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return fmt.Errorf("predict: %w", err)
 	}
-	t.before, t.rows, t.values = t.before+t.rows, 0, nil
-	return nil
+	return flush()
 }

@@ -34,25 +34,28 @@ var predictionFiles embed.FS
 
 var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index.html"))
 
-// predictionServer answers the requests of the page: it predicts their pictures, one at a time.
+// predictionServer answers the requests of the page: it predicts their pictures or texts, one at a
+// time.
 type predictionServer struct {
 	model *trained.Model
+	text  bool                    // whether the model sees texts
 	turn  chan *trained.Predictor // holds the predictor while nobody uses it
 }
 
-// Predictions returns the handler of a page on which p, the predictor of m, predicts pictures. It
-// refuses a model that does not see pictures.
+// Predictions returns the handler of a page on which p, the predictor of m, predicts pictures or
+// texts. It refuses a model that sees neither.
 func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
-	if m.Sees() != trained.Pictures {
-		return nil, fmt.Errorf("%w: the model of %s does not see pictures, expected one that does", trained.ErrInput, m.Dir)
+	if m.Sees() != trained.Pictures && m.Sees() != trained.Texts {
+		return nil, fmt.Errorf("%w: the model of %s sees neither pictures nor texts, expected one that does", trained.ErrInput, m.Dir)
 	}
-	s := &predictionServer{m, make(chan *trained.Predictor, 1)}
+	s := &predictionServer{m, m.Sees() == trained.Texts, make(chan *trained.Predictor, 1)}
 	s.turn <- p
 	static, _ := fs.Sub(predictionFiles, "page") // which is embedded
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.index)
-	mux.Handle("GET /page.js", http.FileServerFS(static))
-	mux.Handle("GET /page.css", http.FileServerFS(static))
+	for _, file := range []string{"page.css", "page.js", "picture.js", "text.js"} {
+		mux.Handle("GET /"+file, http.FileServerFS(static))
+	}
 	mux.HandleFunc("POST /predict", s.predict)
 	return mux, nil
 }
@@ -64,15 +67,15 @@ func (s *predictionServer) index(w http.ResponseWriter, _ *http.Request) {
 	_ = predictionPage.Execute(w, map[string]any{ // an error is that of a reader who went away
 		"Run": s.model.Statement.Run, "Epsilon": accountant.RoundUp(s.model.Statement.Epsilon, 3), "Delta": s.model.Statement.Delta,
 		"Private": s.model.Statement.Private(), "Unit": s.model.Statement.Unit, "Data": s.model.Statement.Data, "Classes": s.model.Data.Names,
-		"Width": shape.Width, "Height": shape.Height, "Grey": shape.Channels == 1,
+		"Width": shape.Width, "Height": shape.Height, "Grey": shape.Channels == 1, "Text": s.text, "Length": shape.Length(),
 	})
 }
 
-// predict answers with what the model takes a request's picture for, or with an error.
+// predict answers with what the model takes a request's picture or text for, or with an error.
 func (s *predictionServer) predict(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), PredictionLimits().Time/2)
 	defer cancel()
-	content, err := picture(r)
+	sent, err := body(r)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -80,7 +83,11 @@ func (s *predictionServer) predict(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p := <-s.turn:
 		defer func() { s.turn <- p }()
-		answer, err := p.One("", &timed{bytes.NewReader(content), ctx}, maxPixels)
+		one := func() (trained.Answer, error) { return p.One("", &timed{bytes.NewReader(sent), ctx}, maxPixels) }
+		if s.text {
+			one = func() (trained.Answer, error) { return p.Text(string(sent)) }
+		}
+		answer, err := one()
 		if err != nil {
 			refuse(w, err)
 			return
@@ -92,13 +99,13 @@ func (s *predictionServer) predict(w http.ResponseWriter, r *http.Request) {
 }
 
 var (
-	errBusy = errors.New("serve: other pictures take all the time, try again")
-	errNone = errors.New("serve: found no picture, expected the bytes of one, or a form with one as a file")
+	errBusy = errors.New("serve: other requests take all the time, try again")
+	errNone = errors.New("serve: found no picture or text, expected the bytes of one, or a form with one as a file")
 )
 
-// picture returns the body of a request or, of a form, its first file. errNone says there is none.
-func picture(r *http.Request) ([]byte, error) {
-	body := io.Reader(r.Body)
+// body returns the body of a request or, of a form, its first file. errNone says there is none.
+func body(r *http.Request) ([]byte, error) {
+	sent := io.Reader(r.Body)
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		form, err := r.MultipartReader()
 		if err != nil {
@@ -113,12 +120,12 @@ func picture(r *http.Request) ([]byte, error) {
 				return nil, errNone
 			}
 			if part.FileName() != "" {
-				body = part
+				sent = part
 				break
 			}
 		}
 	}
-	content, err := io.ReadAll(body)
+	content, err := io.ReadAll(sent)
 	if err == nil && len(content) == 0 {
 		err = errNone
 	}
@@ -130,7 +137,7 @@ func refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("serve: found more than %d bytes, expected a picture of at most that", maxBody)
+		status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("serve: found more than %d bytes, expected at most so many", maxBody)
 	case errors.Is(err, data.ErrInvalid): // also one whose decoding takes too long
 		status = http.StatusUnprocessableEntity
 	case errors.Is(err, errBusy):

@@ -70,6 +70,28 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// A text gets the answer of predict, and a page of its own; nothing is answered about none.
+func TestTexts(t *testing.T) {
+	run := tinyrun.OnTexts(t)
+	m := tiny.Must(trained.Open(run))(t)
+	pool := kernel.NewPool(1)
+	t.Cleanup(pool.Close)
+	p := tiny.Must(trained.New(m, pool))(t)
+	want := tiny.JSON(t, tiny.Must(p.Text("Anna"))(t))
+	h := tiny.Must(web.Predictions(m, p))(t)
+	if status, found := post(h, "text/plain", strings.NewReader("Anna")); status != 200 || strings.TrimSpace(found) != want || !strings.Contains(found, "probability") {
+		t.Errorf("found %d %s, expected %s", status, found, want)
+	}
+	if status, found := post(h, "text/plain", strings.NewReader("")); status != 400 || !strings.Contains(found, "found no picture or text") {
+		t.Errorf("found %d %s, expected a refusal", status, found)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if page := w.Body.String(); !strings.Contains(page, "at most 6 tokens") || !strings.Contains(page, "text.js") || strings.Contains(page, "canvas") {
+		t.Errorf("found the page %s, expected one for texts", page)
+	}
+}
+
 // Whatever is sent, the answer says whose mistake it is and the next picture is answered.
 func TestBadRequests(t *testing.T) {
 	h, _, _ := open(t)
@@ -130,6 +152,8 @@ func TestPage(t *testing.T) {
 	}{
 		"/":             {200, "text/html; charset=utf-8"},
 		"/page.js":      {200, "text/javascript; charset=utf-8"},
+		"/picture.js":   {200, "text/javascript; charset=utf-8"},
+		"/text.js":      {200, "text/javascript; charset=utf-8"},
 		"/page.css":     {200, "text/css; charset=utf-8"},
 		"/index.html":   {404, "text/plain; charset=utf-8"},
 		"/../serve.go":  {404, ""},

@@ -1,35 +1,23 @@
 "use strict";
 
 const shown = 5; // classes
-const canvas = document.getElementById("canvas");
-const ink = document.getElementById("ink");
 const message = document.getElementById("message");
 const classes = document.getElementById("classes");
-const file = document.getElementById("file");
-const pen = canvas.getContext("2d");
+const command = document.getElementById("command");
 
-// The canvas has the model's proportions, and a pen as wide as that of written digits.
-canvas.height = Math.round(canvas.width * canvas.dataset.height / canvas.dataset.width);
-document.getElementById("command").textContent = `curl --data-binary @picture.png ${new URL("predict", location.href)}`;
+command.textContent = command.textContent.replace(/predict$/, new URL("predict", location.href));
 
 function say(text) { message.textContent = text; }
 
-function clear() {
-  pen.fillStyle = ink.value === "light" ? "black" : "white";
-  pen.fillRect(0, 0, canvas.width, canvas.height);
-  classes.replaceChildren();
-  file.value = "";
-  say("No picture yet.");
-}
-
 let asked = 0; // an answer that is not the last one asked for comes too late
 
-async function predict(picture) {
+// predict asks for the class of a picture or a text, and shows the answer.
+async function predict(sent) {
   const mine = ++asked;
   say("…");
   let answer;
   try {
-    const response = await fetch("predict", { method: "POST", body: picture });
+    const response = await fetch("predict", { method: "POST", body: sent });
     const text = await response.text();
     answer = text.startsWith("{") ? JSON.parse(text) : { error: text };
   } catch {
@@ -57,55 +45,3 @@ function row(entry) {
   item.append(name, bar, share);
   return item;
 }
-
-// A file is sent as it is; the canvas shows it stretched, as the model sees it.
-function show(picture) {
-  if (!picture) return;
-  createImageBitmap(picture).then(
-    (image) => pen.drawImage(image, 0, 0, canvas.width, canvas.height),
-    () => clear(), // a format that the browser does not know
-  );
-  predict(picture);
-}
-
-function place(event) {
-  const box = canvas.getBoundingClientRect();
-  return [(event.clientX - box.left) * canvas.width / box.width, (event.clientY - box.top) * canvas.height / box.height];
-}
-
-let drawing = false;
-canvas.addEventListener("pointerdown", (event) => {
-  drawing = true;
-  canvas.setPointerCapture(event.pointerId);
-  pen.strokeStyle = ink.value === "light" ? "white" : "black";
-  pen.lineWidth = canvas.width / 14;
-  pen.lineCap = pen.lineJoin = "round";
-  pen.beginPath();
-  pen.moveTo(...place(event));
-  pen.lineTo(...place(event));
-  pen.stroke();
-});
-canvas.addEventListener("pointermove", (event) => {
-  if (!drawing) return;
-  pen.lineTo(...place(event));
-  pen.stroke();
-});
-for (const end of ["pointerup", "pointercancel"]) {
-  canvas.addEventListener(end, () => {
-    if (!drawing) return;
-    drawing = false;
-    canvas.toBlob(predict, "image/png");
-  });
-}
-
-document.getElementById("clear").addEventListener("click", () => { asked++; clear(); });
-ink.addEventListener("change", () => { asked++; clear(); });
-file.addEventListener("change", () => show(file.files[0]));
-document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
-document.addEventListener("dragleave", () => document.body.classList.remove("over"));
-document.addEventListener("drop", (event) => {
-  event.preventDefault();
-  document.body.classList.remove("over");
-  show(event.dataTransfer.files[0]);
-});
-clear();
