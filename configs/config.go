@@ -66,6 +66,15 @@ type Model struct {
 	InitTrainedOn string   // with Init: public, private or nothing; what the statement says of them
 	InitExcept    []string // with Init: layers and parameters that begin at random all the same
 	Freeze        []string // layers and parameters that are not trained
+	TrainOnly     []string // layers, parameters and model.Groups that alone are; nil is all, with LoRA the head
+	LoRA          LoRA
+}
+
+// LoRA says what gets low-rank factors: see [model.LoRA]. Rank 0 is none.
+type LoRA struct {
+	Rank   int
+	Alpha  float64
+	Layers []string // nil is the linear and attention layers outside the head
 }
 
 // Network returns the layers of the model: Layers, or those of the ready network Name.
@@ -211,7 +220,7 @@ func DefaultConfig() Config {
 			Recipe:    features.Recipe{Transform: features.None{}, Drawn: "leaves", Pictures: 2400, Seed: 1, Directions: 256},
 			MeanNoise: 40,
 		},
-		Model: Model{Name: "mnist-cnn"},
+		Model: Model{Name: "mnist-cnn", LoRA: LoRA{Alpha: 16}},
 		Privacy: Privacy{
 			Delta:     1e-5,
 			ClipNorm:  1,

@@ -65,6 +65,7 @@ var (
 	withPictures = &condition{"features.name", "none and examples that are pictures", func(c *Config) bool {
 		return !c.Features.Any() && !withTable.holds(c) && !withVectors.holds(c) && !isText(c)
 	}}
+	withLoRA    = &condition{"model.lora.rank", "above 0", func(c *Config) bool { return c.Model.LoRA.Rank > 0 }}
 	withInit    = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	withPersons = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
 	withLabels  = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
@@ -156,6 +157,13 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 			"Layers or parameters that begin at random, because the file does not have them or has them in another shape; every other parameter must be there."),
 		row("model.freeze", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, nil,
 			"Layers or parameters that are not trained, by the names that train describe prints: they get no gradient and no noise, and count nothing in clip_norm."),
+		row("model.train_only", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, nil,
+			"What alone is trained of the network's own parameters: names as in model.freeze, or the words biases, norms (gains and shifts of normalisations) and head (the last layer that has parameters). Left out is everything, with model.lora the head. model.freeze takes from it."),
+		row("model.lora.rank", setting.Integer{Min: 0, Max: 1024}, nil,
+			"With a rank above 0, layers get low-rank factors (LoRA): Wx + b + alpha/rank times BAx, where A and B are trained and W is not; 0 is none."),
+		row("model.lora.alpha", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, withLoRA, "What the product of the factors is multiplied by, times rank."),
+		row("model.lora.layers", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, withLoRA,
+			"What gets factors: layers, each with all that it holds, by the names that train describe prints, or the words linear and attention, which stand for layers outside the head. Left out is both words."),
 
 		row("privacy.epsilon", setting.Number{Min: 0, Max: 10000, OpenMin: true, Word: "none", WordMeans: "no budget: all steps are run"}, nil,
 			"The privacy budget, never passed. Alone, the noise is calibrated to it; none means no budget."),
@@ -312,7 +320,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 // later lists the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.bounds", "data.column", "data.label", "data.labels", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.correlation", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.class_weights", "training.label_smoothing", "training.loss", "training.sampling"}
+var later = []string{"data.bounds", "data.column", "data.label", "data.labels", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "model.lora.alpha", "model.lora.layers", "model.lora.rank", "model.train_only", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.correlation", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.class_weights", "training.label_smoothing", "training.loss", "training.sampling"}
 
 // fieldAt returns the field of the key path, or nil if there is none.
 func fieldAt(path string) *field {

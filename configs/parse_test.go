@@ -60,7 +60,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	want := DefaultConfig()
 	want.Data = Data{Spec: data.Spec{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{Height: 32, Width: 48}, Channels: 3, Seed: 1},
 		Mean: []float64{0.4, 0.5, 0.6}, Std: []float64{0.25}}
-	want.Model = Model{Layers: model.Sequential{
+	want.Model = Model{LoRA: LoRA{Alpha: 16}, Layers: model.Sequential{
 		&model.Conv2D{Out: 8, Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1), Dilation: model.Both(1), Groups: 1, NoBias: true},
 		&model.StandardisedConv2D{Conv2D: model.Conv2D{Out: 16, Kernel: Size{Height: 3, Width: 5}, Stride: Size{Height: 1, Width: 2},
 			Padding: Size{Height: 0, Width: 4}, Dilation: Size{Height: 1, Width: 2}, Groups: 8}},
@@ -141,6 +141,8 @@ func TestOverridesOfListsAndTexts(t *testing.T) {
 		{tableBase, "data.mean=[-40, 1000]", "mean: [-40, 1000]"},
 		{smallest, "model.layers=[flatten, linear: {out_features: classes}]", "- linear: {out_features: classes, bias: true}"},
 		{smallest + initial, "model.init_except=[7, 5.bias]", "init_except:\n    - \"7\"\n    - 5.bias\n"},
+		{smallest, "model.train_only=[biases, 3.body.0]", "train_only:\n    - biases\n    - 3.body.0\n"},
+		{smallest, "model.lora.rank=4", "lora:\n    rank: 4\n"},
 		{smallest, "model.freeze=[0, 3.body.0]", "freeze:\n    - \"0\"\n    - 3.body.0\n"},
 		{limitBase, "data.limit.epsilon=4", "limit:\n    epsilon: 4\n    delta: 1.0e-5\n"},
 		{smallest, "privacy.clipping=adaptive", "clipping: adaptive\n  clip_quantile: 0.5\n  clip_rate: 0.2\n  count_share: 0.001\n"},
@@ -171,7 +173,7 @@ func TestOverridesSetEveryKey(t *testing.T) {
 		smallest, folderBase, tableBase, vectorsBase, limitBase, clientsBase, smallest + initial,
 		strings.NewReplacer("privacy: {", "privacy: {unit: person, ", "data: {", "data: {group: who, ").Replace(tableBase),
 		textBase, labelsBase, boundsBase, strings.Replace(boundsBase, "squared", "huber", 1),
-		smallest + "optimizer: {learning_rate: by_noise}", smallest + "pate: {teachers: 5}", smallest + "pate: {teachers: 5, release_data_dependent: true}",
+		smallest + "model: {lora: {rank: 2}}", smallest + "optimizer: {learning_rate: by_noise}", smallest + "pate: {teachers: 5}", smallest + "pate: {teachers: 5, release_data_dependent: true}",
 	}
 	values := []string{"0.5", "0.25", "2", "3", "16", "20", "32", "1e-6", "true", "[0.5]", "[1, 2]", "[a, b, c]", "[relu]", "8GiB", "x", "x.safetensors"}
 	for _, f := range fields { // a kind has its own keys

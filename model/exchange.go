@@ -54,17 +54,20 @@ func (m *Model) Import(tensors []Tensor) error {
 }
 
 // Start copies in the weights that training is to begin with. Parameters named in except keep their
-// random values; a name stands for a parameter, or for a layer with all that it holds. Each other
-// parameter must be among the tensors, which may have more than the network, in its shape, with
-// finite values; otherwise nothing is changed.
+// random values; names are as in [Model.Freeze]. Each other parameter must be among the tensors,
+// which may have more than the network but no factors of adapters, in its shape, with finite values;
+// otherwise nothing is changed. Factors of the network's own adapters begin at random.
 func (m *Model) Start(tensors []Tensor, except []string) error {
 	kept, err := m.named(except)
 	if err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(tensors, func(t Tensor) bool { return IsFactor(t.Name) }); i >= 0 {
+		return fmt.Errorf("model: tensor %q is a factor of an adapter, expected weights with their adapters merged, as train export writes them", tensors[i].Name)
+	}
 	all := m.Export()
 	for i, p := range m.parameters {
-		if kept[i] {
+		if kept[i] || IsFactor(p.Name) {
 			continue
 		}
 		j := slices.IndexFunc(tensors, func(t Tensor) bool { return t.Name == p.Name })

@@ -6,15 +6,41 @@ import (
 	"strings"
 )
 
+// TrainOnly freezes all parameters but those that names stand for, as in [Model.Freeze], and the
+// factors of adapters. A weight that has factors is frozen in any case. No names stand for all
+// parameters, and in a network with adapters for the head.
+func (m *Model) TrainOnly(names []string) error {
+	_, adapted := m.Adapters()
+	switch {
+	case len(names) == 0 && len(adapted) == 0:
+		return nil
+	case len(names) == 0:
+		names = []string{Head}
+	}
+	chosen, err := m.named(names)
+	if err != nil {
+		return err
+	}
+	for i, p := range m.parameters {
+		chosen[i] = !(chosen[i] && !slices.Contains(adapted, p.Name) || IsFactor(p.Name))
+	}
+	return m.freeze(chosen)
+}
+
 // Freeze takes parameters out of Values, so that they are not trained: they keep the values that
-// they have, and nothing of an example is released for them. A name stands for a parameter, or for
-// a layer with all that it holds. At least one parameter is left to train. Graphs are declared
-// afterwards.
+// they have, and nothing of an example is released for them. A name stands for a parameter, for a
+// layer with all that it holds, or, as one of [Groups], for several. At least one parameter is left
+// to train. Graphs are declared afterwards.
 func (m *Model) Freeze(names []string) error {
 	chosen, err := m.named(names)
 	if err != nil {
 		return err
 	}
+	return m.freeze(chosen)
+}
+
+// freeze freezes the chosen parameters.
+func (m *Model) freeze(chosen []bool) error {
 	parameters := slices.Clone(m.parameters)
 	var trained, frozen []float32
 	left := false
@@ -65,20 +91,61 @@ func (m *Model) values(p Parameter) []float32 {
 	return m.Values[p.Offset : p.Offset+p.Size()]
 }
 
-// named returns, for each parameter, whether a name stands for it or for a layer that holds it.
+// Words that stand for parameters of several layers.
+const (
+	Biases = "biases" // all that layers add
+	Head   = "head"   // the last layer that has parameters
+	Norms  = "norms"  // the gains and shifts of normalisations
+)
+
+// Groups lists the words that stand for parameters of several layers.
+func Groups() []string { return []string{Biases, Head, Norms} }
+
+// named returns, for each parameter, whether a name stands for it, see [Model.Freeze].
 func (m *Model) named(names []string) ([]bool, error) {
 	chosen := make([]bool, len(m.parameters))
 	for _, name := range names {
 		found := false
 		for i, p := range m.parameters {
-			if p.Name == name || strings.HasPrefix(p.Name, name+".") {
+			if m.standsFor(name, p.Name) {
 				chosen[i], found = true, true
 			}
 		}
 		if !found {
 			return nil, fmt.Errorf("model: found no layer with parameters and no parameter called %q, expected a name such as %q or %q",
-				name, m.parameters[0].Name[:strings.LastIndex(m.parameters[0].Name, ".")], m.parameters[0].Name)
+				name, layerOf(m.parameters[0].Name), m.parameters[0].Name)
 		}
 	}
 	return chosen, nil
 }
+
+// standsFor reports whether a name stands for a parameter.
+func (m *Model) standsFor(name, parameter string) bool {
+	switch name {
+	case Biases:
+		return strings.Contains(strings.TrimPrefix(parameter, layerOf(parameter)), "bias")
+	case Head:
+		return inside(parameter, m.head())
+	case Norms:
+		return slices.ContainsFunc(m.layers, func(l LayerInfo) bool {
+			return l.Name == layerOf(parameter) && (l.Kind == GroupNorm{}.Kind() || l.Kind == LayerNorm{}.Kind())
+		})
+	}
+	return inside(parameter, name)
+}
+
+// head returns the name of the last layer, or block, that has parameters.
+func (m *Model) head() string {
+	last := slices.IndexFunc(m.parameters, func(p Parameter) bool { return IsFactor(p.Name) })
+	if last < 0 {
+		last = len(m.parameters)
+	}
+	name, _, _ := strings.Cut(m.parameters[last-1].Name, ".")
+	return name
+}
+
+// inside reports whether a name is that of a layer or parameter, or of something in it.
+func inside(name, of string) bool { return name == of || strings.HasPrefix(name, of+".") }
+
+// layerOf returns the name of the layer of a parameter.
+func layerOf(parameter string) string { return parameter[:strings.LastIndex(parameter, ".")] }

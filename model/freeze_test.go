@@ -153,7 +153,7 @@ func TestStart(t *testing.T) {
 	}{
 		`tensor "3.weight" has shape [10 120] with 0 values, expected [3 120]`: {tensors, nil},
 		`tensor "0.bias" is missing`: {tensors[2:4], []string{"0.weight", "3"}},
-		`called "head"`:              {tensors, []string{"head"}},
+		`called "tail"`:              {tensors, []string{"tail"}},
 	} {
 		before := m.Export()
 		if err := m.Start(c.tensors, c.except); err == nil || !strings.Contains(err.Error(), want) {

@@ -28,6 +28,8 @@ type network struct {
 	name   string
 	layers model.Sequential
 	input  model.Input // where it is another than that of most
+	lora   model.LoRA  // of rank 0 without adapters
+	only   []string    // what is trained; nil is all
 }
 
 // in returns the shape of the examples.
@@ -41,7 +43,7 @@ func (n network) in() model.Input {
 // model draws all parameters, also the gains and shifts that start at 1 and 0.
 func (n network) model(t *testing.T) *model.Model {
 	t.Helper()
-	m := tiny.Must(model.New(n.layers, n.in(), classes, 1))(t)
+	m := n.fresh(t, 1)
 	for i, v := range normals(len(m.Values), 2) {
 		m.Values[i] += 0.1 * v
 	}
@@ -54,6 +56,17 @@ func (n network) model(t *testing.T) *model.Model {
 		}
 	}
 	tiny.Check(t, m.Import(given))
+	return m
+}
+
+// fresh returns the model as training begins with it.
+func (n network) fresh(t *testing.T, seed uint64) *model.Model {
+	t.Helper()
+	m := tiny.Must(model.New(n.layers, n.in(), classes, seed))(t)
+	if n.lora.Rank > 0 {
+		tiny.Check(t, m.Adapt(n.lora, seed))
+	}
+	tiny.Check(t, m.TrainOnly(n.only))
 	return m
 }
 
@@ -127,6 +140,11 @@ var networks = []network{
 	{name: "residual in a residual", layers: model.Sequential{model.Flatten{}, model.Linear{Out: 5},
 		model.Residual{Body: model.Sequential{model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: 5}}},
 		model.Linear{Out: classes}}},
+	{name: "adapters", lora: model.LoRA{Rank: 2, Alpha: 3}, layers: model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
+	{name: "adapters and biases", lora: model.LoRA{Rank: 1, Alpha: 2, Layers: []string{"1", "5"}}, only: []string{"biases", "3"},
+		layers: model.Sequential{model.Flatten{}, model.Linear{Out: 7}, model.GELU, model.Linear{Out: 4}, model.SiLU, model.Linear{Out: classes}}},
+	{name: "norms alone", only: []string{"norms"}, layers: model.Sequential{conv(4, 3, 2, 1), model.GroupNorm{Groups: 2}, model.SiLU,
+		model.LayerNorm{}, model.Flatten{}, model.Linear{Out: classes}}},
 	{name: "dropout of nothing", layers: model.Sequential{model.Flatten{}, model.Dropout{}, model.Linear{Out: 5}, model.Dropout{P: 0}, model.Tanh, model.Linear{Out: classes}}},
 }
 

@@ -55,9 +55,14 @@ type dense struct {
 	weights, biases initialiser
 }
 
-// dense declares the dense layer l on the last dimension of x, (B, in) or (B, T, in), and returns
-// its output.
+// dense declares the dense layer l on the last dimension of x, (B, in) or (B, T, in), with its
+// adapter if it has one, and returns its output.
 func (p *Pass) dense(x *gorgonia.Node, l dense) *gorgonia.Node {
+	return p.adapt(x, p.product(x, l), l)
+}
+
+// product declares the dense layer l by itself.
+func (p *Pass) product(x *gorgonia.Node, l dense) *gorgonia.Node {
 	shape := x.Shape().Clone()
 	last := len(shape) - 1
 	positions, in, out := product(shape[1:last]), shape[last], l.out

@@ -52,6 +52,9 @@ type Model struct {
 	parameters []Parameter
 	layers     []LayerInfo
 	sketched   bool // whether it has no values, see Sketch
+
+	lora    LoRA // of rank 0 without adapters
+	adapted []adapted
 }
 
 // plain is what a network learns where nothing else is said.
@@ -64,13 +67,13 @@ func New(network Sequential, input Input, classes int, seed uint64) (*Model, err
 }
 
 // Sketch makes a model as [New] does, but without values, so that it takes next to no memory. It
-// can only be frozen, and declared on a sketch of a graph ([graph.NewSketch]).
+// can only be adapted, frozen and declared on a sketch of a graph ([graph.NewSketch]).
 func Sketch(network Sequential, input Input, classes int) (*Model, error) {
 	return (&Model{network: network, input: input, classes: classes, learnt: plain, sketched: true}).begin(graph.NewSketch(), nil)
 }
 
-// begin declares the network for the first time, on a graph that nothing runs on, and so finds its
-// parameters.
+// begin declares the network on a graph that nothing runs on, and so finds the parameters that the
+// model lacks.
 func (m *Model) begin(b *graph.Builder, src *random.Public) (*Model, error) {
 	p := &Pass{Builder: b, Training: true, first: true, src: src}
 	if _, err := m.declare(p, 1); err != nil {

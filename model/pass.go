@@ -30,7 +30,7 @@ type Pass struct {
 	Training bool
 
 	model  *Model
-	first  bool // the model gets its parameters in this pass, drawn from src
+	first  bool // the model gets the parameters that it lacks, drawn from src
 	src    *random.Public
 	path   []string
 	values int // of the parameters so far
@@ -70,10 +70,11 @@ func (p *Pass) parameter(q Parameter, init initialiser) *gorgonia.Node {
 	}
 	q.Name = strings.Join(append(append([]string{}, p.path...), q.Name), ".")
 	full, shape, order := q.Name, q.Shape, q.order
-	if p.first {
+	i := slices.IndexFunc(p.model.parameters, func(q Parameter) bool { return q.Name == full })
+	if i < 0 && p.first {
+		i = len(p.model.parameters)
 		p.model.add(q, init, p.src)
 	}
-	i := slices.IndexFunc(p.model.parameters, func(q Parameter) bool { return q.Name == full })
 	if i < 0 {
 		p.Fail("parameter %s is not part of the network", full)
 		return nil

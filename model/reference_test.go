@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"dpsgd/model"
@@ -17,10 +18,12 @@ type reference struct {
 	parameters map[string][]float64
 	// closest is how near another value came to the largest in a window of a max pool.
 	closest float64
+	lora    model.LoRA
 }
 
 func newReference(m *model.Model, layers model.Sequential) *reference {
-	r := &reference{layers, map[string][]float64{}, math.Inf(1)}
+	r := &reference{layers: layers, parameters: map[string][]float64{}, closest: math.Inf(1)}
+	r.lora, _ = m.Adapters()
 	for _, t := range m.Export() {
 		wide := make([]float64, len(t.Data))
 		for i, v := range t.Data {
@@ -220,8 +223,21 @@ func (r *reference) standardisedConvolution(l model.StandardisedConv2D, prefix s
 	return standardised.convolution(l.Conv2D, prefix, x)
 }
 
+// weight returns W, with alpha/rank·BA where it has factors.
+func (r *reference) weight(name string) []float64 {
+	prefix, w := name[:strings.LastIndex(name, ".")+1], slices.Clone(r.parameters[name])
+	a, b, rank := r.parameters[prefix+"lora_A.weight"], r.parameters[prefix+"lora_B.weight"], r.lora.Rank
+	for i, v := range b {
+		in := len(a) / rank
+		for j := range in {
+			w[i/rank*in+j] += r.lora.Alpha / float64(rank) * v * a[i%rank*in+j]
+		}
+	}
+	return w
+}
+
 func (r *reference) linear(l model.Linear, prefix string, x planes) planes {
-	weight, bias := r.parameters[prefix+"weight"], r.parameters[prefix+"bias"]
+	weight, bias := r.weight(prefix+"weight"), r.parameters[prefix+"bias"]
 	y := newPlanes(l.Out, 1, 1)
 	for o := range y.data {
 		if bias != nil {

@@ -33,6 +33,10 @@ var sequenceNetworks = []network{
 	{name: "transformer blocks", input: words, layers: model.Sequential{model.Embedding{Width: 4},
 		model.TransformerEncoder{Heads: 2, FeedForward: 6, NormFirst: true, Activation: "gelu"},
 		model.TransformerEncoder{Heads: 1, FeedForward: 5, Causal: true, Activation: "relu"}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "adapted transformer block", input: words, lora: model.LoRA{Rank: 2, Alpha: 5}, only: []string{"head", "norms"}, layers: model.Sequential{model.Embedding{Width: 4},
+		model.TransformerEncoder{Heads: 2, FeedForward: 6, Activation: "gelu"}, model.Linear{Out: 3}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "adapted attention", input: vectors, lora: model.LoRA{Rank: 3, Alpha: 3, Layers: []string{"attention"}}, layers: model.Sequential{model.Attention{Heads: 2}, model.Linear{Out: 4},
+		model.Residual{Body: model.Sequential{model.Attention{Heads: 1, NoBias: true}}}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "patches", layers: model.Sequential{model.Conv2D{Out: 3, Kernel: model.Size{Height: 1, Width: 2}, Stride: model.Both(1)}, model.LeakyReLU{Slope: 0.2}, model.PatchEmbedding{Patch: 2, Out: 4}, model.ClassToken{},
 		model.Attention{Heads: 2}, model.FirstOfSequence{}, model.Linear{Out: classes}}},
 	{name: "lstm", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.LSTM{Recurrent: model.Recurrent{Hidden: 4}},
@@ -281,7 +285,7 @@ func (r *reference) sequenceLayer(l model.Layer, prefix string, x planes) (plane
 
 // matrix returns Wx + b of parameters.
 func (r *reference) matrix(weight, bias string, x []float64) []float64 {
-	w, b := r.parameters[weight], r.parameters[bias]
+	w, b := r.weight(weight), r.parameters[bias]
 	y := make([]float64, len(w)/len(x))
 	for o := range y {
 		if b != nil {

@@ -68,7 +68,9 @@ func (p *Pass) sum(body, shortcut *gorgonia.Node) *gorgonia.Node {
 		}
 		return gradients
 	}, body, shortcut)
-	p.setLengths(z, p.lengthsOf(body))
+	if lengths, known := p.lengths[body]; known {
+		p.setLengths(z, lengths)
+	}
 	return z
 }
 

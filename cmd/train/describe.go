@@ -73,7 +73,7 @@ func printDescription(w io.Writer, d *train.Description) {
 func printLayers(w io.Writer, d *train.Description) {
 	engines := map[string]string{}
 	for _, e := range d.Engines {
-		layer := e.Parameter[:strings.LastIndex(e.Parameter, ".")]
+		layer := strings.TrimSuffix(e.Parameter[:strings.LastIndex(e.Parameter, ".")], ".lora_A")
 		if _, seen := engines[layer]; !seen {
 			engines[layer] = e.Engine.String() // that of the weight, which comes first
 		}
@@ -87,6 +87,9 @@ func printLayers(w io.Writer, d *train.Description) {
 		table = append(table, []string{"", "of which frozen", "", shell.Count(d.Frozen), "", ""})
 	}
 	shell.PrintTable(w, table)
+	if d.Trained != "" {
+		fmt.Fprintf(w, "\n%s\n", d.Trained)
+	}
 }
 
 func printPrivacy(w io.Writer, d *train.Description) {

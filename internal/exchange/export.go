@@ -103,7 +103,7 @@ func writeONNX(m *trained.Model, path string) ([]string, error) {
 // writeSafetensors writes the tensors of the network, and the mean of the features if one is
 // subtracted: other programs may ignore it, this program needs it.
 func writeSafetensors(m *trained.Model, path string) ([]string, error) {
-	tensors := m.Network.Export()
+	tensors := m.Network.Merged()
 	if m.FeatureMean != nil {
 		tensors = append(tensors, model.Tensor{Name: "features.mean", Shape: []int{len(m.FeatureMean)}, Data: m.FeatureMean})
 	}
@@ -165,7 +165,7 @@ type place struct {
 
 func networkOf(m *trained.Model) (*network, error) {
 	n := &network{tensors: map[string]model.Tensor{}, shapes: map[string][]int{}}
-	for _, t := range m.Network.Export() {
+	for _, t := range m.Network.Merged() {
 		n.tensors[t.Name] = t
 	}
 	for _, l := range m.Network.Layers() {

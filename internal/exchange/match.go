@@ -53,7 +53,7 @@ func (f Fits) Missing() (names []string) {
 // do not keep the order of layers, they are sorted by name, and numbers in names by value.
 func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 	f := Fits{Unused: []string{}}
-	own := m.Export()
+	own := m.Merged()
 	for _, p := range own {
 		fit := Fit{p.Name, p.Shape, ""}
 		if slices.ContainsFunc(file, func(t checkpoints.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {

@@ -57,7 +57,7 @@ func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, er
 		Facts: m.Provenance(), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
 	}
 	p.Takes, p.Shape, p.Seen = seen(m)
-	input, tensors := m.Data.Shape, m.Network.Export()
+	input, tensors := m.Data.Shape, m.Network.Merged()
 	if p.Features, err = m.Features(); err != nil {
 		return nil, nil, err
 	}

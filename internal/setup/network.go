@@ -1,9 +1,11 @@
 package setup
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
@@ -61,10 +63,37 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 	if err := m.Learn(learnt); err != nil {
 		return nil, Misfit("training.loss", "does not fit the data: %v", err)
 	}
+	if l := c.Model.LoRA; l.Rank > 0 {
+		if err := m.Adapt(model.LoRA(l), c.Training.Seed); err != nil {
+			return nil, Misfit("model.lora", "does not fit the network: %v", err)
+		}
+	}
+	if err := m.TrainOnly(c.Model.TrainOnly); err != nil {
+		return nil, Misfit("model.train_only", "does not fit the network: %v", err)
+	}
 	if err := m.Freeze(c.Model.Freeze); err != nil {
 		return nil, Misfit("model.freeze", "does not fit the network: %v", err)
 	}
 	return m, nil
+}
+
+// Trained says in words what is trained of a network of which something is not; "" where
+// everything is but what model.freeze names.
+func Trained(c *configs.Config) string {
+	only, l := c.Model.TrainOnly, c.Model.LoRA
+	if l.Rank == 0 && only == nil {
+		return ""
+	}
+	said := "trained alone: "
+	if l.Rank > 0 {
+		of := cmp.Or(strings.Join(l.Layers, ", "), "all linear and attention layers but the head")
+		said += fmt.Sprintf("low-rank factors (LoRA, rank %d, alpha %v) beside the weights of %s; and ", l.Rank, l.Alpha, of)
+	}
+	said += cmp.Or(strings.Join(only, ", "), model.Head)
+	if c.Model.Freeze != nil {
+		said += "; without " + strings.Join(c.Model.Freeze, ", ")
+	}
+	return said
 }
 
 // Views returns the views in which a network sees examples of the given shape while it trains; nil

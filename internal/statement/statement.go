@@ -59,6 +59,7 @@ type Statement struct {
 	Augmentation        string          `json:"augmentation,omitempty"`    // the views in which the network saw examples, if not as they are
 	InitialWeights      string          `json:"initial_weights,omitempty"` // the file that training began with and what it was trained on; "" if random
 	FrozenValues        int             `json:"frozen_values,omitempty"`   // parameters that were not trained
+	Trained             string          `json:"trained,omitempty"`         // what was, where others were not
 	ExpectedBatchSize   float64         `json:"expected_batch_size"`
 	MaxSteps            int             `json:"max_steps"`              // steps that the budget allows of the planned ones, fixed before the first
 	PlannedSteps        int             `json:"planned_steps"`          // steps that the configuration asks for

@@ -22,6 +22,7 @@ type Description struct {
 	Layers       []model.LayerInfo      `json:"layers"`
 	Parameters   int                    `json:"parameters"`                  // that are trained
 	Frozen       int                    `json:"frozen_parameters,omitempty"` // that are not
+	Trained      string                 `json:"trained,omitempty"`           // in words, where others are not
 	MultiplyAdds int                    `json:"multiply_adds"`               // of the forward pass, per example
 	Privacy      Privacy                `json:"privacy"`
 	Curve        []account.Point        `json:"curve"`
@@ -78,7 +79,7 @@ func Describe(c *configs.Config, examples int) (*Description, error) {
 		return nil, err
 	}
 	d := &Description{
-		Data: o, Input: o.Shape.Dims(), Layers: m.Layers(), Parameters: len(m.Values), Frozen: m.FrozenValues(),
+		Data: o, Input: o.Shape.Dims(), Layers: m.Layers(), Parameters: len(m.Values), Frozen: m.FrozenValues(), Trained: setup.Trained(c),
 	}
 	if c.Training.Augmentation.Any() {
 		d.Augmentation = c.Training.Augmentation.String()

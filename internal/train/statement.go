@@ -9,6 +9,7 @@ import (
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
 
@@ -25,7 +26,7 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	s.ClipNorm, s.Clipping, s.Bound = r.plan.Policy.Bound(), r.plan.Policy.Name(), claim.Clipping
 	s.ExpectedBatchSize, s.MaxSteps, s.PlannedSteps, s.Steps = r.plan.ExpectedBatchSize, r.plan.MaxSteps, r.plan.Steps, r.Step
 	s.NotPrivate = notPrivate(r.Source.Outline, r.plan.Sampler, r.plan.SamplingProbability, r.Config.Data.Vectors != "", r.diagnosed())
-	s.Fallbacks, s.FrozenValues, s.Extended, s.Choices = r.plan.Fallbacks, r.Model.FrozenValues(), r.extended(), choices
+	s.Fallbacks, s.FrozenValues, s.Trained, s.Extended, s.Choices = r.plan.Fallbacks, r.Model.FrozenValues(), setup.Trained(r.Config), r.extended(), choices
 	if r.Initial != "" {
 		ofWeights(r.Config.Model, r.Initial, &s)
 	}
