@@ -30,7 +30,7 @@ const DraftMark = "<-"
 var errAnswer = errors.New("train: no configuration can be made")
 
 // bestPreset maps each data set to its preset: the most accurate one that trains in minutes.
-var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best", "sentences": "sentences"}
+var bestPreset = map[string]string{"digits": "digits", "mnist": "mnist-best", "fashion-mnist": "fashion-best", "cifar-10": "cifar-best", "cifar-100": "cifar-best", "sentences": "sentences"}
 
 // MakeDraft returns a configuration for a data set and a budget ε, which must be finite and above
 // 0. The data set is the name of a known one, or a folder with data of one's own. Of a folder it
@@ -83,10 +83,10 @@ func (c change) in(text string) string {
 }
 
 // aboutData returns a preset for the data called name, a known data set or a folder, and the
-// changes that fit the preset to a folder. A known data set needs none.
+// changes that fit the preset to it.
 func aboutData(name string) (preset string, changes []change, err error) {
 	if known := data.Find(name); known != nil {
-		return bestPreset[known.Name], nil, nil
+		return bestPreset[known.Name], []change{{"name", known.Name, false}}, nil
 	}
 	has := func(file string) bool {
 		_, err := os.Stat(filepath.Join(name, file))

@@ -15,22 +15,23 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// One record of CIFAR-10's binary version, after https://www.cs.toronto.edu/~kriz/cifar.html: the
-// label, then 1,024 red, 1,024 green and 1,024 blue bytes, each plane in row-major order.
+// One record of CIFAR's binary versions, after https://www.cs.toronto.edu/~kriz/cifar.html: the
+// label, of CIFAR-100 after that of a coarser kind, then 1,024 red, 1,024 green and 1,024 blue
+// bytes, each plane in row-major order.
 var cifarShape = Shape{Height: 32, Width: 32, Channels: 3}
 
-const (
-	cifarPlane  = 32 * 32
-	cifarRecord = 1 + 3*cifarPlane
-)
+const cifarPlane = 32 * 32
 
-// parseCIFAR copies the labels and pixels of records to labels and pixels. It turns planes (CHW)
-// into interleaved channels (HWC).
-func parseCIFAR(labels, pixels, records []byte) {
+// parseCIFAR copies the labels and pixels of records, each of which begins with so many labels, to
+// labels and pixels. It keeps the last label of a record, and turns planes (CHW) into interleaved
+// channels (HWC).
+func parseCIFAR(labels, pixels, records []byte, each int) {
+	size := each + 3*cifarPlane
 	for i := range labels {
-		record, picture := records[i*cifarRecord:(i+1)*cifarRecord], pixels[i*3*cifarPlane:(i+1)*3*cifarPlane]
-		labels[i] = record[0]
-		red, green, blue := record[1:][:cifarPlane], record[1+cifarPlane:][:cifarPlane], record[1+2*cifarPlane:][:cifarPlane]
+		record, picture := records[i*size:(i+1)*size], pixels[i*3*cifarPlane:(i+1)*3*cifarPlane]
+		labels[i] = record[each-1]
+		planes := record[each:]
+		red, green, blue := planes[:cifarPlane], planes[cifarPlane:][:cifarPlane], planes[2*cifarPlane:]
 		for j := range red {
 			pixel := picture[3*j : 3*j+3 : 3*j+3]
 			pixel[0], pixel[1], pixel[2] = red[j], green[j], blue[j]
@@ -38,21 +39,33 @@ func parseCIFAR(labels, pixels, records []byte) {
 	}
 }
 
-// cifarFiles are the files of a set in CIFAR-10's "binary version". They lie in a folder: packed in
-// an archive, or unpacked beside the archive.
+// cifarFiles are the files of a set in CIFAR's "binary version". They lie in a folder: packed in an
+// archive, or unpacked beside the archive.
 type cifarFiles struct {
-	archive string // file name
-	folder  string // of the members
-	members []File // all of one size; the last one is the test set
+	archive string   // file name
+	folder  string   // of the members
+	members []File   // the last one is the test set
+	labels  int      // of a record
+	others  []string // files of the archive to pass over
+}
+
+// starts returns the number of the first picture of each member and, behind them, of all pictures.
+func (s *cifarFiles) starts() []int {
+	starts := []int{0}
+	for i, m := range s.members {
+		starts = append(starts, starts[i]+int(m.Size)/(s.labels+3*cifarPlane))
+	}
+	return starts
 }
 
 // load reads the set from the unpacked members in folder or, if one is missing, from the archive.
 func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error) {
 	archive := filepath.Join(folder, s.archive)
-	n := int(s.members[0].Size / cifarRecord)
-	labels, pixels := make([]byte, n*len(s.members)), make([]byte, n*len(s.members)*3*cifarPlane)
+	starts := s.starts()
+	n := starts[len(s.members)]
+	labels, pixels := make([]byte, n), make([]byte, n*3*cifarPlane)
 	put := func(i int, content []byte) error { // members write disjoint parts
-		parseCIFAR(labels[i*n:(i+1)*n], pixels[i*n*3*cifarPlane:], content)
+		parseCIFAR(labels[starts[i]:starts[i+1]], pixels[starts[i]*3*cifarPlane:], content, s.labels)
 		return nil
 	}
 	err := s.readMembers(filepath.Join(folder, s.folder), put)
@@ -65,7 +78,7 @@ func (s *cifarFiles) load(set *Dataset, folder string, _ uint64) (*Split, error)
 	if err != nil {
 		return nil, err
 	}
-	bounds := [3]int{0, len(labels) - n, len(labels)}
+	bounds := [3]int{0, starts[len(s.members)-1], n}
 	return splitOf(set.Name, func(part int) (*Images, error) {
 		from, to := bounds[part], bounds[part+1]
 		return NewImages(set.Shape, set.Classes, labels[from:to], pixels[from*3*cifarPlane:to*3*cifarPlane])
@@ -101,8 +114,8 @@ func (s *cifarFiles) readMembers(folder string, put take) error {
 }
 
 // readArchive calls put with the content of each member in the archive of the given name. Each must
-// be there once, as a regular file. It passes over their folder and the two other files that the
-// published archive has; anything else in the archive is an error.
+// be there once, as a regular file. It passes over their folder and s.others; anything
+// else in the archive is an error.
 func (s *cifarFiles) readArchive(set, name string, put take) error {
 	f, err := openFile(name)
 	if err != nil {
@@ -166,7 +179,7 @@ func (s *cifarFiles) member(set string, h *tar.Header) (int, error) {
 			return i, nil
 		}
 	}
-	for _, other := range []string{"batches.meta.txt", "readme.html"} {
+	for _, other := range s.others {
 		if h.Name == path.Join(s.folder, other) && h.Size <= small {
 			return -1, nil
 		}

@@ -16,6 +16,7 @@ var cifar10 = Dataset{
 var cifar10Files = &cifarFiles{
 	archive: "cifar-10-binary.tar.gz",
 	folder:  "cifar-10-batches-bin",
+	labels:  1, others: []string{"batches.meta.txt", "readme.html"},
 	members: []File{
 		{"data_batch_1.bin", 30730000, "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"},
 		{"data_batch_2.bin", 30730000, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"},

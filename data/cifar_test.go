@@ -36,7 +36,7 @@ type cifarFixture struct {
 func tinyCIFAR() (cifarFixture, map[string][]byte) {
 	contents := map[string][]byte{"one.bin": cifarBatch(0, 1), "two.bin": cifarBatch(2, 0), "test.bin": cifarBatch(1, 1)}
 	entry := func(name string) File { return File{name, int64(len(contents[name])), sum(contents[name])} }
-	files := &cifarFiles{folder: "bin", archive: "tiny.tar.gz", members: []File{entry("one.bin"), entry("two.bin"), entry("test.bin")}}
+	files := &cifarFiles{folder: "bin", archive: "tiny.tar.gz", labels: 1, others: []string{"batches.meta.txt", "readme.html"}, members: []File{entry("one.bin"), entry("two.bin"), entry("test.bin")}}
 	return cifarFixture{&Dataset{
 		Name: "tiny", Classes: []string{"a", "b", "c"}, Shape: cifarShape, Train: 4, Test: 2,
 		Load: files.load, Unpack: files.unpack, Files: []File{{Name: files.archive}},
@@ -89,6 +89,31 @@ func TestCIFARFromMembersAndFromTheArchive(t *testing.T) {
 	}
 }
 
+// Records may begin with two labels, of which the second counts, and members may differ in size.
+func TestCIFARWithCoarseLabels(t *testing.T) {
+	set, _ := tinyCIFAR()
+	set.labels, set.others, set.Train, set.Test = 2, []string{"fine.txt"}, 3, 1
+	var records []byte
+	for i, label := range []byte{2, 0, 1} {
+		records = append(append(records, 9), cifarBatch(label)...)
+		records[len(records)-1] = byte(i) // the last blue pixel
+	}
+	test := append([]byte{9}, cifarBatch(1)...)
+	set.members = []File{{"one.bin", int64(len(records)), sum(records)}, {"test.bin", int64(len(test)), sum(test)}}
+	dir := t.TempDir()
+	write(t, archive(t, regular("bin/test.bin"), test, regular("bin/fine.txt"), []byte("a"), regular("bin/one.bin"), records), dir, "tiny", "tiny.tar.gz")
+	s := must(set.Dataset.load(dir, 0))
+	train, tested := s.Train.(*Images), s.Test.(*Images)
+	if !bytes.Equal(train.labels, []byte{2, 0, 1}) || !bytes.Equal(tested.labels, []byte{1}) {
+		t.Errorf("labels %v and %v", train.labels, tested.labels)
+	}
+	for i := range 3 {
+		if pixels := train.Pixels(i); pixels[0] != 0 || pixels[1] != 10 || pixels[3*cifarPlane-1] != byte(i) {
+			t.Errorf("picture %d begins with %v and ends with %d", i, pixels[:2], pixels[3*cifarPlane-1])
+		}
+	}
+}
+
 func TestBrokenCIFARMembers(t *testing.T) {
 	set, contents := tinyCIFAR()
 	changed := func(at int, value byte) []byte {
@@ -102,7 +127,7 @@ func TestBrokenCIFARMembers(t *testing.T) {
 	}{
 		"truncated": {contents["one.bin"][:6000], "one.bin ends after 6000 bytes, expected 6146"},
 		"too long":  {append(bytes.Clone(contents["one.bin"]), 0), "one.bin goes on after 6146 bytes"},
-		"label":     {changed(cifarRecord, 3), "one.bin has the SHA-256"},
+		"label":     {changed(1+3*cifarPlane, 3), "one.bin has the SHA-256"},
 		"pixel":     {changed(5, 77), "one.bin has the SHA-256"},
 	} {
 		t.Run(name, func(t *testing.T) {

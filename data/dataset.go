@@ -53,7 +53,7 @@ type File struct {
 }
 
 // datasets is the one list of data sets that have a name; the one that needs no files comes first.
-var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10, &drawnSentences}
+var datasets = []*Dataset{&drawnDigits, &mnist, &fashionMNIST, &cifar10, &cifar100, &drawnSentences}
 
 // Register adds a named data set, which configurations, commands and messages then know. Call
 // Register at the start of a program: nothing else of this package may run at the same time.

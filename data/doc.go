@@ -7,8 +7,8 @@
 // [Load] reads what a [Spec] names into two of [Set]:
 //
 //   - a data set that has a name, one of [Datasets]: "digits", drawn from a seed; "mnist" and
-//     "fashion-mnist", IDX files packed with gzip or plain; "cifar-10", the "binary version", as the packed
-//     archive or unpacked.
+//     "fashion-mnist", IDX files packed with gzip or plain; "cifar-10" and "cifar-100", the "binary version", as
+//     the packed archive or unpacked.
 //   - a folder of a person's own pictures (Spec.Folder), which package pictures lists.
 //   - a table of a person's own, train.csv and test.csv (Spec.Table).
 //   - vectors of features that another program computed (Spec.Vectors), from files that package
@@ -21,6 +21,7 @@
 //	<dir>/mnist/train-images-idx3-ubyte.gz          (and three more; or without .gz)
 //	<dir>/fashion-mnist/train-images-idx3-ubyte.gz  (and three more; or without .gz)
 //	<dir>/cifar-10/cifar-10-binary.tar.gz           (or cifar-10-batches-bin/*.bin)
+//	<dir>/cifar-100/cifar-100-binary.tar.gz         (or cifar-100-binary/*.bin)
 //
 // To add one, declare a [Dataset] in a file of its own and put it into the table in dataset.go, or
 // [Register] it from another package.

@@ -129,6 +129,7 @@ digits           20,000   2,000  28x28x1               10
 mnist            60,000  10,000  28x28x1               10
 fashion-mnist    60,000  10,000  28x28x1               10
 cifar-10         50,000  10,000  32x32x3               10
+cifar-100        50,000  10,000  32x32x3              100
 sentences        20,000   2,000  12 tokens of 31        2
 `
 	same(t, "data list", succeed(t, "data", "list"), want)

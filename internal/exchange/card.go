@@ -24,7 +24,7 @@ var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
 }).Parse(cardText))
 
 // hub maps data sets of the trainer to their names on Hugging Face.
-var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10"}
+var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10", "cifar-100": "uoft-cs/cifar100"}
 
 // contents holds the values on a model card.
 type contents struct {
