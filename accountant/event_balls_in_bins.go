@@ -6,9 +6,10 @@ import "fmt"
 // of the epoch each record is put into one of its steps, uniformly, independently of all other
 // records and epochs, and takes part in that step alone. Which one it is stays secret. A ledger
 // begins an epoch with the first of such events in a row, and a new one after every Bins of them; an
-// epoch that was cut short costs as much as a whole one. All steps of an epoch have the same event:
-// such events do not describe an epoch whose noise changes. The costs hold for sets with the same
-// number of places, and for sets with one place more.
+// epoch that was cut short costs as much as a whole one. An epoch whose noise changes costs one epoch
+// of each of its events: it is a function of an epoch that has the least of these noises in all
+// steps, to which more noise is added. The costs hold for sets with the same number of places, and
+// for sets with one place more.
 type BallsInBins struct {
 	Bins  int // at least 1
 	Event Event
@@ -28,6 +29,10 @@ func (e BallsInBins) simplest() (Event, error) {
 func (e BallsInBins) worst(count int) Entry {
 	return Entry{e, count/e.Bins + min(count%e.Bins, 1)}
 }
+
+// begun returns the turns of an epoch that is not over: epochs begin where their length divides the
+// turns of a ledger.
+func (e BallsInBins) begun(turns int) int { return turns % e.Bins }
 
 func (e BallsInBins) sampled() Event             { return e.Event }
 func (e BallsInBins) holding(inside Event) Event { e.Event = inside; return e }

@@ -41,9 +41,17 @@ func (e *CyclicSampled) parameters() []parameter {
 	return []parameter{within("blocks", &e.Blocks, atLeast(1)), inside(&e.Event)}
 }
 
+// begun returns 0: of n turns in a row no block has more than ⌈n/Blocks⌉, wherever they begin.
+func (CyclicSampled) begun(int) int { return 0 }
+
 // inTurn is an event of which a record sees only some of those that follow each other in one entry
 // of a ledger.
-type inTurn interface{ worst(count int) Entry }
+type inTurn interface {
+	// worst returns what the worst-off record sees of count turns, the first of which begins a round.
+	worst(count int) Entry
+	// begun returns how many of the turns before an entry belong to a round that goes on in it.
+	begun(turns int) int
+}
 
 // ofOneRecord returns the releases of the entry that the worst-off record sees.
 func (e Entry) ofOneRecord() Entry {
@@ -53,20 +61,34 @@ func (e Entry) ofOneRecord() Entry {
 	return e
 }
 
-// Turns counts the releases in the ledger of which records take turns. It is the turn of the next.
-func (l *Ledger) Turns() (n int) {
-	for _, entry := range l.entries {
-		if _, ok := entry.Event.(inTurn); ok {
-			n += entry.Count
+// inRounds returns the entries, with counts from the beginning of the round in which each began. So a
+// round whose event changes counts for each of its events.
+func (l *Ledger) inRounds() []Entry {
+	entries, turns := l.Entries(), 0
+	for i, entry := range l.entries {
+		if e, ok := entry.Event.(inTurn); ok {
+			entries[i].Count += e.begun(turns) // at most all turns of the ledger
+			turns += entry.Count
 		}
 	}
-	return n
+	return entries
+}
+
+// Turns counts the releases in the ledger of which records take turns. It is the turn of the next.
+// last is the event of the last one, nil where there is none.
+func (l *Ledger) Turns() (n int, last Event) {
+	for _, entry := range l.entries {
+		if _, ok := entry.Event.(inTurn); ok {
+			n, last = n+entry.Count, entry.Event
+		}
+	}
+	return n, last
 }
 
 // Join appends the releases of another run on the same data. Turns of two runs do not follow each
 // other, so each entry with turns becomes one composition.
 func (l *Ledger) Join(other *Ledger) error {
-	for _, entry := range other.entries {
+	for _, entry := range other.inRounds() {
 		if _, ok := entry.Event.(inTurn); ok {
 			entry = Entry{SelfComposed(entry), 1}
 		}

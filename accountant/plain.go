@@ -27,7 +27,7 @@ func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 	best := math.Inf(1)
 	for n := 2; n <= 1024; n += 1 + n/16 {
 		divergence := 0.0
-		for _, entry := range l.Entries() {
+		for _, entry := range l.inRounds() {
 			entry = entry.ofOneRecord()
 			d, err := plainDivergence(entry.Event, n)
 			if err != nil {

@@ -30,7 +30,7 @@ func Simplify(l *Ledger) (Releases, error) {
 		return Releases{}, fmt.Errorf("%w: ledger is nil", ErrInvalid)
 	}
 	s := simplifier{index: map[Event]int{}}
-	for _, entry := range l.entries {
+	for _, entry := range l.inRounds() {
 		if err := s.add(entry, 1); err != nil {
 			return Releases{}, err
 		}

@@ -3,12 +3,58 @@ package accountant_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/internal/accounttest"
+	"dpsgd/internal/tiny"
 )
+
+// An epoch counts for each event that one of its steps has, whatever is in the ledger and in what
+// order, also where another run joins it. Which epochs a step is in follows from the turns before it.
+func TestEpochsThatChange(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		bins := 2 + rng.IntN(9)
+		var l, joined accountant.Ledger
+		epochs, turn := map[accountant.Event]map[int]bool{}, 0
+		for range 1 + rng.IntN(6) {
+			e := accountant.BallsInBins{Bins: bins, Event: accountant.Gaussian{NoiseMultiplier: float64(1 + rng.IntN(3))}}
+			if epochs[e] == nil {
+				epochs[e] = map[int]bool{}
+			}
+			n := rng.IntN(3 * bins)
+			for range n {
+				epochs[e][turn/bins] = true
+				turn++
+			}
+			tiny.Check(t, l.Add(e, n))
+			tiny.Check(t, l.Add(accountant.Laplace{Scale: 1}, rng.IntN(2))) // no turn
+		}
+		tiny.Check(t, joined.Join(&l))
+		for _, l := range []*accountant.Ledger{&l, &joined} {
+			found := map[accountant.Event]int{}
+			for _, entry := range tiny.Must(accountant.Simplify(l))(t).Entries {
+				found[entry.Event] = entry.Count
+			}
+			for e, of := range epochs {
+				if found[e] < len(of) {
+					t.Errorf("%v of %v: found %d epochs, expected at least %d", e, l.Entries(), found[e], len(of))
+				}
+			}
+		}
+	}
+	// 3 steps, and 10 of other noise, which end in the next epoch; as many that do not.
+	for n, want := range map[int]int{3: 1, 7: 1, 8: 2, 10: 2, 17: 2, 18: 3} {
+		a, b := accountant.BallsInBins{10, accountant.Gaussian{1}}, accountant.BallsInBins{10, accountant.Gaussian{2}}
+		got := tiny.Must(accountant.Simplify(accounttest.Ledger(t, accountant.Entry{a, 3}, accountant.Entry{b, n})))(t)
+		if !reflect.DeepEqual(got.Entries, []accountant.Entry{{a, 1}, {b, want}}) {
+			t.Errorf("3 and %d steps: found %v, expected 1 and %d epochs", n, got.Entries, want)
+		}
+	}
+}
 
 func TestSimplify(t *testing.T) {
 	sampled := accountant.PoissonSampled{0.1, accountant.Gaussian{1}}

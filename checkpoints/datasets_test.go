@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"dpsgd/accountant"
 	"dpsgd/internal/disk/disktest"
 	"dpsgd/internal/slow"
 )
@@ -399,4 +400,45 @@ func TestFailedUnlockEndsTheLock(t *testing.T) {
 			t.Errorf("found %d lines, expected the header and one of each process", n)
 		}
 	})
+}
+
+// Releases that are recorded together are lines like any others. They take one sync of the run's
+// ledger, and one line in that of the data. When a call fails the run holds the first few of them,
+// and the ledger of the data no more than the run.
+func TestAppendAll(t *testing.T) {
+	const count = 5
+	for failAt := -1; ; failAt++ {
+		files := &faultyDisk{failAt: -1}
+		d := must(createDatasets(files, filepath.Join(t.TempDir(), "datasets.jsonl")))
+		j, path := newMember(t, d, "one", 2)
+		for _, wrong := range []error{j.AppendAll(9, event(1), 2), j.AppendAll(1, accountant.Gaussian{NoiseMultiplier: -1}, 2)} {
+			if wrong == nil || j.Len() != 2 {
+				t.Fatalf("found %v and %d entries, expected a refusal", wrong, j.Len())
+			}
+		}
+		syncs := 0
+		files.seen = func(call, _ string) { syncs += strings.Count(call, "sync") }
+		files.calls, files.failAt = 0, failAt
+		err := j.AppendAll(1, event(2), count)
+		if err == nil {
+			err = d.Register(j, testRegistration)
+		}
+		struck := failAt >= 0 && files.calls > failAt
+		files.failAt, files.seen = -1, nil
+		j.Close()
+		own, info, unread := ReadJournal(path)
+		shared := must(ReadDatasets(d.path)).Members[0]
+		switch {
+		case unread != nil:
+			t.Errorf("call %d: found %v, %v", failAt, err, unread)
+		case err == nil && (!struck && syncs != 2 || info.Entries != 2+count || info.LastStep != 1 || shared.Hash != info.Hash || !reflect.DeepEqual(own.Entries(), shared.Ledger.Entries())):
+			t.Errorf("%d syncs, %+v, %v, expected 2 and %d entries in both ledgers", syncs, info, shared.Ledger.Entries(), 2+count)
+		case shared.Entries > info.Entries || info.Entries < 2 || info.Entries > 2+count:
+			t.Errorf("call %d: the run has %d entries, that of the data %d of them", failAt, info.Entries, shared.Entries)
+		}
+		d.Close()
+		if failAt >= 0 && !struck {
+			return // every call has had its turn
+		}
+	}
 }

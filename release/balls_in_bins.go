@@ -1,8 +1,10 @@
 package release
 
 import (
+	"fmt"
 	"math"
 
+	"dpsgd/accountant"
 	"dpsgd/data"
 )
 
@@ -30,6 +32,16 @@ type Rounded interface {
 // InEpochs is an optional interface of a [Sampler] of which Epoch samples in a row are drawn
 // together. A run that goes on inside such an epoch has lost what was drawn, and begins a new one.
 type InEpochs interface{ Epoch() int }
+
+// sameInEpoch refuses an event that is not that of the last turn, inside an epoch. The accountant
+// would charge an epoch for each of the two.
+func sameInEpoch(s Sampler, turn int, last, next accountant.Event) error {
+	epochs, ok := s.(InEpochs)
+	if !ok || turn%epochs.Epoch() == 0 || next == last {
+		return nil
+	}
+	return fmt.Errorf("release: turn %d, inside an epoch of %d, is %v, expected %v as in the turn before: noise changes between epochs alone: %w", turn, epochs.Epoch(), next, last, ErrPlan)
+}
 
 // ballsInBins is [data.BallsInBins] as a [Rotating] sampler.
 type ballsInBins struct{ *data.BallsInBins }

@@ -70,7 +70,10 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 // overstates what was spent. An error that wraps [ErrBudget] comes before anything was done.
 func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error {
 	event, spent := d.plan.Event(step), d.journal.Ledger()
-	turn := spent.Turns()
+	turn, last := spent.Turns()
+	if err := sameInEpoch(d.plan.Sampler, turn, last, event); err != nil {
+		return err
+	}
 	if err := d.afford(spent, event); err != nil {
 		return err
 	}

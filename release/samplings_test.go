@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -104,6 +105,30 @@ func TestBlocksTakeTurns(t *testing.T) {
 	(&Cyclic{Blocks: 8}).Sampler(5, 50).Sample(nil, 50, random.ForTest(1))
 }
 
+// Noise cannot change inside an epoch of balls in bins, whatever mechanism a door is given; between
+// two epochs it can. Nothing was recorded or drawn for a release that is refused.
+func TestNoiseIsConstantInAnEpoch(t *testing.T) {
+	for changed := 1; changed <= 9; changed++ {
+		s := &script{}
+		d := newDoor(s, 1)
+		d.plan.Sampler = ballsInBins{&data.BallsInBins{Bins: 3}}
+		for step := range 9 {
+			if step == changed {
+				d.plan.Mechanism = scriptMechanism{must(NewGaussian(2e-30, nil)), s}
+			}
+			s.events = nil
+			err := d.Release(step, s, func(Noisy) {})
+			if step < changed || changed%3 == 0 {
+				must(0, err)
+			} else if !errors.Is(err, ErrPlan) || len(s.events) > 0 || s.ledger.Count() != changed {
+				t.Errorf("noise that changes at step %d: found %v and the events %v at step %d", changed, err, s.events, step)
+			}
+		}
+	}
+}
+
+func turns(l *accountant.Ledger) int { n, _ := l.Turns(); return n }
+
 // The door takes the turn from the ledger: also of a run that went on, or of which a release failed
 // behind its event.
 func TestTurnIsThatOfTheLedger(t *testing.T) {
@@ -123,7 +148,7 @@ func TestTurnIsThatOfTheLedger(t *testing.T) {
 			t.Errorf("turn %d: %d records contributed, expected %d", turn, len(s.asked), records/4)
 		}
 	}
-	if want := (accountant.CyclicSampled{Blocks: 4, Event: accountant.PoissonSampled{SamplingProbability: 1, Event: accountant.Gaussian{NoiseMultiplier: 1e-30}}}); s.ledger.Turns() != 8 || s.ledger.Entries()[0].Event != want {
+	if want := (accountant.CyclicSampled{Blocks: 4, Event: accountant.PoissonSampled{SamplingProbability: 1, Event: accountant.Gaussian{NoiseMultiplier: 1e-30}}}); turns(&s.ledger) != 8 || s.ledger.Entries()[0].Event != want {
 		t.Errorf("the ledger holds %v, expected 8 of %v", s.ledger.Entries(), want)
 	}
 }

@@ -35,7 +35,7 @@ func (b *Books) Begin(step int, e accountant.Event) (durable func() error) {
 
 // Append returns nil when the release is durable in both ledgers, or why it is not: the limit, too.
 func (b *Books) Append(step int, e accountant.Event) error {
-	err := b.allows(e)
+	err := b.allows(e, 1)
 	if err == nil {
 		err = b.Journal.AppendWith(b.datasets, step, e)
 	}

@@ -148,6 +148,19 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 	return b.datasets.Register(b.Journal, r)
 }
 
+// AppendAll returns nil when so many releases of e are durable in both ledgers, each of which takes
+// one durable write for them; else it returns why not.
+func (b *Books) AppendAll(step int, e accountant.Event, count int) error {
+	err := b.allows(e, count)
+	if err == nil {
+		err = b.Journal.AppendAll(step, e, count)
+	}
+	if err == nil {
+		err = b.datasets.Register(b.Journal, b.own)
+	}
+	return cmp.Or(b.Told(err), err)
+}
+
 // Begin writes two files into the empty folder dir of a new run: its configuration c, as write
 // formats it, with the limit of the data, if any, and then its ledger. Any other file comes later,
 // because it would show that there was a ledger. The ledger of the data records planned: nil for a

@@ -130,11 +130,11 @@ func (b *Books) reserveApart(planned *accountant.Ledger) error {
 
 // allows refuses event e if it goes beyond what was reserved for the run and the limit has no room
 // for it either: a run that was killed may repeat a step. The error matches [release.ErrBudget].
-func (b *Books) allows(e accountant.Event) error {
+func (b *Books) allows(e accountant.Event, count int) error {
 	if b.reserved == nil {
 		return nil
 	}
-	next, err := b.Ledger().With(e, 1)
+	next, err := b.Ledger().With(e, count)
 	if err != nil || within(next, b.reserved) {
 		return err
 	}

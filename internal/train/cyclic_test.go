@@ -64,7 +64,7 @@ func TestCyclicRunsAreExtendedAndAddUp(t *testing.T) {
 	e := extend(t, first.Run, 8, 17, o)
 	second := fit(t, open(t, first.Run, o))
 	l := ledgerOf(t, first.Run)
-	if l.Turns() != e.To.Steps || second.Status != run.Done {
+	if turns, _ := l.Turns(); turns != e.To.Steps || second.Status != run.Done {
 		t.Fatalf("%s, the ledger holds %v, expected %d turns", second.Status, l.Entries(), e.To.Steps)
 	}
 	want := ofBlock(t, l, (e.To.Steps+2)/3, 1e-4/math.Exp2(float64(e.Choices)))

@@ -12,12 +12,15 @@ import (
 // epoch, although a record may be in two of them.
 func (r *Run) finishEpoch() error {
 	sampler, ok := r.plan.Sampler.(release.InEpochs)
-	for ok && r.Books.Ledger().Turns()%sampler.Epoch() != 0 {
-		if err := r.Books.Append(r.Step, r.plan.Event(r.Step)); err != nil {
-			return err
-		}
+	if !ok {
+		return nil
 	}
-	return nil
+	turns, event := r.Books.Ledger().Turns()
+	made := turns % sampler.Epoch()
+	if made == 0 {
+		return nil
+	}
+	return r.Books.AppendAll(r.Step, event, sampler.Epoch()-made)
 }
 
 // wholeEpochs refuses noise that changes within an epoch: the bound for its steps is for one law.
