@@ -34,13 +34,27 @@ type victim struct {
 }
 
 // victims are the kinds of job, by the number of the one that begins.
-var victims = []func(t *testing.T) victim{trainingVictim, sweepVictim}
+var victims = []func(t *testing.T) victim{trainingVictim, correlatedVictim, sweepVictim, binsVictim}
 
 // trainingVictim trains on the drawn digits.
 func trainingVictim(t *testing.T) victim {
 	t.Chdir(t.TempDir())
 	return victim{T: t, again: []string{"resume", "runs/digits-1"},
 		begin: []string{"run", "digits", "--set", "training.batch_size=64", "--set", "training.steps=200", "--set", "privacy.accountant=rdp", "--set", "performance.threads=1"}}
+}
+
+// correlatedVictim is killed in the middle of bands.
+func correlatedVictim(t *testing.T) victim {
+	v := trainingVictim(t)
+	v.begin = append(v.begin, "--set", "training.sampling=cyclic", "--set", "privacy.correlation=banded")
+	return v
+}
+
+// binsVictim is killed inside epochs, which it has paid for.
+func binsVictim(t *testing.T) victim {
+	v := trainingVictim(t)
+	v.begin = append(v.begin, "--set", "training.sampling=balls_in_bins", "--set", "privacy.noise_multiplier=4", "--set", "privacy.epsilon=none")
+	return v
 }
 
 // sweepVictim is a sweep of two trials at a time.

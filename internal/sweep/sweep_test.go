@@ -181,6 +181,28 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	}
 }
 
+// Turns of two trials do not follow each other: all of them together cost what the worst-off record
+// of each sees, also with correlated noise, and the epochs that each begins.
+func TestSweepComposesTurns(t *testing.T) {
+	noise := accountant.Gaussian{NoiseMultiplier: 1}
+	for training, want := range map[string]accountant.Entry{
+		// 4 trials of 12 steps: 4 turns of a block in each.
+		"training: {batch_size: 40, physical_batch_size: 16, steps: 12, sampling: cyclic, blocks: 3}": {Event: accountant.PoissonSampled{SamplingProbability: 0.4, Event: noise}, Count: 4 * 4},
+		// 3 epochs in each, and one that is cut short.
+		"training: {batch_size: 75, physical_batch_size: 16, steps: 13, sampling: balls_in_bins}": {Event: accountant.BallsInBins{Bins: 4, Event: noise}, Count: 4 * 16},
+	} {
+		base := strings.Replace(tiny.Config, "training: {batch_size: 40, physical_batch_size: 16, steps: 12}", training, 1)
+		if strings.Contains(training, "cyclic") {
+			base = strings.Replace(base, "accountant: rdp", "accountant: rdp, correlation: banded, bands: 3", 1)
+		}
+		r := runSweep(t, sweepOf(t, base, "name: sweep\nbase: base.yaml\ngrid: {optimizer.learning_rate: [0.1, 0.5]}\nseeds: [1, 2]\n"), sweepOptions(t))
+		cost := tiny.Must(account.SpentBy("rdp", tiny.Ledger(t, want.Event, want.Count), 1e-4))(t)
+		if r.Composed == nil || math.Abs(r.Composed.Epsilon/cost.Epsilon-1) > 1e-12 {
+			t.Errorf("%s: found %+v, expected ε = %v", training, r.Composed, cost.Epsilon)
+		}
+	}
+}
+
 // Trials at different δ compose at the least one: it is the only one at which all of them have
 // their guarantee.
 func TestSweepComposesAtTheLeastDelta(t *testing.T) {

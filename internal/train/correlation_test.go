@@ -37,6 +37,13 @@ func TestCorrelatedRunCostsNoMore(t *testing.T) {
 		if resumed.Status != run.Done || resumed.Epsilon != whole.Epsilon || tiny.Releases(t, stopped.Run) != 12 {
 			t.Errorf("cut at %d: %s with ε %v, expected done with %v", cut, resumed.Status, resumed.Epsilon, whole.Epsilon)
 		}
+		killed := func(overrides []string) Result {
+			o := options(t)
+			return fit(t, open(t, killAfter(t, create(t, tiny.Parse(t, append(overrides, "privacy.epsilon=none", "privacy.noise_multiplier=2", "run.checkpoint_every=2")...), o), cut), o))
+		}
+		if found, want := killed(slices.Clip(bands)), killed(slices.Clip(cyclicBudget)); found.Epsilon != want.Epsilon || tiny.Releases(t, found.Run) != tiny.Releases(t, want.Run) {
+			t.Errorf("killed at %d: ε %v after %d releases, expected %v as of independent noise", cut, found.Epsilon, tiny.Releases(t, found.Run), want.Epsilon)
+		}
 	}
 }
 

@@ -172,3 +172,41 @@ func count(t *testing.T, table string) int {
 	o := tiny.Must(setup.OutlineOf(c, 0))(t)
 	return setup.Records(c, o)
 }
+
+// Clients and persons take turns as examples do, in rounds and in steps: the event is about as many
+// records, and ε that of a run of as many examples. Shares of noise by clients are refused where
+// noise is correlated.
+func TestClientsAndPersonsTakeTurns(t *testing.T) {
+	table := crowd(t)
+	noise := accountant.Gaussian{NoiseMultiplier: 3}
+	cyclic := accountant.CyclicSampled{Blocks: 2, Event: accountant.PoissonSampled{SamplingProbability: 0.5, Event: noise}}
+	for name, more := range map[string][]string{
+		"cyclic":     {"training.sampling=cyclic", "training.blocks=2"},
+		"correlated": {"training.sampling=cyclic", "training.blocks=2", "privacy.correlation=banded", "privacy.bands=2"},
+		"bins":       {"training.sampling=balls_in_bins"},
+	} {
+		more = append(more, "training.steps=8", "privacy.noise_multiplier=3", "privacy.epsilon=none")
+		for unit, c := range map[string]*configs.Config{
+			"clients": federatedConfig(t, append(more, "training.batch_size=15")...),
+			"persons": personsConfig(t, table, append(more, "training.batch_size=20")...),
+		} {
+			o := tinyrun.Options(t)
+			if unit == "persons" {
+				o = reading(t)
+			}
+			want := accountant.Event(cyclic)
+			if name == "bins" {
+				want = accountant.BallsInBins{Bins: 4, Event: noise}
+			}
+			r := tinyrun.Fit(t, tinyrun.Create(t, c, o))
+			found := tiny.Must(books.Inspect(r.Run))(t).Ledger.Entries()
+			if len(found) != 1 || found[0] != (accountant.Entry{Event: want, Count: 8}) {
+				t.Errorf("%s, %s: found the ledger %v, expected 8 of %v", name, unit, found, want)
+			}
+		}
+	}
+	c := federatedConfig(t, "federated.noise=clients", "federated.min_clients=50", "training.sampling=cyclic", "training.blocks=2", "training.batch_size=15", "privacy.correlation=banded", "privacy.bands=2")
+	if _, err := train.Create(c, tinyrun.Options(t)); err == nil || !strings.Contains(err.Error(), "privacy.mechanism is noise by clients") {
+		t.Errorf("noise by clients: found %v", err)
+	}
+}
