@@ -25,6 +25,17 @@ func TestLedgerCountsEqualNeighboursTogether(t *testing.T) {
 	}
 }
 
+// What another run released comes behind, whole; its turns come as one composition.
+func TestJoinTakesEveryEntry(t *testing.T) {
+	a, turns := accountant.Gaussian{1}, accountant.CyclicSampled{4, accountant.PoissonSampled{0.01, accountant.Gaussian{2}}}
+	l := accounttest.Ledger(t, accountant.Entry{a, 3})
+	tiny.Check(t, l.Join(accounttest.Ledger(t, accountant.Entry{turns, 5}, accountant.Entry{a, 2}, accountant.Entry{turns, 1})))
+	want := []accountant.Entry{{a, 3}, {accountant.SelfComposed{turns, 5}, 1}, {a, 2}, {accountant.SelfComposed{turns, 1}, 1}}
+	if got := l.Entries(); !reflect.DeepEqual(got, want) {
+		t.Errorf("entries %v, want %v", got, want)
+	}
+}
+
 func TestLedgerRefusesAndStaysAsItWas(t *testing.T) {
 	e := accountant.Gaussian{1}
 	for _, tt := range []struct {
