@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"dpsgd/release"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 func workload(steps int, momentum float64, nesterov bool, c Curve) Workload {
@@ -85,6 +87,40 @@ func TestErrorIsThatOfJAXPrivacy(t *testing.T) {
 		s := must(w.Strategy(c.bands))(t)
 		if got := w.Error(s.Values()); math.Abs(got/c.want-1) > 0.01 {
 			t.Errorf("%d steps, %d bands: error %v of %v, expected %v", c.steps, c.bands, got, s.Values(), c.want)
+		}
+	}
+}
+
+// Where every record is in every step, its vectors add up to at most ‖C·1‖ times the bound (they all
+// point the same way; c has no negative coefficient), and none of these strategies has less error than
+// independent noise: what C takes back of slow noise it costs in sensitivity. The workloads are those
+// of the presets with full batches, and gradient descent.
+func TestFullBatchesGainNothing(t *testing.T) {
+	for _, w := range []Workload{
+		{Schedule: Schedule{Curve: &Linear{}, Peak: 1, Steps: 120}, Momentum: 0.9}, {Schedule: Schedule{Curve: &Linear{}, Peak: 1, Steps: 600}, Momentum: 0.9},
+		{Schedule: Schedule{Curve: &Constant{}, Peak: 1, Steps: 300}},
+	} {
+		independent := w.Error([]float64{1})
+		for _, bands := range []int{2, 4, 8, 16} {
+			strategies := [][]float64{must(w.Strategy(bands))(t).Values()}
+			for _, size := range []float64{0.01, 0.1, 0.3, 0.6, 1} {
+				c := make([]float64, bands)
+				c[0] = 1
+				for i := 1; i < bands; i++ {
+					c[i] = size / math.Sqrt(float64(i))
+				}
+				strategies = append(strategies, c)
+			}
+			for _, c := range strategies {
+				together := 0.0
+				for t := range w.Schedule.Steps { // a row of C·1
+					row := floats.Sum(c[:min(t+1, len(c))])
+					together += row * row / float64(w.Schedule.Steps)
+				}
+				if e := w.Error(c) / floats.Dot(c, c) * together / independent; e < 1-1e-9 {
+					t.Errorf("%+v: %v has %v times the error of independent noise", w, c, e)
+				}
+			}
 		}
 	}
 }
