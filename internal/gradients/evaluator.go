@@ -1,6 +1,8 @@
 package gradients
 
 import (
+	"slices"
+
 	"dpsgd/data"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
@@ -96,6 +98,15 @@ func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 		}
 	}
 	return nil
+}
+
+// First returns the outputs for the first examples, at most n of them.
+func (e *Evaluator) First(n int) (outputs [][]float32, err error) {
+	all := e.examples
+	defer func() { e.examples = all }()
+	e.examples = min(n, all)
+	err = e.Each(func(_ int, p Prediction) { outputs = append(outputs, slices.Clone(p.Outputs)) })
+	return outputs, err
 }
 
 // Show makes e predict another set from now on, whose examples have the same shape.

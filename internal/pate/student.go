@@ -8,6 +8,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sgd"
 	"dpsgd/model"
@@ -97,6 +98,7 @@ type network struct {
 	plan    *Plan
 	model   *model.Model
 	start   []float32
+	begin   run.Beginning
 	trainer *sgd.Trainer
 	pool    *gradients.Evaluator // predicts the public pool
 	rest    *gradients.Evaluator // measures the network on the other test examples
@@ -110,7 +112,7 @@ func newNetwork(p *Plan, shape data.Shape, classes int, train, pool, rest data.S
 	if err != nil {
 		return nil, err
 	}
-	n := &network{plan: p, model: m, start: slices.Clone(m.Values)}
+	n := &network{plan: p, model: m, start: slices.Clone(m.Values), begin: run.BeginningOf(m)}
 	if n.trainer, err = sgd.NewTrainer(c, m, train, shape, c.Optimizer.Rule, min(c.Training.BatchSize, train.Len()), threads); err != nil {
 		return nil, err
 	}

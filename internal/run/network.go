@@ -25,6 +25,7 @@ type Network struct {
 	Evaluation gradients.Evaluation // the newest one, zero before the first
 	ByClass    []score.Class        // of the newest evaluation; none of numbers
 	run        *Run
+	begin      Beginning
 }
 
 // Declare builds the network of the configuration, sets its initial weights, and computes what it
@@ -38,6 +39,7 @@ func (r *Run) Declare() (*Network, error) {
 	if n.Initial, err = setup.Start(r.Config, n.Model); err != nil {
 		return nil, err
 	}
+	n.begin = BeginningOf(n.Model)
 	if err := r.See(); err != nil {
 		return nil, err
 	}
@@ -96,13 +98,15 @@ func (n *Network) Measure(line func() (Metrics, error)) error {
 }
 
 // Write writes the model file: the parameters, or their mean if one is kept, with PyTorch's names
-// and layouts, then the tensors beside. about goes into the file's metadata.
+// and layouts, then the tensors beside. about goes into the file's metadata. See [Run.WriteModel].
 func (n *Network) Write(about map[string]string, beside ...checkpoints.Tensor) error {
-	return n.Mean.InPlaceOf(n.Model.Values, func() error { return n.run.WriteModel(n.Model, about, beside...) })
+	return n.Mean.InPlaceOf(n.Model.Values, func() error { return n.run.WriteModel(n.Model, n.Evaluator, n.begin, about, beside...) })
 }
 
-// WriteModel writes the parameters of a model, see [Network.Write].
-func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...checkpoints.Tensor) error {
+// WriteModel writes the parameters of a model, and loads the file again: unless it holds what was
+// trained, predicts what e does, and differs from the beginning where it was to change and nowhere
+// else, the error matches ErrWritten.
+func (r *Run) WriteModel(m *model.Model, e *gradients.Evaluator, begin Beginning, about map[string]string, beside ...checkpoints.Tensor) error {
 	tensors, said := append(m.Export(), beside...), map[string]string{"format": "pt"}
 	if r.Config.Features.Any() {
 		said["features"] = r.Config.Features.Recipe.String()
@@ -110,7 +114,10 @@ func (r *Run) WriteModel(m *model.Model, about map[string]string, beside ...chec
 	for key, value := range about {
 		said[key] = value
 	}
-	return r.Keep(Saving{"the model", folder.Model, 4*(len(m.Values)+m.FrozenValues()) + 1<<16, func(dir string) error {
+	if err := r.Keep(Saving{"the model", folder.Model, 4*(len(m.Values)+m.FrozenValues()) + 1<<16, func(dir string) error {
 		return checkpoints.WriteModel(filepath.Join(dir, folder.Model), tensors, said)
-	}, true})
+	}, true}); err != nil {
+		return err
+	}
+	return r.checkWritten(m, e, begin, beside)
 }

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/tiny"
 )
 
@@ -44,7 +47,10 @@ func TestStepsOfARunSeeOtherViews(t *testing.T) {
 		m := &tape{Mechanism: r.plan.Mechanism}
 		r.plan.Mechanism = m
 		tiny.Check(t, r.openDoor())
-		fit(t, r)
+		if _, err := r.Fit(context.Background()); !errors.Is(err, run.ErrWritten) || !strings.Contains(err.Error(), "is optimizer.learning_rate far too small?") {
+			t.Errorf("error is %v, expected one that says that nothing changed", err)
+		}
+		r.Close()
 		for step, sum := range m.sums[1:] {
 			if slices.Equal(sum, m.sums[step]) == flip {
 				t.Errorf("mirror images %v: the sums of steps %d and %d are equal: %v", flip, step, step+1, !flip)

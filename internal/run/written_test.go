@@ -1,0 +1,59 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"dpsgd/internal/tiny"
+	"dpsgd/model"
+)
+
+// A written model with another value anywhere, a frozen parameter that changed and a trained one
+// that did not are found.
+func TestWrittenModelDiffers(t *testing.T) {
+	fresh := func() *model.Model {
+		m := tiny.Must(model.New(model.Sequential{model.Linear{Out: 3}, model.Tanh, model.Linear{Out: 2}}, model.Input{Channels: 4}, 2, 1))(t)
+		tiny.Check(t, m.Adapt(model.LoRA{Rank: 2, Alpha: 2}, 1))
+		tiny.Check(t, m.TrainOnly(nil))
+		return m
+	}
+	begin, step := BeginningOf(fresh()), func(m *model.Model) {
+		for i := range m.Values {
+			m.Values[i]++
+		}
+	}
+	for name, test := range map[string]struct {
+		trained, written func(m *model.Model) // what happens to the model, and then to the file alone
+		quiet            bool                 // a run without noise
+		want             string
+	}{
+		"same":                      {step, func(*model.Model) {}, false, ""},
+		"nothing learnt, no noise":  {func(*model.Model) {}, func(*model.Model) {}, true, ""},
+		"another value in the file": {step, func(m *model.Model) { m.Values[0] *= 1.0000001 }, false, "found other values of 2.weight than those that were trained"},
+		"frozen value in the file":  {step, func(m *model.Model) { change(t, m, "0.weight") }, false, "found other values of 0.weight than those that were trained"},
+		"frozen value in training":  {func(m *model.Model) { step(m); change(t, m, "0.weight") }, func(*model.Model) {}, false, "found other values of 0.weight than it began with, expected the same: it is frozen"},
+		"frozen value, no noise":    {func(m *model.Model) { step(m); change(t, m, "0.bias") }, func(*model.Model) {}, true, "0.bias than it began with"},
+		"factor that stays":         {func(m *model.Model) { step(m); clear(m.Values[len(m.Values)-6:]) }, func(*model.Model) {}, false, "found the values of 0.lora_B.weight that it began with"},
+	} {
+		trained, loaded := fresh(), fresh()
+		test.trained(trained)
+		tiny.Check(t, loaded.Import(trained.Export()))
+		test.written(loaded)
+		err := differs(trained, loaded, begin, !test.quiet)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error is %v, expected %q", name, err, test.want)
+		}
+	}
+}
+
+// change changes the first value of a tensor.
+func change(t *testing.T, m *model.Model, name string) {
+	t.Helper()
+	tensors := m.Export()
+	for _, tensor := range tensors {
+		if tensor.Name == name {
+			tensor.Data[0]++
+		}
+	}
+	tiny.Check(t, m.Import(tensors))
+}
