@@ -70,7 +70,7 @@ func (p *Pass) adapt(x, y *gorgonia.Node, l dense) *gorgonia.Node {
 	if p.Err() != nil || !p.model.adapts(p.layers[len(p.layers)-1]) {
 		return y
 	}
-	lora, a, b := p.model.lora, factor(l.weight, "A"), factor(l.weight, "B")
+	lora, a, b := p.model.lora, Factor(l.weight, "A"), Factor(l.weight, "B")
 	small := p.product(x, dense{out: lora.Rank, noBias: true, weight: a, weights: uniform(x.Shape()[len(x.Shape())-1])})
 	// Scaled here, where there are few values.
 	z := p.product(p.times(lora.scale(), small), dense{out: l.out, noBias: true, weight: b, weights: constant(0)})
@@ -97,8 +97,8 @@ func (p *Pass) times(factor float32, x *gorgonia.Node) *gorgonia.Node {
 	}, x)
 }
 
-// factor returns the name of factor A or B beside a weight.
-func factor(weight, which string) string {
+// Factor returns the name of factor A or B beside a weight.
+func Factor(weight, which string) string {
 	return weight[:strings.LastIndex(weight, ".")+1] + "lora_" + which + ".weight"
 }
 
@@ -124,7 +124,7 @@ func (m *Model) Merged() []Tensor {
 		return all[slices.IndexFunc(all, func(t Tensor) bool { return t.Name == name })]
 	}
 	for _, adapted := range m.adapted {
-		w, a, b := of(adapted.weight).Data, of(factor(adapted.weight, "A")), of(factor(adapted.weight, "B"))
+		w, a, b := of(adapted.weight).Data, of(Factor(adapted.weight, "A")), of(Factor(adapted.weight, "B"))
 		rank, in := a.Shape[0], a.Shape[1]
 		for i, v := range b.Data {
 			row, r := i/rank, i%rank

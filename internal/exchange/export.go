@@ -64,6 +64,7 @@ var formats = []struct {
 	{"onnx", ".onnx", writeONNX},
 	{"safetensors", ".safetensors", writeSafetensors},
 	{"pytorch-script", ".py", writePyTorch},
+	{"peft", "-peft", writePEFT},
 }
 
 // Extension returns how the names of files in a format end; "" for an unknown format.

@@ -25,7 +25,7 @@ import (
 	"dpsgd/model"
 )
 
-// pythonVariable names a Python with torch, onnx and onnxruntime.
+// pythonVariable names a Python with torch, onnx, onnxruntime and peft.
 const pythonVariable = "DPSGD_PYTHON"
 
 // pictures is a configuration of pictures with no two sizes equal.
@@ -145,7 +145,11 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 	for name, content := range files {
 		tiny.Check(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	for _, format := range []string{"onnx", "pytorch-script"} {
+	formats := []string{"onnx", "pytorch-script"}
+	if m.Config.Model.LoRA.Rank > 0 {
+		formats = append(formats, "peft")
+	}
+	for _, format := range formats {
 		tiny.Must(exchange.Export(m, format, filepath.Join(dir, "model"+exchange.Extension(format))))(t)
 	}
 }
@@ -191,6 +195,10 @@ model: {layers: [flatten, {linear: {out_features: classes}}]}
 privacy: {epsilon: 3}
 `, features)
 	}
+	all["adapted linear"] = strings.Replace(fmt.Sprintf(pictures, "flatten, {linear: {out_features: 7}}, tanh, {linear: {out_features: 6, bias: false}}, silu, layer_norm, {linear: {out_features: classes}}"),
+		"layers:", "lora: {rank: 2, alpha: 3}, train_only: [head, norms], layers:", 1)
+	all["adapted transformers"] = strings.Replace(fmt.Sprintf(pictures, networks["transformers"]), "layers:", "lora: {rank: 3, alpha: 6}, layers:", 1)
+	all["adapted attention"] = strings.Replace(fmt.Sprintf(pictures, networks["attention"]), "layers:", "lora: {rank: 1, alpha: 2, layers: [attention]}, train_only: [\"5\", head], layers:", 1)
 	all["rows"] = `
 data: {table: none, columns: [age, pay, size], label: sick, classes: ["no", "yes"], mean: [48, 45, 0.5], std: [10, 1, 7]}
 model: {layers: [flatten, {linear: {out_features: 8}}, layer_norm, tanh, {linear: {out_features: classes}}]}
@@ -234,6 +242,19 @@ func TestEveryKindIsExported(t *testing.T) {
 
 // refused are the kinds that are not written in every format.
 var refused = []string{"embedding", "lstm", "gru"}
+
+// What PEFT cannot hold is refused by name.
+func TestPEFTRefuses(t *testing.T) {
+	for want, lora := range map[string]string{
+		"found a model without adapters":                       "",
+		"0.bias was trained and the rest of its layer was not": "lora: {rank: 1, layers: [linear]}, train_only: [biases], ",
+	} {
+		m := modelOf(t, strings.Replace(fmt.Sprintf(pictures, networks["attention"]), "layers:", lora+"layers:", 1))
+		if _, err := exchange.Export(m, "peft", filepath.Join(t.TempDir(), "model")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, expected one that says %s", lora, err, want)
+		}
+	}
+}
 
 // What ONNX files cannot hold is refused by name; Python has it.
 func TestRecurrentLayersAreRefusedByName(t *testing.T) {
@@ -279,12 +300,12 @@ func TestOtherProgramsAgreeOnPresets(t *testing.T) {
 	compare(t, folders)
 }
 
-// python is one with torch, onnx and onnxruntime.
+// python is one with torch, onnx, onnxruntime and peft.
 func python(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv(pythonVariable)
 	if path == "" {
-		t.Skipf("no comparison: %s names no Python with torch, onnx and onnxruntime", pythonVariable)
+		t.Skipf("no comparison: %s names no Python with torch, onnx, onnxruntime and peft", pythonVariable)
 	}
 	return path
 }
@@ -302,13 +323,13 @@ func compare(t *testing.T, folders []string) {
 	found := 0
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); found++ {
 		var line struct {
-			Name                 string
-			ONNX, Torch, Largest float64
+			Name                       string
+			ONNX, Torch, PEFT, Largest float64
 		}
 		tiny.Check(t, json.Unmarshal(lines.Bytes(), &line))
-		t.Logf("%-24s onnx %.1e  torch %.1e  of logits up to %.2f", line.Name, line.ONNX, line.Torch, line.Largest)
-		if !(line.ONNX <= 1e-4 && line.Torch <= 1e-4 && line.Largest > 0.01) {
-			t.Errorf("%s: found logits that differ by %v (onnx) and %v (torch), expected at most 1e-4", line.Name, line.ONNX, line.Torch)
+		t.Logf("%-24s onnx %.1e  torch %.1e  peft %.1e  of logits up to %.2f", line.Name, line.ONNX, line.Torch, line.PEFT, line.Largest)
+		if !(line.ONNX <= 1e-4 && line.Torch <= 1e-4 && line.PEFT <= 1e-4 && line.Largest > 0.01) {
+			t.Errorf("%s: found logits that differ by %v (onnx), %v (torch) and %v (peft), expected at most 1e-4", line.Name, line.ONNX, line.Torch, line.PEFT)
 		}
 	}
 	if found != len(folders) {

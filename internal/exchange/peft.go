@@ -42,9 +42,12 @@ func writePEFT(m *trained.Model, path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, tensors, err := PyTorch(base, "base.py", "base.safetensors")
+	script, tensors, err := python(base, page{File: "base.py", Weights: "base.safetensors", Adapted: true})
 	if err != nil {
 		return nil, err
+	}
+	for i, t := range tensors {
+		tensors[i].Name = linears(t.Name)
 	}
 	about, err := json.MarshalIndent(adapters.config, "", "  ")
 	if err != nil {
@@ -86,57 +89,47 @@ type peft struct {
 	tensors []model.Tensor
 }
 
-// newPEFT refuses a model of which more or less was trained than adapters of whole layers and other
-// whole layers.
+// newPEFT refuses a model of which more or less was trained than adapters and other whole layers.
 func newPEFT(m *trained.Model) (*peft, error) {
 	lora, weights := m.Network.Adapters()
 	p := &peft{config: peftConfig{Type: "LORA", Rank: lora.Rank, Alpha: lora.Alpha, Bias: "none", Saved: []string{}, Inference: true}}
 	if len(weights) == 0 {
 		return nil, fmt.Errorf("peft: found a model without adapters, expected one of a run with model.lora; the other formats take it")
 	}
-	kinds := map[string]string{}
-	for _, l := range m.Network.Layers() {
-		kinds[l.Name] = l.Kind
-	}
-	var targets []string
-	for _, w := range weights {
-		name, _ := module(w)
-		within, isSelf := strings.CutSuffix(name, ".self_attn")
-		switch {
-		case strings.HasSuffix(w, ".out_proj.weight"):
-			continue // adapted with the layer around it
-		case kinds[name] == (model.Attention{}).Kind() && (!isSelf || kinds[within] != (model.TransformerEncoder{}).Kind()):
-			return nil, fmt.Errorf("peft: layer %s (attention) cannot be adapted by PEFT outside transformer_encoder; the other formats hold the merged weights", name)
-		}
-		targets = append(targets, regexp.QuoteMeta("network."+name))
+	kept, factors, targets := map[string]int{}, map[string]string{}, make([]string, len(weights)) // kept counts values
+	for i, w := range weights {
+		name, _ := module(linears(w))
+		targets[i] = regexp.QuoteMeta("network." + name)
+		factors[model.Factor(w, "A")], factors[model.Factor(w, "B")] = name+".lora_A.weight", name+".lora_B.weight"
 	}
 	p.config.Targets = strings.Join(targets, "|")
-	trained := map[string]bool{}
-	for _, t := range m.Network.Parameters() {
-		trained[t.Name] = true
+	parameters, all := m.Network.Parameters(), m.Network.Export()
+	for _, t := range all {
+		name, _ := module(linears(t.Name))
+		kept[name]++
 	}
-	for _, t := range m.Network.Export() {
-		name, last := module(t.Name)
-		if model.IsFactor(t.Name) {
-			t.Name = "base_model.model.network." + strings.Replace(t.Name, ".out_proj.lora_", ".base_layer.out_proj.lora_", 1)
-			p.tensors = append(p.tensors, t)
-			continue
+	for _, q := range parameters {
+		name, _ := module(linears(q.Name))
+		kept[name]--
+	}
+	for _, q := range parameters {
+		t := all[slices.IndexFunc(all, func(t model.Tensor) bool { return t.Name == q.Name })]
+		name, _ := module(linears(q.Name))
+		switch factor := factors[q.Name]; {
+		case factor != "":
+			t.Name = factor
+		case kept[name] > 0:
+			return nil, fmt.Errorf("peft: %s was trained and the rest of its layer was not, which PEFT's files cannot say; the other formats hold the merged weights", q.Name)
+		case !slices.Contains(p.config.Saved, "network."+name):
+			p.config.Saved = append(p.config.Saved, "network."+name)
 		}
-		whole := !slices.Contains(weights, t.Name)
-		for _, other := range m.Network.Export() {
-			of, _ := module(other.Name)
-			whole = whole && (of != name || trained[other.Name])
-		}
-		switch {
-		case trained[t.Name] && !whole:
-			return nil, fmt.Errorf("peft: %s was trained and the rest of its layer was not, which PEFT's files cannot say; the other formats hold the merged weights", t.Name)
-		case trained[t.Name]:
-			if !slices.Contains(p.config.Saved, "network."+name) {
-				p.config.Saved = append(p.config.Saved, "network."+name)
-			}
-			t.Name = "base_model.model.network." + name + "." + last
-			p.tensors = append(p.tensors, t)
-		}
+		t.Name = "base_model.model.network." + t.Name
+		p.tensors = append(p.tensors, t)
 	}
 	return p, nil
+}
+
+// linears returns the name of a parameter where attention is made of linear layers.
+func linears(name string) string {
+	return strings.NewReplacer("in_proj_weight", "in_proj.weight", "in_proj_bias", "in_proj.bias").Replace(name)
 }

@@ -42,20 +42,24 @@ type page struct {
 	Network, Seen         string
 	Features              *features.Definition // nil for none
 	Centred               bool                 // whether a mean is subtracted from them
+	Adapted               bool                 // whether attention is made of linear layers, for PEFT
 }
 
 // PyTorch returns the content of a Python file with the model, which will have the name file, and
 // the tensors that it reads, for the safetensors file of the name weights beside it.
 func PyTorch(m *trained.Model, file, weights string) ([]byte, []model.Tensor, error) {
+	return python(m, page{File: file, Weights: weights})
+}
+
+// python fills in the page of a model.
+func python(m *trained.Model, p page) ([]byte, []model.Tensor, error) {
 	layers, err := networkOf(m)
 	if err != nil {
 		return nil, nil, err
 	}
 	n := &torchNetwork{layers, map[string]bool{}}
-	p := page{
-		Run: m.Statement.Run, Training: m.Training(), File: file, Module: strings.TrimSuffix(file, filepath.Ext(file)), Weights: weights,
-		Facts: m.Provenance(), Classes: m.Data.Names, Pictures: m.Sees() == trained.Pictures, Used: n.used,
-	}
+	p.Run, p.Training, p.Module = m.Statement.Run, m.Training(), strings.TrimSuffix(p.File, filepath.Ext(p.File))
+	p.Facts, p.Classes, p.Pictures, p.Used = m.Provenance(), m.Data.Names, m.Sees() == trained.Pictures, n.used
 	p.Takes, p.Shape, p.Seen = seen(m)
 	input, tensors := m.Data.Shape, m.Network.Merged()
 	if p.Features, err = m.Features(); err != nil {
