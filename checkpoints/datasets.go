@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -83,11 +84,32 @@ func (d *Datasets) refresh() error {
 		return err
 	case size < d.size-1: // a last line may lack its newline
 		return fmt.Errorf("found %d bytes, expected at least the %d that were there: %w", size, d.size, ErrMoved)
-	case size <= d.size && d.size > 0:
+	}
+	if err := d.holdsHead(); err != nil {
+		return err
+	}
+	if size <= d.size && d.size > 0 {
 		d.torn = 0
 		return nil
 	}
 	return d.readOn(d.book.read)
+}
+
+// holdsHead makes sure that the last line which this process has read is where it was: an older
+// copy may have been written over the file, and have grown since.
+func (d *Datasets) holdsHead() error {
+	if d.book.lines < 2 {
+		return nil
+	}
+	end := []byte(d.book.head.String() + recordEnd)
+	found := make([]byte, len(end))
+	if _, err := d.f.ReadAt(found, d.size-1-int64(len(end))); err != nil {
+		return err
+	}
+	if !bytes.Equal(found, end) {
+		return fmt.Errorf("found %q at the end of line %d, expected the %q that was there: %w", found, d.book.lines, end, ErrMoved)
+	}
+	return nil
 }
 
 // lockPatience bounds the wait of an append for other processes, which hold the lock for one line

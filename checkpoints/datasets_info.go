@@ -26,9 +26,10 @@ type DatasetsInfo struct {
 type Member struct {
 	Run string // its identifier
 	Registration
-	Entries int
-	Hash    string // of the run's own ledger after these entries
-	Ledger  *accountant.Ledger
+	Entries  int
+	LastStep int    // of the last entry
+	Hash     string // of the run's own ledger after these entries
+	Ledger   *accountant.Ledger
 
 	line []byte
 }
@@ -52,7 +53,7 @@ func (b *book) info() DatasetsInfo {
 	i := DatasetsInfo{ID: b.id, Hash: b.head.String(), Lines: b.lines, Limits: slices.Clone(b.limits), Reserved: slices.Clone(b.reserved), First: slices.Clone(b.first)}
 	for _, m := range b.order {
 		i.Members = append(i.Members, Member{
-			Run: m.chain.run, Registration: m.Registration, Entries: m.chain.entries, Hash: m.chain.head.String(),
+			Run: m.chain.run, Registration: m.Registration, Entries: m.chain.entries, LastStep: m.chain.lastStep, Hash: m.chain.head.String(),
 			Ledger: m.chain.ledger.Clone(), line: m.line,
 		})
 	}

@@ -442,3 +442,22 @@ func TestAppendAll(t *testing.T) {
 		}
 	}
 }
+
+// An older copy that is written over the file under a run at work, and is as long again when another
+// run has gone on, ends the run: it would write behind a line that it does not know.
+func TestDatasetsWrittenOver(t *testing.T) {
+	d, path := newDatasets(t)
+	one, _ := newMember(t, d, "one", 1)
+	other := must(OpenDatasets(path))
+	defer other.Close()
+	two, _ := newMember(t, other, "two", 1)
+	older := must(os.ReadFile(path))
+	must(0, one.AppendWith(d, 2, event(1.1)))
+	newer := must(os.ReadFile(path))
+	must(0, os.WriteFile(path, older, 0o600))
+	must(0, two.AppendWith(other, 2, event(1.1)))
+	if now := must(os.ReadFile(path)); len(now) != len(newer) || bytes.Equal(now, newer) {
+		t.Fatalf("found %d bytes, expected as many as the %d that were there, and others", len(now), len(newer))
+	}
+	wantError(t, one.AppendWith(d, 3, event(1.1)), ErrMoved, "at the end of line 6")
+}

@@ -26,6 +26,9 @@ func (f folders) adopt(dir string, d *checkpoints.Datasets) error {
 	if err := f.refuseRegistered(dir, shared.ID); err != nil {
 		return err
 	}
+	if err := f.refuseOlder(dir, d); err != nil {
+		return err
+	}
 	for _, run := range f.runs {
 		path := filepath.Join(run, folder.Ledger)
 		header, err := checkpoints.ReadHeader(path)

@@ -128,9 +128,26 @@ func (b *Books) known() (Known, error) {
 	if b.apart {
 		return ReadDatasets(b.Registry)
 	}
-	k, err := readApart(b.Registry)
-	k.addShared(b.datasets.Info())
-	return k, err
+	complete, err := readBeside(b.Registry)
+	if err != nil {
+		return Known{}, err
+	}
+	return complete(b.datasets.Info()), nil
+}
+
+// readBeside reads what a folder of runs says beside its shared ledger. complete adds that and what
+// only the runs' own ledgers know.
+func readBeside(registry string) (complete func(shared checkpoints.DatasetsInfo) Known, err error) {
+	found, err := foldersBelow(registry)
+	if err != nil {
+		return nil, err
+	}
+	k, err := readApart(registry)
+	return func(shared checkpoints.DatasetsInfo) Known {
+		k.addShared(shared)
+		k.addOwn(found.runs)
+		return k
+	}, err
 }
 
 // Collect registers the runs apart in dirs that have ended, with all their releases, in the shared

@@ -91,13 +91,23 @@ func create(dir, registry string, r checkpoints.Registration, apart bool) (*Book
 		err = b.Reserve(all)
 	}
 	if err == nil {
-		err = b.datasets.Register(b.Journal, r)
+		err = b.register(r, all)
 	}
 	if err != nil {
 		b.Close()
 		return nil, err
 	}
 	return b, nil
+}
+
+// register registers the run as r. It asks for room again where that may be gone, unseen by others:
+// a limit that is set, or an older copy of the shared ledger that is put back, before anybody could
+// read that the run is there.
+func (b *Books) register(r checkpoints.Registration, all *accountant.Ledger) error {
+	if err := b.datasets.Register(b.Journal, r); err != nil || b.reserved != nil && !b.apart {
+		return err
+	}
+	return b.Reserve(all)
 }
 
 // Open opens the ledger of a run that was started before, if it agrees with all other files that
@@ -138,14 +148,15 @@ func (b *Books) Settle(r checkpoints.Registration, all *accountant.Ledger) error
 	if err := b.open(r); err != nil {
 		return err
 	}
-	if err := b.Reserve(larger(b.Ledger(), all)); err != nil {
+	all = larger(b.Ledger(), all)
+	if err := b.Reserve(all); err != nil {
 		return err
 	}
 	if err := b.Recover(); err != nil {
 		return err
 	}
 	r.Planned = b.planned
-	return b.datasets.Register(b.Journal, r)
+	return b.register(r, all)
 }
 
 // AppendAll returns nil when so many releases of e are durable in both ledgers, each of which takes

@@ -18,7 +18,7 @@ import (
 
 // Limits returns the limits that were set in a folder of runs, and how much of each is used.
 func Limits(registry string) ([]LimitState, error) {
-	known, err := readKnown(registry)
+	_, known, err := readFolder(registry)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,13 @@ func (b *Books) Reserve(planned *accountant.Ledger) error {
 // put calls decide with what all ledgers say, while nobody else can append to d, and appends the
 // terms that it returns. An error of decide is returned, and then nothing is appended.
 func put(d *checkpoints.Datasets, registry string, decide func(known Known) (checkpoints.Terms, error)) error {
-	known, err := readApart(registry)
+	complete, err := readBeside(registry)
 	if err != nil {
 		return err
 	}
 	var refusal error
 	err = d.Put(func(info checkpoints.DatasetsInfo) (terms checkpoints.Terms) {
-		known.addShared(info)
+		known := complete(info)
 		if terms, refusal = decide(known); refusal != nil {
 			return checkpoints.Terms{}
 		}

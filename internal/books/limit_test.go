@@ -125,10 +125,9 @@ func TestLimitIsNeverPassed(t *testing.T) {
 }
 
 // An entry that reached the run's own ledger alone, because the ledger of the data could not be
-// written, was never released, but nobody can tell. The room that was kept for it goes when its
-// process ends, and another run may take it; then the entry counts all the same: the limit says that
-// more is spent than it allows, and admits nothing more.
-func TestEntryWithoutReleaseCounts(t *testing.T) {
+// written, was never released, but nobody can tell: it counts for all others at once, also after its
+// process has ended, so nobody takes its room.
+func TestEntryWithoutReleaseKeepsItsRoom(t *testing.T) {
 	registry := t.TempDir()
 	limit(t, registry, 2)
 	e := accountant.Gaussian{NoiseMultiplier: 10}
@@ -140,13 +139,14 @@ func TestEntryWithoutReleaseCounts(t *testing.T) {
 		refused = two.Append(two.Len()+1, e) // beyond its plan as long as there is room
 	}
 	must(0, two.Close())
-	if s := state(t, registry); !errors.Is(refused, ErrLimit) || !(s.Spent <= 2) {
-		t.Fatalf("found %+v and error %v, expected that the limit ends the other run", s, refused)
+	all := two.Len() + 1
+	if s := state(t, registry); !errors.Is(refused, ErrLimit) || !(s.Spent <= 2) || s.Spent != must(chosen(times(t, e, all), 1e-5)) {
+		t.Fatalf("found %+v and error %v, expected that the limit ends the other run with %d entries", s, refused, all)
 	}
 	must(0, os.WriteFile(filepath.Join(registry, "one", folder.Config), people(t).YAML(), 0o600)) // which makes it a run
 	must(0, must(OpenDatasets(registry)).Close())
-	if s := state(t, registry); !(s.Spent > 2) {
-		t.Errorf("found %+v, expected that the entry of no release counts", s)
+	if s := state(t, registry); s.Spent != must(chosen(times(t, e, all), 1e-5)) {
+		t.Errorf("found %+v, expected no other use of the limit when the ledger of the data has caught up", s)
 	}
 	for _, name := range []string{"two", "three"} {
 		if _, err := planned(registry, name, times(t, e, 1)); !errors.Is(err, ErrLimit) {

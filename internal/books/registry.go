@@ -54,6 +54,7 @@ func ReadDatasets(dir string) (Known, error) {
 	if err != nil {
 		return known, err
 	}
+	known.addOwn(found.runs)
 	return known, found.refuseRegistered(dir, known.ID)
 }
 

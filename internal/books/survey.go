@@ -44,7 +44,7 @@ func surveyRuns(dir string) (*survey, error) {
 	return s, nil
 }
 
-// readFolder lists the runs and sweeps of a folder, and reads the ledgers of their data.
+// readFolder lists the runs and sweeps of a folder, and reads all ledgers.
 func readFolder(dir string) (f folders, k Known, err error) {
 	if err = folder.Check(dir, "a folder of runs"); err != nil {
 		return f, k, err
@@ -52,6 +52,7 @@ func readFolder(dir string) (f folders, k Known, err error) {
 	if f, err = foldersBelow(dir); err == nil {
 		k, err = readKnown(dir)
 	}
+	k.addOwn(f.runs)
 	return f, k, err
 }
 

@@ -1,0 +1,221 @@
+package books
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
+	"dpsgd/internal/disk"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
+)
+
+// of begins, or goes on with, a run that plans so many releases, and makes some of them.
+func of(t *testing.T, registry, name string, plan, releases int) *Books {
+	t.Helper()
+	b := must(planned(registry, name, times(t, gradient, plan)))
+	t.Cleanup(func() { b.Close() })
+	must(0, os.WriteFile(filepath.Join(registry, name, folder.Config), people(t).YAML(), 0o600))
+	for range releases {
+		must(0, b.Append(b.Len()+1, gradient))
+	}
+	return b
+}
+
+// putBack leaves the first lines of the ledger of the data, in another file.
+func putBack(t *testing.T, registry string, lines int) {
+	t.Helper()
+	path := filepath.Join(registry, folder.Datasets)
+	all := strings.SplitAfter(tiny.Read(t, path), "\n")
+	must(0, os.Remove(path))
+	tiny.Write(t, path, strings.Join(all[:lines], ""))
+}
+
+// Where data have a limit, an older copy of their ledger is refused, whether the run that shows it is
+// known there or not, at work or not; nothing is changed, and the newer copy is taken again.
+func TestOlderLedgerOfALimitIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		lines  int // of header, limit, reservation, registration and three releases
+		atWork bool
+		want   string
+	}{
+		"at work, known":     {5, true, "found 1 releases of one, expected the 3 of its ledger"},
+		"at work, not known": {2, true, "found 0 releases of one, expected the 3 of its ledger"},
+		"ended, known":       {4, false, "found 0 releases of one, expected the 3 of its ledger"},
+		"ended, not known":   {3, false, "found 0 releases of one, expected the 3 of its ledger"},
+	} {
+		registry := t.TempDir()
+		limit(t, registry, 4)
+		one := of(t, registry, "one", 3, 3)
+		newer := tiny.Read(t, filepath.Join(registry, folder.Datasets))
+		if !test.atWork {
+			must(0, one.Close())
+		}
+		putBack(t, registry, test.lines)
+		before := tiny.Snapshot(t, registry)
+		for what, err := range map[string]error{
+			"a run": func() error { _, err := planned(registry, "two", times(t, gradient, 1)); return err }(),
+			"a limit": func() error {
+				_, err := SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: 3.9, Delta: 1e-5})
+				return err
+			}(),
+		} {
+			if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, %s: found %v, expected one line with %q", name, what, err, test.want)
+			}
+		}
+		if after := tiny.Snapshot(t, registry); !maps.Equal(before, after) {
+			t.Errorf("%s: a refusal changed something: %v, %v", name, before, after)
+		}
+		tiny.Write(t, filepath.Join(registry, folder.Datasets), newer)
+		must(0, of(t, registry, "two", 1, 1).Close())
+	}
+}
+
+// A ledger of the data that is behind by one line is what a kill, a failed write or a run at work
+// leave: it is no older copy, and the line counts.
+func TestOneLineMayBeInFlight(t *testing.T) {
+	for _, atWork := range []bool{true, false} {
+		registry := t.TempDir()
+		limit(t, registry, 4)
+		one := of(t, registry, "one", 3, 1)
+		must(0, one.Journal.Append(2, gradient))
+		if !atWork {
+			must(0, one.Close())
+		}
+		of(t, registry, "two", 1, 1)
+		if s := state(t, registry); s.Spent != must(chosen(times(t, gradient, 3), 1e-5)) {
+			t.Errorf("found %+v, expected the use of 3 releases", s)
+		}
+	}
+}
+
+// The lines that end an epoch are of one step and reach the run's own ledger together; a kill may
+// leave them there alone. Releases of an epoch that an older copy lacks are of one step each.
+func TestEndOfAnEpochIsInFlight(t *testing.T) {
+	bins := accountant.BallsInBins{Bins: 8, Event: accountant.Gaussian{NoiseMultiplier: 20}}
+	for _, killed := range []bool{true, false} {
+		registry := t.TempDir()
+		limit(t, registry, 4)
+		one := must(planned(registry, "one", times(t, bins, 8)))
+		if must(0, one.Append(1, bins)); killed {
+			must(0, one.Journal.AppendAll(1, bins, 7))
+		} else {
+			must(0, errors.Join(one.Append(2, bins), one.Append(3, bins)))
+			putBack(t, registry, 5)
+		}
+		must(0, one.Close())
+		two, err := planned(registry, "two", times(t, bins, 1))
+		if err == nil {
+			must(0, two.Close())
+		}
+		if killed != (err == nil) || err != nil && !errors.Is(err, checkpoints.ErrRollback) {
+			t.Errorf("killed %t: found error %v, expected a refusal of an older copy alone", killed, err)
+		}
+	}
+}
+
+// Without a limit an older copy catches up; till then what runs at work have released, which they
+// alone can tell, counts in every total.
+func TestTotalsCountWhatRunsAtWorkHaveReleased(t *testing.T) {
+	registry := t.TempDir()
+	one := of(t, registry, "one", 3, 3) // stays at work
+	putBack(t, registry, 2)
+	two := of(t, registry, "two", 2, 2)
+	together := must(two.Together())
+	if want := must(chosen(times(t, gradient, 5), 1e-5)); together.DatasetReleases != 5 || together.DatasetEpsilon != want {
+		t.Errorf("found %+v, expected 5 releases with ε = %v", together, want)
+	}
+	putBack(t, registry, 1) // which does not know it: the configuration in its folder tells the data
+	if m, ok := must(ReadDatasets(registry)).Member(one.Info().Run); m.Entries != 3 || m.Data.Name != "people" || !ok {
+		t.Errorf("found %+v, expected the 3 releases of a run that is not registered", m)
+	}
+}
+
+// A limit that a task reads may be gone from the ledger, with its reservation, before anybody can
+// read that the task is there: it asks once more when that can be read. From then on others refuse
+// the older copy, until the task has a result.
+func TestTaskUnderAnOlderLedger(t *testing.T) {
+	registry := t.TempDir()
+	limit(t, registry, 3)
+	r := registered("sweep/a")
+	r.Planned = &checkpoints.Planned{Releases: times(t, gradient, 2)}
+	reserved := []checkpoints.Reservation{{By: "sweep/a", Subject: r.Data.Subject(), Planned: times(t, gradient, 2)}}
+	must(0, ReserveTrials(registry, reserved, ""))
+	newer := tiny.Read(t, filepath.Join(registry, folder.Datasets))
+	dir := filepath.Join(registry, "sweep", "a")
+	disk.System = &visitor{at: "a.jsonl", opened: func() { putBack(t, registry, 2) }}
+	_, err := create(dir, registry, r, true)
+	disk.System = disk.Real{}
+	if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "--collect") {
+		t.Fatalf("found %v, expected that a reservation which is gone by then is missed", err)
+	}
+	must(0, os.RemoveAll(filepath.Join(registry, "sweep")))
+	must(0, os.RemoveAll(filepath.Join(registry, folder.Uncollected)))
+
+	tiny.Write(t, filepath.Join(registry, folder.Datasets), newer)
+	task := must(create(dir, registry, r, true))
+	defer task.Close()
+	must(0, os.WriteFile(filepath.Join(registry, "sweep", folder.Sweep), []byte("{}"), 0o600))
+	putBack(t, registry, 2)
+	if _, err := planned(registry, "one", times(t, gradient, 1)); !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no room that is reserved for sweep/a") {
+		t.Errorf("found %v, expected that nobody takes the room of a task at work", err)
+	}
+	tiny.Write(t, filepath.Join(dir, folder.Row), `{"trial":"a"}`) // as it has when it has ended: its room was given back
+	must(0, of(t, registry, "one", 1, 1).Close())
+}
+
+// A limit that is set while a run begins, after it has read that there is none and before anybody
+// can read that it is there, holds for the run.
+func TestLimitSetWhileARunBegins(t *testing.T) {
+	registry := t.TempDir()
+	must(0, must(OpenDatasets(registry)).Close())
+	r := registered("one")
+	r.Planned = &checkpoints.Planned{Releases: times(t, gradient, 500)}
+	disk.System = &visitor{at: folder.Datasets, unlocked: func() { limit(t, registry, 1) }}
+	defer func() { disk.System = disk.Real{} }()
+	if _, err := create(filepath.Join(registry, "one"), registry, r, false); !errors.Is(err, ErrLimit) {
+		t.Errorf("found %v, expected that the limit refuses the run", err)
+	}
+}
+
+// visitor is the real disk. It calls opened before it opens a file of that name, or unlocked after
+// it has unlocked one, once.
+type visitor struct {
+	disk.Real
+	at               string
+	opened, unlocked func()
+}
+
+func once(f *func()) {
+	if visit := *f; visit != nil {
+		*f = nil
+		visit()
+	}
+}
+
+func (v *visitor) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	if filepath.Base(name) != v.at {
+		return v.Real.OpenFile(name, flag, perm)
+	}
+	once(&v.opened)
+	f, err := v.Real.OpenFile(name, flag, perm)
+	return visited{f, v}, err
+}
+
+type visited struct {
+	disk.File
+	by *visitor
+}
+
+func (f visited) Unlock() error {
+	err := f.File.Unlock()
+	once(&f.by.unlocked)
+	return err
+}
