@@ -32,7 +32,7 @@ func WorkloadOf(r UpdateRule, s Schedule) Workload {
 }
 
 // columns is how many columns of the workload's matrix stand for all: the middles of strata of equal
-// length. A column is smooth in its number, so that 64 are right to 10^-4.
+// length. A column is smooth in its number, so that 64 are right to 5·10^-4.
 const columns = 64
 
 // Error returns the mean square, over the steps of a run, of what noise leaves in a parameter, for
@@ -56,7 +56,7 @@ func (w Workload) gradient(c []float64, asked bool) (float64, []float64) {
 	}
 	for i := range n {
 		from, to := i*steps/n, (i+1)*steps/n
-		j, weight := (from+to-1)/2, float64(to-from)/float64(steps)
+		j, weight := (from+to-1+i%2)/2, float64(to-from)/float64(steps) // rounded down and up in turn
 		at, v := 0.0, 0.0
 		for t := j; t < steps; t++ {
 			v = w.Momentum*v + d[t-j]

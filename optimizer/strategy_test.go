@@ -75,18 +75,27 @@ func TestStrategiesAreDyadicAndGood(t *testing.T) {
 // jax_privacy 2.0.0 finds, for prefix sums, the mean square error of its banded Toeplitz strategies
 // of sensitivity 1: toeplitz.optimize_banded_toeplitz(n=n, bands=b), and of it
 // toeplitz.loss(c, n=n)·toeplitz.sensitivity_squared(c, n), with jax_enable_x64. Rounded to dyadic
-// coefficients ours is within 1 %.
+// coefficients ours is within 0.01 %, and at most 1 % above that of banded matrices without structure:
+// the mean of banded.per_query_error(banded.optimize(n, bands=b, max_optimizer_steps=200)).
 func TestErrorIsThatOfJAXPrivacy(t *testing.T) {
 	for _, c := range []struct {
 		steps, bands int
-		want         float64
+		want, dense  float64
 	}{
-		{256, 4, 35.73661383469012}, {1000, 8, 69.74992959831258},
+		{256, 4, 35.73661383469012, 35.46972363676416}, {1000, 8, 69.74992959831258, 69.25450474137635},
 	} {
 		w := Workload{Schedule: Schedule{Curve: &Constant{}, Peak: 1, Steps: c.steps}}
 		s := must(w.Strategy(c.bands))(t)
-		if got := w.Error(s.Values()); math.Abs(got/c.want-1) > 0.01 {
-			t.Errorf("%d steps, %d bands: error %v of %v, expected %v", c.steps, c.bands, got, s.Values(), c.want)
+		got, p := 0.0, 0.0 // exactly
+		for age, x := range s.Inverse(c.steps) {
+			p += x
+			got += floats.Dot(s.Values(), s.Values()) * p * p * float64(c.steps-age) / float64(c.steps)
+		}
+		if math.Abs(got/c.want-1) > 1e-4 || got < c.dense || got > 1.01*c.dense {
+			t.Errorf("%d steps, %d bands: error %v of %v, expected %v, and %v to 1 %% more", c.steps, c.bands, got, s.Values(), c.want, c.dense)
+		}
+		if e := w.Error(s.Values()); math.Abs(e/got-1) > 5e-4 {
+			t.Errorf("%d steps, %d bands: error %v by strata, expected %v", c.steps, c.bands, e, got)
 		}
 	}
 }
