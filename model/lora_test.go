@@ -44,6 +44,24 @@ func TestAdaptersBeginAtNothing(t *testing.T) {
 	}
 }
 
+// PEFT computes the same logits, losses, per-example gradients of what is trained and three steps of
+// training from the same tensors.
+func TestAdaptersEqualPEFT(t *testing.T) {
+	g := readGolden(t, "adapters.json")
+	net := network{input: model.Input{Length: 9, Vocabulary: 7}, lora: model.LoRA{Rank: 2, Alpha: 5}, layers: model.Sequential{model.Embedding{Width: 6},
+		model.TransformerEncoder{Heads: 2, FeedForward: 8, NormFirst: true, Activation: "gelu"}, model.MeanOverSequence{}, model.Linear{Out: 3}}}
+	g.Networks[0].check(t, net.fresh(t, 1), g.Source)
+	compared := 0
+	for _, p := range g.Networks[0].Parameters {
+		if p.Gradients != nil {
+			compared++
+		}
+	}
+	if want := len(net.fresh(t, 1).Parameters()); compared != want {
+		t.Errorf("found gradients of %d parameters, expected %d", compared, want)
+	}
+}
+
 // The merged tensors are those of the network without adapters, and give the same logits.
 func TestMergedPredictsTheSame(t *testing.T) {
 	for _, net := range adaptedNetworks() {
