@@ -166,6 +166,7 @@ func newRig(c *configs.Config, of int) (*rig, error) {
 	if _, err := setup.Start(c, r.model); err != nil {
 		return nil, err
 	}
+	r.wake()
 	if r.views, err = setup.Views(c, o.Shape); err != nil {
 		return nil, err
 	}
@@ -174,6 +175,18 @@ func newRig(c *configs.Config, of int) (*rig, error) {
 	}
 	r.pool = kernel.NewPool(setup.Threads(c))
 	return r, nil
+}
+
+// wake draws the factors of adapters, half of which begin at 0: then the others have no gradient.
+func (r *rig) wake() {
+	src := random.Seeded(seed + 1)
+	for _, p := range r.model.Parameters() {
+		for i := range p.Size() {
+			if model.IsFactor(p.Name) {
+				r.model.Values[p.Offset+i] = float32(src.Float64() - 0.5)
+			}
+		}
+	}
 }
 
 // noisy says why a check of noise on gradients does not apply.

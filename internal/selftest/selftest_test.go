@@ -25,6 +25,7 @@ import (
 func TestChecksHold(t *testing.T) {
 	for name, overrides := range map[string][]string{
 		"every rule": {tiny.Convolutional}, "views, adaptive": {tiny.Convolutional, "training.augmentation.views=2", "training.augmentation.flip=true", "privacy.clipping=adaptive"},
+		"adapters":    {tiny.Convolutional, "model.lora.rank=2", "model.train_only=[norms]"},
 		"all records": {"training.sampling=full", "privacy.clipping=per_layer"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,6 +42,18 @@ func TestChecksHold(t *testing.T) {
 				t.Errorf("found %+v, told of %d", r, told)
 			}
 		})
+	}
+}
+
+// Both factors of an adapter have a gradient, so that faults in their rules are found.
+func TestFactorsHaveGradients(t *testing.T) {
+	r := tiny.Must(newRig(tiny.Parse(t, tiny.Convolutional, "model.lora.rank=2"), tiny.Examples))(t)
+	t.Cleanup(r.pool.Close)
+	of := tiny.Must(tiny.Must(r.plain())(t)(0))(t)
+	for i, p := range r.model.Parameters() {
+		if length(of[i]) == 0 {
+			t.Errorf("%s has no gradient", p.Name)
+		}
 	}
 }
 
