@@ -150,7 +150,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		row("model.name", setting.Choice(Networks()), nil, "A ready network; its layers are in configs/networks."),
 		row("model.layers", model.List{NonEmpty: true}, nil, "The layers of a network of your own."),
 		row("model.init", weightFile, nil,
-			"A file with the weights that training begins with, under PyTorch's names and in its layouts, converted to float32; \"\" begins at random."),
+			"A file with the weights that training begins with, under the network's names or those of timm, torchvision or Hugging Face, converted to float32; \"\" begins at random."),
 		row("model.init_trained_on", setting.Choice{"public", "private", "nothing"}, withInit,
 			"What those weights were trained on, for the privacy statement: the guarantee does not cover what they tell of private data."),
 		row("model.init_except", listOf[string]{of: layerName, max: 1000, what: "names", distinct: true}, withInit,

@@ -39,6 +39,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/naming"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -65,6 +66,19 @@ var formats = []struct {
 	{"safetensors", ".safetensors", writeSafetensors},
 	{"pytorch-script", ".py", writePyTorch},
 	{"peft", "-peft", writePEFT},
+	{"timm", ".safetensors", writeNamed("timm")},
+	{"huggingface", ".safetensors", writeNamed("huggingface")},
+}
+
+// writeNamed returns what writes the tensors of a network under the names of another program.
+func writeNamed(program string) func(m *trained.Model, path string) ([]string, error) {
+	return func(m *trained.Model, path string) ([]string, error) {
+		tensors := naming.Write(m.Network, program)
+		if tensors == nil {
+			return nil, fmt.Errorf("%s: found a network that it has no names for, expected a ResNet or vision transformer such as resnet18 or vit-tiny-patch16", program)
+		}
+		return []string{path}, write(m, path, tensors)
+	}
 }
 
 // Extension returns how the names of files in a format end; "" for an unknown format.
@@ -80,7 +94,7 @@ func Extension(format string) string {
 // Export writes a model to path in one of [Formats] and returns the paths of all files written.
 func Export(m *trained.Model, format, path string) ([]string, error) {
 	for _, f := range formats {
-		if task := m.Config.Data.Task(); f.name == format && task != data.Class && f.name != "safetensors" {
+		if task := m.Config.Data.Task(); f.name == format && task != data.Class && f.extension != ".safetensors" {
 			return nil, fmt.Errorf("exchange: found a model that learnt %s for the format %s, expected one of classes; safetensors takes any model", learnt[task], format)
 		}
 		if f.name == format {

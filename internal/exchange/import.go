@@ -14,6 +14,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/naming"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
@@ -38,6 +39,9 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	m, err := setup.Model(c, o.Shape, o.Classes)
 	if err != nil {
 		return Imported{}, err
+	}
+	if known, _, err := naming.Read(m, file, nil); err == nil {
+		file = known
 	}
 	i := Imported{Fits: Match(m, file), File: to}
 	renamed := i.Renamed(file)

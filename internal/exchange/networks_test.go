@@ -171,7 +171,7 @@ func cases() map[string]string {
 			continue // of words, not of pictures
 		}
 		shape := "size: 28, channels: 1"
-		if name == "cifar-cnn" || name == "convnet" || name == "resnet8-gn" || name == "vit-tiny" {
+		if name == "cifar-cnn" || name == "convnet" || name == "resnet8-gn" || name == "resnet18" || strings.HasPrefix(name, "vit-tiny") {
 			shape = "size: 32, channels: 3"
 		}
 		all["network "+name] = fmt.Sprintf(`

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/naming"
 	"dpsgd/internal/random"
 	"dpsgd/model"
 )
@@ -107,18 +109,26 @@ func Views(c *configs.Config, shape data.Shape) (*data.Views, error) {
 }
 
 // Start gives a network the weights of model.init, and returns the SHA-256 of all weights that it
-// begins with. Without model.init it changes nothing and returns "". The hash is published: what
+// begins with. Names of other programs are those of package naming; a last layer for other classes
+// begins at random. Without model.init it changes nothing and returns "". The hash is published: what
 // the file holds besides, which nobody gets to see, has no part in it.
 func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 	path := c.Model.Init
 	if path == "" {
+		if slices.ContainsFunc(m.Layers(), func(l model.LayerInfo) bool { return l.Kind == model.FrozenBatchNorm{}.Kind() }) {
+			return "", Misfit("model.init", "is not there, expected a file of weights: the constants of frozen_batch_norm come with them")
+		}
 		return "", nil
 	}
 	tensors, _, err := checkpoints.ReadModel(path)
 	if err != nil {
 		return "", Misfit("model.init", "is %s, expected a file of weights: %v", path, err)
 	}
-	if err := m.Start(tensors, c.Model.InitExcept); err != nil {
+	tensors, random, err := naming.Read(m, tensors, c.Model.InitExcept)
+	if err == nil {
+		err = m.Start(tensors, random)
+	}
+	if err != nil {
 		return "", Misfit("model.init", "is %s: %v (model.init_except names what begins at random)", path, err)
 	}
 	h := sha256.New()

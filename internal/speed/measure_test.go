@@ -87,7 +87,7 @@ func TestPhysicalBatchesOfBenchmarks(t *testing.T) {
 func TestEveryNetworkHasABenchmark(t *testing.T) {
 	grey, colour := data.Shape{Height: 28, Width: 28, Channels: 1}, data.Shape{Height: 32, Width: 32, Channels: 3}
 	bytes := data.Sequence(64, 256)
-	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour, "vit-tiny": colour, "text-lstm": bytes, "text-transformer": bytes}
+	shapes := map[string]data.Shape{"cifar-cnn": colour, "convnet": colour, "resnet8-gn": colour, "resnet18": colour, "vit-tiny": colour, "vit-tiny-patch16": colour, "text-lstm": bytes, "text-transformer": bytes}
 	for _, network := range configs.Networks() {
 		c := benchConfig(t, network, 2)
 		o := tiny.Must(setup.OutlineOf(c, 1))(t)

@@ -10,9 +10,11 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/naming"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
+	"dpsgd/model"
 )
 
 // weights writes initial weights of the network tiny.Convolutional, but for its last layer, in
@@ -156,5 +158,45 @@ func TestWeightsRefuse(t *testing.T) {
 		if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found error %v, expected one line that says %q", err, says)
 		}
+	}
+}
+
+// resNet is an override that spells out a network with frozen normalisations, as timm names it.
+const resNet = "model.layers=[{conv2d: {out_channels: 4, kernel_size: 3, bias: false}}, frozen_batch_norm, relu, {residual: {body: [{conv2d: {out_channels: 4, kernel_size: 3, padding: 1, bias: false}}, frozen_batch_norm]}}, global_avg_pool2d, {linear: {out_features: classes}}]"
+
+// A run begins with a file under the names of timm for other classes: all but the last layer is as
+// there, the constants stay so, and no noise is for them. Without a file there are none.
+func TestTrainingFromAFileOfTimm(t *testing.T) {
+	if _, err := Create(tiny.Parse(t, resNet), options(t)); !errors.Is(err, setup.ErrPlan) || !strings.HasSuffix(err.Error(), "model.init is not there, expected a file of weights: the constants of frozen_batch_norm come with them") {
+		t.Fatalf("found error %v, expected one that asks for weights", err)
+	}
+	c := tiny.Parse(t, resNet)
+	layers := tiny.Must(c.Model.Network())(t)
+	o := options(t)
+	shape := o.Given.Train.Shape()
+	other := tiny.Must(model.New(layers, model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}, 7, 5))(t)
+	tensors := other.Export()
+	for i := range tensors {
+		for j := range tensors[i].Data {
+			tensors[i].Data[j] += 0.01 * float32(j+1)
+		}
+	}
+	tiny.Check(t, other.Import(tensors))
+	path := filepath.Join(t.TempDir(), "resnet.safetensors")
+	tiny.Check(t, checkpoints.WriteModel(path, naming.Write(other, "timm"), nil))
+	r := create(t, tiny.Parse(t, resNet, "model.init="+path, "model.init_trained_on=public"), o)
+	for i, tensor := range r.Model.Export() {
+		if slices.Equal(tensor.Data, tensors[i].Data) == strings.HasPrefix(tensor.Name, "5.") {
+			t.Errorf("%s begins with the values of the file or not, expected the other", tensor.Name)
+		}
+	}
+	result := fit(t, r)
+	for i, tensor := range modelOf(t, result.Run) {
+		if constant := strings.HasPrefix(tensor.Name, "1.") || strings.HasPrefix(tensor.Name, "3.body.1."); constant != slices.Equal(tensor.Data, tensors[i].Data) {
+			t.Errorf("%s is a constant: %v, expected the other", tensor.Name, !constant)
+		}
+	}
+	if s := tiny.Must(statement.Read(result.Run))(t); s.FrozenValues != 32 {
+		t.Errorf("the statement has %d frozen values, expected 32", s.FrozenValues)
 	}
 }
