@@ -141,9 +141,12 @@ func TestProvenance(t *testing.T) {
 		"":             {[]string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "zero-out"}, nil},
 		statement.None: {[]string{"NOT PRIVATE"}, []string{"differential privacy"}},
 	} {
-		m, dir := modelOf(t, cases()["network logistic"]), t.TempDir()
-		m.Statement.System = system
 		for _, format := range exchange.Formats() {
+			if format == "peft" {
+				continue // of models with adapters alone
+			}
+			m, dir := modelOf(t, cases()["transformers"]), t.TempDir()
+			m.Statement.System = system
 			files := tiny.Must(exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format))))(t)
 			for _, file := range files {
 				content := tiny.Read(t, file)
