@@ -1,6 +1,6 @@
 (* When 64 bits decide an integer of noise (internal/kernel/rounded.go): the last steps, from the radius
-   and the cosine to the integer. That the radius is within 58.8 eps and the cosine within 3 eps is
-   argued there, and assumed here. *)
+   and the cosine to the integer. That the radius is within 58.8 eps and the cosine within 3 eps is in
+   normals.v. *)
 
 From Coq Require Import ZArith Lia Reals Lra Psatz.
 From Flocq Require Import Core.

@@ -50,7 +50,8 @@ import "math"
 //     deviation, and ε/2 of 1/2, which rest can be.
 //
 // The sum is 84.5ε < 2^-46, times deviation, and 2^-54. x - round(x) is exact, and the margin is
-// rounded by up to 2^-54. In proofs, rounded.v has what follows from 58.8ε and 3ε.
+// rounded by up to 2^-54. In proofs, normals.v has the radius and the cosine, rounded.v what follows,
+// and Gappa bounds what rounding does inside minusLog1p and sincos.
 func AddRoundedNormals(dst, sum, rest []float64, words []uint64, doubts []uint8, deviation, spacing float64) {
 	if n := len(dst); n%NormalsBlock != 0 || len(words) != n || len(sum) != n || len(rest) != n || len(doubts) != n/NormalsBlock {
 		panic("kernel: AddRoundedNormals: a length is wrong, or no multiple of 16")
