@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/clip"
+	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/battery"
 	"dpsgd/internal/random"
@@ -115,7 +116,11 @@ func replay(r *rig) (f finding, err error) {
 	c.Features.Pictures, c.Features.Directions = min(c.Features.Pictures, replayExamples), min(c.Features.Directions, replayExamples/4)
 	c.Privacy.Epsilon, c.Privacy.NoiseMultiplier = 0, r.plan.NoiseMultiplier()
 	c.Privacy.Delta = min(c.Privacy.Delta, 1e-5)
-	c.Privacy.Unit, c.Privacy.ExamplesPerPerson = "example", 0 // whose the examples are stands in files
+	c.Privacy.Unit, c.Privacy.ExamplesPerPerson = "example", 0  // whose the examples are stands in files
+	if turns, ok := c.Training.Sampling.(*release.Cyclic); ok { // whose blocks hold a batch; a record stands for the noise
+		c.Training.Sampling = &release.Cyclic{Blocks: min(turns.Blocks, n/c.Training.BatchSize)}
+		c.Privacy.Correlation = configs.Independent
+	}
 	c.Run.Name, c.Run.CheckpointEvery, c.Run.PrivateDiagnostics = "", 1, false
 	c.Data.Limit.Epsilon, c.Data.Limit.Delta = 0, 0
 	one, other, err := r.neighbours(n)

@@ -83,6 +83,7 @@ func TestRanksAddUpTheSumOfOne(t *testing.T) {
 		{"performance.engine=ghost", "privacy.clip_schedule=linear", "privacy.clip_final_factor=0.4"},
 		append(tiny.Features, "performance.engine=ghost"),
 		{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"},
+		append(bands, "performance.engine=ghost"), // on a coarser lattice
 	} {
 		c := tiny.Parse(t, overrides...)
 		o := options(t)
