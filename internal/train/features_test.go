@@ -47,6 +47,29 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	}
 }
 
+// A mean keeps the share of its squares that is not noise: of 100 values of 0.5 with noise of
+// deviation 0.3, 1 - 98·0.09/25. What may be noise alone becomes 0, and two values stay.
+func TestShrunkMean(t *testing.T) {
+	of := func(n int, deviation float64) []float32 {
+		mean := slices.Repeat([]float32{0.5}, n)
+		shrink(mean, deviation)
+		return mean
+	}
+	if got, want := of(100, 0.3)[99], 0.5*(1-98*0.09/25); math.Abs(float64(got)-want) > 1e-6 {
+		t.Errorf("found %v, expected %v", got, want)
+	}
+	if got := of(100, 0.51)[0]; got != 0 {
+		t.Errorf("found %v of what is noise alone, expected 0", got)
+	}
+	if got := of(2, 9); got[0] != 0.5 || got[1] != 0.5 {
+		t.Errorf("found %v, expected two values as they were", got)
+	}
+	zero := []float32{0, 0, 0}
+	if shrink(zero, 1); zero[0] != 0 {
+		t.Errorf("found %v of a mean of 0", zero[0])
+	}
+}
+
 // A run that was interrupted goes on with the mean that it has, and releases no other.
 func TestResumedRunKeepsItsMean(t *testing.T) {
 	o := featureOptions(t)
@@ -86,6 +109,15 @@ func TestMeanBeyondTheBudgetIsNotReleased(t *testing.T) {
 		if want := "the mean of the features and one step with privacy.noise_multiplier 1 would spend ε = "; !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: found %v, expected ErrPlan and %q", budget, err, want)
 		}
+	}
+}
+
+// Where the mean alone takes more than the budget, no noise of the steps can help, and the message
+// names the key.
+func TestMeanThatLeavesNothing(t *testing.T) {
+	_, err := NewPlan(tiny.Parse(t, append(tiny.Features, "features.mean_noise=5", "privacy.epsilon=0.2")...), tiny.Examples)
+	if !errors.Is(err, accountant.ErrUnreachable) || !strings.Contains(err.Error(), "features.mean_noise 5 takes its part of the budget") {
+		t.Errorf("found %v, expected ErrUnreachable that names features.mean_noise", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -114,7 +115,11 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		// tenth digit another.
 		if first = p.firstOf(past, noiseOf(c)); first == 0 {
 			calibrated = true
-			if first, err = p.calibrate(noiseOf(c), c.Privacy.NoiseSchedule); err != nil {
+			first, err = p.calibrate(noiseOf(c), c.Privacy.NoiseSchedule)
+			if errors.Is(err, accountant.ErrUnreachable) && p.Mean != nil {
+				err = fmt.Errorf("%w; features.mean_noise %v takes its part of the budget, a larger one or none leaves more", err, c.Features.MeanNoise)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
