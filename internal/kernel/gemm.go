@@ -149,22 +149,28 @@ func (g *gemm) plan(threads int) {
 	if threads < 2 {
 		return
 	}
-	// Blocks of columns share nothing that is packed, blocks of rows pack all of
-	// B again: columns are cut first, but not into less than minBlockCols. Where
-	// they are many there are more blocks than threads, as in Run.
-	cols := min(threads, max(1, g.n/minBlockCols))
-	if wide := g.n / blockCols; !g.packA && wide > threads {
-		cols = min(wide, chunksPerWorker*threads)
+	// Blocks of columns pack all of A again, and blocks of rows B: the longer side is cut first, but
+	// not into less than minBlock. Where columns are many and A is not packed there are more blocks
+	// than threads, as in Run.
+	rows := min(threads, max(1, g.m/minBlock))
+	cols := min(threads, max(1, g.n/minBlock))
+	if g.m > g.n {
+		cols = (threads + rows - 1) / rows
+	} else {
+		if wide := g.n / blockCols; !g.packA && wide > threads {
+			cols = min(wide, chunksPerWorker*threads)
+		}
+		rows = (threads + cols - 1) / cols
 	}
-	rows := (threads + cols - 1) / cols
 	g.wideBlock = roundUp((g.n+cols-1)/cols, g.kernel.tileCols)
 	g.tallBlock = roundUp((g.m+rows-1)/rows, g.kernel.tileRows)
 	g.gridCols = (g.n + g.wideBlock - 1) / g.wideBlock
 	g.gridRows = (g.m + g.tallBlock - 1) / g.tallBlock
 }
 
-// minBlockCols is the least width of a block of C, as long as its rows can be shared instead.
-const minBlockCols = 128
+// minBlock is the least width of a block of C, as long as its rows can be shared instead, or its
+// least height as long as its columns can.
+const minBlock = 128
 
 // packing decides which operands to pack. The thresholds were measured with
 // BenchmarkGemm on Zen 4; the result does not depend on them.

@@ -24,12 +24,12 @@ type Pool struct {
 	closed  bool       // guarded by running
 
 	// The loop in progress; written by Run while it holds running.
-	body     func(worker, lo, hi int)
-	n, chunk int
-	next     atomic.Int64   // first index that nobody has taken
-	pending  sync.WaitGroup // workers whose call is neither finished nor cancelled
-	busy     atomic.Int64   // their number
-	owners   []atomic.Int64 // goroutine of worker i; 0 for worker 0, which is any caller
+	body    func(worker, lo, hi int)
+	chunk   int
+	shares  []share        // of the workers, where each begins: it may find there what it wrote in the loop before
+	pending sync.WaitGroup // workers whose call is neither finished nor cancelled
+	busy    atomic.Int64   // their number
+	owners  []atomic.Int64 // goroutine of worker i; 0 for worker 0, which is any caller
 
 	spaces [workspaces][][]float32 // see workspace
 
@@ -38,11 +38,18 @@ type Pool struct {
 	panicVal any
 }
 
+// share is a part of a loop, of which workers take chunks.
+type share struct {
+	next atomic.Int64 // first index that nobody has taken
+	end  int
+	_    [112]byte // between shares, which would wait for each other's cache lines
+}
+
 // NewPool starts threads-1 workers; with the caller of Run they make threads.
 // Fewer than one thread counts as one.
 func NewPool(threads int) *Pool {
 	threads = max(threads, 1)
-	p := &Pool{helpers: make([]*helper, threads-1), owners: make([]atomic.Int64, threads)}
+	p := &Pool{helpers: make([]*helper, threads-1), owners: make([]atomic.Int64, threads), shares: make([]share, threads)}
 	for i := range p.spaces {
 		p.spaces[i] = make([][]float32, threads)
 	}
@@ -113,11 +120,13 @@ func (p *Pool) Run(n, grain int, f func(worker, lo, hi int)) {
 }
 
 func (p *Pool) runParallel(n, grain int, f func(worker, lo, hi int)) {
-	p.body, p.n = f, n
+	p.body = f
 	p.chunk = max(grain, (n+chunksPerWorker*p.Threads()-1)/(chunksPerWorker*p.Threads()))
-	p.next.Store(0)
-
 	chunks := (n + p.chunk - 1) / p.chunk
+	for i := range p.shares {
+		p.shares[i].next.Store(int64(i * chunks / p.Threads() * p.chunk))
+		p.shares[i].end = min((i+1)*chunks/p.Threads()*p.chunk, n)
+	}
 	helpers := p.helpers[:min(len(p.helpers), chunks-1)]
 	p.pending.Add(len(helpers))
 	p.busy.Store(int64(len(helpers)))
@@ -199,16 +208,20 @@ func (h *helper) wait() bool {
 	}
 }
 
-// drain runs the loop in progress on chunks of its range, as the given worker, until none is left.
+// drain runs the loop in progress on chunks of its range, as the given worker, until none is left:
+// first of the worker's own share, then of those of others.
 func (p *Pool) drain(worker int) {
 	defer p.catch()
-	for {
-		hi := int(p.next.Add(int64(p.chunk)))
-		lo := hi - p.chunk
-		if lo >= p.n {
-			return
+	for i := range p.shares {
+		s := &p.shares[(worker+i)%len(p.shares)]
+		for {
+			hi := int(s.next.Add(int64(p.chunk)))
+			lo := hi - p.chunk
+			if lo >= s.end {
+				break
+			}
+			p.body(worker, lo, min(hi, s.end))
 		}
-		p.body(worker, lo, min(hi, p.n))
 	}
 }
 
@@ -223,7 +236,9 @@ func (p *Pool) catch() {
 	if !p.panicked {
 		p.panicked, p.panicVal = true, v
 	}
-	p.next.Store(int64(p.n))
+	for i := range p.shares {
+		p.shares[i].next.Store(int64(p.shares[i].end))
+	}
 }
 
 // currentWorker returns the number of the worker whose goroutine calls it; 0 for the caller of the

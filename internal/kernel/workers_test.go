@@ -249,7 +249,7 @@ func TestCancelledCallsAreNotTaken(t *testing.T) {
 
 // TestRunDoesNotWaitForIdleWorkers runs a loop whose second worker is never there.
 func TestRunDoesNotWaitForIdleWorkers(t *testing.T) {
-	p := &Pool{helpers: []*helper{{wake: make(chan struct{}, 1)}}, owners: make([]atomic.Int64, 2)}
+	p := &Pool{helpers: []*helper{{wake: make(chan struct{}, 1)}}, owners: make([]atomic.Int64, 2), shares: make([]share, 2)}
 	for range 3 {
 		checkCover(t, p, 100, 1)
 	}
