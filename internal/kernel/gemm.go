@@ -211,23 +211,23 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 	}
 	// The parts of k are equal but for rounding, lest the last one be a sliver.
 	parts := ceilDiv(g.k, mostDepth)
-	for j := j0; j < j1; j += mostCols {
-		cols := min(mostCols, j1-j)
-		beta := g.beta
-		for part := range parts {
-			l, end := roundUp(part*g.k/parts, step), min(roundUp((part+1)*g.k/parts, step), g.k)
+	beta := g.beta
+	for part := range parts {
+		l, end := roundUp(part*g.k/parts, step), min(roundUp((part+1)*g.k/parts, step), g.k)
+		for j := j0; j < j1; j += mostCols {
+			cols := min(mostCols, j1-j)
 			if g.packB {
 				packed.packB(g.kernel, g.matrixB.from(l, j), g.matrixB, end-l, cols)
 			}
 			for i := i0; i < i1; i += mostRows {
 				rows := min(mostRows, i1-i)
-				if g.packA {
+				if g.packA && (j == j0 || rows < i1-i0) { // a single block of A serves all of B
 					packed.packA(g.kernel, g.matrixA.from(i, l), g.matrixA, rows, end-l)
 				}
 				g.panels(packed, i, rows, j, cols, l, end-l, beta)
 			}
-			beta = 1
 		}
+		beta = 1
 	}
 }
 
@@ -257,8 +257,8 @@ func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta 
 // packBuffers holds the packed copies of one block of A and of one block of B.
 type packBuffers struct {
 	a, b []float32
-	rest []float32                      // see packParts
-	sums [splitTile * splitTile]float32 // see splitPanels
+	rest []float32                          // see packParts
+	sums [3 * splitTile * splitTile]float32 // of three weights at most, see splitPanels
 }
 
 // packs keeps the buffers between products.

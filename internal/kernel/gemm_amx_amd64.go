@@ -5,12 +5,18 @@
 package kernel
 
 // splitFloatAMX writes the parts of float32 values, as matrices of 16 rows. A row is the 16 at src and the
-// 16 that lie second further on; rows are rowStride apart, and blocks next.
+// 16 that lie second further on; they are stride apart, and blocks next.
 //
 //go:noescape
-func splitFloatAMX(blocks int, dst *float32, src *float32, rowStride int, second int, next int)
+func splitFloatAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
 
-// productFloatAMX writes 32×32 sums of products of float32 values. The blocks of the second
+// turnFloatAMX writes the parts of float32 values, as matrices of 16 rows. A column is the 16 at src and the
+// 16 that lie second further on; they are stride apart, and blocks next.
+//
+//go:noescape
+func turnFloatAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
+
+// productFloatAMX writes 32×32 sums of products of float32 values, for each weight. The blocks of the second
 // 16 rows of A, and columns of B, begin apart words after those of the first.
 //
 //go:noescape
@@ -22,12 +28,18 @@ func productFloatAMX(blocks int, a *float32, b *float32, apart int, sums *float3
 func mergeFloatAMX(rows int, cols int, sums *float32, c *float32, ldc int, alpha float32, beta float32)
 
 // splitPairsAMX writes the parts of pairs of integers, as matrices of 16 rows. A row is the 16 at src and the
-// 16 that lie second further on; rows are rowStride apart, and blocks next.
+// 16 that lie second further on; they are stride apart, and blocks next.
 //
 //go:noescape
-func splitPairsAMX(blocks int, dst *float32, src *float32, rowStride int, second int, next int)
+func splitPairsAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
 
-// productPairsAMX writes 32×32 sums of products of pairs of integers. The blocks of the second
+// turnPairsAMX writes the parts of pairs of integers, as matrices of 16 rows. A column is the 16 at src and the
+// 16 that lie second further on; they are stride apart, and blocks next.
+//
+//go:noescape
+func turnPairsAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
+
+// productPairsAMX writes 32×32 sums of products of pairs of integers, for each weight. The blocks of the second
 // 16 rows of A, and columns of B, begin apart words after those of the first.
 //
 //go:noescape

@@ -4,28 +4,31 @@
 
 #include "textflag.h"
 
-// func splitFloatAMX(blocks int, dst *float32, src *float32, rowStride int, second int, next int)
+// func splitFloatAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
 // Requires: AVX, AVX512F
 TEXT ·splitFloatAMX(SB), NOSPLIT, $0-48
 	MOVQ         blocks+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         src+16(FP), DX
-	MOVQ         rowStride+24(FP), SI
+	MOVQ         stride+24(FP), BX
+	SHLQ         $0x02, BX
+	MOVQ         second+32(FP), SI
 	SHLQ         $0x02, SI
-	MOVQ         second+32(FP), DI
+	MOVQ         next+40(FP), DI
 	SHLQ         $0x02, DI
-	MOVQ         next+40(FP), R8
-	SHLQ         $0x02, R8
-	MOVL         $0xffff0000, BX
-	VPBROADCASTD BX, Z0
+	MOVL         $0xffff0000, R8
+	VPBROADCASTD R8, Z0
 
 blocks:
-	MOVQ DX, BX
-	MOVQ $0x00000010, R9
+	MOVQ DX, R8
+	LEAQ (DX)(SI*1), R9
+	MOVQ $0x00000010, R10
 
 rows:
-	VMOVUPS    (BX), Z1
-	VMOVUPS    (BX)(DI*1), Z2
+	VMOVUPS    (R8), Z1
+	ADDQ       BX, R8
+	VMOVUPS    (R9), Z2
+	ADDQ       BX, R9
 	VPSRLD     $0x10, Z1, Z3
 	VPTERNLOGD $0xd8, Z0, Z2, Z3
 	VMOVUPS    Z3, (CX)
@@ -43,14 +46,196 @@ rows:
 	VPSRLD     $0x10, Z1, Z1
 	VPTERNLOGD $0xd8, Z0, Z2, Z1
 	VMOVUPS    Z1, 2048(CX)
-	ADDQ       SI, BX
-	ADDQ       $0x40, CX
-	DECQ       R9
+	ADDQ       $0x00000040, CX
+	DECQ       R10
 	JNZ        rows
 	ADDQ       $0x00000800, CX
-	ADDQ       R8, DX
+	ADDQ       DI, DX
 	DECQ       AX
 	JNZ        blocks
+	VZEROUPPER
+	RET
+
+// func turnFloatAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
+// Requires: AVX, AVX512F
+TEXT ·turnFloatAMX(SB), NOSPLIT, $0-48
+	MOVQ         blocks+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	SHLQ         $0x02, BX
+	MOVQ         second+32(FP), SI
+	SHLQ         $0x02, SI
+	MOVQ         next+40(FP), DI
+	SHLQ         $0x02, DI
+	MOVL         $0xffff0000, R8
+	VPBROADCASTD R8, Z0
+
+blocks:
+	MOVQ DX, R8
+	LEAQ (DX)(SI*1), R9
+	MOVQ $0x00000004, R10
+
+rows:
+	MOVQ         R8, R11
+	VMOVUPS      (R11), X1
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X4
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X6
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X8
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z1, Z1
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z4, Z4
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z6, Z6
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z8, Z8
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z1, Z1
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z4, Z4
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z6, Z6
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z8, Z8
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z1, Z1
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z4, Z4
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z6, Z6
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z8, Z8
+	ADDQ         BX, R11
+	VUNPCKLPS    Z4, Z1, Z2
+	VUNPCKHPS    Z4, Z1, Z7
+	VUNPCKLPS    Z8, Z6, Z5
+	VUNPCKHPS    Z8, Z6, Z9
+	VUNPCKLPD    Z5, Z2, Z3
+	VUNPCKHPD    Z5, Z2, Z2
+	VUNPCKLPD    Z9, Z7, Z5
+	VUNPCKHPD    Z9, Z7, Z7
+	ADDQ         $0x10, R8
+	MOVQ         R9, R11
+	VMOVUPS      (R11), X10
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X11
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X12
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X13
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z10, Z10
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z11, Z11
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z12, Z12
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z13, Z13
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z10, Z10
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z11, Z11
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z12, Z12
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z13, Z13
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z10, Z10
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z11, Z11
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z12, Z12
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z13, Z13
+	ADDQ         BX, R11
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z16
+	VUNPCKLPS    Z13, Z12, Z15
+	VUNPCKHPS    Z13, Z12, Z17
+	VUNPCKLPD    Z15, Z9, Z14
+	VUNPCKHPD    Z15, Z9, Z9
+	VUNPCKLPD    Z17, Z16, Z15
+	VUNPCKHPD    Z17, Z16, Z16
+	ADDQ         $0x10, R9
+	VPSRLD       $0x10, Z3, Z17
+	VPTERNLOGD   $0xd8, Z0, Z14, Z17
+	VMOVUPS      Z17, (CX)
+	VPANDD       Z0, Z3, Z17
+	VSUBPS       Z17, Z3, Z3
+	VPANDD       Z0, Z14, Z17
+	VSUBPS       Z17, Z14, Z14
+	VPSRLD       $0x10, Z3, Z17
+	VPTERNLOGD   $0xd8, Z0, Z14, Z17
+	VMOVUPS      Z17, 1024(CX)
+	VPANDD       Z0, Z3, Z17
+	VSUBPS       Z17, Z3, Z3
+	VPANDD       Z0, Z14, Z17
+	VSUBPS       Z17, Z14, Z14
+	VPSRLD       $0x10, Z3, Z3
+	VPTERNLOGD   $0xd8, Z0, Z14, Z3
+	VMOVUPS      Z3, 2048(CX)
+	VPSRLD       $0x10, Z2, Z3
+	VPTERNLOGD   $0xd8, Z0, Z9, Z3
+	VMOVUPS      Z3, 64(CX)
+	VPANDD       Z0, Z2, Z3
+	VSUBPS       Z3, Z2, Z2
+	VPANDD       Z0, Z9, Z3
+	VSUBPS       Z3, Z9, Z9
+	VPSRLD       $0x10, Z2, Z3
+	VPTERNLOGD   $0xd8, Z0, Z9, Z3
+	VMOVUPS      Z3, 1088(CX)
+	VPANDD       Z0, Z2, Z3
+	VSUBPS       Z3, Z2, Z2
+	VPANDD       Z0, Z9, Z3
+	VSUBPS       Z3, Z9, Z9
+	VPSRLD       $0x10, Z2, Z2
+	VPTERNLOGD   $0xd8, Z0, Z9, Z2
+	VMOVUPS      Z2, 2112(CX)
+	VPSRLD       $0x10, Z5, Z2
+	VPTERNLOGD   $0xd8, Z0, Z15, Z2
+	VMOVUPS      Z2, 128(CX)
+	VPANDD       Z0, Z5, Z2
+	VSUBPS       Z2, Z5, Z5
+	VPANDD       Z0, Z15, Z2
+	VSUBPS       Z2, Z15, Z15
+	VPSRLD       $0x10, Z5, Z2
+	VPTERNLOGD   $0xd8, Z0, Z15, Z2
+	VMOVUPS      Z2, 1152(CX)
+	VPANDD       Z0, Z5, Z2
+	VSUBPS       Z2, Z5, Z5
+	VPANDD       Z0, Z15, Z2
+	VSUBPS       Z2, Z15, Z15
+	VPSRLD       $0x10, Z5, Z2
+	VPTERNLOGD   $0xd8, Z0, Z15, Z2
+	VMOVUPS      Z2, 2176(CX)
+	VPSRLD       $0x10, Z7, Z2
+	VPTERNLOGD   $0xd8, Z0, Z16, Z2
+	VMOVUPS      Z2, 192(CX)
+	VPANDD       Z0, Z7, Z2
+	VSUBPS       Z2, Z7, Z7
+	VPANDD       Z0, Z16, Z2
+	VSUBPS       Z2, Z16, Z16
+	VPSRLD       $0x10, Z7, Z2
+	VPTERNLOGD   $0xd8, Z0, Z16, Z2
+	VMOVUPS      Z2, 1216(CX)
+	VPANDD       Z0, Z7, Z2
+	VSUBPS       Z2, Z7, Z7
+	VPANDD       Z0, Z16, Z2
+	VSUBPS       Z2, Z16, Z16
+	VPSRLD       $0x10, Z7, Z2
+	VPTERNLOGD   $0xd8, Z0, Z16, Z2
+	VMOVUPS      Z2, 2240(CX)
+	ADDQ         $0x00000100, CX
+	DECQ         R10
+	JNZ          rows
+	ADDQ         $0x00000800, CX
+	ADDQ         DI, DX
+	DECQ         AX
+	JNZ          blocks
 	VZEROUPPER
 	RET
 
@@ -63,6 +248,9 @@ TEXT ·productFloatAMX(SB), NOSPLIT, $0-40
 	BYTE $0x78
 	BYTE $0x49
 	BYTE $0x00
+	MOVQ sums+32(FP), R10
+	MOVQ $0x00000040, R11
+	MOVQ $0x00000080, DX
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x7b
@@ -83,9 +271,6 @@ TEXT ·productFloatAMX(SB), NOSPLIT, $0-40
 	BYTE $0x7b
 	BYTE $0x49
 	BYTE $0xd8
-	MOVQ sums+32(FP), R10
-	MOVQ $0x00000040, R11
-	MOVQ $0x00000080, DX
 	MOVQ blocks+0(FP), CX
 	MOVQ apart+24(FP), AX
 	MOVQ a+8(FP), SI
@@ -400,6 +585,7 @@ products0:
 	BYTE $0x08
 	BYTE $0x00
 	BYTE $0x00
+	ADDQ $0x00001000, R10
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x78
@@ -447,11 +633,13 @@ TEXT ·mergeFloatAMX(SB), NOSPLIT, $0-48
 
 rows:
 	VMOVUPS.Z   (BX), K2, Z3
-	VMULPS      (DX), Z0, Z2
+	VMOVUPS     (DX), Z2
+	VMULPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z3, Z2
 	VMOVUPS     Z2, K1, (BX)
 	VMOVUPS.Z   64(BX), K4, Z3
-	VMULPS      64(DX), Z0, Z2
+	VMOVUPS     64(DX), Z2
+	VMULPS      Z0, Z2, Z2
 	VFMADD231PS Z1, Z3, Z2
 	VMOVUPS     Z2, K3, 64(BX)
 	ADDQ        $0x00000080, DX
@@ -461,28 +649,31 @@ rows:
 	VZEROUPPER
 	RET
 
-// func splitPairsAMX(blocks int, dst *float32, src *float32, rowStride int, second int, next int)
+// func splitPairsAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
 // Requires: AVX, AVX512F
 TEXT ·splitPairsAMX(SB), NOSPLIT, $0-48
 	MOVQ         blocks+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         src+16(FP), DX
-	MOVQ         rowStride+24(FP), SI
+	MOVQ         stride+24(FP), BX
+	SHLQ         $0x02, BX
+	MOVQ         second+32(FP), SI
 	SHLQ         $0x02, SI
-	MOVQ         second+32(FP), DI
+	MOVQ         next+40(FP), DI
 	SHLQ         $0x02, DI
-	MOVQ         next+40(FP), R8
-	SHLQ         $0x02, R8
-	MOVL         $0xff00ff00, BX
-	VPBROADCASTD BX, Z0
+	MOVL         $0xff00ff00, R8
+	VPBROADCASTD R8, Z0
 
 blocks:
-	MOVQ DX, BX
-	MOVQ $0x00000010, R9
+	MOVQ DX, R8
+	LEAQ (DX)(SI*1), R9
+	MOVQ $0x00000010, R10
 
 rows:
-	VMOVUPS    (BX), Z1
-	VMOVUPS    (BX)(DI*1), Z2
+	VMOVUPS    (R8), Z1
+	ADDQ       BX, R8
+	VMOVUPS    (R9), Z2
+	ADDQ       BX, R9
 	VPSRLD     $0x08, Z1, Z3
 	VPTERNLOGD $0xd8, Z0, Z2, Z3
 	VMOVUPS    Z3, (CX)
@@ -491,19 +682,165 @@ rows:
 	VPSRLD     $0x08, Z1, Z1
 	VPTERNLOGD $0xd8, Z0, Z2, Z1
 	VMOVUPS    Z1, 1024(CX)
-	ADDQ       SI, BX
-	ADDQ       $0x40, CX
-	DECQ       R9
+	ADDQ       $0x00000040, CX
+	DECQ       R10
 	JNZ        rows
 	ADDQ       $0x00000400, CX
-	ADDQ       R8, DX
+	ADDQ       DI, DX
 	DECQ       AX
 	JNZ        blocks
 	VZEROUPPER
 	RET
 
-// func productPairsAMX(blocks int, a *float32, b *float32, apart int, sums *float32)
+// func turnPairsAMX(blocks int, dst *float32, src *float32, stride int, second int, next int)
 // Requires: AVX, AVX512F
+TEXT ·turnPairsAMX(SB), NOSPLIT, $0-48
+	MOVQ         blocks+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         stride+24(FP), BX
+	SHLQ         $0x02, BX
+	MOVQ         second+32(FP), SI
+	SHLQ         $0x02, SI
+	MOVQ         next+40(FP), DI
+	SHLQ         $0x02, DI
+	MOVL         $0xff00ff00, R8
+	VPBROADCASTD R8, Z0
+
+blocks:
+	MOVQ DX, R8
+	LEAQ (DX)(SI*1), R9
+	MOVQ $0x00000004, R10
+
+rows:
+	MOVQ         R8, R11
+	VMOVUPS      (R11), X1
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X4
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X6
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X8
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z1, Z1
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z4, Z4
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z6, Z6
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z8, Z8
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z1, Z1
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z4, Z4
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z6, Z6
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z8, Z8
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z1, Z1
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z4, Z4
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z6, Z6
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z8, Z8
+	ADDQ         BX, R11
+	VUNPCKLPS    Z4, Z1, Z2
+	VUNPCKHPS    Z4, Z1, Z7
+	VUNPCKLPS    Z8, Z6, Z5
+	VUNPCKHPS    Z8, Z6, Z9
+	VUNPCKLPD    Z5, Z2, Z3
+	VUNPCKHPD    Z5, Z2, Z2
+	VUNPCKLPD    Z9, Z7, Z5
+	VUNPCKHPD    Z9, Z7, Z7
+	ADDQ         $0x10, R8
+	MOVQ         R9, R11
+	VMOVUPS      (R11), X10
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X11
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X12
+	ADDQ         BX, R11
+	VMOVUPS      (R11), X13
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z10, Z10
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z11, Z11
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z12, Z12
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x01, (R11), Z13, Z13
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z10, Z10
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z11, Z11
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z12, Z12
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x02, (R11), Z13, Z13
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z10, Z10
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z11, Z11
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z12, Z12
+	ADDQ         BX, R11
+	VINSERTF32X4 $0x03, (R11), Z13, Z13
+	ADDQ         BX, R11
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z16
+	VUNPCKLPS    Z13, Z12, Z15
+	VUNPCKHPS    Z13, Z12, Z17
+	VUNPCKLPD    Z15, Z9, Z14
+	VUNPCKHPD    Z15, Z9, Z9
+	VUNPCKLPD    Z17, Z16, Z15
+	VUNPCKHPD    Z17, Z16, Z16
+	ADDQ         $0x10, R9
+	VPSRLD       $0x08, Z3, Z17
+	VPTERNLOGD   $0xd8, Z0, Z14, Z17
+	VMOVUPS      Z17, (CX)
+	VPSLLD       $0x08, Z3, Z3
+	VPSLLD       $0x08, Z14, Z14
+	VPSRLD       $0x08, Z3, Z3
+	VPTERNLOGD   $0xd8, Z0, Z14, Z3
+	VMOVUPS      Z3, 1024(CX)
+	VPSRLD       $0x08, Z2, Z3
+	VPTERNLOGD   $0xd8, Z0, Z9, Z3
+	VMOVUPS      Z3, 64(CX)
+	VPSLLD       $0x08, Z2, Z2
+	VPSLLD       $0x08, Z9, Z9
+	VPSRLD       $0x08, Z2, Z2
+	VPTERNLOGD   $0xd8, Z0, Z9, Z2
+	VMOVUPS      Z2, 1088(CX)
+	VPSRLD       $0x08, Z5, Z2
+	VPTERNLOGD   $0xd8, Z0, Z15, Z2
+	VMOVUPS      Z2, 128(CX)
+	VPSLLD       $0x08, Z5, Z5
+	VPSLLD       $0x08, Z15, Z15
+	VPSRLD       $0x08, Z5, Z2
+	VPTERNLOGD   $0xd8, Z0, Z15, Z2
+	VMOVUPS      Z2, 1152(CX)
+	VPSRLD       $0x08, Z7, Z2
+	VPTERNLOGD   $0xd8, Z0, Z16, Z2
+	VMOVUPS      Z2, 192(CX)
+	VPSLLD       $0x08, Z7, Z7
+	VPSLLD       $0x08, Z16, Z16
+	VPSRLD       $0x08, Z7, Z2
+	VPTERNLOGD   $0xd8, Z0, Z16, Z2
+	VMOVUPS      Z2, 1216(CX)
+	ADDQ         $0x00000100, CX
+	DECQ         R10
+	JNZ          rows
+	ADDQ         $0x00000400, CX
+	ADDQ         DI, DX
+	DECQ         AX
+	JNZ          blocks
+	VZEROUPPER
+	RET
+
+// func productPairsAMX(blocks int, a *float32, b *float32, apart int, sums *float32)
+// Requires: AVX
 TEXT ·productPairsAMX(SB), NOSPLIT, $0-40
 	LEAQ matrixSettingPairs<>+0(SB), AX
 	BYTE $0xc4
@@ -511,6 +848,9 @@ TEXT ·productPairsAMX(SB), NOSPLIT, $0-40
 	BYTE $0x78
 	BYTE $0x49
 	BYTE $0x00
+	MOVQ sums+32(FP), R10
+	MOVQ $0x00000040, R11
+	MOVQ $0x00000080, DX
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x7b
@@ -531,9 +871,6 @@ TEXT ·productPairsAMX(SB), NOSPLIT, $0-40
 	BYTE $0x7b
 	BYTE $0x49
 	BYTE $0xd8
-	MOVQ sums+32(FP), R10
-	MOVQ $0x00000040, R11
-	MOVQ $0x00000080, DX
 	MOVQ blocks+0(FP), CX
 	MOVQ apart+24(FP), AX
 	MOVQ a+8(FP), SI
@@ -542,628 +879,334 @@ TEXT ·productPairsAMX(SB), NOSPLIT, $0-40
 	LEAQ (R8)(AX*4), R9
 
 products0:
-	BYTE      $0xc4
-	BYTE      $0xa2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xa4
-	BYTE      $0x1e
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xa2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xac
-	BYTE      $0x1f
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0x82
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xb4
-	BYTE      $0x18
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0x82
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xbc
-	BYTE      $0x19
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x4b
-	BYTE      $0x5e
-	BYTE      $0xc4
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x43
-	BYTE      $0x5e
-	BYTE      $0xcc
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x4b
-	BYTE      $0x5e
-	BYTE      $0xd5
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x43
-	BYTE      $0x5e
-	BYTE      $0xdd
-	ADDQ      $0x00000800, SI
-	ADDQ      $0x00000800, DI
-	ADDQ      $0x00000800, R8
-	ADDQ      $0x00000800, R9
-	DECQ      CX
-	JNZ       products0
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x84
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x8c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x94
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x9c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	VPSLLD    $0x08, (R10), Z0
-	VMOVDQU32 Z0, (R10)
-	VPSLLD    $0x08, 64(R10), Z0
-	VMOVDQU32 Z0, 64(R10)
-	VPSLLD    $0x08, 128(R10), Z0
-	VMOVDQU32 Z0, 128(R10)
-	VPSLLD    $0x08, 192(R10), Z0
-	VMOVDQU32 Z0, 192(R10)
-	VPSLLD    $0x08, 256(R10), Z0
-	VMOVDQU32 Z0, 256(R10)
-	VPSLLD    $0x08, 320(R10), Z0
-	VMOVDQU32 Z0, 320(R10)
-	VPSLLD    $0x08, 384(R10), Z0
-	VMOVDQU32 Z0, 384(R10)
-	VPSLLD    $0x08, 448(R10), Z0
-	VMOVDQU32 Z0, 448(R10)
-	VPSLLD    $0x08, 512(R10), Z0
-	VMOVDQU32 Z0, 512(R10)
-	VPSLLD    $0x08, 576(R10), Z0
-	VMOVDQU32 Z0, 576(R10)
-	VPSLLD    $0x08, 640(R10), Z0
-	VMOVDQU32 Z0, 640(R10)
-	VPSLLD    $0x08, 704(R10), Z0
-	VMOVDQU32 Z0, 704(R10)
-	VPSLLD    $0x08, 768(R10), Z0
-	VMOVDQU32 Z0, 768(R10)
-	VPSLLD    $0x08, 832(R10), Z0
-	VMOVDQU32 Z0, 832(R10)
-	VPSLLD    $0x08, 896(R10), Z0
-	VMOVDQU32 Z0, 896(R10)
-	VPSLLD    $0x08, 960(R10), Z0
-	VMOVDQU32 Z0, 960(R10)
-	VPSLLD    $0x08, 1024(R10), Z0
-	VMOVDQU32 Z0, 1024(R10)
-	VPSLLD    $0x08, 1088(R10), Z0
-	VMOVDQU32 Z0, 1088(R10)
-	VPSLLD    $0x08, 1152(R10), Z0
-	VMOVDQU32 Z0, 1152(R10)
-	VPSLLD    $0x08, 1216(R10), Z0
-	VMOVDQU32 Z0, 1216(R10)
-	VPSLLD    $0x08, 1280(R10), Z0
-	VMOVDQU32 Z0, 1280(R10)
-	VPSLLD    $0x08, 1344(R10), Z0
-	VMOVDQU32 Z0, 1344(R10)
-	VPSLLD    $0x08, 1408(R10), Z0
-	VMOVDQU32 Z0, 1408(R10)
-	VPSLLD    $0x08, 1472(R10), Z0
-	VMOVDQU32 Z0, 1472(R10)
-	VPSLLD    $0x08, 1536(R10), Z0
-	VMOVDQU32 Z0, 1536(R10)
-	VPSLLD    $0x08, 1600(R10), Z0
-	VMOVDQU32 Z0, 1600(R10)
-	VPSLLD    $0x08, 1664(R10), Z0
-	VMOVDQU32 Z0, 1664(R10)
-	VPSLLD    $0x08, 1728(R10), Z0
-	VMOVDQU32 Z0, 1728(R10)
-	VPSLLD    $0x08, 1792(R10), Z0
-	VMOVDQU32 Z0, 1792(R10)
-	VPSLLD    $0x08, 1856(R10), Z0
-	VMOVDQU32 Z0, 1856(R10)
-	VPSLLD    $0x08, 1920(R10), Z0
-	VMOVDQU32 Z0, 1920(R10)
-	VPSLLD    $0x08, 1984(R10), Z0
-	VMOVDQU32 Z0, 1984(R10)
-	VPSLLD    $0x08, 2048(R10), Z0
-	VMOVDQU32 Z0, 2048(R10)
-	VPSLLD    $0x08, 2112(R10), Z0
-	VMOVDQU32 Z0, 2112(R10)
-	VPSLLD    $0x08, 2176(R10), Z0
-	VMOVDQU32 Z0, 2176(R10)
-	VPSLLD    $0x08, 2240(R10), Z0
-	VMOVDQU32 Z0, 2240(R10)
-	VPSLLD    $0x08, 2304(R10), Z0
-	VMOVDQU32 Z0, 2304(R10)
-	VPSLLD    $0x08, 2368(R10), Z0
-	VMOVDQU32 Z0, 2368(R10)
-	VPSLLD    $0x08, 2432(R10), Z0
-	VMOVDQU32 Z0, 2432(R10)
-	VPSLLD    $0x08, 2496(R10), Z0
-	VMOVDQU32 Z0, 2496(R10)
-	VPSLLD    $0x08, 2560(R10), Z0
-	VMOVDQU32 Z0, 2560(R10)
-	VPSLLD    $0x08, 2624(R10), Z0
-	VMOVDQU32 Z0, 2624(R10)
-	VPSLLD    $0x08, 2688(R10), Z0
-	VMOVDQU32 Z0, 2688(R10)
-	VPSLLD    $0x08, 2752(R10), Z0
-	VMOVDQU32 Z0, 2752(R10)
-	VPSLLD    $0x08, 2816(R10), Z0
-	VMOVDQU32 Z0, 2816(R10)
-	VPSLLD    $0x08, 2880(R10), Z0
-	VMOVDQU32 Z0, 2880(R10)
-	VPSLLD    $0x08, 2944(R10), Z0
-	VMOVDQU32 Z0, 2944(R10)
-	VPSLLD    $0x08, 3008(R10), Z0
-	VMOVDQU32 Z0, 3008(R10)
-	VPSLLD    $0x08, 3072(R10), Z0
-	VMOVDQU32 Z0, 3072(R10)
-	VPSLLD    $0x08, 3136(R10), Z0
-	VMOVDQU32 Z0, 3136(R10)
-	VPSLLD    $0x08, 3200(R10), Z0
-	VMOVDQU32 Z0, 3200(R10)
-	VPSLLD    $0x08, 3264(R10), Z0
-	VMOVDQU32 Z0, 3264(R10)
-	VPSLLD    $0x08, 3328(R10), Z0
-	VMOVDQU32 Z0, 3328(R10)
-	VPSLLD    $0x08, 3392(R10), Z0
-	VMOVDQU32 Z0, 3392(R10)
-	VPSLLD    $0x08, 3456(R10), Z0
-	VMOVDQU32 Z0, 3456(R10)
-	VPSLLD    $0x08, 3520(R10), Z0
-	VMOVDQU32 Z0, 3520(R10)
-	VPSLLD    $0x08, 3584(R10), Z0
-	VMOVDQU32 Z0, 3584(R10)
-	VPSLLD    $0x08, 3648(R10), Z0
-	VMOVDQU32 Z0, 3648(R10)
-	VPSLLD    $0x08, 3712(R10), Z0
-	VMOVDQU32 Z0, 3712(R10)
-	VPSLLD    $0x08, 3776(R10), Z0
-	VMOVDQU32 Z0, 3776(R10)
-	VPSLLD    $0x08, 3840(R10), Z0
-	VMOVDQU32 Z0, 3840(R10)
-	VPSLLD    $0x08, 3904(R10), Z0
-	VMOVDQU32 Z0, 3904(R10)
-	VPSLLD    $0x08, 3968(R10), Z0
-	VMOVDQU32 Z0, 3968(R10)
-	VPSLLD    $0x08, 4032(R10), Z0
-	VMOVDQU32 Z0, 4032(R10)
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x84
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x8c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x94
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x9c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	MOVQ      blocks+0(FP), CX
-	MOVQ      apart+24(FP), AX
-	MOVQ      a+8(FP), SI
-	LEAQ      (SI)(AX*4), DI
-	MOVQ      b+16(FP), R8
-	LEAQ      (R8)(AX*4), R9
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x1e
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xac
+	BYTE $0x1f
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xb4
+	BYTE $0x18
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xbc
+	BYTE $0x19
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4b
+	BYTE $0x5e
+	BYTE $0xc4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x43
+	BYTE $0x5e
+	BYTE $0xcc
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4b
+	BYTE $0x5e
+	BYTE $0xd5
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x43
+	BYTE $0x5e
+	BYTE $0xdd
+	ADDQ $0x00000800, SI
+	ADDQ $0x00000800, DI
+	ADDQ $0x00000800, R8
+	ADDQ $0x00000800, R9
+	DECQ CX
+	JNZ  products0
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x12
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x12
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x12
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x12
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ $0x00001000, R10
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	MOVQ blocks+0(FP), CX
+	MOVQ apart+24(FP), AX
+	MOVQ a+8(FP), SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ b+16(FP), R8
+	LEAQ (R8)(AX*4), R9
 
 products1:
-	BYTE      $0xc4
-	BYTE      $0xa2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xa4
-	BYTE      $0x1e
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xa2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xac
-	BYTE      $0x1f
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0x82
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xb4
-	BYTE      $0x18
-	BYTE      $0x00
-	BYTE      $0x04
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0x82
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xbc
-	BYTE      $0x19
-	BYTE      $0x00
-	BYTE      $0x04
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x4a
-	BYTE      $0x5e
-	BYTE      $0xc4
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x42
-	BYTE      $0x5e
-	BYTE      $0xcc
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x4a
-	BYTE      $0x5e
-	BYTE      $0xd5
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x42
-	BYTE      $0x5e
-	BYTE      $0xdd
-	BYTE      $0xc4
-	BYTE      $0xa2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xa4
-	BYTE      $0x1e
-	BYTE      $0x00
-	BYTE      $0x04
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xa2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xac
-	BYTE      $0x1f
-	BYTE      $0x00
-	BYTE      $0x04
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0x82
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xb4
-	BYTE      $0x18
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0x82
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0xbc
-	BYTE      $0x19
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x49
-	BYTE      $0x5e
-	BYTE      $0xc4
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x41
-	BYTE      $0x5e
-	BYTE      $0xcc
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x49
-	BYTE      $0x5e
-	BYTE      $0xd5
-	BYTE      $0xc4
-	BYTE      $0xe2
-	BYTE      $0x41
-	BYTE      $0x5e
-	BYTE      $0xdd
-	ADDQ      $0x00000800, SI
-	ADDQ      $0x00000800, DI
-	ADDQ      $0x00000800, R8
-	ADDQ      $0x00000800, R9
-	DECQ      CX
-	JNZ       products1
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x84
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x8c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x94
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7a
-	BYTE      $0x4b
-	BYTE      $0x9c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	VPSLLD    $0x08, (R10), Z0
-	VMOVDQU32 Z0, (R10)
-	VPSLLD    $0x08, 64(R10), Z0
-	VMOVDQU32 Z0, 64(R10)
-	VPSLLD    $0x08, 128(R10), Z0
-	VMOVDQU32 Z0, 128(R10)
-	VPSLLD    $0x08, 192(R10), Z0
-	VMOVDQU32 Z0, 192(R10)
-	VPSLLD    $0x08, 256(R10), Z0
-	VMOVDQU32 Z0, 256(R10)
-	VPSLLD    $0x08, 320(R10), Z0
-	VMOVDQU32 Z0, 320(R10)
-	VPSLLD    $0x08, 384(R10), Z0
-	VMOVDQU32 Z0, 384(R10)
-	VPSLLD    $0x08, 448(R10), Z0
-	VMOVDQU32 Z0, 448(R10)
-	VPSLLD    $0x08, 512(R10), Z0
-	VMOVDQU32 Z0, 512(R10)
-	VPSLLD    $0x08, 576(R10), Z0
-	VMOVDQU32 Z0, 576(R10)
-	VPSLLD    $0x08, 640(R10), Z0
-	VMOVDQU32 Z0, 640(R10)
-	VPSLLD    $0x08, 704(R10), Z0
-	VMOVDQU32 Z0, 704(R10)
-	VPSLLD    $0x08, 768(R10), Z0
-	VMOVDQU32 Z0, 768(R10)
-	VPSLLD    $0x08, 832(R10), Z0
-	VMOVDQU32 Z0, 832(R10)
-	VPSLLD    $0x08, 896(R10), Z0
-	VMOVDQU32 Z0, 896(R10)
-	VPSLLD    $0x08, 960(R10), Z0
-	VMOVDQU32 Z0, 960(R10)
-	VPSLLD    $0x08, 1024(R10), Z0
-	VMOVDQU32 Z0, 1024(R10)
-	VPSLLD    $0x08, 1088(R10), Z0
-	VMOVDQU32 Z0, 1088(R10)
-	VPSLLD    $0x08, 1152(R10), Z0
-	VMOVDQU32 Z0, 1152(R10)
-	VPSLLD    $0x08, 1216(R10), Z0
-	VMOVDQU32 Z0, 1216(R10)
-	VPSLLD    $0x08, 1280(R10), Z0
-	VMOVDQU32 Z0, 1280(R10)
-	VPSLLD    $0x08, 1344(R10), Z0
-	VMOVDQU32 Z0, 1344(R10)
-	VPSLLD    $0x08, 1408(R10), Z0
-	VMOVDQU32 Z0, 1408(R10)
-	VPSLLD    $0x08, 1472(R10), Z0
-	VMOVDQU32 Z0, 1472(R10)
-	VPSLLD    $0x08, 1536(R10), Z0
-	VMOVDQU32 Z0, 1536(R10)
-	VPSLLD    $0x08, 1600(R10), Z0
-	VMOVDQU32 Z0, 1600(R10)
-	VPSLLD    $0x08, 1664(R10), Z0
-	VMOVDQU32 Z0, 1664(R10)
-	VPSLLD    $0x08, 1728(R10), Z0
-	VMOVDQU32 Z0, 1728(R10)
-	VPSLLD    $0x08, 1792(R10), Z0
-	VMOVDQU32 Z0, 1792(R10)
-	VPSLLD    $0x08, 1856(R10), Z0
-	VMOVDQU32 Z0, 1856(R10)
-	VPSLLD    $0x08, 1920(R10), Z0
-	VMOVDQU32 Z0, 1920(R10)
-	VPSLLD    $0x08, 1984(R10), Z0
-	VMOVDQU32 Z0, 1984(R10)
-	VPSLLD    $0x08, 2048(R10), Z0
-	VMOVDQU32 Z0, 2048(R10)
-	VPSLLD    $0x08, 2112(R10), Z0
-	VMOVDQU32 Z0, 2112(R10)
-	VPSLLD    $0x08, 2176(R10), Z0
-	VMOVDQU32 Z0, 2176(R10)
-	VPSLLD    $0x08, 2240(R10), Z0
-	VMOVDQU32 Z0, 2240(R10)
-	VPSLLD    $0x08, 2304(R10), Z0
-	VMOVDQU32 Z0, 2304(R10)
-	VPSLLD    $0x08, 2368(R10), Z0
-	VMOVDQU32 Z0, 2368(R10)
-	VPSLLD    $0x08, 2432(R10), Z0
-	VMOVDQU32 Z0, 2432(R10)
-	VPSLLD    $0x08, 2496(R10), Z0
-	VMOVDQU32 Z0, 2496(R10)
-	VPSLLD    $0x08, 2560(R10), Z0
-	VMOVDQU32 Z0, 2560(R10)
-	VPSLLD    $0x08, 2624(R10), Z0
-	VMOVDQU32 Z0, 2624(R10)
-	VPSLLD    $0x08, 2688(R10), Z0
-	VMOVDQU32 Z0, 2688(R10)
-	VPSLLD    $0x08, 2752(R10), Z0
-	VMOVDQU32 Z0, 2752(R10)
-	VPSLLD    $0x08, 2816(R10), Z0
-	VMOVDQU32 Z0, 2816(R10)
-	VPSLLD    $0x08, 2880(R10), Z0
-	VMOVDQU32 Z0, 2880(R10)
-	VPSLLD    $0x08, 2944(R10), Z0
-	VMOVDQU32 Z0, 2944(R10)
-	VPSLLD    $0x08, 3008(R10), Z0
-	VMOVDQU32 Z0, 3008(R10)
-	VPSLLD    $0x08, 3072(R10), Z0
-	VMOVDQU32 Z0, 3072(R10)
-	VPSLLD    $0x08, 3136(R10), Z0
-	VMOVDQU32 Z0, 3136(R10)
-	VPSLLD    $0x08, 3200(R10), Z0
-	VMOVDQU32 Z0, 3200(R10)
-	VPSLLD    $0x08, 3264(R10), Z0
-	VMOVDQU32 Z0, 3264(R10)
-	VPSLLD    $0x08, 3328(R10), Z0
-	VMOVDQU32 Z0, 3328(R10)
-	VPSLLD    $0x08, 3392(R10), Z0
-	VMOVDQU32 Z0, 3392(R10)
-	VPSLLD    $0x08, 3456(R10), Z0
-	VMOVDQU32 Z0, 3456(R10)
-	VPSLLD    $0x08, 3520(R10), Z0
-	VMOVDQU32 Z0, 3520(R10)
-	VPSLLD    $0x08, 3584(R10), Z0
-	VMOVDQU32 Z0, 3584(R10)
-	VPSLLD    $0x08, 3648(R10), Z0
-	VMOVDQU32 Z0, 3648(R10)
-	VPSLLD    $0x08, 3712(R10), Z0
-	VMOVDQU32 Z0, 3712(R10)
-	VPSLLD    $0x08, 3776(R10), Z0
-	VMOVDQU32 Z0, 3776(R10)
-	VPSLLD    $0x08, 3840(R10), Z0
-	VMOVDQU32 Z0, 3840(R10)
-	VPSLLD    $0x08, 3904(R10), Z0
-	VMOVDQU32 Z0, 3904(R10)
-	VPSLLD    $0x08, 3968(R10), Z0
-	VMOVDQU32 Z0, 3968(R10)
-	VPSLLD    $0x08, 4032(R10), Z0
-	VMOVDQU32 Z0, 4032(R10)
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x84
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x8c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x94
-	BYTE      $0x12
-	BYTE      $0x00
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	BYTE      $0xc4
-	BYTE      $0xc2
-	BYTE      $0x7b
-	BYTE      $0x4b
-	BYTE      $0x9c
-	BYTE      $0x12
-	BYTE      $0x40
-	BYTE      $0x08
-	BYTE      $0x00
-	BYTE      $0x00
-	MOVQ      blocks+0(FP), CX
-	MOVQ      apart+24(FP), AX
-	MOVQ      a+8(FP), SI
-	LEAQ      (SI)(AX*4), DI
-	MOVQ      b+16(FP), R8
-	LEAQ      (R8)(AX*4), R9
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x1e
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xac
+	BYTE $0x1f
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xb4
+	BYTE $0x18
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xbc
+	BYTE $0x19
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5e
+	BYTE $0xc4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x42
+	BYTE $0x5e
+	BYTE $0xcc
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x4a
+	BYTE $0x5e
+	BYTE $0xd5
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x42
+	BYTE $0x5e
+	BYTE $0xdd
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xa4
+	BYTE $0x1e
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xa2
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xac
+	BYTE $0x1f
+	BYTE $0x00
+	BYTE $0x04
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xb4
+	BYTE $0x18
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0x82
+	BYTE $0x7b
+	BYTE $0x4b
+	BYTE $0xbc
+	BYTE $0x19
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x49
+	BYTE $0x5e
+	BYTE $0xc4
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x41
+	BYTE $0x5e
+	BYTE $0xcc
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x49
+	BYTE $0x5e
+	BYTE $0xd5
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x41
+	BYTE $0x5e
+	BYTE $0xdd
+	ADDQ $0x00000800, SI
+	ADDQ $0x00000800, DI
+	ADDQ $0x00000800, R8
+	ADDQ $0x00000800, R9
+	DECQ CX
+	JNZ  products1
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x84
+	BYTE $0x12
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x8c
+	BYTE $0x12
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x94
+	BYTE $0x12
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0xc4
+	BYTE $0xc2
+	BYTE $0x7a
+	BYTE $0x4b
+	BYTE $0x9c
+	BYTE $0x12
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ $0x00001000, R10
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xc8
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd0
+	BYTE $0xc4
+	BYTE $0xe2
+	BYTE $0x7b
+	BYTE $0x49
+	BYTE $0xd8
+	MOVQ blocks+0(FP), CX
+	MOVQ apart+24(FP), AX
+	MOVQ a+8(FP), SI
+	LEAQ (SI)(AX*4), DI
+	MOVQ b+16(FP), R8
+	LEAQ (R8)(AX*4), R9
 
 products2:
 	BYTE $0xc4
@@ -1272,6 +1315,7 @@ products2:
 	BYTE $0x08
 	BYTE $0x00
 	BYTE $0x00
+	ADDQ $0x00001000, R10
 	BYTE $0xc4
 	BYTE $0xe2
 	BYTE $0x78
@@ -1318,11 +1362,21 @@ TEXT ·mergePairsAMX(SB), NOSPLIT, $0-48
 	SHRQ         $0x10, CX
 
 rows:
-	VMOVUPS.Z (BX), K2, Z0
-	VPADDD    (DX), Z0, Z0
+	VMOVUPS.Z (BX), K2, Z1
+	VMOVUPS   (DX), Z0
+	VPSLLD    $0x08, Z0, Z0
+	VPADDD    4096(DX), Z0, Z0
+	VPSLLD    $0x08, Z0, Z0
+	VPADDD    8192(DX), Z0, Z0
+	VPADDD    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (BX)
-	VMOVUPS.Z 64(BX), K4, Z0
-	VPADDD    64(DX), Z0, Z0
+	VMOVUPS.Z 64(BX), K4, Z1
+	VMOVUPS   64(DX), Z0
+	VPSLLD    $0x08, Z0, Z0
+	VPADDD    4160(DX), Z0, Z0
+	VPSLLD    $0x08, Z0, Z0
+	VPADDD    8256(DX), Z0, Z0
+	VPADDD    Z1, Z0, Z0
 	VMOVUPS   Z0, K3, 64(BX)
 	ADDQ      $0x00000080, DX
 	ADDQ      SI, BX

@@ -86,8 +86,8 @@ var amxKernel = func() kernelSet {
 	large := kernelSet{tileRows: splitTile, tileCols: splitTile, transpose: k.transpose}
 	k.large, pairs.large, k.ofPairs = &large, new(kernelSet), &pairs
 	*pairs.large = large
-	k.large.splits = &splitSet{3, 0, 128, 256, splitFloatAMX, productFloatAMX, mergeFloatAMX}
-	pairs.large.splits = &splitSet{2, 64, 64, 64, splitPairsAMX, productPairsAMX, mergePairsAMX}
+	k.large.splits = &splitSet{3, 0, 128, 256, splitFloatAMX, turnFloatAMX, productFloatAMX, mergeFloatAMX}
+	pairs.large.splits = &splitSet{2, 64, 64, 64, splitPairsAMX, turnPairsAMX, productPairsAMX, mergePairsAMX}
 	return k
 }()
 

@@ -8,8 +8,9 @@ package kernel
 type splitSet struct {
 	parts                            int // of a value: its block of 16 by 32 has as many matrices, of matrixWords
 	leastRows, leastCols, leastDepth int // of a product that is worth it; see takes
-	// split takes blocks of 16×32 values apart, see the generated functions.
-	split func(blocks int, dst, src *float32, rowStride, second, next int)
+	// split takes blocks of 16×32 values apart, and turn those whose columns lie in rows; see the
+	// generated functions.
+	split, turn func(blocks int, dst, src *float32, stride, second, next int)
 	// product writes 32×32 sums of products, of so many blocks.
 	product func(blocks int, a, b *float32, apart int, sums *float32)
 	// merge computes C = alpha·sums + beta·C.
@@ -50,18 +51,21 @@ func (p *packBuffers) packParts(k *kernelSet, dst, src []float32, lineStride, de
 	p.rest = grow(p.rest, matrixRows*roundUp(depth, matrixDepth))
 	for line := 0; line < lines; line += matrixRows {
 		from, to, count := src[line*lineStride:], dst[line/matrixRows*size:], min(matrixRows, lines-line)
-		done, rowStride, along := 0, lineStride, depthStride
+		done, stride, along := 0, lineStride, depthStride
 		if !ofA {
-			rowStride, along = along, rowStride
+			stride, along = along, stride
 		}
-		if count == matrixRows && along == 1 && depth >= matrixDepth {
+		if split := s.split; count == matrixRows && depth >= matrixDepth {
+			if along != 1 {
+				split, stride = s.turn, along
+			}
 			done = depth / matrixDepth
-			s.split(done, &to[0], &from[0], rowStride, matrixRows*depthStride, matrixDepth*depthStride)
+			split(done, &to[0], &from[0], stride, matrixRows*depthStride, matrixDepth*depthStride)
 		}
 		if done == blocks {
 			continue
 		}
-		// What is transposed, or no whole block, goes through a copy with zeros behind it.
+		// What is no whole block goes through a copy with zeros behind it.
 		from, to = from[done*matrixDepth*depthStride:], to[done*s.parts*matrixWords:]
 		left, pitch := depth-done*matrixDepth, (blocks-done)*matrixDepth
 		if left < pitch {

@@ -21,8 +21,8 @@ type values struct {
 	mask       uint32                           // the leading part of what a word or half of it holds
 	rest       func(x, mask reg.VecVirtual)     // leaves in x what follows its leading part
 	multiply   func(a, b int) (prefix, op byte) // the instruction for parts a and b
-	// products lists which part of A meets which of B. The sums of one list are shifted to the left
-	// by 8 digits before the next are added.
+	// products lists which part of A meets which of B. The sums of one list have a weight that is 8
+	// digits above that of the next.
 	products [][][2]int
 }
 
@@ -48,46 +48,67 @@ var matrixValues = []values{{
 // matrices writes, for both kinds of values, what takes them apart, multiplies and adds to C.
 func matrices() {
 	for _, v := range matrixValues {
-		v.split()
+		v.split(false)
+		v.split(true)
 		v.product()
 		v.merge()
 	}
 }
 
-// split writes the function that takes blocks of 16×32 values apart: a row is two vectors, whose
-// values become the lower and the upper halves of words.
-func (v values) split() {
-	TEXT("split"+v.name+"AMX", NOSPLIT, "func(blocks int, dst, src *float32, rowStride, second, next int)")
+// split writes the functions that take blocks of 16×32 values apart: a row is two vectors, whose
+// values become the lower and the upper halves of words. turned has rows and columns of each vector
+// change places.
+func (v values) split(turned bool) {
+	name, what := "split"+v.name+"AMX", "A row is the 16 at src and the"
+	if turned {
+		name, what = "turn"+v.name+"AMX", "A column is the 16 at src and the"
+	}
+	TEXT(name, NOSPLIT, "func(blocks int, dst, src *float32, stride, second, next int)")
 	Pragma("noescape")
-	Doc("split"+v.name+"AMX writes the parts of "+v.what+", as matrices of 16 rows. A row is the 16 at src and the",
-		"16 that lie second further on; rows are rowStride apart, and blocks next.")
-	blocks, dst, src, at := GP64(), GP64(), GP64(), GP64()
+	Doc(name+" writes the parts of "+v.what+", as matrices of 16 rows. "+what,
+		"16 that lie second further on; they are stride apart, and blocks next.")
+	blocks, dst, src := GP64(), GP64(), GP64()
 	Load(Param("blocks"), blocks)
 	Load(Param("dst"), dst)
 	Load(Param("src"), src)
-	rowStride, second, next := loadBytes("rowStride"), loadBytes("second"), loadBytes("next")
-	bits, mask, rows := GP32(), ZMM(), GP64()
+	stride, second, next := loadBytes("stride"), loadBytes("second"), loadBytes("next")
+	bits, mask, at, rows := GP32(), ZMM(), [2]reg.GPVirtual{GP64(), GP64()}, GP64()
 	MOVL(U32(v.mask), bits)
 	VPBROADCASTD(bits, mask)
-	Label("blocks")
-	MOVQ(src, at)
-	MOVQ(U32(matrixRows), rows)
-	Label("rows")
-	x, y := ZMM(), ZMM()
-	VMOVUPS(Mem{Base: at}, x)
-	VMOVUPS(Mem{Base: at, Index: second, Scale: 1}, y)
-	for part := range v.parts {
-		if part > 0 {
-			v.rest(x, mask)
-			v.rest(y, mask)
-		}
-		word := ZMM()
-		VPSRLD(U8(v.digits), x, word)
-		VPTERNLOGD(U8(0xd8), mask, y, word) // y where the mask is set
-		VMOVUPS(word, Mem{Base: dst, Disp: matrixBytes * part})
+	step := 1 // rows at a time
+	if turned {
+		step = 4
 	}
-	ADDQ(rowStride, at)
-	ADDQ(U8(64), dst)
+	Label("blocks")
+	MOVQ(src, at[0])
+	LEAQ(Mem{Base: src, Index: second, Scale: 1}, at[1])
+	MOVQ(U32(matrixRows/step), rows)
+	Label("rows")
+	var halves [2][]vec
+	for half, from := range at {
+		if turned {
+			halves[half] = fourColumns(from, stride)
+			ADDQ(U8(16), from)
+		} else {
+			halves[half] = []vec{ZMM()}
+			VMOVUPS(Mem{Base: from}, halves[half][0])
+			ADDQ(stride, from)
+		}
+	}
+	for row, x := range halves[0] {
+		y := halves[1][row]
+		for part := range v.parts {
+			if part > 0 {
+				v.rest(x, mask)
+				v.rest(y, mask)
+			}
+			word := ZMM()
+			VPSRLD(U8(v.digits), x, word)
+			VPTERNLOGD(U8(0xd8), mask, y, word) // y where the mask is set
+			VMOVUPS(word, Mem{Base: dst, Disp: matrixBytes*part + 64*row})
+		}
+	}
+	ADDQ(U32(64*step), dst)
 	DECQ(rows)
 	JNZ(LabelRef("rows"))
 	ADDQ(U32((v.parts-1)*matrixBytes), dst)
@@ -98,26 +119,50 @@ func (v values) split() {
 	RET()
 }
 
+// fourColumns returns the first four columns of the 16 rows at src.
+func fourColumns(src, stride reg.GPVirtual) []vec {
+	var rows, pairs, columns [4]vec // of rows i, i+4, i+8, i+12; pairs of values have changed places; fours
+	for i := range rows {
+		rows[i], pairs[i], columns[i] = ZMM(), ZMM(), ZMM()
+	}
+	from := GP64()
+	MOVQ(src, from)
+	for i := range matrixRows {
+		if row := rows[i%4]; i < 4 {
+			VMOVUPS(Mem{Base: from}, row.AsX())
+		} else {
+			VINSERTF32X4(U8(i/4), Mem{Base: from}, row, row)
+		}
+		ADDQ(stride, from)
+	}
+	for i := range 2 {
+		VUNPCKLPS(rows[2*i+1], rows[2*i], pairs[i])
+		VUNPCKHPS(rows[2*i+1], rows[2*i], pairs[2+i])
+	}
+	for i := range 2 {
+		VUNPCKLPD(pairs[2*i+1], pairs[2*i], columns[2*i])
+		VUNPCKHPD(pairs[2*i+1], pairs[2*i], columns[2*i+1])
+	}
+	return columns[:]
+}
+
 // product writes the function for 2×2 matrices of sums, in registers 0 to 3; registers 4 and 5 hold
 // parts of A, 6 and 7 of B.
 func (v values) product() {
 	TEXT("product"+v.name+"AMX", NOSPLIT, "func(blocks int, a, b *float32, apart int, sums *float32)")
 	Pragma("noescape")
-	Doc("product"+v.name+"AMX writes 32×32 sums of products of "+v.what+". The blocks of the second",
+	Doc("product"+v.name+"AMX writes 32×32 sums of products of "+v.what+", for each weight. The blocks of the second",
 		"16 rows of A, and columns of B, begin apart words after those of the first.")
 	const bytes, rows = 0x0040004000400040, 0x1010101010101010 // of eight registers
 	LEAQ(eightWords("matrixSetting"+v.name, 1, 0, bytes, bytes, 0, 0, rows, 0), reg.RAX)
 	emit(0xc4, 0xe2, 0x78, 0x49, 0x00) // LDTILECFG (RAX)
-	for sum := range byte(4) {
-		emit(0xc4, 0xe2, 0x7b, 0x49, 0xc0|sum<<3) // TILEZERO
-	}
 	operands := [2][2]reg.GPPhysical{{reg.RSI, reg.RDI}, {reg.R8, reg.R9}}
 	Load(Param("sums"), reg.R10)
 	MOVQ(U32(64), reg.R11)
 	MOVQ(U32(128), reg.RDX)
 	for i, products := range v.products {
-		if i > 0 {
-			shiftSums(8)
+		for sum := range byte(4) {
+			emit(0xc4, 0xe2, 0x7b, 0x49, 0xc0|sum<<3) // TILEZERO
 		}
 		blocks, apart := reg.RCX, reg.RAX
 		Load(Param("blocks"), blocks)
@@ -148,27 +193,13 @@ func (v values) product() {
 		DECQ(blocks)
 		JNZ(LabelRef(loop))
 		for sum := range 4 {
-			moveMatrix(2, byte(sum), reg.R10, reg.RDX, sumsAt(sum))
+			moveMatrix(2, byte(sum), reg.R10, reg.RDX, sum/2*matrixRows*128+sum%2*64)
 		}
+		ADDQ(U32(4*matrixBytes), reg.R10)
 	}
 	emit(0xc4, 0xe2, 0x78, 0x49, 0xc0) // TILERELEASE
 	VZEROUPPER()
 	RET()
-}
-
-// sumsAt is the offset of a matrix of sums among 32×32.
-func sumsAt(sum int) int { return sum/2*matrixRows*128 + sum%2*64 }
-
-// shiftSums shifts the sums, which are in memory too, to the left.
-func shiftSums(digits uint8) {
-	for i := range 2 * 2 * matrixRows {
-		sums, at := ZMM(), Mem{Base: reg.R10, Disp: 64 * i}
-		VPSLLD(U8(digits), at, sums)
-		VMOVDQU32(sums, at)
-	}
-	for sum := range 4 {
-		moveMatrix(3, byte(sum), reg.R10, reg.RDX, sumsAt(sum))
-	}
 }
 
 // moveMatrix writes TILELOADD, for prefix 3, or TILESTORED, for prefix 2, with rows stride apart.
@@ -218,10 +249,16 @@ func (v values) merge() {
 	for half, mask := range masks {
 		x, old, to := ZMM(), ZMM(), Mem{Base: c, Disp: 64 * half}
 		VMOVUPS_Z(to, mask[1], old)
-		if at := (Mem{Base: sums, Disp: 64 * half}); v.name == "Pairs" {
-			VPADDD(at, old, x)
+		at := Mem{Base: sums, Disp: 64 * half}
+		VMOVUPS(at, x)
+		for weight := 1; weight < len(v.products); weight++ {
+			VPSLLD(U8(8), x, x)
+			VPADDD(at.Offset(weight*4*matrixBytes), x, x)
+		}
+		if v.name == "Pairs" {
+			VPADDD(old, x, x)
 		} else {
-			VMULPS(at, alpha, x)
+			VMULPS(alpha, x, x)
 			VFMADD231PS(beta, old, x)
 		}
 		VMOVUPS(x, mask[0], to)
