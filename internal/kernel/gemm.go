@@ -62,10 +62,7 @@ func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha 
 	}
 	g.c, g.ldc = c, ldc
 	g.m, g.n, g.k, g.alpha, g.beta = m, n, k, alpha, beta
-	g.kernel = set
-	if large := set.large; large != nil && large.splits.takes(m, n, k) {
-		g.kernel = large
-	}
+	g.kernel = set.forProduct(m, n, k)
 	if g.dots() {
 		p.Run(m, grainDots, g.runDots)
 	} else if g.plan(p.Threads()); g.gridRows*g.gridCols == 1 {
@@ -73,7 +70,12 @@ func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha 
 	} else {
 		p.Run(g.gridRows*g.gridCols, 1, g.runBlocks)
 	}
-	g.matrixA.data, g.matrixB.data, g.c = nil, nil, nil
+	g.done()
+}
+
+// done gives g back.
+func (g *gemm) done() {
+	g.matrixA.data, g.matrixB.data, g.c, g.ready = nil, nil, nil, nil
 	gemms.Put(g)
 }
 
@@ -119,6 +121,7 @@ type gemm struct {
 	alpha, beta      float32
 	kernel           *kernelSet
 	packA, packB     bool
+	ready            [][]float32 // B if it was packed before, for each part of k; see Packed
 
 	// C is cut into a grid of blocks that are computed independently, all of
 	// tallBlock×wideBlock but the last ones.
@@ -204,38 +207,75 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 		packed = packs.Get().(*packBuffers)
 		defer packs.Put(packed)
 	}
-	mostDepth, mostRows, mostCols, step := blockDepth, blockRows, blockCols, 1
+	mostRows, mostCols := blockRows, blockCols
 	if s := g.kernel.splits; s != nil {
-		mostDepth, mostRows, step = splitDepth, splitRows, matrixDepth
-		mostCols = s.blockCols(ceilDiv(g.k, ceilDiv(g.k, splitDepth)))
+		mostRows = splitRows
+		if mostCols = splitTile; i1-i0 > splitRows { // B is read more than once
+			mostCols = s.blockCols(ceilDiv(g.k, g.kernel.parts(g.k)))
+		}
 	}
-	// The parts of k are equal but for rounding, lest the last one be a sliver.
-	parts := ceilDiv(g.k, mostDepth)
 	beta := g.beta
-	for part := range parts {
-		l, end := roundUp(part*g.k/parts, step), min(roundUp((part+1)*g.k/parts, step), g.k)
+	for part := range g.kernel.parts(g.k) {
+		l, end := g.kernel.part(part, g.k)
 		for j := j0; j < j1; j += mostCols {
-			cols := min(mostCols, j1-j)
-			if g.packB {
-				packed.packB(g.kernel, g.matrixB.from(l, j), g.matrixB, end-l, cols)
+			cols, b := min(mostCols, j1-j), []float32(nil)
+			if g.ready != nil {
+				b = g.ready[part][g.kernel.packedSize(j, end-l):]
+			} else if g.packB {
+				packed.b = grow(packed.b, g.kernel.packedSize(roundUp(cols, g.kernel.tileCols), end-l))
+				b = packed.b
+				packed.packB(g.kernel, b, g.matrixB.from(l, j), g.matrixB, end-l, cols)
 			}
 			for i := i0; i < i1; i += mostRows {
 				rows := min(mostRows, i1-i)
 				if g.packA && (j == j0 || rows < i1-i0) { // a single block of A serves all of B
 					packed.packA(g.kernel, g.matrixA.from(i, l), g.matrixA, rows, end-l)
 				}
-				g.panels(packed, i, rows, j, cols, l, end-l, beta)
+				g.panels(packed, b, i, rows, j, cols, l, end-l, beta)
 			}
 		}
 		beta = 1
 	}
 }
 
+// parts returns into how many parts k is cut, and part the range of one. They are equal but for
+// rounding, lest the last one be a sliver.
+func (k *kernelSet) parts(depth int) int {
+	if k.splits != nil {
+		return ceilDiv(depth, splitDepth)
+	}
+	return ceilDiv(depth, blockDepth)
+}
+
+func (k *kernelSet) part(i, depth int) (from, to int) {
+	parts, step := k.parts(depth), 1
+	if k.splits != nil {
+		step = matrixDepth
+	}
+	return roundUp(i*depth/parts, step), min(roundUp((i+1)*depth/parts, step), depth)
+}
+
+// packedSize returns how many values packed columns of B take.
+func (k *kernelSet) packedSize(cols, depth int) int {
+	if k.splits != nil {
+		return cols / matrixRows * ceilDiv(depth, matrixDepth) * k.splits.parts * matrixWords
+	}
+	return cols * depth
+}
+
+// forProduct returns the set for a product of that size.
+func (k *kernelSet) forProduct(m, n, depth int) *kernelSet {
+	if k.large != nil && k.large.splits.takes(m, n, depth) {
+		return k.large
+	}
+	return k
+}
+
 // panels computes C = alpha·A·B + beta·C for the rows×cols of C from (i, j) on, with depth columns
 // of A and rows of B from number l on.
-func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta float32) {
+func (g *gemm) panels(packed *packBuffers, packedB []float32, i, rows, j, cols, l, depth int, beta float32) {
 	if g.kernel.splits != nil {
-		g.splitPanels(packed, i, rows, j, cols, depth, beta)
+		g.splitPanels(packed, packedB, i, rows, j, cols, depth, beta)
 		return
 	}
 	a := blockA{g.matrixA.from(i, l), g.matrixA.rowStride, g.matrixA.colStride, g.kernel.tileRows * g.matrixA.rowStride}
@@ -245,7 +285,7 @@ func (g *gemm) panels(packed *packBuffers, i, rows, j, cols, l, depth int, beta 
 	for col := 0; col < cols; col += g.kernel.tileCols {
 		var b blockB
 		if g.packB {
-			b = blockB{packed.b[col*depth:], g.kernel.tileCols}
+			b = blockB{packedB[col*depth:], g.kernel.tileCols}
 		} else {
 			b = blockB{g.matrixB.from(l, j+col), g.matrixB.rowStride}
 		}
@@ -266,21 +306,21 @@ var packs = sync.Pool{New: func() any { return new(packBuffers) }}
 
 // packB copies depth×cols of op(B) from src into panels as wide as a tile, one after the other,
 // each row by row. What is right of the last column is left undefined.
-func (p *packBuffers) packB(k *kernelSet, src []float32, layout matrix, depth, cols int) {
+func (p *packBuffers) packB(k *kernelSet, dst, src []float32, layout matrix, depth, cols int) {
 	if k.splits != nil {
-		p.b = p.packParts(k, p.b, src, layout.colStride, layout.rowStride, cols, depth, false)
+		p.packParts(k, dst, src, layout.colStride, layout.rowStride, cols, depth, false)
 		return
 	}
-	p.b = grow(p.b, roundUp(cols, k.tileCols)*depth)
 	for col := 0; col < cols; col += k.tileCols {
-		packStrips(k, p.b[col*depth:], k.tileCols, src[col*layout.colStride:], layout.rowStride, layout.colStride, depth, min(k.tileCols, cols-col))
+		packStrips(k, dst[col*depth:], k.tileCols, src[col*layout.colStride:], layout.rowStride, layout.colStride, depth, min(k.tileCols, cols-col))
 	}
 }
 
 // packA copies rows×depth of op(A) from src into tiles, one after the other, each column by column.
 func (p *packBuffers) packA(k *kernelSet, src []float32, layout matrix, rows, depth int) {
 	if k.splits != nil {
-		p.a = p.packParts(k, p.a, src, layout.rowStride, layout.colStride, rows, depth, true)
+		p.a = grow(p.a, k.packedSize(roundUp(rows, k.tileRows), depth))
+		p.packParts(k, p.a, src, layout.rowStride, layout.colStride, rows, depth, true)
 		return
 	}
 	p.a = grow(p.a, roundUp(rows, k.tileRows)*depth)

@@ -26,7 +26,7 @@ const (
 	// The blocks of such products, see blockDepth. That of B has splitWords of parts, half of the
 	// second-level cache.
 	splitDepth = 512
-	splitRows  = 96
+	splitRows  = 256
 	splitWords = 1 << 18
 )
 
@@ -41,13 +41,12 @@ func (s *splitSet) blockCols(depth int) int {
 	return max(splitTile, 2*splitWords/(s.parts*roundUp(depth, matrixDepth))/splitTile*splitTile)
 }
 
-// packParts packs lines of a block of A, its rows, or of B, its columns, into dst, which it returns.
+// packParts packs lines of a block of A, its rows, or of B, its columns, into dst.
 // lineStride leads from line to line, and depthStride from value to value of one.
-func (p *packBuffers) packParts(k *kernelSet, dst, src []float32, lineStride, depthStride, lines, depth int, ofA bool) []float32 {
+func (p *packBuffers) packParts(k *kernelSet, dst, src []float32, lineStride, depthStride, lines, depth int, ofA bool) {
 	s := k.splits
 	blocks := ceilDiv(depth, matrixDepth)
 	size := blocks * s.parts * matrixWords // of 16 lines
-	dst = grow(dst, roundUp(lines, splitTile)/matrixRows*size)
 	p.rest = grow(p.rest, matrixRows*roundUp(depth, matrixDepth))
 	for line := 0; line < lines; line += matrixRows {
 		from, to, count := src[line*lineStride:], dst[line/matrixRows*size:], min(matrixRows, lines-line)
@@ -79,16 +78,15 @@ func (p *packBuffers) packParts(k *kernelSet, dst, src []float32, lineStride, de
 			s.split(blocks-done, &to[0], &p.rest[0], matrixRows, matrixRows*matrixRows, matrixDepth*matrixRows)
 		}
 	}
-	return dst
 }
 
 // splitPanels does what panels does, for packed parts of A and B.
-func (g *gemm) splitPanels(packed *packBuffers, i, rows, j, cols, depth int, beta float32) {
+func (g *gemm) splitPanels(packed *packBuffers, packedB []float32, i, rows, j, cols, depth int, beta float32) {
 	s := g.kernel.splits
 	blocks := ceilDiv(depth, matrixDepth)
 	size := blocks * s.parts * matrixWords
 	for col := 0; col < cols; col += splitTile {
-		b := &packed.b[col/matrixRows*size]
+		b := &packedB[col/matrixRows*size]
 		for row := 0; row < rows; row += splitTile {
 			s.product(blocks, &packed.a[row/matrixRows*size], b, size, &packed.sums[0])
 			s.merge(min(splitTile, rows-row), min(splitTile, cols-col), &packed.sums[0], &g.c[(i+row)*g.ldc+j+col], g.ldc, g.alpha, beta)
