@@ -12,9 +12,10 @@ import (
 
 // The shared ledger may be behind the ledger of a run: by the one line that the run is writing, or
 // that a kill or a power loss left there alone, or by the lines that end an epoch together; or by
-// more, if somebody put an older copy in its place. What only the runs' own ledgers know counts everywhere ([Known.addOwn]). But an older copy
-// lacks terms too, which no other file has: what tasks have reserved, and how δ was split for a
-// first plan. So where there is a limit an older copy is refused ([folders.refuseOlder]).
+// more, if somebody put an older copy in its place. What only the runs' own ledgers know counts
+// everywhere ([Known.addOwn]). But an older copy lacks terms too, which no other file has: what tasks
+// have reserved, and how δ was split for a first plan. So where there is a limit an older copy is
+// refused ([folders.refuseOlder]).
 
 // lacking returns what the ledger of the run in that folder says, if k knows less of it. ok is
 // false for a ledger that is missing, damaged, or another one than k knows: k counts for that.
