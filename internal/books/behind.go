@@ -91,7 +91,9 @@ func (f folders) refuseOlder(dir string, d *checkpoints.Datasets) error {
 	now := Known{DatasetsInfo: d.Info(), dir: dir}
 	for _, m := range ahead {
 		_, isApart := apart.Member(m.Run)
-		if known, registered := now.Member(m.Run); !isApart && (!registered || !inFlight(known, m)) {
+		reserved := now.reservationOf(m.Path)
+		isTask := reserved.Lock == "" && within(m.Ledger, reserved.Planned) // whose ledger apart is gone
+		if known, registered := now.Member(m.Run); !isApart && !isTask && (!registered || !inFlight(known, m)) {
 			return now.older(fmt.Sprintf("%d releases of %s", known.Entries, m.Path), fmt.Sprintf("the %d of its ledger", m.Entries))
 		}
 	}

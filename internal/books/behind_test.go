@@ -163,6 +163,13 @@ func TestTaskUnderAnOlderLedger(t *testing.T) {
 	task := must(create(dir, registry, r, true))
 	defer task.Close()
 	must(0, os.WriteFile(filepath.Join(registry, "sweep", folder.Sweep), []byte("{}"), 0o600))
+	must(0, os.WriteFile(filepath.Join(dir, folder.Config), people(t).YAML(), 0o600))
+	must(0, task.Append(1, gradient))
+	ledger := tiny.Read(t, apartLedger(registry, "sweep/a"))
+	must(0, os.Remove(apartLedger(registry, "sweep/a")))
+	must(0, of(t, registry, "before", 1, 1).Close()) // the reservation shows that nothing else is lost
+	must(0, os.RemoveAll(filepath.Join(registry, "before")))
+	tiny.Write(t, apartLedger(registry, "sweep/a"), ledger)
 	putBack(t, registry, 2)
 	if _, err := planned(registry, "one", times(t, gradient, 1)); !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no room that is reserved for sweep/a") {
 		t.Errorf("found %v, expected that nobody takes the room of a task at work", err)

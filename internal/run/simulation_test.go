@@ -30,6 +30,7 @@ import (
 	"dpsgd/internal/setup"
 	"dpsgd/internal/slow"
 	"dpsgd/internal/statement"
+	"dpsgd/internal/sweep"
 	"dpsgd/internal/tiny"
 	"dpsgd/release"
 )
@@ -46,6 +47,7 @@ type simulation struct {
 
 	steps, budget int // of each run: planned steps, and the entries that its budget allows
 	apart, ranks  bool
+	grid          *grid // of a history of a sweep
 	runs          []*simulated
 	noise         map[string]bool // that was released
 	lives         int
@@ -210,7 +212,7 @@ func (s *simulation) released(r *simulated, values string) {
 	line := own[bytes.LastIndexByte(own[:max(0, len(own)-1)], '\n')+1:]
 	hash := line[min(len(line), bytes.LastIndex(line, []byte(`:"`))+2):]
 	both := len(hash) > 32 && bytes.Contains(s.Durable(s.shared(r)), hash[:32])
-	if entries := bytes.Count(own, []byte("\n")) - 1; entries < r.copied+r.released || bytes.IndexByte(own, 0) >= 0 {
+	if entries := entriesIn(own); entries < r.copied+r.released || bytes.IndexByte(own, 0) >= 0 {
 		// A file that is cut off between its last check and a write has a hole, which whoever opens it
 		// refuses; the other ledger has the release.
 		if !s.meddled || !both {
@@ -225,6 +227,9 @@ func (s *simulation) released(r *simulated, values string) {
 		s.violated("release %d of %s is made while its event is not durable in the ledger of the data", r.released, r.name)
 	}
 }
+
+// entriesIn counts the entries of a run's ledger.
+func entriesIn(ledger []byte) int { return max(0, bytes.Count(ledger, []byte("\n"))-1) }
 
 func (j *simulatedJob) Finish(status run.Status) error {
 	j.ended = status
@@ -397,7 +402,7 @@ func (s *simulation) meddle() {
 	case 5:
 		s.Copy(dir, dir+"-copy")
 		own := s.Content(path.Join(dir, folder.Ledger))
-		s.runs = append(s.runs, &simulated{name: r.name + "-copy", copied: max(0, bytes.Count(own, []byte("\n"))-1)})
+		s.runs = append(s.runs, &simulated{name: r.name + "-copy", copied: entriesIn(own)})
 	}
 	s.meddled, s.shown = true, books.Totals{}
 	s.trace = append(s.trace, fmt.Sprintf("somebody does %d to %s and %s", what, file, dir))
@@ -440,7 +445,7 @@ func (s *simulation) judge(p *process, r *simulated, what string, err error) {
 	case is(checkpoints.ErrLocked) && strings.HasPrefix(what, "go on") && !s.apart && p.writes > 0:
 		s.violated("%s is refused after %d writes: %v", what, p.writes, err)
 	case err == nil, p.dead, p.calls > p.fault.at && p.fault.kind != "":
-	case is(checkpoints.ErrLocked, books.ErrLimit, release.ErrBudget, mpi.ErrLost, run.ErrUntrained, folder.ErrRunExists):
+	case is(checkpoints.ErrLocked, books.ErrLimit, release.ErrBudget, mpi.ErrLost, run.ErrUntrained, folder.ErrRunExists, sweep.ErrOtherSweep):
 	case r != nil && (r.gone || r.released == 0) && is(folder.ErrNoRun, checkpoints.ErrUnfinished, fs.ErrNotExist): // its creation came to a bad end
 	default:
 		s.violated("%s, on a disk without fault: %v", what, err)
@@ -541,6 +546,13 @@ func total(t books.Totals) books.Total {
 
 // ending goes on with all runs on a disk without faults: whatever happened, that works.
 func (s *simulation) ending() {
+	if s.grid != nil {
+		p := s.process(fault{}, false)
+		s.begin(p, nil, "sweep", func() error { return s.carryOut(p, "sweep", 0) })
+		s.schedule(func() bool { return s.working == 0 })
+		s.look()
+		return
+	}
 	for _, r := range s.runs {
 		if !s.Holds(path.Join(registry, r.name, folder.Ledger)) {
 			continue

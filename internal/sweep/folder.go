@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 )
@@ -122,10 +122,10 @@ func (s *sweep) open() (*checkpoints.Lock, error) {
 	if err := s.begin(); err != nil {
 		lock.Close()
 		if unlocked {
-			os.Remove(filepath.Join(s.dir, folder.SweepLock)) // a refused sweep leaves nothing behind
+			disk.Remove(filepath.Join(s.dir, folder.SweepLock)) // a refused sweep leaves nothing behind
 		}
 		if fresh {
-			os.Remove(s.dir)
+			disk.Remove(s.dir)
 		}
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (s *sweep) claim() (bool, error) {
 // requireEmpty refuses a folder that holds anything but the lock and a sweep.json that another
 // process is writing.
 func (s *sweep) requireEmpty() error {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := disk.ReadDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

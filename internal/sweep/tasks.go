@@ -13,6 +13,7 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 )
@@ -113,7 +114,7 @@ func (s *sweep) join(share Share) error {
 // leaveLock makes the lock file of a whole sweep without taking the lock. It marks the folder as a
 // sweep's, whose trials count, if sweep.json is lost.
 func (s *sweep) leaveLock() error {
-	f, err := os.OpenFile(filepath.Join(s.dir, folder.SweepLock), os.O_RDWR|os.O_CREATE, folder.FilePerm)
+	f, err := disk.System.OpenFile(filepath.Join(s.dir, folder.SweepLock), os.O_RDWR|os.O_CREATE, folder.FilePerm)
 	if err == nil {
 		err = f.Close()
 	}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
@@ -165,7 +165,7 @@ func (s *sweep) openTrial(t configs.Trial, o train.Options, started bool) (*trai
 		return train.Open(dir, o)
 	}
 	// What a killed process left before its run had a ledger. Nothing was released from it.
-	if err := os.RemoveAll(dir); err != nil {
+	if err := disk.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("train: cannot start a trial anew: %w", err)
 	}
 	return train.Create(t.Config, o)
