@@ -94,6 +94,9 @@ func (c *checker) checkData() {
 			c.missing("data", path, fieldAt(path).formatIn(c.Config).Expected()+", because "+given[0]+" is given")
 		}
 	}
+	if c.Data.Tokenizer != "" && !c.given.has("data.vocabulary") {
+		c.missing("data", "data.vocabulary", fieldAt("data.vocabulary").format.Expected()+", because data.tokenizer is given")
+	}
 	c.refuse("data.label", slices.Contains(c.Data.Columns, c.Data.Label), "found %s, which is one of data.columns, expected another column", printable(c.Data.Label))
 }
 

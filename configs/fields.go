@@ -58,6 +58,7 @@ var (
 	withTable    = &condition{"data.table", "", func(c *Config) bool { return c.Data.Table != "" }}
 	withVectors  = &condition{"data.vectors", "", func(c *Config) bool { return c.Data.Vectors != "" }}
 	withText     = &condition{"data.text", "", func(c *Config) bool { return c.Data.Text != "" }}
+	withTokens   = &condition{"data.tokenizer", "", func(c *Config) bool { return withText.holds(c) && c.Data.Tokenizer != "" }}
 	withColumns  = &condition{"data.table", "or data.vectors or data.text", func(c *Config) bool { return withTable.holds(c) || withVectors.holds(c) || withText.holds(c) }}
 	withOwnData  = &condition{"data.folder", "or data.table or data.vectors or data.text", func(c *Config) bool { return withFolder.holds(c) || withColumns.holds(c) }}
 	hasConstants = &condition{"data.vectors", "or data.text left out", func(c *Config) bool { return !withVectors.holds(c) && !isText(c) }}
@@ -104,12 +105,15 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		row("data.vectors", folder, nil,
 			"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1."),
 		row("data.text", folder, nil,
-			"A folder with texts: <text>/train.csv and test.csv, or .parquet, or .jsonl with a JSON object in each line, in which one column or key holds the text and another one its class, by name or number; or a folder for each class, <text>/train/<class>/*.txt. The network sees the bytes of each text."),
+			"A folder with texts: <text>/train.csv and test.csv, or .parquet, or .jsonl with a JSON object in each line, in which one column or key holds the text and another one its class, by name or number; or a folder for each class, <text>/train/<class>/*.txt. The network sees the bytes of each text, or the tokens of data.tokenizer."),
 		row("data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, withOwnData,
 			"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples."),
 		row("data.column", columnName, withText,
 			"The column or key with the text; where there are two and none is named, the first one."),
 		row("data.length", setting.Integer{Min: 1, Max: data.MaxLength}, withText, "The greatest number of tokens of a text; what is longer is cut there."),
+		row("data.tokenizer", tokenizerFile, withText,
+			"A tokenizer.json of Hugging Face (WordPiece, BPE, Unigram, WordLevel) that cuts the texts into tokens, in place of their bytes. Public: nothing of it may be learnt from these texts."),
+		row("data.vocabulary", setting.Integer{Min: 1, Max: data.MaxVocabulary}, withTokens, "How many tokens the tokenizer has, at least."),
 		row("data.size", setting.Sizes{Of: setting.Integer{Min: 1, Max: 1024}}, withFolder, "Height and width in pixels; pictures of another size are resized."),
 		row("data.channels", oneOf{1, 3}, withFolder, "1 for grey pictures, 3 for colour."),
 		row("data.columns", listOf[string]{of: columnName, min: 1, max: data.MaxColumns, what: "names", distinct: true}, withTable,
@@ -320,7 +324,7 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 // later lists the keys that the first version did not know. A file has them only where they are not
 // at their default, so that the plans of older runs, which are known by a hash of what is written,
 // stay the same.
-var later = []string{"data.bounds", "data.column", "data.label", "data.labels", "data.limit.delta", "data.limit.epsilon", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "model.lora.alpha", "model.lora.layers", "model.lora.rank", "model.train_only", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.correlation", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.class_weights", "training.label_smoothing", "training.loss", "training.sampling"}
+var later = []string{"data.bounds", "data.column", "data.label", "data.labels", "data.limit.delta", "data.limit.epsilon", "data.tokenizer", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "model.lora.alpha", "model.lora.layers", "model.lora.rank", "model.train_only", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.correlation", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.class_weights", "training.label_smoothing", "training.loss", "training.sampling"}
 
 // fieldAt returns the field of the key path, or nil if there is none.
 func fieldAt(path string) *field {

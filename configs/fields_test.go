@@ -107,7 +107,7 @@ func TestDefaultsAreValidAndDocumented(t *testing.T) {
 			without[k.Path] = true
 		}
 	}
-	want := []string{"data.name", "data.folder", "data.table", "data.vectors", "data.text", "data.column", "data.length", "data.classes", "data.size", "data.channels", "data.columns", "data.label", "data.labels", "data.bounds", "data.width", "training.class_weights", "data.limit.epsilon", "data.limit.delta", "privacy.epsilon", "privacy.noise_multiplier",
+	want := []string{"data.name", "data.folder", "data.table", "data.vectors", "data.text", "data.column", "data.length", "data.tokenizer", "data.vocabulary", "data.classes", "data.size", "data.channels", "data.columns", "data.label", "data.labels", "data.bounds", "data.width", "training.class_weights", "data.limit.epsilon", "data.limit.delta", "privacy.epsilon", "privacy.noise_multiplier",
 		"model.init_trained_on", "model.init_except", "model.freeze", "model.train_only", "model.lora.layers", "model.layers", "training.steps"} // the last two give way to the default of their pair
 	for _, path := range want {
 		if !without[path] {

@@ -42,6 +42,8 @@ var (
 	layerName  = freeText{What: "the name of a layer or parameter, such as 0 or 0.weight", Pattern: `^[A-Za-z0-9_.]+$`, Max: 200, Digits: true}
 	weightFile = freeText{What: "the path of a .safetensors file", Pattern: `^$|\.safetensors$`, Max: 4096, Empty: true}
 
+	tokenizerFile = freeText{What: "the path of a .json file", Pattern: `^$|\.json$`, Max: 4096, Empty: true}
+
 	columnName = freeText{What: "the name of a column", Pattern: `^\S.*$`, Max: 200}
 	groupName  = freeText{What: "the name of a column, or prefix", Pattern: `^(\S.*)?$`, Max: 200, Empty: true}
 	labelValue = freeText{What: "a value of the label column", Pattern: `^\S.*$`, Max: 100}

@@ -172,10 +172,10 @@ func TestOverridesSetEveryKey(t *testing.T) {
 	sources := []string{
 		smallest, folderBase, tableBase, vectorsBase, limitBase, clientsBase, smallest + initial,
 		strings.NewReplacer("privacy: {", "privacy: {unit: person, ", "data: {", "data: {group: who, ").Replace(tableBase),
-		textBase, labelsBase, boundsBase, strings.Replace(boundsBase, "squared", "huber", 1),
+		textBase, tokensBase, labelsBase, boundsBase, strings.Replace(boundsBase, "squared", "huber", 1),
 		smallest + "model: {lora: {rank: 2}}", smallest + "optimizer: {learning_rate: by_noise}", smallest + "pate: {teachers: 5}", smallest + "pate: {teachers: 5, release_data_dependent: true}",
 	}
-	values := []string{"0.5", "0.25", "2", "3", "16", "20", "32", "1e-6", "true", "[0.5]", "[1, 2]", "[a, b, c]", "[relu]", "8GiB", "x", "x.safetensors"}
+	values := []string{"0.5", "0.25", "2", "3", "16", "20", "32", "1e-6", "true", "[0.5]", "[1, 2]", "[a, b, c]", "[relu]", "8GiB", "x", "x.safetensors", "x.json"}
 	for _, f := range fields { // a kind has its own keys
 		names, _ := f.format.(interface{ Names() []string })
 		for i := 0; names != nil && i < len(names.Names()); i++ {
@@ -224,6 +224,7 @@ const (
 
 const (
 	textBase   = "data: {text: letters, classes: [a, b], length: 9}\nprivacy: {epsilon: 3}\n"
+	tokensBase = "data: {text: letters, classes: [a, b], length: 9, tokenizer: bert.json, vocabulary: 7}\nprivacy: {epsilon: 3}\n"
 	labelsBase = "data: {table: records, columns: [age, pay], labels: [a, b]}\nprivacy: {epsilon: 3}\ntraining: {loss: binary}\n"
 	boundsBase = "data: {table: records, columns: [age, pay], label: sick, bounds: [3, 9]}\nprivacy: {epsilon: 3}\ntraining: {loss: squared}\n"
 )

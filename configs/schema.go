@@ -99,7 +99,7 @@ func (f *field) hasDefault() bool {
 	optional := isNumber && n.Word != ""
 	list := reflect.ValueOf(f.at(&defaults)).Elem()
 	isList := list.Kind() == reflect.Slice && list.Len() == 0
-	required := f.only == withFolder && !strings.HasPrefix(f.path, "performance.") || f.only == withTable || f.only == withText || f.only == withVectors || f.only == withColumns || f.only == withOwnData || f.only == withInit
+	required := f.only == withFolder && !strings.HasPrefix(f.path, "performance.") || f.only == withTable || f.only == withText || f.only == withTokens || f.only == withVectors || f.only == withColumns || f.only == withOwnData || f.only == withInit
 	return !optional && !isList && len(others(f.path)) == 0 && !required
 }
 

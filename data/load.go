@@ -28,13 +28,16 @@ type Spec struct {
 	Channels int          // of the pictures of a folder: 1 is grey, 3 is colour
 	Column   string       // of texts in files with columns or keys, the one with the text; "" where there are two: the first, or the one that is not Label
 	Length   int          // of texts: the greatest number of tokens; what is longer is cut
-	Columns  []string     // of a table: those with the numbers that the network sees, in its order
-	Label    string       // the column with the class: of a table, or of vectors in a .csv or .parquet file, where "" is the last one
-	Labels   []string     // of a table: columns of 0 and 1, which say of each label whether a record has it; in place of Label and Classes
-	Bounds   []float64    // of the numbers in column Label, low and high, which are learnt in place of a class
-	Group    string       // for [Owners]: of a table, the column that says whose a record is; of a folder, "prefix"
-	Width    int          // of vectors: numbers in each
-	Seed     uint64       // the seed from which the pictures of "digits" are drawn
+	// Of texts: the tokenizer.json that cuts them, "" for bytes, and the number of its tokens.
+	Tokenizer  string
+	Vocabulary int
+	Columns    []string  // of a table: those with the numbers that the network sees, in its order
+	Label      string    // the column with the class: of a table, or of vectors in a .csv or .parquet file, where "" is the last one
+	Labels     []string  // of a table: columns of 0 and 1, which say of each label whether a record has it; in place of Label and Classes
+	Bounds     []float64 // of the numbers in column Label, low and high, which are learnt in place of a class
+	Group      string    // for [Owners]: of a table, the column that says whose a record is; of a folder, "prefix"
+	Width      int       // of vectors: numbers in each
+	Seed       uint64    // the seed from which the pictures of "digits" are drawn
 
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
@@ -53,9 +56,7 @@ func (s Spec) Shape() Shape {
 	case s.Vectors != "":
 		return Row(s.Width)
 	case s.Text != "":
-		if t, err := s.Tokens(); err == nil {
-			return Sequence(s.Length, t.Vocabulary())
-		}
+		return Sequence(s.Length, s.vocabulary())
 	}
 	return Shape{s.Size.Height, s.Size.Width, s.Channels}
 }

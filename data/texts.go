@@ -12,6 +12,7 @@ type Texts struct {
 	tokens []int32  // of all texts, one after the other
 	ends   []int    // where the tokens of each end
 	shown  []string // how each begins, for people
+	file   string   // SHA-256 of the file of the tokenizer, "" for none
 }
 
 var _ Set = (*Texts)(nil)
@@ -37,6 +38,9 @@ func NewTexts(t Tokenizer, length int, classes []string, labels []uint8, texts [
 		return nil, err
 	}
 	s := &Texts{labelled: l, ends: make([]int, 0, len(texts)), shown: make([]string, 0, len(texts))}
+	if f, ok := t.(fileTokens); ok {
+		s.file = f.SHA256
+	}
 	for _, text := range texts {
 		s.tokens = t.Tokens(s.tokens, text, length)
 		s.ends = append(s.ends, len(s.tokens))
@@ -47,6 +51,9 @@ func NewTexts(t Tokenizer, length int, classes []string, labels []uint8, texts [
 
 // Text returns how text i begins.
 func (s *Texts) Text(i int) string { return s.shown[i] }
+
+// Tokenizer returns the SHA-256 of the file of the tokenizer, in hexadecimal digits; "" for none.
+func (s *Texts) Tokenizer() string { return s.file }
 
 // of returns the tokens of text i.
 func (s *Texts) of(i int) []int32 {
@@ -77,7 +84,7 @@ func (s *Texts) part(from, to int) *Texts {
 	if from > 0 {
 		begin = s.ends[from-1]
 	}
-	part := &Texts{labelled: s.labelled.part(from, to), tokens: s.tokens[begin:s.ends[to-1]], shown: s.shown[from:to]}
+	part := &Texts{labelled: s.labelled.part(from, to), tokens: s.tokens[begin:s.ends[to-1]], shown: s.shown[from:to], file: s.file}
 	for _, end := range s.ends[from:to] {
 		part.ends = append(part.ends, end-begin)
 	}

@@ -1,7 +1,12 @@
 package data
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
+
+	"dpsgd/data/tokenizer"
 )
 
 // A Tokenizer turns texts into tokens. It is public: nothing of it is learnt from the texts.
@@ -47,10 +52,38 @@ func (w wordList) Tokens(to []int32, text string, limit int) []int32 {
 	return to
 }
 
-// Tokens returns the tokenizer of the declared texts.
+// fileTokens is the tokenizer of a file, for as many tokens as are declared.
+type fileTokens struct {
+	*tokenizer.Tokenizer
+	declared int
+}
+
+func (f fileTokens) Vocabulary() int { return f.declared }
+
+// Tokens returns the tokenizer of the declared texts. It reads its file, if there is one.
 func (s Spec) Tokens() (Tokenizer, error) {
 	if known := Find(s.Name); known != nil && known.Words != nil {
 		return wordList(known.Words), nil
 	}
-	return Bytes{}, nil
+	if s.Tokenizer == "" {
+		return Bytes{}, nil
+	}
+	t, err := tokenizer.Open(s.Tokenizer)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("data: %w: the tokenizer %s", ErrMissing, s.Tokenizer)
+	case err != nil:
+		return nil, fmt.Errorf("data: %w: the tokenizer %w", ErrInvalid, err)
+	case t.Vocabulary() > s.Vocabulary:
+		return nil, fmt.Errorf("data: %w: the tokenizer %s has %d tokens, found %d declared, expected at least so many in data.vocabulary", ErrInvalid, s.Tokenizer, t.Vocabulary(), s.Vocabulary)
+	}
+	return fileTokens{t, s.Vocabulary}, nil
+}
+
+// vocabulary returns the declared number of tokens. It reads nothing.
+func (s Spec) vocabulary() int {
+	if s.Tokenizer == "" {
+		return Bytes{}.Vocabulary()
+	}
+	return s.Vocabulary
 }

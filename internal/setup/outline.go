@@ -1,21 +1,24 @@
 package setup
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/statement"
 )
 
 // Outline is what can be said about a data set without reading an example.
 type Outline struct {
-	Name     string     `json:"name"`
-	Examples int        `json:"examples"`
-	People   int        `json:"people,omitempty"` // persons whom the examples are of; 0 unless the unit of privacy is a person
-	Tests    int        `json:"test_examples"`
-	Shape    data.Shape `json:"-"`
-	Classes  int        `json:"classes"`
-	Names    []string   `json:"-"` // of the classes
+	Name      string     `json:"name"`
+	Examples  int        `json:"examples"`
+	People    int        `json:"people,omitempty"` // persons whom the examples are of; 0 unless the unit of privacy is a person
+	Tests     int        `json:"test_examples"`
+	Shape     data.Shape `json:"-"`
+	Classes   int        `json:"classes"`
+	Names     []string   `json:"-"`                   // of the classes
+	Tokenizer string     `json:"tokenizer,omitempty"` // SHA-256 of the file that cuts texts into tokens; "" for none
 }
 
 // Records returns how many records the releases of a run are made of and protect: clients of a
@@ -93,7 +96,20 @@ func Outlines() []Outline {
 
 // OutlineOfSource returns the outline of data that has been read.
 func OutlineOfSource(s *data.Split) Outline {
-	return Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
+	o := Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
+	if texts, ok := s.Train.(*data.Texts); ok {
+		o.Tokenizer = texts.Tokenizer()
+	}
+	return o
+}
+
+// Cutting returns what a statement says about the file that cuts texts into tokens; nothing where
+// there is none.
+func (o Outline) Cutting(c *configs.Config) []statement.Fact {
+	if o.Tokenizer == "" {
+		return nil
+	}
+	return []statement.Fact{{Name: "Tokens", Value: fmt.Sprintf("as %s with the SHA-256 `%s` cuts texts, which is declared as public: nothing of it was learnt from them", filepath.Base(c.Data.Tokenizer), o.Tokenizer)}}
 }
 
 // Declared returns the outline as far as the configuration says it. Of a person's own data it does

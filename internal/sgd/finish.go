@@ -79,6 +79,7 @@ func (r *Run) statement(status run.Status) (statement.Statement, error) {
 		},
 		NotPrivate: []string{"anything: every training example"},
 	}
+	s.Facts = append(s.Facts, o.Cutting(c)...)
 	if r.Initial != "" {
 		s.InitialWeights = fmt.Sprintf("%s, SHA-256 `%s`, declared as trained on %s", filepath.Base(c.Model.Init), r.Initial, c.Model.InitTrainedOn)
 	}

@@ -153,6 +153,9 @@ func (r *Run) foundIdentity() string {
 		fmt.Fprintln(&h, r.Config.Features.Recipe)
 	}
 	fmt.Fprintf(&h, "%s\nordinary steps %d\nexamples %d %v %q\n", r.Config.Identity(), r.steps, r.Source.Examples, r.Source.Shape, r.Source.Names)
+	if r.Source.Tokenizer != "" {
+		fmt.Fprintf(&h, "tokenizer %s\n", r.Source.Tokenizer)
+	}
 	if r.Initial != "" {
 		fmt.Fprintf(&h, "initial weights %s\n", r.Initial)
 	}

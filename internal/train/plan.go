@@ -174,6 +174,9 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	if o.People > 0 {
 		fmt.Fprintf(&h, "people %d\n", o.People)
 	}
+	if o.Tokenizer != "" {
+		fmt.Fprintf(&h, "tokenizer %s\n", o.Tokenizer)
+	}
 	if initial != "" {
 		fmt.Fprintf(&h, "initial weights %s\n", initial)
 	}

@@ -54,6 +54,7 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	if folder.OfHiddenNumber(r.Dir) {
 		s.Hidden, s.Together = true, statement.Together{}
 	}
+	s.Facts = r.Source.Cutting(r.Config)
 	ofLoss(r.Config, &s)
 	ofRecords(r.Config, r.Source.Outline, r.plan.Mechanism, &s)
 	ofRanks(r.together.ranks, &s)

@@ -20,11 +20,11 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 	switch {
 	case c.Federated.Any():
 		record = "client"
-		s.Facts = []statement.Fact{
+		s.Facts = append(s.Facts, []statement.Fact{
 			{Name: "Clients", Value: c.Federated.String()},
 			{Name: "What a client does in a round", Value: fmt.Sprintf("%d steps of SGD at learning rate %v, each on %d of its examples, from the model of now; what it contributes is by how far that moved the parameters, and all clients count alike",
 				c.Federated.LocalSteps, c.Federated.LocalLearningRate, c.Federated.LocalBatchSize)},
-		}
+		}...)
 		s.Trusted = "the server, which sees the clients' changes or their sum before it adds noise"
 		if shares, ok := mechanism.(*release.Distributed); ok {
 			s.Trusted = fmt.Sprintf("secure aggregation, which tells the server sums modulo 2^%d alone, of integers that have all noise; that %d clients who do not tell the server their noise take part in every round; who a round was computed from is known to the sampled clients alone",
@@ -35,7 +35,7 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 		outside = []string{"which example belongs to which client: here that is simulated, where clients are real it counts as given"}
 	case c.Privacy.Unit == configs.UnitPerson:
 		record = "person"
-		s.Facts = []statement.Fact{{Name: "Persons", Value: persons(c, o)}}
+		s.Facts = append(s.Facts, statement.Fact{Name: "Persons", Value: persons(c, o)})
 		outside = []string{
 			"whose an example is, which counts as given: of a person whose examples carry several names, each name is protected by itself",
 			"test examples, also those of persons who have training examples",

@@ -38,6 +38,7 @@ type Predictor struct {
 
 	model      *Model
 	extraction *features.Extraction // nil where the network sees examples as they are
+	tokenizer  data.Tokenizer       // nil before the first text
 	evaluator  *gradients.Evaluator // nil before the first set
 	pool       *kernel.Pool
 }

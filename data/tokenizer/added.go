@@ -1,0 +1,128 @@
+package tokenizer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// piece is a part of a text: to be cut further, or a token.
+type piece struct {
+	text  string
+	token int32 // below 0 unless the piece is a token
+	first bool  // whether the text begins with it
+}
+
+// addedToken is a word that is found in a text before anything else.
+type addedToken struct {
+	ID         int32  `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"` // not inside a word
+	LStrip     bool   `json:"lstrip"`      // takes the spaces before it
+	RStrip     bool   `json:"rstrip"`      // takes the spaces behind it
+	Normalized bool   `json:"normalized"`  // is looked for in the normalized text
+	Special    bool   `json:"special"`     // of which texts are rid when they are written again
+}
+
+// addedTokens are those of a file: in the text as it is, and in the normalized one.
+type addedTokens struct{ raw, normalized finder }
+
+// finder finds words by their first byte, the longer one first.
+type finder [256][]addedToken
+
+func newAddedTokens(tokens []addedToken, normalize func(string) string) (*addedTokens, error) {
+	a := &addedTokens{}
+	for _, t := range tokens {
+		at := &a.raw
+		if t.Normalized {
+			at, t.Content = &a.normalized, normalize(t.Content)
+		}
+		if t.ID < 0 {
+			return nil, fmt.Errorf("found the token %d, expected one from 0", t.ID)
+		}
+		if t.Content != "" {
+			at[t.Content[0]] = append(at[t.Content[0]], t)
+		}
+	}
+	for _, f := range []*finder{&a.raw, &a.normalized} {
+		for i := range f {
+			slices.SortStableFunc(f[i], func(a, b addedToken) int { return len(b.Content) - len(a.Content) })
+		}
+	}
+	return a, nil
+}
+
+// size returns a number above every token.
+func (a *addedTokens) size() int {
+	n := 0
+	for _, f := range []*finder{&a.raw, &a.normalized} {
+		for _, tokens := range f {
+			for _, t := range tokens {
+				n = max(n, int(t.ID)+1)
+			}
+		}
+	}
+	return n
+}
+
+// cut cuts the tokens out of pieces, as AddedVocabulary of the original does.
+func (f *finder) cut(pieces []piece) (cut []piece) {
+	for _, p := range pieces {
+		text, from := p.text, 0
+		add := func(to int) {
+			if to > from {
+				cut = append(cut, piece{text[from:to], -1, p.first && from == 0})
+			}
+		}
+		for at := 0; at < len(text); {
+			t := f.at(text[at:])
+			if t == nil {
+				at++
+				continue
+			}
+			begin, end := at, at+len(t.Content)
+			at = end
+			if t.SingleWord && (endsWord(text[:begin]) || beginsWord(text[end:])) {
+				continue
+			}
+			if t.LStrip {
+				begin = max(from, len(strings.TrimRightFunc(text[:begin], unicode.IsSpace)))
+			}
+			if t.RStrip {
+				end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+			}
+			add(begin)
+			cut = append(cut, piece{token: t.ID})
+			from, at = end, max(at, end)
+		}
+		add(len(text))
+	}
+	return cut
+}
+
+// at returns the longest token with which a text begins; nil if there is none.
+func (f *finder) at(text string) *addedToken {
+	for i, t := range f[text[0]] {
+		if strings.HasPrefix(text, t.Content) {
+			return &f[text[0]][i]
+		}
+	}
+	return nil
+}
+
+func endsWord(text string) bool {
+	r, n := utf8.DecodeLastRuneInString(text)
+	return n > 0 && isWord(r)
+}
+
+func beginsWord(text string) bool {
+	r, n := utf8.DecodeRuneInString(text)
+	return n > 0 && isWord(r)
+}
+
+// isWord reports whether a character is one of \w: https://unicode.org/reports/tr18, Annex C.
+func isWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+}

@@ -1,0 +1,237 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// normalizerOf returns what a file does to a text before it is cut.
+func normalizerOf(content json.RawMessage) (func(string) string, error) {
+	if none(content) {
+		return func(s string) string { return s }, nil
+	}
+	return component(content, map[string]func(json.RawMessage) (func(string) string, error){
+		"NFC":            always(norm.NFC.String),
+		"NFD":            always(norm.NFD.String),
+		"NFKC":           always(norm.NFKC.String),
+		"NFKD":           always(norm.NFKD.String),
+		"Lowercase":      always(func(s string) string { return mapped(s, lower) }),
+		"StripAccents":   always(func(s string) string { return without(s, func(r rune) bool { return unicode.Is(unicode.M, r) }) }),
+		"Nmt":            always(nmt),
+		"ByteLevel":      always(byteLevel),
+		"BertNormalizer": bertNormalizer,
+		"Precompiled":    precompiled,
+		"Strip":          stripNormalizer,
+		"Replace":        replaceNormalizer,
+		"Prepend": func(content json.RawMessage) (func(string) string, error) {
+			var c struct {
+				header
+				Prepend string `json:"prepend"`
+			}
+			return func(s string) string {
+				if s == "" {
+					return s
+				}
+				return c.Prepend + s
+			}, strict(content, &c)
+		},
+		"Sequence": func(content json.RawMessage) (func(string) string, error) {
+			var c struct {
+				header
+				Normalizers []json.RawMessage `json:"normalizers"`
+			}
+			err := strict(content, &c)
+			steps := make([]func(string) string, len(c.Normalizers))
+			for i := 0; err == nil && i < len(steps); i++ {
+				steps[i], err = normalizerOf(c.Normalizers[i])
+			}
+			return func(s string) string {
+				for _, step := range steps {
+					s = step(s)
+				}
+				return s
+			}, err
+		},
+	})
+}
+
+// always returns a builder of a function that has no settings.
+func always[F any](f F) func(json.RawMessage) (F, error) {
+	return func(content json.RawMessage) (F, error) { return f, strict(content, &header{}) }
+}
+
+// mapped returns s with every character replaced by a text.
+func mapped(s string, by func(rune) string) string {
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteString(by(r))
+	}
+	return b.String()
+}
+
+// without returns s without some characters.
+func without(s string, gone func(rune) bool) string {
+	return strings.Map(func(r rune) rune {
+		if gone(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// lower returns the full lower case of a character. Of all characters one has two:
+// https://unicode.org/Public/UNIDATA/SpecialCasing.txt.
+func lower(r rune) string {
+	if r == 'İ' {
+		return "i̇"
+	}
+	return string(unicode.ToLower(r))
+}
+
+// nmt replaces and removes the control characters that sentencepiece does.
+func nmt(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 1 && r <= 8, r == 0x0B, r >= 0x0E && r <= 0x1F, r == 0x7F, r == 0x8F, r == 0x9F:
+			return -1
+		case r == '\t', r == '\n', r == 0x0C, r == '\r', r == 0x1680, r >= 0x200B && r <= 0x200F, r == 0x2028, r == 0x2029, r == 0x2581, r == 0xFEFF, r == 0xFFFD:
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// bertNormalizer is the one of BERT, whose four steps can be left out.
+func bertNormalizer(content json.RawMessage) (func(string) string, error) {
+	c := struct {
+		header
+		CleanText    bool  `json:"clean_text"`
+		Chinese      bool  `json:"handle_chinese_chars"`
+		StripAccents *bool `json:"strip_accents"` // as lowercase where nothing is said
+		Lowercase    bool  `json:"lowercase"`
+	}{CleanText: true, Chinese: true, Lowercase: true}
+	if err := strict(content, &c); err != nil {
+		return nil, err
+	}
+	accents := c.Lowercase
+	if c.StripAccents != nil {
+		accents = *c.StripAccents
+	}
+	return func(s string) string {
+		if c.CleanText {
+			s = strings.Map(clean, s)
+		}
+		if c.Chinese {
+			s = mapped(s, func(r rune) string {
+				if isChinese(r) {
+					return " " + string(r) + " "
+				}
+				return string(r)
+			})
+		}
+		if accents {
+			s = without(norm.NFD.String(s), func(r rune) bool { return unicode.Is(unicode.Mn, r) })
+		}
+		if c.Lowercase {
+			s = mapped(s, lower)
+		}
+		return s
+	}, nil
+}
+
+// clean makes a space of every one, and removes control characters and those that have no meaning.
+func clean(r rune) rune {
+	switch {
+	case r == '\t' || r == '\n' || r == '\r':
+		return ' '
+	case r == 0 || r == 0xFFFD || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co):
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	}
+	return r
+}
+
+// isChinese reports whether a character is of the blocks of CJK ideographs that BERT names.
+func isChinese(r rune) bool {
+	for _, block := range [][2]rune{{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F}} {
+		if r >= block[0] && r <= block[1] {
+			return true
+		}
+	}
+	return false
+}
+
+func stripNormalizer(content json.RawMessage) (func(string) string, error) {
+	var c struct {
+		header
+		Left  bool `json:"strip_left"`
+		Right bool `json:"strip_right"`
+	}
+	return func(s string) string {
+		if c.Left {
+			s = strings.TrimLeftFunc(s, unicode.IsSpace)
+		}
+		if c.Right {
+			s = strings.TrimRightFunc(s, unicode.IsSpace)
+		}
+		return s
+	}, strict(content, &c)
+}
+
+// pattern is a text or a regular expression, as a file writes it.
+type pattern struct {
+	String *string `json:"String"`
+	Regex  *string `json:"Regex"`
+}
+
+// matches returns the function that finds the matches of a pattern in a text, in order.
+func (p pattern) matches() (func(string) [][2]int, error) {
+	switch {
+	case p.Regex != nil:
+		return expression(*p.Regex)
+	case p.String == nil || *p.String == "":
+		return nil, errors.New("found no pattern, expected a text or a regular expression")
+	}
+	return func(s string) (found [][2]int) {
+		for at := 0; ; {
+			i := strings.Index(s[at:], *p.String)
+			if i < 0 {
+				return found
+			}
+			found = append(found, [2]int{at + i, at + i + len(*p.String)})
+			at += i + len(*p.String)
+		}
+	}, nil
+}
+
+func replaceNormalizer(content json.RawMessage) (func(string) string, error) {
+	var c struct {
+		header
+		Pattern pattern `json:"pattern"`
+		Content string  `json:"content"`
+	}
+	if err := strict(content, &c); err != nil {
+		return nil, err
+	}
+	matches, err := c.Pattern.matches()
+	if err != nil {
+		return nil, fmt.Errorf("pattern: %w", err)
+	}
+	return func(s string) string {
+		var b strings.Builder
+		from := 0
+		for _, m := range matches(s) {
+			b.WriteString(s[from:m[0]])
+			b.WriteString(c.Content)
+			from = m[1]
+		}
+		b.WriteString(s[from:])
+		return b.String()
+	}, nil
+}

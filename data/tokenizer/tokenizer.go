@@ -1,0 +1,262 @@
+// Package tokenizer cuts texts into tokens as a file tokenizer.json of Hugging Face says: WordPiece,
+// byte-pair encoding, Unigram and lists of words, with the normalizers, pre-tokenizers and templates
+// that the files of BERT, GPT, RoBERTa, CLIP, Llama, T5 and XLM-R have. What a file asks for beyond
+// these is refused by its name. Truncation and padding of a file are passed over.
+//
+// testdata/make.py compares with the original, the Python package tokenizers.
+package tokenizer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// MaxFile is how many bytes a file may have.
+const MaxFile = 128 << 20
+
+// Tokenizer cuts texts into tokens. It is immutable, and safe for concurrent use.
+type Tokenizer struct {
+	SHA256 string // of the file, in hexadecimal digits
+
+	vocabulary    int
+	added         *addedTokens
+	normalize     func(string) string
+	split         splitter
+	model         model
+	before, after []int32 // tokens around those of a text, such as CLS and SEP of BERT
+}
+
+// A model cuts a word, which is not empty, and appends its tokens.
+type model interface {
+	tokens(to []int32, word string) []int32
+	// size returns a number above every token.
+	size() int
+}
+
+// Open reads a file. The error is one line that names it.
+func Open(path string) (*Tokenizer, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	if err == nil && len(content) > MaxFile {
+		err = fmt.Errorf("found more than %d bytes, expected at most so many", MaxFile)
+	}
+	var t *Tokenizer
+	if err == nil {
+		t, err = New(content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// New returns the tokenizer of the content of a file.
+func New(content []byte) (*Tokenizer, error) {
+	var f struct {
+		Version       string          `json:"version"`
+		Truncation    json.RawMessage `json:"truncation"`
+		Padding       json.RawMessage `json:"padding"`
+		AddedTokens   []addedToken    `json:"added_tokens"`
+		Normalizer    json.RawMessage `json:"normalizer"`
+		PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
+		PostProcessor json.RawMessage `json:"post_processor"`
+		Decoder       json.RawMessage `json:"decoder"`
+		Model         json.RawMessage `json:"model"`
+	}
+	if err := strict(content, &f); err != nil {
+		return nil, fmt.Errorf("found no tokenizer of Hugging Face (%w), expected a tokenizer.json", err)
+	}
+	sum := sha256.Sum256(content)
+	t := &Tokenizer{SHA256: hex.EncodeToString(sum[:])}
+	var err error
+	if t.normalize, err = normalizerOf(f.Normalizer); err != nil {
+		return nil, fmt.Errorf("normalizer: %w", err)
+	}
+	if t.split, err = splitterOf(f.PreTokenizer); err != nil {
+		return nil, fmt.Errorf("pre_tokenizer: %w", err)
+	}
+	if t.model, err = modelOf(f.Model); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if t.before, t.after, err = templateOf(f.PostProcessor); err != nil {
+		return nil, fmt.Errorf("post_processor: %w", err)
+	}
+	if t.added, err = newAddedTokens(f.AddedTokens, t.normalize); err != nil {
+		return nil, fmt.Errorf("added_tokens: %w", err)
+	}
+	t.vocabulary = max(t.model.size(), t.added.size())
+	for _, id := range append(t.before[:len(t.before):len(t.before)], t.after...) {
+		if id < 0 || int(id) >= t.vocabulary {
+			return nil, fmt.Errorf("post_processor: found the token %d, expected one of the %d", id, t.vocabulary)
+		}
+	}
+	return t, nil
+}
+
+// Vocabulary returns a number above every token.
+func (t *Tokenizer) Vocabulary() int { return t.vocabulary }
+
+// Tokens appends at most limit tokens of a text, from its beginning. What the file puts around a
+// text is among them, as far as limit reaches. Bytes that are not UTF-8 count as U+FFFD.
+func (t *Tokenizer) Tokens(to []int32, text string, limit int) []int32 {
+	begin := len(to)
+	to = append(to, t.before...)
+	first := len(to)
+	for _, raw := range t.added.raw.cut([]piece{{text: strings.ToValidUTF8(text, "\uFFFD"), first: true}}) {
+		if raw.token >= 0 {
+			to = append(to, raw.token)
+			continue
+		}
+		raw.text = t.normalize(raw.text)
+		for _, p := range t.added.normalized.cut([]piece{raw}) {
+			if p.token >= 0 {
+				to = append(to, p.token)
+				continue
+			}
+			for _, word := range t.split(p) {
+				if word.text != "" {
+					to = t.model.tokens(to, word.text)
+				}
+			}
+		}
+	}
+	to = to[:min(len(to), max(first, begin+limit-len(t.after)))]
+	to = append(to, t.after...)
+	return to[:min(len(to), begin+limit)]
+}
+
+// strict decodes JSON whose keys are all known.
+func strict(content []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more follows")
+	}
+	return nil
+}
+
+// component decodes a part of a file, whose key type says what it is, by the one of kinds that has
+// that name.
+func component[T any](content json.RawMessage, kinds map[string]func(json.RawMessage) (T, error)) (t T, err error) {
+	var part struct{ Type string }
+	if err := json.Unmarshal(content, &part); err != nil {
+		return t, fmt.Errorf("found no object with a type (%w), expected one", err)
+	}
+	build, known := kinds[part.Type]
+	if !known {
+		return t, fmt.Errorf("found the type %.40q, which is not known here", part.Type)
+	}
+	if t, err = build(content); err != nil {
+		err = fmt.Errorf("%s: %w", part.Type, err)
+	}
+	return t, err
+}
+
+// none reports whether a part of a file is left out.
+func none(content json.RawMessage) bool { return len(content) == 0 || string(content) == "null" }
+
+// header takes in the key that every component has, and the one that some have beside it.
+type header struct {
+	Type        string `json:"type"`
+	TrimOffsets bool   `json:"trim_offsets"` // about places in a text, which nobody asks for
+}
+
+// templateOf returns the tokens that a file puts before and behind those of a text.
+func templateOf(content json.RawMessage) (before, after []int32, err error) {
+	if none(content) {
+		return nil, nil, nil
+	}
+	type around struct{ before, after []int32 }
+	pair := func(content json.RawMessage) (around, error) {
+		var c struct {
+			header
+			Sep            [2]any `json:"sep"`
+			Cls            [2]any `json:"cls"`
+			AddPrefixSpace bool   `json:"add_prefix_space"`
+		}
+		if err := strict(content, &c); err != nil {
+			return around{}, err
+		}
+		cls, _ := c.Cls[1].(float64)
+		sep, ok := c.Sep[1].(float64)
+		if !ok {
+			return around{}, errors.New("found no number of sep, expected a text and a number")
+		}
+		return around{[]int32{int32(cls)}, []int32{int32(sep)}}, nil
+	}
+	a, err := component(content, map[string]func(json.RawMessage) (around, error){
+		"ByteLevel":         func(json.RawMessage) (around, error) { return around{}, nil },
+		"BertProcessing":    pair,
+		"RobertaProcessing": pair,
+		"TemplateProcessing": func(content json.RawMessage) (a around, err error) {
+			a.before, a.after, err = template(content)
+			return
+		},
+		"Sequence": func(content json.RawMessage) (a around, err error) {
+			var c struct {
+				header
+				Processors []json.RawMessage `json:"processors"`
+			}
+			err = strict(content, &c)
+			for i := 0; err == nil && i < len(c.Processors); i++ {
+				var before, after []int32
+				before, after, err = templateOf(c.Processors[i])
+				a.before, a.after = append(before, a.before...), append(a.after, after...)
+			}
+			return a, err
+		},
+	})
+	return a.before, a.after, err
+}
+
+// template returns the tokens around the one sequence of a template.
+func template(content json.RawMessage) (before, after []int32, err error) {
+	type item struct {
+		ID   string `json:"id"`
+		Type int    `json:"type_id"`
+	}
+	var c struct {
+		header
+		Single []struct{ SpecialToken, Sequence *item } `json:"single"`
+		Pair   json.RawMessage                          `json:"pair"`
+		Tokens map[string]struct {
+			ID     string   `json:"id"`
+			IDs    []int32  `json:"ids"`
+			Tokens []string `json:"tokens"`
+		} `json:"special_tokens"`
+	}
+	if err := strict(content, &c); err != nil {
+		return nil, nil, err
+	}
+	sequences := 0
+	for _, i := range c.Single {
+		switch {
+		case i.Sequence != nil:
+			sequences++
+		case i.SpecialToken == nil || len(c.Tokens[i.SpecialToken.ID].IDs) == 0:
+			return nil, nil, errors.New("found a part that is neither a sequence nor a token with a number")
+		case sequences == 0:
+			before = append(before, c.Tokens[i.SpecialToken.ID].IDs...)
+		default:
+			after = append(after, c.Tokens[i.SpecialToken.ID].IDs...)
+		}
+	}
+	if sequences != 1 {
+		return nil, nil, fmt.Errorf("found %d sequences in the template, expected one", sequences)
+	}
+	return before, after, nil
+}
