@@ -144,24 +144,11 @@ func rows2(f func(n, channels int, y, x, gain, shift *float32)) func(y, x, gain,
 	}
 }
 
-// tilesFunc is a generated transform; winogradOnTiles returns the set of those, with checks of slices.
-type tilesFunc func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int)
-
-func winogradOnTiles(window6, filter6, output6, window4, filter4, output4, gradient4 tilesFunc,
-	delta4 func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int, scale float32)) winogradSet {
-	onTiles := func(inputs, outputs int, f tilesFunc) tileTransform {
-		return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
-			from := checkTiles(tiles, n, outputs, dst, dstStride, dstStep, src[:inputs], srcStep)
-			f(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep)
-		}
-	}
-	return winogradSet{
-		window6: onTiles(6, 6, window6), filter6: onTiles(3, 6, filter6), output6: onTiles(6, 4, output6),
-		window4: onTiles(4, 4, window4), filter4: onTiles(3, 4, filter4), output4: onTiles(4, 2, output4), gradient4: onTiles(4, 3, gradient4),
-		delta4: func(scale float32, tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
-			from := checkTiles(tiles, n, 4, dst, dstStride, dstStep, src[:2], srcStep)
-			delta4(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep, scale)
-		},
+// onTiles returns a transform that checks its slices and calls f, of so many inputs and outputs.
+func onTiles(inputs, outputs int, f func(tiles, n int, dst *float32, dstStride, dstStep int, src *[6]*float32, srcStep int)) tileTransform {
+	return func(tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
+		from := checkTiles(tiles, n, outputs, dst, dstStride, dstStep, src[:inputs], srcStep)
+		f(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep)
 	}
 }
 

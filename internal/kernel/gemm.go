@@ -52,16 +52,8 @@ func (p *Pool) multiply(set *kernelSet, transA, transB bool, m, n, k int, alpha 
 	checkMatrix("C", c, ldc, m, n, false)
 
 	g := gemms.Get().(*gemm)
-	g.matrixA = matrix{data: a, rowStride: lda, colStride: 1}
-	if transA {
-		g.matrixA = matrix{data: a, rowStride: 1, colStride: lda}
-	}
-	g.matrixB = matrix{data: b, rowStride: ldb, colStride: 1}
-	if transB {
-		g.matrixB = matrix{data: b, rowStride: 1, colStride: ldb}
-	}
-	g.c, g.ldc = c, ldc
-	g.m, g.n, g.k, g.alpha, g.beta = m, n, k, alpha, beta
+	g.matrixA, g.matrixB = matrixOf(a, lda, transA), matrixOf(b, ldb, transB)
+	g.c, g.ldc, g.m, g.n, g.k, g.alpha, g.beta = c, ldc, m, n, k, alpha, beta
 	g.kernel = set.forProduct(m, n, k)
 	if g.dots() {
 		p.Run(m, grainDots, g.runDots)
@@ -108,6 +100,13 @@ func scaleRows(c []float32, m, n, ldc int, beta float32) {
 type matrix struct {
 	data                 []float32
 	rowStride, colStride int
+}
+
+func matrixOf(data []float32, stride int, transposed bool) matrix {
+	if transposed {
+		return matrix{data, 1, stride}
+	}
+	return matrix{data, stride, 1}
 }
 
 func (x matrix) from(i, j int) []float32 { return x.data[i*x.rowStride+j*x.colStride:] }
@@ -208,10 +207,9 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 		defer packs.Put(packed)
 	}
 	mostRows, mostCols := blockRows, blockCols
-	if s := g.kernel.splits; s != nil {
-		mostRows = splitRows
-		if mostCols = splitTile; i1-i0 > splitRows { // B is read more than once
-			mostCols = s.blockCols(ceilDiv(g.k, g.kernel.parts(g.k)))
+	if g.kernel.splits != nil {
+		if mostRows, mostCols = splitRows, splitTile; i1-i0 > splitRows { // B is read more than once
+			mostCols = splitCols
 		}
 	}
 	beta := g.beta

@@ -48,8 +48,3 @@ func addShiftedAVX512(blocks int, dst *int64, x *int32, shift int)
 //
 //go:noescape
 func shiftedAVX512(blocks int, dst *int64, x *int32, shift int)
-
-// sumSquaresAVX512 sums the squares of 32·blocks elements in float64.
-//
-//go:noescape
-func sumSquaresAVX512(blocks int, x *float32) float64

@@ -383,37 +383,3 @@ loop:
 	JNZ       loop
 	VZEROUPPER
 	RET
-
-// func sumSquaresAVX512(blocks int, x *float32) float64
-// Requires: AVX, AVX512F, SSE2
-TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-24
-	MOVQ   blocks+0(FP), AX
-	MOVQ   x+8(FP), CX
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-
-loop:
-	VCVTPS2PD     (CX), Z4
-	VFMADD231PD   Z4, Z4, Z0
-	VCVTPS2PD     32(CX), Z4
-	VFMADD231PD   Z4, Z4, Z1
-	VCVTPS2PD     64(CX), Z4
-	VFMADD231PD   Z4, Z4, Z2
-	VCVTPS2PD     96(CX), Z4
-	VFMADD231PD   Z4, Z4, Z3
-	SUBQ          $-128, CX
-	DECQ          AX
-	JNZ           loop
-	VADDPD        Z1, Z0, Z0
-	VADDPD        Z3, Z2, Z2
-	VADDPD        Z2, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VHADDPD       X1, X1, X1
-	MOVSD         X1, ret+16(FP)
-	VZEROUPPER
-	RET

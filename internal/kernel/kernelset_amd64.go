@@ -55,7 +55,7 @@ var avx2Kernel = kernelSet{
 	toHalves:          inBlocks(reduceBlock, toHalvesAVX2, portableToHalves),
 }
 
-// avx512Kernel is avx2Kernel with products, squares, integers and noise on AVX512F, DQ and BW; the
+// avx512Kernel is avx2Kernel with products, integers and noise on AVX512F, DQ and BW; the
 // rest is bound by memory sooner than by arithmetic.
 var avx512Kernel = func() kernelSet {
 	k := avx2Kernel
@@ -70,7 +70,6 @@ var avx512Kernel = func() kernelSet {
 	k.addExcess = excessInBlocks(16, addExcessAVX512)
 	k.round = roundInBlocks(wideBlock, roundAVX512, roundBlocksAVX2)
 	k.addShifted = shiftedInBlocks(wideBlock, addShiftedAVX512, shiftedAVX512)
-	k.sumSquares = sumInBlocks(wideBlock, sumSquaresAVX512, avx2Kernel.sumSquares)
 	k.addRoundedNormals = normalsInBlocks(addRoundedNormalsAVX512)
 	k.split = splitInBlocks(8, splitAVX512)
 	if cpu.X86.HasAES && cpu.X86.HasAVX512VAES {
@@ -201,8 +200,19 @@ func descendBlocksAVX2(p []float32, sum []float64, perBatch, decay, rate float64
 // transformLanes divides the length of the vectors of avx2Winograd.
 const transformLanes = 8
 
-var avx2Winograd = winogradOnTiles(winogradWindow6AVX2, winogradFilter6AVX2, winogradOutput6AVX2, winogradWindow4AVX2, winogradFilter4AVX2,
-	winogradOutput4AVX2, winogradGradient4AVX2, winogradDelta4AVX2)
+var avx2Winograd = winogradSet{
+	window6:   onTiles(6, 6, winogradWindow6AVX2),
+	filter6:   onTiles(3, 6, winogradFilter6AVX2),
+	output6:   onTiles(6, 4, winogradOutput6AVX2),
+	window4:   onTiles(4, 4, winogradWindow4AVX2),
+	filter4:   onTiles(3, 4, winogradFilter4AVX2),
+	output4:   onTiles(4, 2, winogradOutput4AVX2),
+	gradient4: onTiles(4, 3, winogradGradient4AVX2),
+	delta4: func(scale float32, tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
+		from := checkTiles(tiles, n, 4, dst, dstStride, dstStep, src[:2], srcStep)
+		winogradDelta4AVX2(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep, scale)
+	},
+}
 
 func gramRowBlocksAVX2(offsets []int, base, v []float32) (sum, magnitude float64) {
 	blocks := len(v) / gramBlock

@@ -32,5 +32,16 @@ var neonKernel = func() kernelSet {
 // transformLanes divides the length of the vectors of neonWinograd.
 const transformLanes = 4
 
-var neonWinograd = winogradOnTiles(winogradWindow6NEON, winogradFilter6NEON, winogradOutput6NEON, winogradWindow4NEON, winogradFilter4NEON,
-	winogradOutput4NEON, winogradGradient4NEON, winogradDelta4NEON)
+var neonWinograd = winogradSet{
+	window6:   onTiles(6, 6, winogradWindow6NEON),
+	filter6:   onTiles(3, 6, winogradFilter6NEON),
+	output6:   onTiles(6, 4, winogradOutput6NEON),
+	window4:   onTiles(4, 4, winogradWindow4NEON),
+	filter4:   onTiles(3, 4, winogradFilter4NEON),
+	output4:   onTiles(4, 2, winogradOutput4NEON),
+	gradient4: onTiles(4, 3, winogradGradient4NEON),
+	delta4: func(scale float32, tiles, n int, dst []float32, dstStride, dstStep int, src vectors, srcStep int) {
+		from := checkTiles(tiles, n, 4, dst, dstStride, dstStep, src[:2], srcStep)
+		winogradDelta4NEON(tiles, n, &dst[0], dstStride, dstStep, &from, srcStep, scale)
+	},
+}

@@ -23,22 +23,16 @@ const (
 	matrixWords = 256
 	splitTile   = 2 * matrixRows // height and width of what product writes
 
-	// The blocks of such products, see blockDepth. That of B has splitWords of parts, half of the
-	// second-level cache.
+	// The blocks of such products, see blockDepth.
 	splitDepth = 512
 	splitRows  = 256
-	splitWords = 1 << 18
+	splitCols  = 1024
 )
 
 // takes reports whether a product is large enough. Products of float32 ask for no rows: row i of C
 // must not depend on how many others there are.
 func (s *splitSet) takes(m, n, k int) bool {
 	return m >= s.leastRows && n >= s.leastCols && k >= s.leastDepth
-}
-
-// blockCols is the number of columns of a block of B that is so deep.
-func (s *splitSet) blockCols(depth int) int {
-	return max(splitTile, 2*splitWords/(s.parts*roundUp(depth, matrixDepth))/splitTile*splitTile)
 }
 
 // packParts packs lines of a block of A, its rows, or of B, its columns, into dst.

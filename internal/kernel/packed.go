@@ -16,9 +16,9 @@ type Packed struct {
 // stored n×k. Rows of b are contiguous.
 func (p *Packed) Set(pool *Pool, trans bool, k, n int, b []float32) {
 	p.k, p.n, p.kernel = k, n, active.forProduct(1, n, k)
-	p.source = matrix{data: b, rowStride: n, colStride: 1}
+	p.source = matrixOf(b, n, false)
 	if trans {
-		p.source = matrix{data: b, rowStride: 1, colStride: k}
+		p.source = matrixOf(b, k, true)
 	}
 	if p.run == nil {
 		p.run = p.pack
@@ -56,8 +56,7 @@ func (p *Packed) Multiply(c []float32, ldc int, a []float32, lda, rows int, beta
 	checkMatrix("A", a, lda, rows, p.k, false)
 	checkMatrix("C", c, ldc, rows, p.n, false)
 	g := gemms.Get().(*gemm)
-	g.matrixA = matrix{data: a, rowStride: lda, colStride: 1}
-	g.c, g.ldc, g.m, g.n, g.k, g.alpha, g.beta = c, ldc, rows, p.n, p.k, 1, beta
+	g.matrixA, g.c, g.ldc, g.m, g.n, g.k, g.alpha, g.beta = matrixOf(a, lda, false), c, ldc, rows, p.n, p.k, 1, beta
 	g.kernel, g.ready, g.packA, g.packB = p.kernel, p.parts, p.kernel.splits != nil, true
 	g.block(0, rows, 0, p.n)
 	g.done()

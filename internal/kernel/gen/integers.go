@@ -16,7 +16,6 @@ func integers() {
 	roundRowWide()
 	pair()
 	shifted()
-	sumSquaresWide()
 }
 
 func addRounded() {
@@ -317,25 +316,4 @@ func roundRow() {
 	JNZ(LabelRef("loop"))
 	storeLargest(largest)
 	returnSum(squares)
-}
-
-// sumSquaresWide writes sumSquares's kernel on vectors twice as wide.
-func sumSquaresWide() {
-	TEXT("sumSquaresAVX512", NOSPLIT, "func(blocks int, x *float32) float64")
-	Pragma("noescape")
-	Doc("sumSquaresAVX512 sums the squares of 32·blocks elements in float64.")
-	blocks, x := GP64(), GP64()
-	Load(Param("blocks"), blocks)
-	Load(Param("x"), x)
-	squares := wideZeros()
-	Label("loop")
-	for i, sum := range squares {
-		v := ZMM()
-		VCVTPS2PD(Mem{Base: x, Disp: 32 * i}, v)
-		VFMADD231PD(v, v, sum)
-	}
-	SUBQ(I32(-4*wideBlock), x)
-	DECQ(blocks)
-	JNZ(LabelRef("loop"))
-	returnWideSum(squares)
 }
