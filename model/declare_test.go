@@ -75,7 +75,7 @@ func TestParametersWithoutOneRuleAreRefused(t *testing.T) {
 			p.Use(gains[0], rule, x, z)
 			p.Use(gains[1], rule, x, z)
 			p.Use(gains[0], rule, x, z)
-		}, false, []string{"model: parameter 0.first is used 2 times, expected once: shared parameters are not supported"}},
+		}, false, []string{"model: parameter 0.first is used 2 times, expected once, or as a weight for an output each time"}},
 		{"rule of another size", func(p *pass, rule perexample.ScaleWeight, x, z *node, gains ...*node) {
 			p.Use(gains[0], rule, x, z)
 			p.Use(gains[1], perexample.ScaleWeight{Positions: 1, Channels: rule.Positions * rule.Channels}, x, z)

@@ -239,12 +239,10 @@ func newStep(t *testing.T, m *model.Model, o options) *step {
 	t.Cleanup(pool.Close)
 	b := graph.NewBuilder(pool)
 	n := tiny.Must(m.Training(b, o.batch))(t)
-	outputs := make([]*gorgonia.Node, len(n.Uses))
-	for i, u := range n.Uses {
-		outputs[i] = u.Output
-	}
+	var gradients []*gorgonia.Node
+	n.Uses, gradients = perexample.Backpropagate(b, n.Losses, n.Valid, n.Uses)
 	s := &step{builder: b, network: n, pool: pool, policy: clip.Flat{ClipNorm: o.clipNorm}, bindings: make([]perexample.Binding, len(n.Uses))}
-	for i, dz := range b.Backpropagate(n.Losses, n.Valid, outputs) {
+	for i, dz := range gradients {
 		s.stored = append(s.stored, perexample.NewBinding(b, n.Uses[i], dz, perexample.Materialise))
 		s.bindings[i] = perexample.NewBinding(b, n.Uses[i], dz, o.engine)
 	}

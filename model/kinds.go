@@ -10,7 +10,7 @@ func Kinds() setting.Kinds[Layer] {
 		conv2D, standardisedConv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
 		relu, tanh, sigmoid, gelu, silu, temperedSigmoid, groupNorm, layerNorm, frozenBatchNorm, dropout, residual,
 		embedding, positionalEmbedding, meanOverSequence, firstOfSequence, classToken, patchEmbedding,
-		attention, transformerEncoder, lstm, gru, elu, leakyReLU,
+		attention, transformerEncoder, lstm, gru, elu, leakyReLU, tiedLinear,
 	}
 }
 

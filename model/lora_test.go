@@ -44,21 +44,72 @@ func TestAdaptersBeginAtNothing(t *testing.T) {
 	}
 }
 
-// PEFT computes the same logits, losses, per-example gradients of what is trained and three steps of
-// training from the same tensors.
-func TestAdaptersEqualPEFT(t *testing.T) {
+// PEFT and PyTorch compute the same logits, losses, per-example gradients of what is trained and
+// three steps of training from the same tensors.
+func TestAdaptersAndTiedWeightsEqualPyTorch(t *testing.T) {
+	in := model.Input{Length: 9, Vocabulary: 7}
+	nets := []network{
+		{name: "adapters", input: in, lora: model.LoRA{Rank: 2, Alpha: 5}, layers: model.Sequential{model.Embedding{Width: 6},
+			model.TransformerEncoder{Heads: 2, FeedForward: 8, NormFirst: true, Activation: "gelu"}, model.MeanOverSequence{}, model.Linear{Out: 3}}},
+		{name: "tied", input: in, layers: model.Sequential{model.Embedding{Width: 6}, model.Linear{Out: 6}, model.Tanh, model.TiedLinear{}, model.MeanOverSequence{}, model.Linear{Out: 3}}},
+	}
 	g := readGolden(t, "adapters.json")
-	net := network{input: model.Input{Length: 9, Vocabulary: 7}, lora: model.LoRA{Rank: 2, Alpha: 5}, layers: model.Sequential{model.Embedding{Width: 6},
-		model.TransformerEncoder{Heads: 2, FeedForward: 8, NormFirst: true, Activation: "gelu"}, model.MeanOverSequence{}, model.Linear{Out: 3}}}
-	g.Networks[0].check(t, net.fresh(t, 1), g.Source)
-	compared := 0
-	for _, p := range g.Networks[0].Parameters {
-		if p.Gradients != nil {
-			compared++
+	for i, net := range nets {
+		m, compared := net.fresh(t, 1), 0
+		g.Networks[i].check(t, m, g.Source)
+		for _, p := range g.Networks[i].Parameters {
+			if p.Gradients != nil {
+				compared++
+			}
+		}
+		if want := len(m.Parameters()); g.Networks[i].Name != net.name || compared != want {
+			t.Errorf("%s: found gradients of %d parameters, expected %d", net.name, compared, want)
 		}
 	}
-	if want := len(net.fresh(t, 1).Parameters()); compared != want {
-		t.Errorf("found gradients of %d parameters, expected %d", compared, want)
+}
+
+// The gradient of tied weights is the sum of those of both uses, and is clipped as one: of examples
+// that are chosen so that both point the same way, none adds more than the clip norm. A twin that
+// clips by the norms of both uses lets one add more.
+func TestTiedWeightsAreClippedOnce(t *testing.T) {
+	const clipNorm, examples = 0.1, 40
+	tied := network{input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.MeanOverSequence{}, model.TiedLinear{}, model.Linear{Out: classes}}}
+	apart := network{input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.MeanOverSequence{}, model.Linear{Out: words.Vocabulary, NoBias: true}, model.Linear{Out: classes}}}
+	furthest := 0.0
+	for seed := range uint64(4) {
+		m, both := tied.fresh(t, seed), apart.fresh(t, seed)
+		for i, v := range normals(len(m.Values), seed) {
+			m.Values[i] = v
+		}
+		tensors, tables := m.Export(), both.Export()
+		tables[0].Data, tables[1].Data, tables[2].Data, tables[3].Data = tensors[0].Data, tensors[0].Data, tensors[1].Data, tensors[2].Data
+		tiny.Check(t, both.Import(tables))
+		in := draw(m, examples, seed)
+		size := len(tensors[0].Data)
+		separate := newStep(t, both, options{batch: examples, clipNorm: clipNorm}).run(t, in)
+		for _, engine := range engines {
+			alone := newStep(t, m, options{batch: 1, engine: engine, clipNorm: clipNorm})
+			for i := range examples {
+				got, uses := alone.run(t, in.part(i, i+1)), separate.gradients[i]
+				want := slices.Clone(uses[size:])
+				for j := range size {
+					want[j] += uses[j]
+				}
+				if d := distance(got.gradients[0], want); d > 1e-5*norm(want) {
+					t.Errorf("%v: gradient %d is off the sum of both uses by %.2g", engine, i, d)
+				}
+				if d := math.Abs(math.Sqrt(got.squaredNorms[0]) - norm(want)); d > 1e-5*norm(want) {
+					t.Errorf("%v: norm %d is off that of the sum by %.2g", engine, i, d)
+				}
+				if n := norm(got.sum); n > clipNorm {
+					t.Errorf("%v: example %d adds %v, expected at most %v", engine, i, n, clipNorm)
+				}
+				furthest = max(furthest, norm(want)/norm(uses))
+			}
+		}
+	}
+	if furthest < 1.1 {
+		t.Errorf("the twin lets an example add %v of the clip norm, expected examples that find it out", furthest)
 	}
 }
 

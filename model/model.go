@@ -160,7 +160,7 @@ func (m *Model) Prediction(b *graph.Builder, batch int) (*Network, error) {
 
 // declare declares the network on the graph of a pass, for physical batches of batch examples.
 func (m *Model) declare(p *Pass, batch int) (*Network, error) {
-	p.model = m
+	p.model, p.parameters = m, map[string]*gorgonia.Node{}
 	p.Part("forward")
 	n := &Network{
 		Images:  p.Input("images", tensor.Float32, m.input.shape(batch)...),
@@ -183,9 +183,8 @@ func (m *Model) declare(p *Pass, batch int) (*Network, error) {
 	return n, err
 }
 
-// trained returns the use of every parameter that is trained, in their order. It refuses a network
-// in which a parameter has no rule, one of another size, or more than one: shared parameters need a
-// rule that sees all their uses, as the norm of a sum is not the sum of norms.
+// trained returns the uses of every parameter that is trained, in their order. It refuses a network
+// in which a parameter has no rule or one of another size, or is used twice for one output.
 func (p *Pass) trained() (uses []perexample.Use, err error) {
 	var errs []error
 	for _, q := range p.model.parameters {
@@ -194,13 +193,26 @@ func (p *Pass) trained() (uses []perexample.Use, err error) {
 		case len(found) == 0 && q.frozen: // a constant
 		case len(found) == 0:
 			errs = append(errs, fmt.Errorf("model: parameter %s: %w; announce it with Use", q.Name, perexample.ErrNoRule))
-		case len(found) > 1:
-			errs = append(errs, fmt.Errorf("model: parameter %s is used %d times, expected once: shared parameters are not supported", q.Name, len(found)))
-		case found[0].Rule.Size() != q.Size():
+		case len(found) > 1 && !shareable(found):
+			errs = append(errs, fmt.Errorf("model: parameter %s is used %d times, expected once, or as a weight for an output each time", q.Name, len(found)))
+		case slices.ContainsFunc(found, func(u perexample.Use) bool { return u.Rule.Size() != q.Size() }):
 			errs = append(errs, fmt.Errorf("model: parameter %s has %d values, its per-example rule is for %d", q.Name, q.Size(), found[0].Rule.Size()))
 		case !q.frozen:
+			found[0].Also = found[1:]
 			uses = append(uses, found[0])
 		}
 	}
 	return uses, errors.Join(errs...)
+}
+
+// shareable reports whether uses of one parameter are weights of different outputs.
+func shareable(uses []perexample.Use) bool {
+	outputs := map[*gorgonia.Node]bool{}
+	for _, u := range uses {
+		if _, bias := u.Rule.(perexample.Bias); bias || outputs[u.Output] {
+			return false
+		}
+		outputs[u.Output] = true
+	}
+	return true
 }

@@ -37,6 +37,8 @@ type Pass struct {
 	uses   []perexample.Use
 	layers []LayerInfo
 
+	parameters map[string]*gorgonia.Node // by name: layers can share one
+
 	tokens  *gorgonia.Node                    // where examples are sequences of tokens: these, which embedding takes
 	lengths map[*gorgonia.Node]*gorgonia.Node // see lengthsOf
 }
@@ -87,7 +89,10 @@ func (p *Pass) parameter(q Parameter, init initialiser) *gorgonia.Node {
 		}
 	}
 	p.values += product(shape)
-	return p.Builder.Parameter(full, p.model.values(p.model.parameters[i]), memory...)
+	if p.parameters[full] == nil {
+		p.parameters[full] = p.Builder.Parameter(full, p.model.values(p.model.parameters[i]), memory...)
+	}
+	return p.parameters[full]
 }
 
 // Use announces that z is computed from x and the parameter, with the rule of its per-example

@@ -109,6 +109,8 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 		return r.standardisedConvolution(l, prefix, x)
 	case model.Linear:
 		return r.linear(l, prefix, x)
+	case model.TiedLinear: // the embedding is the first layer
+		return r.linear(model.Linear{Out: len(r.parameters["0.weight"]) / x.c}, "0.", x)
 	case model.GroupNorm:
 		return r.scaleShift(prefix, normalise(x, l.Groups))
 	case model.LayerNorm:

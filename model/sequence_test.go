@@ -24,6 +24,8 @@ var sequenceNetworks = []network{
 		model.Linear{Out: 5}, model.GELU, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "waves and norms", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.PositionalEmbedding{Sinusoidal: true}, model.Linear{Out: 4, NoBias: true},
 		model.LayerNorm{}, model.Residual{Body: model.Sequential{model.SiLU, model.Linear{Out: 4}, model.Dropout{}}}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "tied", input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.Linear{Out: 4}, model.Tanh, model.TiedLinear{}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+	{name: "tied, pooled", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.MeanOverSequence{}, model.TiedLinear{}, model.Tanh, model.Linear{Out: classes}}},
 	{name: "vectors", input: vectors, layers: model.Sequential{model.LayerNorm{}, model.Linear{Out: 6}, model.Sigmoid,
 		model.Linear{Out: 3}, model.MeanOverSequence{}, model.LayerNorm{}, model.Linear{Out: classes}}},
 	{name: "attention", input: vectors, layers: model.Sequential{model.Attention{Heads: 2}, model.Residual{Body: model.Sequential{model.Attention{Heads: 1, Causal: true, NoBias: true}}},
@@ -240,6 +242,8 @@ func (r *reference) sequenceLayer(l model.Layer, prefix string, x planes) (plane
 			}
 			return v
 		}), true
+	case model.TiedLinear: // the embedding is the first layer
+		return newSequence(x.h, len(r.parameters["0.weight"])/x.c, func(t int) []float64 { return r.matrix("0.weight", "", x.vector(t)) }), true
 	case model.MeanOverSequence:
 		y := newPlanes(x.c, 1, 1)
 		for c := range x.c {

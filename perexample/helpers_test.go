@@ -44,6 +44,7 @@ func ruleCases() []ruleCase {
 		embeddingCase("embedding of 8 tokens", 8, 5, 3),
 		embeddingCase("embedding of few of 300", 4, 300, 8),
 		embeddingCase("embedding in two parts", 5, 300, 70),
+		sharedCase("weight of two dense layers", denseCase("", 6, 4), convCase("", kernel.Conv{Height: 1, Width: 3, In: 6, Out: 4, KernelH: 1, KernelW: 1, StrideH: 1, StrideW: 1})),
 	}
 	for name, c := range map[string]kernel.Conv{
 		"conv 3×3":                     {Height: 5, Width: 6, In: 2, Out: 3, KernelH: 3, KernelW: 3, StrideH: 1, StrideW: 1},
@@ -116,6 +117,18 @@ func scaleCase(name string, positions, channels int) ruleCase {
 			for c := range channels {
 				g[c] += float64(x[t*channels+c]) * float64(dz[t*channels+c])
 			}
+		}
+		return g
+	}}
+}
+
+// sharedCase adds up the gradients of two uses of a parameter.
+func sharedCase(name string, a, b ruleCase) ruleCase {
+	rule := perexample.Shared{Rules: []perexample.Rule{a.rule, b.rule}, Views: 1}
+	return ruleCase{name: name, rule: rule, x: a.x + b.x, dz: a.dz + b.dz, naive: func(x, dz []float32) []float64 {
+		g := a.naive(x[:a.x], dz[:a.dz])
+		for i, v := range b.naive(x[a.x:], dz[a.dz:]) {
+			g[i] += v
 		}
 		return g
 	}}

@@ -59,6 +59,7 @@ type Use struct {
 	Parameter     string // name, for messages
 	Rule          Rule
 	Input, Output *gorgonia.Node
+	Also          []Use // further uses of the parameter, by other layers; see [Backpropagate]
 }
 
 // ErrNoRule marks a trainable parameter that no rule covers: its gradient could not be clipped.

@@ -241,7 +241,7 @@ func TestEveryKindIsExported(t *testing.T) {
 }
 
 // refused are the kinds that are not written in every format.
-var refused = []string{"embedding", "lstm", "gru"}
+var refused = []string{"embedding", "lstm", "gru", "tied_linear"}
 
 // What PEFT cannot hold is refused by name.
 func TestPEFTRefuses(t *testing.T) {

@@ -79,7 +79,8 @@ func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, cho
 	if d.network, err = m.Training(b, batch*views.PerExample()); err != nil {
 		return d, err
 	}
-	uses, dz := d.network.Uses, outputGradients(b, d.network, views)
+	dz := outputGradients(b, d.network, views)
+	uses := d.network.Uses
 	if b.Err() != nil {
 		return d, b.Err()
 	}
@@ -101,14 +102,11 @@ func declare(b *graph.Builder, m *model.Model, views *data.Views, batch int, cho
 	return d, err
 }
 
-// outputGradients declares the gradients of the summed loss with respect to the output of each use.
-// The loss of an example is the mean over its views.
-func outputGradients(b *graph.Builder, network *model.Network, views *data.Views) []*gorgonia.Node {
-	outputs := make([]*gorgonia.Node, len(network.Uses))
-	for i, u := range network.Uses {
-		outputs[i] = u.Output
-	}
-	return b.Backpropagate(network.Losses, shares(b, network.Valid, views.PerExample()), outputs)
+// outputGradients declares the gradients of the summed loss with respect to the output of each use,
+// of which it leaves one for each parameter. The loss of an example is the mean over its views.
+func outputGradients(b *graph.Builder, network *model.Network, views *data.Views) (dz []*gorgonia.Node) {
+	network.Uses, dz = perexample.Backpropagate(b, network.Losses, shares(b, network.Valid, views.PerExample()), network.Uses)
+	return dz
 }
 
 // shares declares the weight of each row in the loss of its example: 1/views, 0 for padding.
