@@ -43,6 +43,9 @@ func (m *Model) Provenance() []Fact {
 	if s.InitialWeights != "" {
 		facts = append(facts, Fact{"privacy.initial_weights", s.InitialWeights})
 	}
+	if s.Trained != "" {
+		facts = append(facts, Fact{"parameters", s.Trained})
+	}
 	if total := s.DatasetTotal(); total != "" {
 		facts = append(facts, Fact{"privacy.all_runs", "on this data with this unit: " + total})
 	}
