@@ -30,6 +30,15 @@ func Compose(events ...Event) (Composed, error) {
 	return c, nil
 }
 
+// Composed returns the releases of the ledger as one event, which costs what they do.
+func (l *Ledger) Composed() (Composed, error) {
+	var parts []Event
+	for _, entry := range l.inRounds() {
+		parts = append(parts, SelfComposed(entry))
+	}
+	return Compose(parts...)
+}
+
 // composeUnchecked writes the events into a composition, without validating them.
 func composeUnchecked(events []Event) (Composed, error) {
 	if len(events) == 0 {

@@ -13,12 +13,13 @@ import (
 )
 
 // An epoch counts for each event that one of its steps has, whatever is in the ledger and in what
-// order, also where another run joins it. Which epochs a step is in follows from the turns before it.
+// order, also where another run joins it or it is one event. Which epochs a step is in follows from
+// the turns before it.
 func TestEpochsThatChange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		bins := 2 + rng.IntN(9)
-		var l, joined accountant.Ledger
+		var l, joined, composed accountant.Ledger
 		epochs, turn := map[accountant.Event]map[int]bool{}, 0
 		for range 1 + rng.IntN(6) {
 			e := accountant.BallsInBins{Bins: bins, Event: accountant.Gaussian{NoiseMultiplier: float64(1 + rng.IntN(3))}}
@@ -34,7 +35,8 @@ func TestEpochsThatChange(t *testing.T) {
 			tiny.Check(t, l.Add(accountant.Laplace{Scale: 1}, rng.IntN(2))) // no turn
 		}
 		tiny.Check(t, joined.Join(&l))
-		for _, l := range []*accountant.Ledger{&l, &joined} {
+		tiny.Check(t, composed.Add(tiny.Must(l.Composed())(t), 1))
+		for _, l := range []*accountant.Ledger{&l, &joined, &composed} {
 			found := map[accountant.Event]int{}
 			for _, entry := range tiny.Must(accountant.Simplify(l))(t).Entries {
 				found[entry.Event] = entry.Count

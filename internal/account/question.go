@@ -137,12 +137,14 @@ func (v variable) event() (event func(x float64) accountant.Event, count int) {
 		}, v.entries[0].Count
 	}
 	return func(x float64) accountant.Event {
-		var all []accountant.Event
+		var l accountant.Ledger
 		for _, entry := range v.entries {
 			e, _ := v.with(entry.Event, x)
-			all = append(all, accountant.SelfComposed{Event: e, Count: entry.Count})
+			if l.Add(e, entry.Count) != nil {
+				return e // which does not validate: the solver says so
+			}
 		}
-		c, _ := accountant.Compose(all...) // events that do not validate are met by the ledger of the solver
+		c, _ := l.Composed()
 		return c
 	}, 1
 }

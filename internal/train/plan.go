@@ -220,11 +220,7 @@ func (p *RunPlan) calibrate(noise release.Noise, schedule release.NoiseSchedule)
 				return nil // which the search refuses
 			}
 		}
-		var stages []accountant.Event
-		for _, entry := range planned.Entries() {
-			stages = append(stages, accountant.SelfComposed(entry))
-		}
-		composed, err := accountant.Compose(stages...)
+		composed, err := planned.Composed()
 		if err != nil {
 			return nil
 		}
