@@ -125,7 +125,8 @@ func examples(c *configs.Config, o Outline, held int64) float64 {
 		if c.Features.MeanNoise > 0 {
 			bytes += float16Bytes * n * width // with the mean subtracted, beside those without
 		}
-		bytes += float32Bytes * float64(c.Features.Pictures) * width
+		// Drawn pictures, their rows, a copy of these and the products of all pairs.
+		bytes += float32Bytes * float64(c.Features.Pictures) * (float64(o.Shape.Values()) + 2*width + float64(c.Features.Pictures))
 		if c.Features.Encoder > 0 {
 			bytes += float64(Threads(c)) * encoder.Bytes(o.Shape)
 		}

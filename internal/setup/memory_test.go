@@ -72,9 +72,17 @@ func TestCheckKnowsTheLimit(t *testing.T) {
 // Estimates are within a factor of two of the peak resident memory of real runs of a few steps,
 // which /usr/bin/time measured on Linux with 2 cores (in MiB).
 func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
-	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190} {
-		c, _ := config(t, preset, "performance.threads=2")
+	few := Outline{Name: "own", Examples: 80, Tests: 80, Shape: data.Shape{Height: 64, Width: 64, Channels: 3}, Classes: 2}
+	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190, "own-pictures": 541} {
+		overrides := []string{"performance.threads=2"}
+		if preset == "own-pictures" {
+			overrides = append(overrides, "data.size=64", "data.classes=[a, b]")
+		}
+		c, _ := config(t, preset, overrides...)
 		o := Declared(c)
+		if c.Data.Folder != "" {
+			o = few
+		}
 		e := tiny.Must(MemoryOf(c, o))(t)
 		found := e.Total() / (1 << 20)
 		t.Logf("%s: estimated %.0f MiB, peak %.0f MiB: graph %.0f, parameters %.0f, examples %.0f", preset, found, peak, e.Graph/(1<<20), e.Parameters/(1<<20), e.Examples/(1<<20))
