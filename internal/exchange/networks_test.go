@@ -48,8 +48,26 @@ var networks = map[string]string{
 	"frozen norms":    "{conv2d: {out_channels: 6, kernel_size: 3}}, frozen_batch_norm, relu, {conv2d: {out_channels: 5, kernel_size: 2, bias: false}}, {frozen_batch_norm: {eps: 0.01}}, {layer_norm: {eps: 0.1}}, flatten, {linear: {out_features: classes}}",
 	"tempered":        "flatten, {linear: {out_features: 7}}, {tempered_sigmoid: {scale: 1.6, inverse_temperature: 3, offset: 0.7}}, {linear: {out_features: classes}}, {dropout: {p: 0.1}}",
 	"transformers":    "{patch_embedding: {patch_size: 1, dim: 6}}, class_token, positional_embedding, {transformer_encoder: {heads: 2, feedforward: 5, norm_first: true, activation: gelu}}, {transformer_encoder: {heads: 3, feedforward: 7, causal: true, eps: 0.01}}, layer_norm, {elu: {alpha: 0.7}}, first_of_sequence, {linear: {out_features: classes}}",
+	"recurrent":       "{patch_embedding: {patch_size: 1, dim: 3}}, {gru: {hidden_size: 5}}, {lstm: {hidden_size: 4, bidirectional: true, last: true}}, {linear: {out_features: classes}}",
 	"attention":       "{conv2d: {out_channels: 4, kernel_size: [2, 1]}}, {leaky_relu: {slope: 0.1}}, {patch_embedding: {patch_size: 4, dim: 6}}, {positional_embedding: {sinusoidal: true}}, {residual: {body: [{attention: {heads: 2, causal: true, bias: false}}]}}, {linear: {out_features: 4}}, silu, mean_over_sequence, {linear: {out_features: classes}}",
 	"residual blocks": "{residual: {body: [{conv2d: {out_channels: 4, kernel_size: 3, stride: 2, padding: 1}}, {residual: {body: [tanh, {conv2d: {out_channels: 4, kernel_size: 1}}]}}], shortcut: [{conv2d: {out_channels: 4, kernel_size: 1, stride: 2}}]}}, flatten, {linear: {out_features: classes}}",
+}
+
+// textData is a configuration of texts.
+const textData = `
+data: {text: none, classes: [a, b, c], length: 9}
+model: {%s}
+privacy: {epsilon: 3}
+`
+
+// textNetworks has every layer that treats padding apart.
+var textNetworks = map[string]string{
+	"last of an lstm":  "{embedding: {dim: 5}}, {lstm: {hidden_size: 4, last: true}}",
+	"lstm of two":      "{embedding: {dim: 5}}, {lstm: {hidden_size: 4, bidirectional: true}}, tanh, {lstm: {hidden_size: 3, bidirectional: true, last: true}}",
+	"gru of two":       "{embedding: {dim: 5}}, {gru: {hidden_size: 4, bidirectional: true}}, layer_norm, mean_over_sequence",
+	"end of a gru":     "{embedding: {dim: 5}}, {gru: {hidden_size: 4, last: true}}",
+	"first":            "{embedding: {dim: 6}}, {positional_embedding: {sinusoidal: true}}, {attention: {heads: 3, causal: true}}, first_of_sequence",
+	"encoder and mean": "{embedding: {dim: 6}}, positional_embedding, {transformer_encoder: {heads: 2, feedforward: 5, activation: gelu}}, {linear: {out_features: 4}}, mean_over_sequence",
 }
 
 // parse reads a configuration.
@@ -94,6 +112,24 @@ func examples(t testing.TB, m *trained.Model, n int) (set data.Set, input []floa
 		}
 		set, err = data.NewImages(s, m.Data.Names, labels, pixels)
 		shape = []int{n, s.Channels, s.Height, s.Width}
+	case trained.Texts: // one of them empty, one as long as may be
+		lines := make([]string, n)
+		for i := range lines {
+			length := map[int]int{0: 0, 1: s.Length()}[i]
+			if i > 1 {
+				length = int(src.Uint64() % uint64(s.Length()))
+			}
+			for j := range s.Length() {
+				if j >= length {
+					input = append(input, -1)
+					continue
+				}
+				lines[i] += string(rune('a' + src.Uint64()%26))
+				input = append(input, float32(lines[i][j]))
+			}
+		}
+		set, err = data.NewTexts(data.Bytes{}, s.Length(), m.Data.Names, labels, lines)
+		shape = []int{n, s.Length()}
 	default:
 		shape = []int{n, s.Channels}
 		input = make([]float32, n*s.Channels)
@@ -146,6 +182,9 @@ func write(t testing.TB, dir string, m *trained.Model, n int) {
 		tiny.Check(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	formats := []string{"onnx", "pytorch-script"}
+	if m.Sees() == trained.Texts {
+		formats = formats[:1]
+	}
 	if m.Config.Model.LoRA.Rank > 0 {
 		formats = append(formats, "peft")
 	}
@@ -168,7 +207,8 @@ func cases() map[string]string {
 	}
 	for _, name := range configs.Networks() {
 		if strings.HasPrefix(name, "text-") {
-			continue // of words, not of pictures
+			all["network "+name] = fmt.Sprintf(textData, "name: "+name)
+			continue
 		}
 		shape := "size: 28, channels: 1"
 		if name == "cifar-cnn" || name == "convnet" || name == "resnet8-gn" || name == "resnet18" || strings.HasPrefix(name, "vit-tiny") {
@@ -199,6 +239,9 @@ privacy: {epsilon: 3}
 		"layers:", "lora: {rank: 2, alpha: 3}, train_only: [head, norms], layers:", 1)
 	all["adapted transformers"] = strings.Replace(fmt.Sprintf(pictures, networks["transformers"]), "layers:", "lora: {rank: 3, alpha: 6}, layers:", 1)
 	all["adapted attention"] = strings.Replace(fmt.Sprintf(pictures, networks["attention"]), "layers:", "lora: {rank: 1, alpha: 2, layers: [attention]}, train_only: [\"5\", head], layers:", 1)
+	for name, layers := range textNetworks {
+		all["texts: "+name] = fmt.Sprintf(textData, "layers: ["+layers+", {linear: {out_features: classes}}]")
+	}
 	all["rows"] = `
 data: {table: none, columns: [age, pay, size], label: sick, classes: ["no", "yes"], mean: [48, 45, 0.5], std: [10, 1, 7]}
 model: {layers: [flatten, {linear: {out_features: 8}}, layer_norm, tanh, {linear: {out_features: classes}}]}
@@ -232,6 +275,9 @@ func TestEveryKindIsExported(t *testing.T) {
 	for _, layers := range networks {
 		all.WriteString(" " + layers)
 	}
+	for _, layers := range textNetworks {
+		all.WriteString(" " + layers)
+	}
 	all.WriteString(strings.Join(refused, " "))
 	for _, kind := range model.Kinds().Names() {
 		if !strings.Contains(all.String(), kind) {
@@ -240,8 +286,8 @@ func TestEveryKindIsExported(t *testing.T) {
 	}
 }
 
-// refused are the kinds that are not written in every format.
-var refused = []string{"embedding", "lstm", "gru", "tied_linear"}
+// refused are the kinds that no format takes.
+var refused = []string{"tied_linear"}
 
 // What PEFT cannot hold is refused by name.
 func TestPEFTRefuses(t *testing.T) {
@@ -256,19 +302,15 @@ func TestPEFTRefuses(t *testing.T) {
 	}
 }
 
-// What ONNX files cannot hold is refused by name; Python has it.
-func TestRecurrentLayersAreRefusedByName(t *testing.T) {
-	for _, kind := range []string{"lstm", "gru"} {
-		m := modelOf(t, fmt.Sprintf(pictures, "{patch_embedding: {patch_size: 1, dim: 3}}, {"+kind+": {hidden_size: 4, bidirectional: true, last: true}}, {linear: {out_features: classes}}"))
-		_, err := exchange.ONNX(m)
-		if want := "onnx: layer 1 (" + kind + ") cannot be written in ONNX"; err == nil || err.Error() != want {
-			t.Errorf("found %v, expected %s", err, want)
-		}
-		script, _, err := exchange.PyTorch(m, "model.py", "model.safetensors")
-		tiny.Check(t, err)
-		if want := "class " + strings.ToUpper(kind) + "(Recurrent"; !strings.Contains(string(script), want) {
-			t.Errorf("found no %q in the Python file", want)
-		}
+// What a format cannot hold is refused by name.
+func TestTextsAreRefusedByName(t *testing.T) {
+	m := modelOf(t, fmt.Sprintf(textData, "name: text-lstm"))
+	if _, _, err := exchange.PyTorch(m, "model.py", "model.safetensors"); err == nil || err.Error() != "pytorch: layer 0 (embedding) cannot be written in Python" {
+		t.Errorf("found %v, expected the layer", err)
+	}
+	m = modelOf(t, fmt.Sprintf(textData, "layers: [{embedding: {dim: 4}}, class_token, mean_over_sequence, {linear: {out_features: classes}}]"))
+	if _, err := exchange.ONNX(m); err == nil || err.Error() != "onnx: layer 1 (class_token) cannot be written in ONNX" {
+		t.Errorf("found %v, expected the layer", err)
 	}
 }
 

@@ -26,7 +26,7 @@ func ONNX(m *trained.Model) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &onnxNetwork{&onnxGraph{names: map[string]int{}}, layers}
+	n := &onnxNetwork{onnxGraph: &onnxGraph{names: map[string]int{}}, network: layers}
 	in, shape := inputs[m.Sees()], m.Data.Shape.Dims()
 	if m.Sees() == trained.Pictures {
 		shape = []int{m.Data.Shape.Channels, m.Data.Shape.Height, m.Data.Shape.Width}

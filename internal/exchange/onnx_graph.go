@@ -17,6 +17,7 @@ type elementType int64
 
 const (
 	float32Type elementType = 1
+	int32Type   elementType = 6
 	int64Type   elementType = 7
 	float16Type elementType = 10
 )

@@ -12,6 +12,7 @@ import (
 type onnxNetwork struct {
 	*onnxGraph
 	*network
+	mask string // (N, positions), 1 for a token and 0 for padding; "" where all positions are real
 }
 
 // onnxSimple maps the layers that are one operator without attributes to that operator.

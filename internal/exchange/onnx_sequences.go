@@ -7,7 +7,7 @@ import (
 )
 
 // sequenceLayer adds a layer that takes or gives sequences (N, positions, values); ok is false for
-// any other one. All positions are the example's own: what has padding is refused.
+// any other one.
 func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string, ok bool) {
 	switch l := l.(type) {
 	case model.PatchEmbedding:
@@ -15,23 +15,37 @@ func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string
 		x = n.convolution(model.Conv2D{Kernel: model.Both(l.Patch), Stride: model.Both(l.Patch)}, at, x, n.parameter(at, "weight"))
 		x = n.op("Reshape", []string{x, n.integers("shape", -1, out[1], out[0])})
 		return n.op("Transpose", []string{x}, attribute{"perm", []int{0, 2, 1}}), true
+	case model.Embedding: // which says where texts end
+		n.mask = n.op("Cast", []string{n.op("GreaterOrEqual", []string{x, n.scalar("zero", 0)})}, attribute{"to", int(float32Type)})
+		tokens := n.op("Cast", []string{n.op("Mul", []string{x, n.mask})}, attribute{"to", int(int64Type)})
+		return n.masked(n.op("Gather", []string{n.parameter(at, "weight"), tokens})), true
+	case model.LSTM: // gates i, o, f, g of PyTorch's i, f, g, o
+		return n.recurrent("LSTM", []int{0, 3, 1, 2}, l.Recurrent, at, x), true
+	case model.GRU: // gates z, r, n of PyTorch's r, z, n
+		return n.recurrent("GRU", []int{1, 0, 2}, l.Recurrent, at, x, attribute{"linear_before_reset", 1}), true
 	case model.ClassToken: // a token for each example of the batch: what stands first, times 0
+		if n.mask != "" {
+			return "", false
+		}
 		first := n.op("Mul", []string{n.slice(x, 1, 0, 1), n.scalar("zero", 0)})
 		return n.op("Concat", []string{n.op("Add", []string{first, n.parameter(at, "token", 1, 1, at.input[1])}), x}, attribute{"axis", 1}), true
 	case model.PositionalEmbedding:
-		positions := n.floats("waves", model.Waves(at.input[0], at.input[1]), 1, at.input[0], at.input[1])
-		if !l.Sinusoidal {
-			positions = n.parameter(at, "weight", 1, at.input[0], at.input[1])
+		if l.Sinusoidal {
+			return n.op("Add", []string{x, n.floats("waves", model.Waves(at.input[0], at.input[1]), 1, at.input[0], at.input[1])}), true
 		}
-		return n.op("Add", []string{x, positions}), true
+		return n.op("Add", []string{x, n.parameter(at, "weight", 1, at.input[0], at.input[1])}), true
 	case model.Attention:
 		return n.attention(l, at, x), true
 	case model.TransformerEncoder:
 		return n.transformer(l, at, x), true
 	case model.MeanOverSequence:
+		if n.mask != "" {
+			sum, length := n.sum(n.masked(x), 1, 0), n.op("Max", []string{n.sum(n.mask, 1, 1), n.scalar("one", 1)})
+			return n.op("Div", []string{sum, length}), true
+		}
 		return n.op("ReduceMean", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 0}), true
 	case model.FirstOfSequence:
-		return n.op("Flatten", []string{n.slice(x, 1, 0, 1)}), true
+		return n.op("Flatten", []string{n.slice(n.masked(x), 1, 0, 1)}), true
 	case model.Linear:
 		if len(at.input) == 2 {
 			return n.positionwise(at, x, "weight", "bias", l.NoBias), true
@@ -43,6 +57,73 @@ func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string
 		}
 	}
 	return "", false
+}
+
+// masked returns x with zeros in its padding.
+func (n *onnxNetwork) masked(x string) string {
+	if n.mask == "" {
+		return x
+	}
+	return n.op("Mul", []string{x, n.op("Unsqueeze", []string{n.mask, n.integers("axis", 2)})})
+}
+
+// sum returns the sum of x over an axis, which is kept with length 1 or not.
+func (n *onnxNetwork) sum(x string, axis, keep int) string {
+	return n.op("ReduceSum", []string{x, n.integers("axis", axis)}, attribute{"keepdims", keep})
+}
+
+// recurrent adds a layer of one operator, whose gates are those of PyTorch in this order.
+func (n *onnxNetwork) recurrent(operator string, order []int, l model.Recurrent, at place, x string, attributes ...attribute) string {
+	positions, width, hidden := at.input[0], at.input[1], l.Hidden
+	suffixes, direction := []string{"_l0"}, "forward"
+	if l.Bidirectional {
+		suffixes, direction = append(suffixes, "_l0_reverse"), "bidirectional"
+	}
+	var in, from, biases []float32
+	for _, s := range suffixes {
+		in, from = append(in, n.gates(at, "weight_ih"+s, order)...), append(from, n.gates(at, "weight_hh"+s, order)...)
+		biases = append(append(biases, n.gates(at, "bias_ih"+s, order)...), n.gates(at, "bias_hh"+s, order)...)
+	}
+	d, gates := len(suffixes), len(order)*hidden
+	inputs := []string{n.op("Transpose", []string{x}, attribute{"perm", []int{1, 0, 2}}), n.floats("weight_ih", in, d, gates, width),
+		n.floats("weight_hh", from, d, gates, hidden), n.floats("bias", biases, d, 2*gates)}
+	if n.mask != "" { // at least one: what it reads of none is masked
+		length := n.op("Max", []string{n.sum(n.mask, 1, 0), n.scalar("one", 1)})
+		inputs = append(inputs, n.op("Cast", []string{length}, attribute{"to", int(int32Type)}))
+	}
+	y := n.op(operator, inputs, append(attributes, attribute{"hidden_size", hidden}, attribute{"direction", direction})...)
+	y = n.op("Transpose", []string{y}, attribute{"perm", []int{2, 0, 1, 3}}) // (positions, directions, N, hidden) before
+	y = n.masked(n.op("Reshape", []string{y, n.integers("shape", -1, positions, d*hidden)}))
+	if !l.Last {
+		return y
+	}
+	end := n.last(n.slice(y, 2, 0, hidden), positions)
+	if l.Bidirectional {
+		begin := n.op("Flatten", []string{n.slice(n.slice(y, 2, hidden, 2*hidden), 1, 0, 1)})
+		return n.op("Concat", []string{end, begin}, attribute{"axis", 1})
+	}
+	return end
+}
+
+// gates returns a parameter of a recurrent layer with its gates in another order.
+func (n *onnxNetwork) gates(at place, name string, order []int) (ordered []float32) {
+	values := n.tensors[at.name+"."+name].Data
+	size := len(values) / len(order)
+	for _, gate := range order {
+		ordered = append(ordered, values[gate*size:(gate+1)*size]...)
+	}
+	return ordered
+}
+
+// last returns the vector of each example's last position; of none, zeros.
+func (n *onnxNetwork) last(x string, positions int) string {
+	if n.mask == "" {
+		return n.op("Flatten", []string{n.slice(x, 1, positions-1, positions)})
+	}
+	// A position is the last one if it is there and the next one is not.
+	next := n.op("Pad", []string{n.slice(n.mask, 1, 1, positions), n.integers("pads", 0, 0, 0, 1)})
+	at := n.op("Unsqueeze", []string{n.op("Sub", []string{n.mask, next}), n.integers("axis", 2)})
+	return n.sum(n.op("Mul", []string{x, at}), 1, 0)
 }
 
 // slice returns x from one place to another along an axis.
@@ -82,6 +163,10 @@ func (n *onnxNetwork) attention(l model.Attention, at place, x string) string {
 			}
 		}
 		scores = n.op("Add", []string{scores, n.floats("causal", later, positions, positions)})
+	}
+	if n.mask != "" { // nobody attends to padding
+		padding := n.op("Mul", []string{n.op("Sub", []string{n.mask, n.scalar("one", 1)}), n.scalar("never", 1e30)})
+		scores = n.op("Add", []string{scores, n.op("Unsqueeze", []string{padding, n.integers("axes", 1, 2)})})
 	}
 	y := n.op("MatMul", []string{n.op("Softmax", []string{scores}, attribute{"axis", 3}), heads(2, 0, 2, 1, 3)})
 	y = n.op("Reshape", []string{n.op("Transpose", []string{y}, attribute{"perm", []int{0, 2, 1, 3}}), n.integers("shape", -1, positions, width)})
