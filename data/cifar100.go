@@ -17,12 +17,11 @@ train trout tulip turtle wardrobe whale willow_tree wolf woman worm`),
 	Train: 50000, Test: 10000,
 	Load: cifar100Files.load, Verified: cifar100Files.members,
 	Unpack:  cifar100Files.unpack,
-	Files:   []File{{cifar100Files.archive, 168513733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}},
+	Files:   []File{{Name: cifar100Files.archive, Size: 168513733}},
 	Mirrors: cifar10.Mirrors,
 }
 
-// The checksums are those that independent loaders of the set publish (of torchvision for Ruby the
-// members', of gomlx and others the archive's).
+// The checksums are those that an independent loader of the set publishes (torchvision for Ruby).
 var cifar100Files = &cifarFiles{
 	archive: "cifar-100-binary.tar.gz",
 	folder:  "cifar-100-binary",
