@@ -38,7 +38,8 @@ func putBack(t *testing.T, registry string, lines int) {
 }
 
 // Where data have a limit, an older copy of their ledger is refused, whether the run that shows it is
-// known there or not, at work or not; nothing is changed, and the newer copy is taken again.
+// known there or not, at work or not; nothing is changed, and the newer copy is taken again. (Before,
+// the run at work hid its releases: seed 201026 of the simulation passed a limit.)
 func TestOlderLedgerOfALimitIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		lines  int // of header, limit, reservation, registration and three releases
