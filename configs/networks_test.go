@@ -38,8 +38,8 @@ func TestNetworksHaveTheirSizes(t *testing.T) {
 		{"resnet18", model.Input{Height: 64, Width: 64, Channels: 3}, 11689512 - 990*513 - 2*4800},
 		{"vit-tiny-patch16", model.Input{Height: 224, Width: 224, Channels: 3}, 5717416 - 990*193},
 		{"vit-tiny", colour, (4*4*3+1)*96 + 96 + 65*96 + 3*block(96, 192) + 2*96 + (96+1)*10},
-		{"text-transformer", words, 256*64 + 64*64 + 2*block(64, 128) + 2*64 + (64+1)*10},
-		{"text-lstm", words, 256*64 + 4*128*(64+128+2) + (128+1)*10},
+		{"text-transformer", words, 256*32 + block(32, 64) + 2*32 + (32+1)*10},
+		{"text-lstm", words, 256*16 + 4*32*(16+32+2) + (32+1)*10},
 		{"resnet8-gn", grey, 9*(1*16+2*16*16+16*32+32*32+32*64+64*64) + 16*32 + 32*64 + 2*(16*3+32*2+64*2) + 64*10 + 10},
 	}
 	tested := map[string]bool{}
