@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,6 +25,8 @@ func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	switch f := f.(type) {
 	case model.List:
 		return decodeLayers(f, r, n, key, into.(*model.Sequential))
+	case model.ReadyFormat:
+		return decodeReady(r, n, key, into.(*model.Ready))
 	case setting.Sizes:
 		return decodeSize(f, r, n, key, into.(*Size))
 	case composite:
@@ -37,11 +40,28 @@ func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	panic(fmt.Sprintf("configs: values of %s have the format %T, which cannot be read", key, f))
 }
 
+// decodeReady stores a ready network by its name.
+func decodeReady(r *report, n *node, key string, into *model.Ready) bool {
+	names := setting.Choice(Networks())
+	if n.Kind == scalarNode && n.Quoted && n.Text == "" {
+		*into = model.Ready{}
+		return true
+	}
+	if n.Kind != scalarNode || !slices.Contains(names, n.Text) {
+		return r.Expected(n, key, names.Expected(), hint(names, n))
+	}
+	layers, err := Network(n.Text)
+	*into = model.Ready{Name: n.Text, Layers: layers}
+	return err == nil
+}
+
 // encode returns *from as YAML in one line. from is a pointer of the type that f stores.
 func encode(f setting.Format, from any) string {
 	switch f := f.(type) {
 	case model.List:
 		return encodeLayers(*from.(*model.Sequential))
+	case model.ReadyFormat:
+		return cmp.Or(from.(*model.Ready).Name, `""`)
 	case setting.Sizes:
 		return encodeSize(f, *from.(*Size))
 	case composite:

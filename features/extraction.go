@@ -16,7 +16,8 @@ type Extraction struct {
 	shape      data.Shape
 	prepared   *Prepared
 	width      int
-	encoded    bool // rows end with averaged maps of package encoder
+	encoded    bool           // rows end with averaged maps of package encoder
+	forward    extractBatches // in place of the transform, or nil
 	flattening *Flattening
 	pool       *kernel.Pool
 }
@@ -27,12 +28,20 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	if !shape.IsPicture() {
 		return nil, fmt.Errorf("features: %s are computed of pictures, found rows of %v", r.Transform.Name(), shape)
 	}
+	if err := r.Check(shape); err != nil {
+		return nil, err
+	}
 	draw := func(n int) (*Drawings, error) { return r.Draw(shape, n, pool) }
 	prepared, err := r.Transform.Prepare(shape, draw)
 	if err != nil {
 		return nil, err
 	}
 	e := &Extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool, encoded: r.Encoder > 0}
+	if prepared.batches != nil {
+		if e.forward, err = prepared.batches(pool); err != nil {
+			return nil, err
+		}
+	}
 	if e.encoded {
 		if err := encoder.Check(shape); err != nil {
 			return nil, err
@@ -51,6 +60,10 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 // extract sets rows to the transforms of n pictures and their averaged maps, not flattened. picture
 // writes number i to dst.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
+	if e.forward != nil {
+		e.forward(rows, n, picture)
+		return
+	}
 	workers := make([]*extractionWorker, e.pool.Threads())
 	e.pool.Run(n, encoder.Batch, func(at, lo, hi int) {
 		if workers[at] == nil {
@@ -143,12 +156,13 @@ func planar(dst []float32, pixels []uint8, shape data.Shape) {
 }
 
 // Definition is everything that rows follow from, for programs that compute them otherwise: one of
-// the two transforms, the power to which its values are raised, the encoder whose averaged maps
+// the transforms, the power to which its values are raised, the encoder whose averaged maps
 // follow, and how all of them are evened out.
 type Definition struct {
 	Patches    []PatchDefinition // one after the other; nil for another transform
 	Scattering *scattering.Definition
 	Power      float64
+	Backbone   *BackboneDefinition // nil for another transform
 	Groups     int                 // number of groups in which the coefficients of each channel of a picture are normalised; 0 for not at all
 	Encoder    *encoder.Definition // nil for none; its values are raised to EncoderPower
 	Flattening *Flattening

@@ -49,6 +49,9 @@ func (r Recipe) Any() bool { return r.Transform != nil && r.Transform != (None{}
 func (r Recipe) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", r.Transform.Name())
+	if f, ok := r.Transform.(*Backbone); ok {
+		return fmt.Sprintf("%s, version %d%s", f.describe(), version, r.drawn())
+	}
 	for _, a := range setting.Arguments(r.Transform) {
 		if f, ok := a.Format.(setting.Scalar); ok && f.Encode(a.Value) != silent[a.Name] {
 			fmt.Fprintf(&b, ", %s %s", a.Name, f.Encode(a.Value))
@@ -57,9 +60,27 @@ func (r Recipe) String() string {
 	if r.Encoder > 0 {
 		fmt.Fprintf(&b, ", encoder %v of weights %s", r.Encoder, encoder.SHA256[:16])
 	}
-	fmt.Fprintf(&b, ", version %d; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
-		version, r.Pictures, r.Drawn, r.Seed, DrawnVersion, r.Directions)
+	fmt.Fprintf(&b, ", version %d%s", version, r.drawn())
 	return b.String()
+}
+
+// drawn says what features are evened out on.
+func (r Recipe) drawn() string {
+	return fmt.Sprintf("; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
+		r.Pictures, r.Drawn, r.Seed, DrawnVersion, r.Directions)
+}
+
+// Check refuses a recipe that no rows can be computed by of pictures of that shape.
+func (r Recipe) Check(shape data.Shape) error {
+	b, ok := r.Transform.(*Backbone)
+	if !ok {
+		return nil
+	}
+	if r.Encoder > 0 {
+		return fmt.Errorf("features: found features.encoder %v beside the features of a model, expected 0", r.Encoder)
+	}
+	_, err := b.check(shape)
+	return err
 }
 
 // published returns the fingerprint of the rows of the data set with that [data.Dataset.Identity].

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpsgd/data"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
 )
 
@@ -23,14 +24,20 @@ type Prepared struct {
 	// Extractor returns a function that sets dst to the features of picture: (channel, row, column)
 	// from 0 to 1. The function has memory of its own: one goroutine at a time calls it.
 	Extractor func() func(dst, picture []float32)
+	// batches stands in place of Extractor where many pictures at a time are quicker.
+	batches func(pool *kernel.Pool) (extractBatches, error)
 	// define writes to d what the features follow from; nil if no other program can compute them.
 	define func(d *Definition)
 }
 
+// extractBatches sets rows to the features of n pictures, of which picture writes number i to dst:
+// (channel, row, column) from 0 to 1.
+type extractBatches = func(rows []float32, n int, picture func(dst []float32, i int))
+
 // Transforms lists the transforms that a configuration can name: to add one, write its file and add
 // its kind here.
 func Transforms() setting.Kinds[Transform] {
-	return setting.Kinds[Transform]{none, patchesKind, scatteringKind}
+	return setting.Kinds[Transform]{none, patchesKind, scatteringKind, backboneKind}
 }
 
 // None leaves the pictures as they are: the network sees their pixels.

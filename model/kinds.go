@@ -41,6 +41,22 @@ func (f List) Schema() setting.Object {
 	return s
 }
 
+// Ready is a ready network, with its name.
+type Ready struct {
+	Name   string
+	Layers Sequential
+}
+
+// ReadyFormat is the format of an argument that names a ready network, stored in a *[Ready]. Package
+// configs reads it, as it knows the networks.
+type ReadyFormat struct{}
+
+// Expected returns what an error says after "expected".
+func (ReadyFormat) Expected() string { return "the name of a ready network" }
+
+// Schema returns the format's JSON schema.
+func (ReadyFormat) Schema() setting.Object { return setting.Object{"type", "string"} }
+
 // Size is a height and a width: of a window, of its steps, of the padding around an image.
 type Size = setting.Size
 

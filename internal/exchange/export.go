@@ -179,16 +179,20 @@ type place struct {
 }
 
 func networkOf(m *trained.Model) (*network, error) {
-	n := &network{tensors: map[string]model.Tensor{}, shapes: map[string][]int{}}
-	for _, t := range m.Network.Merged() {
+	layers, err := m.Config.Model.Network()
+	return networkFor(m.Network, layers), err
+}
+
+// networkFor holds the given layers, which the model was made of.
+func networkFor(m *model.Model, layers model.Sequential) *network {
+	n := &network{layers: layers, tensors: map[string]model.Tensor{}, shapes: map[string][]int{}}
+	for _, t := range m.Merged() {
 		n.tensors[t.Name] = t
 	}
-	for _, l := range m.Network.Layers() {
+	for _, l := range m.Layers() {
 		n.shapes[l.Name] = l.Output
 	}
-	var err error
-	n.layers, err = m.Config.Model.Network()
-	return n, err
+	return n
 }
 
 // each calls write for layers one after the other, named with a prefix such as "4.body."; the first

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"cmp"
+
 	"dpsgd/data"
 	"dpsgd/features"
 	"dpsgd/features/scattering"
@@ -13,7 +15,12 @@ import (
 // precision.
 func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x string) (string, data.Shape) {
 	n.part = "features"
-	rows := n.transformed(d, m.Data.Shape, x)
+	rows := ""
+	if b := d.Backbone; b != nil {
+		rows = n.backbone(b, m.Data.Shape, x)
+	} else {
+		rows = n.transformed(d, m.Data.Shape, x)
+	}
 	if d.Encoder != nil {
 		rows = n.op("Concat", []string{rows, n.power(n.encoded(*d.Encoder, x), features.EncoderPower)}, attribute{"axis", 1})
 	}
@@ -23,6 +30,20 @@ func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x stri
 		x = n.halves(n.unit(n.op("Sub", []string{x, n.floats("mean", m.FeatureMean, 1, width)})))
 	}
 	return x, data.Row(width)
+}
+
+// backbone adds the public network behind features.
+func (n *onnxNetwork) backbone(b *features.BackboneDefinition, shape data.Shape, x string) string {
+	shift, scale := make([]float32, shape.Channels), make([]float32, shape.Channels)
+	for c := range shift {
+		shift[c], scale[c] = float32(b.Mean[c]), float32(1/b.Deviation[c])
+	}
+	x = n.op("Sub", []string{x, n.floats("mean", shift, 1, shape.Channels, 1, 1)})
+	x = n.op("Mul", []string{x, n.floats("inverse_deviation", scale, 1, shape.Channels, 1, 1)})
+	body := &onnxNetwork{onnxGraph: n.onnxGraph, network: networkFor(b.Network, b.Layers)}
+	rows := body.sequential(b.Layers, "", shape.Dims(), x)
+	n.err = cmp.Or(n.err, body.err)
+	return rows
 }
 
 // transformed adds the transform of x, raised to a power and normalised in groups: (N, values).

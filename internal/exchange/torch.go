@@ -41,6 +41,7 @@ type page struct {
 	Used                  map[string]bool
 	Network, Seen         string
 	Features              *features.Definition // nil for none
+	Backbone              string               // the public network that makes them, or ""
 	Centred               bool                 // whether a mean is subtracted from them
 	Adapted               bool                 // whether attention is made of linear layers, for PEFT
 }
@@ -66,6 +67,11 @@ func python(m *trained.Model, p page) ([]byte, []model.Tensor, error) {
 		return nil, nil, err
 	}
 	if p.Features != nil {
+		if b := p.Features.Backbone; b != nil {
+			body := &torchNetwork{networkFor(b.Network, b.Layers), n.used}
+			p.Backbone = body.sequential(b.Layers, "", m.Data.Shape.Dims(), "        ")
+			n.err = body.err
+		}
 		tensors = append(tensors, constants(*p.Features, m.FeatureMean)...)
 		p.Centred, p.Seen, input = m.FeatureMean != nil, "self.features(x)", data.Row(len(p.Features.Flattening.Shift))
 	}
@@ -124,6 +130,11 @@ func constants(d features.Definition, mean []float32) []model.Tensor {
 	add := func(name string, data []float32, shape ...int) {
 		if len(data) > 0 {
 			tensors = append(tensors, model.Tensor{Name: prefix + name, Shape: shape, Data: data})
+		}
+	}
+	if b := d.Backbone; b != nil {
+		for _, t := range b.Network.Export() {
+			add("backbone."+t.Name, t.Data, t.Shape...)
 		}
 	}
 	for i, p := range d.Patches {

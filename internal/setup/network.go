@@ -45,6 +45,11 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 	if c.Features.Any() && !shape.IsPicture() {
 		return nil, Misfit("features.name", "is %s, expected none: features are computed of pictures, and the examples are %s", c.Features.Transform.Name(), shape.Noun())
 	}
+	if c.Features.Any() {
+		if err := c.Features.Check(shape); err != nil {
+			return nil, Misfit("features.name", "does not fit the pictures: %v", err)
+		}
+	}
 	shape = Seen(c, shape)
 	layers, err := c.Model.Network()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
+	"dpsgd/features"
 	"dpsgd/internal/account"
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
@@ -37,6 +38,9 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	}
 	if r.Config.Features.Any() {
 		s.Features = r.Config.Features.Recipe.String()
+		if _, learnt := r.Config.Features.Transform.(*features.Backbone); learnt {
+			s.NotPrivate = append(s.NotPrivate, "what the weights behind the features tell of the data that they were trained on: they count as public; if training examples of this run were among them, the guarantee does not hold for those")
+		}
 	}
 	if r.Config.Training.Augmentation.Any() {
 		s.Augmentation = r.Config.Training.Augmentation.String()
