@@ -66,7 +66,7 @@ type Model struct {
 	InitTrainedOn string   // with Init: public, private or nothing; what the statement says of them
 	InitExcept    []string // with Init: layers and parameters that begin at random all the same
 	Freeze        []string // layers and parameters that are not trained
-	TrainOnly     []string // layers, parameters and model.Groups that alone are; nil is all, with LoRA the head
+	TrainOnly     []string // layers, parameters and words that alone are; nil is all, with LoRA the head
 	LoRA          LoRA
 }
 

@@ -29,7 +29,7 @@ func (m *Model) TrainOnly(names []string) error {
 
 // Freeze takes parameters out of Values, so that they are not trained: they keep the values that
 // they have, and nothing of an example is released for them. A name stands for a parameter, for a
-// layer with all that it holds, or, as one of [Groups], for several. At least one parameter is left
+// layer with all that it holds, or, as [Biases], [Head] and [Norms], for several. At least one parameter is left
 // to train. Graphs are declared afterwards.
 func (m *Model) Freeze(names []string) error {
 	chosen, err := m.named(names)
@@ -97,9 +97,6 @@ const (
 	Head   = "head"   // the last layer that has parameters
 	Norms  = "norms"  // the gains and shifts of normalisations
 )
-
-// Groups lists the words that stand for parameters of several layers.
-func Groups() []string { return []string{Biases, Head, Norms} }
 
 // named returns, for each parameter, whether a name stands for it, see [Model.Freeze].
 func (m *Model) named(names []string) ([]bool, error) {
