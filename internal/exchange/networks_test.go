@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/exchange"
@@ -326,6 +328,29 @@ func TestOtherProgramsAgree(t *testing.T) {
 		folders = append(folders, folder)
 	}
 	compare(t, folders)
+}
+
+// A model on features of a public network is exported with that network, and other programs agree.
+func TestBackboneIsExported(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "public.safetensors")
+	public := tiny.Must(model.New(tiny.Must(configs.Network("mlp128"))(t), model.Input{Height: 9, Width: 8, Channels: 3}, 5, 1))(t)
+	tiny.Check(t, checkpoints.WriteModel(path, public.Export(), nil))
+	m := untrained(t, parse(t, fmt.Sprintf(`
+data: {folder: none, classes: [a, b, c], size: [9, 8], channels: 3}
+features: {name: model, file: %q, network: mlp128, pictures: 20, directions: 3}
+model: {layers: [{linear: {out_features: classes}}]}
+privacy: {epsilon: 3}
+`, path)))
+	script, tensors, err := exchange.PyTorch(m, "model.py", "model.safetensors")
+	tiny.Check(t, err)
+	if !strings.Contains(string(script), "self.backbone = nn.Sequential(") || !slices.ContainsFunc(tensors, func(t model.Tensor) bool { return t.Name == "features.backbone.1.weight" }) {
+		t.Error("found no public network in the Python file and its tensors")
+	}
+	folder := filepath.Join(t.TempDir(), "backbone")
+	write(t, folder, m, 4)
+	if os.Getenv(pythonVariable) != "" {
+		compare(t, []string{folder})
+	}
 }
 
 // The same for every preset, with the features that it really has: this takes a minute, and is left

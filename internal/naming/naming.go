@@ -29,16 +29,6 @@ type Family struct {
 	rules  []rule
 }
 
-// Names lists the names of programs.
-func Names() (names []string) {
-	for _, f := range families {
-		if !slices.Contains(names, f.Name) {
-			names = append(names, f.Name)
-		}
-	}
-	return names
-}
-
 // Of returns how the family names the parameters of a network, in their order; nil if it has no
 // name for one of them, or one name for two.
 func (f Family) Of(m *model.Model) (named []Named) {

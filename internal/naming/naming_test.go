@@ -229,7 +229,7 @@ func TestOtherFilesAreLeftAlone(t *testing.T) {
 			t.Errorf("%s: found %v, random %v, %v", name, found, random, err)
 		}
 	}
-	for _, program := range naming.Names() {
+	for _, program := range []string{"timm", "huggingface"} {
 		if found := naming.Write(m, program); found != nil {
 			t.Errorf("%s has names for two dense layers: %v", program, found)
 		}
