@@ -24,10 +24,10 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 		plain := tiny.Must(accountant.PlainEpsilon(l, c.delta))(t)
 		for _, a := range []accountant.Accountant{rdp, exact} {
 			g := tiny.Must(a.Guarantee(l, c.delta))(t)
-			if plain < g.Epsilon {
+			if !(plain >= g.Epsilon) {
 				t.Errorf("%+v: plain says %v, %s says %v", c, plain, a.Name(), g.Epsilon)
 			}
-			if a == rdp && plain > 1.1*g.Epsilon+1e-3 {
+			if a == rdp && !(plain <= 1.1*g.Epsilon+1e-3) {
 				t.Errorf("%+v: plain says %v, far above the %v of rdp", c, plain, g.Epsilon)
 			}
 		}
@@ -39,7 +39,7 @@ func TestPlainEpsilonIsAnUpperBound(t *testing.T) {
 // single Gaussian of σ = 1 has D_n = n/2.
 func TestPlainEpsilonGolden(t *testing.T) {
 	l := tiny.Ledger(t, accountant.PoissonSampled{0.04, accountant.Gaussian{1.5}}, 2250)
-	if e, err := accountant.PlainEpsilon(l, 1e-5); err != nil || e < 7.32911117143 || e > 1.01*7.32911117143 {
+	if e, err := accountant.PlainEpsilon(l, 1e-5); err != nil || !(e >= 7.32911117143 && e <= 1.01*7.32911117143) {
 		t.Errorf("found %v, %v", e, err)
 	}
 	for _, n := range []int{2, 17, 1000} {
@@ -47,7 +47,7 @@ func TestPlainEpsilonGolden(t *testing.T) {
 			t.Errorf("order %d: found %v, %v", n, d, err)
 		}
 		// As q goes to 1 the sum goes to its last term.
-		if d, err := accountant.PlainDivergence(accountant.PoissonSampled{1 - 1e-12, accountant.Gaussian{1}}, n); err != nil || math.Abs(d/(float64(n)/2)-1) > 1e-9 {
+		if d, err := accountant.PlainDivergence(accountant.PoissonSampled{1 - 1e-12, accountant.Gaussian{1}}, n); err != nil || !(math.Abs(d/(float64(n)/2)-1) <= 1e-9) {
 			t.Errorf("order %d, sampled with q next to 1: found %v, %v", n, d, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestPlainEpsilonIsRoundedUp(t *testing.T) {
 	} {
 		l := tiny.Ledger(t, accountant.PoissonSampled{c.q, accountant.Gaussian{c.sigma}}, c.steps)
 		got, err := accountant.PlainEpsilon(l, c.delta)
-		if err != nil || got < c.want || got > c.want*(1+1e-11)+1e-11 {
+		if err != nil || !(got >= c.want && got <= c.want*(1+1e-11)+1e-11) {
 			t.Errorf("%+v: found %.17g, %v, %.3g of it too much", c, got, err, got/c.want-1)
 		}
 	}
@@ -117,7 +117,7 @@ func TestPlainDivergenceIsThatOfRDP(t *testing.T) {
 				e := accountant.PoissonSampled{q, accountant.Gaussian{sigma}}
 				plain := tiny.Must(accountant.PlainDivergence(e, n))(t)
 				rdp, err := a.Divergence(e, float64(n))
-				if err != nil || math.Abs(plain/rdp-1) > 1e-10 {
+				if err != nil || !(math.Abs(plain/rdp-1) <= 1e-10) {
 					t.Errorf("q %g, σ %g, order %d: plain says %v, rdp %v, %v: %.2g", q, sigma, n, plain, rdp, err, plain/rdp-1)
 				}
 			}

@@ -150,7 +150,7 @@ func TestContract(t *testing.T) {
 			if rdp > exact+1e-6 {
 				t.Errorf("%s: f(%g) is %v by exact, %v by rdp", name, alpha, exact, rdp)
 			}
-			if pld, asked := curves["pld"]; asked && math.Abs(exact-pld.TypeII(alpha)) > 2e-3 {
+			if pld, asked := curves["pld"]; asked && !(math.Abs(exact-pld.TypeII(alpha)) <= 2e-3) {
 				t.Errorf("%s: f(%g) is %v by exact, %v by pld", name, alpha, exact, pld.TypeII(alpha))
 			}
 		}
@@ -165,7 +165,7 @@ func holdsContract(t *testing.T, name string, c accountant.Tradeoff) {
 	for i := range n + 1 {
 		beta := c.TypeII(at(i))
 		least = min(least, at(i)+beta)
-		if beta < 0 || beta > 1-at(i)+1e-12 {
+		if !(beta >= 0 && beta <= 1-at(i)+1e-12) {
 			t.Errorf("%s: f(%g) = %v, expected 0 to %v", name, at(i), beta, 1-at(i))
 		}
 		if i > 0 && beta > c.TypeII(at(i-1)) {
@@ -174,11 +174,11 @@ func holdsContract(t *testing.T, name string, c accountant.Tradeoff) {
 		if i > 0 && i < n && beta > (c.TypeII(at(i-1))+c.TypeII(at(i+1)))/2+1e-12 {
 			t.Errorf("%s: f is not convex at %g", name, at(i))
 		}
-		if back := c.TypeII(beta); beta > 1e-9 && math.Abs(back-at(i)) > 1e-9 {
+		if back := c.TypeII(beta); beta > 1e-9 && !(math.Abs(back-at(i)) <= 1e-9) {
 			t.Errorf("%s: f(f(%g)) = %v", name, at(i), back)
 		}
 	}
-	if guess := c.BestGuess(); guess < 1-least/2-1e-12 || guess > 1-least/2+1e-3 {
+	if guess := c.BestGuess(); !(guess >= 1-least/2-1e-12 && guess <= 1-least/2+1e-3) {
 		t.Errorf("%s: the best guess is right with probability %v, expected %v", name, guess, 1-least/2)
 	}
 }
@@ -217,14 +217,14 @@ func TestBeliefsOfGaussianNoise(t *testing.T) {
 			if chance > except || chance < except/20 {
 				t.Errorf("μ = %g, prior %g: more than %g is believed with probability %g, expected at most %g", mu, b.Prior, b.High, chance, except)
 			}
-			if back := math.Log(b.Prior/(1-b.Prior)) - math.Log(b.Low/(1-b.Low)); math.Abs(back-loss) > 1e-9 {
+			if back := math.Log(b.Prior/(1-b.Prior)) - math.Log(b.Low/(1-b.Low)); !(math.Abs(back-loss) <= 1e-9) {
 				t.Errorf("μ = %g, prior %g: the odds fall by e^%g and rise by e^%g", mu, b.Prior, back, loss)
 			}
 		}
 	}
 	// Without a δ the odds move by e^ε and no more, always.
 	pure, except := accountant.Beliefs(math.Log(3), 0)
-	if half := pure[len(pure)-1]; except != 0 || math.Abs(half.High-0.75) > 1e-15 || math.Abs(half.Low-0.25) > 1e-15 {
+	if half := pure[len(pure)-1]; except != 0 || !(math.Abs(half.High-0.75) <= 1e-15) || !(math.Abs(half.Low-0.25) <= 1e-15) {
 		t.Errorf("a release that is private without δ: found %v but for %v", half, except)
 	}
 	for _, b := range first(accountant.Beliefs(math.Inf(1), 1e-5)) {

@@ -40,10 +40,10 @@ func TestCountsShareTheBound(t *testing.T) {
 					if norm > c {
 						sign = -1
 					}
-					if want := sign * bound * math.Sqrt(share) * (1 - margin); math.Abs(counted/want-1) > 0x1p-22 {
+					if want := sign * bound * math.Sqrt(share) * (1 - margin); !(math.Abs(counted/want-1) <= 0x1p-22) {
 						t.Errorf("%s: it counts as %g, expected %g", what, counted, want)
 					}
-					if want := math.Min(norm, c*(1-margin)); math.Abs(f.Unit()*gradient-want) > 0x1p-22*want {
+					if want := math.Min(norm, c*(1-margin)); !(math.Abs(f.Unit()*gradient-want) <= 0x1p-22*want) {
 						t.Errorf("%s: the clipped norm is %g, expected %g", what, f.Unit()*gradient, want)
 					}
 				}
@@ -95,7 +95,7 @@ func TestCountsStayWithinTheBound(t *testing.T) {
 				t.Fatalf("%+v: a long gradient moves the sum by %.3g of its bound", s, length)
 			}
 			_, one := f.lengths()
-			if got := float64(moved[s.dim()]) * sum.Lattice().Spacing; math.Abs(got+one) > 0.01*one {
+			if got := float64(moved[s.dim()]) * sum.Lattice().Spacing; !(math.Abs(got+one) <= 0.01*one) {
 				t.Fatalf("%+v: a long gradient counts as %g, expected %g", s, got, -one)
 			}
 			liar := draw(s, 1, 100*f.ClipNorm(), src)
@@ -129,7 +129,7 @@ func TestClipNormFollowsTheShare(t *testing.T) {
 		count := float64(sumOf(t, sum, counted(f, e), e.n)[3]) * sum.Lattice().Spacing
 		f.Learn(count, batch)
 		want := bound * math.Exp(-0.2*(float64(shorter)/batch-0.3))
-		if math.Abs(f.ClipNorm()/want-1) > 1e-5 || f.Bound() != bound {
+		if !(math.Abs(f.ClipNorm()/want-1) <= 1e-5) || f.Bound() != bound {
 			t.Errorf("%d of %g shorter: the clip norm is %g, expected %g", shorter, batch, f.ClipNorm(), want)
 		}
 		if float64(float32(f.ClipNorm())) != f.ClipNorm() {
@@ -162,7 +162,7 @@ func TestClipNormFindsTheQuantile(t *testing.T) {
 					}
 				}
 				f.Learn(count+0.05*2*one*batch*normal(), batch)
-				if off := math.Log(f.ClipNorm() / quantile.norm); step >= 600 && math.Abs(off) > 0.2 {
+				if off := math.Log(f.ClipNorm() / quantile.norm); step >= 600 && !(math.Abs(off) <= 0.2) {
 					t.Fatalf("from %g, step %d: the clip norm is %g, expected about %g", start, step, f.ClipNorm(), quantile.norm)
 				}
 			}

@@ -115,7 +115,7 @@ func TestPoliciesFollowTheirFormulas(t *testing.T) {
 		for _, norm := range []float64{1e-6, 1e-3, 0.1, 0.69, 0.71, 1, 30, 1e9} {
 			factor := []float32{7}
 			tt.scheme.WithBound(c).Factors(factor, []float64{norm * norm})
-			if want := tt.formula(norm); math.Abs(float64(factor[0])/want-1) > 1.01*0x1p-12 {
+			if want := tt.formula(norm); !(math.Abs(float64(factor[0])/want-1) <= 1.01*0x1p-12) {
 				t.Errorf("%s: norm %g has the factor %g, expected %g", tt.scheme.Name(), norm, factor[0], want)
 			}
 		}

@@ -42,7 +42,7 @@ func TestClipSchedules(t *testing.T) {
 		{&CosineNorm{FinalFactor: 0.5}, map[int]float64{0: 1, 25: 0.75 + math.Sqrt2/8, 50: 0.75, 75: 0.75 - math.Sqrt2/8, 100: 0.5, 500: 0.5}},
 	} {
 		for step, want := range c.want {
-			if got := c.schedule.Factor(step, 101); math.Abs(got-want) > 1e-12 {
+			if got := c.schedule.Factor(step, 101); !(math.Abs(got-want) <= 1e-12) {
 				t.Errorf("%s %+v: factor of step %d is %g, expected %g", c.schedule.Name(), c.schedule, step, got, want)
 			}
 		}
@@ -65,7 +65,7 @@ func TestScheduledPoliciesKeepTheirBound(t *testing.T) {
 			for step := range steps + 2 {
 				moving.Begin(step)
 				c := bound * schedule.Factor(step, steps)
-				if policy.Bound() != bound || moving.ClipNorm() != c || moving.At(step) != c || math.Abs(moving.Unit()*bound/c-1) > 1e-15 {
+				if policy.Bound() != bound || moving.ClipNorm() != c || moving.At(step) != c || !(math.Abs(moving.Unit()*bound/c-1) <= 1e-15) {
 					t.Errorf("%s, %s, step %d: bound %g, clip norm %g, unit %g", scheme.Name(), schedule.Name(), step, policy.Bound(), moving.ClipNorm(), moving.Unit())
 				}
 				for _, norm := range []float64{0, 1e-9, 0.5 * c, c * (1 - 0x1p-11), c, 2 * c, 1e9} {
@@ -75,7 +75,7 @@ func TestScheduledPoliciesKeepTheirBound(t *testing.T) {
 					if length > bound*(1-margin)*(1+0x1p-40) {
 						t.Errorf("%s, step %d: norm %g has the length %.9g of the bound", schedule.Name(), step, norm, length/bound)
 					}
-					if want := math.Min(norm, c*(1-margin)); math.Abs(moving.Unit()*length-want) > 0x1p-22*want {
+					if want := math.Min(norm, c*(1-margin)); !(math.Abs(moving.Unit()*length-want) <= 0x1p-22*want) {
 						t.Errorf("%s, step %d: norm %g is clipped to %g, expected %g", schedule.Name(), step, norm, moving.Unit()*length, want)
 					}
 				}

@@ -78,7 +78,7 @@ func draws(r Augmentation, n int) (flips int, offsets map[[2]int]int) {
 func TestFlip(t *testing.T) {
 	const n = 10000
 	flips, offsets := draws(Augmentation{Views: 1, Flip: true}, n)
-	if limit := 5 * math.Sqrt(n) / 2; math.Abs(float64(flips)-n/2) > limit {
+	if limit := 5 * math.Sqrt(n) / 2; !(math.Abs(float64(flips)-n/2) <= limit) {
 		t.Errorf("%d of %d views are mirrored, expected %d ± %.0f", flips, n, n/2, limit)
 	}
 	if len(offsets) != 1 || offsets[[2]int{}] != n {
@@ -95,7 +95,7 @@ func TestShift(t *testing.T) {
 	limit := 5.5 * math.Sqrt(n/pairs*(1-1.0/pairs))
 	for down := -2; down <= 2; down++ {
 		for across := -2; across <= 2; across++ {
-			if found := offsets[[2]int{down, across}]; math.Abs(float64(found)-n/pairs) > limit {
+			if found := offsets[[2]int{down, across}]; !(math.Abs(float64(found)-n/pairs) <= limit) {
 				t.Errorf("%d views are moved by %d, %d, expected %d ± %.0f", found, down, across, n/pairs, limit)
 			}
 		}

@@ -77,7 +77,7 @@ func TestDirichletSkew(t *testing.T) {
 				mean += share * share / clients
 			}
 		}
-		if math.Abs(mean-want) > 0.05 {
+		if !(math.Abs(mean-want) <= 0.05) {
 			t.Errorf("α = %v: squared shares add up to %.3f, expected %.3f", alpha, mean, want)
 		}
 	}

@@ -64,7 +64,7 @@ func TestPublishedSets(t *testing.T) {
 			wantClassCounts(t, s.Test, c.balanced)
 			for channel := range c.shape.Channels {
 				mean, std := moments(s.Train.(*Images), channel)
-				if math.Abs(mean-c.mean[channel]) > 1e-6 || math.Abs(std-c.std[channel]) > 1e-6 {
+				if !(math.Abs(mean-c.mean[channel]) <= 1e-6) || !(math.Abs(std-c.std[channel]) <= 1e-6) {
 					t.Errorf("channel %d: mean %.6f, standard deviation %.6f; expected %.6f, %.6f", channel, mean, std, c.mean[channel], c.std[channel])
 				}
 			}

@@ -78,7 +78,7 @@ func TestSentences(t *testing.T) {
 			}
 		}
 		n := float64(set.Len())
-		if math.Abs(float64(good)-n/2) > 6*math.Sqrt(n)/2 {
+		if !(math.Abs(float64(good)-n/2) <= 6*math.Sqrt(n)/2) {
 			t.Errorf("%d of %g are good", good, n)
 		}
 	}

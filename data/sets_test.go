@@ -48,7 +48,7 @@ func TestFill(t *testing.T) {
 		}
 		check(t, b.Fill(x, labels, indices))
 		for i, want := range append(c.want, 9, 9, 9, 9, 9, 9) {
-			if math.Abs(float64(x[i]-want)) > 1e-6 {
+			if !(math.Abs(float64(x[i]-want)) <= 1e-6) {
 				t.Errorf("%T: value %d is %v, expected %v", c.set, i, x[i], want)
 			}
 		}

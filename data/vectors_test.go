@@ -49,7 +49,7 @@ func TestVectorsAreReadAsDirections(t *testing.T) {
 		x := make([]float32, 2)
 		kernel.FromHalves(x, s.Train.(*Features).Halves(i))
 		for j, v := range x {
-			if math.Abs(float64(v)-want[j]) > 0x1p-11 { // of half precision
+			if !(math.Abs(float64(v)-want[j]) <= 0x1p-11) { // of half precision
 				t.Errorf("row %d is %v, expected %v", i, x, want)
 			}
 		}

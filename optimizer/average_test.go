@@ -72,7 +72,7 @@ func TestAverages(t *testing.T) {
 			m.Add(path[step], step)
 			again.Add(path[step], step)
 			found, foundAgain := held(m, path[step]), held(again, path[step])
-			if want := referenceMean(a, coordinate, step, steps); math.Abs(float64(found[1])-want) > 1e-6 {
+			if want := referenceMean(a, coordinate, step, steps); !(math.Abs(float64(found[1])-want) <= 1e-6) {
 				t.Errorf("%s %+v: the mean is %g after step %d, expected %g", a.Name(), a, found[1], step, want)
 			}
 			if !slices.Equal(found, foundAgain) {

@@ -38,7 +38,7 @@ func TestScheduleTables(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			check(t, c.spec.Check())
 			for step, want := range c.want {
-				if got := c.spec.LearningRate(step); math.Abs(got-want) > 1e-12 {
+				if got := c.spec.LearningRate(step); !(math.Abs(got-want) <= 1e-12) {
 					t.Errorf("LearningRate(%d) = %.15g, want %.15g", step, got, want)
 				}
 			}
@@ -63,7 +63,7 @@ func TestScheduleRatesAreInRange(t *testing.T) {
 					t.Errorf("%s %+v: LearningRate(%d) = %g", curve.Name(), spec, step, rate)
 				}
 			}
-			if peak := spec.LearningRate(max(0, warmup-1)); math.Abs(peak-spec.Peak) > 1e-15 {
+			if peak := spec.LearningRate(max(0, warmup-1)); !(math.Abs(peak-spec.Peak) <= 1e-15) {
 				t.Errorf("%s %+v: warm-up ends at %g", curve.Name(), spec, peak)
 			}
 		}
@@ -127,7 +127,7 @@ func TestScheduleWithNoise(t *testing.T) {
 			}
 			variance += float64(parameter[0]) * float64(parameter[0])
 		}
-		if found := math.Sqrt(variance); math.Abs(found-target) > 1e-5*target {
+		if found := math.Sqrt(variance); !(math.Abs(found-target) <= 1e-5*target) {
 			t.Errorf("momentum %v: the noise leaves a deviation of %v, expected %v", momentum, found, target)
 		}
 	}

@@ -39,14 +39,14 @@ func TestErrorIsThatOfTheRule(t *testing.T) {
 		}
 		want *= 1 + 0.75*0.75 + 0.25*0.25
 		got, by := w.gradient(c, true)
-		if math.Abs(got/want-1) > 1e-12 {
+		if !(math.Abs(got/want-1) <= 1e-12) {
 			t.Errorf("%+v: found %v, expected %v", w, got, want)
 		}
 		for i := range c {
 			up, down := []float64{1, 0.75, 0.25}, []float64{1, 0.75, 0.25}
 			up[i], down[i] = up[i]+1e-5, down[i]-1e-5
 			if i > 0 { // c_0 is 1
-				if want := (w.Error(up) - w.Error(down)) / 2e-5; math.Abs(by[i]/want-1) > 1e-6 {
+				if want := (w.Error(up) - w.Error(down)) / 2e-5; !(math.Abs(by[i]/want-1) <= 1e-6) {
 					t.Errorf("%+v: the derivative by c_%d is %v, expected %v", w, i, by[i], want)
 				}
 			}
@@ -91,10 +91,10 @@ func TestErrorIsThatOfJAXPrivacy(t *testing.T) {
 			p += x
 			got += floats.Dot(s.Values(), s.Values()) * p * p * float64(c.steps-age) / float64(c.steps)
 		}
-		if math.Abs(got/c.want-1) > 1e-4 || got < c.dense || got > 1.01*c.dense {
+		if !(math.Abs(got/c.want-1) <= 1e-4) || got < c.dense || got > 1.01*c.dense {
 			t.Errorf("%d steps, %d bands: error %v of %v, expected %v, and %v to 1 %% more", c.steps, c.bands, got, s.Values(), c.want, c.dense)
 		}
-		if e := w.Error(s.Values()); math.Abs(e/got-1) > 5e-4 {
+		if e := w.Error(s.Values()); !(math.Abs(e/got-1) <= 5e-4) {
 			t.Errorf("%d steps, %d bands: error %v by strata, expected %v", c.steps, c.bands, e, got)
 		}
 	}

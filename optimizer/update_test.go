@@ -502,7 +502,7 @@ func TestUpdatesFollowTheirFormulas(t *testing.T) {
 					references[i].apply(g[i]/batch, rate)
 					// Each step rounds p to float32, a relative 2^-24, and adds to what came
 					// before.
-					if got, want := float64(p[i]), references[i].p; math.Abs(got-want) > 3e-5*(1+math.Abs(want)) {
+					if got, want := float64(p[i]), references[i].p; !(math.Abs(got-want) <= 3e-5*(1+math.Abs(want))) {
 						t.Fatalf("step %d, parameter %d: %.9g, reference %.9g", step, i, got, want)
 					}
 				}

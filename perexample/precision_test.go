@@ -96,7 +96,7 @@ func TestGhostNormUnderCancellation(t *testing.T) {
 					t.Errorf("rest %g, seed %d: ghost norm %v, norm of the gradient %v", rest, seed, norm, formed)
 				}
 				// Below, the float32 gradient itself has lost its digits.
-				if exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz))); rest >= 1e-3 && math.Abs(norm-exact) > 1e-4*exact+rounding {
+				if exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz))); rest >= 1e-3 && !(math.Abs(norm-exact) <= 1e-4*exact+rounding) {
 					t.Errorf("rest %g, seed %d: ghost norm %v, in float64 %v", rest, seed, norm, exact)
 				}
 			}
@@ -178,7 +178,7 @@ func TestGhostNormOfAlternatingGradients(t *testing.T) {
 			}
 			exact := math.Sqrt(squaredNorm(c.naive(in.x, in.dz)))
 			norm := math.Sqrt(r.run(t, in).norms[perexample.Ghost][0])
-			if math.Abs(norm-exact) > 1e-4*exact+1e-5+termSize(geometry, in)*0x1p-20 {
+			if !(math.Abs(norm-exact) <= 1e-4*exact+1e-5+termSize(geometry, in)*0x1p-20) {
 				t.Errorf("rest %g: ghost norm %v, in float64 %v", rest, norm, exact)
 			}
 		}
@@ -205,7 +205,7 @@ func TestNormsOfExtremeMagnitudes(t *testing.T) {
 			for _, engine := range engines {
 				norm := got.norms[engine][0]
 				finite := !math.IsNaN(norm) && !math.IsInf(norm, 0)
-				if finite && math.Abs(norm-want) > tolerance*want {
+				if finite && !(math.Abs(norm-want) <= tolerance*want) {
 					t.Errorf("%v: x about %g, dz about %g: squared norm %v, expected %v", engine, scale.x, scale.dz, norm, want)
 				}
 			}
@@ -234,7 +234,7 @@ func TestWideConvolutions(t *testing.T) {
 					t.Errorf("%d channels, %v: a clipped example of norm %v adds %.9f of the bound", channels, engine, math.Sqrt(got.norms[engine][0]), math.Sqrt(square)/(1<<20))
 				}
 			}
-			if a, b := got.norms[perexample.Ghost][0], got.norms[perexample.Materialise][0]; math.Abs(a/b-1) > 4e-5 {
+			if a, b := got.norms[perexample.Ghost][0], got.norms[perexample.Materialise][0]; !(math.Abs(a/b-1) <= 4e-5) {
 				t.Errorf("%d channels: the ghost norm is off by a relative %.2g", channels, math.Sqrt(a/b)-1)
 			}
 		}

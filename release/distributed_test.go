@@ -116,7 +116,7 @@ func TestDistributedAgainstThePaper(t *testing.T) {
 			tau += 10 * math.Exp(-2*math.Pi*math.Pi*s*s*k/(k+1))
 		}
 		paper := delta/(math.Sqrt(float64(c.clients))*s) + tau*math.Sqrt(d)
-		if ratio := paper * c.sigma; math.Abs(ratio-1) > 1e-10 {
+		if ratio := paper * c.sigma; !(math.Abs(ratio-1) <= 1e-10) {
 			t.Errorf("%+v: the paper's ε is %.12f of ours", c, ratio)
 		}
 	}

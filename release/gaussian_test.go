@@ -49,7 +49,7 @@ func published(t testing.TB, m Mechanism, step int, sum *clip.Sum) []float64 {
 			values[n.From()+i] = v
 			times[n.From()+i]++
 		}
-		if want := m.Deviation(step, sum.Lattice().Bound); math.Abs(n.Deviation()/want-1) > 1e-15 {
+		if want := m.Deviation(step, sum.Lattice().Bound); !(math.Abs(n.Deviation()/want-1) <= 1e-15) {
 			t.Errorf("block at %d has deviation %v, expected %v", n.From(), n.Deviation(), want)
 		}
 		mu.Lock()

@@ -50,7 +50,7 @@ func TestNoiseSchedules(t *testing.T) {
 		}
 	}
 	last := LinearNoise{FinalFactor: 0.25}.Factor(999, 1000)
-	if math.Abs(last-0.25) > 1e-15 {
+	if !(math.Abs(last-0.25) <= 1e-15) {
 		t.Errorf("the last factor is %v, expected 0.25", last)
 	}
 }
@@ -68,7 +68,7 @@ func TestScheduledNoiseIsThatOfTheStep(t *testing.T) {
 			square += (v - clean[i]) * (v - clean[i])
 		}
 		sigma := m.Event(step).(accountant.Gaussian).NoiseMultiplier * bound
-		if ratio := square / batteryDim / (sigma * sigma); math.Abs(ratio-1) > limit*math.Sqrt(2.0/batteryDim) {
+		if ratio := square / batteryDim / (sigma * sigma); !(math.Abs(ratio-1) <= limit*math.Sqrt(2.0/batteryDim)) {
 			t.Errorf("step %d: the variance is %.4f of that of the event", step, ratio)
 		}
 	}

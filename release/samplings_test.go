@@ -56,7 +56,7 @@ func TestSamplings(t *testing.T) {
 			}
 		}
 		for i, c := range counts {
-			if math.Abs(float64(c)-draws*chance) > 6*deviation {
+			if !(math.Abs(float64(c)-draws*chance) <= 6*deviation) {
 				t.Errorf("%s: record %d came %d times in %d draws, expected %v ± %v", kind.Name, i, c, draws, draws*chance, 6*deviation)
 			}
 		}

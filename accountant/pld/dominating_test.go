@@ -37,11 +37,11 @@ func TestSampledReleasesHaveBothDirections(t *testing.T) {
 		for _, loss := range []float64{-0.09, -0.05, 0.01, 0.05, 0.09} {
 			p, q := removed.Pair.Above(loss)
 			reversedQ, reversedP := added.Pair.Below(-loss)
-			if math.Abs(reversedP-p) > 1e-9 || math.Abs(reversedQ-q) > 1e-9 {
+			if !(math.Abs(reversedP-p) <= 1e-9) || !(math.Abs(reversedQ-q) <= 1e-9) {
 				t.Errorf("%s: the loss is above %g with %v and %v, and below minus that with %v and %v in the other direction", name, loss, p, q, reversedP, reversedQ)
 			}
 			a, b := added.Pair.Above(loss)
-			asymmetric = asymmetric || math.Abs(a-p) > 1e-3 || math.Abs(b-q) > 1e-3
+			asymmetric = asymmetric || !(math.Abs(a-p) <= 1e-3) || !(math.Abs(b-q) <= 1e-3)
 		}
 		if !asymmetric {
 			t.Errorf("%s: both directions are the same one", name)

@@ -152,7 +152,7 @@ func TestEdges(t *testing.T) {
 	if got := epsilonOf(t, leaky, pair.Infinite(leaky)*(1+5e-13)); got != (accountant.Interval{Lower: 0, Upper: math.Inf(1)}) {
 		t.Errorf("infinite loss of δ but for rounding: %v, want [0, +Inf]", got)
 	}
-	if got, want := deltaOf(t, leaky, 10.5), -math.Expm1(10*math.Log1p(-1e-3)); math.Abs(got.Lower-want) > 1e-9 || math.Abs(got.Upper-want) > 1e-9 {
+	if got, want := deltaOf(t, leaky, 10.5), -math.Expm1(10*math.Log1p(-1e-3)); !(math.Abs(got.Lower-want) <= 1e-9) || !(math.Abs(got.Upper-want) <= 1e-9) {
 		t.Errorf("δ above all finite losses: %v, want %v", got, want)
 	}
 	for _, epsilon := range []float64{1e3, 1e6} {
@@ -160,7 +160,7 @@ func TestEdges(t *testing.T) {
 			t.Errorf("δ(%v) = %v, want next to nothing", epsilon, got)
 		}
 	}
-	if got := deltaOf(t, []pair.Part{{Pair: pair.ApproxDP(1, 1e-3), Count: 1}}, 1); math.Abs(got.Lower-1e-3) > 1e-9 || math.Abs(got.Upper-1e-3) > 1e-9 {
+	if got := deltaOf(t, []pair.Part{{Pair: pair.ApproxDP(1, 1e-3), Count: 1}}, 1); !(math.Abs(got.Lower-1e-3) <= 1e-9) || !(math.Abs(got.Upper-1e-3) <= 1e-9) {
 		t.Errorf("δ at the pure ε: %v, want 1e-3", got)
 	}
 }
@@ -254,7 +254,7 @@ func TestDotsAreExact(t *testing.T) {
 			}
 			above, other := p.Above(epsilon)
 			want := above - math.Exp(epsilon)*other
-			if got := dots.divergence(epsilon, interval); math.Abs(got-want) > 1e-12 {
+			if got := dots.divergence(epsilon, interval); !(math.Abs(got-want) <= 1e-12) {
 				t.Errorf("%v: δ(%v) = %v, want %v", p, epsilon, got, want)
 			}
 		}
@@ -277,7 +277,7 @@ func TestLawsAreLaws(t *testing.T) {
 				}
 				sum += m
 			}
-			if math.Abs(sum-1) > 1e-12 {
+			if !(math.Abs(sum-1) <= 1e-12) {
 				t.Errorf("%v: %s has mass %v in all", p, name, sum)
 			}
 		}
@@ -398,7 +398,7 @@ func TestStatedErrorsAreIncluded(t *testing.T) {
 		}
 		exact.most, exact.norm = exact.weights()
 		want := exact.delta(epsilon, upper)
-		if math.Abs(want-exact.delta(epsilon, lower)) > 1e-14 {
+		if !(math.Abs(want-exact.delta(epsilon, lower)) <= 1e-14) {
 			t.Fatalf("θ=%v: without errors δ is %v and %v", theta, want, exact.delta(epsilon, lower))
 		}
 
@@ -470,7 +470,7 @@ func TestChernoffIsAttained(t *testing.T) {
 	c.mass[20] = 1
 	c.most, c.norm = c.weights()
 	want := math.Exp(-theta*epsilon) / 4
-	if lo, hi := c.delta(epsilon, lower), c.delta(epsilon, upper); math.Abs(lo-want) > 1e-15 || math.Abs(hi-want) > 1e-15 {
+	if lo, hi := c.delta(epsilon, lower), c.delta(epsilon, upper); !(math.Abs(lo-want) <= 1e-15) || !(math.Abs(hi-want) <= 1e-15) {
 		t.Errorf("δ in [%v, %v], want %v", lo, hi, want)
 	}
 }
@@ -518,7 +518,7 @@ func TestRoundingOfLossesIsIncluded(t *testing.T) {
 			t.Errorf("δ(%v) in %v, want %v inside", epsilon, at, accountant.Interval{Lower: fewer, Upper: more})
 		}
 
-		if want := n * roundingOfLosses * spacing; math.Abs(plan.slack-want) > 1e-12*want {
+		if want := n * roundingOfLosses * spacing; !(math.Abs(plan.slack-want) <= 1e-12*want) {
 			t.Errorf("the slack of %d releases is %v, want %v", n, plan.slack, want)
 		}
 		if pessimistic, optimistic, err = plan.compose(); err != nil {

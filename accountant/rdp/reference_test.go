@@ -212,7 +212,7 @@ func TestReferenceExactOfOtherPairs(t *testing.T) {
 	check := func(row accounttest.Row, r accountant.Relation, e accountant.Event) {
 		t.Helper()
 		got := accounttest.Epsilon(t, rdpUnder(t, r, DefaultOrders()), accounttest.Ledger(t, accountant.Entry{Event: e, Count: row.Steps}), row.Delta)
-		if got < row.Value-row.ValueErr || got > 1.4*row.Value {
+		if !(got >= row.Value-row.ValueErr && got <= 1.4*row.Value) {
 			t.Errorf("%s: epsilon %v, the exact one is %v", row.ID, got, row.Value)
 		}
 	}

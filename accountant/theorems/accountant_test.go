@@ -291,7 +291,7 @@ func TestSampledCost(t *testing.T) {
 	for _, e := range []float64{0.01, 1, 5} {
 		for _, q := range []float64{0.001, 0.3, 0.9} {
 			truth, lie := 1/(1+math.Exp(-e)), 1/(1+math.Exp(e))
-			if want, got := math.Log((q*truth+(1-q)*lie)/lie), sampledEpsilon(e, q); math.Abs(got-want) > 1e-14 {
+			if want, got := math.Log((q*truth+(1-q)*lie)/lie), sampledEpsilon(e, q); !(math.Abs(got-want) <= 1e-14) {
 				t.Errorf("ε=%v, q=%v: epsilon %v, randomized response has %v", e, q, got, want)
 			}
 		}

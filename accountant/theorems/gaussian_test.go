@@ -206,7 +206,7 @@ func TestMillsDecrement(t *testing.T) {
 		}
 		d := logUniform(rng, 1e-20, 1e6)
 		want := sub(bigMills(bf(x)), bigMills(add(bf(x), bf(d))))
-		if e := relativeTo(millsDecrement(x, d), want); math.Abs(e) > 8*ulp {
+		if e := relativeTo(millsDecrement(x, d), want); !(math.Abs(e) <= 8*ulp) {
 			t.Errorf("x=%v d=%v: off by %.1f ulp", x, d, e/ulp)
 		}
 	}
@@ -234,7 +234,7 @@ func TestDoubleDouble(t *testing.T) {
 		check("quotient", quotient(x.hi, y.hi), div(bf(x.hi), bf(y.hi)))
 		y = dd{-x.hi * (1 - math.Round(100*rng.Float64())*ulp), y.lo * 1e-60} // nearly -x: all digits of the rest stay
 		if s := x.add(y); s.hi != 0 {
-			if e := relativeTo(s.hi, add(exact(x), exact(y))); math.Abs(e) > 1e-14 {
+			if e := relativeTo(s.hi, add(exact(x), exact(y))); !(math.Abs(e) <= 1e-14) {
 				t.Errorf("add: %v and %v give %v, off by %.1e", x, y, s, e)
 			}
 		}

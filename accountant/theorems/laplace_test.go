@@ -100,7 +100,7 @@ func TestResponseRenyi(t *testing.T) {
 		}
 		l, _ := loss.Float64()
 		chance, _ := likeliest.Float64()
-		if e := relativeTo(ResponseRenyi(l, chance, alpha), want); math.Abs(e) > 1e-14 {
+		if e := relativeTo(ResponseRenyi(l, chance, alpha), want); !(math.Abs(e) <= 1e-14) {
 			t.Errorf("p=%v k=%d α=%v: off by %.1e", truth, buckets, alpha, e)
 		}
 	}

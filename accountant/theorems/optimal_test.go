@@ -146,12 +146,12 @@ func TestHeterogeneousWays(t *testing.T) {
 			tables = append(tables, g.atoms(1e-22))
 		}
 		unit, ok := commonUnit(q.groups)
-		if !ok || math.Abs(unit-1e-4) > 1e-15 && n > 3 {
+		if !ok || !(math.Abs(unit-1e-4) <= 1e-15) && n > 3 {
 			t.Fatalf("%d guarantees: common unit %v, %v, want 1e-4", n, unit, ok)
 		}
 		most := q.epsilons
 		got := leastEpsilon(grid{step: unit, snap: 1e-6}.losses(tables, q.pure, 0, 0).at, q.pure, most)
-		if math.Abs(got-want) > 1e-10*want {
+		if !(math.Abs(got-want) <= 1e-10*want) {
 			t.Errorf("%d guarantees: epsilon %.15g in units, %.15g in halves", n, got, want)
 		}
 		for _, step := range []float64{1e-2, 1.234e-3, 1.234e-4} {

@@ -76,7 +76,7 @@ func TestLostChecksAndAnswersCost(t *testing.T) {
 			if a.Check != nil {
 				want += 5 * alpha / (2 * 3 * 3) // Mironov 2017, Proposition 7, for one vote in a deviation of 3
 			}
-			if got := a.Lost(5, 3, alpha); math.Abs(got/want-1) > 1e-12 {
+			if got := a.Lost(5, 3, alpha); !(math.Abs(got/want-1) <= 1e-12) {
 				t.Errorf("with check %v, order %v: %v, want %v", a.Check, alpha, got, want)
 			}
 		}

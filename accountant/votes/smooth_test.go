@@ -185,7 +185,7 @@ func TestThresholdSensitivityLooksBothWays(t *testing.T) {
 							most = max(most, math.Abs(cost[c]-cost[c+1]))
 						}
 					}
-					if math.Abs(local[d]-most) > 1e-15 {
+					if !(math.Abs(local[d]-most) <= 1e-15) {
 						t.Fatalf("threshold %v, order %v, largest count %d: %v at distance %d, expected %v", at, alpha, count, local[d], d, most)
 					}
 				}
@@ -208,7 +208,7 @@ func TestLocalSensitivityOfTheAuthors(t *testing.T) {
 		a := votes.Aggregation{Max: votes.GaussianMax{Sigma: tt.sigma}}
 		got := tiny.Must(a.LocalSensitivity([]votes.Question{{Votes: tt.votes}}, 2000, tt.alpha))(t)
 		for i, want := range tt.want {
-			if g := got[tt.from+i]; math.Abs(g-want) > 1e-6*want+1e-15 {
+			if g := got[tt.from+i]; !(math.Abs(g-want) <= 1e-6*want+1e-15) {
 				t.Errorf("%v at distance %d: %v, want %v", tt.votes, tt.from+i, g, want)
 			}
 		}
@@ -336,7 +336,7 @@ func TestReleasedIsAboveAsOftenAsItSays(t *testing.T) {
 			below++
 		}
 	}
-	if math.Abs(float64(below)-1000) > 5*math.Sqrt(990) {
+	if !(math.Abs(float64(below)-1000) <= 5*math.Sqrt(990)) {
 		t.Errorf("%d of 100,000 are below, expected about 1,000", below)
 	}
 	if e := s.Epsilon(0.2, 1e-5); !(e > votes.Epsilon(0.2, 15, 1e-5)) {

@@ -75,7 +75,7 @@ func TestColumns(t *testing.T) {
 			x := make([]float32, len(halves))
 			kernel.FromHalves(x, halves)
 			for i, v := range x {
-				if math.Abs(float64(v)-want[i]) > 0x1p-11 { // of half precision
+				if !(math.Abs(float64(v)-want[i]) <= 0x1p-11) { // of half precision
 					t.Errorf("number %d is %v, expected %v", i, v, want[i])
 				}
 			}

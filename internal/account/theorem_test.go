@@ -38,7 +38,7 @@ func TestTheorems(t *testing.T) {
 	} {
 		o := answered(t, b, line)
 		found, ok := o["epsilon"].(float64)
-		if !ok || math.Abs(found-want) > 1e-8*want || o["upper"] != found || o["lower"].(float64) > found {
+		if !ok || !(math.Abs(found-want) <= 1e-8*want) || o["upper"] != found || o["lower"].(float64) > found {
 			t.Errorf("%s: found %v, expected ε %v", line, o, want)
 		}
 	}

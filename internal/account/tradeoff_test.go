@@ -42,7 +42,7 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 		t.Errorf("found the lines %v, expected one of %d points and one of guessing", lines, len(plain.Curve))
 	}
 	first, last := plain.Curve[0], plain.Curve[len(plain.Curve)-1]
-	if first.FalsePositive != 0 || math.Abs(first.FalseNegative-1) > 1e-9 || last.FalsePositive != 1 || last.FalseNegative != 0 {
+	if first.FalsePositive != 0 || !(math.Abs(first.FalseNegative-1) <= 1e-9) || last.FalsePositive != 1 || last.FalseNegative != 0 {
 		t.Errorf("the curve runs from %v to %v", first, last)
 	}
 }

@@ -18,14 +18,14 @@ func TestGramProduct(t *testing.T) {
 			v := NewConvolution(c, nil)
 			fill(v.grams.get(0, 1<<20), nan32)
 			sum, magnitude, underflow := v.GramProduct(0, x, dz)
-			if math.Abs(sum-want) > 2e-7*magnitude {
+			if !(math.Abs(sum-want) <= 2e-7*magnitude) {
 				t.Errorf("%+v: squared norm is %v, want %v", c, sum, want)
 			}
 			if !(underflow > 0 && underflow < 1e-30*sum) {
 				t.Errorf("%+v: underflow is %v of %v", c, underflow, sum)
 			}
 			if c.Positions() <= 128 {
-				if want := c.gramMagnitude(x, dz); math.Abs(magnitude-want) > 1e-6*want {
+				if want := c.gramMagnitude(x, dz); !(math.Abs(magnitude-want) <= 1e-6*want) {
 					t.Errorf("%+v: magnitude is %v, want %v", c, magnitude, want)
 				}
 			}
@@ -67,7 +67,7 @@ func TestGramProductWithoutCancellation(t *testing.T) {
 		if sum < magnitude/2 {
 			t.Fatalf("%v of %v is left", sum, magnitude)
 		}
-		if e := math.Sqrt(sum/want) - 1; math.Abs(e) > 1e-6 {
+		if e := math.Sqrt(sum/want) - 1; !(math.Abs(e) <= 1e-6) {
 			t.Errorf("norm is off by %.2g", e)
 		}
 	})

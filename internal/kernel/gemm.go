@@ -212,6 +212,7 @@ func (g *gemm) block(i0, i1, j0, j1 int) {
 			mostCols = splitCols
 		}
 	}
+	mostCols -= mostCols % g.kernel.tileCols // a block of what was packed before begins with a panel
 	beta := g.beta
 	for part := range g.kernel.parts(g.k) {
 		l, end := g.kernel.part(part, g.k)

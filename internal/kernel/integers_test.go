@@ -39,7 +39,7 @@ func TestAddRounded(t *testing.T) {
 				if !slices.Equal(sum, want) {
 					t.Fatalf("%d values times %v: sums are %v, expected %v", n, scale, sum, want)
 				}
-				if squares < 1<<53 && found != squares || math.Abs(found-squares) > 0x1p-40*squares {
+				if squares < 1<<53 && found != squares || !(math.Abs(found-squares) <= 0x1p-40*squares) {
 					t.Errorf("%d values times %v: squares sum to %v, expected %v", n, scale, found, squares)
 				}
 			}

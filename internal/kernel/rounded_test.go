@@ -129,7 +129,7 @@ func TestSplit(t *testing.T) {
 				}
 				Split(whole, rest, x, digits)
 				for i, v := range x {
-					if back := int64(whole[i])<<digits + int64(math.Ldexp(rest[i], digits)); back != v || math.Abs(rest[i]) > 0.5 || whole[i] != math.Trunc(whole[i]) {
+					if back := int64(whole[i])<<digits + int64(math.Ldexp(rest[i], digits)); back != v || !(math.Abs(rest[i]) <= 0.5) || whole[i] != math.Trunc(whole[i]) {
 						t.Fatalf("%d digits: %d becomes %v and %v", digits, v, whole[i], rest[i])
 					}
 				}

@@ -140,7 +140,7 @@ func TestBelow(t *testing.T) {
 		residues[Below(3<<62, src)%3]++
 	}
 	for r, n := range residues {
-		if math.Abs(n-200_000./3) > 4.9*math.Sqrt(200_000*2./9) {
+		if !(math.Abs(n-200_000./3) <= 4.9*math.Sqrt(200_000*2./9)) {
 			t.Errorf("below 3·2^62: %v of 200000 are %d modulo 3", n, r)
 		}
 	}
@@ -184,7 +184,7 @@ func TestLargestScales(t *testing.T) {
 		beyond, positive := 0, 0
 		for range n {
 			x := c.draw(c.scale, src)
-			if math.Abs(float64(x)) > c.median*float64(c.scale.Num) {
+			if !(math.Abs(float64(x)) <= c.median*float64(c.scale.Num)) {
 				beyond++
 			}
 			if x > 0 {
@@ -192,7 +192,7 @@ func TestLargestScales(t *testing.T) {
 			}
 		}
 		const slack = 4.9 / 2 * 317 // deviations of n fair coins
-		if math.Abs(float64(beyond)-n/2) > slack || math.Abs(float64(positive)-n/2) > slack {
+		if !(math.Abs(float64(beyond)-n/2) <= slack) || !(math.Abs(float64(positive)-n/2) <= slack) {
 			t.Errorf("%s: of %d draws %d beyond the median, %d positive", name, n, beyond, positive)
 		}
 	}

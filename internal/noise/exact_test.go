@@ -98,6 +98,29 @@ func TestBoxMullerAgreesWithMpmath(t *testing.T) {
 	}
 }
 
+// The constants have every digit that is asked for: other formulas agree (Gauss: 12·arctan(1/18) +
+// 8·arctan(1/57) - 5·arctan(1/239) is π/4; 18·artanh(1/26) - 2·artanh(1/4801) + 8·artanh(1/8749) is
+// ln 2), with 400 digits more.
+func TestConstantsHaveEveryDigit(t *testing.T) {
+	sum := func(sign float64, terms ...float64) *big.Float {
+		total := new(big.Float).SetPrec(mostDigits + 400)
+		for i := 0; i < len(terms); i += 2 {
+			x := new(big.Float).SetPrec(mostDigits+400).Quo(big.NewFloat(1), big.NewFloat(terms[i+1]))
+			total.Add(total, x.Mul(big.NewFloat(terms[i]), arctan(x, sign)))
+		}
+		return total
+	}
+	for _, c := range []struct{ got, want *big.Float }{
+		{pi(), sum(-1, 48, 18, 32, 57, -20, 239)},
+		{ln2(), sum(1, 18, 26, -2, 4801, 8, 8749)},
+	} {
+		off := new(big.Float).Sub(c.want, c.got)
+		if digits := c.want.MantExp(nil) - off.MantExp(nil); off.Sign() != 0 && digits < mostDigits+guardDigits {
+			t.Errorf("%.20g has %d right digits, expected %d", c.got, digits, mostDigits+guardDigits)
+		}
+	}
+}
+
 // The precisions agree with each other: what one attempt finds lies within its error bound of what
 // the last one finds.
 func TestErrorBoundOfEveryAttempt(t *testing.T) {
@@ -188,13 +211,13 @@ func TestQuarterIsTheNearest(t *testing.T) {
 	for eighth := range uint64(8) {
 		for _, rest := range []uint64{0, 1, 1 << 60, 1<<61 - 1} {
 			angle := eighth<<61 + rest
-			if off := float64(quarterOf(angle))/4 - float64(angle)*0x1p-64; math.Abs(off) > 0.125 {
+			if off := float64(quarterOf(angle))/4 - float64(angle)*0x1p-64; !(math.Abs(off) <= 0.125) {
 				t.Errorf("angle %#x: the quarter %d is %.3f turns away", angle, quarterOf(angle), off)
 			}
 			// The pair of a radius and this angle, of few enough spacings that nothing is in doubt.
 			radius, theta := math.Sqrt(2*math.Ln2), 2*math.Pi*float64(angle)*0x1p-64
 			x, y := exactPair(1<<63, angle, 0, 0, 1000, &script{t: t, after: 1 << 40, endless: true})
-			if math.Abs(x-1000*radius*math.Cos(theta)) > 0.501 || math.Abs(y-1000*radius*math.Sin(theta)) > 0.501 {
+			if !(math.Abs(x-1000*radius*math.Cos(theta)) <= 0.501) || !(math.Abs(y-1000*radius*math.Sin(theta)) <= 0.501) {
 				t.Errorf("angle %#x: the pair is %v, %v, expected %.2f, %.2f", angle, x, y, 1000*radius*math.Cos(theta), 1000*radius*math.Sin(theta))
 			}
 		}

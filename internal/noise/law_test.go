@@ -234,7 +234,7 @@ func TestLawOfPairs(t *testing.T) {
 			squares += (z[i]*z[i] - 1) * (z[i-lag]*z[i-lag] - 1) / 2
 		}
 		root := math.Sqrt(float64(n - lag))
-		if math.Abs(values/root) > limit || math.Abs(squares/root) > limit {
+		if !(math.Abs(values/root) <= limit) || !(math.Abs(squares/root) <= limit) {
 			t.Errorf("lag %d: correlations of %.2f and %.2f standard errors", lag, values/root, squares/root)
 		}
 	}

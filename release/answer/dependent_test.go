@@ -48,7 +48,7 @@ func TestDataDependent(t *testing.T) {
 			below++
 		}
 	}
-	if math.Abs(float64(below)-0.01*draws) > 5*math.Sqrt(0.0099*draws) {
+	if !(math.Abs(float64(below)-0.01*draws) <= 5*math.Sqrt(0.0099*draws)) {
 		t.Errorf("%d of %d are below the divergence, expected about 1 %%", below, draws)
 	}
 	if !(mean > divergence && mean < divergence+1) {

@@ -26,10 +26,10 @@ func TestRandomizedResponse(t *testing.T) {
 		truth := 1 - c.noise + c.noise/float64(c.k)
 		other := c.noise / float64(c.k)
 		want := math.Log(truth / other)
-		if least, greatest := d.Support(); math.Abs(greatest-want) > 1e-14 || math.Abs(least+want) > 1e-14 {
+		if least, greatest := d.Support(); !(math.Abs(greatest-want) <= 1e-14) || !(math.Abs(least+want) <= 1e-14) {
 			t.Errorf("k=%d: support %v, %v, want ∓%v", c.k, least, greatest, want)
 		}
-		if p, q := d.Above(0); math.Abs(p-truth) > 1e-15 || math.Abs(q-other) > 1e-15 {
+		if p, q := d.Above(0); !(math.Abs(p-truth) <= 1e-15) || !(math.Abs(q-other) <= 1e-15) {
 			t.Errorf("k=%d: above 0: %v, %v, want %v, %v", c.k, p, q, truth, other)
 		}
 	}
@@ -43,7 +43,7 @@ func TestApproxDP(t *testing.T) {
 	for _, epsilon := range []float64{0, 0.3, 0.7, 2} {
 		p, q := d.Above(epsilon)
 		want := delta0 + (1-delta0)*max(0, math.Exp(epsilon0)-math.Exp(epsilon))/(1+math.Exp(epsilon0))
-		if got := p - math.Exp(epsilon)*q; math.Abs(got-want) > 1e-15 {
+		if got := p - math.Exp(epsilon)*q; !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("δ(%v) = %v, want %v", epsilon, got, want)
 		}
 	}
@@ -77,11 +77,11 @@ func TestLaplaceAtoms(t *testing.T) {
 	} {
 		least, greatest := c.pair.Support()
 		p, q := c.pair.Below(least)
-		if math.Abs(p-c.leastP) > 1e-15 || math.Abs(q-c.leastQ) > 1e-15 {
+		if !(math.Abs(p-c.leastP) <= 1e-15) || !(math.Abs(q-c.leastQ) <= 1e-15) {
 			t.Errorf("%s: atom at the least loss %v, %v, want %v, %v", name, p, q, c.leastP, c.leastQ)
 		}
 		p, q = c.pair.Above(math.Nextafter(greatest, -1))
-		if math.Abs(p-c.topP) > 1e-14 || math.Abs(q-c.topQ) > 1e-14 {
+		if !(math.Abs(p-c.topP) <= 1e-14) || !(math.Abs(q-c.topQ) <= 1e-14) {
 			t.Errorf("%s: atom at the greatest loss %v, %v, want %v, %v", name, p, q, c.topP, c.topQ)
 		}
 		if p, q := c.pair.Above(greatest); p != 0 || q != 0 {
@@ -93,7 +93,7 @@ func TestLaplaceAtoms(t *testing.T) {
 func TestCombinationTails(t *testing.T) {
 	c := Combination{{0.7, Removed(0.1, 1)}, {0.2, Laplace(1)}, {0.1, ApproxDP(0.5, 0.1)}}
 	checkTails(t, c, grid(-3.01, 3.02, 501))
-	if got := c.Infinite(); math.Abs(got-0.01) > 1e-16 {
+	if got := c.Infinite(); !(math.Abs(got-0.01) <= 1e-16) {
 		t.Errorf("infinite loss with %v, want 0.1 of 0.1", got)
 	}
 	if least, greatest := c.Support(); least != -1 || !math.IsInf(greatest, 1) {
@@ -134,11 +134,11 @@ func TestSymmetricProfile(t *testing.T) {
 		if got, want := delta(s, epsilon), delta(removed, epsilon); got != want {
 			t.Errorf("δ(%v) = %v, want %v", epsilon, got, want)
 		}
-		if got, want := delta(s, -epsilon), delta(removed.Reversed(), -epsilon); math.Abs(got-want) > 1e-13 {
+		if got, want := delta(s, -epsilon), delta(removed.Reversed(), -epsilon); !(math.Abs(got-want) <= 1e-13) {
 			t.Errorf("δ(%v) = %v, want %v of the reversed pair", -epsilon, got, want)
 		}
 		gamma := math.Exp(-epsilon)
-		if got, want := delta(s, -epsilon), 1-gamma+gamma*delta(s, epsilon); math.Abs(got-want) > 1e-13 {
+		if got, want := delta(s, -epsilon), 1-gamma+gamma*delta(s, epsilon); !(math.Abs(got-want) <= 1e-13) {
 			t.Errorf("δ(%v) = %v, want %v by symmetry", -epsilon, got, want)
 		}
 		// Both directions of the dominating pair are within it.
@@ -190,7 +190,7 @@ func checkTails(t *testing.T, p Pair, losses []float64) {
 	for i, l := range losses {
 		aboveP, aboveQ := p.Above(l)
 		belowP, belowQ := p.Below(l)
-		if math.Abs(aboveP+belowP-1) > 1e-14 || math.Abs(aboveQ+belowQ-1) > 1e-14 {
+		if !(math.Abs(aboveP+belowP-1) <= 1e-14) || !(math.Abs(aboveQ+belowQ-1) <= 1e-14) {
 			t.Errorf("%v at %v: tails add up to %v and %v, want 1", p, l, aboveP+belowP, aboveQ+belowQ)
 		}
 		// Markov: P[L > l] ≥ e^l Q[L > l], P[L ≤ l] ≤ e^l Q[L ≤ l].
@@ -198,7 +198,7 @@ func checkTails(t *testing.T, p Pair, losses []float64) {
 		if aboveP*rounding < math.Exp(l)*aboveQ || belowP > math.Exp(l)*belowQ*rounding {
 			t.Errorf("%v at %v: tails %v, %v and %v, %v do not fit the loss", p, l, aboveP, aboveQ, belowP, belowQ)
 		}
-		if l >= greatest && math.Abs(aboveP-infinite) > 1e-15 || l < least && belowP != 0 {
+		if l >= greatest && !(math.Abs(aboveP-infinite) <= 1e-15) || l < least && belowP != 0 {
 			t.Errorf("%v at %v: mass beyond the support [%v, %v]", p, l, least, greatest)
 		}
 		if i == 0 {
@@ -239,7 +239,7 @@ func TestGaussianTails(t *testing.T) {
 			p, q := Gaussian(sigma).Above(l)
 			wantP := math.Erfc((l*sigma-0.5/sigma)/math.Sqrt2) / 2
 			wantQ := math.Erfc((l*sigma+0.5/sigma)/math.Sqrt2) / 2
-			if math.Abs(p-wantP) > 1e-12*wantP || math.Abs(q-wantQ) > 1e-12*wantQ {
+			if !(math.Abs(p-wantP) <= 1e-12*wantP) || !(math.Abs(q-wantQ) <= 1e-12*wantQ) {
 				t.Errorf("σ=%v: above %v: %v, %v, want %v, %v", sigma, l, p, q, wantP, wantQ)
 			}
 		}
@@ -252,7 +252,7 @@ func TestMixturesReversed(t *testing.T) {
 		for _, l := range grid(-2, 2, 41) {
 			p, q := m.Above(l)
 			reversedQ, reversedP := m.Reversed().Below(-l)
-			if math.Abs(p-reversedP) > 1e-13 || math.Abs(q-reversedQ) > 1e-13 {
+			if !(math.Abs(p-reversedP) <= 1e-13) || !(math.Abs(q-reversedQ) <= 1e-13) {
 				t.Errorf("%v: above %v: %v, %v; reversed, below: %v, %v", m, l, p, q, reversedP, reversedQ)
 			}
 		}
