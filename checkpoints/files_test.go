@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"dpsgd/internal/disk"
@@ -35,6 +36,7 @@ var (
 // thousands.
 type faultyDisk struct {
 	disk.Real
+	mu     sync.Mutex // for calls of two files at once
 	fault  fault
 	failAt int // -1: never
 	sticky bool
@@ -45,6 +47,8 @@ type faultyDisk struct {
 
 // strike counts a call and says whether it is to fail.
 func (d *faultyDisk) strike(what, path string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.seen != nil {
 		d.seen(what, path)
 	}
