@@ -94,11 +94,11 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	}
 	switch {
 	case has("train.csv"):
-		columns, err := columnsOf(filepath.Join(name, "train.csv"))
+		columns, number, err := columnsOf(filepath.Join(name, "train.csv"))
 		if err != nil {
 			return "", nil, err
 		}
-		preset, changes = aboutColumns(name, columns)
+		preset, changes = aboutColumns(name, columns, number)
 		return preset, changes, nil
 	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
 		return "own-vectors", []change{{"vectors", strconv.Quote(name), false}}, nil
@@ -115,8 +115,9 @@ func aboutData(name string) (preset string, changes []change, err error) {
 var textNames = []string{"text", "texts", "sentence", "review", "comment", "message", "content", "body"}
 
 // aboutColumns returns a preset for a table of these columns, and its changes. A table of two columns
-// holds texts and their classes, and so does one with a column that has such a name.
-func aboutColumns(folder string, columns []string) (preset string, changes []change) {
+// holds texts and their classes, unless it begins with a number, and so does one with a column that
+// has such a name.
+func aboutColumns(folder string, columns []string, number bool) (preset string, changes []change) {
 	last := len(columns) - 1
 	text := slices.IndexFunc(columns, func(name string) bool { return slices.Contains(textNames, strings.ToLower(name)) })
 	switch {
@@ -126,7 +127,7 @@ func aboutColumns(folder string, columns []string) (preset string, changes []cha
 			label = columns[0]
 		}
 		return "text-lstm", []change{{"text", strconv.Quote(folder), false}, {"column", strconv.Quote(columns[text]), true}, {"label", strconv.Quote(label), true}}
-	case last == 1:
+	case last == 1 && !number:
 		return "text-lstm", []change{{"text", strconv.Quote(folder), false}}
 	}
 	return "own-table", []change{{"table", strconv.Quote(folder), false}, {"columns", yamlList(columns[:last]), true}, {"label", strconv.Quote(columns[last]), true},
@@ -175,21 +176,24 @@ func deltaFor(n int) float64 {
 	return min(1e-5, math.Pow10(-int(math.Floor(math.Log10(float64(max(1, n)))))-1))
 }
 
-// columnsOf returns the names in the first line of a CSV file. It refuses fewer than 2.
-func columnsOf(path string) ([]string, error) {
+// columnsOf returns the names in the first line of a CSV file, and whether the next one begins with a
+// number. It refuses fewer than 2 names.
+func columnsOf(path string) (columns []string, number bool, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+		return nil, false, fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(string(content), "\ufeff"), "\n")
-	columns := strings.Split(strings.TrimSpace(first), ",")
+	first, rest, _ := strings.Cut(strings.TrimPrefix(string(content), "\ufeff"), "\n")
+	columns = strings.Split(strings.TrimSpace(first), ",")
 	for i, c := range columns {
 		columns[i] = strings.Trim(strings.TrimSpace(c), `"`)
 	}
 	if len(columns) < 2 {
-		return nil, fmt.Errorf("%w: found the first line %.60q of %s, expected the names of at least 2 columns", errAnswer, first, path)
+		return nil, false, fmt.Errorf("%w: found the first line %.60q of %s, expected the names of at least 2 columns", errAnswer, first, path)
 	}
-	return columns, nil
+	value, _, _ := strings.Cut(rest, ",")
+	_, err = strconv.ParseFloat(strings.Trim(strings.TrimSpace(value), `"`), 64)
+	return columns, err == nil, nil
 }
 
 func yamlList(words []string) string {

@@ -58,7 +58,7 @@ func commandLines(page string) (lines []string) {
 
 // elsewhere begins command lines that this test does not run, because something else does or
 // because they install what it must not.
-var elsewhere = []string{"go ", "CGO_ENABLED=0 go ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "DPSGD_PICTURES=1000000 ", "./train-mpi ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source ", "mpirun ", "srun ", "sbatch ", "kubectl "}
+var elsewhere = []string{"go ", "CGO_ENABLED=0 go ", "python ", "python3 ", "peers/", "benchstat ", "DPSGD_KERNEL=portable go ", "DPSGD_PICTURES=1000000 ", "./train-mpi ", "pip ", "docker ", "brew ", "sudo ", "make ", "tensorboard ", "cd ", "tar ", "source ", "mpirun ", "srun ", "sbatch ", "kubectl "}
 
 // placeOfThePages makes the current folder one in which the commands of the pages find what they
 // name.
