@@ -24,7 +24,7 @@ var added = []struct{ what, file, table, row, longer string }{
 		"		{Name: FixedSize{}.Name(), Doc: \"batches of one size\", New: func() Sampling { return FixedSize{} }},\n		{Name: Full{}.Name()"},
 	{"mechanism", "release/rounded.go", "release/kinds.go", "		{Name: GaussianNoise{}.Name()",
 		"		{Name: \"rounded\", Doc: \"Gaussian noise of rounded multiplier\", New: func() Noise { return &RoundedNoise{Parts: 8} }},\n		{Name: GaussianNoise{}.Name()"},
-	{"data set", "data/waves.go", "data/dataset.go", "&cifar10, &drawnSentences}", "&cifar10, &drawnSentences, &waves}"},
+	{"data set", "data/waves.go", "data/dataset.go", "&cifar100, &drawnSentences}", "&cifar100, &drawnSentences, &waves}"},
 	{"event", "accountant/event_geometric.go", "accountant/event_json.go", "	kindNamed[Laplace]", "	kindNamed[Geometric](\"geometric\"),\n	kindNamed[Laplace]"},
 	{"command", "cmd/train/hello.go", "cmd/train/commands.go", "versionCommand(a)}", "versionCommand(a), helloCommand(a)}"},
 	{"statistic", "internal/stats/mode.go", "internal/stats/plan.go", "	configs.StatCount: ", "	\"mode\": (*asked).mode,\n	configs.StatCount: "},
