@@ -21,7 +21,7 @@ train trout tulip turtle wardrobe whale willow_tree wolf woman worm`),
 	Mirrors: cifar10.Mirrors,
 }
 
-// The checksums are those that an independent loader of the set publishes (torchvision for Ruby).
+// An independent loader of the set publishes these checksums (torchvision for Ruby).
 var cifar100Files = &cifarFiles{
 	archive: "cifar-100-binary.tar.gz",
 	folder:  "cifar-100-binary",

@@ -60,7 +60,7 @@ func TestTextsOfFiles(t *testing.T) {
 	}
 }
 
-// Texts of a Parquet file are those of the same table of values; what is wrong tells no text.
+// A Parquet file gives the texts that were written into it; no message about it quotes a text.
 func TestTextsOfParquet(t *testing.T) {
 	type row struct {
 		ID   []int64 `parquet:"id,list"`

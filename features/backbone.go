@@ -19,8 +19,8 @@ import (
 	"dpsgd/model"
 )
 
-// Backbone is a public network with public weights, run forward: its features are what the last
-// layer of the network takes. Nothing is learnt from the pictures.
+// Backbone computes features with a public network and its public weights: the values that enter the
+// network's last layer. Nothing is learnt from the pictures.
 type Backbone struct {
 	File          string // of the weights, safetensors
 	Network       model.Ready

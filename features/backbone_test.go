@@ -37,8 +37,8 @@ func backbone(t testing.TB, path string, shape data.Shape) (Recipe, *model.Model
 	return Recipe{Transform: transform, Drawn: "leaves", Pictures: 30, Seed: 2, Directions: 3}, m
 }
 
-// Features are what the last layer takes of normalised pixels: that layer makes the network's own
-// logits of them.
+// The network's last layer, applied to the features, gives the network's own logits of the normalised
+// pixels.
 func TestBackboneGivesWhatTheLastLayerTakes(t *testing.T) {
 	shape := size(9, 8, 3)
 	recipe, m := backbone(t, filepath.Join(t.TempDir(), "small.safetensors"), shape)

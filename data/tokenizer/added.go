@@ -26,7 +26,8 @@ type addedToken struct {
 	Special    bool   `json:"special"`     // of which texts are rid when they are written again
 }
 
-// addedTokens are those of a file: in the text as it is, and in the normalized one.
+// addedTokens finds the added tokens of a file: some in the text as it is, others once it is
+// normalized.
 type addedTokens struct{ raw, normalized finder }
 
 // finder finds words by their first byte, the longer one first.

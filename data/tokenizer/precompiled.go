@@ -67,8 +67,8 @@ func (m *charsmap) normalize(s string) string {
 	return b.String()
 }
 
-// replaced returns what stands for the shortest beginning of s that is in the trie, which is what the
-// original takes for the whole.
+// replaced looks up the shortest beginning of s that is in the trie and returns its replacement. The
+// original puts that replacement in the place of all of s.
 func (m *charsmap) replaced(s string) (text []byte, ok bool) {
 	at := uint32(0)
 	unit := func() uint32 {

@@ -106,9 +106,10 @@ func chain(steps ...splitter) splitter {
 	}
 }
 
-// isPunctuation is what BERT takes for it: all of ASCII that is neither letter nor digit too.
+// isPunctuation reports whether BERT cuts at r as at punctuation: also at the symbols of ASCII, such
+// as + and $.
 func isPunctuation(r rune) bool {
-	return r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) || unicode.IsPunct(r)
+	return unicode.IsPunct(r) || r < utf8.RuneSelf && unicode.IsSymbol(r)
 }
 
 // words finds what the expression \w+|[^\w\s]+ does.

@@ -79,8 +79,8 @@ func TestOlderLedgerOfALimitIsRefused(t *testing.T) {
 	}
 }
 
-// A ledger of the data that is behind by one line is what a kill, a failed write or a run at work
-// leave: it is no older copy, and the line counts.
+// A kill, a failed write and a run at work leave the ledger of the data one line behind. Such a ledger
+// is no older copy, and the line counts.
 func TestOneLineMayBeInFlight(t *testing.T) {
 	for _, atWork := range []bool{true, false} {
 		registry := t.TempDir()

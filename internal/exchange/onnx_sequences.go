@@ -72,7 +72,8 @@ func (n *onnxNetwork) sum(x string, axis, keep int) string {
 	return n.op("ReduceSum", []string{x, n.integers("axis", axis)}, attribute{"keepdims", keep})
 }
 
-// recurrent adds a layer of one operator, whose gates are those of PyTorch in this order.
+// recurrent adds an LSTM or a GRU. order says which gate of PyTorch's comes first, second, … in the
+// operator.
 func (n *onnxNetwork) recurrent(operator string, order []int, l model.Recurrent, at place, x string, attributes ...attribute) string {
 	positions, width, hidden := at.input[0], at.input[1], l.Hidden
 	suffixes, direction := []string{"_l0"}, "forward"

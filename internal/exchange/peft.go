@@ -83,7 +83,7 @@ func withoutAdapters(m *trained.Model) (*trained.Model, error) {
 	return &base, base.Network.Import(own)
 }
 
-// peft is what PEFT's files hold of a model.
+// peft holds the configuration and the tensors that PEFT's files have of a model.
 type peft struct {
 	config  peftConfig
 	tensors []model.Tensor

@@ -16,8 +16,8 @@ import (
 	"dpsgd/model"
 )
 
-// file is what another program computes with drawn weights: testdata/logits.json, which
-// bench/public_weights.py wrote. Source names its versions.
+// file is testdata/logits.json, which bench/public_weights.py wrote: the logits of other programs with
+// drawn weights. Source names the versions of these programs.
 type file struct {
 	Name, Source string
 	Size         int
