@@ -90,9 +90,11 @@ func (w Workload) gradient(c []float64, asked bool) (float64, []float64) {
 }
 
 // Strategy returns the strategy of so many bands with about the least error, rounded to dyadic
-// coefficients: the search begins with the square root of prefix sums.
+// coefficients: the search begins with the square root of prefix sums. One band is independent noise.
 func (w Workload) Strategy(bands int) (release.Strategy, error) {
-	bands = min(bands, w.Schedule.Steps)
+	if bands = min(bands, w.Schedule.Steps); bands < 2 {
+		return release.Dyadic([]float64{1}), nil
+	}
 	start := make([]float64, bands-1)
 	for i := range start {
 		before := 1.0

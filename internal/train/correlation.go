@@ -80,15 +80,11 @@ func (p *RunPlan) chooseBands(c *configs.Config, n int) error {
 		if err != nil {
 			return err
 		}
-		var s release.Strategy
-		c := []float64{1}
-		if bands > 1 {
-			if s, err = p.workload.Strategy(bands); err != nil {
-				return err
-			}
-			c = s.Values()
+		s, err := p.workload.Strategy(bands)
+		if err != nil {
+			return err
 		}
-		if e := sigma * math.Sqrt(p.workload.Error(c)); e < least {
+		if e := sigma * math.Sqrt(p.workload.Error(s.Values())); e < least {
 			least, best, p.strategy = e, p.Sampler, s
 		}
 	}

@@ -121,10 +121,13 @@ func TestAutoChoosesBands(t *testing.T) {
 			t.Errorf("%s bands have the error %v, below the %v of those that were chosen", bands, o.Error, c.Error)
 		}
 	}
-	o := options(t)
-	stopped := interruptAfter(t, create(t, tiny.Parse(t, auto...), o), 7)
-	if resumed := fit(t, open(t, stopped.Run, o)); resumed.Status != run.Done || resumed.Epsilon > 8 || tiny.Releases(t, stopped.Run) != 120 {
-		t.Errorf("found %+v", resumed)
+	one := append(slices.Clip(auto), "training.batch_size=160", "training.blocks=1", "training.steps=9") // two blocks are too small
+	for steps, overrides := range map[int][]string{120: auto, 9: one} {
+		o := options(t)
+		stopped := interruptAfter(t, create(t, tiny.Parse(t, overrides...), o), 7)
+		if resumed := fit(t, open(t, stopped.Run, o)); resumed.Status != run.Done || resumed.Epsilon > 8 || tiny.Releases(t, stopped.Run) != steps {
+			t.Errorf("%v: found %+v", overrides, resumed)
+		}
 	}
 }
 
