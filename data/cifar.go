@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"dpsgd/internal/kernel"
@@ -217,4 +218,61 @@ func writeWhole(folder *os.Root, name string, content []byte) error {
 		return fmt.Errorf("data: %s: %w", filepath.Join(folder.Name(), name), err)
 	}
 	return nil
+}
+
+var cifar10 = Dataset{
+	Name: "cifar-10", Doc: "animals and vehicles", Aliases: []string{"cifar"},
+	Shape:   cifarShape,
+	Classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
+	Train:   50000, Test: 10000,
+	Load: cifar10Files.load, Verified: cifar10Files.members,
+	Unpack:  cifar10Files.unpack,
+	Files:   []File{{Name: cifar10Files.archive, Size: 170052171}},
+	Mirrors: []string{"https://www.cs.toronto.edu/~kriz/"},
+}
+
+// The SHA-256 of the published archive is not known to us, so the checksums of its
+// members stand for it. Archives that were packed again are welcome on disk.
+var cifar10Files = &cifarFiles{
+	archive: "cifar-10-binary.tar.gz",
+	folder:  "cifar-10-batches-bin",
+	labels:  1, others: []string{"batches.meta.txt", "readme.html"},
+	members: []File{
+		{"data_batch_1.bin", 30730000, "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"},
+		{"data_batch_2.bin", 30730000, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"},
+		{"data_batch_3.bin", 30730000, "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"},
+		{"data_batch_4.bin", 30730000, "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"},
+		{"data_batch_5.bin", 30730000, "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
+		{"test_batch.bin", 30730000, "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
+	},
+}
+
+var cifar100 = Dataset{
+	Name: "cifar-100", Doc: "things and beings of 100 kinds", Aliases: []string{"cifar100"},
+	Shape: cifarShape,
+	Classes: strings.Fields(`
+apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly
+camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile
+cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp
+lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom
+oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine
+possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper snail snake
+spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor
+train trout tulip turtle wardrobe whale willow_tree wolf woman worm`),
+	Train: 50000, Test: 10000,
+	Load: cifar100Files.load, Verified: cifar100Files.members,
+	Unpack:  cifar100Files.unpack,
+	Files:   []File{{Name: cifar100Files.archive, Size: 168513733}},
+	Mirrors: cifar10.Mirrors,
+}
+
+// An independent loader of the set publishes these checksums (torchvision for Ruby).
+var cifar100Files = &cifarFiles{
+	archive: "cifar-100-binary.tar.gz",
+	folder:  "cifar-100-binary",
+	labels:  2, others: []string{"coarse_label_names.txt", "fine_label_names.txt"},
+	members: []File{
+		{"train.bin", 50000 * 3074, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"},
+		{"test.bin", 10000 * 3074, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
+	},
 }

@@ -18,6 +18,7 @@ import (
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
+	"dpsgd/model"
 )
 
 // Imported says how the weights of a file fit a network, and how to begin training with them.
@@ -98,4 +99,161 @@ func (i Imported) lines(path string) string {
 		fmt.Fprintf(&b, "  init_except: [%s] # begins at random\n", strings.Join(quoted, ", "))
 	}
 	return b.String()
+}
+
+// Fit is a parameter of a network and the tensor of a file that becomes it.
+type Fit struct {
+	Parameter string `json:"parameter"`
+	Shape     []int  `json:"shape"`
+	Tensor    string `json:"tensor"` // "" where the file has none for it
+}
+
+// Fits says how a file fits a network.
+type Fits struct {
+	Fits   []Fit    `json:"fits"`   // all parameters of the network, in their order
+	Unused []string `json:"unused"` // tensors of the file that no parameter takes
+	Named  bool     `json:"named"`  // whether tensors were found by the network's names, not by their order
+}
+
+// Missing names the layers that have no tensor at all, and the parameters without one in other
+// layers.
+func (f Fits) Missing() (names []string) {
+	some := map[string]bool{} // layers that have a tensor
+	for _, fit := range f.Fits {
+		if name, _ := module(fit.Parameter); fit.Tensor != "" {
+			some[name] = true
+		}
+	}
+	for _, fit := range f.Fits {
+		name, _ := module(fit.Parameter)
+		if some[name] {
+			name = fit.Parameter
+		}
+		if fit.Tensor == "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Match finds the tensors of a file that fit the parameters of a network. If any tensor has the
+// name and the shape of a parameter, tensors are found by name alone. Otherwise the file names
+// layers in another way ("conv1.weight", "features.3.weight"): each layer of the network, in order,
+// takes the first unused layer of the file whose tensors have its shapes and last names. As files
+// do not keep the order of layers, they are sorted by name, and numbers in names by value.
+func Match(m *model.Model, file []checkpoints.Tensor) Fits {
+	f := Fits{Unused: []string{}}
+	own := m.Merged()
+	for _, p := range own {
+		fit := Fit{p.Name, p.Shape, ""}
+		if slices.ContainsFunc(file, func(t checkpoints.Tensor) bool { return t.Name == p.Name && slices.Equal(t.Shape, p.Shape) }) {
+			fit.Tensor, f.Named = p.Name, true
+		}
+		f.Fits = append(f.Fits, fit)
+	}
+	if !f.Named {
+		f.byOrder(layers(own), layers(file))
+	}
+	for _, t := range file {
+		if !slices.ContainsFunc(f.Fits, func(fit Fit) bool { return fit.Tensor == t.Name }) {
+			f.Unused = append(f.Unused, t.Name)
+		}
+	}
+	return f
+}
+
+// byOrder gives the parameters of each layer in own, which are the network's, the tensors of the
+// first layer in free, sorted by name, that has their shapes. Then that layer is free no more.
+func (f *Fits) byOrder(own, free []layer) {
+	slices.SortStableFunc(free, func(a, b layer) int { return natural(a.name, b.name) })
+	for _, wanted := range own {
+		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
+		if at < 0 {
+			continue
+		}
+		for i, fit := range f.Fits {
+			if name, last := module(fit.Parameter); name == wanted.name {
+				f.Fits[i].Tensor = free[at].named(last)
+			}
+		}
+		free = slices.Delete(free, at, at+1)
+	}
+}
+
+// layer groups the tensors whose names agree but for the last word.
+type layer struct {
+	name    string
+	tensors []checkpoints.Tensor
+}
+
+// module splits a name before its last word: "conv1" and "weight".
+func module(name string) (of, last string) {
+	i := strings.LastIndex(name, ".")
+	return name[:max(i, 0)], name[i+1:]
+}
+
+// layers groups tensors into layers, in the order in which they appear.
+func layers(tensors []checkpoints.Tensor) (all []layer) {
+	for _, t := range tensors {
+		name, _ := module(t.Name)
+		i := slices.IndexFunc(all, func(l layer) bool { return l.name == name })
+		if i < 0 {
+			i, all = len(all), append(all, layer{name: name})
+		}
+		all[i].tensors = append(all[i].tensors, t)
+	}
+	return all
+}
+
+// shapes lists the last names and shapes of a layer's tensors, to compare layers by. A batch
+// normalisation has more tensors than a group normalisation and so is no match for one.
+func (l layer) shapes() string {
+	texts := make([]string, len(l.tensors))
+	for i, t := range l.tensors {
+		_, last := module(t.Name)
+		texts[i] = fmt.Sprint(last, t.Shape)
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
+}
+
+// named returns the full name of the layer's tensor whose last word is last. There must be one.
+func (l layer) named(last string) string {
+	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
+	return l.tensors[i].Name
+}
+
+// natural compares names as texts, but numbers in them by value: conv2 comes before conv10.
+func natural(a, b string) int {
+	return slices.CompareFunc(words(a), words(b), func(x, y string) int {
+		m, notM := strconv.Atoi(x)
+		n, notN := strconv.Atoi(y)
+		if notM == nil && notN == nil {
+			return cmp.Compare(m, n)
+		}
+		return strings.Compare(x, y)
+	})
+}
+
+// words splits a name where digits begin and end.
+func words(name string) (words []string) {
+	digit := func(b byte) bool { return b >= '0' && b <= '9' }
+	from := 0
+	for i := 1; i <= len(name); i++ {
+		if i == len(name) || digit(name[i]) != digit(name[i-1]) {
+			words, from = append(words, name[from:i]), i
+		}
+	}
+	return words
+}
+
+// Renamed returns the tensors of a file that fit, under the names of the network.
+func (f Fits) Renamed(file []checkpoints.Tensor) []checkpoints.Tensor {
+	var out []checkpoints.Tensor
+	for _, fit := range f.Fits {
+		if i := slices.IndexFunc(file, func(t checkpoints.Tensor) bool { return t.Name == fit.Tensor }); fit.Tensor != "" && i >= 0 {
+			out = append(out, checkpoints.Tensor{Name: fit.Parameter, Shape: file[i].Shape, Data: file[i].Data})
+		}
+	}
+	return out
 }

@@ -14,7 +14,7 @@ import (
 //
 // How k is cut depends on k alone, and a tile sums in the same order whatever its
 // size and whether it was packed. That makes the result independent of threads.
-// Products of few, long rows take another way, dots.go, and large ones on AMX matrices.go.
+// Products of few, long rows take another way, packed.go, and large ones on AMX matrices.go.
 const (
 	blockDepth = 256
 	blockRows  = 384

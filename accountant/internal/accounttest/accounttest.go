@@ -3,8 +3,14 @@
 package accounttest
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"dpsgd/accountant"
@@ -61,3 +67,114 @@ func SupportedEpsilon(t testing.TB, a accountant.Accountant, l *accountant.Ledge
 
 // Relative returns the error of got, divided by want, both as absolute values.
 func Relative(got, want float64) float64 { return math.Abs(got-want) / math.Abs(want) }
+
+// Row is one line of the shared reference values; their README describes the fields. What a kind
+// does not have is zero.
+type Row struct {
+	ID, Kind, Name                string
+	Q, Sigma, Scale, Alpha        float64
+	Eps, Delta, Eps0, Delta0      float64
+	Steps, K, N, Batch, Buckets   int
+	Noise, Rho, Mean, Sensitivity float64
+	Phases                        [][3]float64 // q, σ, steps
+	Terms                         []json.RawMessage
+	Orders, Shape                 json.RawMessage // a list or the name of one; a number or a word
+	Value, Value2, Mu             float64
+	MaxBatch                      int             `json:"max_batch"`
+	StepCounts                    json.RawMessage `json:"step_counts"`
+	EpsList                       []float64       `json:"eps_list"`
+	DeltaList                     []float64       `json:"delta_list"`
+	Pure                          float64         `json:"eps_pure"`
+	ValueErr                      float64         `json:"value_err"`
+	LnValue                       float64         `json:"ln_value"`
+	LnValueErr                    float64         `json:"ln_value_err"`
+	ValueRDP                      float64         `json:"value_rdp"`
+	ValueAdd                      float64         `json:"value_add"`
+	ValueReverse                  float64         `json:"value_reverse"`
+	ValueDelta                    float64         `json:"value_delta"`
+	ValueDeltaLoose               float64         `json:"value_delta_loose"`
+	ValueClosedForm               float64         `json:"value_closed_form"`
+	ValueNumeric                  float64         `json:"value_numeric"`
+	ValueUniform                  float64         `json:"value_uniform"`
+	ValueGaussian                 float64         `json:"value_gaussian"`
+	MuUniform                     float64         `json:"mu_uniform"`
+	ExactPoisson                  float64         `json:"exact_poisson"`
+	CheckExact                    float64         `json:"check_exact"`
+	CheckImproved                 float64         `json:"check_rdp_improved"`
+	TruncationChance              float64         `json:"truncation_probability"`
+	ConditionalChance             float64         `json:"conditional_probability"`
+	DPAccountingGrid              any             `json:"dp_accounting_grid"` // a number, or why there is none
+}
+
+// Ledger returns the row's Poisson-sampled Gaussians: its phases, or else Steps of Q and Sigma.
+func (r Row) Ledger(t *testing.T) *accountant.Ledger {
+	t.Helper()
+	phases := r.Phases
+	if phases == nil {
+		phases = [][3]float64{{r.Q, r.Sigma, float64(r.Steps)}}
+	}
+	var entries []accountant.Entry
+	for _, p := range phases {
+		step := accountant.PoissonSampled{SamplingProbability: p[0], Event: accountant.Gaussian{NoiseMultiplier: p[1]}}
+		entries = append(entries, accountant.Entry{Event: step, Count: int(p[2])})
+	}
+	return Ledger(t, entries...)
+}
+
+// Lines returns the reference values for accounting by their kind: rows of JSON with the parameters
+// of a mechanism and the answer that an accountant should come to. It skips the test where the file
+// is not there: in $DPSGD_SHARED, or else in the folder shared beside the repository.
+func Lines(t testing.TB) map[string][]json.RawMessage {
+	t.Helper()
+	shared := os.Getenv("DPSGD_SHARED")
+	if shared == "" {
+		shared = filepath.Join(root(t), "..", "shared")
+	}
+	data, err := os.ReadFile(filepath.Join(shared, "reference", "accounting.jsonl"))
+	if err != nil {
+		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)
+	}
+	rows := map[string][]json.RawMessage{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var head struct{ Kind string }
+		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		rows[head.Kind] = append(rows[head.Kind], slices.Clone(lines.Bytes()))
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// Rows returns the rows of one kind, of which there must be some. See Lines.
+func Rows[R any](t testing.TB, kind string) []R {
+	t.Helper()
+	var rows []R
+	for _, line := range Lines(t)[kind] {
+		var row R
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		t.Fatalf("no reference rows of kind %s", kind)
+	}
+	return rows
+}
+
+// root returns the folder of the repository: the one above the test that holds go.mod.
+func root(t testing.TB) string {
+	t.Helper()
+	for dir := "."; len(dir) < 40; dir = filepath.Join("..", dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	t.Skip("no reference values: the test does not run in the repository")
+	return ""
+}
