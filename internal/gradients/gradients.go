@@ -169,8 +169,8 @@ func (g *Gradients) Contributions(indices []int) (clip.Batch, error) {
 	if err := g.input.fill(indices); err != nil {
 		return clip.Batch{}, err
 	}
-	g.executor.RunAll()
 	n, batch := len(indices), g.batch
+	g.executor.RunFirst(n, g.input.batch)
 	if g.layers != nil {
 		batch = g.layers.scale(n)
 	}

@@ -85,8 +85,16 @@ func (e *Executor) Values(n *gorgonia.Node) Array {
 func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
 // RunAll runs the graph once.
-func (e *Executor) RunAll() {
+func (e *Executor) RunAll() { e.RunFirst(1, 1) }
+
+// RunFirst runs the graph once for the first n of the examples that its inputs hold, each in the
+// same number of rows. Later rows of operations with Rows keep what an earlier run left there.
+func (e *Executor) RunFirst(n, examples int) {
 	for _, l := range e.loops {
+		l.todo = l.rows
+		if l.rows%examples == 0 {
+			l.todo = l.rows / examples * n
+		}
 		l.run(e.record)
 	}
 }

@@ -72,6 +72,33 @@ func TestBuffersAreSharedWithoutEffect(t *testing.T) {
 	}
 }
 
+// A run for the first examples computes all rows of these and no row of the others.
+func TestRunFirstComputesTheRowsOfThose(t *testing.T) {
+	const examples, rows = 8, 24
+	b := graph.NewBuilder(nil)
+	x := b.Input("x", tensor.Float32, rows)
+	y := b.Apply(graph.Operation{Name: "copy", Type: tensor.Float32, Shape: []int{rows}, Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		copy(out.Float32[lo:hi], in[0].Float32[lo:hi])
+	}}, x)
+	e := compile(t, b, y)
+	for n := range examples + 1 {
+		for i := range rows {
+			b.Values(x).Float32[i] = float32(100*n + i)
+			e.Values(y).Float32[i] = -1
+		}
+		e.RunFirst(n, examples)
+		for i, found := range e.Values(y).Float32 {
+			want := float32(-1)
+			if i < 3*n {
+				want = float32(100*n + i)
+			}
+			if found != want {
+				t.Errorf("%d examples: row %d is %v, expected %v", n, i, found, want)
+			}
+		}
+	}
+}
+
 // operations lists all nodes of a graph that are not leaves.
 func operations(b *graph.Builder) []*gorgonia.Node {
 	var nodes []*gorgonia.Node

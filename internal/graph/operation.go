@@ -177,6 +177,7 @@ type instruction struct {
 type loop struct {
 	pool         *kernel.Pool
 	rows         int // 0 for an operation with Run
+	todo         int // rows that the present run computes, the first ones
 	grain        int // the size of a block is a multiple of it
 	bytes        int // that a row takes in all operations
 	instructions []*instruction
@@ -223,12 +224,12 @@ func (l *loop) run(record func(part, name string, d time.Duration)) {
 	if l.rows == 0 {
 		i := l.instructions[0]
 		i.op.Run(i.out, i.in)
-	} else {
+	} else if l.todo > 0 {
 		if i := l.instructions[0]; i.op.Prepare != nil {
 			i.op.Prepare(i.in)
 		}
 		size := l.blockRows()
-		l.pool.Run((l.rows+size-1)/size, 1, l.body)
+		l.pool.Run((l.todo+size-1)/size, 1, l.body)
 	}
 	if l.profiled {
 		l.report(time.Since(start), record)
@@ -238,14 +239,14 @@ func (l *loop) run(record func(part, name string, d time.Duration)) {
 // blockRows returns how many rows a block has.
 func (l *loop) blockRows() int {
 	size := max(blockBytes/max(l.bytes, 1)/l.grain, 1) * l.grain
-	return min(size, (l.rows+l.pool.Threads()-1)/l.pool.Threads())
+	return min(size, (l.todo+l.pool.Threads()-1)/l.pool.Threads())
 }
 
 // blocks runs all operations on blocks [lo, hi) of rows.
 func (l *loop) blocks(worker, lo, hi int) {
 	size := l.blockRows()
 	for block := lo; block < hi; block++ {
-		from, to := block*size, min((block+1)*size, l.rows)
+		from, to := block*size, min((block+1)*size, l.todo)
 		for _, i := range l.instructions {
 			if !l.profiled {
 				i.op.Rows(worker, from, to, i.out, i.in)
