@@ -28,7 +28,10 @@ type addedToken struct {
 
 // addedTokens finds the added tokens of a file: some in the text as it is, others once it is
 // normalized.
-type addedTokens struct{ raw, normalized finder }
+type addedTokens struct {
+	raw, normalized finder
+	size            int // a number above every token
+}
 
 // finder finds words by their first byte, the longer one first.
 type finder [256][]addedToken
@@ -44,7 +47,7 @@ func newAddedTokens(tokens []addedToken, normalize func(string) string) (*addedT
 			return nil, fmt.Errorf("found the token %d, expected one from 0", t.ID)
 		}
 		if t.Content != "" {
-			at[t.Content[0]] = append(at[t.Content[0]], t)
+			at[t.Content[0]], a.size = append(at[t.Content[0]], t), max(a.size, int(t.ID)+1)
 		}
 	}
 	for _, f := range []*finder{&a.raw, &a.normalized} {
@@ -53,19 +56,6 @@ func newAddedTokens(tokens []addedToken, normalize func(string) string) (*addedT
 		}
 	}
 	return a, nil
-}
-
-// size returns a number above every token.
-func (a *addedTokens) size() int {
-	n := 0
-	for _, f := range []*finder{&a.raw, &a.normalized} {
-		for _, tokens := range f {
-			for _, t := range tokens {
-				n = max(n, int(t.ID)+1)
-			}
-		}
-	}
-	return n
 }
 
 // cut cuts the tokens out of pieces, as AddedVocabulary of the original does.

@@ -15,54 +15,41 @@ func normalizerOf(content json.RawMessage) (func(string) string, error) {
 	if none(content) {
 		return func(s string) string { return s }, nil
 	}
-	return component(content, map[string]func(json.RawMessage) (func(string) string, error){
-		"NFC":            always(norm.NFC.String),
-		"NFD":            always(norm.NFD.String),
-		"NFKC":           always(norm.NFKC.String),
-		"NFKD":           always(norm.NFKD.String),
-		"Lowercase":      always(func(s string) string { return mapped(s, lower) }),
-		"StripAccents":   always(func(s string) string { return without(s, func(r rune) bool { return unicode.Is(unicode.M, r) }) }),
-		"Nmt":            always(nmt),
-		"ByteLevel":      always(byteLevel),
-		"BertNormalizer": bertNormalizer,
-		"Precompiled":    precompiled,
-		"Strip":          stripNormalizer,
-		"Replace":        replaceNormalizer,
-		"Prepend": func(content json.RawMessage) (func(string) string, error) {
-			var c struct {
-				header
-				Prepend string `json:"prepend"`
-			}
+	return component(content, normalizers())
+}
+
+func normalizers() kinds[func(string) string] {
+	return kinds[func(string) string]{
+		"NFC":            fixed(norm.NFC.String),
+		"NFD":            fixed(norm.NFD.String),
+		"NFKC":           fixed(norm.NFKC.String),
+		"NFKD":           fixed(norm.NFKD.String),
+		"Lowercase":      fixed(func(s string) string { return mapped(s, lower) }),
+		"StripAccents":   fixed(func(s string) string { return without(s, func(r rune) bool { return unicode.Is(unicode.M, r) }) }),
+		"Nmt":            fixed(nmt),
+		"ByteLevel":      fixed(byteLevel),
+		"BertNormalizer": {"clean_text handle_chinese_chars strip_accents lowercase", part{CleanText: true, Chinese: true, Lowercase: true}, bertNormalizer},
+		"Precompiled":    {keys: "precompiled_charsmap", build: precompiled},
+		"Strip":          {keys: "strip_left strip_right", build: stripNormalizer},
+		"Replace":        {keys: "pattern content", build: replaceNormalizer},
+		"Prepend": {keys: "prepend", build: func(p part) (func(string) string, error) {
 			return func(s string) string {
 				if s == "" {
 					return s
 				}
-				return c.Prepend + s
-			}, strict(content, &c)
-		},
-		"Sequence": func(content json.RawMessage) (func(string) string, error) {
-			var c struct {
-				header
-				Normalizers []json.RawMessage `json:"normalizers"`
-			}
-			err := strict(content, &c)
-			steps := make([]func(string) string, len(c.Normalizers))
-			for i := 0; err == nil && i < len(steps); i++ {
-				steps[i], err = normalizerOf(c.Normalizers[i])
-			}
+				return p.Prepend + s
+			}, nil
+		}},
+		"Sequence": {keys: "normalizers", build: func(p part) (func(string) string, error) {
+			steps, err := each(p.Normalizers, normalizerOf)
 			return func(s string) string {
 				for _, step := range steps {
 					s = step(s)
 				}
 				return s
 			}, err
-		},
-	})
-}
-
-// always returns a builder of a function that has no settings.
-func always[F any](f F) func(json.RawMessage) (F, error) {
-	return func(content json.RawMessage) (F, error) { return f, strict(content, &header{}) }
+		}},
+	}
 }
 
 // mapped returns s with every character replaced by a text.
@@ -107,26 +94,16 @@ func nmt(s string) string {
 }
 
 // bertNormalizer is the one of BERT, whose four steps can be left out.
-func bertNormalizer(content json.RawMessage) (func(string) string, error) {
-	c := struct {
-		header
-		CleanText    bool  `json:"clean_text"`
-		Chinese      bool  `json:"handle_chinese_chars"`
-		StripAccents *bool `json:"strip_accents"` // as lowercase where nothing is said
-		Lowercase    bool  `json:"lowercase"`
-	}{CleanText: true, Chinese: true, Lowercase: true}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
-	accents := c.Lowercase
-	if c.StripAccents != nil {
-		accents = *c.StripAccents
+func bertNormalizer(p part) (func(string) string, error) {
+	accents := p.Lowercase
+	if p.StripAccents != nil {
+		accents = *p.StripAccents
 	}
 	return func(s string) string {
-		if c.CleanText {
+		if p.CleanText {
 			s = strings.Map(clean, s)
 		}
-		if c.Chinese {
+		if p.Chinese {
 			s = mapped(s, func(r rune) string {
 				if isChinese(r) {
 					return " " + string(r) + " "
@@ -137,7 +114,7 @@ func bertNormalizer(content json.RawMessage) (func(string) string, error) {
 		if accents {
 			s = without(norm.NFD.String(s), func(r rune) bool { return unicode.Is(unicode.Mn, r) })
 		}
-		if c.Lowercase {
+		if p.Lowercase {
 			s = mapped(s, lower)
 		}
 		return s
@@ -167,21 +144,16 @@ func isChinese(r rune) bool {
 	return false
 }
 
-func stripNormalizer(content json.RawMessage) (func(string) string, error) {
-	var c struct {
-		header
-		Left  bool `json:"strip_left"`
-		Right bool `json:"strip_right"`
-	}
+func stripNormalizer(p part) (func(string) string, error) {
 	return func(s string) string {
-		if c.Left {
+		if p.Left {
 			s = strings.TrimLeftFunc(s, unicode.IsSpace)
 		}
-		if c.Right {
+		if p.Right {
 			s = strings.TrimRightFunc(s, unicode.IsSpace)
 		}
 		return s
-	}, strict(content, &c)
+	}, nil
 }
 
 // pattern is a text or a regular expression, as a file writes it.
@@ -210,16 +182,8 @@ func (p pattern) matches() (func(string) [][2]int, error) {
 	}, nil
 }
 
-func replaceNormalizer(content json.RawMessage) (func(string) string, error) {
-	var c struct {
-		header
-		Pattern pattern `json:"pattern"`
-		Content string  `json:"content"`
-	}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
-	matches, err := c.Pattern.matches()
+func replaceNormalizer(p part) (func(string) string, error) {
+	matches, err := p.Pattern.matches()
 	if err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
@@ -228,7 +192,7 @@ func replaceNormalizer(content json.RawMessage) (func(string) string, error) {
 		from := 0
 		for _, m := range matches(s) {
 			b.WriteString(s[from:m[0]])
-			b.WriteString(c.Content)
+			b.WriteString(p.Content)
 			from = m[1]
 		}
 		b.WriteString(s[from:])

@@ -26,36 +26,19 @@ type join struct {
 	id   int32 // of the symbol that it makes
 }
 
-func newPairs(content json.RawMessage) (model, error) {
-	var c struct {
-		header
-		Dropout      *float64          `json:"dropout"`
-		Unknown      *string           `json:"unk_token"`
-		Prefix       string            `json:"continuing_subword_prefix"`
-		Suffix       string            `json:"end_of_word_suffix"`
-		FuseUnknown  bool              `json:"fuse_unk"`
-		ByteFallback bool              `json:"byte_fallback"`
-		IgnoreMerges bool              `json:"ignore_merges"`
-		Vocab        vocabulary        `json:"vocab"`
-		Merges       []json.RawMessage `json:"merges"`
+func newPairs(p part) (model, error) {
+	if p.Dropout != 0 {
+		return nil, fmt.Errorf("found dropout %g, expected none: a text has the same tokens each time", p.Dropout)
 	}
-	if err := strict(content, &c); err != nil {
+	v, err := p.vocabulary()
+	m := &pairs{v, make(map[[2]int32]join, len(p.Merges)), -1, p.Prefix, p.Suffix, p.FuseUnknown, p.ByteFallback, p.IgnoreMerges}
+	if p.Unknown != "" {
+		_, m.unknown, err = p.withUnknown()
+	}
+	if err != nil {
 		return nil, err
 	}
-	if c.Dropout != nil && *c.Dropout != 0 {
-		return nil, fmt.Errorf("found dropout %g, expected none: a text has the same tokens each time", *c.Dropout)
-	}
-	m := &pairs{c.Vocab, make(map[[2]int32]join, len(c.Merges)), -1, c.Prefix, c.Suffix, c.FuseUnknown, c.ByteFallback, c.IgnoreMerges}
-	if err := m.check(); err != nil {
-		return nil, err
-	}
-	if c.Unknown != nil && *c.Unknown != "" {
-		var err error
-		if m.unknown, err = m.vocabulary.unknown(*c.Unknown); err != nil {
-			return nil, err
-		}
-	}
-	for rank, content := range c.Merges {
+	for rank, content := range p.Merges {
 		if err := m.addJoin(rank, content); err != nil {
 			return nil, fmt.Errorf("merge %d: %w", rank, err)
 		}

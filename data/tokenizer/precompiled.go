@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,15 +19,8 @@ type charsmap struct {
 }
 
 // precompiled returns the normalizer of a charsmap.
-func precompiled(content json.RawMessage) (func(string) string, error) {
-	var c struct {
-		header
-		Map string `json:"precompiled_charsmap"`
-	}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
-	raw, err := base64.StdEncoding.DecodeString(c.Map)
+func precompiled(p part) (func(string) string, error) {
+	raw, err := base64.StdEncoding.DecodeString(p.Charsmap)
 	if err != nil || len(raw) < 4 {
 		return nil, errors.New("found no precompiled_charsmap in base64, expected one")
 	}

@@ -32,7 +32,7 @@ func TestRefusesByName(t *testing.T) {
 		{`{"modell": {}}`, `unknown field "modell"`},
 		{file() + "{}", "more follows"},
 		{file("normalizer", `{"type": "Rare"}`), `normalizer: found the type "Rare", which is not known here`},
-		{file("normalizer", `{"type": "NFC", "form": 1}`), `normalizer: NFC: json: unknown field "form"`},
+		{file("normalizer", `{"type": "NFC", "form": 1}`), `normalizer: NFC: found the unknown field "form"`},
 		{file("normalizer", `{"type": "Precompiled", "precompiled_charsmap": "/////w=="}`), "found a trie of 4294967295 bytes in 4"},
 		{file("normalizer", `{"type": "Replace", "pattern": {"Regex": "a(?=b)"}, "content": ""}`), "a group that looks around, which is not known here"},
 		{file("normalizer", `{"type": "Replace", "pattern": {"Regex": "^a"}, "content": ""}`), "with ^, which is not known here"},

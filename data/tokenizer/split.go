@@ -17,76 +17,45 @@ func splitterOf(content json.RawMessage) (splitter, error) {
 	if none(content) {
 		return func(p piece) []piece { return []piece{p} }, nil
 	}
-	return component(content, map[string]func(json.RawMessage) (splitter, error){
-		"BertPreTokenizer": always(chain(by(characters(unicode.IsSpace), removed), by(characters(isPunctuation), isolated))),
-		"WhitespaceSplit":  always(by(characters(unicode.IsSpace), removed)),
-		"Whitespace":       always(by(words, inverted, removed)),
-		"ByteLevel":        byteLevelSplitter,
-		"Metaspace":        metaspace,
-		"Punctuation": func(content json.RawMessage) (splitter, error) {
-			c := struct {
-				header
-				Behavior string `json:"behavior"`
-			}{Behavior: "Isolated"}
-			if err := strict(content, &c); err != nil {
-				return nil, err
-			}
-			b, err := behaviorOf(c.Behavior)
+	return component(content, splitters())
+}
+
+func splitters() kinds[splitter] {
+	return kinds[splitter]{
+		"BertPreTokenizer": fixed(chain(by(characters(unicode.IsSpace), removed), by(characters(isPunctuation), isolated))),
+		"WhitespaceSplit":  fixed(by(characters(unicode.IsSpace), removed)),
+		"Whitespace":       fixed(by(words, inverted, removed)),
+		"ByteLevel":        {"add_prefix_space use_regex", part{UseRegex: true}, byteLevelSplitter},
+		"Metaspace":        {"replacement str_rep add_prefix_space prepend_scheme split", part{PrependScheme: "always", Split: true}, metaspace},
+		"Punctuation": {"behavior", part{Behavior: "Isolated"}, func(p part) (splitter, error) {
+			b, err := behaviorOf(p.Behavior)
 			return by(characters(isPunctuation), b), err
-		},
-		"Digits": func(content json.RawMessage) (splitter, error) {
-			var c struct {
-				header
-				Individual bool `json:"individual_digits"`
+		}},
+		"Digits": {keys: "individual_digits", build: func(p part) (splitter, error) {
+			if p.Individual {
+				return by(characters(unicode.IsNumber), isolated), nil
 			}
-			behavior := contiguous
-			err := strict(content, &c)
-			if c.Individual {
-				behavior = isolated
-			}
-			return by(characters(unicode.IsNumber), behavior), err
-		},
-		"CharDelimiterSplit": func(content json.RawMessage) (splitter, error) {
-			var c struct {
-				header
-				Delimiter string `json:"delimiter"`
-			}
-			err := strict(content, &c)
-			return by(characters(func(r rune) bool { return string(r) == c.Delimiter }), removed), err
-		},
-		"Split": func(content json.RawMessage) (splitter, error) {
-			var c struct {
-				header
-				Pattern  pattern `json:"pattern"`
-				Behavior string  `json:"behavior"`
-				Invert   bool    `json:"invert"`
-			}
-			if err := strict(content, &c); err != nil {
-				return nil, err
-			}
-			matches, err := c.Pattern.matches()
+			return by(characters(unicode.IsNumber), contiguous), nil
+		}},
+		"CharDelimiterSplit": {keys: "delimiter", build: func(p part) (splitter, error) {
+			return by(characters(func(r rune) bool { return string(r) == p.Delimiter }), removed), nil
+		}},
+		"Split": {keys: "pattern behavior invert", build: func(p part) (splitter, error) {
+			matches, err := p.Pattern.matches()
 			if err != nil {
 				return nil, fmt.Errorf("pattern: %w", err)
 			}
-			b, err := behaviorOf(c.Behavior)
-			if c.Invert {
+			b, err := behaviorOf(p.Behavior)
+			if p.Invert {
 				return by(matches, inverted, b), err
 			}
 			return by(matches, b), err
-		},
-		"Sequence": func(content json.RawMessage) (splitter, error) {
-			var c struct {
-				header
-				Splitters []json.RawMessage `json:"pretokenizers"`
-			}
-			err := strict(content, &c)
-			steps := make([]splitter, len(c.Splitters))
-			for i := 0; err == nil && i < len(steps); i++ {
-				steps[i], err = splitterOf(c.Splitters[i])
-			}
+		}},
+		"Sequence": {keys: "pretokenizers", build: func(p part) (splitter, error) {
+			steps, err := each(p.Splitters, splitterOf)
 			return chain(steps...), err
-		},
-	})
+		}},
+	}
 }
 
 // chain cuts what each splitter leaves by the next one.
@@ -253,18 +222,10 @@ var gpt2 = func() func(string) [][2]int {
 }()
 
 // byteLevelSplitter cuts as GPT-2 does, and writes bytes as characters.
-func byteLevelSplitter(content json.RawMessage) (splitter, error) {
-	c := struct {
-		header
-		AddPrefixSpace bool `json:"add_prefix_space"`
-		UseRegex       bool `json:"use_regex"`
-	}{AddPrefixSpace: true, UseRegex: true}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
+func byteLevelSplitter(c part) (splitter, error) {
 	cut := by(gpt2, isolated)
 	return func(p piece) []piece {
-		if c.AddPrefixSpace && !strings.HasPrefix(p.text, " ") {
+		if (c.AddPrefixSpace == nil || *c.AddPrefixSpace) && !strings.HasPrefix(p.text, " ") {
 			p.text = " " + p.text
 		}
 		pieces := []piece{p}
@@ -302,18 +263,7 @@ var visible = func() (v [256]rune) {
 }()
 
 // metaspace writes spaces as a sign, puts it before words, and cuts before it.
-func metaspace(content json.RawMessage) (splitter, error) {
-	c := struct {
-		header
-		Replacement    string `json:"replacement"`
-		StrRep         string `json:"str_rep"` // the same, in older files
-		AddPrefixSpace *bool  `json:"add_prefix_space"`
-		PrependScheme  string `json:"prepend_scheme"`
-		Split          bool   `json:"split"`
-	}{PrependScheme: "always", Split: true}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
+func metaspace(c part) (splitter, error) {
 	if c.AddPrefixSpace != nil && !*c.AddPrefixSpace {
 		c.PrependScheme = "never"
 	}

@@ -95,7 +95,7 @@ func New(content []byte) (*Tokenizer, error) {
 	if t.added, err = newAddedTokens(f.AddedTokens, t.normalize); err != nil {
 		return nil, fmt.Errorf("added_tokens: %w", err)
 	}
-	t.vocabulary = max(t.model.size(), t.added.size())
+	t.vocabulary = max(t.model.size(), t.added.size)
 	for _, id := range append(t.before[:len(t.before):len(t.before)], t.after...) {
 		if id < 0 || int(id) >= t.vocabulary {
 			return nil, fmt.Errorf("post_processor: found the token %d, expected one of the %d", id, t.vocabulary)
@@ -149,114 +149,62 @@ func strict(content []byte, into any) error {
 	return nil
 }
 
-// component decodes a part of a file, whose key type says what it is, by the one of kinds that has
-// that name.
-func component[T any](content json.RawMessage, kinds map[string]func(json.RawMessage) (T, error)) (t T, err error) {
-	var part struct{ Type string }
-	if err := json.Unmarshal(content, &part); err != nil {
-		return t, fmt.Errorf("found no object with a type (%w), expected one", err)
-	}
-	build, known := kinds[part.Type]
-	if !known {
-		return t, fmt.Errorf("found the type %.40q, which is not known here", part.Type)
-	}
-	if t, err = build(content); err != nil {
-		err = fmt.Errorf("%s: %w", part.Type, err)
-	}
-	return t, err
-}
-
-// none reports whether a part of a file is left out.
-func none(content json.RawMessage) bool { return len(content) == 0 || string(content) == "null" }
-
-// header takes in the key that every component has, and the one that some have beside it.
-type header struct {
-	Type        string `json:"type"`
-	TrimOffsets bool   `json:"trim_offsets"` // about places in a text, which nobody asks for
-}
-
 // templateOf returns the tokens that a file puts before and behind those of a text.
 func templateOf(content json.RawMessage) (before, after []int32, err error) {
 	if none(content) {
 		return nil, nil, nil
 	}
-	type around struct{ before, after []int32 }
-	pair := func(content json.RawMessage) (around, error) {
-		var c struct {
-			header
-			Sep            [2]any `json:"sep"`
-			Cls            [2]any `json:"cls"`
-			AddPrefixSpace bool   `json:"add_prefix_space"`
-		}
-		if err := strict(content, &c); err != nil {
-			return around{}, err
-		}
-		cls, _ := c.Cls[1].(float64)
-		sep, ok := c.Sep[1].(float64)
+	a, err := component(content, templates())
+	return a.before, a.after, err
+}
+
+// around are the tokens before and behind those of a text.
+type around struct{ before, after []int32 }
+
+func templates() kinds[around] {
+	pair := func(p part) (around, error) {
+		cls, _ := p.Cls[1].(float64)
+		sep, ok := p.Sep[1].(float64)
 		if !ok {
 			return around{}, errors.New("found no number of sep, expected a text and a number")
 		}
 		return around{[]int32{int32(cls)}, []int32{int32(sep)}}, nil
 	}
-	a, err := component(content, map[string]func(json.RawMessage) (around, error){
-		"ByteLevel":         func(json.RawMessage) (around, error) { return around{}, nil },
-		"BertProcessing":    pair,
-		"RobertaProcessing": pair,
-		"TemplateProcessing": func(content json.RawMessage) (a around, err error) {
-			a.before, a.after, err = template(content)
-			return
-		},
-		"Sequence": func(content json.RawMessage) (a around, err error) {
-			var c struct {
-				header
-				Processors []json.RawMessage `json:"processors"`
-			}
-			err = strict(content, &c)
-			for i := 0; err == nil && i < len(c.Processors); i++ {
-				var before, after []int32
-				before, after, err = templateOf(c.Processors[i])
+	return kinds[around]{
+		"ByteLevel":          {keys: "add_prefix_space use_regex", build: func(part) (around, error) { return around{}, nil }},
+		"BertProcessing":     {keys: "sep cls", build: pair},
+		"RobertaProcessing":  {keys: "sep cls add_prefix_space", build: pair},
+		"TemplateProcessing": {keys: "single pair special_tokens", build: template},
+		"Sequence": {keys: "processors", build: func(p part) (a around, err error) {
+			for _, content := range p.Processors {
+				before, after, err := templateOf(content)
+				if err != nil {
+					return a, err
+				}
 				a.before, a.after = append(before, a.before...), append(a.after, after...)
 			}
-			return a, err
-		},
-	})
-	return a.before, a.after, err
+			return a, nil
+		}},
+	}
 }
 
 // template returns the tokens around the one sequence of a template.
-func template(content json.RawMessage) (before, after []int32, err error) {
-	type item struct {
-		ID   string `json:"id"`
-		Type int    `json:"type_id"`
-	}
-	var c struct {
-		header
-		Single []struct{ SpecialToken, Sequence *item } `json:"single"`
-		Pair   json.RawMessage                          `json:"pair"`
-		Tokens map[string]struct {
-			ID     string   `json:"id"`
-			IDs    []int32  `json:"ids"`
-			Tokens []string `json:"tokens"`
-		} `json:"special_tokens"`
-	}
-	if err := strict(content, &c); err != nil {
-		return nil, nil, err
-	}
+func template(p part) (a around, err error) {
 	sequences := 0
-	for _, i := range c.Single {
+	for _, i := range p.Single {
 		switch {
 		case i.Sequence != nil:
 			sequences++
-		case i.SpecialToken == nil || len(c.Tokens[i.SpecialToken.ID].IDs) == 0:
-			return nil, nil, errors.New("found a part that is neither a sequence nor a token with a number")
+		case i.SpecialToken == nil || len(p.Special[i.SpecialToken.ID].IDs) == 0:
+			return a, errors.New("found a part that is neither a sequence nor a token with a number")
 		case sequences == 0:
-			before = append(before, c.Tokens[i.SpecialToken.ID].IDs...)
+			a.before = append(a.before, p.Special[i.SpecialToken.ID].IDs...)
 		default:
-			after = append(after, c.Tokens[i.SpecialToken.ID].IDs...)
+			a.after = append(a.after, p.Special[i.SpecialToken.ID].IDs...)
 		}
 	}
 	if sequences != 1 {
-		return nil, nil, fmt.Errorf("found %d sequences in the template, expected one", sequences)
+		return a, fmt.Errorf("found %d sequences in the template, expected one", sequences)
 	}
-	return before, after, nil
+	return a, nil
 }

@@ -4,55 +4,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"unicode/utf8"
 )
 
 // modelOf returns how a file cuts words into tokens. Older files name no type: they are told by a key.
 func modelOf(content json.RawMessage) (model, error) {
+	models := kinds[model]{
+		"WordLevel": {keys: "vocab unk_token", build: newWordLevel},
+		"WordPiece": {"vocab unk_token continuing_subword_prefix max_input_chars_per_word", part{Unknown: "[UNK]", Prefix: "##", Most: 100}, newWordPiece},
+		"Unigram":   {keys: "vocab unk_id byte_fallback", build: newUnigram},
+		"BPE":       {keys: "vocab unk_token continuing_subword_prefix end_of_word_suffix dropout fuse_unk byte_fallback ignore_merges merges", build: newPairs},
+	}
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(content, &keys) == nil && keys["type"] == nil {
-		for key, build := range map[string]func(json.RawMessage) (model, error){"merges": newPairs, "max_input_chars_per_word": newWordPiece, "unk_id": newUnigram} {
+		for key, kind := range map[string]string{"merges": "BPE", "max_input_chars_per_word": "WordPiece", "unk_id": "Unigram"} {
 			if keys[key] != nil {
-				return build(content)
+				return models[kind].of(content)
 			}
 		}
 	}
-	return component(content, map[string]func(json.RawMessage) (model, error){
-		"WordPiece": newWordPiece, "WordLevel": newWordLevel, "BPE": newPairs, "Unigram": newUnigram,
-	})
+	return component(content, models)
 }
 
 // vocabulary maps words to tokens.
 type vocabulary map[string]int32
 
 func (v vocabulary) size() int {
-	n := 0
-	for _, id := range v {
-		n = max(n, int(id)+1)
-	}
-	return n
+	return int(slices.Max(append(slices.Collect(maps.Values(v)), -1))) + 1
 }
 
-// unknown returns the token for what is not in the vocabulary; it must be there.
-func (v vocabulary) unknown(word string) (int32, error) {
-	id, known := v[word]
-	if !known {
-		return 0, fmt.Errorf("found no token %.40q, for what is unknown, in the vocabulary, expected it", word)
+// vocabulary returns the words of a model with their tokens.
+func (p part) vocabulary() (v vocabulary, err error) {
+	if !none(p.Vocab) {
+		err = json.Unmarshal(p.Vocab, &v)
 	}
-	return id, v.check()
-}
-
-func (v vocabulary) check() error {
+	if err == nil && len(v) == 0 {
+		err = errors.New("found no vocabulary, expected one")
+	}
 	for _, id := range v {
 		if id < 0 {
-			return fmt.Errorf("found the token %d, expected one from 0", id)
+			err = fmt.Errorf("found the token %d, expected one from 0", id)
 		}
 	}
-	if len(v) == 0 {
-		return errors.New("found no vocabulary, expected one")
+	return v, err
+}
+
+// withUnknown returns the vocabulary and the token for what is not in it, which must be there.
+func (p part) withUnknown() (v vocabulary, id int32, err error) {
+	v, err = p.vocabulary()
+	id, known := v[p.Unknown]
+	if err == nil && !known {
+		err = fmt.Errorf("found no token %.40q, for what is unknown, in the vocabulary, expected it", p.Unknown)
 	}
-	return nil
+	return v, id, err
 }
 
 // longest returns the length of the longest word, in bytes.
@@ -69,17 +75,9 @@ type wordLevel struct {
 	unknown int32
 }
 
-func newWordLevel(content json.RawMessage) (model, error) {
-	var c struct {
-		header
-		Vocab   vocabulary `json:"vocab"`
-		Unknown string     `json:"unk_token"`
-	}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
-	unknown, err := c.Vocab.unknown(c.Unknown)
-	return &wordLevel{c.Vocab, unknown}, err
+func newWordLevel(p part) (model, error) {
+	v, unknown, err := p.withUnknown()
+	return &wordLevel{v, unknown}, err
 }
 
 func (m *wordLevel) tokens(to []int32, word string) []int32 {
@@ -98,19 +96,9 @@ type wordPiece struct {
 	bytes   int    // of the longest word of the vocabulary
 }
 
-func newWordPiece(content json.RawMessage) (model, error) {
-	c := struct {
-		header
-		Vocab   vocabulary `json:"vocab"`
-		Unknown string     `json:"unk_token"`
-		Prefix  string     `json:"continuing_subword_prefix"`
-		Most    int        `json:"max_input_chars_per_word"`
-	}{Unknown: "[UNK]", Prefix: "##", Most: 100}
-	if err := strict(content, &c); err != nil {
-		return nil, err
-	}
-	unknown, err := c.Vocab.unknown(c.Unknown)
-	return &wordPiece{c.Vocab, unknown, c.Prefix, c.Most, c.Vocab.longest()}, err
+func newWordPiece(p part) (model, error) {
+	v, unknown, err := p.withUnknown()
+	return &wordPiece{v, unknown, p.Prefix, p.Most, v.longest()}, err
 }
 
 func (m *wordPiece) tokens(to []int32, word string) []int32 {
@@ -147,21 +135,16 @@ type unigram struct {
 	bytes        int // of the longest word of the vocabulary
 }
 
-func newUnigram(content json.RawMessage) (model, error) {
-	var c struct {
-		header
-		Unknown      *int32   `json:"unk_id"`
-		Vocab        [][2]any `json:"vocab"`
-		ByteFallback bool     `json:"byte_fallback"`
-	}
-	if err := strict(content, &c); err != nil {
+func newUnigram(p part) (model, error) {
+	var vocab [][2]any
+	if err := json.Unmarshal(p.Vocab, &vocab); err != nil {
 		return nil, err
 	}
-	if c.Unknown == nil || *c.Unknown < 0 || int(*c.Unknown) >= len(c.Vocab) {
+	if p.UnknownID == nil || *p.UnknownID < 0 || int(*p.UnknownID) >= len(vocab) {
 		return nil, errors.New("found no unk_id of a token, expected one for what is unknown")
 	}
-	m := &unigram{vocabulary: vocabulary{}, unknown: *c.Unknown, byteFallback: c.ByteFallback}
-	for i, pair := range c.Vocab {
+	m := &unigram{vocabulary: vocabulary{}, unknown: *p.UnknownID, byteFallback: p.ByteFallback}
+	for i, pair := range vocab {
 		word, isWord := pair[0].(string)
 		score, isScore := pair[1].(float64)
 		if !isWord || !isScore {
