@@ -86,7 +86,7 @@ func Count(s Spec, part string) (int, error) {
 	case s.Table != "":
 		return eachRecord(s, part, func(*tableReader, []string) error { return nil })
 	case s.Text != "":
-		return eachText(s, part, func(string, uint8) {})
+		return eachText(s, part, func(string, uint8) error { return nil })
 	case s.Vectors != "":
 		n := 0
 		err := useVectors(s, part, func(p *vectors.Part) (err error) { n, err = p.Count(); return err })

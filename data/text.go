@@ -1,17 +1,12 @@
 package data
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"dpsgd/data/vectors"
-	"dpsgd/internal/strictjson"
 )
 
 // loadText reads texts and their classes from <text>/train.csv, train.jsonl or train.parquet, or from
@@ -25,8 +20,9 @@ func loadText(spec Spec) (*Split, error) {
 	return splitOf(filepath.Base(filepath.Clean(spec.Text)), func(part int) (*Texts, error) {
 		var labels []uint8
 		var texts []string
-		_, err := eachText(spec, parts[part], func(text string, label uint8) {
-			labels, texts = append(labels, label), append(texts, strings.Clone(text))
+		_, err := eachText(spec, parts[part], func(text string, label uint8) error {
+			labels, texts = append(labels, label), append(texts, text)
+			return nil
 		})
 		if err != nil {
 			return nil, err
@@ -35,15 +31,19 @@ func loadText(spec Spec) (*Split, error) {
 	})
 }
 
+// textReader reads the texts of a file or folder, and calls visit with each and its class: 0 where
+// spec declares no classes. It returns their number, and ends with an error of visit.
+type textReader func(spec Spec, path string, visit func(text string, label uint8) error) (int, error)
+
 // textFiles lists how texts may lie in a folder, and what reads them.
 var textFiles = []struct {
 	ending string
-	read   func(s Spec, path string, visit func(text string, label uint8)) (int, error)
+	read   textReader
 }{{".csv", eachTextOfTable}, {".jsonl", eachTextOfLines}, {".parquet", eachTextOfParquet}, {"", eachTextOfFolder}}
 
 // eachText calls visit with every text of part, "train" or "test", and its class, and returns their
 // number.
-func eachText(spec Spec, part string, visit func(text string, label uint8)) (int, error) {
+func eachText(spec Spec, part string, visit func(text string, label uint8) error) (int, error) {
 	var found []int
 	for i, f := range textFiles {
 		if _, err := os.Stat(filepath.Join(spec.Text, part+f.ending)); !errors.Is(err, fs.ErrNotExist) {
@@ -60,17 +60,47 @@ func eachText(spec Spec, part string, visit func(text string, label uint8)) (int
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%s holds no text, expected at least one", path+f.ending)
 		}
-		if err != nil && !errors.Is(err, ErrMissing) && !errors.Is(err, ErrInvalid) {
-			err = fmt.Errorf("data: %w: %w", ErrInvalid, err)
-		}
-		return n, err
+		return n, invalid(err)
 	}
 	return 0, fmt.Errorf("data: %w: found both %s%s and %s%s, expected one of them", ErrInvalid, path, textFiles[found[0]].ending, path, textFiles[found[1]].ending)
 }
 
-// twoColumns returns the places of text and class among names: those that are declared, or else,
-// where there are two names, the first and the second. find returns the place of a name.
-func (s Spec) twoColumns(names []string, find func(string) (int, error)) (text, label int, err error) {
+// invalid marks an error that says what is wrong with a file.
+func invalid(err error) error {
+	if err == nil || errors.Is(err, ErrMissing) || errors.Is(err, ErrInvalid) {
+		return err
+	}
+	return fmt.Errorf("data: %w: %w", ErrInvalid, err)
+}
+
+// ReadTexts calls visit with the texts of a file, whose classes may be missing: the text of every
+// record of a .csv or .parquet file or of every object of a .jsonl file, by the declared column or key
+// or else the first one that is not that of the classes, and every line of any other file. It ends
+// with an error of visit.
+func ReadTexts(s Spec, path string, visit func(text string) error) error {
+	s.Classes = nil
+	read := textReader(eachLineOfFile)
+	for _, f := range textFiles {
+		if f.ending != "" && strings.EqualFold(filepath.Ext(path), f.ending) {
+			read = f.read
+		}
+	}
+	_, err := read(s, path, func(text string, _ uint8) error { return visit(text) })
+	return invalid(err)
+}
+
+// textColumns returns the places of text and class among names: those that are declared, or else,
+// where there are two names, the first and the second. Where no classes are declared, label is -1.
+// find returns the place of a name.
+func (s Spec) textColumns(names []string, find func(string) (int, error)) (text, label int, err error) {
+	if len(s.Classes) == 0 {
+		if s.Column != "" {
+			text, err = find(s.Column)
+		} else if len(names) > 1 && names[0] == s.Label {
+			text = 1
+		}
+		return text, -1, err
+	}
 	if len(names) != 2 && (s.Column == "" || s.Label == "") {
 		return 0, 0, fmt.Errorf("found %d columns, expected two, or data.column and data.label with the names of text and class", len(names))
 	}
@@ -93,178 +123,4 @@ func (s Spec) twoColumns(names []string, find func(string) (int, error)) (text, 
 		return 0, 0, errors.New("found one column for text and class, expected two")
 	}
 	return text, label, nil
-}
-
-func (s Spec) declared() vectors.Declared { return vectors.Declared{Classes: s.Classes} }
-
-func eachTextOfTable(s Spec, path string, visit func(string, uint8)) (int, error) {
-	file, err := openFile(path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	r, err := vectors.NewRecordReader(path, file)
-	if err != nil {
-		return 0, err
-	}
-	text, label, err := s.twoColumns(r.Header, r.Find)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return r.Each(func(record []string) error {
-		class, known := s.declared().Class(record[label])
-		if !known {
-			return r.Wrong(label, "found a label that has no class", s.declared().Names())
-		}
-		visit(record[text], class)
-		return nil
-	})
-}
-
-// maxText is how long a text, or a line with one, may be in bytes.
-const maxText = 1 << 20
-
-func eachTextOfLines(s Spec, path string, visit func(string, uint8)) (n int, err error) {
-	file, err := openFile(path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	err = eachLine(path, file, func(line []byte) (err error) {
-		if n++; n == 1 && (s.Column == "" || s.Label == "") {
-			if s, err = s.namedBy(line); err != nil {
-				return err
-			}
-		}
-		text, label, err := s.textOfLine(line)
-		if err == nil {
-			visit(text, label)
-		}
-		return err
-	})
-	return n, err
-}
-
-// namedBy returns s with the names of text and class by the keys of the first line.
-func (s Spec) namedBy(line []byte) (Spec, error) {
-	object, err := readObject(line)
-	if err != nil {
-		return s, err
-	}
-	var names []string
-	for _, f := range object {
-		names = append(names, f.Key)
-	}
-	text, label, err := s.twoColumns(names, func(name string) (int, error) {
-		return placeOf("key", name, names)
-	})
-	if err == nil {
-		s.Column, s.Label = names[text], names[label]
-	}
-	return s, err
-}
-
-// placeOf returns the place of a name, of a column or key, among others.
-func placeOf(what, name string, names []string) (int, error) {
-	at := slices.Index(names, name)
-	if at < 0 {
-		return 0, fmt.Errorf("found no %s %q, expected it among the %d", what, name, len(names))
-	}
-	return at, nil
-}
-
-func eachTextOfParquet(s Spec, path string, visit func(string, uint8)) (int, error) {
-	file, err := openFile(path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	t, err := vectors.OpenParquetTexts(file)
-	if err != nil {
-		return 0, err
-	}
-	text, label, err := s.twoColumns(t.Header, func(name string) (int, error) { return placeOf("column", name, t.Header) })
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return t.Each(text, label, s.declared(), func(text string, class uint8) error { visit(text, class); return nil })
-}
-
-var errNoObject = errors.New("found no JSON object with keys that differ, expected one in each line")
-
-// readObject returns the JSON object of a line, whose keys all differ.
-func readObject(line []byte) (strictjson.Object, error) {
-	object, err := strictjson.Read(line)
-	if err != nil || object.Distinct() != nil {
-		return nil, errNoObject
-	}
-	return object, nil
-}
-
-// textOfLine returns text and class of a JSON object: a text, and a text or a whole number.
-func (s Spec) textOfLine(line []byte) (text string, label uint8, err error) {
-	object, err := readObject(line)
-	if err != nil {
-		return "", 0, err
-	}
-	if json.Unmarshal(object.Get(s.Column), &text) != nil {
-		return "", 0, fmt.Errorf("found no text under the key %q, expected one", s.Column)
-	}
-	var class string
-	value := object.Get(s.Label)
-	if json.Unmarshal(value, &class) != nil {
-		class = string(value)
-	}
-	label, known := s.declared().Class(class)
-	if !known {
-		return "", 0, fmt.Errorf("found a label that has no class under the key %q, expected %s", s.Label, s.declared().Names())
-	}
-	return text, label, nil
-}
-
-func eachTextOfFolder(s Spec, path string, visit func(string, uint8)) (n int, err error) {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return 0, err
-	}
-	for _, e := range entries {
-		if _, known := s.declared().Class(e.Name()); !known && !strings.HasPrefix(e.Name(), ".") {
-			return 0, fmt.Errorf("%s is not one of the declared classes %q", filepath.Join(path, e.Name()), s.Classes)
-		}
-	}
-	for label, class := range s.Classes {
-		files, err := os.ReadDir(filepath.Join(path, class))
-		if err != nil {
-			return 0, fmt.Errorf("%w; expected a folder for each class", err)
-		}
-		for _, e := range files {
-			if strings.HasPrefix(e.Name(), ".") {
-				continue
-			}
-			text, err := readText(filepath.Join(path, class, e.Name()))
-			if err != nil {
-				return 0, err
-			}
-			visit(text, uint8(label))
-			n++
-		}
-	}
-	return n, nil
-}
-
-// readText reads a file with one text, whose name ends in .txt.
-func readText(path string) (string, error) {
-	if !strings.EqualFold(filepath.Ext(path), ".txt") {
-		return "", fmt.Errorf("found %s, expected files .txt alone", path)
-	}
-	file, err := openFile(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || info.Size() > maxText {
-		return "", fmt.Errorf("%s is longer than %d bytes, expected at most so many (%v)", path, maxText, err)
-	}
-	content, err := os.ReadFile(path)
-	return string(content), err
 }

@@ -5,98 +5,141 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpsgd/data/vectors"
+	"dpsgd/internal/strictjson"
 )
 
-// ReadTexts calls visit with the texts of a file, whose classes may be missing: the text of every
-// record of a .csv or .parquet file or of every object of a .jsonl file, by the declared column or key
-// or else the first one, and every line of any other file. It ends with an error of visit.
-func ReadTexts(s Spec, path string, visit func(text string) error) error {
+func (s Spec) declared() vectors.Declared { return vectors.Declared{Classes: s.Classes} }
+
+// classOf returns the class of a name; 0 where no classes are declared.
+func (s Spec) classOf(name string) (class uint8, known bool) {
+	if len(s.Classes) == 0 {
+		return 0, true
+	}
+	return s.declared().Class(name)
+}
+
+func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int, error) {
 	file, err := openFile(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer file.Close()
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv":
-		err = readTextTable(s, path, file, visit)
-	case ".parquet":
-		err = readTextParquet(s, file, visit)
-	case ".jsonl":
-		err = eachLine(path, file, func(line []byte) error { return s.visitLine(line, visit) })
-	default:
-		err = eachLine(path, file, func(line []byte) error { return visit(string(line)) })
-	}
-	if err != nil {
-		err = fmt.Errorf("data: %w: %w", ErrInvalid, err)
-	}
-	return err
-}
-
-func readTextTable(s Spec, path string, file io.Reader, visit func(string) error) error {
 	r, err := vectors.NewRecordReader(path, file)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	text, err := s.textColumn(r.Header, r.Find)
+	text, label, err := s.textColumns(r.Header, r.Find)
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	_, err = r.Each(func(record []string) error { return visit(strings.Clone(record[text])) })
-	return err
+	return r.Each(func(record []string) error {
+		class, known := s.classOf(record[max(label, 0)])
+		if !known {
+			return r.Wrong(label, "found a label that has no class", s.declared().Names())
+		}
+		return visit(strings.Clone(record[text]), class)
+	})
 }
 
-func readTextParquet(s Spec, file *os.File, visit func(string) error) error {
+func eachTextOfParquet(s Spec, path string, visit func(string, uint8) error) (int, error) {
+	file, err := openFile(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
 	t, err := vectors.OpenParquetTexts(file)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	text, err := s.textColumn(t.Header, func(name string) (int, error) { return placeOf("column", name, t.Header) })
+	text, label, err := s.textColumns(t.Header, func(name string) (int, error) { return placeOf("column", name, t.Header) })
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	_, err = t.Each(text, -1, s.declared(), func(text string, _ uint8) error { return visit(text) })
-	return err
+	return t.Each(text, label, s.declared(), visit)
 }
 
-// textColumn returns the place of the text among columns, of which that of the class may be missing:
-// the declared one, or as twoColumns finds it, or the first.
-func (s Spec) textColumn(names []string, find func(string) (int, error)) (text int, err error) {
-	if s.Column != "" {
-		return find(s.Column)
+// placeOf returns the place of a name, of a column or key, among others.
+func placeOf(what, name string, names []string) (int, error) {
+	at := slices.Index(names, name)
+	if at < 0 {
+		return 0, fmt.Errorf("found no %s %q, expected it among the %d", what, name, len(names))
 	}
-	if len(names) == 2 {
-		text, _, err = s.twoColumns(names, find)
-	}
-	return text, err
+	return at, nil
 }
 
-// visitLine calls visit with the text of a JSON object.
-func (s Spec) visitLine(line []byte, visit func(string) error) error {
-	object, err := readObject(line)
-	if err != nil || len(object) == 0 {
-		return errNoObject
-	}
-	key := object[0].Key
-	if s.Column != "" {
-		key = s.Column
-	} else if key == s.Label && len(object) > 1 {
-		key = object[1].Key
-	}
-	var text string
-	if json.Unmarshal(object.Get(key), &text) != nil {
-		return fmt.Errorf("found no text under the key %q, expected one", key)
-	}
-	return visit(text)
+// maxText is how long a text, or a line with one, may be in bytes.
+const maxText = 1 << 20
+
+// eachTextOfLines reads JSON objects, one in each line. The keys of the first one say where text and
+// class stand in all.
+func eachTextOfLines(s Spec, path string, visit func(string, uint8) error) (int, error) {
+	text, label := "", ""
+	return eachLine(path, func(line []byte) error {
+		object, err := strictjson.Read(line)
+		if err != nil || object.Distinct() != nil || len(object) == 0 {
+			return errors.New("found no JSON object with keys that differ, expected one in each line")
+		}
+		if text == "" {
+			if text, label, err = s.keysOf(object); err != nil {
+				return err
+			}
+		}
+		return s.visitObject(object, text, label, visit)
+	})
 }
 
-// eachLine calls visit with every line that is not empty. Its errors name the line.
-func eachLine(path string, file io.Reader, visit func(line []byte) error) error {
+// keysOf returns the keys of text and class in an object.
+func (s Spec) keysOf(object strictjson.Object) (text, label string, err error) {
+	if s.Column != "" && s.Label != "" {
+		return s.Column, s.Label, nil
+	}
+	var names []string
+	for _, f := range object {
+		names = append(names, f.Key)
+	}
+	at, of, err := s.textColumns(names, func(name string) (int, error) { return placeOf("key", name, names) })
+	if err != nil {
+		return "", "", err
+	}
+	return names[at], names[max(of, 0)], nil
+}
+
+// visitObject calls visit with text and class of an object: a text, and a text or a whole number.
+func (s Spec) visitObject(object strictjson.Object, text, label string, visit func(string, uint8) error) error {
+	var content, class string
+	if json.Unmarshal(object.Get(text), &content) != nil {
+		return fmt.Errorf("found no text under the key %q, expected one", text)
+	}
+	value := object.Get(label)
+	if json.Unmarshal(value, &class) != nil {
+		class = string(value)
+	}
+	c, known := s.classOf(class)
+	if !known {
+		return fmt.Errorf("found a label that has no class under the key %q, expected %s", label, s.declared().Names())
+	}
+	return visit(content, c)
+}
+
+// eachLineOfFile takes every line for a text.
+func eachLineOfFile(_ Spec, path string, visit func(string, uint8) error) (int, error) {
+	return eachLine(path, func(line []byte) error { return visit(string(line), 0) })
+}
+
+// eachLine calls visit with every line that is not empty, and returns their number. Its errors name
+// the line.
+func eachLine(path string, visit func(line []byte) error) (count int, err error) {
+	file, err := openFile(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxText)
 	n := 1
@@ -105,11 +148,61 @@ func eachLine(path string, file io.Reader, visit func(line []byte) error) error 
 			continue
 		}
 		if err := visit(lines.Bytes()); err != nil {
-			return fmt.Errorf("%s:%d: %w", path, n, err)
+			return 0, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
+		count++
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("%s:%d: found a line of more than %d bytes, expected at most so many", path, n, maxText)
+		return 0, fmt.Errorf("%s:%d: found a line of more than %d bytes, expected at most so many", path, n, maxText)
 	}
-	return lines.Err()
+	return count, lines.Err()
+}
+
+func eachTextOfFolder(s Spec, path string, visit func(string, uint8) error) (n int, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if _, known := s.declared().Class(e.Name()); !known && !strings.HasPrefix(e.Name(), ".") {
+			return 0, fmt.Errorf("%s is not one of the declared classes %q", filepath.Join(path, e.Name()), s.Classes)
+		}
+	}
+	for label, class := range s.Classes {
+		files, err := os.ReadDir(filepath.Join(path, class))
+		if err != nil {
+			return 0, fmt.Errorf("%w; expected a folder for each class", err)
+		}
+		for _, e := range files {
+			if strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			text, err := readText(filepath.Join(path, class, e.Name()))
+			if err != nil {
+				return 0, err
+			}
+			if err := visit(text, uint8(label)); err != nil {
+				return 0, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// readText reads a file with one text, whose name ends in .txt.
+func readText(path string) (string, error) {
+	if !strings.EqualFold(filepath.Ext(path), ".txt") {
+		return "", fmt.Errorf("found %s, expected files .txt alone", path)
+	}
+	file, err := openFile(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || info.Size() > maxText {
+		return "", fmt.Errorf("%s is longer than %d bytes, expected at most so many (%v)", path, maxText, err)
+	}
+	content, err := os.ReadFile(path)
+	return string(content), err
 }

@@ -148,10 +148,11 @@ func FuzzTexts(f *testing.F) {
 			write(t, content, dir, "train"+ending)
 			spec := Spec{Text: dir, Classes: []string{"f", "m"}, Length: 5}
 			read := 0
-			n, err := eachText(spec, "train", func(text string, label uint8) {
+			n, err := eachText(spec, "train", func(text string, label uint8) error {
 				if read++; int(label) > 1 || len(Bytes{}.Tokens(nil, text, 5)) > 5 {
 					t.Errorf("%q is of the class %d", text, label)
 				}
+				return nil
 			})
 			if err != nil {
 				wantError(t, err, ErrInvalid)
