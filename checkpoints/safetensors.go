@@ -81,12 +81,18 @@ func checkTensor(t Tensor) (int64, error) {
 // NaN weight answers NaN to everything. Whatever the file claims, no more is allocated than a small
 // multiple of the file's own size. Damage is reported as [ErrCorrupt].
 func ReadModel(path string) ([]Tensor, map[string]string, error) {
+	return ReadModelThrough(path, io.Discard)
+}
+
+// ReadModelThrough does what [ReadModel] does, and writes every byte that it reads to w, such as a
+// hash.
+func ReadModelThrough(path string, w io.Writer) ([]Tensor, map[string]string, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	tensors, metadata, err := parse(bufio.NewReaderSize(f, 1<<16), size)
+	tensors, metadata, err := parse(bufio.NewReaderSize(io.TeeReader(f, w), 1<<16), size)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoints: read %s: %w", path, err)
 	}

@@ -2,13 +2,13 @@ package features
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"dpsgd/checkpoints"
 	"dpsgd/data"
@@ -25,6 +25,9 @@ type Backbone struct {
 	File          string // of the weights, safetensors
 	Network       model.Ready
 	Normalisation string // of pixels from 0 to 1: a name in normalisations
+
+	mutex sync.Mutex
+	sum   string // SHA-256 of the file when it was first asked for; "" before
 }
 
 // normalisations maps names to the mean and deviation of red, green and blue that are subtracted and
@@ -69,24 +72,48 @@ func (weightFile) Schema() setting.Object {
 	return setting.Object{"type", "string", "pattern", `^$|\.safetensors$`}
 }
 
-// describe says what the features are, by the SHA-256 of the file as it is now.
+// describe says what the features are, by the SHA-256 of the file when it was first read.
 func (b *Backbone) describe() string {
-	sum, err := sumOf(b.File)
+	sum, err := b.hash()
 	if err != nil {
 		sum = "that cannot be read"
 	}
 	return fmt.Sprintf("model %s without its last layer, with weights of SHA-256 %s that count as public, normalisation %s", b.Network.Name, sum, b.Normalisation)
 }
 
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
+// hash returns the SHA-256 of the file. It stays what it was the first time: a file that changes is
+// another one, which read refuses.
+func (b *Backbone) hash() (string, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.sum != "" {
+		return b.sum, nil
+	}
+	f, err := os.Open(b.File)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return fmt.Sprintf("%x", h.Sum(nil)), err
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	b.sum = fmt.Sprintf("%x", h.Sum(nil))
+	return b.sum, nil
+}
+
+// read returns the tensors of the file, if the bytes that they were read from have its hash.
+func (b *Backbone) read() ([]model.Tensor, error) {
+	want, err := b.hash()
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	tensors, _, err := checkpoints.ReadModelThrough(b.File, h)
+	if found := fmt.Sprintf("%x", h.Sum(nil)); err == nil && found != want {
+		err = fmt.Errorf("found %s of SHA-256 %s, expected %s, as it was at first", b.File, found, want)
+	}
+	return tensors, err
 }
 
 // check refuses pictures that the network does not take, and networks that do not end with one dense
@@ -153,14 +180,7 @@ func (b *Backbone) body(shape data.Shape) (*model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := sumOf(b.File)
-	if err != nil {
-		return nil, fmt.Errorf("features: features.file: %w", err)
-	}
-	file, _, err := checkpoints.ReadModel(b.File)
-	if after, again := sumOf(b.File); err == nil && (again != nil || after != before) {
-		err = errors.New("the file changed while it was read")
-	}
+	file, err := b.read()
 	if err != nil {
 		return nil, fmt.Errorf("features: features.file: %w", err)
 	}
@@ -182,6 +202,25 @@ func (b *Backbone) body(shape data.Shape) (*model.Model, error) {
 		return nil, err
 	}
 	return body, body.Import(slices.DeleteFunc(whole.Export(), func(t model.Tensor) bool { return strings.HasPrefix(t.Name, last+".") }))
+}
+
+// Bytes estimates what reading the weights and running the network on pictures of a shape take.
+func (b *Backbone) Bytes(shape data.Shape) (float64, error) {
+	m, err := model.Sketch(b.Network.Layers, inputOf(shape), 2)
+	if err != nil {
+		return 0, err
+	}
+	trained, frozen := m.Sizes()
+	bytes, err := graph.BytesOf(forwardBatch, func(n int) (*graph.Executor, error) {
+		g := graph.NewSketch()
+		network, err := m.Prediction(g, n)
+		if err != nil {
+			return nil, err
+		}
+		return g.Compile(network.Logits)
+	})
+	// The file's tensors, the network, a copy of it and the network without its last layer.
+	return bytes + 4*float64(4*(trained+frozen)+forwardBatch*shape.Values()), err
 }
 
 // forwardBatch is the number of pictures that the network sees at a time.

@@ -84,13 +84,17 @@ func TestBackboneIsKnownByItsWeights(t *testing.T) {
 	shape, dir := size(9, 8, 3), t.TempDir()
 	recipe, m := backbone(t, filepath.Join(dir, "a.safetensors"), shape)
 	moved, _ := backbone(t, filepath.Join(dir, "b.safetensors"), shape)
-	sum := must(sumOf(filepath.Join(dir, "a.safetensors")))
+	sum := must(recipe.Transform.(*Backbone).hash())
 	if text := recipe.String(); text != moved.String() || !strings.HasPrefix(text, "model small without its last layer, with weights of SHA-256 "+sum+" that count as public, normalisation imagenet, version ") {
 		t.Errorf("the recipe is %q, of the same file elsewhere %q", text, moved.String())
 	}
 	tensors := naming.Write(m, "timm")
 	tensors[0].Data[0]++
 	check(t, checkpoints.WriteModel(filepath.Join(dir, "b.safetensors"), tensors, nil))
+	if _, err := moved.Prepare(shape, nil); err == nil || !strings.Contains(err.Error(), ", expected "+sum+", as it was at first") || moved.String() != recipe.String() {
+		t.Errorf("a file that changed is read with %v, and described as %q", err, moved.String())
+	}
+	moved.Transform = &Backbone{File: filepath.Join(dir, "b.safetensors"), Network: moved.Transform.(*Backbone).Network, Normalisation: "imagenet"}
 	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
 	if fingerprintOf(recipe, split) == fingerprintOf(moved, split) {
 		t.Error("features of other weights have the same fingerprint")
@@ -111,9 +115,10 @@ func TestBackboneIsKnownByItsWeights(t *testing.T) {
 			b.Network.Layers = append(b.Network.Layers[:4:4], model.Linear{Out: 2}, model.Tanh)
 		}, shape, "the network small does not end with a dense layer on a vector"},
 	} {
-		changed, b := recipe, *recipe.Transform.(*Backbone)
-		changed.Transform = &b
-		c.change(&changed, &b)
+		changed, own := recipe, recipe.Transform.(*Backbone)
+		b := &Backbone{File: own.File, Network: own.Network, Normalisation: own.Normalisation}
+		changed.Transform = b
+		c.change(&changed, b)
 		if _, err := changed.Prepare(c.shape, nil); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: found %v, expected one line that says %q", name, err, c.want)
 		}

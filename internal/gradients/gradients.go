@@ -210,25 +210,30 @@ type Sketch struct {
 	Formed     float64 // one gradient for each worker and parameter
 }
 
-// NewSketch returns the memory that a sketched model ([model.Sketch]) takes: it declares the graphs
-// for one example and multiplies by batch, since buffers grow with it.
+// NewSketch returns the memory that a sketched model ([model.Sketch]) takes in physical batches of so
+// many examples.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
-	d, err := declare(graph.NewSketch(), m, views, 1, func(uses []perexample.Use) []perexample.Engine {
-		for _, r := range rulesOf(uses) {
-			s.Formed += 4 * float64(threads) * float64(r.Size())
+	input := 0.0 // bytes of an example, without mask and labels
+	s.Training, err = graph.BytesOf(batch, func(n int) (*graph.Executor, error) {
+		d, err := declare(graph.NewSketch(), m, views, n, func(uses []perexample.Use) []perexample.Engine {
+			s.Formed = 0
+			for _, r := range rulesOf(uses) {
+				s.Formed += 4 * float64(threads) * float64(r.Size())
+			}
+			return chooseEngines(uses, batch, engine)
+		})
+		if err == nil {
+			input = 4 * float64(d.network.Images.Shape().TotalSize()/n)
 		}
-		return chooseEngines(uses, batch, engine)
+		return d.executor, err
 	})
 	if err != nil {
 		return s, err
 	}
-	s.Training = float64(batch) * (float64(d.executor.Bytes()) + inputBytes(d.network))
-	network, executor, err := predicting(graph.NewSketch(), m, 1)
-	if err == nil {
-		s.Prediction = evaluationBatch * (float64(executor.Bytes()) + inputBytes(network))
-	}
+	s.Prediction, err = graph.BytesOf(evaluationBatch, func(n int) (*graph.Executor, error) {
+		_, executor, err := predicting(graph.NewSketch(), m, n)
+		return executor, err
+	})
+	s.Training, s.Prediction = s.Training+float64(batch)*input, s.Prediction+evaluationBatch*input
 	return s, err
 }
-
-// inputBytes returns the size in bytes of the images that a network takes, without mask and labels.
-func inputBytes(n *model.Network) float64 { return 4 * float64(n.Images.Shape().TotalSize()) }

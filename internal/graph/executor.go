@@ -84,6 +84,20 @@ func (e *Executor) Values(n *gorgonia.Node) Array {
 // inputs and parameters.
 func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
+// BytesOf returns the bytes that a graph of n examples takes, by those of one and of two, which of
+// returns: some grow with the examples and others, such as packed weights, do not.
+func BytesOf(n int, of func(examples int) (*Executor, error)) (float64, error) {
+	one, err := of(1)
+	if err != nil {
+		return 0, err
+	}
+	two, err := of(2)
+	if err != nil {
+		return 0, err
+	}
+	return float64(one.Bytes()) + float64(n-1)*float64(two.Bytes()-one.Bytes()), nil
+}
+
 // RunAll runs the graph once.
 func (e *Executor) RunAll() { e.RunFirst(1, 1) }
 

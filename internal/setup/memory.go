@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dpsgd/configs"
+	"dpsgd/features"
 	"dpsgd/features/encoder"
 	"dpsgd/internal/gradients"
 	"dpsgd/model"
@@ -133,6 +134,10 @@ func examples(c *configs.Config, o Outline, held int64) float64 {
 		bytes += float32Bytes * float64(c.Features.Pictures) * (float64(o.Shape.Values()) + 2*width + float64(c.Features.Pictures))
 		if c.Features.Encoder > 0 {
 			bytes += float64(Threads(c)) * encoder.Bytes(o.Shape)
+		}
+		if b, ok := c.Features.Transform.(*features.Backbone); ok {
+			network, _ := b.Bytes(o.Shape) // whoever makes the network says what is wrong
+			bytes += network
 		}
 	}
 	return bytes

@@ -72,16 +72,24 @@ func TestCheckKnowsTheLimit(t *testing.T) {
 // Estimates are within a factor of two of the peak resident memory of real runs of a few steps,
 // which /usr/bin/time measured on Linux with 2 cores (in MiB).
 func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
-	few := Outline{Name: "own", Examples: 80, Tests: 80, Shape: data.Shape{Height: 64, Width: 64, Channels: 3}, Classes: 2}
-	for preset, peak := range map[string]float64{"digits": 101, "mnist-cnn": 190, "own-pictures": 541} {
-		overrides := []string{"performance.threads=2"}
-		if preset == "own-pictures" {
-			overrides = append(overrides, "data.size=64", "data.classes=[a, b]")
-		}
-		c, _ := config(t, preset, overrides...)
+	for _, run := range []struct {
+		preset    string
+		peak      float64
+		side, of  int // of so many pictures of one's own, in each part
+		overrides []string
+	}{
+		{"digits", 101, 0, 0, nil},
+		{"mnist-cnn", 190, 0, 0, nil},
+		{"vit-tiny", 612, 0, 0, nil},
+		{"own-pictures", 541, 64, 80, []string{"data.size=64", "data.classes=[a, b]"}},
+		{"own-pictures", 500, 224, 40, []string{"data.size=224", "data.classes=[a, b]", "features.name=model", "features.file=resnet18.safetensors", "features.network=resnet18",
+			"features.encoder=0", "features.pictures=100", "features.directions=4"}},
+	} {
+		preset, peak := run.preset, run.peak
+		c, _ := config(t, preset, append(run.overrides, "performance.threads=2")...)
 		o := Declared(c)
 		if c.Data.Folder != "" {
-			o = few
+			o = Outline{Name: "own", Examples: run.of, Tests: run.of, Shape: data.Shape{Height: run.side, Width: run.side, Channels: 3}, Classes: 2}
 		}
 		e := tiny.Must(MemoryOf(c, o))(t)
 		found := e.Total() / (1 << 20)
