@@ -26,9 +26,7 @@ func (e BallsInBins) simplest() (Event, error) {
 }
 
 // worst returns what count steps in a row cost: e once for each epoch that they begin.
-func (e BallsInBins) worst(count int) Entry {
-	return Entry{e, count/e.Bins + min(count%e.Bins, 1)}
-}
+func (e BallsInBins) worst(count int) Entry { return Entry{e, count/e.Bins + min(count%e.Bins, 1)} }
 
 // begun returns the turns of an epoch that is not over: epochs begin where their length divides the
 // turns of a ledger.

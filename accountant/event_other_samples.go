@@ -15,9 +15,7 @@ func (e FixedSizeSampled) String() string {
 	return fmt.Sprintf("FixedSizeSampled(%d of %d, %v)", e.BatchSize, e.DatasetSize, e.Event)
 }
 
-func (e FixedSizeSampled) simplest() (Event, error) {
-	return simplestSample(e, e.BatchSize == 0)
-}
+func (e FixedSizeSampled) simplest() (Event, error) { return simplestSample(e, e.BatchSize == 0) }
 
 func (e FixedSizeSampled) sampled() Event             { return e.Event }
 func (e FixedSizeSampled) holding(inside Event) Event { e.Event = inside; return e }

@@ -81,7 +81,6 @@ func (s *simplifier) add(entry Entry, times int) error {
 	return nil
 }
 
-// nonPrivateIf returns NonPrivate if noNoise, else e.
 func nonPrivateIf(noNoise bool, e Event) (Event, error) {
 	if noNoise {
 		return NonPrivate{}, nil

@@ -248,6 +248,4 @@ func (d *Datasets) Info() DatasetsInfo {
 }
 
 // Refresh reads what other processes have appended, under the lock of the file.
-func (d *Datasets) Refresh() error {
-	return d.append(func() ([]byte, error) { return nil, nil })
-}
+func (d *Datasets) Refresh() error { return d.append(func() ([]byte, error) { return nil, nil }) }

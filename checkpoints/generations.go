@@ -137,9 +137,7 @@ func latest(files fileSystem, dir string) (*State, string, error) {
 }
 
 // FileName returns the name of the file with the checkpoint of a step.
-func FileName(step int) string {
-	return checkpointPrefix + strconv.Itoa(step) + checkpointSuffix
-}
+func FileName(step int) string { return checkpointPrefix + strconv.Itoa(step) + checkpointSuffix }
 
 // parseCheckpointName returns the step in a name. ok is false for a name that FileName never makes.
 func parseCheckpointName(name string) (step int, ok bool) {

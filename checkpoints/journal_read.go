@@ -116,7 +116,6 @@ func openJournal(files fileSystem, path string) (*Journal, error) {
 	return j, nil
 }
 
-// read locks and reads the file.
 func (j *Journal) read() error {
 	if err := j.f.Lock(); err != nil {
 		return err

@@ -67,9 +67,7 @@ func (s CosineNorm) Factor(step, steps int) float64 {
 
 // progress returns 0 for the first step, 1 for the last and later ones, in equal steps; 0 if steps
 // is 1.
-func progress(step, steps int) float64 {
-	return float64(min(step, steps-1)) / float64(max(1, steps-1))
-}
+func progress(step, steps int) float64 { return float64(min(step, steps-1)) / float64(max(1, steps-1)) }
 
 func finalFactor(value *float64) setting.Argument {
 	return setting.Argument{Name: "clip_final_factor", Doc: "The last clip norm divided by the first.",

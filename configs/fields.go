@@ -43,7 +43,6 @@ var exclusive = [][]string{
 	{"training.epochs", "training.steps"},
 }
 
-// others returns the keys that a key excludes.
 func others(path string) []string {
 	for _, keys := range exclusive {
 		if i := slices.Index(keys, path); i >= 0 {
@@ -87,7 +86,6 @@ var (
 	withClientNoise = &condition{"federated.noise", data.ByClients, func(c *Config) bool { return withClients.holds(c) && c.Federated.Noise == data.ByClients }}
 )
 
-// isText reports whether the examples are texts.
 func isText(c *Config) bool { return c.Data.Shape().IsText() }
 
 // fields lists every key in the order in which files are written.
@@ -326,7 +324,6 @@ func perChannel(min, max float64, channels int) listOf[float64] {
 // stay the same.
 var later = []string{"data.bounds", "data.column", "data.label", "data.labels", "data.limit.delta", "data.limit.epsilon", "data.tokenizer", "federated.clients", "features.coarse_filters", "features.encoder", "features.name", "features.overlap", "features.patches", "features.power", "model.init", "model.init_except", "model.freeze", "model.lora.alpha", "model.lora.layers", "model.lora.rank", "model.train_only", "pate.aggregation", "pate.noise", "pate.pool", "pate.queries", "pate.release_data_dependent", "pate.release_order", "pate.self_training", "pate.teachers", "pate.threshold", "pate.threshold_noise", "performance.data_memory", "performance.data_per_rank", "performance.max_memory", "privacy.clipping", "privacy.clip_schedule", "privacy.correlation", "privacy.label_stages", "privacy.mechanism", "privacy.noise_schedule", "privacy.none", "privacy.unit", "training.augmentation.flip", "training.augmentation.shift", "training.augmentation.views", "training.average", "training.class_weights", "training.label_smoothing", "training.loss", "training.sampling"}
 
-// fieldAt returns the field of the key path, or nil if there is none.
 func fieldAt(path string) *field {
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.path == path }); i >= 0 {
 		return fields[i]

@@ -40,7 +40,6 @@ func decode(f setting.Format, r *report, n *node, key string, into any) bool {
 	panic(fmt.Sprintf("configs: values of %s have the format %T, which cannot be read", key, f))
 }
 
-// decodeReady stores a ready network by its name.
 func decodeReady(r *report, n *node, key string, into *model.Ready) bool {
 	names := setting.Choice(Networks())
 	if n.Kind == scalarNode && n.Quoted && n.Text == "" {

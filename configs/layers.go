@@ -97,7 +97,6 @@ func argumentNames(arguments []setting.Argument) []string {
 	return names
 }
 
-// encodeLayers returns the layers as one flow list.
 func encodeLayers(layers model.Sequential) string {
 	items := make([]string, len(layers))
 	for i, l := range layers {

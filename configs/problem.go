@@ -24,7 +24,6 @@ type Position struct {
 	Override     string // the key of the --set override, "" for a file
 }
 
-// startOf returns the position where a file begins.
 func startOf(file string) Position { return Position{File: file, Line: 1, Column: 1} }
 
 // Problem is one thing that is wrong with a configuration, and where.

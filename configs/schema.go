@@ -62,7 +62,6 @@ func requirements(section string) object {
 	}[section]
 }
 
-// schema returns the schema of a field, with its documentation.
 func (f *field) schema() object {
 	s := append(f.format.Schema(), "description", f.meaning())
 	if f.hasDefault() {

@@ -116,15 +116,12 @@ func StatisticKinds() []string {
 	return names
 }
 
-// all returns every key that a statistic of the kind can have.
 func (k statisticKind) all() []string {
 	return slices.Concat([]string{"statistic"}, k.keys, []string{"mechanism", "share"})
 }
 
-// takes reports whether the kind has the key, beside those that all kinds have.
 func (k statisticKind) takes(key string) bool { return slices.Contains(k.keys, key) }
 
-// kind returns the row of statisticKinds for the statistic's kind.
 func (s *Statistic) kind() statisticKind {
 	return statisticKinds[slices.IndexFunc(statisticKinds, func(k statisticKind) bool { return k.name == s.Kind })]
 }
@@ -178,7 +175,6 @@ func (s *Statistic) arguments() []setting.Argument {
 	}
 }
 
-// mechanismsOf lists the mechanisms of a kind; of all kinds if kind is "".
 func mechanismsOf(kind string) (names setting.Choice) {
 	for _, k := range statisticKinds {
 		for _, m := range k.mechanisms {

@@ -153,7 +153,6 @@ func (f *StatisticsFile) ConfigYAML() []byte {
 	})
 }
 
-// encodeNumber returns a number as configurations write it.
 func encodeNumber(x float64) string { return setting.Number{}.Encode(&x) }
 
 // Statistics lists the files of statistics that come with the program.

@@ -83,7 +83,6 @@ var (
 // SeedKey is the key to which the seeds of a sweep give values.
 const SeedKey = "training.seed"
 
-// arguments lists the keys of a sweep file.
 func (s *Sweep) arguments() []setting.Argument {
 	return []setting.Argument{
 		{Name: "name", Format: sweepName, Value: &s.Name, Required: true, Doc: "Folder of the sweep within runs."},
@@ -172,7 +171,6 @@ func (s *Sweep) readSeeds(r *report, n *node, name string) bool {
 // Repeats returns how often each point is trained: once per seed, and once if there are no seeds.
 func (s *Sweep) Repeats() int { return combined(s.seeds) }
 
-// readTAN reads the mapping tan, which has the one key scale.
 func (s *Sweep) readTAN(r *report, n *node, name string) bool {
 	if n.Kind != mappingNode {
 		return r.Expected(n, name, "a mapping with the key scale", "")

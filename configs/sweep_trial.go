@@ -109,7 +109,6 @@ func (s *Sweep) points(d Draw) (points [][]value, err error) {
 	return points, nil
 }
 
-// fixed returns the values that all trials share.
 func (s *Sweep) fixed() (values []value) {
 	for _, a := range s.set {
 		values = append(values, a.values...)

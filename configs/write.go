@@ -54,7 +54,6 @@ func (f *field) written(c *Config) bool {
 	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
 
-// isDefault reports whether the field has in c the value that it has in DefaultConfig.
 func (f *field) isDefault(c *Config) bool {
 	defaults := DefaultConfig()
 	return encode(f.format, f.at(c)) == encode(f.format, f.at(&defaults))

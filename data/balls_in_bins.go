@@ -86,7 +86,6 @@ func (b *BallsInBins) sample(dst []int, n int, src words) []int {
 	return append(dst[:0], b.records[b.first[bin]:b.first[bin+1]]...)
 }
 
-// allocate puts each of n records into a bin.
 func (b *BallsInBins) allocate(n int, src words) {
 	bins := make([]int, n)
 	b.records, b.first = make([]int, n), make([]int, b.Bins+1)

@@ -73,7 +73,6 @@ func (u *uniform) below(x fixed, src words) bool {
 // fixed is a multiple of 2⁻¹²⁸ in [0, 1): hi·2⁻⁶⁴ + lo·2⁻¹²⁸.
 type fixed struct{ hi, lo uint64 }
 
-// minus returns x − y mod 1.
 func (x fixed) minus(y fixed) fixed {
 	lo, borrow := bits.Sub64(x.lo, y.lo, 0)
 	hi, _ := bits.Sub64(x.hi, y.hi, borrow)

@@ -54,9 +54,7 @@ func (p Poisson) Sampled(e accountant.Event) accountant.Event {
 // possibly none. It reuses the memory of dst and ignores its content. It expects to read fewer than
 // 16/15·q·n + n/512 + 2 words. The indices are secret. It panics on an invalid probability or a
 // negative n.
-func (p Poisson) Sample(dst []int, n int, src *random.Source) []int {
-	return p.sample(dst, n, src)
-}
+func (p Poisson) Sample(dst []int, n int, src *random.Source) []int { return p.sample(dst, n, src) }
 
 // words is the part of a random source that the sampler uses.
 type words interface{ Uint64() uint64 }

@@ -164,7 +164,6 @@ func blurInside(dst, src []float32, height, width int) {
 	}
 }
 
-// clamp returns the number from 0 to 1 that is nearest to v.
 func clamp(v float64) float32 { return float32(math.Min(math.Max(v, 0), 1)) }
 
 // sheetGap is the width of the lines between the pictures of a sheet, in pixels.

@@ -25,7 +25,6 @@ func (b Block) Norm() float64 {
 // Columns returns the number of columns of a row in a block.
 func (b Block) Columns() int { return b.Channels * b.Positions }
 
-// widthOf returns the number of columns of a row of these blocks.
 func widthOf(row []Block) (columns int) {
 	for _, b := range row {
 		columns += b.Columns()
@@ -227,7 +226,6 @@ const minNorm = 1e-8
 // toUnit divides z by its norm, or by minNorm if that is larger.
 func toUnit(z []float32) { toNorm(z, 1) }
 
-// toNorm gives z a norm as [toUnit] gives it the norm 1.
 func toNorm(z []float32, norm float64) {
 	factor := float32(norm / math.Max(math.Sqrt(kernel.SumSquares(z)), minNorm))
 	for j, v := range z {

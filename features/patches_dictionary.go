@@ -170,7 +170,6 @@ func whitening(covariance *mat.SymDense) (*mat.Dense, error) {
 // momentRows is the number of patches that are centred at a time.
 const momentRows = 1000
 
-// patchMoments returns the mean of the rows and the covariance of their columns.
 func patchMoments(patches *mat.Dense) (*mat.VecDense, *mat.SymDense) {
 	rows, n := patches.Dims()
 	mean := mat.NewVecDense(n, nil)

@@ -130,7 +130,6 @@ func (e *extractor) storeSide(dst []float32, side func(kernel.Excess) []float32)
 	}
 }
 
-// invert computes inverse from pixels.
 func (e *extractor) invert() {
 	e.sumRows()
 	size := e.options.Size

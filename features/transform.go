@@ -55,9 +55,7 @@ func (None) Name() string { return "none" }
 func (None) Blocks(data.Shape) []Block { return nil }
 
 // Prepare returns nil. Nobody calls it, because a [Recipe] with None computes nothing.
-func (None) Prepare(data.Shape, func(int) (*Drawings, error)) (*Prepared, error) {
-	return nil, nil
-}
+func (None) Prepare(data.Shape, func(int) (*Drawings, error)) (*Prepared, error) { return nil, nil }
 
 // powerArgument returns the argument by which a configuration evens out values that are not
 // negative: a root lifts weak responses and dampens strong ones, as Perronnin, Sánchez and Mensink,

@@ -21,9 +21,7 @@ type Average interface {
 
 // Averages returns every average that a configuration can name: to add one, write it and add its
 // kind here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
-func Averages() setting.Kinds[Average] {
-	return setting.Kinds[Average]{noAverage, ema, tail}
-}
+func Averages() setting.Kinds[Average] { return setting.Kinds[Average]{noAverage, ema, tail} }
 
 // NoAverage takes the last parameters as they are.
 type NoAverage struct{}
@@ -50,9 +48,7 @@ func (a *EMA) Arguments() []setting.Argument {
 	return []setting.Argument{decay("average_decay", "How much of the average is kept in a step; less in the first steps.", &a.Decay, "ema_decay")}
 }
 
-func (a *EMA) Weight(t, _ int) float64 {
-	return 1 - math.Min(a.Decay, (1+float64(t))/(10+float64(t)))
-}
+func (a *EMA) Weight(t, _ int) float64 { return 1 - math.Min(a.Decay, (1+float64(t))/(10+float64(t))) }
 
 // Tail averages the parameters of the last planned steps (Rakhlin, Shamir, Sridharan,
 // arXiv:1109.5647, α-suffix averaging). A run that ends before them keeps its last parameters.

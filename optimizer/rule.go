@@ -50,9 +50,7 @@ func beta2(value *float64) setting.Argument {
 }
 
 // momentSlots returns the slots of rules that keep the means of gradients and of their squares.
-func momentSlots() []Slot {
-	return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}}
-}
+func momentSlots() []Slot { return []Slot{{Name: "exp_avg"}, {Name: "exp_avg_sq", NotNegative: true}} }
 
 // decay returns an argument for a number in [0, 1): the share of a remembered value that the rule
 // keeps from one step to the next.

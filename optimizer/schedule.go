@@ -20,9 +20,7 @@ type Curve interface {
 
 // Curves returns every curve that a configuration can name: to add one, write its file and add its
 // kind here. An argument of the same name is the same key of a configuration, as in [UpdateRules].
-func Curves() setting.Kinds[Curve] {
-	return setting.Kinds[Curve]{constant, cosine, step, linear}
-}
+func Curves() setting.Kinds[Curve] { return setting.Kinds[Curve]{constant, cosine, step, linear} }
 
 // Schedule is a learning rate that depends on the step alone. It climbs in a straight line over the
 // first WarmupSteps steps and reaches Peak with the last of them; Peak times the curve follows.

@@ -18,9 +18,7 @@ var sgd = setting.KindOf(func() UpdateRule { return &SGD{} })
 
 func (*SGD) Name() string { return "sgd" }
 
-func (r *SGD) Arguments() []setting.Argument {
-	return []setting.Argument{weightDecay(&r.WeightDecay)}
-}
+func (r *SGD) Arguments() []setting.Argument { return []setting.Argument{weightDecay(&r.WeightDecay)} }
 
 func (*SGD) HeavyBall() (float64, bool) { return 0, true }
 

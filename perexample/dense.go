@@ -79,7 +79,6 @@ func nextRun(w []float32, from int) (lo, hi int) {
 	return lo, hi
 }
 
-// scale writes w·x to dst.
 func scale(dst []float32, w float32, x []float32) {
 	for j, v := range x {
 		dst[j] = w * v

@@ -125,9 +125,7 @@ func (w law) cumulant(theta, interval float64) float64 {
 	return logMoment(len(w.index), theta, func(i int) (mass, loss float64) { return w.mass[i], w.loss(w.index[i], interval) })
 }
 
-func (w law) loss(index int, interval float64) float64 {
-	return (float64(index) + w.offset) * interval
-}
+func (w law) loss(index int, interval float64) float64 { return (float64(index) + w.offset) * interval }
 
 // wrap fills v.mass with the masses of w times e^(θl - k), l being their losses: index i at
 // position i modulo the size. It returns the greatest |θl - k|.

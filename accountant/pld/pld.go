@@ -46,9 +46,7 @@ func NewExact(r accountant.Relation) (*Accountant, error) {
 // New returns the accountant "pld" for relation r: the losses of the dominating pairs, discretised
 // so that no answer is below the truth, and composed by fast Fourier transforms. Answers are within
 // about 0.1 % of the truth. The numerics are independent of those of "exact".
-func New(r accountant.Relation) (*Accountant, error) {
-	return newAccountant("pld", r, byPLD)
-}
+func New(r accountant.Relation) (*Accountant, error) { return newAccountant("pld", r, byPLD) }
 
 // newAccountant returns the accountant called name, which asks each direction by ask and answers
 // with the upper ends of the intervals.

@@ -92,15 +92,12 @@ func (f *fixedSize) logDifference(i int) float64 {
 	defer f.mu.Unlock()
 	for len(f.logB) <= i {
 		l := float64(2 * len(f.logB))
-		integrand := func(t float64) float64 {
-			return l*logAbsExpm1((t-0.5/f.sigma)/f.sigma) - t*t/2
-		}
+		integrand := func(t float64) float64 { return l*logAbsExpm1((t-0.5/f.sigma)/f.sigma) - t*t/2 }
 		f.logB = append(f.logB, logIntegral(integrand, -math.Sqrt(l), l/f.sigma+math.Sqrt(l))-math.Log(2*math.Pi)/2)
 	}
 	return f.logB[i]
 }
 
-// logAbsExpm1 returns log|exp(u) - 1|.
 func logAbsExpm1(u float64) float64 {
 	if u > 0 {
 		return numeric.LogExpm1(u)
@@ -108,7 +105,6 @@ func logAbsExpm1(u float64) float64 {
 	return math.Log(-math.Expm1(u))
 }
 
-// logFactorials returns log k! for 0 ≤ k ≤ n.
 func logFactorials(n int) []float64 {
 	table := make([]float64, n+1)
 	for k := range table {

@@ -46,7 +46,6 @@ func logExcessLaplace(q, scale float64, g func(u float64) float64) float64 {
 	return sum.Log()
 }
 
-// logOnePlusExpm1 returns log(1 + q (e^u - 1)) for 0 < q < 1.
 func logOnePlusExpm1(q, u float64) float64 {
 	switch w := q * math.Expm1(u); {
 	case u > 700: // exp(u) is near the end of float64

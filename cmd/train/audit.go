@@ -66,7 +66,6 @@ ledgers of their own, which nothing else counts: they are for you alone, whateve
 	return c
 }
 
-// steps audits steps with canaries.
 func (f *auditFlags) steps(a *shell.App, c *cobra.Command, name string) error {
 	if c.Flags().Changed("examples") && f.examples < 1 || c.Flags().Changed("observations") && f.observations < fewestObserved || f.observations > mostObserved {
 		return shell.Usagef("found --examples %d and --observations %d, expected at least 1, and %s to %s", f.examples, f.observations, shell.Count(fewestObserved), shell.Count(mostObserved))

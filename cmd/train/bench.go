@@ -97,7 +97,6 @@ func (f *benchFlags) read(c *cobra.Command) (*configs.Config, error) {
 	return config, nil
 }
 
-// printBench writes a result for people.
 func printBench(w io.Writer, b *speed.Result, f benchFlags) {
 	name := b.Model
 	if f.config != "" {

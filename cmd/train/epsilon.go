@@ -64,7 +64,6 @@ have phases or ledger instead.
 // mostRuns is the most runs that one command line may name.
 const mostRuns = 100_000
 
-// printDatasetTotals writes what each data set has spent, with a table of its runs.
 func printDatasetTotals(w io.Writer, totals []books.Total) {
 	for _, t := range totals {
 		shell.Prosef(w, "%s  %s examples of %s, %s classes", t.Data.Name, shell.Count(t.Data.Examples), t.Data.Shape, shell.Count(t.Data.Classes))

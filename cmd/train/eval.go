@@ -46,7 +46,6 @@ func evalCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
-// printMeasures writes a line for each measure with its interval.
 func printMeasures(w io.Writer, measures []score.Measure) {
 	table := [][]string{{"measure", "value", "95 % interval"}}
 	for _, m := range measures {
@@ -82,7 +81,6 @@ func printClasses(w io.Writer, found score.Score) {
 	shell.PrintTable(w, table)
 }
 
-// printExtremes writes the accuracy of the classes that do worst and best.
 func printExtremes(w io.Writer, classes []score.Class) {
 	classes = slices.DeleteFunc(slices.Clone(classes), func(c score.Class) bool { return c.Examples == 0 })
 	if len(classes) < 2 {

@@ -91,7 +91,6 @@ func (f *planFlags) read(c *cobra.Command) (err error) {
 	return nil
 }
 
-// printPlan writes a plan for people.
 func printPlan(w io.Writer, p *speed.Plan, f planFlags) {
 	fmt.Fprintf(w, "%s, %s parameters, batch %s\n", p.Network, shell.Count(p.Parameters), batchCount(p.Batch))
 	fmt.Fprintf(w, "%s ranks of %d threads, %s, %v a message\n\n", shell.Count(p.Ranks), p.Threads, f.network, f.Network.Latency)
@@ -109,7 +108,6 @@ func printPlan(w io.Writer, p *speed.Plan, f planFlags) {
 		setup.Bytes(p.Memory.Graph), setup.Bytes(p.Memory.Parameters+p.Messages), setup.Bytes(p.Memory.Examples))
 }
 
-// printMeasured writes the parts of a step on this machine.
 func printMeasured(w io.Writer, m speed.Machine) {
 	table := [][]string{{"measured on this machine", "ms"}}
 	add := func(name string, ms float64) {

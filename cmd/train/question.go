@@ -228,7 +228,6 @@ func (q *question) batches(given func(string) bool) error {
 // ballsInBins is the sampling by which all examples are shared out among the steps of an epoch.
 const ballsInBins = "balls-in-bins"
 
-// event returns the event of one step, by its sampling.
 func (q *question) event() accountant.Event {
 	if q.sampling == ballsInBins {
 		return accountant.BallsInBins{Bins: q.bins, Event: accountant.Gaussian{NoiseMultiplier: q.noiseMultiplier}}
@@ -259,7 +258,6 @@ func (q *question) shares(given func(string) bool) error {
 	return nil
 }
 
-// turns checks the sampling and the number of blocks.
 func (q *question) turns(given func(string) bool) error {
 	if q.unknown == account.SamplingProbability && q.bands > 0 {
 		q.samplingProbability /= float64(q.bands)

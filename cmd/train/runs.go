@@ -86,7 +86,6 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 	}
 }
 
-// orDash returns text(*x), or a dash if x is nil.
 func orDash(x *float64, text func(x float64) string) string {
 	if x == nil {
 		return "–"

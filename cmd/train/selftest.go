@@ -51,7 +51,6 @@ data are counted; --examples takes a number in place of that. What it writes goe
 	return c
 }
 
-// printCheck writes the outcome of a check for people.
 func printCheck(w io.Writer, c selftest.Check) {
 	switch {
 	case c.Skipped != "":

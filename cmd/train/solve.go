@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// askCommands returns the commands that ask accountants, such as `train epsilon`.
 func askCommands(a *shell.App) []*cobra.Command {
 	all := []*cobra.Command{epsilonCommand(a)}
 	for _, s := range solvers {

@@ -127,7 +127,6 @@ func (l *layer) moduli(dst []float32, p, y int) {
 	}
 }
 
-// modulus sets dst to the moduli of re + i·im.
 func modulus(dst, re, im []float32) {
 	for x := range dst {
 		dst[x] = magnitude(re[x], im[x])
@@ -146,9 +145,7 @@ func mirroredModuli(dst, image, reEven, reOdd, imEven, imOdd []float32) {
 // smallest is added to squared moduli, so that moduli are above zero and have a logarithm.
 const smallest = 1e-12
 
-func magnitude(re, im float32) float32 {
-	return float32(math.Sqrt(float64(re*re + im*im + smallest)))
-}
+func magnitude(re, im float32) float32 { return float32(math.Sqrt(float64(re*re + im*im + smallest))) }
 
 // lowPass averages planes over a Gaussian window and keeps every stride-th value of every stride-th
 // row. It multiplies by a matrix for each direction, which holds the window and the reflection.

@@ -83,7 +83,6 @@ func Refusal(err error) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "train: ")
 }
 
-// jsonField returns a field with the value x: null if JSON cannot hold x.
 func jsonField(key string, x any) field {
 	raw, err := json.Marshal(x)
 	if err != nil {
@@ -125,7 +124,6 @@ func (b *Lines) answer(o object) (object, error) {
 	return append(added, c.bounds()...), nil
 }
 
-// bounds returns the last fields of an answer: lower, upper and seconds.
 func (c Cost) bounds() object {
 	return object{jsonField("lower", c.Lower), jsonField("upper", c.Upper), jsonField("seconds", c.Seconds)}
 }

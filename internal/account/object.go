@@ -17,7 +17,6 @@ type (
 	field  = strictjson.Field
 )
 
-// readObject reads exactly one object.
 func readObject(text []byte) (object, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("found an empty line, expected a JSON object")
@@ -109,7 +108,6 @@ func (f *fields) above(key string) float64 {
 	return x
 }
 
-// count reads a whole number of at least 1 that must be there.
 func (f *fields) count(key string) int {
 	f.needed(key, "a whole number")
 	return f.whole(key, MostSteps, 1)

@@ -81,7 +81,6 @@ func InTurns(blocks int, samplingProbability, noiseMultiplier float64) accountan
 // ErrFixed is matched where the releases do not have the parameter that a question asks for.
 var ErrFixed = errors.New("train: the releases do not have what is asked for")
 
-// withNoise returns e with the noise multiplier sigma.
 func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
 	e, err := accountant.WithNoiseMultiplier(e, sigma)
 	if err != nil {
@@ -90,7 +89,6 @@ func withNoise(e accountant.Event, sigma float64) (accountant.Event, error) {
 	return e, err
 }
 
-// withSampling returns e with the sampling probability q.
 func withSampling(e accountant.Event, q float64) (accountant.Event, error) {
 	e, err := accountant.WithSamplingProbability(e, q)
 	if err != nil {
@@ -238,7 +236,6 @@ func Beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
 	return ledgerOf(entries)
 }
 
-// ledgerOf returns the ledger of these entries.
 func ledgerOf(entries []accountant.Entry) (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	for _, e := range entries {

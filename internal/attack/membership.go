@@ -225,7 +225,6 @@ func notice(wanted, others []float64, rate float64) (falsely, rightly score.Shar
 	return above(others, threshold), above(wanted, threshold)
 }
 
-// negated returns -v for each value v.
 func negated(values []float64) []float64 {
 	all := make([]float64, len(values))
 	for i, v := range values {
@@ -234,7 +233,6 @@ func negated(values []float64) []float64 {
 	return all
 }
 
-// above returns the share of values above a threshold.
 func above(values []float64, threshold float64) score.Share {
 	n := 0
 	for _, v := range values {

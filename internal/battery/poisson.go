@@ -137,7 +137,6 @@ func (r *record) together(distance, later int) float64 {
 	return sum / (r.q * (1 - r.q) * math.Sqrt(terms))
 }
 
-// autocorrelation of the batch size at lag 1.
 func (r *record) autocorrelation() float64 {
 	mean := float64(r.n) * r.q
 	sum := 0.0

@@ -47,9 +47,7 @@ func (b *Books) Told(err error) error {
 }
 
 // Present returns an error if the path of either ledger no longer leads to the file being written.
-func (b *Books) Present() error {
-	return b.Told(cmp.Or(b.Journal.Present(), b.datasets.Refresh()))
-}
+func (b *Books) Present() error { return b.Told(cmp.Or(b.Journal.Present(), b.datasets.Refresh())) }
 
 // Close frees what the run reserved and did not release, and closes both ledgers.
 func (b *Books) Close() error {

@@ -212,7 +212,6 @@ func chosen(l *accountant.Ledger, delta float64) (epsilon float64, err error) {
 	return g.Epsilon, err
 }
 
-// limitOf returns the limit that a subject is under; ok is false if there is none.
 func (k Known) limitOf(s checkpoints.Subject) (l checkpoints.Limit, ok bool) {
 	for _, l := range k.limitsOf(s) {
 		return l, true

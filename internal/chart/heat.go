@@ -79,7 +79,6 @@ func (c Cell) draw(on draw.Canvas, at, size vg.Point, share float64) {
 	on.FillText(aligned(textOn(share), text.XCenter), vg.Point{X: at.X + size.X/2, Y: at.Y + size.Y/2 + 1}, fitting(c.Text, size.X))
 }
 
-// fitting returns s if it fits into the room, and "" if not.
 func fitting(s string, room vg.Length) string {
 	if in(ink).Width(s) > room-2 {
 		return ""

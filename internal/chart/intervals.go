@@ -55,7 +55,6 @@ func (i Intervals) draw(on draw.Canvas) {
 	}
 }
 
-// plot returns the axes with the values and their intervals.
 func (i Intervals) plot() *plot.Plot {
 	rows := slices.Clone(i.Rows) // gonum.org/v1/plot counts from below
 	slices.Reverse(rows)

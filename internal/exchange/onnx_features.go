@@ -159,7 +159,6 @@ func (g *onnxGraph) average(a scattering.Average, x string) string {
 	return g.op("MatMul", []string{g.op("MatMul", []string{vertical, x}), g.floats("horizontal", across, a.Width, a.OutWidth)})
 }
 
-// transposed returns the transpose of a matrix with so many rows.
 func transposed(m []float32, rows int) []float32 {
 	columns := len(m) / rows
 	t := make([]float32, len(m))

@@ -68,7 +68,6 @@ func (g *onnxGraph) add(operator string, inputs []string, out string, attributes
 	g.nodes = append(g.nodes, n)
 }
 
-// encode returns the attribute as an AttributeProto.
 func (a attribute) encode() (m message) {
 	const floatKind, intKind, textKind, intsKind = 1, 2, 3, 7
 	m.text(1, a.name)
@@ -126,7 +125,6 @@ func (g *onnxGraph) constant(what string, of elementType, data any, shape []int)
 	return name
 }
 
-// encode returns the graph as a GraphProto.
 func (g *onnxGraph) encode(name, input string, inputShape []int, output string, outputShape []int) (m message) {
 	for _, n := range g.nodes {
 		m.bytes(1, n)

@@ -121,7 +121,6 @@ func (n *onnxNetwork) parameters(at place, x, weights string, noBias bool) []str
 	return []string{x, weights, n.parameter(at, "bias")}
 }
 
-// window returns the attributes of an operator with a window.
 func window(kernel, stride, padding model.Size) []attribute {
 	return []attribute{{"kernel_shape", sides(kernel)}, {"strides", sides(stride)}, {"pads", append(sides(padding), sides(padding)...)}}
 }

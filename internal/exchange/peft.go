@@ -70,7 +70,6 @@ func writePEFT(m *trained.Model, path string) ([]string, error) {
 	return files, checkpoints.WriteFileAtomic(files[3], append(about, '\n'), folder.FilePerm)
 }
 
-// withoutAdapters returns m with its network as it is beside its adapters.
 func withoutAdapters(m *trained.Model) (*trained.Model, error) {
 	base, c := *m, *m.Config
 	c.Model.LoRA, c.Model.TrainOnly = configs.LoRA{}, nil

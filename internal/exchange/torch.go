@@ -327,7 +327,4 @@ func withEps(name string, eps float64) string {
 	return fmt.Sprintf(", %s=%v", name, eps)
 }
 
-// list returns integers as a Python list.
-func list(values []int) string {
-	return strings.ReplaceAll(fmt.Sprint(values), " ", ", ")
-}
+func list(values []int) string { return strings.ReplaceAll(fmt.Sprint(values), " ", ", ") }

@@ -48,7 +48,6 @@ func named(engine string, uses int) ([]perexample.Engine, bool) {
 	return slices.Repeat([]perexample.Engine{one}, uses), err == nil
 }
 
-// rulesOf returns the rules of uses, in their order.
 func rulesOf(uses []perexample.Use) (rules []perexample.Rule) {
 	for _, u := range uses {
 		rules = append(rules, u.Rule)
@@ -98,7 +97,6 @@ func (c Choice) engines(uses []perexample.Use, batch int, setting string) (engin
 	return engines, true
 }
 
-// encode returns the content of engines.json.
 func (c Choice) encode() []byte {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

@@ -45,9 +45,7 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, ow
 }
 
 // layerOf returns the name of a parameter up to its last point, "0" for "0.weight".
-func layerOf(parameter string) string {
-	return parameter[:max(strings.LastIndex(parameter, "."), 0)]
-}
+func layerOf(parameter string) string { return parameter[:max(strings.LastIndex(parameter, "."), 0)] }
 
 // scale returns the first n gradients that the graph computed last, with each layer scaled. An
 // example that has the factor 0 in a layer gets the norm NaN. Its factors depend on its norms

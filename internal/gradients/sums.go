@@ -97,7 +97,6 @@ func (s *Sums) run(indices []int) error {
 	return nil
 }
 
-// addTo adds x to y on all threads.
 func addTo(pool *kernel.Pool, y, x []float32) {
 	const grain = 1 << 14
 	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], 1, x[lo:hi]) })

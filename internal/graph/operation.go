@@ -236,7 +236,6 @@ func (l *loop) run(record func(part, name string, d time.Duration)) {
 	}
 }
 
-// blockRows returns how many rows a block has.
 func (l *loop) blockRows() int {
 	size := max(blockBytes/max(l.bytes, 1)/l.grain, 1) * l.grain
 	return min(size, (l.todo+l.pool.Threads()-1)/l.pool.Threads())

@@ -191,7 +191,6 @@ func (g *gemm) packing() (packA, packB bool) {
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
-// blocks computes blocks [lo, hi) of the grid.
 func (g *gemm) blocks(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		row, col := i/g.gridCols*g.tallBlock, i%g.gridCols*g.wideBlock

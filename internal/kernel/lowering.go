@@ -162,7 +162,6 @@ func (p *paddedImage) inside(c Conv, x []float32, group int) {
 	}
 }
 
-// portableCopyRuns implements kernelSet.copyRuns.
 func portableCopyRuns(positions, rows, run int, dst, src []float32, step, pitch int) {
 	for position := range positions {
 		for row := range rows {

@@ -102,7 +102,6 @@ func estrin(z, c0, c1, c2, c3, high float64) float64 {
 	return math.FMA(high, float64(square*square), low)
 }
 
-// negateIf returns -v if bit is 1 and v if it is 0.
 func negateIf(bit uint64, v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) ^ bit<<63)
 }

@@ -80,13 +80,11 @@ func (g *gemm) dots() bool {
 	return g.kernel.dots != nil && rowMajor && g.n <= mostDots && g.k >= longDots && g.k%dotLanes == 0 && g.alpha == 1 && g.beta == 0
 }
 
-// dotRows computes rows [lo, hi) of C.
 func (g *gemm) dotRows(_, lo, hi int) {
 	lda, ldb := g.matrixA.rowStride, g.matrixB.colStride
 	g.kernel.dots(g.c[lo*g.ldc:], g.ldc, hi-lo, g.n, g.k, g.matrixA.data[lo*lda:], lda, g.matrixB.data, ldb)
 }
 
-// portableDots implements kernelSet.dots.
 func portableDots(c []float32, ldc, rows, cols, k int, a []float32, lda int, b []float32, ldb int) {
 	for i := range rows {
 		x := a[i*lda : i*lda+k]

@@ -33,7 +33,6 @@ func Axpy(y []float32, alpha float32, x []float32) { active.axpy(y[:len(x)], alp
 // sumColumns is the number of columns that sumRows holds in float64 at a time.
 const sumColumns = 128
 
-// portableSumRows implements kernelSet.sumRows.
 func portableSumRows(dst []float32, keep bool, alpha float32, x, y []float32) {
 	cols := len(dst)
 	for from := 0; from < cols; from += sumColumns {

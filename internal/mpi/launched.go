@@ -83,9 +83,7 @@ func tasksOf(list, node string) int {
 
 // Threads returns how many threads this process takes for itself when nobody has chosen: its share
 // of the cores that the ranks on this machine have together, and no more than it is bound to.
-func Threads() int {
-	return threads(os.Getenv, runtime.NumCPU(), launcherCores())
-}
+func Threads() int { return threads(os.Getenv, runtime.NumCPU(), launcherCores()) }
 
 // threads computes [Threads] from the variables that get finds. own is how many cores this process
 // may run on, shared how many its launcher may.

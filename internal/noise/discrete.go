@@ -84,7 +84,6 @@ func signed(n uint64, negative bool) int64 {
 	return int64(n)
 }
 
-// magnitude returns |n|.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return uint64(-n)

@@ -217,7 +217,6 @@ func (p *Plan) goOn(lost, done tally) error {
 	return err
 }
 
-// count returns how often each event of the plan is in a ledger.
 func (p *Plan) count(l *accountant.Ledger) tally {
 	var t tally
 	for _, e := range l.Entries() {

@@ -85,7 +85,6 @@ func (r *Run) settle() error {
 	return r.Plan.goOn(lost, done)
 }
 
-// keepRecord writes a line into the file of answers, and adds it to the answers.
 func (r *Run) keepRecord(line record) error {
 	if err := r.WriteLine(answersFile, line, nil); err != nil {
 		return err

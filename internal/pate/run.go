@@ -119,7 +119,6 @@ func (r *Run) see() error {
 	return err
 }
 
-// meanOf returns the mean of public rows.
 func meanOf(rows *data.Features) []float32 {
 	width := rows.Shape().Values()
 	sum, row := make([]float64, width), make([]float32, width)

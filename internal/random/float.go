@@ -7,6 +7,4 @@ func (s *Source) Float64() float64 { return unit(s.Uint64()) }
 
 // unit maps a word to (0, 1). The largest 2^10 words or so would round up to 1; they
 // become the largest float64 below 1.
-func unit(x uint64) float64 {
-	return min((float64(x)+0.5)*0x1p-64, 1-0x1p-53)
-}
+func unit(x uint64) float64 { return min((float64(x)+0.5)*0x1p-64, 1-0x1p-53) }

@@ -114,6 +114,4 @@ func (l *Leader) Centre(mean []float32) error {
 func (l *Leader) Dismiss() error { return l.say(message{kind: ofEnd}) }
 
 // say broadcasts m, the beginning of a message.
-func (l *Leader) say(m message) error {
-	return l.Broadcast(bytesOf([]message{m}))
-}
+func (l *Leader) say(m message) error { return l.Broadcast(bytesOf([]message{m})) }

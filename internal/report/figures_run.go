@@ -50,7 +50,6 @@ var (
 	mistake  = axis{"mean test error", func(m run.Metrics) float64 { return wrong(m) }, digits}
 )
 
-// wrong returns the error of a model of numbers, NaN of any other.
 func wrong(m run.Metrics) float64 {
 	if !m.Numbers() {
 		return math.NaN()
@@ -203,7 +202,6 @@ func withShare(rows []chart.Interval, name string, s score.Share, series int) []
 	return append(rows, chart.Interval{Name: name, Value: 100 * s.Accuracy, Low: 100 * s.Low, High: 100 * s.High, Series: series})
 }
 
-// classTable lists the accuracy of each class.
 func classTable(e *score.Examination) Table {
 	t := Table{Heading: []string{"class", "test " + e.Noun, "correct", "accuracy, %", "from", "to"}}
 	for _, c := range e.Classes {

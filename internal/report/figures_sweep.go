@@ -50,7 +50,6 @@ func gridKeys(s *Sweep) []string {
 	return slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return key == seedKey })
 }
 
-// pointsOf gathers the rows that have an accuracy into points, in the order of the rows.
 func pointsOf(s *Sweep) []point {
 	keys := gridKeys(s)
 	var points []point

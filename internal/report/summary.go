@@ -20,7 +20,6 @@ type pair struct{ Name, Value string }
 
 func percent(share float64) string { return hundredthsOf(share) + " %" }
 
-// lead describes the run in one sentence.
 func lead(r *Run) string {
 	name, accuracy := "Test accuracy", "not measured yet"
 	if n := len(r.Metrics); n > 0 {
@@ -130,7 +129,6 @@ func count(n int) string {
 	return fmt.Sprintf("%s,%03d", count(n/1000), n%1000)
 }
 
-// statistics lists the statistics that a run has released.
 func statistics(r *Run) Table {
 	t := Table{Heading: []string{"statistic", "of", "value", "from", "to (95 %)", "mechanism", "ε", "δ"}}
 	for _, s := range r.Statistics {
@@ -149,7 +147,6 @@ func shortened(n stats.Numbers) string {
 	return strings.ReplaceAll(string(text[:most]), ",", ", ") + "…"
 }
 
-// results lists the rows of a sweep.
 func results(s *Sweep) Table {
 	t := Table{Heading: []string{"trial"}}
 	for _, key := range s.Keys {

@@ -131,7 +131,6 @@ func (p *point) UnmarshalJSON(line []byte) (err error) {
 // metricsColumns are the columns of [folder.MetricsTable].
 var metricsColumns = []string{"step", "epsilon", "epsilon_rdp", "delta", "test_accuracy", "test_loss", "learning_rate", "clip_norm"}
 
-// columns returns the columns for the task of a run.
 func columns(task data.Task) []string {
 	columns := slices.Clone(metricsColumns)
 	if task == data.Number {

@@ -128,7 +128,6 @@ func ofClass(task data.Task, right []int) moments {
 	return moments{(found.value + left.value) / 2, (found.variance + left.variance) / 4}
 }
 
-// share returns right/(right+wrong).
 func share(right, wrong int) moments {
 	n := float64(right + wrong)
 	p := float64(right) / n

@@ -85,7 +85,6 @@ func sampleLaw(r *rig) (finding, error) {
 	}
 }
 
-// everybody looks whether samples hold all records.
 func everybody(sample func(n int) []int) finding {
 	f := finding{measured: fmt.Sprintf("samples of %d records, which are to be all of them", fewestRecords)}
 	if drawn := sample(fewestRecords); !slices.Equal(drawn, span(0, fewestRecords)) {

@@ -50,9 +50,7 @@ type Run struct {
 }
 
 // Create prepares a new run and makes its folder when everything has been found in order.
-func Create(c *configs.Config, o Options) (*Run, error) {
-	return run.Create(c, o.Options, o.build)
-}
+func Create(c *configs.Config, o Options) (*Run, error) { return run.Create(c, o.Options, o.build) }
 
 // Open prepares a run that was started before to go on from its last checkpoint.
 func Open(dir string, o Options) (*Run, error) {

@@ -59,7 +59,6 @@ func within(t testing.TB, input []byte, timed bool, try func(t testing.TB, input
 	t.Errorf("%.200q takes %v of processor time, expected at most %v", input, took, mostTime)
 }
 
-// allocated returns how many bytes this process has allocated by now.
 func allocated() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -81,7 +80,6 @@ func (m *mutator) below(n int) int {
 // ends are numbers at which a parser may err.
 var ends = []uint64{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 62, 1<<63 - 1, 1 << 63, 1<<64 - 1}
 
-// mutated returns one of the seeds with one to eight changes.
 func (m *mutator) mutated(seeds [][]byte) []byte {
 	input := append([]byte(nil), seeds[m.below(len(seeds))]...)
 	for range 1 + m.below(8) {

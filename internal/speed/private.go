@@ -164,7 +164,6 @@ func (s *privateStep) profile(record func(part string, d time.Duration)) {
 
 func recordNothing(string, time.Duration) {}
 
-// addScaled adds a·x to y, on all threads of pool.
 func addScaled(pool *kernel.Pool, y []float32, a float32, x []float32) {
 	const grain = 1 << 14
 	pool.Run(len(y), grain, func(_, lo, hi int) { kernel.Axpy(y[lo:hi], a, x[lo:hi]) })

@@ -16,7 +16,6 @@ type records struct {
 	public int // the number of records, which is public
 }
 
-// each yields the records one after the other.
 func (r records) each() iter.Seq[record] {
 	return func(yield func(record) bool) {
 		if r.set == nil {
@@ -68,16 +67,13 @@ func (r record) class() int { return r.set.Label(r.index) }
 const resolution = 1 << 20
 
 // steps returns how far x is from the middle of the bounds b, in steps, within ±resolution.
-func steps(x float64, b configs.Interval) int64 {
-	return int64(math.Round(scaled(x, b) * resolution))
-}
+func steps(x float64, b configs.Interval) int64 { return int64(math.Round(scaled(x, b) * resolution)) }
 
 // scaled maps x from the bounds b to -1 … 1; an x outside of them becomes the nearest end.
 func scaled(x float64, b configs.Interval) float64 {
 	return min(max((b.Nearest(x)-b.Middle())/b.Half(), -1), 1)
 }
 
-// columns returns the columns that a statistic names.
 func columns(config *configs.Config, s configs.Statistic) ([]configs.Column, error) {
 	var columns []configs.Column
 	for _, name := range s.Names(config) {

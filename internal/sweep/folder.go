@@ -95,7 +95,6 @@ func (s *sweep) drawn() (configs.Draw, error) {
 	return found.Draw.Draw, nil
 }
 
-// readIdentity reads sweep.json; nil if the folder has none.
 func (s *sweep) readIdentity() (*sweepIdentity, error) {
 	path := filepath.Join(s.dir, folder.Sweep)
 	content, err := folder.Content(path)
@@ -132,7 +131,6 @@ func (s *sweep) open() (*checkpoints.Lock, error) {
 	return lock, nil
 }
 
-// makeDir makes the folder of the sweep, unless it is there.
 func (s *sweep) makeDir() error {
 	if err := folder.Check(filepath.Dir(s.dir), "a folder of runs"); err != nil {
 		return err

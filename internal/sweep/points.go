@@ -74,7 +74,6 @@ func (s *sweep) points() (points []Point, best string) {
 	return points, points[top].Point
 }
 
-// pointOf returns the point of a trial, without rows.
 func pointOf(t configs.Trial) Point {
 	p := Point{Point: t.Point, Settings: map[string]string{}, Test: score.Untested()}
 	for _, setting := range t.Settings {
@@ -136,6 +135,4 @@ func (p *Point) compare(best Point) {
 const rounding = 1e-12
 
 // student returns the distribution of the mean of n normal numbers divided by its standard error.
-func student(n int) distuv.StudentsT {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
-}
+func student(n int) distuv.StudentsT { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)} }

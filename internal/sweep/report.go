@@ -117,7 +117,6 @@ func (p Point) width() string {
 	return score.Test{TestAccuracy: score.Value(*p.HalfWidth)}.Bare()
 }
 
-// orDash returns an ε rounded up, or a dash where there is none.
 func orDash(epsilon *float64) string {
 	if epsilon == nil {
 		return "–"
@@ -149,7 +148,6 @@ func (r Result) noteOnMissing() []string {
 	}
 }
 
-// noteOnBest says which point is best, and how well that is known.
 func (r Result) noteOnBest() []string {
 	if !r.repeated() || r.Best == "" {
 		return nil
@@ -248,7 +246,6 @@ func (s *sweep) writeSummary(r Result, report []byte) error {
 	return checkpoints.WriteFileAtomic(filepath.Join(s.dir, folder.Summary), append(summary, '\n'), folder.FilePerm)
 }
 
-// text returns the content of results.md.
 func (r Result) text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Sweep %s\n\n%d of %d trials have a result.\n\n", filepath.Base(r.Sweep), r.Finished, r.Trials)
@@ -261,7 +258,6 @@ func (r Result) text() []byte {
 	return b.Bytes()
 }
 
-// writeTable writes a table in Markdown.
 func writeTable(b *bytes.Buffer, table [][]string) {
 	for i, line := range table {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(line, " | "))

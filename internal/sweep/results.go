@@ -17,7 +17,6 @@ import (
 	"dpsgd/internal/train"
 )
 
-// rowOf returns the row of a trial that has ended.
 func rowOf(t configs.Trial, p planned, r train.Result) books.Row {
 	row := books.Row{
 		Trial: t.Name, Settings: t.Settings, Test: r.Test, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
@@ -32,7 +31,6 @@ func holdsFor(r books.Row, ledger *checkpoints.Member) bool {
 	return ledger == nil || r.LedgerEntries == 0 || r.LedgerEntries >= ledger.Entries
 }
 
-// finishedRows lists the rows in the order of the trials.
 func (s *sweep) finishedRows() []books.Row {
 	rows := []books.Row{}
 	for _, t := range s.trials {
@@ -59,7 +57,6 @@ func (s *sweep) readRows() (map[string]books.Row, error) {
 	return rows, err
 }
 
-// writeRows writes results.jsonl and results.csv, each whole or not at all.
 func (s *sweep) writeRows() error {
 	var lines bytes.Buffer
 	for _, row := range s.finishedRows() {
@@ -116,7 +113,6 @@ func valueOf(v score.Value) *float64 {
 	return nil
 }
 
-// ofNumbers reports whether the trials learn numbers.
 func ofNumbers(rows []books.Row) bool {
 	return slices.ContainsFunc(rows, func(r books.Row) bool { return r.Numbers() })
 }

@@ -147,7 +147,6 @@ func carryOut(file *configs.Sweep, o Options, collects bool, work func(*sweep) (
 	return result, err
 }
 
-// newSweep returns a sweep that is not planned yet.
 func newSweep(file *configs.Sweep, o Options) *sweep {
 	s := &sweep{file: file, registry: cmp.Or(o.RunsDir, "runs"), options: o}
 	s.dir = filepath.Join(s.registry, file.Name)

@@ -195,7 +195,6 @@ func (s *sweep) missing(members map[string]checkpoints.Member) (list []Missing) 
 	return list
 }
 
-// writeOwnRow writes the row of a trial into its folder.
 func (s *sweep) writeOwnRow(row books.Row) error {
 	line, err := json.Marshal(row)
 	if err != nil {

@@ -68,7 +68,6 @@ func (s *sweep) done(i int) bool {
 	return finished || !s.ours(i)
 }
 
-// keep writes the result of a trial, and tells the watcher.
 func (s *sweep) keep(row books.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,7 +65,6 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	return s
 }
 
-// times returns the words for n times: "once", "2 times".
 func times(n int) string {
 	if n == 1 {
 		return "once"

@@ -152,9 +152,7 @@ const usualCost = 5 * time.Millisecond
 // cost estimates the processor time of a drawing: the time took, but at most 3/2 of the estimate
 // before, or of usualCost if that is more. Much of took may be a wait for a processor that the
 // trainer has, or work that is done once; the estimate grows with the page.
-func cost(before, took time.Duration) time.Duration {
-	return min(took, max(before, usualCost)*3/2)
-}
+func cost(before, took time.Duration) time.Duration { return min(took, max(before, usualCost)*3/2) }
 
 // draw draws the report anew if the files say more and the time has come, or at once if now is set.
 // It returns the event with the newest report.
@@ -200,7 +198,6 @@ func (p *Page) read() (*report.Report, error) {
 	return report.Read(context.Background(), []string{m.dir}, q, p.version)
 }
 
-// page answers with the whole page.
 func (p *Page) page(w http.ResponseWriter, _ *http.Request) {
 	if _, err := p.draw(false); err != nil {
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)

@@ -60,7 +60,6 @@ func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	return mux, nil
 }
 
-// index answers with the page.
 func (s *predictionServer) index(w http.ResponseWriter, _ *http.Request) {
 	shape := s.model.Data.Shape
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

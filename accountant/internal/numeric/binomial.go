@@ -65,9 +65,7 @@ func (b Binomial) Tail(k int) float64 {
 }
 
 // Mode returns the most likely number of successes.
-func (b Binomial) Mode() int {
-	return min(b.N, int((float64(b.N)+1)*b.P))
-}
+func (b Binomial) Mode() int { return min(b.N, int((float64(b.N)+1)*b.P)) }
 
 // Window returns lo ≤ hi such that fewer than lo successes have a probability of at most cut, and
 // more than hi too. Geometric series bound these probabilities.

@@ -187,9 +187,7 @@ func (m Mixtures) isRemoved() (q, sigma float64, ok bool) {
 }
 
 // removedInverse returns the x at which log(1 - q + q e^u) = l, u = (x - 1/2)/σ².
-func removedInverse(q, sigma, l float64) float64 {
-	return removedExponent(q, l)*sigma*sigma + 0.5
-}
+func removedInverse(q, sigma, l float64) float64 { return removedExponent(q, l)*sigma*sigma + 0.5 }
 
 // search returns the x at which L(x) = l, by doubling a bracket and halving it.
 func (m Mixtures) search(l float64) float64 {

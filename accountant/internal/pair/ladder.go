@@ -68,7 +68,6 @@ func ladderOf(steps []step, infinite, impossible float64) *Ladder {
 	return l
 }
 
-// after returns how many of the finite losses are at most loss.
 func (l *Ladder) after(loss float64) int {
 	return sort.Search(len(l.losses), func(i int) bool { return l.losses[i] > loss })
 }
@@ -121,9 +120,7 @@ func (l *Ladder) Steps(yield func(loss, p float64) bool) {
 // the rest moves to low, such that P and Q of the two add up to those of the outcome. The outcome
 // can be drawn from the two, so they tell P and Q apart at least as well ("connect the dots",
 // Doroshenko et al. 2022, arXiv:2207.04380).
-func upward(loss, low, high float64) float64 {
-	return math.Expm1(low-loss) / math.Expm1(low-high)
-}
+func upward(loss, low, high float64) float64 { return math.Expm1(low-loss) / math.Expm1(low-high) }
 
 // Discrete returns the pair of distributions over finitely many outcomes under which outcome i has
 // the probabilities p[i] and q[i]. p adds up to 1, and so does q.

@@ -136,9 +136,7 @@ const (
 
 // wideness returns how many times as wide as in the middle a cell is at a distance from it, both in
 // standard deviations.
-func wideness(distance float64) float64 {
-	return math.Pow(max(1, distance/near), 3)
-}
+func wideness(distance float64) float64 { return math.Pow(max(1, distance/near), 3) }
 
 // one returns the law of one of the numbers. Its expectation is 1, and the part from a to b of it
 // is the chance that n + s lies there, if a and b stand for values of n.

@@ -125,7 +125,6 @@ func presetNames(presets []configs.Preset) []string {
 	return names
 }
 
-// keys returns the keys of configurations, each with "=" behind it.
 func keys() []string {
 	var list []string
 	for _, k := range configs.Keys() {

@@ -117,7 +117,6 @@ func (a *App) Fail(err error) int {
 	return code
 }
 
-// codeOf returns the exit code of an error.
 func codeOf(err error) int {
 	var stopped Interrupted
 	if errors.As(err, &stopped) {

@@ -82,9 +82,7 @@ func Down(x float64, decimals int) string {
 func SignificantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
 
 // SignificantDown does what SignificantUp does, but rounds down.
-func SignificantDown(x float64, digits int) string {
-	return significant(x, digits, Down)
-}
+func SignificantDown(x float64, digits int) string { return significant(x, digits, Down) }
 
 func significant(x float64, digits int, round func(x float64, decimals int) string) string {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
