@@ -66,8 +66,7 @@ type made struct {
 	epsilon, delta Bound
 }
 
-func (m *made) Name() string { return m.name }
-
+func (m *made) Name() string       { return m.name }
 func (m *made) Relation() Relation { return m.relation }
 
 func (m *made) Guarantee(l *Ledger, delta float64) (Guarantee, error) {

@@ -11,8 +11,7 @@ import (
 // relation that is asked about.
 type ApproxDP struct{ Epsilon, Delta float64 }
 
-func (e ApproxDP) String() string { return fmt.Sprintf("ApproxDP(ε=%v, δ=%v)", e.Epsilon, e.Delta) }
-
+func (e ApproxDP) String() string           { return fmt.Sprintf("ApproxDP(ε=%v, δ=%v)", e.Epsilon, e.Delta) }
 func (e ApproxDP) simplest() (Event, error) { return simplestOf(e, e) }
 
 // simplestOf returns nil if known, the (ε, δ) of e, is (0, 0), NonPrivate if its δ is 1, else e.

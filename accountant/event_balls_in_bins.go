@@ -30,11 +30,9 @@ func (e BallsInBins) worst(count int) Entry { return Entry{e, count/e.Bins + min
 
 // begun returns the turns of an epoch that is not over: epochs begin where their length divides the
 // turns of a ledger.
-func (e BallsInBins) begun(turns int) int { return turns % e.Bins }
-
-func (e BallsInBins) sampled() Event             { return e.Event }
-func (e BallsInBins) holding(inside Event) Event { e.Event = inside; return e }
-
+func (e BallsInBins) begun(turns int) int            { return turns % e.Bins }
+func (e BallsInBins) sampled() Event                 { return e.Event }
+func (e BallsInBins) holding(inside Event) Event     { e.Event = inside; return e }
 func (e BallsInBins) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func (e *BallsInBins) parameters() []parameter {

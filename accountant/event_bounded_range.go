@@ -14,8 +14,7 @@ import (
 // costs about half of that in composition (Dong, Durfee, Rogers 2020, arXiv:1909.13830).
 type BoundedRange struct{ Range float64 }
 
-func (e BoundedRange) String() string { return fmt.Sprintf("BoundedRange(ε=%v)", e.Range) }
-
+func (e BoundedRange) String() string           { return fmt.Sprintf("BoundedRange(ε=%v)", e.Range) }
 func (e BoundedRange) simplest() (Event, error) { return nilIf(e.Range == 0, e) }
 
 // seenBy returns size times the range, rounded up: ranges of a chain of neighbours add up.

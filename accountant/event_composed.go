@@ -160,11 +160,9 @@ type SelfComposed struct {
 	Count int // at least 0
 }
 
-func (e SelfComposed) String() string { return fmt.Sprintf("SelfComposed(%d × %v)", e.Count, e.Event) }
-
+func (e SelfComposed) String() string           { return fmt.Sprintf("SelfComposed(%d × %v)", e.Count, e.Event) }
 func (e SelfComposed) simplest() (Event, error) { return e, nil }
-
-func (e SelfComposed) parts() []Entry { return []Entry{{e.Event, e.Count}} }
+func (e SelfComposed) parts() []Entry           { return []Entry{{e.Event, e.Count}} }
 
 func (e SelfComposed) seenBy(size int) (Event, error) {
 	part, err := e.Event.seenBy(size)

@@ -29,8 +29,7 @@ func (e CyclicSampled) worst(count int) Entry {
 	return Entry{e.Event, turns}
 }
 
-func (e CyclicSampled) simplest() (Event, error) { return e.Event.simplest() }
-
+func (e CyclicSampled) simplest() (Event, error)   { return e.Event.simplest() }
 func (e CyclicSampled) sampled() Event             { return e.Event }
 func (e CyclicSampled) holding(inside Event) Event { e.Event = inside; return e }
 

@@ -7,10 +7,8 @@ import "fmt"
 // s/C, under every relation. It is finite and at least 0; 0 means no noise, which costs ε = +Inf.
 type Gaussian struct{ NoiseMultiplier float64 } // σ = s/C
 
-func (e Gaussian) String() string { return fmt.Sprintf("Gaussian(σ=%v)", e.NoiseMultiplier) }
-
-func (e Gaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
-
+func (e Gaussian) String() string              { return fmt.Sprintf("Gaussian(σ=%v)", e.NoiseMultiplier) }
+func (e Gaussian) simplest() (Event, error)    { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 func (e Gaussian) seenBy(n int) (Event, error) { return Gaussian{shareDown(e.NoiseMultiplier, n)}, nil }
 
 func (e *Gaussian) parameters() []parameter {

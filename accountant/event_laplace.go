@@ -7,10 +7,8 @@ import "fmt"
 // noise.
 type Laplace struct{ Scale float64 }
 
-func (e Laplace) String() string { return fmt.Sprintf("Laplace(b=%v)", e.Scale) }
-
-func (e Laplace) simplest() (Event, error) { return nonPrivateIf(e.Scale == 0, e) }
-
+func (e Laplace) String() string                 { return fmt.Sprintf("Laplace(b=%v)", e.Scale) }
+func (e Laplace) simplest() (Event, error)       { return nonPrivateIf(e.Scale == 0, e) }
 func (e Laplace) seenBy(size int) (Event, error) { return Laplace{shareDown(e.Scale, size)}, nil }
 
 func (e *Laplace) parameters() []parameter {

@@ -15,13 +15,10 @@ func (e FixedSizeSampled) String() string {
 	return fmt.Sprintf("FixedSizeSampled(%d of %d, %v)", e.BatchSize, e.DatasetSize, e.Event)
 }
 
-func (e FixedSizeSampled) simplest() (Event, error) { return simplestSample(e, e.BatchSize == 0) }
-
-func (e FixedSizeSampled) sampled() Event             { return e.Event }
-func (e FixedSizeSampled) holding(inside Event) Event { e.Event = inside; return e }
-
-func (FixedSizeSampled) relation() Relation { return ReplaceOne }
-
+func (e FixedSizeSampled) simplest() (Event, error)       { return simplestSample(e, e.BatchSize == 0) }
+func (e FixedSizeSampled) sampled() Event                 { return e.Event }
+func (e FixedSizeSampled) holding(inside Event) Event     { e.Event = inside; return e }
+func (FixedSizeSampled) relation() Relation               { return ReplaceOne }
 func (e FixedSizeSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func (e FixedSizeSampled) batch(name string, size int) error {
@@ -56,9 +53,8 @@ func (e TruncatedPoissonSampled) simplest() (Event, error) {
 	return simplestSample(e, e.SamplingProbability == 0 || e.MaxBatchSize == 0)
 }
 
-func (e TruncatedPoissonSampled) sampled() Event             { return e.Event }
-func (e TruncatedPoissonSampled) holding(inside Event) Event { e.Event = inside; return e }
-
+func (e TruncatedPoissonSampled) sampled() Event                 { return e.Event }
+func (e TruncatedPoissonSampled) holding(inside Event) Event     { e.Event = inside; return e }
 func (e TruncatedPoissonSampled) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func largestBatch(_ string, size int) error { return atLeast(0)("largest batch size", size) }

@@ -41,8 +41,7 @@ func (e SmoothGaussian) Divergence(alpha float64) float64 {
 	)
 }
 
-func (e SmoothGaussian) simplest() (Event, error) { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
-
+func (e SmoothGaussian) simplest() (Event, error)       { return nonPrivateIf(e.NoiseMultiplier == 0, e) }
 func (e SmoothGaussian) seenBy(size int) (Event, error) { return noGroups(e, size) }
 
 func (e *SmoothGaussian) parameters() []parameter {

@@ -10,8 +10,7 @@ import (
 // its Rényi divergence of every order α is at most Rho·α.
 type ZCDP struct{ Rho float64 }
 
-func (e ZCDP) String() string { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
-
+func (e ZCDP) String() string           { return fmt.Sprintf("ZCDP(ρ=%v)", e.Rho) }
 func (e ZCDP) simplest() (Event, error) { return nilIf(e.Rho == 0, e) }
 
 // seenBy returns ZCDP of size²·Rho, rounded up (Bun, Steinke 2016, Proposition 1.9).

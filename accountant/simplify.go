@@ -164,10 +164,7 @@ func product(a, b int) (int, error) {
 // that holds one.
 type NonPrivate struct{}
 
-func (NonPrivate) String() string { return "NonPrivate" }
-
-func (e NonPrivate) simplest() (Event, error) { return e, nil }
-
+func (NonPrivate) String() string              { return "NonPrivate" }
+func (e NonPrivate) simplest() (Event, error)  { return e, nil }
 func (e NonPrivate) seenBy(int) (Event, error) { return e, nil }
-
-func (*NonPrivate) parameters() []parameter { return nil }
+func (*NonPrivate) parameters() []parameter    { return nil }

@@ -128,8 +128,7 @@ func (f *Following) Unit() float64 {
 }
 
 func (f *Following) Bound() float64 { return f.bound }
-
-func (f *Following) Name() string { return f.scheme.Name() }
+func (f *Following) Name() string   { return f.scheme.Name() }
 
 // String says what is bounded, and which clip norm is next.
 func (f *Following) String() string {

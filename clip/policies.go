@@ -78,15 +78,10 @@ func (f Flat) Factors(dst []float32, squaredNorms []float64) {
 }
 
 func (f Flat) Bound() float64 { return f.ClipNorm }
-
-func (Flat) Name() string { return "flat" }
-
+func (Flat) Name() string     { return "flat" }
 func (f Flat) String() string { return "flat: " + whatIsBounded(f.ClipNorm) }
 
-func (f Flat) WithBound(clipNorm float64) Policy {
-	f.ClipNorm = clipNorm
-	return f
-}
+func (Flat) WithBound(clipNorm float64) Policy { return Flat{clipNorm} }
 
 // PerLayer clips each layer's part of a gradient by itself, as [Flat] clips the whole: the part of
 // each of L layers, weight and bias together, is scaled down to the norm C/√L, so that the gradient
@@ -119,19 +114,14 @@ func (p PerLayer) LayerFactors(dst []float32, squaredNorms []float64, layers int
 
 // Factors implements [Policy]. A gradient that [PerLayer.LayerFactors] has scaled has the factor 1.
 func (p PerLayer) Factors(dst []float32, squaredNorms []float64) { Flat(p).Factors(dst, squaredNorms) }
-
-func (p PerLayer) Bound() float64 { return p.ClipNorm }
-
-func (PerLayer) Name() string { return "per_layer" }
+func (p PerLayer) Bound() float64                                { return p.ClipNorm }
+func (PerLayer) Name() string                                    { return "per_layer" }
 
 func (p PerLayer) String() string {
 	return fmt.Sprintf("per_layer: each of L layers, weight and bias together, is clipped to C/√L; %s", whatIsBounded(p.ClipNorm))
 }
 
-func (p PerLayer) WithBound(clipNorm float64) Policy {
-	p.ClipNorm = clipNorm
-	return p
-}
+func (PerLayer) WithBound(clipNorm float64) Policy { return PerLayer{clipNorm} }
 
 // Automatic scales a gradient of norm n, long or short, to a norm just below the clip norm C: the
 // factor is C·(1-2^-12)/(n+γ). It is AUTO-S of Bu et al. (arXiv:2206.07136). The clip
@@ -155,17 +145,13 @@ func (a Automatic) Factors(dst []float32, squaredNorms []float64) {
 }
 
 func (a Automatic) Bound() float64 { return a.ClipNorm }
-
-func (Automatic) Name() string { return "automatic" }
+func (Automatic) Name() string     { return "automatic" }
 
 func (a Automatic) String() string {
 	return fmt.Sprintf("automatic, with stability constant %v: %s", a.StabilityConstant, whatIsBounded(a.ClipNorm))
 }
 
-func (a Automatic) WithBound(clipNorm float64) Policy {
-	a.ClipNorm = clipNorm
-	return a
-}
+func (a Automatic) WithBound(clipNorm float64) Policy { a.ClipNorm = clipNorm; return a }
 
 // Normalised scales every gradient to the clip norm C, or just below it: the factor is
 // C·(1-2^-12)/n for a gradient of norm n. It is AUTO-V of Bu et al. (arXiv:2206.07136).
@@ -183,12 +169,7 @@ func (n Normalised) Factors(dst []float32, squaredNorms []float64) {
 }
 
 func (n Normalised) Bound() float64 { return n.ClipNorm }
-
-func (Normalised) Name() string { return "normalised" }
-
+func (Normalised) Name() string     { return "normalised" }
 func (n Normalised) String() string { return "normalised: " + whatIsBounded(n.ClipNorm) }
 
-func (n Normalised) WithBound(clipNorm float64) Policy {
-	n.ClipNorm = clipNorm
-	return n
-}
+func (Normalised) WithBound(clipNorm float64) Policy { return Normalised{clipNorm} }

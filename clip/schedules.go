@@ -30,8 +30,7 @@ func Schedules() setting.Kinds[Schedule] {
 // ConstantNorm is the schedule that has the same clip norm in every step.
 type ConstantNorm struct{}
 
-func (ConstantNorm) Name() string { return "constant" }
-
+func (ConstantNorm) Name() string            { return "constant" }
 func (ConstantNorm) Factor(int, int) float64 { return 1 }
 
 // LinearNorm moves the clip norm on a straight line from its value in the first step to FinalFactor
@@ -163,12 +162,9 @@ func (s scheduledLayers) LayerFactors(dst []float32, squaredNorms []float64, lay
 }
 
 func (s *scheduled) ClipNorm() float64 { return s.now.Bound() }
-
-func (s *scheduled) Unit() float64 { return s.now.Bound() / s.bound }
-
-func (s *scheduled) Bound() float64 { return s.bound }
-
-func (s *scheduled) Name() string { return s.scheme.Name() }
+func (s *scheduled) Unit() float64     { return s.now.Bound() / s.bound }
+func (s *scheduled) Bound() float64    { return s.bound }
+func (s *scheduled) Name() string      { return s.scheme.Name() }
 
 func (s *scheduled) String() string {
 	layers := ""

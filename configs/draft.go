@@ -197,9 +197,5 @@ func columnsOf(path string) (columns []string, number bool, err error) {
 }
 
 func yamlList(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = strconv.Quote(w)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return "[" + strings.Join(texts(words, strconv.Quote), ", ") + "]"
 }

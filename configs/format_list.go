@@ -72,11 +72,7 @@ func decodeItems[T any](r *report, f setting.Format, n *node, key string) ([]T, 
 
 // encodeItems returns the values as a YAML list in one line.
 func encodeItems[T any](f setting.Format, values []T) string {
-	items := make([]string, len(values))
-	for i := range values {
-		items[i] = encode(f, &values[i])
-	}
-	return "[" + strings.Join(items, ", ") + "]"
+	return "[" + strings.Join(texts(values, func(v T) string { return encode(f, &v) }), ", ") + "]"
 }
 
 // decodeSize stores a list of height and width, or one number for both.

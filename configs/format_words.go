@@ -59,7 +59,7 @@ type freeText struct {
 }
 
 func (f freeText) Parse(s string, quoted bool, into any) bool {
-	if !quoted && ambiguous(s) && !(f.Digits && isWhole(s)) ||
+	if !quoted && ambiguous(s) && !(f.Digits && strings.Trim(s, "0123456789") == "") ||
 		s == "" && !f.Empty ||
 		utf8.RuneCountInString(s) > f.Max ||
 		strings.ContainsFunc(s, isControl) ||
@@ -85,11 +85,6 @@ func (f freeText) Schema() setting.Object {
 		return setting.Object{"anyOf", []setting.Object{o, {"type", "integer", "minimum", 0}}}
 	}
 	return o
-}
-
-// isWhole reports whether a text has nothing but the digits 0 to 9. It reports true for "".
-func isWhole(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
 // oneOf is the format of one of a few whole numbers, stored in a *int.

@@ -75,11 +75,7 @@ func argumentRows[T named](choice string, kinds setting.Kinds[T]) []*field {
 
 // docs returns the names of the kinds, each with its description in parentheses.
 func docs[T any](kinds setting.Kinds[T]) string {
-	lines := make([]string, len(kinds))
-	for i, k := range kinds {
-		lines[i] = k.Name + " (" + k.Doc + ")"
-	}
-	return strings.Join(lines, ", ")
+	return strings.Join(texts(kinds, func(k setting.Kind[T]) string { return k.Name + " (" + k.Doc + ")" }), ", ")
 }
 
 // union returns the arguments of all kinds, each name once, and for each name the names of the
@@ -117,11 +113,7 @@ func (datasetName) Parse(text string, quoted bool, into any) bool {
 
 // datasetDocs returns the names of the registered data sets, each with its description.
 func datasetDocs() string {
-	var docs []string
-	for _, d := range data.Datasets() {
-		docs = append(docs, d.Name+" ("+d.Doc+")")
-	}
-	return strings.Join(docs, ", ")
+	return strings.Join(texts(data.Datasets(), func(d *data.Dataset) string { return d.Name + " (" + d.Doc + ")" }), ", ")
 }
 
 // byExamples is the format of a field with one format for pictures (composite) and a less strict

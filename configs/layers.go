@@ -90,19 +90,11 @@ func decodeArguments(r *report, arguments []setting.Argument, at Position, entri
 }
 
 func argumentNames(arguments []setting.Argument) []string {
-	names := make([]string, len(arguments))
-	for i, a := range arguments {
-		names[i] = a.Name
-	}
-	return names
+	return texts(arguments, func(a setting.Argument) string { return a.Name })
 }
 
 func encodeLayers(layers model.Sequential) string {
-	items := make([]string, len(layers))
-	for i, l := range layers {
-		items[i] = encodeLayer(l)
-	}
-	return "[" + strings.Join(items, ", ") + "]"
+	return "[" + strings.Join(texts(layers, encodeLayer), ", ") + "]"
 }
 
 // argumentsOf returns the arguments of a layer that belong into a file: see written.

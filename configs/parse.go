@@ -194,10 +194,7 @@ func parseOverrides(r *report, overrides []string) []assignment {
 
 // unknownPath returns the message for an unknown full path, with the key that may be meant.
 func unknownPath(key string) string {
-	known := make([]string, len(fields))
-	for i, f := range fields {
-		known[i] = f.path
-	}
+	known := texts(fields, func(f *field) string { return f.path })
 	meant := cmp.Or(elsewhere(key[strings.LastIndex(key, ".")+1:]), nearest(key, known))
 	return hinted("found an unknown key, expected a full key such as privacy.clip_norm", spelling.DidYouMean(meant))
 }

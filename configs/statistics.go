@@ -109,11 +109,7 @@ var statisticKinds = []statisticKind{
 
 // StatisticKinds lists the kinds of statistics.
 func StatisticKinds() []string {
-	names := make([]string, len(statisticKinds))
-	for i, k := range statisticKinds {
-		names[i] = k.name
-	}
-	return names
+	return texts(statisticKinds, func(k statisticKind) string { return k.name })
 }
 
 func (k statisticKind) all() []string {
@@ -165,7 +161,7 @@ func (s *Statistic) arguments() []setting.Argument {
 		{Name: "bins", Format: binsFormat, Value: &s.Bins, Later: true, Doc: "Equal parts of the bounds."},
 		{Name: "quantiles", Format: manyQuantiles, Value: &s.Quantiles, Later: true, Doc: "Shares of the records that lie below."},
 		{Name: "interval", Format: insideFormat, Value: &s.Interval, Later: true, Doc: "Of quantiles that are chosen: the share of their cost that goes into the intervals; 0.2 if left out."},
-		{Name: "queries", Format: form[Statistic]{schema: counts, read: (*Statistic).readQueries, write: (*Statistic).queries}, Value: s,
+		{Name: "queries", Format: form[Statistic]{schema: counts, read: (*Statistic).readQueries, write: func(s *Statistic) string { return encodeItems(query(), s.Queries) }}, Value: s,
 			Doc: "Of a search: the counts that are held against the threshold, in this order."},
 		{Name: "threshold", Format: thresholdFormat, Value: &s.Threshold, Doc: "Of a search: the number that a count has to reach."},
 		{Name: "step", Format: stepFormat, Value: &s.Step, Later: true, Doc: "Of a median: by how much one record may move it."},
@@ -320,8 +316,6 @@ func (s *Statistic) readQueries(r *report, n *node, path string) bool {
 	}
 	return ok
 }
-
-func (s *Statistic) queries() string { return encodeItems(query(), s.Queries) }
 
 // query returns the format of one of the counts of a search.
 func query() form[Statistic] {

@@ -143,11 +143,8 @@ func (s *Sweep) DrawnFrom() string {
 	}
 	parts := []string{"trials " + s.Number.String()}
 	for _, a := range s.random {
-		texts := make([]string, len(a.values))
-		for i, v := range a.values {
-			texts[i] = v.text
-		}
-		parts = append(parts, fmt.Sprintf("%s %s [%s]", a.path, a.law, strings.Join(texts, ", ")))
+		values := texts(a.values, func(v value) string { return v.text })
+		parts = append(parts, fmt.Sprintf("%s %s [%s]", a.path, a.law, strings.Join(values, ", ")))
 	}
 	return strings.Join(parts, "; ")
 }

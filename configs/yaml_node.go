@@ -147,6 +147,15 @@ func printable(text string) string {
 	return text
 }
 
+// texts returns the text of every item.
+func texts[S ~[]T, T any](items S, text func(T) string) []string {
+	all := make([]string, len(items))
+	for i, item := range items {
+		all[i] = text(item)
+	}
+	return all
+}
+
 func shorten(text string) string {
 	if utf8.RuneCountInString(text) <= maxFoundRunes {
 		return text

@@ -137,8 +137,7 @@ type selection struct {
 // place says where an example is: its set, and its index there.
 type place struct{ set, at int }
 
-func (s *selection) Len() int { return len(s.places) }
-
+func (s *selection) Len() int        { return len(s.places) }
 func (s *selection) Label(i int) int { return s.from[s.places[i].set].Label(s.places[i].at) }
 
 func (s *selection) normalised(n Normalisation) filler {

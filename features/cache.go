@@ -42,8 +42,7 @@ const (
 )
 
 func (h *header) pieceRows() int { return max(1, pieceBytes/(2*h.Columns)) }
-
-func (h *header) pieces() int { return (h.Rows + h.pieceRows() - 1) / h.pieceRows() }
+func (h *header) pieces() int    { return (h.Rows + h.pieceRows() - 1) / h.pieceRows() }
 
 // piece returns the first row of piece i, the row after its last, and how many bytes after the
 // checksum of the header the piece begins. Piece pieces() would begin where the file ends.

@@ -51,10 +51,8 @@ type claim struct {
 	epsilon float64
 }
 
-func (c claim) Name() string { return c.name }
-
-func (c claim) Values() int { return c.values }
-
+func (c claim) Name() string     { return c.name }
+func (c claim) Values() int      { return c.values }
 func (c claim) Epsilon() float64 { return c.epsilon }
 
 func newClaim(name string, values int, epsilon float64) (claim, error) {
@@ -83,8 +81,7 @@ func atLeast(x float64) chance {
 }
 
 func (c chance) draw(src *random.Source) bool { return src.Uint64()>>1 < uint64(c) }
-
-func (c chance) value() float64 { return float64(c) * 0x1p-63 }
+func (c chance) value() float64               { return float64(c) * 0x1p-63 }
 
 // complement returns the probability 1 - c. The subtraction is exact.
 func (c chance) complement() float64 { return float64(certain-c) * 0x1p-63 }

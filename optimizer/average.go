@@ -28,8 +28,7 @@ type NoAverage struct{}
 
 var noAverage = setting.KindOf(func() Average { return &NoAverage{} })
 
-func (*NoAverage) Name() string { return "none" }
-
+func (*NoAverage) Name() string            { return "none" }
 func (*NoAverage) Weight(int, int) float64 { return 1 }
 
 // EMA is the exponential moving average, with the warm-up that De et al. (arXiv:2204.13650) use for

@@ -93,8 +93,7 @@ type Constant struct{}
 
 var constant = setting.KindOf(func() Curve { return &Constant{} })
 
-func (*Constant) Name() string { return "constant" }
-
+func (*Constant) Name() string            { return "constant" }
 func (*Constant) Factor(int, int) float64 { return 1 }
 
 // Cosine is half a cosine from the peak to the peak times FinalFactor, which the last step has

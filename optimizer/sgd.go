@@ -16,11 +16,9 @@ type SGD struct {
 
 var sgd = setting.KindOf(func() UpdateRule { return &SGD{} })
 
-func (*SGD) Name() string { return "sgd" }
-
+func (*SGD) Name() string                    { return "sgd" }
 func (r *SGD) Arguments() []setting.Argument { return []setting.Argument{weightDecay(&r.WeightDecay)} }
-
-func (*SGD) HeavyBall() (float64, bool) { return 0, true }
+func (*SGD) HeavyBall() (float64, bool)      { return 0, true }
 
 // Slots implements [UpdateRule]: it remembers nothing.
 func (*SGD) Slots() []Slot { return nil }
@@ -63,8 +61,7 @@ func (r *Momentum) Arguments() []setting.Argument {
 }
 
 func (r *Momentum) HeavyBall() (float64, bool) { return r.Momentum, !r.Nesterov }
-
-func (*Momentum) Slots() []Slot { return []Slot{{Name: "momentum_buffer"}} }
+func (*Momentum) Slots() []Slot                { return []Slot{{Name: "momentum_buffer"}} }
 
 func (r *Momentum) Move(p []float32, g release.Noisy, perBatch, rate float64, t int, memory [][]float32) {
 	r.MovePlain(p, g.Values(), perBatch, rate, t, memory)

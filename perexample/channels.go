@@ -10,11 +10,9 @@ import (
 // A dense layer has one position.
 type Bias struct{ Positions, Channels int }
 
-func (r Bias) Size() int { return r.Channels }
-
+func (r Bias) Size() int           { return r.Channels }
 func (r Bias) Values() (x, dz int) { return 1, r.Positions * r.Channels }
-
-func (r Bias) name() string { return "bias" }
+func (r Bias) name() string        { return "bias" }
 
 // OfViews implements [Rule]: the rows of an example are further positions.
 func (r Bias) OfViews(views int) Rule {
@@ -67,13 +65,10 @@ const strip = 2048
 // gradient of example i is the sum of dzᵢ∘xᵢ over positions.
 type ScaleWeight struct{ Positions, Channels int }
 
-func (r ScaleWeight) Size() int { return r.Channels }
-
-func (r ScaleWeight) values() int { return r.Positions * r.Channels }
-
+func (r ScaleWeight) Size() int           { return r.Channels }
+func (r ScaleWeight) values() int         { return r.Positions * r.Channels }
 func (r ScaleWeight) Values() (x, dz int) { return r.values(), r.values() }
-
-func (r ScaleWeight) name() string { return "scale" }
+func (r ScaleWeight) name() string        { return "scale" }
 
 // OfViews implements [Rule]: the rows of an example are further positions.
 func (r ScaleWeight) OfViews(views int) Rule {

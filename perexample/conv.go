@@ -14,12 +14,9 @@ import (
 // much smaller that they are formed for their norms too.
 type ConvWeight struct{ kernel.Conv }
 
-func (r ConvWeight) Size() int { return r.Out * r.Taps() }
-
-func (r ConvWeight) Values() (x, dz int) { return r.Height * r.Width * r.In, r.Positions() * r.Out }
-
-func (r ConvWeight) name() string { return "convolution weight" }
-
+func (r ConvWeight) Size() int              { return r.Out * r.Taps() }
+func (r ConvWeight) Values() (x, dz int)    { return r.Height * r.Width * r.In, r.Positions() * r.Out }
+func (r ConvWeight) name() string           { return "convolution weight" }
 func (r ConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
 
 func (r ConvWeight) Cost() Cost {

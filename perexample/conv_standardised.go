@@ -25,8 +25,7 @@ func (r StandardisedConvWeight) Cost() Cost {
 	return Cost{GhostNorm: c.Form, Form: c.Form}
 }
 
-func (r StandardisedConvWeight) OfViews(views int) Rule { return SummedViews{r, views} }
-
+func (r StandardisedConvWeight) OfViews(views int) Rule          { return SummedViews{r, views} }
 func (r StandardisedConvWeight) Former(pool *kernel.Pool) Former { return r.sumFormer(pool, 1) }
 
 // sumFormer implements [SummedViews]: it forms the gradient with respect to ŵ and pulls it back.

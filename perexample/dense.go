@@ -10,11 +10,9 @@ import (
 // (Goodfellow, arXiv:1510.01799).
 type DenseWeight struct{ In, Out int }
 
-func (r DenseWeight) Size() int { return r.In * r.Out }
-
+func (r DenseWeight) Size() int           { return r.In * r.Out }
 func (r DenseWeight) Values() (x, dz int) { return r.In, r.Out }
-
-func (r DenseWeight) name() string { return "dense weight" }
+func (r DenseWeight) name() string        { return "dense weight" }
 
 func (r DenseWeight) Cost() Cost {
 	product := float64(r.In) * float64(r.Out)

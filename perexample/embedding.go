@@ -15,11 +15,9 @@ import (
 // different tokens, whatever the size of the table.
 type EmbeddingWeight struct{ Positions, Vocabulary, Width int }
 
-func (r EmbeddingWeight) Size() int { return r.Vocabulary * r.Width }
-
+func (r EmbeddingWeight) Size() int           { return r.Vocabulary * r.Width }
 func (r EmbeddingWeight) Values() (x, dz int) { return r.Positions, r.Positions * r.Width }
-
-func (r EmbeddingWeight) name() string { return "embedding" }
+func (r EmbeddingWeight) name() string        { return "embedding" }
 
 // OfViews implements [Rule]: the rows of an example are further positions.
 func (r EmbeddingWeight) OfViews(views int) Rule {

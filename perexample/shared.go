@@ -16,8 +16,7 @@ type Shared struct {
 	Views int
 }
 
-func (r Shared) Size() int { return r.Rules[0].Size() }
-
+func (r Shared) Size() int              { return r.Rules[0].Size() }
 func (r Shared) OfViews(views int) Rule { return Shared{r.Rules, r.Views * views} }
 
 func (r Shared) Values() (x, dz int) {

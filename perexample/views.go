@@ -42,8 +42,7 @@ type SummedViews struct {
 	Views int
 }
 
-func (r SummedViews) Size() int { return r.Rule.Size() }
-
+func (r SummedViews) Size() int              { return r.Rule.Size() }
 func (r SummedViews) OfViews(views int) Rule { return SummedViews{r.Rule, r.Views * views} }
 
 func (r SummedViews) Values() (x, dz int) {
@@ -56,11 +55,9 @@ func (r SummedViews) Cost() Cost {
 	return Cost{GhostNorm: form, Form: form}
 }
 
-func (r SummedViews) name() string { return "views" }
-
+func (r SummedViews) name() string                    { return "views" }
 func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
-
-func (r SummedViews) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
+func (r SummedViews) norm(pool *kernel.Pool) norm     { return formedNorm(pool, r.Former(pool), 0, nil) }
 
 // weightedSum sums over all rows; each has the weight of its example.
 func (r SummedViews) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {

@@ -109,7 +109,6 @@ func (m *Distributed) Excess(values, epsilon float64) float64 {
 
 // Coarse implements [Mechanism]: noise is added to contributions, so that they share its lattice.
 func (m *Distributed) Coarse() bool { return true }
-
 func (m *Distributed) Name() string { return "distributed discrete Gaussian" }
 
 func (m *Distributed) String() string {

@@ -60,17 +60,13 @@ With --json there is one object on a line for each picture: file, class, probabi
 
 // modelAnswer predicts the pictures or tables of rows in paths, and calls print with each answer.
 func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *trained.Predictor, paths []string, print func(trained.Answer) error) error {
-	if m.Sees() == trained.Rows {
-		for _, path := range paths {
-			if err := p.Table(c.Context(), path, print); err != nil {
-				return err
-			}
+	if m.Sees() != trained.Pictures {
+		predict := p.Table
+		if m.Sees() == trained.Texts {
+			predict = p.Texts
 		}
-		return nil
-	}
-	if m.Sees() == trained.Texts {
 		for _, path := range paths {
-			if err := p.Texts(c.Context(), path, print); err != nil {
+			if err := predict(c.Context(), path, print); err != nil {
 				return err
 			}
 		}

@@ -90,11 +90,10 @@ func (n *node) Do(...gorgonia.Value) (gorgonia.Value, error) {
 	return nil, fmt.Errorf("graph: %s runs in an Executor alone", n.Name)
 }
 
-func (n *node) ReturnsPtr() bool     { return true }
-func (n *node) CallsExtern() bool    { return false }
-func (n *node) OverwritesInput() int { return -1 }
-func (n *node) String() string       { return n.Name }
-
+func (n *node) ReturnsPtr() bool      { return true }
+func (n *node) CallsExtern() bool     { return false }
+func (n *node) OverwritesInput() int  { return -1 }
+func (n *node) String() string        { return n.Name }
 func (n *node) WriteHash(h hash.Hash) { fmt.Fprintf(h, "dpsgd/%d/%s%v", n.serial, n.Name, n.Shape) }
 
 func (n *node) Hashcode() uint32 {

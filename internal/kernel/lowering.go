@@ -22,8 +22,7 @@ type Conv struct {
 func (c Conv) OutHeight() int { return outSize(c.Height, c.spanH(), c.StrideH, c.PadH) }
 
 // OutWidth returns the width of the output.
-func (c Conv) OutWidth() int { return outSize(c.Width, c.spanW(), c.StrideW, c.PadW) }
-
+func (c Conv) OutWidth() int  { return outSize(c.Width, c.spanW(), c.StrideW, c.PadW) }
 func (c Conv) dilationH() int { return max(c.DilationH, 1) }
 func (c Conv) dilationW() int { return max(c.DilationW, 1) }
 func (c Conv) groups() int    { return max(c.Groups, 1) }

@@ -233,10 +233,8 @@ func (f Boolean) Parse(text string, quoted bool, into any) bool {
 }
 
 func (f Boolean) Encode(from any) string { return strconv.FormatBool(*from.(*bool) != f.Negated) }
-
-func (Boolean) Expected() string { return "true or false" }
-
-func (Boolean) Schema() Object { return Object{"type", "boolean"} }
+func (Boolean) Expected() string         { return "true or false" }
+func (Boolean) Schema() Object           { return Object{"type", "boolean"} }
 
 // Choice is one of a list of plain words, stored in a *string.
 type Choice []string

@@ -134,8 +134,7 @@ func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setu
 
 // spec describes the data of a configuration in a text that is equal for trials with the same data.
 func (s *sweep) spec(c *configs.Config) string { return fmt.Sprintf("%#v", c.Data.Spec) }
-
-func (s *sweep) drawsNumber() bool { return s.file.Number != nil && s.file.Number.Drawn() }
+func (s *sweep) drawsNumber() bool             { return s.file.Number != nil && s.file.Number.Drawn() }
 
 // public reports whether all examples are drawn by the program: then nobody's privacy was spent.
 func (s *sweep) public() bool {

@@ -22,8 +22,7 @@ var _ Transformer = BoundedRange{}
 
 // Support returns minus the range, and the range.
 func (b BoundedRange) Support() (least, greatest float64) { return -b.Range, b.Range }
-
-func (BoundedRange) Infinite() float64 { return 0 }
+func (BoundedRange) Infinite() float64                    { return 0 }
 
 func (b BoundedRange) Above(l float64) (p, q float64) {
 	eta := b.Range
