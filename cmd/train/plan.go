@@ -149,8 +149,8 @@ func printStep(w io.Writer, p *speed.Plan) {
 // the heading of the first column, and number returns its cell.
 func printPlanTable(w io.Writer, by string, rows []speed.Row, number func(speed.Row) string) {
 	fmt.Fprintln(w)
-	shell.PrintRows(w, []string{by, "graph of", "step ms", "speed-up", "efficiency %", "most, but for gradients"}, rows, func(r speed.Row) []string {
-		return []string{number(r), shell.Count(r.Physical), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), shell.Decimals(100*r.Efficiency, 1),
+	shell.PrintRows(w, []string{by, "step ms", "speed-up", "efficiency %", "most, but for gradients"}, rows, func(r speed.Row) []string {
+		return []string{number(r), shell.Decimals(r.StepMS, 2), shell.Decimals(r.Speedup, 2), shell.Decimals(100*r.Efficiency, 1),
 			fmt.Sprintf("%s, %s %%", r.Most, shell.Decimals(100*r.MostShare, 1))}
 	})
 }

@@ -6,14 +6,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
 	"unsafe"
 
-	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
@@ -120,20 +118,6 @@ func noNormalisation(set data.Set) data.Normalisation {
 	}
 	channels := set.Shape().Channels
 	return data.Normalisation{Mean: make([]float64, channels), Std: slices.Repeat([]float64{1}, channels)}
-}
-
-// Physical returns how many examples a physical batch has on each of so many ranks, at most the
-// configured number. It is so small that a rank's usual part of a sample fills whole batches: a
-// batch that is not full takes as long as a full one.
-func Physical(c *configs.Config, expected float64, examples, ranks int) int {
-	most := min(c.Training.PhysicalBatchSize, examples)
-	if ranks == 1 {
-		return most
-	}
-	const deviations = 2 // of the size of a sample, which is that of a binomial or has none
-	part := (expected + deviations*math.Sqrt(expected)) / float64(ranks)
-	batches := math.Ceil(part / float64(most))
-	return min(most, int(math.Ceil(part/batches)))
 }
 
 // message is the beginning of what rank 0 says in the course of a run.

@@ -3,8 +3,6 @@ package ranks
 import (
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -138,41 +136,6 @@ func TestNoExampleIsOnTwoRanks(t *testing.T) {
 		err := errors.Join(found...)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: found the error %v, expected %q", name, err, c.want)
-		}
-	}
-}
-
-// A rank's physical batch is no larger than the configured one, and the part of a sample that a
-// rank gets seldom needs one batch more than planned.
-func TestPhysicalBatchesFit(t *testing.T) {
-	src := rand.New(rand.NewPCG(1, 2))
-	c := tiny.Parse(t)
-	for _, most := range []int{16, 128, 1000} {
-		for _, expected := range []float64{64, 512, 4096} {
-			c.Training.PhysicalBatchSize = most
-			if found := Physical(c, expected, 60000, 1); found != most {
-				t.Errorf("alone: found %d, expected the configured %d", found, most)
-			}
-			for _, ranks := range []int{2, 3, 16} {
-				physical := Physical(c, expected, 60000, ranks)
-				if physical < 1 || physical > most {
-					t.Errorf("%d ranks: found %d, expected 1 to %d", ranks, physical, most)
-				}
-				planned := int(math.Ceil((expected + 2*math.Sqrt(expected)) / float64(ranks) / float64(most)))
-				more := 0
-				const samples = 1000
-				for range samples {
-					part := int(expected+math.Sqrt(expected)*src.NormFloat64()) / ranks
-					if (part+physical-1)/physical > planned {
-						more++
-					}
-				}
-				// A sample is more than 2 deviations too large with probability 0.023; 60 of 1000
-				// are passed with probability below 1e-10.
-				if more > 60 {
-					t.Errorf("%d ranks, batch %g of at most %d: %d of %d parts need more than %d batches", ranks, expected, most, more, samples, planned)
-				}
-			}
 		}
 	}
 }

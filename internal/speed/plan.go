@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -44,7 +43,6 @@ type Plan struct {
 type Row struct {
 	Ranks      int     `json:"ranks"`
 	Batch      float64 `json:"expected_batch_size"`
-	Physical   int     `json:"physical_batch_size"`
 	StepMS     float64 `json:"step_ms"`
 	Speedup    float64 `json:"speedup"` // over one rank
 	Efficiency float64 `json:"efficiency"`
@@ -96,10 +94,8 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 
 // jobOf returns the job of a planned run whose network has so many values, the parameters.
 func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
-	q := plan.SamplingProbability
 	return Job{
-		Batch: plan.ExpectedBatchSize, Deviation: math.Sqrt(float64(plan.Records) * q * (1 - q)),
-		Values: values, Physical: min(c.Training.PhysicalBatchSize, plan.Records), EvaluateEvery: c.Training.EvaluateEvery, CheckpointEvery: c.Run.CheckpointEvery,
+		Batch: plan.ExpectedBatchSize, Values: values, Physical: min(c.Training.PhysicalBatchSize, plan.Records), EvaluateEvery: c.Training.EvaluateEvery, CheckpointEvery: c.Run.CheckpointEvery,
 	}
 }
 
@@ -115,7 +111,8 @@ func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 		p.Rows = append(p.Rows, row(job, job.At(m, w, n), one))
 	}
 	for times := 1.0; times <= 64 && times*job.Batch <= float64(records); times *= 4 {
-		larger := job.WithBatch(times, records)
+		larger := job
+		larger.Batch *= times
 		p.Batches = append(p.Batches, row(larger, larger.At(m, w, p.Ranks), larger.At(m, w, 1)))
 	}
 	p.Limits = job.Limits(m, w)
@@ -123,7 +120,7 @@ func (p *Plan) fill(job Job, m Machine, w Network, records int) {
 
 // row describes the step s of a job. one is the same step on one rank, to compare with.
 func row(j Job, s, one Step) Row {
-	r := Row{Ranks: s.Ranks, Batch: j.Batch, Physical: s.Physical, StepMS: s.MS(), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
+	r := Row{Ranks: s.Ranks, Batch: j.Batch, StepMS: s.MS(), Speedup: s.Speedup(one), Efficiency: s.Efficiency(one)}
 	for _, part := range s.Parts() {
 		if share := part.MS / s.MS(); part.Name != "gradients" && share > r.MostShare {
 			r.Most, r.MostShare = part.Name, share

@@ -18,7 +18,7 @@ import (
 var (
 	fast    = Network{Rate: 8e9, Latency: 10 * time.Microsecond}
 	machine = Machine{Graphs: []Graph{{1, 1}, {64, 64}, {256, 256}}, Sample: 0.1, Add: 0.1, Event: 1, Update: 1, Evaluation: 1000}
-	job     = Job{Batch: 4096, Deviation: 60, Values: 500_000, Physical: 256, EvaluateEvery: 100}
+	job     = Job{Batch: 4096, Values: 500_000, Physical: 256, EvaluateEvery: 100}
 )
 
 func near(t *testing.T, what string, found, want float64) {
@@ -30,10 +30,8 @@ func near(t *testing.T, what string, found, want float64) {
 
 // A rank that is alone says nothing to anybody, and takes what was measured.
 func TestOneRankDoesNotCommunicate(t *testing.T) {
-	j := job
-	j.Deviation = 0
-	s := j.with(machine, Network{Rate: 1, Latency: time.Hour}, 1, 256)
-	if s.Order != 0 || s.Sums != 0 || s.Padding != 0 || s.Disk != 0 {
+	s := job.At(machine, Network{Rate: 1, Latency: time.Hour}, 1)
+	if s.Order != 0 || s.Sums != 0 || s.Disk != 0 {
 		t.Errorf("found %+v", s)
 	}
 	near(t, "step", s.MS(), 0.1+16*256+1+10)
@@ -74,58 +72,35 @@ func TestNetworkIsMonotone(t *testing.T) {
 	}
 }
 
-// The rank with most examples computes whole graphs.
-func TestPaddingOfUnevenParts(t *testing.T) {
+// The rank with most examples computes full graphs, and one for the rest of its part.
+func TestGraphsOfUnevenParts(t *testing.T) {
+	m := Machine{Graphs: []Graph{{1, 10}, {16, 25}}}
 	for _, test := range []struct {
-		batch           float64
-		ranks, physical int
-		want            float64
-	}{{100, 3, 16, 3}, {96, 3, 16, 2}, {97, 3, 16, 3}, {5, 8, 16, 1}, {0, 8, 16, 0}, {4096, 16, 256, 1}, {4097, 16, 256, 2}} {
-		near(t, "graphs", Job{Batch: test.batch}.graphs(test.ranks, test.physical), test.want)
+		examples float64
+		want     float64
+	}{{16, 25}, {32, 50}, {33, 60}, {40, 67}, {1, 10}, {0.5, 10}, {0, 0}} {
+		near(t, "graphs", m.graphs(test.examples, 16), test.want)
 	}
 	j := job
-	j.Batch, j.Deviation = 100, 0
-	s := j.with(machine, fast, 3, 64) // 34 on the first rank: one graph of 64 for 33.3
-	near(t, "gradients", s.Gradients, 64.*100/3/64)
-	near(t, "padding", s.Gradients+s.Padding, 64)
-}
-
-// The expected number of graphs is that of a slow sum over all sizes of a sample.
-func TestExpectedGraphs(t *testing.T) {
-	for _, test := range []struct {
-		ranks, physical int
-	}{{1, 256}, {16, 256}, {16, 264}, {16, 130}, {64, 256}, {1000, 4}, {1000, 16}, {5000, 1}} {
-		want := 0.0
-		for n := 3000; n < 5200; n++ {
-			below := func(x float64) float64 { return math.Erfc((job.Batch-x)/(job.Deviation*math.Sqrt2)) / 2 }
-			chance := below(float64(n)+0.5) - below(float64(n)-0.5)
-			each := (n + test.ranks - 1) / test.ranks
-			want += chance * float64((each+test.physical-1)/test.physical)
-		}
-		if found := job.graphs(test.ranks, test.physical); math.Abs(found-want) > 1e-6 {
-			t.Errorf("%d ranks, graphs of %d: found %v, expected %v", test.ranks, test.physical, found, want)
-		}
-	}
-	if g := job.graphs(16, 256); g < 1.45 || g > 1.55 {
-		t.Errorf("graphs just as large as a rank's share are computed %v times, expected about 1.5", g)
-	}
+	j.Batch, j.Physical = 100, 64
+	near(t, "gradients", j.At(machine, fast, 3).Gradients, 101./3)
 }
 
 // Rank 0 waits for the disk only where everything else was faster.
 func TestDiskWorksMeanwhile(t *testing.T) {
 	m := machine
 	m.Event = 1000
-	s := job.with(m, fast, 16, 256)
-	near(t, "all until the noise", s.Disk+s.Order+s.Gradients+s.Padding+s.Sums, 1000)
-	if s := job.with(machine, fast, 16, 256); s.Disk != 0 {
+	s := job.At(m, fast, 16)
+	near(t, "all until the noise", s.Disk+s.Order+s.Gradients+s.Sums, 1000)
+	if s := job.At(machine, fast, 16); s.Disk != 0 {
 		t.Errorf("waits %v ms", s.Disk)
 	}
 	m.Checkpoint = 500
 	j := job
 	j.CheckpointEvery = 1
-	near(t, "the same with a checkpoint", j.with(m, fast, 16, 256).Disk, s.Disk+500)
+	near(t, "the same with a checkpoint", j.At(m, fast, 16).Disk, s.Disk+500)
 	j.CheckpointEvery = 10
-	near(t, "the same with some", j.with(m, fast, 16, 256).Disk, s.Disk+50)
+	near(t, "the same with some", j.At(m, fast, 16).Disk, s.Disk+50)
 }
 
 // Limits are the first numbers of ranks of which they speak.
@@ -148,15 +123,10 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A larger batch has the deviation of its own sampling, at most all records, and is more efficient.
+// A larger batch is more efficient.
 func TestLargerBatch(t *testing.T) {
-	large := job.WithBatch(4, 50_000)
-	q := 4 * 4096 / 50_000.0
-	near(t, "batch", large.Batch, 4*4096)
-	near(t, "deviation", large.Deviation, math.Sqrt(50_000*q*(1-q)))
-	if all := job.WithBatch(100, 50_000); all.Batch != 50_000 || all.Deviation != 0 {
-		t.Errorf("found %+v", all)
-	}
+	large := job
+	large.Batch *= 4
 	small, big := job.At(machine, fast, 64), large.At(machine, fast, 64)
 	if big.Efficiency(large.At(machine, fast, 1)) <= small.Efficiency(job.At(machine, fast, 1)) {
 		t.Error("a larger batch is not more efficient")
@@ -164,16 +134,17 @@ func TestLargerBatch(t *testing.T) {
 }
 
 // What the design of this program expected on paper before there was any of it: a batch of 16,384,
-// 190 ms for 256 examples, 551,000 parameters, 25 Gb/s, 25 µs a message.
+// 190 ms for 256 examples, 551,000 parameters, 25 Gb/s, 25 µs a message, and equal parts: on 1,000
+// ranks the largest is 3 % larger than the others.
 func TestPaper(t *testing.T) {
-	j := Job{Batch: 16_384, Deviation: 105, Values: 551_000, Physical: 256}
+	j := Job{Batch: 16_384, Values: 551_000, Physical: 256}
 	m := Machine{Graphs: []Graph{{1, 190. / 256}, {256, 190}}, Add: 0.4, Update: 1.4}
 	w := Network{Rate: 25e9, Latency: 25 * time.Microsecond}
 	one := j.At(m, w, 1)
 	for ranks, want := range map[int]float64{16: 0.97, 100: 0.94, 1000: 0.60} {
 		found := j.At(m, w, ranks).Efficiency(one)
 		t.Logf("%d ranks: efficiency %.3f", ranks, found)
-		if math.Abs(found-want) > 0.04 {
+		if math.Abs(found-want) > 0.05 {
 			t.Errorf("%d ranks: efficiency %v, expected about %v", ranks, found, want)
 		}
 	}
@@ -200,7 +171,7 @@ func TestGraphSizes(t *testing.T) {
 		}
 	}
 	m := Machine{Graphs: []Graph{{1, 1}, {4, 2}}}
-	for size, want := range map[int]float64{1: 1, 2: 4. / 3, 4: 2, 8: 4} {
+	for size, want := range map[float64]float64{1: 1, 2: 4. / 3, 4: 2} {
 		near(t, "graph", m.graph(size), want)
 	}
 }

@@ -8,15 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"dpsgd/configs"
-	"dpsgd/internal/ranks"
 )
 
 // Job says how much work a step is, which a configuration asks of its ranks.
 type Job struct {
 	Batch                          float64 // expected examples of a step
-	Deviation                      float64 // the standard deviation of their number: samples are random
 	Values                         int     // coordinates of the sum
 	Physical                       int     // the largest batch that a graph may hold: training.physical_batch_size
 	EvaluateEvery, CheckpointEvery int     // steps; 0 is never
@@ -34,38 +30,43 @@ type Machine struct {
 	Evaluation float64 `json:"evaluation_ms"` // of all test examples
 }
 
-// Graph says how many milliseconds a graph with room for so many examples computes contributions
-// and their sum. A graph that is not full takes as long.
+// Graph says how many milliseconds a graph computes the contributions of so many examples, at once,
+// and their sum.
 type Graph struct {
 	Examples int     `json:"examples"`
 	MS       float64 `json:"ms"`
 }
 
-// graph returns the milliseconds of a graph for so many examples, interpolated between the sizes
-// that were measured, or in proportion beyond the largest.
-func (m Machine) graph(physical int) float64 {
+// graph returns the milliseconds of so many examples at once, interpolated between the numbers that
+// were measured.
+func (m Machine) graph(examples float64) float64 {
 	g := m.Graphs
-	i := sort.Search(len(g), func(i int) bool { return g[i].Examples >= physical })
-	if i == len(g) {
-		i--
-		return g[i].MS * float64(physical) / float64(g[i].Examples)
-	}
+	i := sort.Search(len(g)-1, func(i int) bool { return float64(g[i].Examples) >= examples })
 	if i == 0 {
 		return g[0].MS
 	}
-	share := float64(physical-g[i-1].Examples) / float64(g[i].Examples-g[i-1].Examples)
+	share := (examples - float64(g[i-1].Examples)) / float64(g[i].Examples-g[i-1].Examples)
 	return g[i-1].MS + share*(g[i].MS-g[i-1].MS)
+}
+
+// graphs returns the milliseconds of so many examples, of which at most physical are in a graph at
+// once.
+func (m Machine) graphs(examples float64, physical int) float64 {
+	full, rest := math.Modf(examples / float64(physical))
+	ms := full * m.graph(float64(physical))
+	if rest > 0 {
+		ms += m.graph(rest * float64(physical))
+	}
+	return ms
 }
 
 // Step is the expected time of a step, in milliseconds, part by part in their order.
 type Step struct {
-	Ranks    int
-	Physical int // the size of the graph of every rank
+	Ranks int
 
 	Sample     float64 // rank 0 draws the sample
 	Order      float64 // rank 0 sends parameters and the indices of the sample to all
 	Gradients  float64 // each rank computes the gradients of its examples
-	Padding    float64 // the empty places of graphs that are not full take time, too
 	Sums       float64 // all sums travel to rank 0
 	Disk       float64 // rank 0 still waits until the event is on disk
 	Update     float64 // rank 0 adds noise and updates
@@ -81,7 +82,7 @@ type Part struct {
 // Parts returns the parts of the step in their order.
 func (s Step) Parts() []Part {
 	return []Part{
-		{"sample", s.Sample}, {"parameters, indices to all", s.Order}, {"gradients", s.Gradients}, {"padding", s.Padding},
+		{"sample", s.Sample}, {"parameters, indices to all", s.Order}, {"gradients", s.Gradients},
 		{"sums to rank 0", s.Sums}, {"event on disk", s.Disk}, {"noise, update", s.Update}, {"evaluation", s.Evaluation},
 	}
 }
@@ -111,24 +112,23 @@ const (
 	libraryBytes   = 8 << 20
 )
 
-// with returns the expected step of the job on n ranks, each with a graph for so many examples.
-func (j Job) with(m Machine, w Network, n, physical int) Step {
-	each := j.Batch / float64(n)
+// At returns the expected step on n ranks.
+func (j Job) At(m Machine, w Network, n int) Step {
+	each := (j.Batch + float64(n-1)/2) / float64(n) // the most that one has of N, ⌈N/n⌉, in expectation
 	values := float64(j.Values)
 	say := func(bytes float64) float64 { return w.broadcast(n, lengthBytes) + w.broadcast(n, bytes) }
 	s := Step{
-		Ranks: n, Physical: physical, Sample: m.Sample, Update: m.Update,
+		Ranks: n, Sample: m.Sample, Update: m.Update,
 		Order:     say(headerBytes) + say(parameterBytes*values+indexBytes*j.Batch),
-		Gradients: m.graph(physical) * each / float64(physical),
+		Gradients: m.graphs(each, j.Physical),
 	}
 	if n > 1 {
 		// "I have mine", to rank 0; "so have all", to everybody; then the sums themselves.
 		s.Sums = milliseconds(w.Latency) + w.broadcast(n, lengthBytes) + w.reduce(n, sumBytes*values, m.Add) + m.Merge
 	}
-	s.Padding = max(0, m.graph(physical)*j.graphs(n, physical)-s.Gradients)
 	// The disk works since the sample was drawn: at the event, and before that at a checkpoint of
 	// the step before.
-	meanwhile := s.Order + s.Gradients + s.Padding + s.Sums
+	meanwhile := s.Order + s.Gradients + s.Sums
 	s.Disk = max(0, m.Event-meanwhile)
 	if every := float64(j.CheckpointEvery); every > 0 {
 		s.Disk += (max(0, m.Checkpoint+m.Event-meanwhile) - s.Disk) / every
@@ -137,31 +137,6 @@ func (j Job) with(m Machine, w Network, n, physical int) Step {
 		s.Evaluation = m.Evaluation / float64(j.EvaluateEvery)
 	}
 	return s
-}
-
-// graphs returns the expected number of physical batches of the rank with most examples:
-// E⌈N / (ranks · physical)⌉ for a normal number N of examples, as the sum over k of
-// P(N > k·ranks·physical).
-func (j Job) graphs(ranks, physical int) float64 {
-	room := float64(ranks) * float64(physical)
-	if j.Deviation == 0 {
-		return math.Ceil(j.Batch / room)
-	}
-	const certain = 8 // deviations
-	first := max(0, math.Floor((j.Batch-certain*j.Deviation)/room))
-	expected := first
-	for k := first; k*room < j.Batch+certain*j.Deviation; k++ {
-		// Whole numbers above k·room begin half a unit beyond it.
-		expected += math.Erfc((k*room+0.5-j.Batch)/(j.Deviation*math.Sqrt2)) / 2
-	}
-	return expected
-}
-
-// At returns the expected step on n ranks, with graphs of the size that [ranks.Physical] chooses.
-func (j Job) At(m Machine, w Network, n int) Step {
-	c := new(configs.Config)
-	c.Training.PhysicalBatchSize = j.Physical
-	return j.with(m, w, n, ranks.Physical(c, j.Batch, j.Physical, n))
 }
 
 // mostRanks is the largest number of ranks in the search for limits.
@@ -194,17 +169,6 @@ func (j Job) Limits(m Machine, w Network) Limits {
 		}
 	}
 	return l
-}
-
-// WithBatch returns the job with a batch that is so many times as large, at most all records.
-func (j Job) WithBatch(times float64, records int) Job {
-	n := float64(records)
-	if j.Deviation > 0 {
-		chance := min(1, times*j.Batch/n)
-		j.Deviation = math.Sqrt(n * chance * (1 - chance))
-	}
-	j.Batch = min(n, times*j.Batch)
-	return j
 }
 
 // Network describes the network between the ranks. Each rank can send and receive at this rate,

@@ -131,7 +131,7 @@ func (r *Run) build(base *run.Run, o Options, past *past) error {
 	if r.Network, err = base.Declare(); err != nil {
 		return err
 	}
-	r.physical = ranks.Physical(c, r.plan.ExpectedBatchSize, source.Examples, o.size())
+	r.physical = min(c.Training.PhysicalBatchSize, source.Examples)
 	if err := r.compile(); err != nil {
 		return err
 	}
