@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 )
 
 // Nothing fails on networks with every rule. A correct build fails falsely with the chance that the
-// checks state, together below 4e-4.
+// checks state, together below 1e-10.
 func TestChecksHold(t *testing.T) {
 	for name, overrides := range map[string][]string{
 		"every rule": {tiny.Convolutional}, "views, adaptive": {tiny.Convolutional, "training.augmentation.views=2", "training.augmentation.flip=true", "privacy.clipping=adaptive"},
@@ -35,7 +36,7 @@ func TestChecksHold(t *testing.T) {
 			c.Training.PhysicalBatchSize = 8
 			r := tiny.Must(Run(t.Context(), c, tiny.Examples, func(Check) { told++ }))(t)
 			for _, check := range r.Checks {
-				if !check.Passed || check.Measured == "" {
+				if !check.Passed || check.Measured == "" || check.Chance > 2e-11 {
 					t.Errorf("%+v", check)
 				}
 			}
@@ -266,5 +267,19 @@ func TestErrNamesWhatFailed(t *testing.T) {
 	r := Result{Checks: []Check{{Name: "noise"}, {Name: "samples", Passed: true}, {Name: "replay", Skipped: "why"}}}
 	if err := r.Err(); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), `["noise"]`) {
 		t.Errorf("found %v", err)
+	}
+}
+
+// What chance broke is drawn anew; what is broken three times in a row fails.
+func TestChanceIsDrawnAnew(t *testing.T) {
+	for broken := range 4 {
+		drawn := 0
+		done := tiny.Must(check{applies: func(*rig) string { return "" }, run: func(*rig) (finding, error) {
+			drawn++
+			return finding{chance: 1e-4, faults: make([]string, max(0, broken-drawn+1))}, nil
+		}}.carryOut(nil))(t)
+		if done.Passed != (broken < 3) || drawn != min(broken+1, 3) || math.Abs(done.Chance-1e-12) > 1e-20 {
+			t.Errorf("broken %d times: found %+v after %d sets of draws", broken, done, drawn)
+		}
 	}
 }
