@@ -42,7 +42,7 @@ func TestCountHasTheClaimedNoise(t *testing.T) {
 // The clip norm of a run goes down where all gradients are shorter, each of its values is in the
 // metrics, and the statement says how it came about and counts its coordinate among the noise
 // values. The ledger and ε are those of flat clipping. The noisy share of shorter gradients has
-// mean 1 and deviation 0.08, by noise and sample; one of the 12 is below 0.5 with probability 1e-8.
+// mean 1 and deviation 0.08, by noise and sample; below 0.5 there is hardly a sample: 1e-13.
 func TestAdaptiveRunSaysWhatItDid(t *testing.T) {
 	overrides := []string{"privacy.clip_norm=1000", "training.evaluate_every=1"}
 	flat := train(t, options(t), overrides...)

@@ -15,20 +15,20 @@ import (
 )
 
 // likely fails a test unless the sum of the squares of n standard normal numbers is within what
-// such a sum exceeds, to either side, with a probability of 1e-6.
+// such a sum exceeds, to either side, with a probability of 2e-15.
 func likely(t *testing.T, what string, squares float64, n int) {
 	t.Helper()
 	law := distuv.ChiSquared{K: float64(n)}
-	if low, high := law.Quantile(5e-7), law.Quantile(1-5e-7); !(low <= squares && squares <= high) {
+	if low, high := law.Quantile(1e-15), law.Quantile(1-1e-15); !(low <= squares && squares <= high) {
 		t.Errorf("%s: found %v for the sum of %d squares, expected %v to %v", what, squares, n, low, high)
 	}
 }
 
 // The mean of private features has the noise that ledger and statement say: the released value,
-// less the mean of the clipped rows, is normal with deviation σ·C/n. False failure 1e-6 a run;
+// less the mean of the clipped rows, is normal with deviation σ·C/n. False failure 2e-15 a run;
 // without noise, or with half or twice of it, the test fails.
 func TestMeanHasItsNoise(t *testing.T) {
-	r := create(t, tiny.Parse(t, append(tiny.Features, "features.pictures=60", "features.directions=59", "features.mean_noise=10", "privacy.epsilon=8")...), featureOptions(t))
+	r := create(t, tiny.Parse(t, append(tiny.Features, "features.pictures=160", "features.directions=159", "features.mean_noise=10", "privacy.epsilon=8")...), featureOptions(t))
 	defer r.Close()
 	rows := r.Examples.Train.(*data.Features)
 	width := rows.Shape().Values()
@@ -48,14 +48,14 @@ func TestMeanHasItsNoise(t *testing.T) {
 		z := (float64(v)*tiny.Examples - sum[j]) / sigma
 		squares += z * z
 	}
-	if width < 59 {
+	if width < 159 {
 		t.Fatalf("found %d values, expected enough to tell half of the noise from all of it", width)
 	}
 	likely(t, "the mean of the features", squares, width)
 }
 
 // Clients make the noise of the fewest who come: with all 60 of them where 50 are enough, its
-// variance is 60/50 of that of one Gaussian, and something for the lattice. False failure 1e-6 a
+// variance is 60/50 of that of one Gaussian, and something for the lattice. False failure 2e-15 a
 // run; shares for 60 fail the test.
 func TestSharesAreThoseOfTheFewestClients(t *testing.T) {
 	const clients, least, sigma, coordinates = 60, 50, 20.0, 20000

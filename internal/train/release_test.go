@@ -32,9 +32,8 @@ func blackSource(t testing.TB, n, height, width int) *data.Split {
 
 // A whole run on examples whose gradients are zero moves every coordinate of the parameters, in
 // every step, by exactly the noise that its statement claims, and nothing else: for vectors of many
-// lengths and for rules with a memory. False-failure rates: the squares of 60 draws are
-// chi-squared, below 13 or above 165 with probability 1e-11, for 15,000 coordinates; the others as
-// said.
+// lengths and for rules with a memory. False-failure rates: those of the squares
+// are of [likely], for 10,000 coordinates, twice as many as slow evidence; the others as said.
 func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 	const steps, n, batch = 60, 200, 30
 	const rate = 0.25
@@ -65,9 +64,9 @@ func TestRunOfZeroGradientsIsTheClaimedNoise(t *testing.T) {
 			}
 			checkFreshNoise(t, fmt.Sprintf("%s, pictures of %v", rule, size), noise)
 
-			// Samples: 60·200 coins of probability 0.15; 4.9 standard deviations are 1e-6.
+			// Samples: 60·200 coins of probability 0.15; 7.5 standard deviations are 1e-13.
 			q := claim.SamplingProbability
-			if mean := q * n * steps; q != float64(batch)/n || math.Abs(float64(examples)-mean) > 4.9*math.Sqrt(mean*(1-q)) {
+			if mean := q * n * steps; q != float64(batch)/n || math.Abs(float64(examples)-mean) > 7.5*math.Sqrt(mean*(1-q)) {
 				t.Errorf("%d examples were drawn in %d steps, the statement claims q = %v of %d", examples, steps, q, n)
 			}
 			l, _, err := checkpoints.ReadJournal(filepath.Join(r.Dir, folder.Ledger))
@@ -90,23 +89,20 @@ func checkFreshNoise(t *testing.T, what string, noise [][]float64) {
 			squares += noise[step][i] * noise[step][i]
 		}
 		all += squares
-		if squares < 13 || squares > 165 {
-			t.Fatalf("%s: the noise on coordinate %d of %d has squares that sum to %.3g in %d steps", what, i, dim, squares, len(noise))
-		}
+		likely(t, fmt.Sprintf("%s: the noise on coordinate %d of %d", what, i, dim), squares, len(noise))
 	}
-	n := float64(dim * len(noise))
-	if all/n < 1-5*math.Sqrt(2/n) || all/n > 1+7*math.Sqrt(2/n) { // 1e-6; the upper tail of few squares is longer
-		t.Errorf("%s: the noise has %.4f of the claimed variance", what, all/n)
-	}
-	// Successive steps: 4.9 standard deviations of a mean of products, 1e-6.
+	likely(t, what+": all noise", all, dim*len(noise))
+	// Successive steps: their correlation as Student's t, of 59 products at least, is beyond 9 with a
+	// probability of 2e-12. That of the same noise again is above 40.
 	var products float64
 	for step := 1; step < len(noise); step++ {
 		for i, v := range noise[step] {
 			products += v * noise[step-1][i]
 		}
 	}
-	if r := products / math.Sqrt(n); math.Abs(r) > 5.5 {
-		t.Errorf("%s: the noise of a step is correlated with that of the step before, by %.1f standard deviations", what, r)
+	correlation := products / all
+	if s := correlation * math.Sqrt(float64(dim*len(noise))/max(0, 1-correlation*correlation)); !(math.Abs(s) <= 9) {
+		t.Errorf("%s: the noise of a step is correlated with that of the step before, by %.1f standard deviations", what, s)
 	}
 }
 
@@ -122,7 +118,7 @@ const noBias = "model.layers=[flatten, {linear: {out_features: classes, bias: fa
 
 // Noise depends on no seed: two runs of one configuration, and two that go on from copies of one
 // folder, have nothing in common but the number of steps. Equal noise would have correlation 1;
-// that of independent noise on 3072 coordinates is below 0.1 with probability 1 - 3e-8.
+// that of independent noise on 3072 coordinates is below 0.15 with probability 1 - 1e-16.
 func TestNoiseIsNeverRepeated(t *testing.T) {
 	o := options(t)
 	o.Given = blackSource(t, 100, 32, 48)
@@ -147,7 +143,7 @@ func TestNoiseIsNeverRepeated(t *testing.T) {
 			for k := range x {
 				xy, xx, yy = xy+x[k]*y[k], xx+x[k]*x[k], yy+y[k]*y[k]
 			}
-			if r := xy / math.Sqrt(xx*yy); !(math.Abs(r) < 0.1) {
+			if r := xy / math.Sqrt(xx*yy); !(math.Abs(r) < 0.15) {
 				t.Errorf("the noise of steps %d and %d is correlated by %.2f", i, j, r)
 			}
 		}
