@@ -115,12 +115,12 @@ func TestRunsMoveByNoMoreThanTheEvents(t *testing.T) {
 func sqrt(x float64) float64 { f, _ := new(big.Float).Sqrt(big.NewFloat(x)).Float64(); return f }
 
 // What is handed out has the law that is claimed: Y_t, computed from it, less the exact sums of the
-// steps, is noise of deviation ‖c‖·σ·C, independent between coordinates and between steps. The false
-// failure rate is that of the battery. Estimates in the place of sums have another law.
+// steps, is noise of deviation ‖c‖·σ·C, independent between coordinates and between steps. The draws are of a
+// seed. Estimates in the place of sums have another law.
 func TestCorrelatedPassesTheBattery(t *testing.T) {
 	s := strategy(1, 1, 1) // so that exact sums are on the lattice of the noise
 	publisher := func(wrong bool) publisher {
-		m, src := newCorrelated(1.5, s), random.New()
+		m, src := newCorrelated(1.5, s), random.ForTest(31)
 		var estimates, sums [][]float64
 		return func(step int, sum *clip.Sum) []float64 {
 			plain := make([]float64, sum.Dim())
