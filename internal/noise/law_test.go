@@ -3,7 +3,6 @@ package noise
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -98,10 +97,12 @@ func chiSquare(counts []int, expected []float64) float64 {
 	return mathext.GammaIncRegComp(freedom/2, statistic/2)
 }
 
-// each draws n values of noise on all threads, every one with a source of its own, and passes
-// blocks of them to the function that start returns for the thread.
+// threads draw, each from a seed of its own: as many on every machine, so that the draws are the same.
+const threads = 2
+
+// each draws n values of noise on some threads and passes blocks of them to the function that start
+// returns for the thread.
 func each(n int, deviation float64, start func(thread int) func(noise []float64)) {
-	threads := runtime.GOMAXPROCS(0)
 	var done sync.WaitGroup
 	for thread := range threads {
 		done.Go(func() {
@@ -119,7 +120,7 @@ func each(n int, deviation float64, start func(thread int) func(noise []float64)
 
 // fill counts n values of noise of the given deviation, changed by a function.
 func (h *histogram) fill(n int, deviation float64, change func(float64) float64) {
-	parts := make([]*histogram, runtime.GOMAXPROCS(0))
+	parts := make([]*histogram, threads)
 	each(n, deviation, func(thread int) func([]float64) {
 		part := newHistogram(h.deviation, h.width, len(h.counts)/2-1)
 		parts[thread] = part
@@ -162,7 +163,7 @@ func TestLaw(t *testing.T) {
 func TestLawOfResidues(t *testing.T) {
 	const modulus = 1024
 	n := draws(t)
-	counts := make([][modulus]int, runtime.GOMAXPROCS(0))
+	counts := make([][modulus]int, threads)
 	each(n, 0x1p20, func(thread int) func([]float64) {
 		return func(noise []float64) {
 			for _, v := range noise {
