@@ -33,10 +33,10 @@ const falseFailure = 1e-6
 
 // Values are inside their ends and follow their law: by a Kolmogorov-Smirnov test (its tail bound
 // is 2 exp(-2 n d²), Massart 1990) and, for choices, by Hoeffding's inequality, each of which fails
-// by chance less than once in a million times.
+// less than once in a million seeds.
 func TestDrawnValuesFollowTheirLaw(t *testing.T) {
 	s := mustSweep(t, drawingSweep)
-	d := s.Draw(random.New())
+	d := s.Draw(random.ForTest(1))
 	n := len(d.Points)
 	if n != 4000 {
 		t.Fatalf("found %d points, expected 4000", n)
@@ -154,11 +154,10 @@ func TestLawOfTheNumberOfTrials(t *testing.T) {
 }
 
 // Drawn numbers have that law: Pearson's χ², over the numbers that come at least 20 times on
-// average and the rest, fails by chance about four times in a million runs of this test, once for
-// each law. It finds out the broken twin, whose mean is a tenth larger.
+// average and the rest, on draws of a seed. It finds out the broken twin, whose mean is a tenth larger.
 func TestDrawnNumbersOfTrials(t *testing.T) {
 	const draws = 20000
-	src := random.New()
+	src := random.ForTest(1)
 	for _, tt := range trialNumbers {
 		n := numberOf(t, tt.text)
 		twin := *n

@@ -48,12 +48,12 @@ func drawn(t *testing.T, epsilon float64, text string, n, draws int) (off []floa
 // hold what the data says. 1,000 records, ε 1.
 //
 //   - The median was off by 0.14 (half of the draws), as edges were 0.47 apart and half of ε went into
-//     the interval. Now it is 0.06, and 3 of 4 draws are off by less than 0.12: of 400 fewer than 230
-//     would be once in 10^10, and of draws that are off by 0.14 as many are once in 10^8.
+//     the interval. Now it is 0.06, and 3 of 4 draws are off by less than 0.12: of 800 fewer than 460
+//     would be once in 10^26, and of draws that are off by 0.14 as many are once in 10^16.
 //   - Of quartiles 3 of 4 draws are off by less than 0.45, as noise comes from few parts: of 3,000, which
-//     come in threes, fewer than 2,000 would be once in 10^6.
-//   - Intervals that miss 3.5 % of 400 draws miss at least once but for once in 10^6, and those that miss
-//     7 % at most 56 times; of 1,000 draws it is 8 and 110. Those that always hold what the data says,
+//     come in threes, fewer than 1,880 would be once in 10^11.
+//   - Intervals that miss 3.5 % of 800 draws miss at least once but for once in 10^12, and those that miss
+//     7 % at most 112 times; of 1,000 draws it is 4 and 135. Those that always hold what the data says,
 //     as they did, are refused.
 func TestQuantilesByDefault(t *testing.T) {
 	for _, tt := range []struct {
@@ -63,8 +63,8 @@ func TestQuantilesByDefault(t *testing.T) {
 		least       int // as near
 		fewest, max int // intervals that miss
 	}{
-		{"[0.5]", 400, 0.12, 230, 1, 56},
-		{"[0.25, 0.5, 0.75]", 1000, 0.45, 2000, 8, 110},
+		{"[0.5]", 800, 0.12, 460, 1, 112},
+		{"[0.25, 0.5, 0.75]", 1000, 0.45, 1880, 4, 135},
 	} {
 		off, misses, mechanism := drawn(t, 1, tt.quantiles, 1000, tt.draws)
 		if near, _ := slices.BinarySearch(off, tt.near); near < tt.least {

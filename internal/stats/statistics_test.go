@@ -181,10 +181,10 @@ func discreteSum(s configs.Statistic) bool {
 }
 
 // Every interval holds the true value in at least 95 % of draws, by the law of its noise: of 300
-// draws at most 38 may miss, and of 1,000 at most 90, which a chance of 5 % passes once in 10^6.
-// Where the interval is exact, of one noise, at least 15 of 1,000 miss, so that it is no wider than
-// it says: with a chance of 4 %, as laws on integers have, fewer come once in 10^5; with half of
-// the noise, by which a quarter of a percent would miss, as many come once in 10^7.
+// draws at most 50 may miss, and of 3,000 at most 245, which a chance of 5 % passes once in 10^13.
+// Where the interval is exact, of one noise, at least 50 of 3,000 miss, so that it is no wider than
+// it says: with a chance of 4 %, as laws on integers have, fewer come once in 10^13; with half of
+// the noise, by which a quarter of a percent would miss, as many come once in 10^24.
 func TestIntervalsHoldTheData(t *testing.T) {
 	people := people(t, 2000)
 	for _, text := range every() {
@@ -193,9 +193,9 @@ func TestIntervalsHoldTheData(t *testing.T) {
 		want := truth(a.Statistic, people.Train.(*data.Rows))
 		misses := make([]int, len(want))
 		exact := a.Kind == configs.StatCount || a.Kind == configs.StatSum
-		draws, least, most := 300, 0, 38
+		draws, least, most := 300, 0, 50
 		if exact {
-			draws, least, most = 1000, 15, 90
+			draws, least, most = 3000, 50, 245
 		}
 		for range draws {
 			e, _ := answered(t, a, people.Train, f)
@@ -360,11 +360,11 @@ func TestKeysOfAResult(t *testing.T) {
 	}
 }
 
-// Bounds that are found are rungs of a public ladder and hold almost all records: with ε 1 and
-// 2,000 records the searches cut off at most 1 % on each side but for one draw in 10^6.
+// Bounds that are found are rungs of a public ladder and hold almost all records: with ε 2 and
+// 2,000 records the searches cut off at most 1 % on each side but for one draw in 10^12.
 func TestPrivateBounds(t *testing.T) {
 	people := people(t, 2000)
-	f := file(t, 4, "{statistic: mean, column: income, bounds: private}", "{statistic: variance, column: income, bounds: private}")
+	f := file(t, 8, "{statistic: mean, column: income, bounds: private}", "{statistic: variance, column: income, bounds: private}")
 	results := finished(t, create(t, f, Options{}))
 	if len(results) != 3 || results[0].Statistic != "bounds" {
 		t.Fatalf("found %v, expected bounds, a mean and a variance", results)
@@ -384,12 +384,12 @@ func TestPrivateBounds(t *testing.T) {
 	}
 }
 
-// A median is there if records are dense around it, and not where one could move it far: with ε 1
-// the test needs some 46 records (2·ln(1/δ), δ = 1e-10), and those around the median are within 1
-// or not within 0.0001; noise makes it wrong less than once in 10^5 draws.
+// A median is there if records are dense around it, and not where one could move it far: with ε 2.5
+// the test needs some 18 records (2·ln(1/δ)/ε, δ = 1e-10), and those around the median are within 1
+// or not within 0.0001; noise makes it wrong less than once in 10^9 draws.
 func TestMedianOfATest(t *testing.T) {
 	for step, want := range map[string]bool{"2": false, "0.0001": true} {
-		r := create(t, file(t, 1, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), Options{})
+		r := create(t, file(t, 2.5, "{statistic: median, column: age, bounds: [0, 100], step: "+step+"}"), Options{})
 		if results := finished(t, r); results[0].Refused != want || results[0].Lost() || results[0].Delta != 1e-10 {
 			t.Errorf("step %s: found %+v, expected no answer: %v", step, results[0], want)
 		}
