@@ -19,11 +19,22 @@ func TestSelftestCommand(t *testing.T) {
 	refused(t, 2, "found no preset and no file", "selftest", "none")
 }
 
+// honest audits a true claim again where it is falsified, as by 5 % of audits: by eight, with 4e-11.
+func honest(t *testing.T, args ...string) string {
+	t.Helper()
+	for range 7 {
+		if r := command(args...); r.code == 0 {
+			return r.out
+		}
+	}
+	return succeed(t, args...)
+}
+
 // An audit prints its tests and the verdict. A run is audited by its ledger.
 func TestAuditCommand(t *testing.T) {
-	says(t, succeed(t, "audit", "digits", "--observations", "1000"), "one step, if the record is in its sample", "how often a record is in a sample", "verdict   not falsified at 95 %")
+	says(t, honest(t, "audit", "digits", "--observations", "1000"), "one step, if the record is in its sample", "how often a record is in a sample", "verdict   not falsified at 95 %")
 	succeed(t, "run", own(t, 2))
-	says(t, succeed(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`, `"untested":"all steps, with noise of this law`)
+	says(t, honest(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`, `"untested":"all steps, with noise of this law`)
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
 	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
@@ -35,7 +46,7 @@ func TestMembershipAuditCommand(t *testing.T) {
 	file := own(t, 2)
 	says(t, succeed(t, "audit", file, "--shadows", "4", "--shadow-dir", "kept.private", "--out", "roc.private.svg"), notPrivate, "LiRA, online", "noticed at 0.1 %",
 		"in kept.private, with ledgers that nothing else counts", "verdict   not falsified at 95 %", "in roc.private.svg")
-	says(t, succeed(t, "audit", file, "--shadows", "4", "--json"), `"private":false`, `"shadow_models":4`, `"roc":[{"name":"loss threshold"`)
+	says(t, honest(t, "audit", file, "--shadows", "4", "--json"), `"private":false`, `"shadow_models":4`, `"roc":[{"name":"loss threshold"`)
 	refused(t, 2, "found --shadows 5", "audit", file, "--shadows", "5")
 	refused(t, 2, "found --examples with --shadows", "audit", file, "--shadows", "4", "--examples", "3")
 	refused(t, 2, "found --out roc.svg for what is NOT private", "audit", file, "--shadows", "4", "--out", "roc.svg")

@@ -12,9 +12,8 @@ import (
 )
 
 // deviations is the limit for measured shares, in standard deviations. A normal law passes it in
-// either direction with a chance of 2e-8; a binomial one of so many trials as here with less than
-// 1e-7.
-const deviations = 5.6
+// either direction with a chance of 6e-13; a binomial one of so many trials with less than 1e-11.
+const deviations = 7.2
 
 // within says whether a share fits a coin with this chance.
 func within(s score.Share, chance float64) bool {
@@ -27,10 +26,10 @@ func spread(s score.Share, chance float64) float64 {
 
 // Without noise the difference is the person's bit, always. With noise the attack that knows all
 // others is right as often as the best attack, and the attack by the difference no more often; both
-// stay below what ε alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-5.
+// stay below what ε alone allows. Thirteen rows and two laws fail falsely with a chance below 1e-9.
 func TestDifferencing(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
-		d := tiny.Must(Difference(noise, 2000))(t)
+		d := tiny.Must(Difference(noise, 3400))(t)
 		if bare := d.Rows[0]; bare.Difference.Accuracy != 1 || bare.Informed.Accuracy != 1 {
 			t.Errorf("without noise: found %+v, expected every bit", bare)
 		}
@@ -70,7 +69,7 @@ func TestBestAttack(t *testing.T) {
 // A mechanism with half the noise that it claims is caught: the attack is right more often than is
 // allowed. It is missed with a chance below 1e-9.
 func TestHalfTheNoiseIsCaught(t *testing.T) {
-	const trials = 3000
+	const trials = 15_000
 	for _, noise := range []Noise{Laplace, Gaussian} {
 		parameter := tiny.Must(noise.forEpsilon(2))(t)
 		honest := tiny.Must(guess(noise, 2, 1, random.New()))(t)
@@ -84,7 +83,7 @@ func TestHalfTheNoiseIsCaught(t *testing.T) {
 // At noise far below √people at least 95 % of them are found, at noise of 4·√people and more no
 // more than the ledger allows, which is little above guessing; in between as many as least squares
 // have to. The bits of one database are not quite independent: their shares may lie 1 % further
-// off. The test fails falsely with a chance below 1e-5.
+// off. The test fails falsely with a chance below 1e-9.
 func TestReconstruction(t *testing.T) {
 	for _, noise := range []Noise{Laplace, Gaussian} {
 		r := tiny.Must(Reconstruct(noise, 100, 500))(t)
@@ -111,7 +110,7 @@ func TestReconstruction(t *testing.T) {
 
 // What is measured is within the bound, which the worst database reaches; the answers with and
 // without the person differ by a factor of at most e^ε, but for chance. The last fails falsely with
-// a chance below 1e-5.
+// a chance below 1e-9.
 func TestSensitivity(t *testing.T) {
 	const epsilon = 0.7
 	s := tiny.Must(Sensitivities(500, epsilon, 5000))(t)
