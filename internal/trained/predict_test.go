@@ -67,7 +67,7 @@ func TestPredictEqualsEval(t *testing.T) {
 		"pixels":       nil,
 		"convolutions": {tiny.Convolutional},
 		"features and their mean": append(slices.Clone(tiny.Features),
-			"privacy.delta=1e-3", "privacy.accountant=rdp", "features.mean_noise=5", "data.mean=[0]", "data.std=[1]"),
+			"privacy.delta=1e-3", "privacy.accountant=rdp", "features.mean_noise=0.5", "data.mean=[0]", "data.std=[1]"),
 		"scattering": {"features.name=scattering", "features.pictures=60", "features.directions=8", "features.mean_noise=none", "data.mean=[0]", "data.std=[1]", "training.steps=120",
 			"model.layers=[flatten, {linear: {out_features: classes}}]"},
 	} {
