@@ -66,8 +66,7 @@ func (r Relation) Validate() error {
 }
 
 // Sensitivity returns by how much a sum moves between neighbours, in units of the bound on one
-// record's contribution: 2 under ReplaceOne, where one contribution goes and another one comes,
-// else 1.
+// record's contribution: 2 under ReplaceOne, where one contribution goes and another comes, else 1.
 func (r Relation) Sensitivity() float64 {
 	if r == ReplaceOne {
 		return 2

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// Releases is a ledger in its simplest form: the same releases, for any accountant under any
-// relation.
+// Releases is a ledger in its simplest form: the same releases, for any accountant and relation.
 type Releases struct {
 	Entries    []Entry // of distinct events, each of which costs something
 	NonPrivate bool    // one of the releases has no guarantee at all

@@ -10,8 +10,7 @@ import (
 	"sync"
 )
 
-// A ledgerFile is an open file to which whole lines are appended. What they say is its owner's
-// matter.
+// A ledgerFile is an open file to which whole lines are appended. Its owner knows what they say.
 type ledgerFile struct {
 	path  string
 	files fileSystem

@@ -112,8 +112,7 @@ func (d *Datasets) holdsHead() error {
 	return nil
 }
 
-// lockPatience bounds the wait of an append for other processes, which hold the lock for one line
-// each.
+// lockPatience bounds the wait of an append for other processes, which hold the lock for a line.
 const lockPatience = time.Minute
 
 // locked calls f while this process holds the lock of the file, for which it may have to wait.

@@ -176,8 +176,7 @@ func (h stateHeader) json() ([]byte, error) {
 	return header, err
 }
 
-// parseStateHeader accepts only what json writes, which excludes unknown, repeated and missing keys
-// at once.
+// parseStateHeader accepts only what json writes, not unknown, repeated or missing keys.
 func parseStateHeader(header []byte) (stateHeader, error) {
 	var h stateHeader
 	if err := json.Unmarshal(header, &h); err != nil {

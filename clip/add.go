@@ -25,8 +25,7 @@ type adder interface {
 	add(dst []int64, from int, first bool)
 }
 
-// placed is the adder of a part, with the part's first coordinate and the number of its
-// coordinates.
+// placed is the adder of a part, with the part's first coordinate and the number of them.
 type placed struct {
 	adder
 	first, size int

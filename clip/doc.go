@@ -1,5 +1,4 @@
-// Package clip makes bounded integers of whatever claims to be a gradient, and adds them up
-// exactly.
+// Package clip makes bounded integers of whatever claims to be a gradient, and adds them exactly.
 //
 // A [Policy] turns the norms of per-example gradients gᵢ into factors wᵢ. A [Sum] multiplies,
 // rounds to multiples of the spacing g of a [Lattice], and adds:

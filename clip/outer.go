@@ -8,8 +8,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// outerAdder rounds the two factors of each outer product, and multiplies them for many examples
-// together.
+// outerAdder rounds the two factors of each outer product, and multiplies them for many examples.
 type outerAdder struct {
 	outer   Outer
 	from    int

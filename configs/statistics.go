@@ -77,8 +77,7 @@ const (
 	SparseVector       = "sparse_vector"
 )
 
-// LocalMechanisms lists the mechanisms of histograms by which each record is randomized by its
-// holder.
+// LocalMechanisms lists the mechanisms of histograms by which holders randomize each record.
 var LocalMechanisms = []string{"randomized_response", "unary", "symmetric_unary", "local_hashing", "rappor"}
 
 var (

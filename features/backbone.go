@@ -30,8 +30,7 @@ type Backbone struct {
 	sum   string // SHA-256 of the file when it was first asked for; "" before
 }
 
-// normalisations maps names to the mean and deviation of red, green and blue that are subtracted and
-// divided by.
+// normalisations maps names to the subtracted mean and the divisor of red, green and blue.
 var normalisations = map[string]struct{ mean, deviation [3]float64 }{
 	"imagenet": {[3]float64{0.485, 0.456, 0.406}, [3]float64{0.229, 0.224, 0.225}},
 	"half":     {[3]float64{0.5, 0.5, 0.5}, [3]float64{0.5, 0.5, 0.5}},

@@ -104,8 +104,7 @@ func (e *extractor) strip(from, to int) {
 	}
 }
 
-// store writes the features to dst: weighted means over each cell, of the picture and its mirror
-// image.
+// store writes the features to dst: weighted means over each cell, of the picture and its mirror.
 func (e *extractor) store(dst []float32) {
 	e.storeSide(dst[:len(dst)/2], func(x kernel.Excess) []float32 { return x.Above })
 	e.storeSide(dst[len(dst)/2:], func(x kernel.Excess) []float32 { return x.Below })

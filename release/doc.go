@@ -1,5 +1,4 @@
-// Package release is the one door through which anything leaves that was computed from private
-// data.
+// Package release is the one door through which what was computed from private data leaves.
 //
 //	Plan ─► sample ─► durable event ─► contributions ─► exact bounded sum ─► noise ─► Noisy values
 //

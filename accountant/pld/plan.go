@@ -38,8 +38,7 @@ const (
 // position of the losses in their cells. It usually adds half as much.
 const closeness = 3e-4
 
-// tolerance bounds the mass that truncations leave out or count twice, divided by the δ in
-// question.
+// tolerance bounds the mass that truncations leave out or count twice, divided by the δ asked for.
 const tolerance = 1e-5
 
 // planEpsilon returns the plan for the question of ε at delta.

@@ -211,8 +211,7 @@ func (q *question) probability(given func(string) bool) error {
 	return q.batches(given)
 }
 
-// batches checks examples and batch size where they are given, and sets the sampling probability to
-// that of both.
+// batches checks examples and batch size where they are given, and sets the sampling probability.
 func (q *question) batches(given func(string) bool) error {
 	switch {
 	case given("examples") && q.examples < 1:

@@ -135,8 +135,7 @@ func admit(before, after Known, l checkpoints.Limit, own request) ([]checkpoints
 	return nil, is.refuses(was)
 }
 
-// room returns the end of a message, on how many of own's releases would fit; "" if that is
-// unknown.
+// room returns the end of a message, on how many of own's releases would fit, if that is known.
 func (k Known) room(l checkpoints.Limit, first *checkpoints.First, own request) string {
 	if own.Planned == nil || own.Planned.Count() == 0 {
 		return ""

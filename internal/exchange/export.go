@@ -56,8 +56,7 @@ func Formats() []string {
 	return names
 }
 
-// formats lists the formats. write writes a model to a path and returns the paths of all files that
-// it wrote.
+// formats lists the formats. write writes a model to a path and returns the paths of its files.
 var formats = []struct {
 	name, extension string
 	write           func(m *trained.Model, path string) ([]string, error)

@@ -72,8 +72,7 @@ func (n *onnxNetwork) sum(x string, axis, keep int) string {
 	return n.op("ReduceSum", []string{x, n.integers("axis", axis)}, attribute{"keepdims", keep})
 }
 
-// recurrent adds an LSTM or a GRU. order says which gate of PyTorch's comes first, second, … in the
-// operator.
+// recurrent adds an LSTM or a GRU. order says which gate of PyTorch's is first, second, … there.
 func (n *onnxNetwork) recurrent(operator string, order []int, l model.Recurrent, at place, x string, attributes ...attribute) string {
 	positions, width, hidden := at.input[0], at.input[1], l.Hidden
 	suffixes, direction := []string{"_l0"}, "forward"

@@ -146,8 +146,7 @@ func (g *Gradients) Written(b clip.Batch, example int) [][]float64 {
 	return gradients
 }
 
-// Owner returns the parameter, by its place in the network, that a part of a batch of Contributions
-// belongs to.
+// Owner returns the parameter, by its place in the network, of a part of a batch of Contributions.
 func (g *Gradients) Owner(part int) int { return g.owners[part] }
 
 // SquaredNorms returns the squared norms that the graph found for the batch that it computed last:

@@ -125,8 +125,7 @@ func shares(b *graph.Builder, valid *gorgonia.Node, views int) *gorgonia.Node {
 	}, valid)
 }
 
-// AtStep sets the step of training that later contributions are for: each step has views of its
-// own.
+// AtStep sets the step of training that later contributions are for: each step has its own views.
 func (g *Gradients) AtStep(step int) *Gradients {
 	g.input.step = step
 	return g

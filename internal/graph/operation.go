@@ -14,8 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Array is the raw memory of one node's value, row-major; exactly one field is set, by the node's
-// type.
+// Array is the raw memory of one node's value, row-major; one field is set, by its type.
 type Array struct {
 	Float32 []float32
 	Float64 []float64
@@ -257,8 +256,7 @@ func (l *loop) blocks(worker, lo, hi int) {
 	}
 }
 
-// report divides the time of the loop among its operations in the ratio of what the workers spent
-// in them.
+// report divides the time of the loop among its operations by what the workers spent in them.
 func (l *loop) report(took time.Duration, record func(part, name string, d time.Duration)) {
 	spent, total := make([]float64, len(l.instructions)), 0.0
 	for j, i := range l.instructions {

@@ -15,8 +15,7 @@ type Momentum struct {
 	Nesterov                  bool
 }
 
-// Step applies the formula to every element of p. v and sum are as long as p; it panics when they
-// are shorter.
+// Step applies the formula to every element of p. v and sum are as long as p, else it panics.
 func (m Momentum) Step(p, v []float32, sum []float64) {
 	active.momentum(p, v[:len(p)], sum[:len(p)], m)
 }

@@ -203,8 +203,7 @@ func (h *helper) wait() bool {
 				return false
 			}
 		}
-		// A wake-up may be late: its call can have been taken before the worker went to sleep, or
-		// cancelled.
+		// A wake-up may be late: its call was taken before the worker went to sleep, or cancelled.
 	}
 }
 

@@ -45,8 +45,7 @@ type Progress struct {
 	Accuracy  float64 // of the student
 }
 
-// Run is the [run.Job] that trains teachers, asks questions and trains a student. Close releases
-// it.
+// Run is the [run.Job] that trains teachers, asks questions and trains a student, until Close.
 type Run struct {
 	*run.Run
 	Plan   *Plan

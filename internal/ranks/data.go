@@ -16,8 +16,7 @@ import (
 	"dpsgd/release"
 )
 
-// call is the first message of rank 0. With it the others read their data while rank 0 reads its
-// own.
+// call is the first message of rank 0. The others then read their data while rank 0 does.
 type call struct {
 	Config  []byte // of the run, as YAML
 	Program string // SHA-256 of the executable

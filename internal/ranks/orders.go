@@ -135,8 +135,7 @@ const (
 	ofMean
 )
 
-// bytesOf returns the memory of a slice as bytes, without a copy. All ranks run on machines of one
-// kind.
+// bytesOf returns the memory of a slice as bytes, without a copy. All ranks' machines are alike.
 func bytesOf[T any](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }

@@ -183,8 +183,7 @@ func execute(name string, s shown) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// SamplesEach returns how many pictures each group of a run may have, so that the report stays
-// small.
+// SamplesEach returns how many pictures each group of a run may have, for a small report.
 func (s shown) SamplesEach() int {
 	return min(samplesOfGroup, samplesOfReport/2/max(1, min(mostDetailed, len(s.Runs))))
 }

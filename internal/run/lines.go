@@ -72,8 +72,7 @@ func Quantiles(values []float64) []float64 {
 	return found
 }
 
-// ReadMetrics returns the metrics of a run so far, one line a step; none before the run's first
-// evaluation.
+// ReadMetrics returns the metrics of a run so far, one line a step; none before an evaluation.
 func ReadMetrics(dir string) ([]Metrics, error) {
 	return readSteps(filepath.Join(dir, folder.Metrics), func(m Metrics) int { return m.Step })
 }
@@ -85,8 +84,7 @@ func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 }
 
 // readSteps reads a file of JSON lines, one for each step. If a step ran again after a crash, its
-// last line counts. A last line without a line feed is ignored: it is being written, or a crash
-// tore it.
+// last line counts. A last line without a line feed is ignored: it is being written, or torn.
 func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	content, err := folder.Content(path)
 	if err != nil || content == nil {

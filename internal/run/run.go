@@ -25,8 +25,7 @@ type Options struct {
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
 	Folder  string // the folder's name in any case; "" leaves it to the configuration
-	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
-	// empty.
+	// Registry is the folder with the ledger of data sets of a new run; RunsDir when empty.
 	Registry string
 	// Apart says that the run shares no file with others until somebody collects it: books.Collect.
 	Apart   bool
@@ -41,8 +40,7 @@ type Options struct {
 	Waits func(message string)
 }
 
-// parent is the folder that gets the run's folder, and registry the one with the ledger of its
-// data.
+// parent is the folder that gets the run's, and registry the one with the ledger of its data.
 func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
 func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
@@ -97,8 +95,7 @@ func Prepare[J Job](c *configs.Config, o Options, build func(*Run) (J, error)) (
 	return prepare(c, o, nil, build)
 }
 
-// Open prepares a run that was started before to go on from its last checkpoint, with the spend of
-// its ledger.
+// Open prepares an earlier run to go on from its last checkpoint, with the spend of its ledger.
 func Open[J Job](dir string, c *configs.Config, o Options, build func(*Run) (J, error)) (J, error) {
 	job, r, err := Reopen(dir, c, o, build)
 	if err == nil {
@@ -203,8 +200,7 @@ func (r *Run) See() (err error) {
 		}
 	}
 	r.Examples, err = r.Source.Seen(r.Pool)
-	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
-	// of it.
+	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top.
 	debug.FreeOSMemory()
 	return err
 }

@@ -44,8 +44,7 @@ type Examination struct {
 	outcomes []outcome
 }
 
-// Examine returns an examination of what has these names, without predictions, with room for so
-// many.
+// Examine returns an examination of what has these names, without predictions, with room for n.
 func Examine(task data.Task, names []string, examples int) *Examination {
 	return &Examination{Task: task, Matrix: New(names), outcomes: make([]outcome, 0, examples)}
 }

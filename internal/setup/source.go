@@ -10,8 +10,7 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Source is a data set with its outline. Its examples were read, unless kept features stand for
-// them.
+// Source is a data set with its outline. Its examples were read, or kept features stand in.
 type Source struct {
 	Outline
 	Own     [][]int // the training examples of each person; nil where the configuration does not ask

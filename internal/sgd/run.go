@@ -143,8 +143,7 @@ func (r *Run) Identity() string {
 	return identity
 }
 
-// foundIdentity returns the identity of a run whose examples stand in the order in which they were
-// found.
+// foundIdentity returns the identity of a run whose examples stand in the order they were found in.
 func (r *Run) foundIdentity() string {
 	var h strings.Builder
 	if r.Config.Features.Any() {
@@ -226,8 +225,7 @@ func (r *Run) restore(s *checkpoints.State, path string) error {
 	if err := r.Fits(s, path); err != nil {
 		return err
 	}
-	// The last step of a training is also the start of the next one, once the answers for that are
-	// told.
+	// The last step of a training is also the start of the next one, once answers for it are told.
 	if err := r.beginPhase(min(s.Step/r.steps, max(1, s.LedgerEntries)-1)); err != nil {
 		return err
 	}
@@ -250,8 +248,7 @@ func (r *Run) Ready() error {
 	return nil
 }
 
-// Fit carries out the run from where it is. When ctx is done it saves and returns with status
-// Interrupted.
+// Fit carries out the run from where it is. When ctx is done it saves and returns as Interrupted.
 func (r *Run) Fit(ctx context.Context) (Result, error) {
 	err := r.CarryOut(ctx)
 	return r.result, err

@@ -23,8 +23,7 @@ type planned struct {
 	target   *float64            // with tan: the ε of the configuration that the trial simulates; else nil
 }
 
-// plan draws the points, or reads them if they were drawn, and plans every trial before the first
-// one runs.
+// plan draws the points, or reads them if they were drawn, and plans every trial before one runs.
 func (s *sweep) plan() error {
 	s.plans, s.kinds = nil, nil
 	var err error

@@ -21,8 +21,7 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Config trains in milliseconds. The name of the data counts for nothing where a source is handed
-// in.
+// Config trains in milliseconds. The data's name counts for nothing where a source is given.
 const Config = `
 data: {name: digits}
 model: {name: logistic}

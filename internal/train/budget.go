@@ -156,8 +156,7 @@ func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, er
 // Spent returns the guarantee of all releases in the ledger, by the configured accountant.
 func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	s, refusal, err := p.accounts.Spent(l, p.Delta)
-	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper
-	// bounds.
+	// Numerics may answer a hair more for a part than for the whole, or nothing. Both bound it.
 	if whole := p.certified.cost; p.certified.covers(l) && (err != nil || whole.Epsilon < s.Epsilon) {
 		s.Guarantee, s.Accountant = whole.Guarantee, whole.Accountant
 		err = nil

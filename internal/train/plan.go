@@ -162,8 +162,7 @@ func (p *RunPlan) NoiseMultiplier() float64 { return accountant.NoiseMultiplier(
 
 // identity returns a text with all that may not change between the parts of a run: the plan, the
 // shape of its data and the SHA-256 of the initial weights, "" if these are random. It is made of
-// public values only: a hash of the training data would let anyone who guesses the data check the
-// guess.
+// public values only: with a hash of the training data, anyone could check a guess of it.
 func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) string {
 	var h strings.Builder
 	if c.Features.Any() {

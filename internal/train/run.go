@@ -72,8 +72,7 @@ func Create(c *configs.Config, o Options) (*Run, error) {
 	return run.Create(c, r.found(o), func(base *run.Run) (*Run, error) { return r, r.build(base, o, nil) })
 }
 
-// Open prepares a run that was started before to go on from its last checkpoint, with the spend of
-// its ledger.
+// Open prepares an earlier run to go on from its last checkpoint, with the spend of its ledger.
 func Open(dir string, o Options) (*Run, error) {
 	r, err := reopen(dir, o)
 	if err == nil {

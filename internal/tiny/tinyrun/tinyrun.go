@@ -94,8 +94,7 @@ func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 	return tiny.Encode(t, m)
 }
 
-// PictureFolder writes 90 pictures into train and 75 into test, sorted into classes, not all of one
-// size.
+// PictureFolder writes 90 pictures into train and 75 into test, by classes, not all of one size.
 func PictureFolder(t testing.TB) string {
 	t.Helper()
 	dir, src := t.TempDir(), random.Seeded(1)
