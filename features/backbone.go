@@ -243,12 +243,8 @@ func forward(m *model.Model, shape data.Shape, by struct{ mean, deviation [3]flo
 		width := len(rows) / n
 		for lo := 0; lo < n; lo += forwardBatch {
 			size := min(forwardBatch, n-lo)
-			for i := range forwardBatch {
+			for i := range size {
 				one := images[i*len(planes) : (i+1)*len(planes)]
-				if mask[i] = 0; i >= size {
-					clear(one)
-					continue
-				}
 				mask[i] = 1
 				picture(planes, lo+i)
 				for j, v := range planes {
@@ -256,7 +252,7 @@ func forward(m *model.Model, shape data.Shape, by struct{ mean, deviation [3]flo
 					one[j%area*shape.Channels+c] = float32((float64(v) - by.mean[c]) / by.deviation[c])
 				}
 			}
-			e.RunAll()
+			e.RunFirst(size, forwardBatch)
 			copy(rows[lo*width:(lo+size)*width], logits.Float32)
 		}
 	}, nil

@@ -86,7 +86,7 @@ func (e *Evaluator) Each(visit func(example int, p Prediction)) error {
 		if err := e.input.fill(indices); err != nil {
 			return err
 		}
-		e.executor.RunAll()
+		e.executor.RunFirst(len(indices), e.input.batch)
 		outputs, losses := e.executor.Values(e.network.Logits).Float32, e.executor.Values(e.network.Losses).Float32
 		width := len(outputs) / e.input.batch
 		for i, example := range indices {
