@@ -138,13 +138,11 @@ func (LSTMCell) forward(h, state, gx, gh, _, stateBefore []float32) {
 	Tanh(gates[2*n:3*n], gates[2*n:3*n])
 	Sigmoid(gates[3*n:], gates[3*n:])
 	in, forget, new, out := gates[:n], gates[n:2*n], gates[2*n:3*n], gates[3*n:4*n]
-	for j := range h {
-		cell[j] = forget[j]*cellBefore[j] + in[j]*new[j]
-	}
+	ScaleChannels(h, in, new)
+	ScaleChannels(cell, forget, cellBefore)
+	Add(cell, cell, h)
 	Tanh(h, cell)
-	for j, o := range out {
-		h[j] *= o
-	}
+	ScaleChannels(h, h, out)
 }
 
 func (LSTMCell) backward(dgx, dgh, dh, carry, state, _, stateBefore []float32) {
@@ -152,15 +150,18 @@ func (LSTMCell) backward(dgx, dgh, dh, carry, state, _, stateBefore []float32) {
 	in, forget, new, out, cell, cellBefore := state[:n], state[n:2*n], state[2*n:3*n], state[3*n:4*n], state[4*n:5*n], stateBefore[4*n:5*n]
 	dIn, dForget, dNew, dOut := dgx[:n], dgx[n:2*n], dgx[2*n:3*n], dgx[3*n:4*n]
 	Tanh(dNew, cell)
-	for j, d := range dh {
-		tanh, i, f, g, o := dNew[j], in[j], forget[j], new[j], out[j]
-		c := carry[j] + d*o*(1-tanh*tanh)
-		dOut[j] = d * tanh * o * (1 - o)
-		dIn[j] = c * g * i * (1 - i)
-		dNew[j] = c * i * (1 - g*g)
-		dForget[j] = c * cellBefore[j] * f * (1 - f)
-		carry[j] = c * f
-	}
+	ScaleChannels(dOut, dh, dNew)
+	SigmoidGrad(dOut, out, dOut)
+	ScaleChannels(dIn, dh, out)
+	TanhGrad(dIn, dNew, dIn)
+	Add(carry, carry, dIn) // now with respect to the cell
+	ScaleChannels(dNew, carry, in)
+	TanhGrad(dNew, new, dNew)
+	ScaleChannels(dIn, carry, new)
+	SigmoidGrad(dIn, in, dIn)
+	ScaleChannels(dForget, carry, cellBefore)
+	SigmoidGrad(dForget, forget, dForget)
+	ScaleChannels(carry, carry, forget)
 	copy(dgh, dgx)
 	clear(dh)
 }
