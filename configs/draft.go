@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dpsgd/data"
+	"dpsgd/data/vectors"
 )
 
 // Draft is a configuration to start from, with its comments: a preset, changed to fit a data set
@@ -88,17 +89,18 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	if known := data.Find(name); known != nil {
 		return bestPreset[known.Name], []change{{"name", known.Name, false}}, nil
 	}
+	name, texts := strings.CutPrefix(name, TextsMark)
 	has := func(file string) bool {
 		_, err := os.Stat(filepath.Join(name, file))
 		return err == nil && name != ""
 	}
 	switch {
 	case has("train.csv"):
-		columns, number, err := columnsOf(filepath.Join(name, "train.csv"))
+		columns, err := columnsOf(filepath.Join(name, "train.csv"))
 		if err != nil {
 			return "", nil, err
 		}
-		preset, changes = aboutColumns(name, columns, number)
+		preset, changes = aboutColumns(name, columns, texts)
 		return preset, changes, nil
 	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
 		return "own-vectors", []change{{"vectors", strconv.Quote(name), false}}, nil
@@ -107,31 +109,34 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	case has("train"):
 		return aboutFolders(name)
 	}
-	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, or with vectors in train.npy",
+	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, or with vectors in train.npy; text= in front of it says that train.csv holds texts",
 		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
 // textNames are columns that hold texts by their names.
 var textNames = []string{"text", "texts", "sentence", "review", "comment", "message", "content", "body"}
 
-// aboutColumns returns a preset for a table of these columns, and its changes. A table of two columns
-// holds texts and their classes, unless it begins with a number, and so does one with a column that
-// has such a name.
-func aboutColumns(folder string, columns []string, number bool) (preset string, changes []change) {
+// TextsMark in front of a folder's name says that its table holds texts.
+const TextsMark = "text="
+
+// aboutColumns returns a preset for a table of these columns, and its changes. It holds texts if
+// somebody says so or one of its columns has such a name.
+func aboutColumns(folder string, columns []string, texts bool) (preset string, changes []change) {
 	last := len(columns) - 1
 	text := slices.IndexFunc(columns, func(name string) bool { return slices.Contains(textNames, strings.ToLower(name)) })
 	switch {
-	case text >= 0 && last > 1:
-		label := columns[last]
-		if text == last {
-			label = columns[0]
-		}
-		return "text-lstm", []change{{"text", strconv.Quote(folder), false}, {"column", strconv.Quote(columns[text]), true}, {"label", strconv.Quote(label), true}}
-	case last == 1 && !number:
+	case text < 0 && !texts:
+		return "own-table", []change{{"table", strconv.Quote(folder), false}, {"columns", yamlList(columns[:last]), true}, {"label", strconv.Quote(columns[last]), true},
+			{"mean", "[0]", true}, {"std", "[1]", true}}
+	case text < 0 && last == 1:
 		return "text-lstm", []change{{"text", strconv.Quote(folder), false}}
 	}
-	return "own-table", []change{{"table", strconv.Quote(folder), false}, {"columns", yamlList(columns[:last]), true}, {"label", strconv.Quote(columns[last]), true},
-		{"mean", "[0]", true}, {"std", "[1]", true}}
+	text = max(text, 0)
+	label := columns[last]
+	if text == last {
+		label = columns[0]
+	}
+	return "text-lstm", []change{{"text", strconv.Quote(folder), false}, {"column", strconv.Quote(columns[text]), true}, {"label", strconv.Quote(label), true}}
 }
 
 // aboutFolders returns a preset for a folder of pictures or texts, and its changes: the classes are
@@ -176,24 +181,21 @@ func deltaFor(n int) float64 {
 	return min(1e-5, math.Pow10(-int(math.Floor(math.Log10(float64(max(1, n)))))-1))
 }
 
-// columnsOf returns the names in the first line of a CSV file, and whether the next one begins with a
-// number. It refuses fewer than 2 names.
-func columnsOf(path string) (columns []string, number bool, err error) {
-	content, err := os.ReadFile(path)
+// columnsOf returns the names in the first line of a CSV file. It refuses fewer than 2.
+func columnsOf(path string) (columns []string, err error) {
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", errAnswer, err)
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	first, rest, _ := strings.Cut(strings.TrimPrefix(string(content), "\ufeff"), "\n")
-	columns = strings.Split(strings.TrimSpace(first), ",")
-	for i, c := range columns {
-		columns[i] = strings.Trim(strings.TrimSpace(c), `"`)
+	defer file.Close()
+	r, err := vectors.NewRecordReader(path, file)
+	if err == nil && len(r.Header) < 2 {
+		err = fmt.Errorf("found the name of one column in the first line of %s, expected at least 2", path)
 	}
-	if len(columns) < 2 {
-		return nil, false, fmt.Errorf("%w: found the first line %.60q of %s, expected the names of at least 2 columns", errAnswer, first, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	value, _, _ := strings.Cut(rest, ",")
-	_, err = strconv.ParseFloat(strings.Trim(strings.TrimSpace(value), `"`), 64)
-	return columns, err == nil, nil
+	return r.Header, nil
 }
 
 func yamlList(words []string) string {

@@ -75,20 +75,26 @@ func TestTableAndVectors(t *testing.T) {
 	}
 }
 
-// Texts are known by two columns, by the name of one, by lines of objects and by files .txt.
+// Texts are known by the name of a column, by a word in front of the folder, by lines of objects and
+// by files .txt. A table's first line alone is read: a second one that is damaged changes nothing.
 func TestTexts(t *testing.T) {
 	for name, c := range map[string]struct {
 		files               map[string]string
 		column, label, list string
 		open                int
 	}{
-		"two columns":    {map[string]string{"train.csv": "name,sex\nsecret,f\n"}, "", "", "no,yes", 3},
-		"a column named": {map[string]string{"train.csv": "id,stars,Review\n1,5,secret\n"}, "Review", "id", "no,yes", 3},
-		"lines":          {map[string]string{"train.jsonl": "secret"}, "", "", "no,yes", 3},
-		"folders":        {map[string]string{"train/bad/1.txt": "secret", "train/good/1.txt": ""}, "", "", "bad,good", 1},
+		"two columns, said":  {map[string]string{"train.csv": "name,sex\n\"secret,f\n"}, "", "", "no,yes", 3},
+		"more columns, said": {map[string]string{"train.csv": "name,age,sex\nsecret,1,f\n"}, "name", "sex", "no,yes", 3},
+		"two columns":        {map[string]string{"train.csv": "sex,Text\nf,secret\n"}, "Text", "sex", "no,yes", 3},
+		"a column named":     {map[string]string{"train.csv": "id,stars,Review\n1,5,secret\n"}, "Review", "id", "no,yes", 3},
+		"lines":              {map[string]string{"train.jsonl": "secret"}, "", "", "no,yes", 3},
+		"folders":            {map[string]string{"train/bad/1.txt": "secret", "train/good/1.txt": ""}, "", "", "bad,good", 1},
 	} {
-		dir := folderOf(t, c.files)
-		d, made := made(t, dir, 3)
+		dir, mark := folderOf(t, c.files), ""
+		if strings.HasSuffix(name, ", said") {
+			mark = TextsMark
+		}
+		d, made := made(t, mark+dir, 3)
 		if made.Data.Text != dir || made.Data.Column != c.column || made.Data.Label != c.label || strings.Join(made.Data.Classes, ",") != c.list || d.Open != c.open || strings.Contains(string(d.Text), "secret") {
 			t.Errorf("%s: %+v with %d open lines, expected %+v:\n%s", name, made.Data, d.Open, c, d.Text)
 		}

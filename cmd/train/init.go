@@ -30,7 +30,8 @@ func initCommand(a *shell.App) *cobra.Command {
 		Short: "Write a commented configuration for your data and your budget",
 		Long: `Write a commented configuration to start from: for a data set with a name, or for a folder with pictures or
 texts in train/CLASS/ and test/CLASS/, with a table or texts in train.csv and test.csv, with texts in train.jsonl, or with
-vectors in train.npy. On a terminal it asks for what the flags do not say. A file that is there is never overwritten.`,
+vectors in train.npy. Of a table it reads the first line: text=FOLDER says that it holds texts. On a terminal it asks for
+what the flags do not say. A file that is there is never overwritten.`,
 		Example: `  train init
   train init my.yaml --data digits --epsilon 2
   train init --data pictures --epsilon 3`,
