@@ -264,8 +264,8 @@ type result struct {
 	sum                   []float64   // of the contributions, which are clipped and rounded
 }
 
-// run runs the step; a batch smaller than the graph's is padded with rows that must not count: NaN
-// pixels.
+// run runs the step for the examples of a batch, which may be smaller than the graph's. The rest of
+// the graph has NaN pixels and what earlier runs left.
 func (s *step) run(t *testing.T, in batch) result {
 	t.Helper()
 	n := len(s.builder.Values(s.network.Mask).Float32)
@@ -279,7 +279,7 @@ func (s *step) run(t *testing.T, in batch) result {
 		s.builder.Values(s.network.Targets).Float32[i] = float32(label)
 	}
 	copy(s.builder.Values(s.network.Mask).Float32, in.mask)
-	s.executor.RunAll()
+	s.executor.RunFirst(in.size(), n)
 	read := func(node *gorgonia.Node) []float32 { return slices.Clone(s.executor.Values(node).Float32) }
 	r := result{logits: read(s.network.Logits), losses: read(s.network.Losses), valid: read(s.network.Valid),
 		squaredNorms: slices.Clone(s.executor.Values(s.norms).Float64), gradients: make([][]float32, n)}
@@ -289,7 +289,7 @@ func (s *step) run(t *testing.T, in batch) result {
 			rows.Form(0, j, func(piece []float32) { r.gradients[j] = append(r.gradients[j], piece...) })
 		}
 	}
-	r.sum = s.sum(t, n)
+	r.sum = s.sum(t, in.size())
 	return r
 }
 
