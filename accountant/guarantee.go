@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// Relation says which pairs of datasets a guarantee compares: how the one record in which they
-// differ differs.
+// Relation says which datasets a guarantee compares: how the one record differs.
 type Relation int
 
 // The relations. This program accounts for the one that [Ledger.Relation] names, ZeroOut in most

@@ -159,8 +159,7 @@ func product(a, b int) (int, error) {
 	return a * b, nil
 }
 
-// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for a ledger
-// that holds one.
+// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for its ledger.
 type NonPrivate struct{}
 
 func (NonPrivate) String() string              { return "NonPrivate" }

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// ProfilePoint is one statement of the privacy profile: what was released is (Epsilon,
-// Delta)-private.
+// ProfilePoint is a statement of the privacy profile: all releases are (Epsilon, Delta)-private.
 type ProfilePoint struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`

@@ -15,8 +15,7 @@ import (
 
 // Datasets is the ledger of everything that was released about the data of a folder of runs. Every
 // run in the folder registers in it and records each release in it, beside its own ledger: what
-// several runs on the same data cost together is a question about this file, and a run whose folder
-// is gone still counts.
+// several runs on the same data cost together is a question about this file, gone runs included.
 //
 // A release is written ahead in both files ([Journal.AppendWith]), so each of them holds at least
 // what was released. Neither can be shortened, or put back to an older copy, without the other one

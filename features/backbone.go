@@ -115,8 +115,7 @@ func (b *Backbone) read() ([]model.Tensor, error) {
 	return tensors, err
 }
 
-// check refuses pictures that the network does not take, and networks that do not end with one dense
-// layer on a vector.
+// check refuses pictures that the network does not take, and networks without a last dense layer.
 func (b *Backbone) check(shape data.Shape) (width int, err error) {
 	switch {
 	case b.File == "" || b.Network.Name == "":
@@ -139,8 +138,7 @@ func inputOf(shape data.Shape) model.Input {
 	return model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}
 }
 
-// Blocks implements [Transform]: one, of as many values as the last layer takes; none where check
-// refuses the network.
+// Blocks implements [Transform]: one, of as many values as the last layer takes; or none.
 func (b *Backbone) Blocks(shape data.Shape) []Block {
 	width, err := b.check(shape)
 	if err != nil {

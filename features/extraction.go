@@ -57,8 +57,7 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	return e, err
 }
 
-// extract sets rows to the transforms of n pictures and their averaged maps, not flattened. picture
-// writes number i to dst.
+// extract sets rows to the transforms and averaged maps of n pictures, of which picture writes one.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
 	if e.forward != nil {
 		e.forward(rows, n, picture)

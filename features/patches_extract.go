@@ -68,8 +68,7 @@ func (e *extractor) extract(dst, picture []float32) {
 	e.store(dst)
 }
 
-// scale sets pixels and integers to the scaled picture less its mean, which changes responses by
-// rounding only.
+// scale sets pixels and integers to the scaled picture less its mean, which rounds responses only.
 func (e *extractor) scale(picture []float32) {
 	if e.options.Scale == 1 {
 		copy(e.pixels, picture)

@@ -181,8 +181,7 @@ func fftSize(n int) int {
 	return sizes[i]
 }
 
-// compose returns a composition whose δ(ε) is at least the truth at every ε, and one whose δ(ε) is
-// at most the truth.
+// compose returns compositions whose δ(ε) is at least, and at most, the truth at every ε.
 func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 	if err := p.affordable(p.top, p.bottom); err != nil {
 		return nil, nil, err

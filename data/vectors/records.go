@@ -39,8 +39,7 @@ func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 	return r, nil
 }
 
-// Next returns the fields of the next record, which are valid until the next call, or io.EOF after
-// the last record.
+// Next returns the fields of the next record, valid until the next call, or io.EOF at the end.
 func (r *RecordReader) Next() ([]string, error) {
 	record, err := r.records.Read()
 	var broken *csv.ParseError

@@ -291,8 +291,7 @@ func leastOf(differences []float64, delta, level float64) (least float64, surest
 	return least, surest
 }
 
-// Chart draws the share of training examples noticed against the share of others taken for them, on
-// logarithmic axes.
+// Chart draws the share of training examples noticed over others taken for them, log-log.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples, log scale", Y: "training examples noticed",

@@ -30,8 +30,7 @@ type Chart struct {
 	Tight           bool   // the y axis begins near the least value, not at zero
 }
 
-// Line is a series of points with a name. Points that are not finite are left out, and so is a line
-// without points.
+// Line is a series of points with a name. Points that are not finite are left out.
 type Line struct {
 	Name   string
 	Points []Point // in the order in which they are joined

@@ -138,8 +138,7 @@ func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string)
 	return g.op("Concat", []string{g.average(d.Full, full), g.average(d.Half, half)}, attribute{"axis", 1})
 }
 
-// moduli adds the moduli of the convolutions of planes (N, 1, height, width) with wavelets: (N,
-// angles, rows, columns).
+// moduli adds those of planes (N, 1, height, width) with wavelets: (N, angles, rows, columns).
 func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
 	x = g.reflected(x, margin)
 	part := func(name string, filters []float32) string {

@@ -6,8 +6,7 @@ import (
 	"dpsgd/model"
 )
 
-// sequenceLayer adds a layer that takes or gives sequences (N, positions, values); ok is false for
-// any other one.
+// sequenceLayer adds a layer that takes or gives sequences (N, positions, values); ok if it is one.
 func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string, ok bool) {
 	switch l := l.(type) {
 	case model.PatchEmbedding:

@@ -72,7 +72,7 @@ func TestNew(t *testing.T) {
 // loss. The files here make others: data, copies, pages, and folders for tests.
 func TestNamesOfFoldersAreDurable(t *testing.T) {
 	others := []string{"cmd/dist/main.go", "cmd/train/manual.go", "cmd/train/report.go", "data/fetch.go", "features/compute.go",
-		"internal/disk/disk.go", "internal/exchange/peft.go", "internal/tiny/files.go", "internal/tiny/tinyrun/tinyrun.go"}
+		"internal/disk/disk.go", "internal/exchange/peft.go", "internal/tiny/tiny.go", "internal/tiny/tinyrun/tinyrun.go"}
 	root, makes, found := os.DirFS(filepath.Join("..", "..")), regexp.MustCompile(`os\.Mkdir(All)?\(`), []string(nil)
 	tiny.Check(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -120,8 +120,7 @@ func (c Choice) Keep(dir string) error {
 	return folder.Replace(filepath.Join(dir, folder.Engines), c.encode())
 }
 
-// Written writes out what one example contributes to a batch of Contributions: a gradient for each
-// parameter, in float64.
+// Written returns what one example of a batch of Contributions adds, float64s for each parameter.
 func (g *Gradients) Written(b clip.Batch, example int) [][]float64 {
 	gradients := make([][]float64, len(g.network.Uses))
 	for i, owner := range g.owners {

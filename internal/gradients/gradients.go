@@ -209,8 +209,7 @@ type Sketch struct {
 	Formed     float64 // one gradient for each worker and parameter
 }
 
-// NewSketch returns the memory that a sketched model ([model.Sketch]) takes in physical batches of so
-// many examples.
+// NewSketch returns the memory that a [model.Sketch] takes in physical batches of so many examples.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
 	input := 0.0 // bytes of an example, without mask and labels
 	s.Training, err = graph.BytesOf(batch, func(n int) (*graph.Executor, error) {

@@ -66,8 +66,7 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 	}
 }
 
-// NewSketch starts a graph that is declared to see what it would need: nothing in it has memory,
-// and it cannot run.
+// NewSketch starts a graph that is declared to see what it needs: it has no memory and cannot run.
 func NewSketch() *Builder {
 	b := NewBuilder(nil)
 	b.sketched = true

@@ -290,8 +290,7 @@ func newWorkspace(p *Pool, space int) workspace {
 	return workspace{p.spaces[space]}
 }
 
-// get returns the worker's buffer with length n. It holds anything, and the worker's next get
-// returns it again.
+// get returns the worker's buffer with length n, of any content, until the worker's next get.
 func (w *workspace) get(worker, n int) []float32 {
 	w.buffers[worker] = grow(w.buffers[worker], n)
 	return w.buffers[worker]

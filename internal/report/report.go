@@ -116,8 +116,7 @@ func (r *Report) Write(path string) error {
 	return nil
 }
 
-// WritePlots draws every figure of the report into an existing folder, in every format, and returns
-// the paths of the files.
+// WritePlots draws every figure into an existing folder, in every format, and returns the paths.
 func (r *Report) WritePlots(dir string) (files []string, err error) {
 	for _, part := range r.Parts() {
 		for _, f := range slices.Concat(part.Progress(), part.Tests(), part.Diagnostics()) {

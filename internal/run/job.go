@@ -79,8 +79,7 @@ func (r *Run) CarryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return r.rescue(err)
 	}
-	// First what cannot be had again: whoever is in a hurry may stop the process while the test
-	// examples are predicted.
+	// First what cannot be had again: somebody in a hurry may stop the test.
 	if err := r.Save(); err != nil {
 		return err
 	}

@@ -77,8 +77,7 @@ func ReadMetrics(dir string) ([]Metrics, error) {
 	return readSteps(filepath.Join(dir, folder.Metrics), func(m Metrics) int { return m.Step })
 }
 
-// ReadDiagnostics returns the diagnostics of a run, one line a step; none if they were off. They
-// are NOT private.
+// ReadDiagnostics returns the diagnostics of a run, NOT private: a line a step; none if off.
 func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 	return readSteps(filepath.Join(dir, folder.Diagnostics), func(d Diagnostics) int { return d.Step })
 }
@@ -103,8 +102,7 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 		if err != nil {
 			return nil, fmt.Errorf("train: %s:%d: found no JSON object of a step (%w), expected what a run wrote: %w", path, n, err, checkpoints.ErrCorrupt)
 		}
-		// After a line of an earlier step the run went on from there: what stood of that step and
-		// of later ones was lost.
+		// After a line of an earlier step the run went on from there: later lines were lost.
 		for len(lines) > 0 && step(lines[len(lines)-1]) >= step(line) {
 			lines = lines[:len(lines)-1]
 		}

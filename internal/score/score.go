@@ -1,5 +1,4 @@
-// Package score says how a model does on its test examples, over all and class by class, with
-// confidence intervals.
+// Package score says how a model does on its test examples, and by class, with intervals.
 package score
 
 import (
@@ -95,8 +94,7 @@ func (e *Examination) byLabel() {
 	}
 }
 
-// Measure fills Measures, which takes longer than Close. A model that answers with numbers that are
-// not finite has none.
+// Measure fills Measures, which takes longer than Close. Answers that are not finite have none.
 func (e *Examination) Measure() {
 	names := len(e.Matrix.Names)
 	e.Measures = measuresOf(e.Task, e.outcomes, counts(e.Task, e.outcomes, names), names)

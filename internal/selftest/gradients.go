@@ -165,8 +165,7 @@ func quotients(r *rig) (finding, error) {
 	return f, nil
 }
 
-// isolation holds what an example contributes, bit for bit, to what it contributes among other
-// examples and alone.
+// isolation checks that an example contributes, bit for bit, the same among others and alone.
 func isolation(r *rig) (finding, error) {
 	f := finding{measured: fmt.Sprintf("every bit of %d examples among others and alone, both engines", batch)}
 	for _, engine := range engineNames {

@@ -94,8 +94,7 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 // is gained and memory grows.
 const MostChosenBands = 16
 
-// Bands returns over how many steps the noise of the configuration is correlated, at most; 1 is
-// independent noise.
+// Bands returns over how many steps the noise is correlated, at most; 1 is independent noise.
 func Bands(c *configs.Config) int {
 	switch c.Privacy.Correlation {
 	case configs.Banded:
@@ -153,8 +152,7 @@ func CheckMemory(c *configs.Config, o Outline) error {
 	return e.check(c)
 }
 
-// CheckMemoryOfExamples does what [CheckMemory] does, for a program that reads the examples and
-// trains nothing.
+// CheckMemoryOfExamples does what [CheckMemory] does, for a program that only reads the examples.
 func CheckMemoryOfExamples(c *configs.Config, o Outline) error {
 	return Memory{Program: program, Examples: math.Ceil(examples(c, o, PicturesHeld(c, o)))}.check(c)
 }

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
 
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/statement"
 	"dpsgd/optimizer"
 )
 
@@ -107,4 +109,144 @@ func Steps(t configs.Training, batch float64, n int) int {
 		return t.Steps
 	}
 	return max(1, int(math.Round(float64(t.Epochs)*float64(n)/batch)))
+}
+
+// Outline is what can be said about a data set without reading an example.
+type Outline struct {
+	Name      string     `json:"name"`
+	Examples  int        `json:"examples"`
+	People    int        `json:"people,omitempty"` // persons whom the examples are of; 0 unless the unit of privacy is a person
+	Tests     int        `json:"test_examples"`
+	Shape     data.Shape `json:"-"`
+	Classes   int        `json:"classes"`
+	Names     []string   `json:"-"`                   // of the classes
+	Tokenizer string     `json:"tokenizer,omitempty"` // SHA-256 of the file that cuts texts into tokens; "" for none
+}
+
+// Records returns how many records the releases of a run are made of and protect: clients of a
+// federated run, persons or examples otherwise.
+func Records(c *configs.Config, o Outline) int {
+	switch {
+	case c.Federated.Any():
+		return c.Federated.Clients
+	case o.People > 0:
+		return o.People
+	}
+	return o.Examples
+}
+
+// Unit returns the words of a privacy statement for one record, and for several.
+func Unit(c *configs.Config) (one, several string) {
+	switch {
+	case c.Federated.Any():
+		return "one client with all its examples", "clients"
+	case c.Privacy.Unit == configs.UnitPerson:
+		return "one person with all their examples", "persons"
+	}
+	return example, "training examples"
+}
+
+const example = "one training example"
+
+// Label is what private labels protect, in words.
+const Label = "the label of one training example"
+
+// UnitOf returns what the ε of a configuration protects, in words, and "" for a training example
+// with all that is in it. The ledger of a run with private labels says nothing about examples.
+func UnitOf(c *configs.Config) string {
+	if c.Privacy.Unit == configs.UnitLabel {
+		return Label
+	}
+	if one, _ := Unit(c); one != example {
+		return one
+	}
+	return ""
+}
+
+// Order says, in words, what the order of training examples may depend on. An example's place in it
+// decides whom it meets: which examples share a minibatch, a client, a teacher, and where in a file
+// an answer stands.
+type Order string
+
+const (
+	// AsFound is any order. It harms nobody whose whole example is protected: neighbours have the
+	// same places, one of which is empty in one of them.
+	AsFound Order = "the examples and their labels, files and folders: neighbours have the same places"
+	// ByContent is the order of [data.Unlabelled].
+	ByContent Order = "what the examples hold beside their labels, which is public"
+)
+
+// orders maps every unit of privacy to its order. A unit without a row is not trained on.
+var orders = map[string]Order{configs.UnitExample: AsFound, configs.UnitPerson: AsFound, configs.UnitLabel: ByContent}
+
+// Places returns what the order of a configuration's training examples may depend on.
+func Places(c *configs.Config) Order {
+	if c.Privacy.None {
+		return AsFound
+	}
+	return orders[c.Privacy.Unit]
+}
+
+// Outlines lists the data sets that have a name, as their authors publish them.
+func Outlines() []Outline {
+	var outlines []Outline
+	for _, name := range data.Names() {
+		outlines = append(outlines, outlineOf(data.Spec{Name: name}))
+	}
+	return outlines
+}
+
+// OutlineOfSource returns the outline of data that has been read.
+func OutlineOfSource(s *data.Split) Outline {
+	o := Outline{Name: s.Name, Examples: s.Train.Len(), Tests: s.Test.Len(), Shape: s.Train.Shape(), Classes: len(s.Train.Classes()), Names: s.Train.Classes()}
+	if texts, ok := s.Train.(*data.Texts); ok {
+		o.Tokenizer = texts.Tokenizer()
+	}
+	return o
+}
+
+// Cutting returns what a statement says about the file that cuts texts into tokens, if any.
+func (o Outline) Cutting(c *configs.Config) []statement.Fact {
+	if o.Tokenizer == "" {
+		return nil
+	}
+	return []statement.Fact{{Name: "Tokens", Value: fmt.Sprintf("as %s with the SHA-256 `%s` cuts texts, which is declared as public: nothing of it was learnt from them", filepath.Base(c.Data.Tokenizer), o.Tokenizer)}}
+}
+
+// Declared returns the outline as far as the configuration says it. Of a person's own data it does
+// not say how many examples there are.
+func Declared(c *configs.Config) Outline { return outlineOf(c.Data.Spec) }
+
+func outlineOf(spec data.Spec) Outline {
+	o := Outline{Name: spec.Name, Shape: spec.Shape(), Classes: len(spec.Learnt()), Names: spec.Learnt()}
+	if known := data.Find(spec.Name); known != nil {
+		o.Examples, o.Tests = known.Train, known.Test
+		return o
+	}
+	o.Name = filepath.Base(filepath.Clean(spec.Own()))
+	return o
+}
+
+// OutlineOf returns the outline of the configured data without reading examples. If examples is
+// above 0, it takes that number and counts nothing. Else it counts, in data of one's own, the
+// examples, the tests and, with unit person, the persons.
+func OutlineOf(c *configs.Config, examples int) (o Outline, err error) {
+	o = Declared(c)
+	switch {
+	case examples > 0:
+		o.Examples = examples
+	case o.Examples == 0:
+		if o.Examples, err = data.Count(c.Data.Spec, "train"); err != nil {
+			return o, err
+		}
+		if c.Privacy.Unit == configs.UnitPerson {
+			owners, err := data.Owners(c.Data.Spec)
+			if err != nil {
+				return o, err
+			}
+			o.People = len(data.ByOwner(owners, 0, 0))
+		}
+		o.Tests, err = data.Count(c.Data.Spec, "test")
+	}
+	return o, err
 }

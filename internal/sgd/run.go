@@ -311,8 +311,7 @@ func (r *Run) spent() (account.Spent, error) {
 // event returns the event of the answers for all labels.
 func (r *Run) event() accountant.Event { return LabelsTold(r.Config.Privacy.Epsilon) }
 
-// Planned returns the ledger that the run has at its end: the answers for all labels, with an entry
-// for each stage.
+// Planned returns the ledger at the run's end: the answers for all labels, an entry for each stage.
 func (r *Run) Planned() (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if r.Config.Privacy.None {

@@ -114,8 +114,7 @@ func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 	return nil
 }
 
-// outline returns the outline of a configuration's data, which it counts once: known holds the
-// outlines by spec.
+// outline returns the outline of a configuration's data, counted once: known holds them by spec.
 func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
 	if s.options.Given != nil {
 		return setup.OutlineOfSource(s.options.Given), nil

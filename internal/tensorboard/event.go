@@ -167,8 +167,7 @@ func Settings(values map[string]any) Value {
 	return Value{m}
 }
 
-// protobufValue encodes a float64, string or bool as a google.protobuf.Value; it returns nil for
-// any other type.
+// protobufValue encodes a float64, string or bool as a google.protobuf.Value, others as nil.
 func protobufValue(v any) message {
 	var m message
 	switch v := v.(type) {

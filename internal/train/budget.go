@@ -12,8 +12,7 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// certificate holds the planned releases and an upper bound of their cost, computed before the
-// first release.
+// certificate holds planned releases and an upper bound of their cost, from before the first one.
 type certificate struct {
 	planned []accountant.Entry
 	cost    account.Spent

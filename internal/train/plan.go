@@ -54,8 +54,7 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	return p, p.affordsAny()
 }
 
-// newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on
-// the threads of pool.
+// newPlan fixes the plan of a run with its past, nil for a new one. The threads of pool make noise.
 func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool) (*RunPlan, error) {
 	if c.Privacy.Ordinary() || setup.Places(c) != setup.AsFound {
 		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example or person and false for noise on gradients", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)

@@ -77,8 +77,7 @@ func Plan(t testing.TB, overrides ...string) *train.RunPlan {
 // Bands are the classes of [PictureFolder].
 var Bands = []string{"top", "middle", "bottom"}
 
-// Picture returns a PNG of about side by side pixels: noise with a bright band, the upper, middle
-// or lower third.
+// Picture returns a PNG of about side by side pixels: noise with a bright band, one of the thirds.
 func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side+band))
