@@ -97,7 +97,7 @@ func TestSignalSavesTheRun(t *testing.T) {
 // a signal stops.
 func TestReaderThatIsGone(t *testing.T) {
 	skipWithoutSignals(t)
-	const steps = 40
+	const steps = 200
 	config := own(t, steps)
 	c, out := program(t, "run", config, "--set", "training.evaluate_every=1")
 	read, write, err := os.Pipe()

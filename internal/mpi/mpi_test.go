@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 var tasks = map[string]func() error{
 	"talk": func() error { return joined(mpitest.Talk) },
 	"late": func() error {
-		return joined(found(func(g mpi.Group) error { return mpitest.Late(g, time.Second) }))
+		return joined(found(func(g mpi.Group) error { return mpitest.Late(g, 3*time.Second) }))
 	},
 	"unequal": func() error { return joined(found(mpitest.Unequal)) },
 	"stopped": func() error { return joined(found(stopped)) },
@@ -76,18 +76,18 @@ func found(find func(mpi.Group) error) func(mpi.Group) error {
 // 0 speaks, so long that somebody has to listen, or sums: others that the last one holds up are not
 // lost.
 func stopped(g mpi.Group) error {
-	if err := g.Reduce([]int64{1}, time.Second); err != nil {
+	if err := g.Reduce([]int64{1}, time.Minute); err != nil {
 		return err
 	}
 	if g.Rank() == g.Size()-1 {
 		time.AfterFunc(100*time.Millisecond, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
 	}
 	if g.Rank() == 0 {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(2 * time.Second)
 	}
 	err := g.Broadcast(make([]byte, 1<<20))
 	if err == nil {
-		err = g.Reduce([]int64{1}, time.Second)
+		err = g.Reduce([]int64{1}, 5*time.Second)
 	}
 	if g.Rank() > 0 {
 		return err
