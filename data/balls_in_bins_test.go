@@ -110,6 +110,15 @@ func TestTheBatteryOfBinsRejectsBrokenTwins(t *testing.T) {
 	}
 }
 
+// Each bin has as many words as any other: of 2^64 words the one that is left over of three bins is
+// passed over, and no other.
+func TestBinsShareTheWords(t *testing.T) {
+	words := script{0, 0xAAAAAAAAAAAAAAAB, 7} // three times the second one is 2·2^64 + 1
+	if bin := below(3, &words); bin != 2 || len(words) != 1 {
+		t.Errorf("found bin %d with %d words left, expected bin 2 and 1", bin, len(words))
+	}
+}
+
 // An epoch whose beginning was not drawn does not go on: neither after a kill nor with other records.
 func TestBinsOfAnotherEpoch(t *testing.T) {
 	src := random.ForTest(1)

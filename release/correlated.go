@@ -176,8 +176,8 @@ func (m *Correlated) fits(largest int64) error {
 	for i := range min(m.held+1, m.Bands()) {
 		total += float64(m.strategy.Coefficients[i]) * float64(m.sizes[(m.held-i)%len(m.sizes)])
 	}
-	if !(total < 0x1p62) {
-		return fmt.Errorf("release: found sums of up to %d units over %d bands, expected less than 2^62 of their digits: %w", largest, m.Bands(), ErrRange)
+	if !(total < 0x1p62) { // how large the secret sums are is nothing to tell
+		return fmt.Errorf("release: found sums of %d bands that may not fit, expected less than 2^62 of their digits: %w", m.Bands(), ErrRange)
 	}
 	return nil
 }

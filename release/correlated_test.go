@@ -3,8 +3,10 @@ package release
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"dpsgd/accountant"
@@ -34,7 +36,12 @@ func sumOf(t *testing.T, s *clip.Sum, row []float32) {
 func (m *Correlated) nextRelease(turn int, s *clip.Sum, src *random.Source) []float64 {
 	values := make([]float64, s.Dim())
 	m.Follow(turn)
-	must(0, m.Privatize(0, s, src, func(n Noisy) { copy(values[n.From():], n.Values()) }))
+	must(0, m.Privatize(0, s, src, func(n Noisy) {
+		copy(values[n.From():], n.Values())
+		if want := m.Deviation(m.held, s.Lattice().Bound); !(math.Abs(n.Deviation()/want-1) < 1e-12) {
+			panic(fmt.Sprintf("the noise is said to have deviation %v, expected %v", n.Deviation(), want))
+		}
+	}))
 	return values
 }
 
@@ -230,8 +237,16 @@ func TestShiftedSumsNeverOverflow(t *testing.T) {
 		add(v)
 		m.Follow(1)
 		err := m.Privatize(1, s, random.ForTest(1), func(Noisy) { t.Error("values left") })
-		if !errors.Is(err, ErrRange) {
-			t.Errorf("%d: found %v", v, err)
+		if !errors.Is(err, ErrRange) || strings.Contains(fmt.Sprint(err), fmt.Sprint(max(v, -v-1))) {
+			t.Errorf("%d: found %v, expected an error that does not tell the sum", v, err)
+		}
+	}
+	other := newCorrelated(1, strategy(1, 1)) // where the sum that is remembered is the large one
+	for turn, v := range []int64{huge - 1, 1 << 42} {
+		add(v)
+		other.Follow(turn)
+		if err := other.Privatize(turn, s, random.ForTest(1), func(Noisy) {}); errors.Is(err, ErrRange) != (turn > 0) {
+			t.Errorf("turn %d: found %v", turn, err)
 		}
 	}
 	add(5)
@@ -254,6 +269,9 @@ func TestStrategyAndPlanAreChecked(t *testing.T) {
 		if _, err := NewCorrelated(must(NewGaussian(1, nil)), s); !errors.Is(err, ErrPlan) {
 			t.Errorf("%s: found %v", name, err)
 		}
+	}
+	if _, err := NewCorrelated(must(NewGaussian(MaxNoiseMultiplier/1.4, nil)), strategy(1, 1)); !errors.Is(err, ErrPlan) {
+		t.Errorf("more noise than there is: found %v", err)
 	}
 	for separation, sampler := range map[int]Sampler{
 		1: data.Poisson{SamplingProbability: 0.1}, 0: data.Full{}, 3: (&Cyclic{Blocks: 3}).Sampler(1, 30), 4: (&Cyclic{Blocks: 4}).Sampler(1, 30), 9: (&Cyclic{Blocks: 9}).Sampler(1, 30),

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
 
@@ -46,6 +48,26 @@ func TestCorrelatedRunIsExtended(t *testing.T) {
 	}
 	if found, want := extended(bands), extended(cyclicBudget); found.Status != run.Done || found.Epsilon != want.Epsilon || found.Steps != want.Steps {
 		t.Errorf("%s after %d steps with ε %v, expected %d with %v", found.Status, found.Steps, found.Epsilon, want.Steps, want.Epsilon)
+	}
+}
+
+// However clients are sampled, the statement says how clients are, and not examples.
+func TestTurnsOfClients(t *testing.T) {
+	for _, sampling := range []string{"poisson", "full", "cyclic", "balls_in_bins"} {
+		c := tiny.Parse(t, "federated.clients=60", "training.sampling="+sampling)
+		s := statement.Statement{Sampling: c.Training.Sampling.Sampler(5, 60).String(), Bound: "what one example adds", NotPrivate: []string{""}}
+		ofRecords(c, setup.Outline{}, nil, &s)
+		if strings.Contains(s.Sampling+s.Bound, "example") || !strings.Contains(s.Sampling, "client") {
+			t.Errorf("found %q and %q, expected them about clients", s.Sampling, s.Bound)
+		}
+	}
+}
+
+// The batch size of epochs is what the number of steps makes it, which the statement gives.
+func TestBatchSizeOfEpochs(t *testing.T) {
+	p := tiny.Must(NewPlan(tiny.Parse(t, append(slices.Clip(binsBudget), "training.batch_size=70")...), tiny.Examples))(t)
+	if p.ExpectedBatchSize != 75 || p.SamplingProbability != 0.25 { // of 300 examples in 4 steps
+		t.Errorf("found batches of %v with probability %v, expected 75 with 0.25", p.ExpectedBatchSize, p.SamplingProbability)
 	}
 }
 

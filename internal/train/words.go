@@ -43,9 +43,8 @@ func ofRecords(c *configs.Config, o setup.Outline, mechanism release.Mechanism, 
 	default:
 		return
 	}
-	words := strings.NewReplacer("every example", "every "+record, "one example", "one "+record, "all examples", "all "+record+"s")
 	for _, text := range []*string{&s.Sampling, &s.Bound, &s.FeatureMean} {
-		*text = words.Replace(*text)
+		*text = strings.ReplaceAll(*text, "example", record)
 	}
 	s.NotPrivate[0] = fmt.Sprintf("the number of %ss, %d, and of all their training examples, %d", record, setup.Records(c, o), o.Examples)
 	s.NotPrivate = append(s.NotPrivate, outside...)
