@@ -99,7 +99,8 @@ func (g Guarantee) String() string {
 
 // RoundUp writes epsilon with that many decimals, rounded up, so that what is printed never
 // promises more than what was computed. The number rounded is the shortest decimal that reads back
-// as epsilon: 0.1 stays "0.1", although the float64 lies a little above it.
+// as epsilon: 0.1 stays "0.1", although the float64 lies a little above it. An epsilon that has no
+// digit there gets up to six decimals more, for two of its digits.
 //
 // The largest float64, which files hold in place of an infinite epsilon because JSON has none, is
 // written as infinite, too.
@@ -112,6 +113,9 @@ func RoundUp(epsilon float64, decimals int) string {
 		return fmt.Sprint(epsilon)
 	}
 	decimals = max(decimals, 0)
+	if epsilon > 0 && epsilon < math.Pow10(-decimals) {
+		decimals = min(decimals+6, 1-int(math.Floor(math.Log10(epsilon))))
+	}
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 	x.Mul(x, new(big.Rat).SetInt(scale))
 	n, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // the floor: denominators are positive

@@ -140,7 +140,7 @@ func decodeState(data []byte) (*State, error) {
 	}
 	body, trailer := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], trailer) {
-		return nil, fmt.Errorf("found a content of SHA-256 %x…, expected %x… as its last bytes say (damaged or truncated): %w",
+		return nil, fmt.Errorf("found a content of SHA-256 %x…, expected %x… as its last bytes say: %w",
 			sum[:8], trailer[:8], ErrCorrupt)
 	}
 	if version := binary.LittleEndian.Uint32(body[len(stateMagic):]); version != stateVersion {

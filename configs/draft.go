@@ -102,14 +102,21 @@ func aboutData(name string) (preset string, changes []change, err error) {
 		}
 		preset, changes = aboutColumns(name, columns, texts)
 		return preset, changes, nil
-	case has("train.npy"), has("train.safetensors"), has("train.parquet"):
+	case has("train.parquet"):
+		if columns := parquetColumns(filepath.Join(name, "train.parquet")); len(columns) > 1 {
+			if preset, changes = aboutColumns(name, columns, texts); preset == "text-lstm" {
+				return preset, changes, nil
+			}
+		}
+		fallthrough
+	case has("train.npy"), has("train.safetensors"):
 		return "own-vectors", []change{{"vectors", strconv.Quote(name), false}}, nil
 	case has("train.jsonl"):
 		return "text-lstm", []change{{"text", strconv.Quote(name), false}}, nil
 	case has("train"):
 		return aboutFolders(name)
 	}
-	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, or with vectors in train.npy; text= in front of it says that train.csv holds texts",
+	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, with vectors in train.npy, or with either in train.parquet; text= in front of it says that a table holds texts",
 		errAnswer, name, strings.Join(data.Names(), ", "))
 }
 
@@ -196,6 +203,18 @@ func columnsOf(path string) (columns []string, err error) {
 		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	return r.Header, nil
+}
+
+// parquetColumns returns the names of the columns of a Parquet file; none if it cannot be read.
+func parquetColumns(path string) []string {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		if t, err := vectors.OpenParquetTexts(f); err == nil {
+			return t.Header
+		}
+	}
+	return nil
 }
 
 func yamlList(words []string) string {

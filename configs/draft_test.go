@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"dpsgd/data"
 )
 
@@ -98,6 +100,23 @@ func TestTexts(t *testing.T) {
 		if made.Data.Text != dir || made.Data.Column != c.column || made.Data.Label != c.label || strings.Join(made.Data.Classes, ",") != c.list || d.Open != c.open || strings.Contains(string(d.Text), "secret") {
 			t.Errorf("%s: %+v with %d open lines, expected %+v:\n%s", name, made.Data, d.Open, c, d.Text)
 		}
+	}
+}
+
+// A Parquet file holds texts if a column has the name of one, or somebody says so, and else vectors.
+func TestParquet(t *testing.T) {
+	dir := folderOf(t, map[string]string{"train.parquet": ""})
+	if _, c := made(t, dir, 3); c.Data.Vectors != dir {
+		t.Errorf("found %+v of a damaged file, expected vectors", c.Data)
+	}
+	file := filepath.Join(dir, "train.parquet")
+	check(t, parquet.WriteFile(file, []struct{ Review, Kind string }{{"secret", "good"}}))
+	if d, c := made(t, dir, 3); c.Data.Text != dir || c.Data.Column != "Review" || d.Open != 3 || strings.Contains(string(d.Text), "secret") {
+		t.Errorf("%+v with %d open lines:\n%s", c.Data, d.Open, d.Text)
+	}
+	check(t, parquet.WriteFile(file, []struct{ X, Y float32 }{{1, 2}}))
+	if _, c := made(t, dir, 3); c.Data.Vectors != dir {
+		t.Errorf("found %+v, expected vectors", c.Data)
 	}
 }
 

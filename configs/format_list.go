@@ -18,7 +18,7 @@ type listOf[T any] struct {
 
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
-		hint := map[bool]string{true: n.ListHint()}[f.says == ""]
+		hint := map[bool]string{true: n.BracketHint()}[f.says == ""]
 		return r.Expected(n, key, f.Expected(), hint)
 	}
 	values, ok := decodeItems[T](r, f.of, n, key)
@@ -47,7 +47,11 @@ func (f listOf[T]) Expected() string {
 	if f.says != "" {
 		return f.says
 	}
-	return fmt.Sprintf("a list of %d to %d %s, each %s", f.min, f.max, f.what, strings.TrimPrefix(f.of.Expected(), "a number "))
+	count := fmt.Sprintf("%d to %d", f.min, f.max)
+	if f.min == f.max {
+		count = fmt.Sprint(f.min)
+	}
+	return fmt.Sprintf("a list of %s %s, each %s", count, f.what, strings.TrimPrefix(f.of.Expected(), "a number "))
 }
 
 func (f listOf[T]) Schema() setting.Object {

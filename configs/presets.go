@@ -95,6 +95,9 @@ func Open(nameOrPath string, presets []Preset, what string) (file string, src []
 	if _, dangling := os.Readlink(nameOrPath); os.IsNotExist(err) && dangling == nil {
 		return "", nil, fmt.Errorf("configs: found the link %s to nothing, expected the file of a %s", nameOrPath, what)
 	}
+	if info, statErr := os.Stat(nameOrPath); statErr == nil && info.IsDir() {
+		return "", nil, fmt.Errorf("configs: found the folder %s, expected a %s or a file; `train init --data FOLDER` writes one for data", nameOrPath, what)
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("configs: cannot read a configuration: %w", err)
 	}

@@ -180,6 +180,8 @@ var otherKeys = map[string]string{
 	"target_epsilon":      "epsilon",
 	"target_delta":        "delta",
 	"max_grad_norm":       "clip_norm",
+	"noise":               "noise_multiplier",
+	"num_workers":         "threads",
 	"l2_clip_norm":        "clip_norm",
 	"l2_norm_clip":        "clip_norm",
 	"clipping_norm":       "clip_norm",

@@ -166,7 +166,7 @@ func (s *Statistic) arguments() []setting.Argument {
 		{Name: "step", Format: stepFormat, Value: &s.Step, Later: true, Doc: "Of a median: by how much one record may move it."},
 		{Name: "trust", Format: setting.Choice{Curator, Shuffler, Nobody}, Value: &s.Trust, Later: true, Doc: "Of a histogram: who may see values."},
 		{Name: "mechanism", Format: mechanismsOf(s.Kind), Value: &s.Mechanism, Later: true},
-		{Name: "share", Format: setting.Number{Min: 0, Max: 1e6, OpenMin: true}, Value: &s.Share, Doc: "Of the budget, relative to the shares of the others; 1 if left out."},
+		{Name: "share", Format: setting.Number{Min: 0, Max: 1e6, OpenMin: true}, Value: &s.Share, Doc: "Part of the budget, relative to the shares of the others; 1 if left out."},
 	}
 }
 

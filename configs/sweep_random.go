@@ -46,7 +46,7 @@ func (a *axis) readEnds(r *report, n *node, name string) {
 		return
 	}
 	if n.Kind != listNode || len(n.Items) != 2 {
-		r.Expected(n, name, "a list of two numbers, the least and the greatest", n.ListHint())
+		r.Expected(n, name, "a list of two numbers, the least and the greatest", n.BracketHint())
 		return
 	}
 	for i, item := range n.Items {

@@ -303,7 +303,7 @@ func TestBadDraws(t *testing.T) {
 		{head + norm + "trials: {distribution: poisson, mean: 1}", "s.yaml:4:39: trials.mean: found 1, expected a number greater than 1 and at most 500"},
 		{head + norm + "trials: {distribution: poisson, mean: 5, shape: 1}", "s.yaml:4:10: trials.shape: found without effect, expected it only with truncated_negative_binomial"},
 		{head + norm + "trials: {distribution: truncated_negative_binomial, mean: 5}", "s.yaml:4:10: trials.shape: found nothing, expected a number from 0 to 100"},
-		{head + "random: {privacy.clip_norm: [1, 2]}\ntrials: 3", "s.yaml:3:29: random.privacy.clip_norm: found a list, expected {choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}"},
+		{head + "random: {privacy.clip_norm: [1, 2]}\ntrials: 3", "s.yaml:3:29: random.privacy.clip_norm: found a list of 2, expected {choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}"},
 		{head + "random: {privacy.clip_norm: {normal: [1, 2]}}\ntrials: 3", "s.yaml:3:30: random.privacy.clip_norm.normal: found an unknown key, expected one of choices, uniform, log_uniform"},
 		{head + "random: {privacy.clip_norm: {uniform: [2, 1]}}\ntrials: 3", "s.yaml:3:43: random.privacy.clip_norm.uniform[1]: found 1, expected more than the 2 before it"},
 		{head + "random: {training.evaluate_every: {log_uniform: [0, 1]}}\ntrials: 3", "s.yaml:3:50: random.training.evaluate_every.log_uniform[0]: found 0, expected a number above 0, because its logarithm is uniform"},

@@ -158,7 +158,7 @@ s.yaml:4:29: grid.privacy.clip_norm[2]: found ~, expected a number greater than 
 		{head + "grid:\n  run.name: [a, b]", "s.yaml:4:3: grid.run.name: found a key that cannot be set, expected none: each trial is named after its values"},
 		{head + "grid:\n  training.seed: [1]\nseeds: [1]", "s.yaml:4:19: grid.training.seed: found together with seeds, expected one of the two"},
 		{head + "set: {privacy.clip_norm: 1}\ngrid: {privacy.clip_norm: [1]}", "s.yaml:4:28: grid.privacy.clip_norm: found together with set, expected one of the two"},
-		{head + "set: [1]\nseeds: [1]", "s.yaml:3:6: set: found a list, expected a mapping from keys such as training.epochs to values"},
+		{head + "set: [1]\nseeds: [1]", "s.yaml:3:6: set: found a list of 1, expected a mapping from keys such as training.epochs to values"},
 		{head + "set: {training.epochs: 0.5}\nseeds: [1]", "s.yaml:3:24: set.training.epochs: found 0.5, expected a whole number from 1 to 1000000"},
 		{head + "grid: 3", "s.yaml:3:7: grid: found 3, expected a mapping from keys such as privacy.clip_norm to lists of values"},
 		{head + "seeds: 3.5", "s.yaml:3:8: seeds: found 3.5, expected a list of whole numbers, or how many: a whole number from 1 to 1000"},

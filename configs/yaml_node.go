@@ -49,7 +49,7 @@ func (n *node) Describe() string {
 	case n.Kind == listNode && len(n.Items) == 0:
 		return "an empty list"
 	case n.Kind == listNode:
-		return "a list"
+		return fmt.Sprintf("a list of %d", len(n.Items))
 	case n.Kind == mappingNode:
 		return "a mapping"
 	case n.Kind == nullNode && n.Text == "":
@@ -114,14 +114,6 @@ func (n *node) IntegerHint() string {
 		}
 	}
 	return n.SpellingHint()
-}
-
-// ListHint returns how many items a list has; for a node that is no list it returns BracketHint.
-func (n *node) ListHint() string {
-	if n.Kind == listNode {
-		return fmt.Sprintf("it has %d", len(n.Items))
-	}
-	return n.BracketHint()
 }
 
 // BracketHint returns how to write a list with the scalar as its one item, or "" if n is none.

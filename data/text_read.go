@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,8 +36,11 @@ func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int,
 		return 0, err
 	}
 	text, label, err := s.textColumns(r.Header, r.Find)
+	if err != nil && !strings.HasPrefix(err.Error(), path) { // as those of Find do
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
+		return 0, err
 	}
 	return r.Each(func(record []string) error {
 		class, known := s.classOf(record[max(label, 0)])
@@ -129,7 +133,12 @@ func (s Spec) visitObject(object strictjson.Object, text, label string, visit fu
 
 // eachLineOfFile takes every line for a text.
 func eachLineOfFile(_ Spec, path string, visit func(string, uint8) error) (int, error) {
-	return eachLine(path, func(line []byte) error { return visit(string(line), 0) })
+	return eachLine(path, func(line []byte) error {
+		if bytes.IndexByte(line, 0) >= 0 {
+			return errors.New("found a byte 0, expected a text in each line")
+		}
+		return visit(string(line), 0)
+	})
 }
 
 // eachLine calls visit with every line that is not empty, and returns their number. Its errors name

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,10 +131,23 @@ func TestTextsRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Text, c.spec.Classes, c.spec.Length = textsOf(t, c.files), []string{"f", "m"}, 5
 			_, err := Load(c.spec)
-			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("found %v, expected one line with %q", err, c.says)
+			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), "train.csv") > 1 {
+				t.Errorf("found %v, expected one line with %q and its place once", err, c.says)
 			}
 		})
+	}
+}
+
+// Lines of a file are texts; a file of bytes, such as a picture, is none.
+func TestTextsOfLines(t *testing.T) {
+	file := filepath.Join(textsOf(t, map[string]string{".txt": "one\n\ntwo\n", ".png": "\x89PNG\r\n\x1a\n\x00\x00"}), "train")
+	var read []string
+	visit := func(s string) error { read = append(read, s); return nil }
+	if err := ReadTexts(Spec{}, file+".txt", visit); err != nil || !slices.Equal(read, []string{"one", "two"}) {
+		t.Errorf("found %q, %v", read, err)
+	}
+	if err := ReadTexts(Spec{}, file+".png", visit); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "train.png:3: found a byte 0, expected a text in each line") {
+		t.Errorf("found %v, expected that bytes are refused", err)
 	}
 }
 

@@ -36,7 +36,7 @@ var patchSources = []string{drawnPatches, shippedPatches}
 // Arguments lists the keys that a configuration can set, each with its field of p.
 func (p *Patches) Arguments() []setting.Argument {
 	return []setting.Argument{
-		{Name: "patches", Doc: "Whose patches: drawn are those of the drawn pictures, shipped come with the program, from pictures that took a GPU to draw; of side 6, at scale 1.", Format: setting.Choice(patchSources), Value: &p.Source},
+		{Name: "patches", Doc: "Where patches come from: drawn are those of the drawn pictures, shipped come with the program, from pictures that took a GPU to draw; of side 6, at scale 1.", Format: setting.Choice(patchSources), Value: &p.Source},
 		{Name: "filters", Doc: "Number of patches that the picture is compared with.", Format: setting.Integer{Min: 1, Max: 8192}, Value: &p.Filters},
 		{Name: "patch_size", Doc: "Side of a patch in pixels.", Format: setting.Integer{Min: 2, Max: maxPatchSize}, Value: &p.Size},
 		{Name: "pooling", Doc: "The responses are averaged over a grid of pooling by pooling cells.", Format: setting.Integer{Min: 1, Max: 16}, Value: &p.Pooling},

@@ -88,6 +88,10 @@ func printExtremes(w io.Writer, classes []score.Class) {
 	}
 	by := func(a, b score.Class) int { return cmp.Compare(a.Accuracy, b.Accuracy) }
 	worst, best := slices.MinFunc(classes, by), slices.MaxFunc(classes, by)
+	if worst.Accuracy == best.Accuracy {
+		fmt.Fprintf(w, "by class        %.2f %% of each\n", 100*worst.Accuracy)
+		return
+	}
 	fmt.Fprintf(w, "by class        from %.2f %% (%s) to %.2f %% (%s)\n", 100*worst.Accuracy, shell.Cut(worst.Name, longestClass), 100*best.Accuracy, shell.Cut(best.Name, longestClass))
 }
 

@@ -29,8 +29,8 @@ func initCommand(a *shell.App) *cobra.Command {
 		Use:   "init [FILE]",
 		Short: "Write a commented configuration for your data and your budget",
 		Long: `Write a commented configuration to start from: for a data set with a name, or for a folder with pictures or
-texts in train/CLASS/ and test/CLASS/, with a table or texts in train.csv and test.csv, with texts in train.jsonl, or with
-vectors in train.npy. Of a table it reads the first line: text=FOLDER says that it holds texts. On a terminal it asks for
+texts in train/CLASS/ and test/CLASS/, with a table or texts in train.csv and test.csv, with texts in train.jsonl, with
+vectors in train.npy, or with either in train.parquet. Of a table it reads names: text=FOLDER says that it holds texts. On a terminal it asks for
 what the flags do not say. A file that is there is never overwritten.`,
 		Example: `  train init
   train init my.yaml --data digits --epsilon 2
@@ -51,7 +51,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 			return a.Print(map[string]any{"file": file, "preset": d.Preset, "open": d.Open}, writeNew(file, d.Text), func(w io.Writer) {
 				fmt.Fprintf(w, "%s is written, from the preset %s\n", file, d.Preset)
 				if d.Open > 0 {
-					fmt.Fprintf(w, "change the %d lines that are marked with %s\n", d.Open, configs.DraftMark)
+					fmt.Fprintf(w, "change the lines that are marked with %s: %d\n", configs.DraftMark, d.Open)
 				}
 				fmt.Fprintf(w, "see what it would do: train describe %s\ntrain:                train run %s\n", folder.Argument(file), folder.Argument(file))
 			})

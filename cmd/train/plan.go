@@ -61,7 +61,7 @@ Nothing is trained, no data is read, and no other machine is needed. docs/scale.
 	}
 	c.Flags().IntVar(&f.Ranks, "ranks", 16, "processes that carry out the run together")
 	c.Flags().StringVar(&f.network, "network", "25Gb", "bits a second of each rank's connection: 25Gb, 1Gb, 100Mb")
-	c.Flags().DurationVar(&f.Network.Latency, "latency", 25*time.Microsecond, "of one message between two ranks")
+	c.Flags().DurationVar(&f.Network.Latency, "latency", 25*time.Microsecond, "delay of one message between two ranks")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads of each rank (default: those of the configuration, or all cores)")
 	examplesFlag(c, &f.Examples)
 	c.Flags().Float64Var(&f.seconds, "seconds", 5, "about how long to measure")

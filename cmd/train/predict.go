@@ -21,8 +21,8 @@ func predictCommand(a *shell.App) *cobra.Command {
 	top := 3
 	c := &cobra.Command{
 		Use:   "predict RUN PICTURE…|FOLDER|TABLE.csv|TEXTS.txt",
-		Short: "Say what the model of a run takes pictures or rows for",
-		Long: `Say what the model of a run takes pictures or rows for.
+		Short: "Predict the classes of pictures, texts or rows of a table",
+		Long: `Predict the classes of pictures, texts or rows of a table.
 
 Pictures are resized and turned into what the network sees exactly as the training pictures were. Of a folder,
 all pictures in it and below it are predicted. A run on a table takes .csv files with its columns, and a run on

@@ -50,7 +50,7 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	shell.PrintRows(w, []string{"δ", "ε"}, t.Epsilons, func(p accountant.ProfilePoint) []string {
 		return []string{fmt.Sprintf("%.0e", p.Delta), shell.Epsilon(p.Epsilon)}
 	})
-	fmt.Fprintf(w, "\nWas it the one of two such data sets, with the record, or the other? The best\ntest, by how often it is wrong about the other:\n\n")
+	fmt.Fprintf(w, "\nWas the record among the data? How well the best test can tell:\n\n")
 	table := [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
 	for _, e := range t.Curve {
 		if slices.Contains(shownErrors, e.FalsePositive) {
@@ -58,8 +58,8 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 		}
 	}
 	shell.PrintTable(w, table)
-	fmt.Fprintf(w, "\nWhoever has to guess, both being equally likely, is right in at most %s %%.\n", accountant.RoundUp(100*t.BestGuess, 2))
-	fmt.Fprintf(w, "Who believed that it was the one, believes so afterwards; each bound holds but for\nresults that have together a probability of at most %.3g (10·δ):\n\n", t.Except)
+	fmt.Fprintf(w, "\nWhere both are equally likely, a guess is right in at most %s %% of cases.\n", accountant.RoundUp(100*t.BestGuess, 2))
+	fmt.Fprintf(w, "Somebody's belief that it was, before and after. Each bound fails with a\nprobability of at most %.3g (10·δ):\n\n", t.Except)
 	shell.PrintRows(w, []string{"before %", "at least %", "at most %"}, t.Beliefs, func(b accountant.Belief) []string {
 		return []string{fmt.Sprintf("%g", 100*b.Prior), shell.SignificantDown(100*b.Low, 4), belief(b.High)}
 	})

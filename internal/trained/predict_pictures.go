@@ -169,7 +169,7 @@ func (p *Predictor) refuse(found string) error {
 		Pictures: "pictures",
 		Rows:     "a table, one .csv file with the columns that the run was trained on",
 		Texts:    "texts, .txt files with one in each line, .csv, .jsonl or .parquet files",
-		Vectors:  "nothing here: it was trained on vectors that another program computed; export it, and feed it where these are computed",
+		Vectors:  "vectors that another program computed: export the model to use it there",
 	}[p.model.Sees()]
 	return fmt.Errorf("%w: found %s, expected for the model of %s %s", ErrInput, found, p.model.Dir, what)
 }

@@ -103,7 +103,8 @@ func Args(min, max int, what string) cobra.PositionalArgs {
 			return Usagef("`%s` found an empty argument, expected %s", c.CommandPath(), what)
 		}
 		if len(found) < min || len(found) > max {
-			return Usagef("`%s` found %d arguments, expected %s", c.CommandPath(), len(found), what)
+			given := strings.TrimSuffix(fmt.Sprintf("%d arguments", len(found)), map[bool]string{true: "s"}[len(found) == 1])
+			return Usagef("`%s` found %s, expected %s", c.CommandPath(), given, what)
 		}
 		return nil
 	}

@@ -76,11 +76,15 @@ func writeCommands(b *strings.Builder, c *cobra.Command) {
 	if len(groups) == 0 {
 		groups = []*cobra.Group{{Title: "Commands:"}}
 	}
+	wide := 11
+	for _, sub := range c.Commands() {
+		wide = max(wide, len(sub.Name()))
+	}
 	for _, g := range groups {
 		title := "\n" + g.Title + "\n"
 		for _, sub := range c.Commands() {
 			if sub.GroupID == g.ID && (sub.IsAvailableCommand() || sub.Name() == "help") {
-				fmt.Fprintf(b, "%s  %-11s %s\n", title, sub.Name(), sub.Short)
+				fmt.Fprintf(b, "%s  %-*s %s\n", title, wide, sub.Name(), sub.Short)
 				title = ""
 			}
 		}
