@@ -1,6 +1,6 @@
-// Package data holds labelled examples, pictures, rows of numbers or what a program computed of
-// them ([Features]), in memory or, of pictures, as files ([Stored]), and hands them to a training
-// step: by index, sampled, normalised with public constants.
+// Package data holds labelled examples: pictures, rows of numbers, texts, or features of pictures
+// ([Features]). They lie in memory or, pictures only, in files ([Stored]). A training step gets them
+// by index, sampled and normalised with public constants.
 //
 // # Where examples come from
 //

@@ -2,9 +2,8 @@
 // a small network then learns from privately.
 //
 // A [Recipe] names a transform of the table [Transforms] and how its results are evened out
-// (flattened). What transform and flattening have to learn they learn from pictures that the
-// program draws itself ([Drawings]), nobody's data: row i of the result is a function of picture i
-// and the recipe, and of nothing else. So features cost no privacy, and one person's picture
+// (flattened). Transform and flattening learn only from pictures that the program draws itself
+// ([Drawings]), nobody's data: row i of the result is a function of picture i and the recipe alone. So features cost no privacy, and one person's picture
 // changes one row.
 //
 //	pictures ─► transform ─► flattening ─► rows of unit norm, 16 bits a value, kept in a cache

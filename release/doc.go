@@ -1,4 +1,4 @@
-// Package release is the one door through which what was computed from private data leaves.
+// Package release is the one door through which results of private data leave.
 //
 //	Plan ─► sample ─► durable event ─► contributions ─► exact bounded sum ─► noise ─► Noisy values
 //

@@ -1,5 +1,5 @@
 // Package pld accounts for privacy by dominating pairs of distributions (Zhu, Dong, Wang 2022,
-// arXiv:2106.08567), the law of whose privacy loss gives the tightest ε that there is.
+// arXiv:2106.08567): the law of their privacy loss gives the tightest ε.
 //
 // [NewExact] makes the accountant "exact", which integrates the transform of the loss along a
 // contour: the exact ε to many digits, in about a millisecond. [New] makes "pld", which puts the

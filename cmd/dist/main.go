@@ -3,7 +3,7 @@
 //	go run ./cmd/dist                          everything, into the folder dist
 //	go run ./cmd/dist -platforms linux/amd64   for one platform
 //
-// What a change that is not committed says is left out: packages name their commit. The standard
+// Changes that are not committed are left out: packages name their commit. The standard
 // library alone writes archives, Python wheels, Debian packages, the Homebrew formula and the
 // checksums of them all, so that any system with Go makes the packages of every other one. The same
 // files at the same version give the same bytes: entries are sorted, and every time in them is the

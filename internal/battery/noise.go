@@ -1,9 +1,8 @@
 // Package battery has the statistical tests of secret draws: the noise of a mechanism, and the
 // samples of Poisson sampling. Each names every statement that a mechanism or a sampler breaks.
 //
-// The tests of packages release and data hold the program's own to it, and broken twins of them
-// that each statement is made for; `train selftest` does so with the noise and the samples of a
-// configuration. Every statement rejects the right law with a probability of at most [FalseFailure].
+// The tests of packages release and data run it on the program's own mechanisms and samplers, and on
+// broken twins, one for each statement; `train selftest` runs it on those of a configuration. Every statement rejects the right law with a probability of at most [FalseFailure].
 package battery
 
 import (

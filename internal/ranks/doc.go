@@ -19,8 +19,8 @@
 //	all add up       the integers, to rank 0
 //
 // The noise comes after that, once, on rank 0 alone; so a step of many ranks is the release that it
-// is on one, and has its event. There is no common seed from which a rank could tell the noise, no
-// rank that makes a part of it and may die, and no rank that leaves out a step without a record.
+// is on one, and has its event. There is no common seed from which a rank could compute the noise, no
+// rank that adds a part of it and may die, and no rank that skips a step because it has no record.
 //
 // Messages between ranks are NOT PRIVATE: samples and sums have no noise yet.
 package ranks

@@ -14,7 +14,7 @@
 //
 // # Labels, told once
 //
-// Label differential privacy (Chaudhuri, Hsu, COLT 2011) is had by randomised response with a prior
+// Label differential privacy (Chaudhuri, Hsu, COLT 2011) comes from randomised response with a prior
 // (Ghazi, Golowich, Kumar, Manurangsi, Zhang, Deep Learning with Label Differential Privacy,
 // NeurIPS 2021, arXiv:2102.06062v2, Algorithms 1 and 2). Each label is told once, by a [Response]:
 // for any two labels of one example and every answer, the chances of the answer differ by at most a

@@ -1,5 +1,5 @@
-// Package web shows pages in a browser: a job at work ([Follow]) and what a trained model takes
-// pictures for ([Predictions]), both by a local [Server].
+// Package web shows pages in a browser: a job at work ([Follow]) and the predictions of a model
+// ([Predictions]), both by a local [Server].
 //
 // A page in any browser tab can send requests to localhost. So a [Server] answers only requests
 // that name it as their host (a name that an attacker's DNS server points at 127.0.0.1 is refused),

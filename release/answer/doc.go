@@ -1,6 +1,6 @@
-// Package answer is the second function of the door that package release is: answers to questions
-// about private data that are not steps of training. Statistics, votes of teachers, choices and
-// searches leave through it.
+// Package answer is the door beside that of package release: it answers questions about private data
+// that are not steps of training. Statistics, votes of teachers, choices and searches leave through
+// it.
 //
 //	bounded sums, scores or votes ─► Question ─► budget ─► durable event ─► noise ─► answer
 //
