@@ -56,7 +56,7 @@ func TestKill(t *testing.T) {
 			dir = t.TempDir()
 			run = &crashRun{files: disk.System, dir: dir, saved: -1}
 		}
-		killAfter(t, run, time.Duration(rand.IntN(40_000))*time.Microsecond)
+		killAfter(t, run, kill%2*4, time.Duration(rand.IntN(40_000))*time.Microsecond)
 		if err := run.check(disk.System); err != nil {
 			t.Fatalf("kill %d: %v", kill, err)
 		}
@@ -72,9 +72,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killAfter runs a child for a while after its first sign of life, or, every other time, after its
-// start.
-func killAfter(t *testing.T, run *crashRun, delay time.Duration) {
+// killAfter runs a child for a while after so many signs of life, of which each but the first comes
+// after an entry, or after its start.
+func killAfter(t *testing.T, run *crashRun, signs int, delay time.Duration) {
 	t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), crashChildVariable+"="+run.dir)
@@ -82,7 +82,7 @@ func killAfter(t *testing.T, run *crashRun, delay time.Duration) {
 	child.Stderr = os.Stderr
 	must(0, child.Start())
 	lines := bufio.NewScanner(output)
-	if rand.IntN(2) == 0 && lines.Scan() {
+	for ; signs > 0 && lines.Scan(); signs-- {
 		note(t, run, lines.Text())
 	}
 	time.AfterFunc(delay, func() { child.Process.Kill() })
