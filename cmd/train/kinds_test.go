@@ -117,7 +117,8 @@ func TestPateOfVotes(t *testing.T) {
 // A federated run ends with one object of these keys; the commands for runs take it like every
 // other, and run takes its configuration.
 func TestFederated(t *testing.T) {
-	config := own(t, 4)
+	config := "own.yaml"
+	tiny.Check(t, os.Rename(own(t, 4), config))
 	clients := []string{"--set", "federated.clients=20", "--set", "training.batch_size=10"}
 	out := succeed(t, append([]string{"federated", config, "--json"}, clients...)...)
 	matches(t, out, `(?m)^{"status":"done","rounds":4,"epsilon":[^,]+,"delta":[^,]+,"unit":"one client with all its examples","test_accuracy":[^,]+,"seconds":[^,]+,"run":[^,]+}$`)
