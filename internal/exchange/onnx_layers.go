@@ -12,7 +12,8 @@ import (
 type onnxNetwork struct {
 	*onnxGraph
 	*network
-	mask string // (N, positions), 1 for a token and 0 for padding; "" where all positions are real
+	mask  string // (N, positions), 1 for a token and 0 for padding; "" where all positions are real
+	table string // (vocabulary, values) of the embedding
 }
 
 // onnxSimple maps the layers that are one operator without attributes to that operator.

@@ -17,7 +17,10 @@ func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string
 	case model.Embedding: // which says where texts end
 		n.mask = n.op("Cast", []string{n.op("GreaterOrEqual", []string{x, n.scalar("zero", 0)})}, attribute{"to", int(float32Type)})
 		tokens := n.op("Cast", []string{n.op("Mul", []string{x, n.mask})}, attribute{"to", int(int64Type)})
-		return n.masked(n.op("Gather", []string{n.parameter(at, "weight"), tokens})), true
+		n.table = n.parameter(at, "weight")
+		return n.masked(n.op("Gather", []string{n.table, tokens})), true
+	case model.TiedLinear:
+		return n.op("MatMul", []string{x, n.op("Transpose", []string{n.table}, attribute{"perm", []int{1, 0}})}), true
 	case model.LSTM: // gates i, o, f, g of PyTorch's i, f, g, o
 		return n.recurrent("LSTM", []int{0, 3, 1, 2}, l.Recurrent, at, x), true
 	case model.GRU: // gates z, r, n of PyTorch's r, z, n

@@ -277,7 +277,7 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 		body := n.sequential(l.Body, at.name+".body.", at.input, inner)
 		return fmt.Sprintf("Residual(\n%sbody=%s,\n%sshortcut=%s,\n%s)", inner, body, inner, shortcut, indent)
 	}
-	n.refuse("pytorch", at, l, "Python")
+	n.refuse("pytorch", at, l, "Python, expected no layer for tokens: modules of PyTorch know no padding; the format onnx takes them")
 	return ""
 }
 
