@@ -62,6 +62,17 @@ func permutation(n int, src *random.Source) []int {
 	return order
 }
 
+// ContentOf returns a hash of all examples of a set and their labels, in their order. It is as
+// private as they are.
+func ContentOf(s Set) (string, error) {
+	digests, err := digestsOf(s)
+	whole := sha256.New()
+	for i, d := range digests {
+		whole.Write(append(d[:], uint8(s.Label(i))))
+	}
+	return fmt.Sprintf("%x", whole.Sum(nil)), err
+}
+
 // digestsOf hashes the values of all examples, on all processors.
 func digestsOf(s Set) ([]digest, error) {
 	const chunk = 64

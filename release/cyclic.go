@@ -63,7 +63,7 @@ func (s cyclic) Separation() int     { return s.blocks }
 func (s cyclic) Name() string        { return "cyclic" }
 
 func (s cyclic) String() string {
-	return fmt.Sprintf("cyclic: example i is in block i modulo %d; the blocks take turns, and every example of the block whose turn it is joins the batch independently with probability q = %v", s.blocks, s.SamplingProbability)
+	return fmt.Sprintf("cyclic: example i is in block i modulo %d, in an order that stays as long as the run goes on; the blocks take turns, and every example of the block whose turn it is joins the batch independently with probability q = %v", s.blocks, s.SamplingProbability)
 }
 
 func (s cyclic) Validate() error {

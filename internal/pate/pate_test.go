@@ -1,6 +1,7 @@
 package pate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -102,26 +103,30 @@ func TestPartitionIsDisjointAndCovers(t *testing.T) {
 	}
 }
 
+// edited returns the split with other training examples: what change makes of labels and pictures.
+func edited(t *testing.T, s *data.Split, change func(labels []uint8, pictures [][]uint8)) *data.Split {
+	t.Helper()
+	train := s.Train.(*data.Images)
+	labels, pictures := make([]uint8, train.Len()), make([][]uint8, train.Len())
+	for i := range labels {
+		labels[i], pictures[i] = uint8(train.Label(i)), train.Pixels(i)
+	}
+	change(labels, pictures)
+	other := *s
+	other.Train = tiny.Must(data.NewImages(train.Shape(), train.Classes(), labels, bytes.Join(pictures, nil)))(t)
+	return &other
+}
+
 // Whatever one training example is, the votes of one teacher alone can be others, one of each
 // question.
 func TestOneExampleChangesOneVote(t *testing.T) {
 	ballots := func(change int) [][]uint8 {
 		o := options(t)
 		if change >= 0 {
-			train := o.Given.Train.(*data.Images)
-			labels, pixels := make([]uint8, train.Len()), []uint8(nil)
-			for i := range labels {
-				labels[i] = uint8(train.Label(i))
-				pixels = append(pixels, train.Pixels(i)...)
-			}
-			labels[change] = (labels[change] + 1) % 3
-			for j := range train.Shape().Values() {
-				pixels[change*train.Shape().Values()+j] = 255
-			}
-			var err error
-			if o.Given.Train, err = data.NewImages(train.Shape(), train.Classes(), labels, pixels); err != nil {
-				t.Fatal(err)
-			}
+			o.Given = edited(t, o.Given, func(labels []uint8, pictures [][]uint8) {
+				labels[change] = (labels[change] + 1) % 3
+				pictures[change] = bytes.Repeat([]byte{255}, len(pictures[change]))
+			})
 		}
 		r := create(t, config(t, "pate.teachers=100", "optimizer.learning_rate=5"), o)
 		tiny.Check(t, r.teach(t.Context()))
@@ -202,6 +207,32 @@ func TestNoAnswerWithoutADurableEvent(t *testing.T) {
 	}
 	if _, err := os.Stat(r.Path(answersFile)); len(r.answers.asked) != 0 || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an answer without an event: %v, %v", r.answers, err)
+	}
+}
+
+// Teachers that saw the examples in another order do not vote beside those of now: an example could
+// have two votes. All teachers of one order vote together.
+func TestBallotsAreOfOneOrder(t *testing.T) {
+	o := options(t)
+	other := o
+	other.Given = edited(t, o.Given, func(labels []uint8, pictures [][]uint8) {
+		labels[0], labels[1] = labels[1], labels[0]
+		pictures[0], pictures[1] = pictures[1], pictures[0]
+	})
+	r := create(t, config(t), o)
+	for _, step := range []struct {
+		o            Options
+		votes, found int // teachers that have voted, and those whose ballots count then
+	}{{o, 9, 9}, {other, 9, 0}, {o, 10, 10}, {other, 10, 10}} {
+		for k := range step.votes {
+			if r.ballots[k] == nil && step.found > 0 {
+				tiny.Check(t, r.keep(&ballot{Examples: r.dealt, Teacher: k, Votes: make([]uint8, 60)}))
+			}
+		}
+		r = reopen(t, r, step.o)
+		if found := len(r.ballots) - len(slices.DeleteFunc(slices.Clone(r.ballots), func(b *ballot) bool { return b != nil })); found != step.found {
+			t.Errorf("after %d votes: found %d ballots, expected %d", step.votes, found, step.found)
+		}
 	}
 }
 

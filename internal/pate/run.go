@@ -59,6 +59,7 @@ type Run struct {
 	desk       *answer.Desk
 
 	mu         sync.Mutex
+	dealt      string    // PRIVATE: a hash of the training examples in their order
 	ballots    []*ballot // PRIVATE; nil where a teacher is not trained yet
 	answers    answers
 	exhausted  bool           // one more question would have passed the budget
@@ -102,6 +103,9 @@ func (r *Run) see() error {
 		return err
 	}
 	seen := r.Examples
+	if r.dealt, err = data.ContentOf(seen.Train); err != nil {
+		return err
+	}
 	if r.pool, err = data.Part(seen.Test, 0, r.Plan.Pool); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"dpsgd/accountant/votes"
 	"dpsgd/internal/random"
@@ -17,21 +18,31 @@ const votesFile = "votes.private.jsonl"
 // ballot holds the class that one teacher gives every example of the pool, and its accuracy on the
 // other test examples. It is NOT PRIVATE.
 type ballot struct {
+	Examples string  `json:"examples,omitempty"` // a hash of all, in the order in which they were dealt
 	Teacher  int     `json:"teacher"`
 	Votes    []uint8 `json:"votes"`
 	Accuracy float64 `json:"accuracy"`
 }
 
 // readBallots reads the ballots of the teachers that were trained before. It skips lines that a
-// kill has torn: those teachers are trained again.
+// kill has torn: those teachers are trained again. So are all where some saw examples in another
+// order than that of now: an example that was dealt twice would have two votes.
 func (r *Run) readBallots() error {
 	lines, err := r.lines(votesFile)
+	of := map[string][]*ballot{r.dealt: r.ballots}
 	for _, line := range lines {
 		var b ballot
 		if json.Unmarshal(line, &b) != nil || b.Teacher < 0 || b.Teacher >= r.Plan.Teachers || len(b.Votes) != r.Plan.Pool {
 			continue
 		}
-		r.ballots[b.Teacher] = &b
+		if of[b.Examples] == nil {
+			of[b.Examples] = make([]*ballot, r.Plan.Teachers)
+		}
+		of[b.Examples][b.Teacher] = &b
+		if !slices.Contains(of[b.Examples], nil) {
+			r.ballots = of[b.Examples]
+			break
+		}
 	}
 	return err
 }
@@ -96,7 +107,7 @@ func (r *Run) teachSome(ctx context.Context, next <-chan int) error {
 		if err != nil {
 			return err
 		}
-		b := &ballot{Teacher: k}
+		b := &ballot{Examples: r.dealt, Teacher: k}
 		b.Votes, _ = decide(r.graph.spread(opinions, r.Source.Classes, keepVotes), r.Source.Classes)
 		measured, err := n.rest.Run()
 		if err != nil {

@@ -33,7 +33,7 @@ func TestCyclicRunCostsItsWorstBlock(t *testing.T) {
 	if want := ofBlock(t, l, 4, 1e-4); l.Count() != 12 || math.Abs(whole.Epsilon-want) > 1e-9 || whole.Epsilon > 4 || whole.Epsilon < 3.99 {
 		t.Errorf("%d releases with ε %v, expected 12 with %v", l.Count(), whole.Epsilon, want)
 	}
-	tiny.Says(t, whole.Run, "example i is in block i modulo 3")
+	tiny.Says(t, whole.Run, "example i is in block i modulo 3, in an order that stays")
 	s := tiny.Must(statement.Read(whole.Run))(t)
 	if s.EpsilonPlain == nil || *s.EpsilonPlain < whole.Epsilon || *s.EpsilonPlain > 2*whole.Epsilon {
 		t.Errorf("by the plain formula it is %v, expected an upper bound of %v", s.EpsilonPlain, whole.Epsilon)
