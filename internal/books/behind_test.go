@@ -50,9 +50,13 @@ func TestOlderLedgerOfALimitIsRefused(t *testing.T) {
 		"at work, not known": {2, true, "found 0 releases of one, expected the 3 of its ledger"},
 		"ended, known":       {4, false, "found 0 releases of one, expected the 3 of its ledger"},
 		"ended, not known":   {3, false, "found 0 releases of one, expected the 3 of its ledger"},
+		"trial of a sweep":   {4, true, "found 0 releases of one, expected the 3 of its ledger"}, // with the sweep's reservation in front
 	} {
 		registry := t.TempDir()
 		limit(t, registry, 4)
+		if name == "trial of a sweep" {
+			must(0, ReserveTrials(registry, []checkpoints.Reservation{{By: "one", Subject: registered("one").Data.Subject(), Planned: times(t, gradient, 3)}}, "sweep/.lock"))
+		}
 		one := of(t, registry, "one", 3, 3)
 		newer := tiny.Read(t, filepath.Join(registry, folder.Datasets))
 		if !test.atWork {

@@ -287,7 +287,11 @@ func TestLimitOfTasks(t *testing.T) {
 	}
 	b := must(create(dir, registry, r, true))
 	defer b.Close()
-	must(0, errors.Join(b.Append(1, e), b.Append(2, e)))
+	must(0, b.Append(1, e))
+	if err := b.AppendAll(2, e, 2); !errors.Is(err, release.ErrBudget) || b.Len() != 1 {
+		t.Errorf("found %v beyond what was reserved, together", err)
+	}
+	must(0, b.Append(2, e))
 	if err := b.Append(3, e); !errors.Is(err, release.ErrBudget) {
 		t.Errorf("found %v beyond what was reserved", err)
 	}
