@@ -100,6 +100,9 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 		if rest := delta - deltaAt(epsilon, planned, 0); !(first.Rest <= rest+1e-12) || first.Rest < rest-1e-4*delta {
 			t.Errorf("limit %v: %v of δ are left, expected %v", epsilon, first.Rest, rest)
 		}
+		if cost := must(used(l, first, both(t, 0, 1))); first.Rest > 0 && cost != must(chosen(both(t, 0, 1), first.Rest)) {
+			t.Errorf("limit %v: found ε = %v beyond the plan, expected that at the δ that it leaves", epsilon, cost)
+		}
 		t.Logf("limit ε = %.4f, plan %.4f: rest of δ %.3g, %d states beyond the plan, worst δ %.4g; by the ε of fixed releases %.4g", epsilon, exact, first.Rest, outside, found, wrong)
 		if !admitted(planned, 0) || admitted(planned+1, 0) && epsilon == exact {
 			t.Errorf("limit %v: the plan is refused, or more than the plan admitted", epsilon)
