@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
 )
 
 // Answers of pure mechanisms: the loss of one is +ε or -ε, with odds e^ε for the first.
@@ -129,6 +130,9 @@ func TestRefusalsSayWhatFits(t *testing.T) {
 	_, exact, other := split(l, gaussian(20))
 	if other != nil || err == nil || !strings.Contains(err.Error(), accountant.RoundUp(exact, 3)) {
 		t.Errorf("found %v (%v), expected the plan's own ε = %v", err, other, exact)
+	}
+	if first, _, err := split(l, must(gaussian(2).With(account.Choice, 1))); first != nil || err != nil {
+		t.Errorf("found the first plan %v (%v), expected none for a number of steps that results choose", first, err)
 	}
 	known.Members = []checkpoints.Member{
 		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}
