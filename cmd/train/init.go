@@ -51,7 +51,7 @@ what the flags do not say. A file that is there is never overwritten.`,
 			return a.Print(map[string]any{"file": file, "preset": d.Preset, "open": d.Open}, writeNew(file, d.Text), func(w io.Writer) {
 				fmt.Fprintf(w, "%s is written, from the preset %s\n", file, d.Preset)
 				if d.Open > 0 {
-					fmt.Fprintf(w, "change the lines that are marked with %s: %d\n", configs.DraftMark, d.Open)
+					fmt.Fprintf(w, "change the lines that are marked with %s (%d)\n", configs.DraftMark, d.Open)
 				}
 				fmt.Fprintf(w, "see what it would do: train describe %s\ntrain:                train run %s\n", folder.Argument(file), folder.Argument(file))
 			})
