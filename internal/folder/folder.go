@@ -33,6 +33,7 @@ const (
 	MetricsTable  = "metrics.csv"                 // the same for spreadsheets
 	MetricsEvents = "events.out.tfevents.metrics" // for TensorBoard, which asks for "tfevents"
 	Diagnostics   = "diagnostics.private.jsonl"
+	Order         = "order.private" // hash of the training examples in their order, where samples go by their places
 	Checkpoints   = "checkpoints"
 	Model         = "model.safetensors"
 	Labels        = "labels.told.bin" // public answers of randomised response, a byte each
@@ -52,7 +53,7 @@ const (
 )
 
 // files are the names that no directory in a run's folder may have. (Engines are chosen again.)
-var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Model, Labels, Statement, StatementData, Statistics, Answers}
+var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Order, Model, Labels, Statement, StatementData, Statistics, Answers}
 
 // OwnFiles refuses a run's folder in which a file of the run is a directory, or one that two names
 // share (a hard link): what the run appends to its answers would then go into its ledger, or into

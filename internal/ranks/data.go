@@ -87,6 +87,9 @@ func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int
 	if c.Federated.Any() || c.Features.Any() || source.Own != nil {
 		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with clients, features or persons: their records would be on several ranks", setup.ErrPlan)
 	}
+	if _, byPlace := c.Training.Sampling.(*release.Cyclic); byPlace {
+		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with training.sampling cyclic: other parts would have other places", setup.ErrPlan)
+	}
 	bounds, err := boundsOf(g, source.Examples)
 	if err == nil {
 		source.Examples = bounds[g.Size()]

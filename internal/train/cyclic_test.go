@@ -1,13 +1,19 @@
 package train
 
 import (
+	"errors"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
@@ -44,6 +50,39 @@ func TestCyclicRunCostsItsWorstBlock(t *testing.T) {
 	if resumed.Status != run.Done || resumed.Epsilon != whole.Epsilon {
 		t.Errorf("resumed: %s with ε %v, expected done with %v", resumed.Status, resumed.Epsilon, whole.Epsilon)
 	}
+}
+
+// A run of turns does not go on with its examples in another order, or without knowing theirs.
+func TestCyclicRunKeepsTheOrder(t *testing.T) {
+	o := options(t)
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, cyclicBudget...), o), 5)
+	set := o.Given.Train.(*data.Images)
+	labels, pixels := make([]uint8, set.Len()), []uint8(nil)
+	for i := range labels {
+		from := (i + 1) % len(labels)
+		labels[i], pixels = uint8(set.Label(from)), append(pixels, set.Pixels(from)...)
+	}
+	turned, other := *o.Given, o
+	turned.Train = tiny.Must(data.NewImages(set.Shape(), set.Classes(), labels, pixels))(t)
+	other.Given = &turned
+	refuses := func(o Options) {
+		t.Helper()
+		before := tiny.Snapshot(t, o.RunsDir)
+		if _, err := Open(stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), folder.Order) {
+			t.Errorf("found the error %v, expected one about the order", err)
+		}
+		if after := tiny.Snapshot(t, o.RunsDir); !maps.Equal(before, after) {
+			t.Errorf("found %v, expected what was there before", after)
+		}
+	}
+	refuses(other)
+	again := create(t, tiny.Parse(t, "privacy.epsilon=4", "privacy.noise_multiplier=calibrated"), o) // Poisson samples, of no order
+	whole := interruptAfter(t, again, 5)
+	if resumed := fit(t, open(t, whole.Run, other)); resumed.Status != run.Done {
+		t.Errorf("samples of no order: found %+v", resumed)
+	}
+	tiny.Check(t, os.Remove(filepath.Join(stopped.Run, folder.Order)))
+	refuses(o)
 }
 
 // A budget ends a run with the turn of a block that has no more; a block that has fewer turns does

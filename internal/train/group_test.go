@@ -195,6 +195,7 @@ func TestDataOfTheirOwnRefused(t *testing.T) {
 		"some on two":   {[]*data.Split{half[0], half[1], divided(t, source, 5)[0]}, nil, "the same training example on rank 0 and rank 2"},
 		"clients":       {half, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, "data_per_rank"},
 		"features":      {half, tiny.Features, "data_per_rank"},
+		"turns":         {half, []string{"training.sampling=cyclic"}, "data_per_rank"},
 		"another shape": {[]*data.Split{half[0], {Name: "stripes", Train: tiny.Large(t).Train, Test: source.Test}}, nil, "coordinates"},
 	} {
 		o := Options{Options: run.Options{Request: setup.Request{Given: c.sources[0]}, RunsDir: filepath.Join(t.TempDir(), "runs")}}

@@ -8,8 +8,10 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/mpi"
@@ -169,6 +171,9 @@ func (r *Run) Ready() error {
 	if err := r.finishEpoch(); err != nil {
 		return err
 	}
+	if err := r.keepOrder(); err != nil {
+		return err
+	}
 	if err := r.openDoor(); err != nil {
 		return err
 	}
@@ -259,6 +264,28 @@ func takeNumber(slots map[string][]float32, name string) (float64, error) {
 	}
 	delete(slots, name)
 	return float64(kept[0]), nil
+}
+
+// keepOrder keeps the order of the examples in a run whose samples go by their places, from before
+// its first release on. It refuses to go on with another order: an example in another block could be
+// in more samples than the account has.
+func (r *Run) keepOrder() error {
+	if _, byPlace := r.plan.Sampler.(release.Separated); !byPlace {
+		return nil
+	}
+	now, err := data.ContentOf(r.Examples.Train)
+	if err != nil {
+		return err
+	}
+	path := r.Path(folder.Order)
+	if r.Books.Len() == 0 {
+		return folder.Replace(path, []byte(now))
+	}
+	if began, err := disk.ReadFile(path); err != nil || string(began) != now {
+		return fmt.Errorf("%w: %s: found other training examples, or another order of them, than at the first release (%v); expected the same, because training.sampling %s goes by their places",
+			books.ErrOtherPlan, path, err, r.Config.Training.Sampling.Name())
+	}
+	return nil
 }
 
 // keepEngines keeps the choice of engines in the folder, so that the run goes on as fast as it
