@@ -1,0 +1,115 @@
+package graph
+
+import (
+	"sync/atomic"
+	"time"
+
+	"dpsgd/internal/kernel"
+)
+
+// instruction is one operation with its memory.
+type instruction struct {
+	name, part string
+	op         Operation
+	out        Array
+	in         []Array
+	spent      atomic.Int64 // nanoseconds, for a profile
+}
+
+// loop holds what runs together: one operation with Run, or neighbours with Rows, a block of rows
+// after the other. What an operation leaves of a block is in the cache when the next one reads it.
+type loop struct {
+	pool         *kernel.Pool
+	rows         int // 0 for an operation with Run
+	todo         int // rows that the present run computes, the first ones
+	grain        int // the size of a block is a multiple of it
+	bytes        int // that a row takes in all operations
+	instructions []*instruction
+	profiled     bool
+	body         func(worker, lo, hi int) // blocks, bound once
+}
+
+// blockBytes is how much memory a block of rows may take: about half of a second-level cache.
+const blockBytes = 1 << 20
+
+// loopFor returns the loop that an operation joins: the last one, or a new one if the numbers of
+// rows differ, or if there is something to prepare, which may depend on what comes before.
+func (e *Executor) loopFor(op Operation, pool *kernel.Pool) (l *loop, joined bool) {
+	rows := 0
+	if op.Rows != nil {
+		rows = op.Shape[0]
+	}
+	if n := len(e.loops); n > 0 && rows > 0 && e.loops[n-1].rows == rows && op.Prepare == nil {
+		return e.loops[n-1], true
+	}
+	l = &loop{pool: pool, rows: rows}
+	l.body = l.blocks
+	e.loops = append(e.loops, l)
+	return l, false
+}
+
+func (l *loop) add(i *instruction) {
+	l.instructions = append(l.instructions, i)
+	if l.rows == 0 {
+		return
+	}
+	row := (len(i.out.Float32) + 2*len(i.out.Float64) + len(i.out.Int32)) / l.rows
+	grain := i.op.Grain
+	if grain == 0 {
+		grain = Grain(row)
+	}
+	l.grain, l.bytes = max(l.grain, grain), l.bytes+4*row
+}
+
+// run runs the loop, and tells record what each operation took unless it is nil.
+func (l *loop) run(record func(part, name string, d time.Duration)) {
+	start := time.Now()
+	l.profiled = record != nil
+	if l.rows == 0 {
+		i := l.instructions[0]
+		i.op.Run(i.out, i.in)
+	} else if l.todo > 0 {
+		if i := l.instructions[0]; i.op.Prepare != nil {
+			i.op.Prepare(i.in)
+		}
+		size := l.blockRows()
+		l.pool.Run((l.todo+size-1)/size, 1, l.body)
+	}
+	if l.profiled {
+		l.report(time.Since(start), record)
+	}
+}
+
+func (l *loop) blockRows() int {
+	size := max(blockBytes/max(l.bytes, 1)/l.grain, 1) * l.grain
+	return min(size, (l.todo+l.pool.Threads()-1)/l.pool.Threads())
+}
+
+// blocks runs all operations on blocks [lo, hi) of rows.
+func (l *loop) blocks(worker, lo, hi int) {
+	size := l.blockRows()
+	for block := lo; block < hi; block++ {
+		from, to := block*size, min((block+1)*size, l.todo)
+		for _, i := range l.instructions {
+			if !l.profiled {
+				i.op.Rows(worker, from, to, i.out, i.in)
+				continue
+			}
+			start := time.Now()
+			i.op.Rows(worker, from, to, i.out, i.in)
+			i.spent.Add(int64(time.Since(start)))
+		}
+	}
+}
+
+// report divides the time of the loop among its operations by what the workers spent in them.
+func (l *loop) report(took time.Duration, record func(part, name string, d time.Duration)) {
+	spent, total := make([]float64, len(l.instructions)), 0.0
+	for j, i := range l.instructions {
+		spent[j] = float64(i.spent.Swap(0)) + 1
+		total += spent[j]
+	}
+	for j, i := range l.instructions {
+		record(i.part, i.name, time.Duration(float64(took)*spent[j]/total))
+	}
+}
