@@ -165,8 +165,9 @@ type budget struct {
 	err    error
 }
 
-// excess returns log(epsilon/target) of count releases of e: above 0 exactly if they are not within
-// the target, -Inf for 0, +Inf without a guarantee or after an error, never NaN.
+// excess returns log(epsilon/target) of count releases of e: above 0 exactly if they are
+// not within the target, -Inf for an epsilon of 0, +Inf without a guarantee or after an
+// error. It is never NaN.
 func (b *budget) excess(e Event, count int) float64 {
 	if b.err != nil {
 		return math.Inf(1)

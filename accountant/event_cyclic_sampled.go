@@ -43,7 +43,8 @@ func (e *CyclicSampled) parameters() []parameter {
 // begun returns 0: of n turns in a row no block has more than ⌈n/Blocks⌉, wherever they begin.
 func (CyclicSampled) begun(int) int { return 0 }
 
-// inTurn is an event of which a record sees only some of those in a row in one entry of a ledger.
+// inTurn is an event of which a record sees only some of those that follow each other in one entry
+// of a ledger.
 type inTurn interface {
 	// worst returns what the worst-off record sees of count turns, the first of which begins a round.
 	worst(count int) Entry

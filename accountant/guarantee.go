@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// Relation says which datasets a guarantee compares: how the one record differs.
+// Relation says which pairs of datasets a guarantee compares: how the one record in which they
+// differ differs.
 type Relation int
 
 // The relations. This program accounts for the one that [Ledger.Relation] names, ZeroOut in most
@@ -65,7 +66,8 @@ func (r Relation) Validate() error {
 }
 
 // Sensitivity returns by how much a sum moves between neighbours, in units of the bound on one
-// record's contribution: 2 under ReplaceOne, where one contribution goes and another comes, else 1.
+// record's contribution: 2 under ReplaceOne, where one contribution goes and another one comes,
+// else 1.
 func (r Relation) Sensitivity() float64 {
 	if r == ReplaceOne {
 		return 2

@@ -9,7 +9,8 @@ type sample interface {
 	holding(e Event) Event // the same sample, with e applied to it instead
 }
 
-// NoiseMultiplier returns that of a Gaussian release, on a sample or not: 0 if e is another event.
+// NoiseMultiplier returns the noise multiplier of a Gaussian release, on a sample or not: 0 if e is
+// another event.
 func NoiseMultiplier(e Event) float64 {
 	switch e := e.(type) {
 	case Gaussian:

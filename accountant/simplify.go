@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Releases is a ledger in its simplest form: the same releases, for any accountant and relation.
+// Releases is a ledger in its simplest form: the same releases, for any accountant under any
+// relation.
 type Releases struct {
 	Entries    []Entry // of distinct events, each of which costs something
 	NonPrivate bool    // one of the releases has no guarantee at all
@@ -159,7 +160,8 @@ func product(a, b int) (int, error) {
 	return a * b, nil
 }
 
-// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for its ledger.
+// NonPrivate is a release without any guarantee: every accountant answers ε = +Inf for a ledger
+// that holds one.
 type NonPrivate struct{}
 
 func (NonPrivate) String() string              { return "NonPrivate" }

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// ProfilePoint is a statement of the privacy profile: all releases are (Epsilon, Delta)-private.
+// ProfilePoint is one statement of the privacy profile: what was released is (Epsilon,
+// Delta)-private.
 type ProfilePoint struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// A ledgerFile is an open file to which whole lines are appended. Its owner knows what they say.
+// A ledgerFile is an open file to which whole lines are appended. What they say is its owner's
+// matter.
 type ledgerFile struct {
 	path  string
 	files fileSystem

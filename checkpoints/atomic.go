@@ -112,7 +112,8 @@ func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(*bu
 	return nil
 }
 
-// temporaryMark tells a temporary file, which a killed process may leave behind, from other files.
+// temporaryMark tells a temporary file, which a killed process may leave behind, from a file with a
+// meaning.
 const temporaryMark = ".tmp-"
 
 func temporaryName(path string) string {

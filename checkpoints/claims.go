@@ -20,7 +20,8 @@ func (s *State) Claim() Claim {
 	return Claim{Where: fmt.Sprintf("the checkpoint at step %d", s.Step), Entries: s.LedgerEntries, Hash: s.LedgerHash}
 }
 
-// Check compares the ledger with claims. The error matches ErrRollback if one does not hold.
+// Check compares the ledger with claims. The error matches ErrRollback if a claim does not hold.
+// Check writes nothing.
 //
 // One entry may be missing: the last one of a ledger of data sets. A power loss while both files
 // were being synced can leave it there alone. Nothing was released from it, but nobody can tell, so

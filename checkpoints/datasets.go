@@ -15,7 +15,8 @@ import (
 
 // Datasets is the ledger of everything that was released about the data of a folder of runs. Every
 // run in the folder registers in it and records each release in it, beside its own ledger: what
-// several runs on the same data cost together is a question about this file, gone runs included.
+// several runs on the same data cost together is a question about this file, and a run whose folder
+// is gone still counts.
 //
 // A release is written ahead in both files ([Journal.AppendWith]), so each of them holds at least
 // what was released. Neither can be shortened, or put back to an older copy, without the other one
@@ -111,7 +112,8 @@ func (d *Datasets) holdsHead() error {
 	return nil
 }
 
-// lockPatience bounds the wait of an append for other processes, which hold the lock for a line.
+// lockPatience bounds the wait of an append for other processes, which hold the lock for one line
+// each.
 const lockPatience = time.Minute
 
 // locked calls f while this process holds the lock of the file, for which it may have to wait.

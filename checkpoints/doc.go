@@ -11,7 +11,8 @@
 //	runs/<name>/model.safetensors             the weights, for other programs: WriteModel, ReadModel
 //
 // All of them are created with permissions 0600, directories with 0700, even if the umask allows
-// more. No file is written through a symbolic link in its place. Nothing read is ever run.
+// more. No file is written through a symbolic link in its place. Nothing that is read can execute
+// code.
 //
 // # What survives a crash
 //

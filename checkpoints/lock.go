@@ -34,7 +34,8 @@ func (l *ledgerFile) Close() error {
 	return nil
 }
 
-// A Lock is an exclusive lock of a file between processes. It ends with the process.
+// A Lock is an exclusive lock of a file between processes. It ends with the process, however that
+// ends.
 type Lock struct{ *ledgerFile }
 
 // TakeLock locks a file, which it makes where there is none. If another process has it, the error

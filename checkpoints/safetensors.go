@@ -84,7 +84,8 @@ func ReadModel(path string) ([]Tensor, map[string]string, error) {
 	return ReadModelThrough(path, io.Discard)
 }
 
-// ReadModelThrough does what [ReadModel] does, and writes what it reads to w, such as a hash.
+// ReadModelThrough does what [ReadModel] does, and writes every byte that it reads to w, such as a
+// hash.
 func ReadModelThrough(path string, w io.Writer) ([]Tensor, map[string]string, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
@@ -154,7 +155,8 @@ func writeFloats(w io.Writer, values []float32) {
 
 // requireFinite returns ErrNotFinite with the index, not the value, of the first NaN or infinity.
 // Such a parameter makes every prediction NaN and every later update too: a file that holds one is
-// useless, and when it is written or read is the last time at which the cause can be named.
+// useless, and the moment it is written or read is the last one at which the cause can still be
+// named.
 func requireFinite(name string, values []float32) error {
 	for i, v := range values {
 		// v-v is 0 for every finite v and NaN for the others.

@@ -176,7 +176,8 @@ func (h stateHeader) json() ([]byte, error) {
 	return header, err
 }
 
-// parseStateHeader accepts only what json writes, not unknown, repeated or missing keys.
+// parseStateHeader accepts only what json writes, which excludes unknown, repeated and missing keys
+// at once.
 func parseStateHeader(header []byte) (stateHeader, error) {
 	var h stateHeader
 	if err := json.Unmarshal(header, &h); err != nil {

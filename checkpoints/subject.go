@@ -76,7 +76,8 @@ func (u Unit) Of(examples string) string {
 func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
 
 // Subject names what a total or a limit is about: data by their name, whatever number of examples a
-// run sees of them, and the unit that is protected. Without a unit it is all data of the name.
+// run sees of them, and the unit that is protected. Without a unit it is about all data of that
+// name.
 type Subject struct {
 	Data string `json:"data"`
 	Unit Unit   `json:"unit,omitzero"`

@@ -31,7 +31,8 @@ func (a *Adaptive) Arguments() []setting.Argument {
 
 func (*Adaptive) Name() string { return "adaptive" }
 
-// WithBound implements [Scheme]. The policy is a [Following] whose first clip norm is the bound.
+// WithBound implements [Scheme]. The policy is a [Following] that begins with the bound as its clip
+// norm.
 func (a *Adaptive) WithBound(clipNorm float64) Policy {
 	return &Following{scheme: *a, bound: clipNorm, clipNorm: stored(clipNorm)}
 }

@@ -25,7 +25,8 @@ type adder interface {
 	add(dst []int64, from int, first bool)
 }
 
-// placed is the adder of a part, with the part's first coordinate and the number of them.
+// placed is the adder of a part, with the part's first coordinate and the number of its
+// coordinates.
 type placed struct {
 	adder
 	first, size int

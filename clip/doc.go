@@ -1,4 +1,5 @@
-// Package clip makes bounded integers of whatever claims to be a gradient, and adds them exactly.
+// Package clip makes bounded integers of whatever claims to be a gradient, and adds them up
+// exactly.
 //
 // A [Policy] turns the norms of per-example gradients gᵢ into factors wᵢ. A [Sum] multiplies,
 // rounds to multiples of the spacing g of a [Lattice], and adds:

@@ -8,7 +8,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// outerAdder rounds the two factors of each outer product, and multiplies them for many examples.
+// outerAdder rounds the two factors of each outer product, and multiplies them for many examples
+// together.
 type outerAdder struct {
 	outer   Outer
 	from    int

@@ -91,7 +91,8 @@ type PerLayer struct {
 	ClipNorm float64 // C > 0
 }
 
-// Layered is a policy that scales each layer's part of a gradient before Factors scales the whole.
+// Layered is a policy that scales each layer's part of a gradient by itself before Factors scales
+// the whole.
 type Layered interface {
 	Policy
 	// LayerFactors sets dst[i] to the factor for the part of a gradient that belongs to one of so

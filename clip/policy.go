@@ -16,7 +16,8 @@ type Policy interface {
 	// Bound returns the L2 norm that no scaled gradient exceeds.
 	Bound() float64
 
-	// Name returns the policy's name in configs and reports, String a sentence for the statement.
+	// Name returns the policy's name in configs and reports, String a sentence for the privacy
+	// statement.
 	Name() string
 	String() string
 }

@@ -156,7 +156,8 @@ func (c *checker) checkClients() {
 	c.refuse("run.private_diagnostics", c.Run.PrivateDiagnostics, "found true with %s, expected false: a run of rounds has none", clients)
 }
 
-// checkPersons refuses unit person if examples have no owner, and in a folder groups but prefix.
+// checkPersons refuses unit person if examples have no owner. For a folder it refuses any
+// data.group but prefix.
 func (c *checker) checkPersons() {
 	const unit, group = "privacy.unit", "data.group"
 	if c.Privacy.Unit != UnitPerson || c.Privacy.None || c.anyBad(unit, group) {

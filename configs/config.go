@@ -127,7 +127,8 @@ const (
 	UnitPerson  = "person"
 )
 
-// GroupPrefix is the value of data.group for a folder whose file names begin with the person.
+// GroupPrefix is the value of data.group for a folder whose file names begin with the person of the
+// picture.
 const GroupPrefix = "prefix"
 
 // HasBudget reports whether training must stop before an epsilon is passed.

@@ -47,7 +47,8 @@
 //
 // [LoadStatistics] reads a file that asks for private statistics. Its sections data and privacy are
 // a configuration's, as far as they mean something here, and the statistics are held against the
-// data that is declared. No data are read. This is a whole file of two statistics:
+// data that is declared. Nothing is read of the data itself. This is a whole file of two
+// statistics:
 //
 //	data: {name: digits}
 //	privacy: {epsilon: 1}

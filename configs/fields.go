@@ -266,7 +266,8 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 	)
 }
 
-// row returns the field of one key, for [slices.Concat]. Its value is in Config at that path.
+// row returns the field of one key, for [slices.Concat]. Its value is in Config under the same
+// path: see inConfig.
 func row(path string, format setting.Format, only *condition, doc string) []*field {
 	return []*field{{path, format, inConfig(path), doc, only}}
 }

@@ -106,7 +106,8 @@ func (f oneOf) Expected() string {
 
 func (f oneOf) Schema() setting.Object { return setting.Object{"enum", []int(f)} }
 
-// byteSize is the format of a size of memory in bytes, stored in an *int64. Files say 8GiB.
+// byteSize is the format of a size of memory in bytes, stored in an *int64. Files have it with a
+// unit, such as 8GiB.
 type byteSize struct{ Word string } // Word is what stands for 0
 
 // units lists the units of a size: powers of two, then powers of ten, the largest of each first.

@@ -107,7 +107,8 @@ func argumentsOf(l model.Layer) []setting.Argument {
 	return written(arguments, setting.Arguments(kind.New()))
 }
 
-// encodeLayer returns a layer as one flow value: its bare name, or {name: {arguments}}.
+// encodeLayer returns a layer with its arguments as one flow value: its bare name, or
+// {name: {arguments}}.
 func encodeLayer(l model.Layer) string {
 	arguments := encodeArguments(argumentsOf(l))
 	if arguments == "" {

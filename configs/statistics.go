@@ -77,7 +77,8 @@ const (
 	SparseVector       = "sparse_vector"
 )
 
-// LocalMechanisms lists the mechanisms of histograms by which holders randomize each record.
+// LocalMechanisms lists the mechanisms of histograms by which each record is randomized by its
+// holder.
 var LocalMechanisms = []string{"randomized_response", "unary", "symmetric_unary", "local_hashing", "rappor"}
 
 var (

@@ -124,7 +124,8 @@ func (s *Statistic) Names(c *Config) []string {
 	return s.Columns
 }
 
-// maxCovariance is the most columns of a covariance, which has half the square of that in values.
+// maxCovariance is the most columns of a covariance, which has about half as many values as the
+// square of their number.
 const maxCovariance = 128
 
 // check reports what does not fit the declared data, and fills in the bounds of pixels.

@@ -85,7 +85,8 @@ func parseStatistics(file string, src []byte, overrides []string, intervals floa
 	return f, nil
 }
 
-// knownOfStatistics returns section e without keys that files of statistics lack, which it reports.
+// knownOfStatistics returns section e without keys that no file of statistics has, which it
+// reports.
 func knownOfStatistics(r *report, e entry) entry {
 	if e.Value.Kind != mappingNode {
 		return e
@@ -102,7 +103,8 @@ func knownOfStatistics(r *report, e entry) entry {
 	return entry{Key: e.Key, At: e.At, Value: &section}
 }
 
-// meantForStatistics returns the overrides of keys that files of statistics have, reports others.
+// meantForStatistics returns the overrides of keys that files of statistics have. It reports
+// others.
 func meantForStatistics(r *report, overrides []string) (kept []string) {
 	for _, o := range overrides {
 		path, _, _ := strings.Cut(o, "=")

@@ -131,7 +131,8 @@ func combinations(axes []axis) [][]value {
 	return all
 }
 
-// settingsOf returns the values as settings, labelled by the last part of the key if unambiguous.
+// settingsOf returns the values as settings, each labelled by the last part of its key if
+// unambiguous.
 func settingsOf(values []value) []Setting {
 	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
 	count := map[string]int{}

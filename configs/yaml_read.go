@@ -76,7 +76,8 @@ func unreadableSource(src []byte) (line int, message string) {
 	return 0, ""
 }
 
-// parseYAML calls the YAML parser. A panic becomes an error: a file is a stranger's input.
+// parseYAML calls the YAML parser. It returns a panic of the parser as an error, because a file is
+// a stranger's input.
 func parseYAML(src []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -68,7 +68,8 @@ func (r *Rows) normalised(n Normalisation) filler {
 // Rows of unit norm lose nothing that matters. Rounding moves a value by at most 2^-11 of itself,
 // or 2^-25 where it is below 2^-14, so the whole row by at most 2^-11 + √columns·2^-25 < 2^-10.9 of
 // its length; 2.1·10^-4 is what directions drawn at random lose (TestRowsOfHalvesAreClose).
-// Rounding to bfloat16, which has eight significant bits, moves them eight times as far.
+// Rounding to bfloat16, which has as many bits but eight significant ones, moves them eight times
+// as far.
 type Features struct {
 	labelled
 	halves []uint16 // (rows, columns)

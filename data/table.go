@@ -72,7 +72,8 @@ type tableReader struct {
 	learnt  []int // places of what is learnt
 }
 
-// findColumns sets the places of the declared columns and of what is learnt. All must be there.
+// findColumns sets the places of the declared columns and of what is learnt. It fails if one is
+// missing.
 func (t *tableReader) findColumns(spec Spec) (err error) {
 	if t.columns, err = t.FindAll(spec.Columns); err == nil {
 		t.learnt, err = t.FindAll(spec.learntColumns())

@@ -30,7 +30,8 @@ type Backbone struct {
 	sum   string // SHA-256 of the file when it was first asked for; "" before
 }
 
-// normalisations maps names to the subtracted mean and the divisor of red, green and blue.
+// normalisations maps names to the mean and deviation of red, green and blue that are subtracted and
+// divided by.
 var normalisations = map[string]struct{ mean, deviation [3]float64 }{
 	"imagenet": {[3]float64{0.485, 0.456, 0.406}, [3]float64{0.229, 0.224, 0.225}},
 	"half":     {[3]float64{0.5, 0.5, 0.5}, [3]float64{0.5, 0.5, 0.5}},
@@ -115,7 +116,8 @@ func (b *Backbone) read() ([]model.Tensor, error) {
 	return tensors, err
 }
 
-// check refuses pictures that the network does not take, and networks without a last dense layer.
+// check refuses pictures that the network does not take, and networks that do not end with one dense
+// layer on a vector.
 func (b *Backbone) check(shape data.Shape) (width int, err error) {
 	switch {
 	case b.File == "" || b.Network.Name == "":
@@ -138,7 +140,8 @@ func inputOf(shape data.Shape) model.Input {
 	return model.Input{Height: shape.Height, Width: shape.Width, Channels: shape.Channels}
 }
 
-// Blocks implements [Transform]: one, of as many values as the last layer takes; or none.
+// Blocks implements [Transform]: one, of as many values as the last layer takes; none where check
+// refuses the network.
 func (b *Backbone) Blocks(shape data.Shape) []Block {
 	width, err := b.check(shape)
 	if err != nil {

@@ -88,7 +88,8 @@ func newLeaf(c canvas, dice *rand.Rand) leaf {
 		phase:     2 * math.Pi * dice.Float64(),
 		shade:     0.5 * dice.NormFloat64() / side,
 	}
-	// Colours of things are mostly greyish: what the channels share varies more than the rest.
+	// Colours of things are mostly greyish: what the channels share varies more than what they
+	// do not.
 	grey := dice.Float64()
 	amplitude := 0.35 * dice.Float64()
 	l.hasGrating = dice.Float64() < 0.5

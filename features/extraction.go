@@ -57,7 +57,8 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	return e, err
 }
 
-// extract sets rows to the transforms and averaged maps of n pictures, of which picture writes one.
+// extract sets rows to the transforms of n pictures and their averaged maps, not flattened. picture
+// writes number i to dst.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
 	if e.forward != nil {
 		e.forward(rows, n, picture)

@@ -80,7 +80,8 @@ func (w windows) means() []float32 {
 	return m
 }
 
-// A gridRun is a range of positions of a row that lie in one piece, and so in the mirror image.
+// A gridRun is a range of positions of a row that lie in one piece, and in one piece, mirrored, of
+// the mirror image.
 type gridRun struct{ from, to, column, mirrored int }
 
 func gridRuns(edges []int) (runs []gridRun) {

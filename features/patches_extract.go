@@ -68,7 +68,8 @@ func (e *extractor) extract(dst, picture []float32) {
 	e.store(dst)
 }
 
-// scale sets pixels and integers to the scaled picture less its mean, which rounds responses only.
+// scale sets pixels and integers to the scaled picture less its mean, which changes responses by
+// rounding only.
 func (e *extractor) scale(picture []float32) {
 	if e.options.Scale == 1 {
 		copy(e.pixels, picture)
@@ -103,7 +104,8 @@ func (e *extractor) strip(from, to int) {
 	}
 }
 
-// store writes the features to dst: weighted means over each cell, of the picture and its mirror.
+// store writes the features to dst: weighted means over each cell, of the picture and its mirror
+// image.
 func (e *extractor) store(dst []float32) {
 	e.storeSide(dst[:len(dst)/2], func(x kernel.Excess) []float32 { return x.Above })
 	e.storeSide(dst[len(dst)/2:], func(x kernel.Excess) []float32 { return x.Below })

@@ -38,7 +38,8 @@ type Prepared struct {
 // (channel, row, column) from 0 to 1.
 type extractBatches = func(rows []float32, n int, picture func(dst []float32, i int))
 
-// Transforms lists the transforms that a configuration can name: to add one, add its kind here.
+// Transforms lists the transforms that a configuration can name: to add one, write its file and add
+// its kind here.
 func Transforms() setting.Kinds[Transform] {
 	return setting.Kinds[Transform]{none, patchesKind, scatteringKind, backboneKind}
 }

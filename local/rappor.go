@@ -61,7 +61,8 @@ func NewRappor(values int, filter Filter, epsilon float64) (*Rappor, error) {
 	return p, p.solve()
 }
 
-// maxFiltered bounds the number of RAPPOR's values: its matrices have a row and a column for each.
+// maxFiltered bounds the number of values that RAPPOR tells apart: its matrices have a row and a
+// column for each value.
 const maxFiltered = 512
 
 // hash sets the bits of every filter. The hash functions are public and equal on every machine.

@@ -19,7 +19,8 @@ type Response struct {
 
 var _ Protocol = (*Response)(nil)
 
-// NewResponse returns randomized response, of noise probability d/(e^ε+d-1), rounded up.
+// NewResponse returns randomized response, of noise probability d/(e^ε+d-1) for d values, rounded
+// up.
 func NewResponse(values int, epsilon float64) (*Response, error) {
 	c, err := newClaim("randomized_response", values, epsilon)
 	if err != nil {

@@ -48,7 +48,8 @@ func (p *Unary) String() string {
 	return fmt.Sprintf("%d bits, of which that of the value is 1 with a chance of %.4g and every other one with %.4g", p.values, p.truth, p.lie)
 }
 
-// Randomize implements [Protocol]. A report has a bit for each value: value 0's is the lowest.
+// Randomize implements [Protocol]. A report has a bit for each value: that of value 0 is the lowest
+// bit of the first byte.
 func (p *Unary) Randomize(value int, src *random.Source) Report {
 	r := make(Report, (p.values+7)/8)
 	for v := range p.values {

@@ -11,7 +11,8 @@
 // hundred coordinates while they are in the first-level cache, and the rule uses them there.
 //
 // An Update divides by the expected batch size, after the noise. That number is a constant of the
-// config; the number of examples that Poisson sampling really drew is private and unknown here.
+// config; the number of examples that Poisson sampling really drew is private and has no way in
+// here.
 //
 // An Update is a [UpdateRule], the arithmetic for one coordinate, within what all rules have in
 // common: checks, memory, checkpoints. A [Schedule] is a pure function of the step: warm-up, then a

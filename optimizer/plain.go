@@ -37,7 +37,8 @@ func CheckPlain(r UpdateRule) error {
 	return fmt.Errorf("optimizer: %s is a rule for noisy gradients, expected %s where there is no noise: %w", r.Name(), setting.Or(plain), ErrRule)
 }
 
-// plainBlock is the number of coordinates that are moved at a time, in the first-level cache.
+// plainBlock is the number of coordinates that are moved at a time, while they are in the
+// first-level cache.
 const plainBlock = 1 << 10
 
 // NewPlain returns the rule for dim parameters, as before its first step, on the threads of pool. A

@@ -64,7 +64,8 @@ func (s Schedule) Check() error {
 // momentum, 0 without.
 //
 // What step s adds to the velocity moves the parameters by Σ over t ≥ s of rate(t)·momentum^(t-s)
-// altogether; the noise of different steps is independent. The loss, which pulls back, is left out.
+// altogether; the noise of different steps is independent. The loss, which pulls parameters back,
+// is left out.
 func (s Schedule) WithNoise(target float64, deviation func(step int) float64, momentum float64) Schedule {
 	s.Peak = 1
 	reach, variance := 0.0, 0.0

@@ -26,7 +26,8 @@ func (r ConvWeight) Cost() Cost {
 	}
 	gram := d
 	if r.StrideH == 1 && r.StrideW == 1 {
-		// Products of pixels serve all taps at the same distance; an addition for each tap is left.
+		// Products of pixels serve all the taps at the same distance; an addition for each tap is
+		// left.
 		gram = float64(r.In + r.KernelH*r.KernelW)
 	}
 	return Cost{GhostNorm: t * t * (gram + p), Form: t * d * p}
@@ -66,7 +67,8 @@ func (r ConvWeight) norm(pool *kernel.Pool) norm {
 
 // maxCancellation bounds the sum of the magnitudes of the terms, relative to the squared norm. The
 // float32 rounding of a term is near 2⁻²⁴·√D of its size and mostly averages out: near this limit
-// the tests find norms right to a relative 1e-6, well inside the margin of package clip.
+// the tests find norms right to a relative 1e-6, well inside the margin that package clip keeps for
+// them.
 const maxCancellation = 32
 
 // formedError bounds the difference between two float32 forms of one gradient, in units of the root
@@ -75,7 +77,8 @@ const maxCancellation = 32
 // that size or better.
 const formedError = 0x1p-20
 
-// maxUnderflow bounds the part of the squared norm of products below the range of float32.
+// maxUnderflow bounds the part of the squared norm that products below the range of float32 may
+// take.
 const maxUnderflow = 0x1p-21
 
 func (r ConvWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {

@@ -53,7 +53,8 @@ func (r EmbeddingWeight) add(g []float32, weight float32, x, dz []float32) {
 func (r EmbeddingWeight) norm(pool *kernel.Pool) norm { return r.ordered(pool, nil) }
 
 // ordered returns the norm, which sums the rows of dz of each token of an example, in the order of
-// their positions. It leaves what byToken returns in the example's place of orders, if any.
+// their positions. It leaves what byToken returns in the example's place of orders, unless that is
+// nil.
 func (r EmbeddingWeight) ordered(pool *kernel.Pool, orders [][]uint64) norm {
 	sums := graph.NewScratch(pool, r.Width)
 	own := make([][]uint64, pool.Threads())
@@ -79,7 +80,8 @@ func (r EmbeddingWeight) ordered(pool *kernel.Pool, orders [][]uint64) norm {
 // blocks that have its tokens, and nothing to the others.
 const blockValues = 1 << 14
 
-// parts returns the gradients of a batch in blocks of the table, from dz and the norm's orders.
+// parts returns the gradients of a batch in blocks of the table, from dz and the orders that the norm
+// has left.
 func (r EmbeddingWeight) parts(pool *kernel.Pool, orders [][]uint64, dz []float32) (parts []clip.Part) {
 	tokens := min(max(blockValues/r.Width, 1), r.Vocabulary)
 	scratch := graph.NewScratch(pool, tokens*r.Width)

@@ -56,7 +56,8 @@ type Binding struct {
 	squaredX, squaredZ []float64  // squared norms of the rows of x and dz, of a dense layer with the ghost engine
 }
 
-// NewBinding binds a use to an engine; dz is the gradient of the summed loss by the use's output.
+// NewBinding binds a use to an engine; dz is the gradient of the summed loss with respect to the
+// use's output.
 func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Binding {
 	p := Binding{use: use, dz: dz}
 	if !use.check(b, dz) {

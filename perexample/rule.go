@@ -38,7 +38,8 @@ type Rule interface {
 // is nil. It runs on a worker of the pool.
 type Former func(worker int, g, x, dz []float32, emit func(piece []float32))
 
-// norm computes the squared norm of the gradient of an example of the batch, on a worker.
+// norm computes the squared norm of the gradient of one example of the batch, on a worker of the
+// pool.
 type norm func(worker, example int, x, dz []float32) float64
 
 // whole returns a Former that emits the gradient, size values that write writes to g, in one piece.

@@ -11,7 +11,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// ErrTooFew is wrapped by the error of a release with fewer clients than its noise needs.
+// ErrTooFew is wrapped by the error of a release in which fewer clients took part than its noise
+// needs.
 var ErrTooFew = errors.New("too few clients took part")
 
 // Shares says who makes the noise of a [Distributed] mechanism, and what the server sees of sums.

@@ -41,7 +41,8 @@ type Noisy struct {
 	deviation    float64
 }
 
-// Values returns the noisy values, in the mechanism's memory. They last until the consumer returns.
+// Values returns the noisy values. They lie in the mechanism's memory and last until the consumer
+// returns.
 func (n Noisy) Values() []float64 { return n.values }
 
 // Before returns the part of the block that lies before coordinate end of the sum.

@@ -67,7 +67,8 @@ func (p *problem) line(saddle, epsilon, cancellation float64) (*line, error) {
 	return l, p.extend(l, 1.35*math.Sqrt(2*(precision+4)/(k2+1/(l.c*l.c))))
 }
 
-// cumulantsAround returns K at points from half to five times the saddle point, while K is finite.
+// cumulantsAround returns K at points from half to five times the saddle point, ascending, as far
+// as K is finite.
 func (p *problem) cumulantsAround(saddle float64) []point {
 	var points []point
 	for _, factor := range [...]float64{0.5, 0.65, 0.8, 0.9, 1, 1.03, 1.1, 1.25, 1.5, 2, 3, 5} {

@@ -38,7 +38,8 @@ const (
 // position of the losses in their cells. It usually adds half as much.
 const closeness = 3e-4
 
-// tolerance bounds the mass that truncations leave out or count twice, divided by the δ asked for.
+// tolerance bounds the mass that truncations leave out or count twice, divided by the δ in
+// question.
 const tolerance = 1e-5
 
 // planEpsilon returns the plan for the question of ε at delta.
@@ -181,7 +182,8 @@ func fftSize(n int) int {
 	return sizes[i]
 }
 
-// compose returns compositions whose δ(ε) is at least, and at most, the truth at every ε.
+// compose returns a composition whose δ(ε) is at least the truth at every ε, and one whose δ(ε) is
+// at most the truth.
 func (p *plan) compose() (pessimistic, optimistic *composed, err error) {
 	if err := p.affordable(p.top, p.bottom); err != nil {
 		return nil, nil, err

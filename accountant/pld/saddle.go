@@ -11,7 +11,8 @@ import (
 // integrand on the real line, K(c) - cε - log c - log(1+c), a convex function, is least.
 func saddleEpsilon(c, k1 float64) float64 { return k1 - 1/c - 1/(1+c) }
 
-// saddleAtEpsilon returns the saddle point for ε, to a few percent, which affects the work alone.
+// saddleAtEpsilon returns the saddle point for ε, to a few percent. Its error affects the work and
+// not the answer.
 func (p *problem) saddleAtEpsilon(epsilon float64) (float64, error) {
 	excess := func(c float64) float64 { // grows with c
 		_, k1, _ := p.cumulant(c)

@@ -116,7 +116,8 @@ func lowest(p pair.Pair, mass float64) float64 {
 	return -edge(excess, -least)
 }
 
-// edge returns, to 1 %, the least l from which on holds is false and stays so, at most limit.
+// edge returns, to 1 %, the least l from which on holds is false, at most limit. holds must not
+// become true again.
 func edge(holds func(l float64) bool, limit float64) float64 {
 	const small = 0x1p-40
 	if limit > 0 && holds(0) {

@@ -9,7 +9,8 @@ import (
 
 // Chosen bounds what releases cost that may each be chosen by what the earlier ones showed: its
 // event, its noise, whether there is one at all, and when somebody stops and quotes ε. No budget
-// and no list of events has to be fixed in advance. (For the other accountants it has.)
+// and no list of events has to be fixed in advance. (The other accountants answer for releases that
+// are.)
 //
 // Let L be the privacy loss of what was released by the time T at which somebody quotes, R_α the
 // sum of the divergences at α of these events, w_α weights that are fixed and add up to 1, and

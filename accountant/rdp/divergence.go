@@ -198,7 +198,8 @@ func groupDivergence(q float64, size int, sigma float64) divergence {
 	return func(alpha float64) float64 { return max(forward(alpha), backward(alpha)) }
 }
 
-// laplaceDivergence returns that of Lap(1, scale) from Lap(0, scale): Mironov 2017, Proposition 6.
+// laplaceDivergence returns the divergence of Lap(1, scale) from Lap(0, scale): Mironov 2017,
+// Proposition 6.
 func laplaceDivergence(scale float64) divergence {
 	return func(alpha float64) float64 { return theorems.LaplaceRenyi(scale, alpha) }
 }

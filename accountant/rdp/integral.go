@@ -17,7 +17,8 @@ const (
 	integralTolerance = 1e-11
 
 	// maxHalvings bounds how often the step is halved, and maxNodes the nodes of one integral. They
-	// are reached for noise multipliers below about 0.002, where epsilon is above 100,000.
+	// are reached for noise multipliers below about 0.002, where epsilon is in the hundreds of
+	// thousands.
 	maxHalvings = 8
 	maxNodes    = 1 << 18
 )

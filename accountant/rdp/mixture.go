@@ -84,7 +84,8 @@ func logBernoulli(alpha, q, u float64) float64 {
 	return logBernoulliOf(alpha, w, math.Log1p(w))
 }
 
-// logBernoulliOf returns log((1+w)^α - 1 - α w), for w ≥ -1, maybe +Inf, and log(1+w), maybe -Inf.
+// logBernoulliOf returns log((1+w)^α - 1 - α w), given w ≥ -1 and logOnePlus, log(1+w). w may be
+// +Inf, logOnePlus -Inf.
 func logBernoulliOf(alpha, w, logOnePlus float64) float64 {
 	if math.Abs(w)*alpha < 0.1 {
 		return bernoulliSeries(alpha, w)

@@ -11,7 +11,8 @@
 //	LastIterate                         the ρ of noisy gradient descent if only its end is published
 //
 // An accountant that looks at whole distributions answers better for many releases. The theorems
-// about (ε, δ) serve releases of which only a guarantee is known, and tests of accountants.
+// about (ε, δ) serve releases of which only a guarantee is known, and bounds to hold an accountant
+// against.
 //
 // Sigma of Gaussian noise is its standard deviation over the L2 sensitivity: the noise multiplier,
 // if the sensitivity is a clipping norm. Scale of Laplace noise is its scale over the L1

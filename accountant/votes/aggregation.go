@@ -44,7 +44,8 @@ func (a Aggregation) answered(q Question) bool { return a.Check == nil || q.Answ
 // roundedUp returns sum raised by more than rounding can have taken from it in so many questions.
 func roundedUp(sum float64, questions int) float64 { return sum*(1+1e-12) + 1e-14*float64(questions) }
 
-// Account adds up the divergences of questions as they are asked, at many orders, NOT PRIVATE.
+// Account adds up the divergences of questions as they are asked, at many orders. Its sums are NOT
+// PRIVATE.
 type Account struct {
 	aggregation Aggregation
 	orders      []float64

@@ -47,7 +47,8 @@ type Tensor struct {
 	Data  []float32
 }
 
-// Entry is one tensor as the header describes it. Begin and End count bytes behind the header.
+// Entry is one tensor as the header describes it. Begin and End count bytes of the data, which
+// follow the header.
 type Entry struct {
 	Name       string
 	Type       string // of the elements: "F32"

@@ -201,7 +201,8 @@ type version struct {
 	Time   time.Time // of the commit; the time of every file in a package
 }
 
-// The version of a module is a tag, or derived from a commit (go.dev/ref/mod, "Pseudo-versions").
+// The version of a module is a tag, or is derived from a commit that has none (go.dev/ref/mod,
+// "Pseudo-versions").
 var (
 	ofTag    = regexp.MustCompile(`^v(\d+\.\d+\.\d+)(?:-(?:alpha|beta|rc)\.\d+)?$`)
 	ofCommit = regexp.MustCompile(`^v(\d+\.\d+\.\d+)-(?:0\.)?(\d{14})-([0-9a-f]{12})$`)

@@ -211,7 +211,8 @@ func (q *question) probability(given func(string) bool) error {
 	return q.batches(given)
 }
 
-// batches checks examples and batch size where they are given, and sets the sampling probability.
+// batches checks examples and batch size where they are given, and sets the sampling probability to
+// that of both.
 func (q *question) batches(given func(string) bool) error {
 	switch {
 	case given("examples") && q.examples < 1:

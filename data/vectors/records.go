@@ -39,7 +39,8 @@ func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 	return r, nil
 }
 
-// Next returns the fields of the next record, valid until the next call, or io.EOF at the end.
+// Next returns the fields of the next record, which are valid until the next call, or io.EOF after
+// the last record.
 func (r *RecordReader) Next() ([]string, error) {
 	record, err := r.records.Read()
 	var broken *csv.ParseError

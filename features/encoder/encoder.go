@@ -165,7 +165,8 @@ func halve(planes []float32, height, width, channels int) {
 	}
 }
 
-// average adds the means of the maps over each cell, of both views, to dst (channel, row, column).
+// average adds the means of the maps over each cell, of both views, to dst: (channel, row of cells,
+// column).
 func (e *Encoder) average(dst []float32, pitch int, maps []float32, s data.Shape, n int) {
 	for i := range n * views {
 		values := dst[i/views*pitch:]

@@ -92,7 +92,8 @@ func (t *Tradeoff) Chart() chart.Chart {
 	}
 }
 
-// logarithmicFrom is the ratio of the largest to the least ε from which the axis is logarithmic.
+// logarithmicFrom is the ratio of the largest to the least ε above which the axis of ε is
+// logarithmic.
 const logarithmicFrom = 30
 
 // Chart returns a chart of ε over steps. Compare must have been asked for curves.

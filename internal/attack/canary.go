@@ -62,7 +62,8 @@ type observed struct {
 	drawn    int // releases whose sample held the place of the canary
 }
 
-// mostCoordinates is how many coordinates are released at most: those of two streams of noise.
+// mostCoordinates is how many coordinates are released at most: as many as have two streams of noise
+// in package release.
 const mostCoordinates = 8192
 
 // observe makes n releases of step number step with the canary, and n without, one after the other.

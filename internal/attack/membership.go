@@ -180,7 +180,8 @@ func Tell(training, others []float64, delta, level float64) (*Membership, error)
 	m := &Membership{Attack: "membership", Training: len(training), Test: len(others), Delta: delta}
 	m.area(training, others)
 	for _, rate := range falsePositives {
-		// Among equal values there is no threshold, so the share that passes can be below the rate.
+		// Among equal values there is no threshold, so the share that passes can be smaller than
+		// the rate.
 		o := Operating{Rate: rate, Allowed: 1}
 		o.FalsePositive, o.TruePositive = notice(training, others, rate)
 		o.FalseNegative, o.TrueNegative = notice(negated(others), negated(training), rate)
@@ -252,7 +253,8 @@ func above(values []float64, threshold float64) score.Share {
 // coin had decided about each pair.
 func (m *Membership) audit(training, others []float64, delta, level float64) {
 	pairs := min(len(training), len(others))
-	// Which example meets which is drawn from a seed, before any answer of the model is known.
+	// Which example meets which is drawn from a seed, before anything is known of the model's
+	// answers.
 	draw := rand.New(rand.NewPCG(1, uint64(pairs)))
 	first, second := draw.Perm(len(training))[:pairs], draw.Perm(len(others))[:pairs]
 	differences := make([]float64, pairs)
@@ -291,7 +293,8 @@ func leastOf(differences []float64, delta, level float64) (least float64, surest
 	return least, surest
 }
 
-// Chart draws the share of training examples noticed over others taken for them, log-log.
+// Chart draws the share of training examples noticed against the share of others taken for them, on
+// logarithmic axes.
 func (m *Membership) Chart() chart.Chart {
 	c := chart.Chart{
 		Title: "NOT PRIVATE: training examples that are told from others", X: "others taken for training examples, log scale", Y: "training examples noticed",
@@ -304,7 +307,8 @@ func (m *Membership) Chart() chart.Chart {
 	return c
 }
 
-// audit counts guesses about canaries: records that a coin each put into the training data or not.
+// audit counts guesses about canaries: records that a coin of their own put into the training data
+// or not.
 type audit struct {
 	canaries, guesses, right int
 }

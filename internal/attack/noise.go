@@ -22,7 +22,8 @@ import (
 type Noise string
 
 // The laws: discrete Laplace noise, the one with which a count of a given ε is the best there is
-// (Ghosh, Roughgarden, Sundararajan 2009, arXiv:0811.2841), and rounded Gaussian noise.
+// (Ghosh, Roughgarden, Sundararajan 2009, arXiv:0811.2841), and Gaussian noise, rounded to
+// integers.
 const (
 	Laplace  Noise = "laplace"
 	Gaussian Noise = "gaussian"
@@ -106,7 +107,8 @@ func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 }
 
 // allowed returns the largest chance to guess one person's bit right, if both values are equally
-// likely, after everything in a ledger: (1 + δ(0))/2 by the exact accountant. epsilon: at [delta].
+// likely, after everything in a ledger: (1 + δ(0))/2 by the exact accountant. epsilon is the ε at
+// [delta].
 func allowed(l *accountant.Ledger) (rate, epsilon float64, err error) {
 	exact, err := accountants.New("exact", accountant.ZeroOut)
 	if err != nil {

@@ -25,7 +25,8 @@ type Outcome struct {
 	Allowed []chart.Point `json:"allowed"` // at each rate of false alarms X, the most Y that the claim lets be noticed
 }
 
-// Curve is the share Y of canaries or training examples that an attack notices, at X false alarms.
+// Curve is the share Y of canaries or training examples that an attack notices, at rates of false
+// alarms X.
 type Curve struct {
 	Name   string        `json:"name"`
 	Points []chart.Point `json:"points"`

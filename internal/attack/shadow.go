@@ -140,7 +140,8 @@ func (r *ShadowAudit) attack(target model, shadows []model) error {
 // pool is the data of an audit: training and test examples, numbered one after the other.
 type pool struct{ *data.Split }
 
-// all returns the numbers of the examples of an audit, an even number: an odd pool loses the last.
+// all returns the numbers of the examples of an audit: an even number, so that the last of an odd
+// pool is left out.
 func (p pool) all() []int {
 	numbers := make([]int, (p.Train.Len()+p.Test.Len())/2*2)
 	for i := range numbers {

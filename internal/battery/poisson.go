@@ -244,7 +244,8 @@ func (b allotted) uniform() (x float64) {
 	return x
 }
 
-// sizes returns the chi-square of all samples' sizes, which pairs of records in one bin move.
+// sizes returns the chi-square of the sizes of all samples, which pairs that share bins too often
+// or too seldom move.
 func (b allotted) sizes() (x float64) {
 	expected := float64(b.n) / float64(b.bins)
 	for _, bins := range b.of {

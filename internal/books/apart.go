@@ -230,7 +230,8 @@ type Known struct {
 	missing error             // that the shared ledger which a run names was not found; else nil
 }
 
-// readLedger reads a ledger of data sets; empty if the file has no whole header or is missing.
+// readLedger reads a ledger of data sets; it is empty if the file has no whole header, or is
+// missing.
 func readLedger(file string) (checkpoints.DatasetsInfo, error) {
 	info, err := checkpoints.ReadDatasets(file)
 	if absent(err) {

@@ -150,7 +150,8 @@ func evidence(dir string, header checkpoints.JournalInfo, find finder) (Known, [
 var ErrNotPrivate = fmt.Errorf("%w: NOT PRIVATE", account.ErrNoGuarantee)
 
 // notPrivate reports whether a run is a baseline that was trained without privacy. A run that has a
-// ledger, or a checkpoint or a statement that speaks of one, is none, whatever its configuration.
+// ledger, or a checkpoint or a statement that speaks of one, is none, whatever its configuration
+// says.
 func notPrivate(dir string) bool {
 	c, err := folder.ReadConfig(dir)
 	if err != nil || !c.Privacy.None || folder.HoldsAny(dir, folder.Ledger) {

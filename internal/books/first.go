@@ -135,7 +135,8 @@ func admit(before, after Known, l checkpoints.Limit, own request) ([]checkpoints
 	return nil, is.refuses(was)
 }
 
-// room returns the end of a message, on how many of own's releases would fit, if that is known.
+// room returns the end of a message, on how many of own's releases would fit; "" if that is
+// unknown.
 func (k Known) room(l checkpoints.Limit, first *checkpoints.First, own request) string {
 	if own.Planned == nil || own.Planned.Count() == 0 {
 		return ""

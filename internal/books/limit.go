@@ -244,7 +244,8 @@ func SetLimit(registry string, l checkpoints.Limit) (LimitState, error) {
 }
 
 // agreed returns the limit of a new run's data s, or none. It sets that of the configuration if
-// none is set (it refuses this for a run apart), and refuses another one.
+// none is set (it refuses this for a run apart), and refuses one that differs from the limit that
+// is set.
 func agreed(registry string, c *configs.Config, s checkpoints.Subject, apart bool) (configs.Limit, error) {
 	known, err := ReadDatasets(registry)
 	if err != nil {

@@ -115,7 +115,8 @@ func (k Known) releases(on checkpoints.Subject, own request) (spent, all *accoun
 	return spent, all, nil
 }
 
-// refuses returns an error if s passes the limit. before, for the message, is s without the plan.
+// refuses returns an error if s passes the limit. before, for the message, is s without the new
+// plan.
 func (s LimitState) refuses(before LimitState) error {
 	switch {
 	case s.Reserved <= s.Epsilon:

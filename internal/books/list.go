@@ -55,7 +55,8 @@ func Trials(sweep string) ([]Listed, error) {
 	return list(filepath.Dir(sweep), sweep)
 }
 
-// list does what List does. If only is not "", it lists the trials of the sweep in that folder.
+// list does what List does. If only is not "", it lists only the trials of the sweep in that
+// folder.
 func list(dir, only string) ([]Listed, error) {
 	found, info, err := readFolder(dir)
 	if err != nil {
@@ -189,7 +190,8 @@ func inspectMember(dir string, info Known) (m *checkpoints.Member, warning strin
 		return nil, "", err
 	}
 	i, err := inspectIn(dir, func(dir string, header checkpoints.JournalInfo) (Known, error) {
-		// A long ledger is read once for all runs; only a run registered elsewhere is looked up.
+		// A long ledger is read once for all runs; only a run that is registered elsewhere is
+		// looked up.
 		if _, known := info.Member(header.Run); known || header.Datasets == info.ID {
 			return info, nil
 		}
@@ -205,7 +207,8 @@ func inspectMember(dir string, info Known) (m *checkpoints.Member, warning strin
 	return &i.Member, i.Warning, nil
 }
 
-// readMember is inspectMember with the registration; without one it returns m and the error.
+// readMember is inspectMember with the registration. If that cannot be had, it returns m and the
+// error.
 func readMember(dir string, info Known) (m *checkpoints.Member, warning string, err error) {
 	m, warning, err = inspectMember(dir, info)
 	if err == nil && m != nil {
@@ -256,7 +259,8 @@ func (k Known) refuseLost(dir, path string) error {
 		dir, folder.Ledger, who, checkpoints.ErrRollback)
 }
 
-// afterLedger names something in a folder that a run makes only when it has a ledger; "" for none.
+// afterLedger names something in a folder that a run makes only when it has a ledger; "" if there
+// is nothing.
 func afterLedger(dir string) (string, error) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

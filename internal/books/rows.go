@@ -19,7 +19,8 @@ import (
 	"dpsgd/internal/strictjson"
 )
 
-// Row is the result of one finished trial of a sweep: a line of [folder.Rows]. Its ε is its own.
+// Row is the result of one finished trial of a sweep: a line of [folder.Rows]. Its ε covers that
+// trial alone.
 type Row struct {
 	Trial      string            `json:"trial"`
 	Settings   []configs.Setting `json:"-"` // the swept keys with their values
@@ -29,7 +30,8 @@ type Row struct {
 	Seconds float64 `json:"-"`
 	Status  string  `json:"status"` // a run.Status
 
-	// LedgerEntries and LedgerHead are of the trial's ledger at its end; first rows have neither.
+	// LedgerEntries and LedgerHead are of the trial's ledger at its end; rows of the first version
+	// have neither.
 	LedgerEntries int    `json:"ledger_entries,omitempty"`
 	LedgerHead    string `json:"ledger_head,omitempty"`
 
@@ -133,7 +135,8 @@ func ReadRows(sweep string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// NoRow returns the error for a line, counted from 1, of the table at path that is no result.
+// NoRow returns the error for a line, counted from 1, of the table at path that is no trial's
+// result.
 func NoRow(path string, line int) error {
 	return fmt.Errorf("train: %s:%d: found no result of a trial, expected a line that a sweep wrote; without the file, finished trials are measured again but not trained again: %w", path, line, checkpoints.ErrCorrupt)
 }

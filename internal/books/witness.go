@@ -88,7 +88,8 @@ func (h Head) Sign(keyFile string) (string, error) {
 	return string(signed), err
 }
 
-// OpenWitness returns the head in a file with a signed note, if the verifier's key signed it.
+// OpenWitness returns the head in a file with a signed note, if the signature is by the verifier's
+// key.
 func OpenWitness(path, verifier string) (Head, error) {
 	key, err := note.NewVerifier(verifier)
 	if err != nil {

@@ -30,7 +30,8 @@ type Chart struct {
 	Tight           bool   // the y axis begins near the least value, not at zero
 }
 
-// Line is a series of points with a name. Points that are not finite are left out.
+// Line is a series of points with a name. Points that are not finite are left out, and so is a line
+// without points.
 type Line struct {
 	Name   string
 	Points []Point // in the order in which they are joined
@@ -273,7 +274,8 @@ func (linearTicks) Ticks(low, high float64) []plot.Tick {
 }
 
 // logarithmicTicks places ticks at powers of ten, at most nine of them, and at twice and five times
-// these over few decades. The library's ticks have no upper bound, and no label within a decade.
+// these over few decades. The library's own ticks have no upper bound, and no label within a
+// decade.
 type logarithmicTicks struct{}
 
 func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {
@@ -297,14 +299,16 @@ func (logarithmicTicks) Ticks(low, high float64) []plot.Tick {
 
 func label(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
 
-// fill writes a text from a place on, broken into at most so many lines within the figure.
+// fill writes a text from a place on, broken into at most the given number of lines within the
+// figure.
 func fill(on draw.Canvas, style text.Style, at vg.Point, text string, lines int) {
 	for i, line := range broken(style, text, on.Max.X-margin/2-at.X, lines) {
 		on.FillText(style, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*textHeight}, line)
 	}
 }
 
-// broken breaks a text at spaces into lines of at most a width. What does not fit is cut.
+// broken breaks a text at spaces into lines of at most a width. What does not fit the last line is
+// cut.
 func broken(style text.Style, text string, width vg.Length, lines int) []string {
 	var out []string
 	line := ""

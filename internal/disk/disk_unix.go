@@ -29,7 +29,8 @@ func lockFile(f *os.File) error {
 
 func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
-// syncDir syncs a directory. File systems that cannot say EINVAL or ENOTSUP, and that is all.
+// syncDir syncs a directory. File systems that cannot say EINVAL or ENOTSUP; there is nothing more
+// to do then.
 func syncDir(name string) error {
 	d, err := os.Open(name)
 	if err != nil {

@@ -56,7 +56,8 @@ func Formats() []string {
 	return names
 }
 
-// formats lists the formats. write writes a model to a path and returns the paths of its files.
+// formats lists the formats. write writes a model to a path and returns the paths of all files that
+// it wrote.
 var formats = []struct {
 	name, extension string
 	write           func(m *trained.Model, path string) ([]string, error)

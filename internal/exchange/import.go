@@ -115,7 +115,8 @@ type Fits struct {
 	Named  bool     `json:"named"`  // whether tensors were found by the network's names, not by their order
 }
 
-// Missing names the layers without any tensor, and the parameters without one in other layers.
+// Missing names the layers that have no tensor at all, and the parameters without one in other
+// layers.
 func (f Fits) Missing() (names []string) {
 	some := map[string]bool{} // layers that have a tensor
 	for _, fit := range f.Fits {

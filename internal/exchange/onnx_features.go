@@ -14,7 +14,8 @@ import (
 )
 
 // featuresOf adds the public features of pictures as package features defines them, and subtracts
-// their mean if the model has one. It rounds rows where the trainer keeps half precision.
+// their mean if the model has one. It rounds rows wherever the trainer keeps them in half
+// precision.
 func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x string) (string, data.Shape) {
 	n.part = "features"
 	rows := ""
@@ -127,7 +128,8 @@ func (g *onnxGraph) excess(d features.PatchDefinition, c patchConstants, x strin
 	return g.op("Flatten", []string{g.op("MatMul", []string{g.op("MatMul", []string{c.rows, both}), c.columns})})
 }
 
-// scatter adds the scattering transform of each channel: (N·channels, coefficients, rows, columns).
+// scatter adds the scattering transform of each channel by itself: (N·channels, coefficients, rows,
+// columns).
 func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string) string {
 	x = g.op("Reshape", []string{x, g.integers("planes", -1, 1, shape.Height, shape.Width)})
 	first := g.moduli(d, d.Fine, d.FineMargin, 1, x)
@@ -138,7 +140,8 @@ func (g *onnxGraph) scatter(d scattering.Definition, shape data.Shape, x string)
 	return g.op("Concat", []string{g.average(d.Full, full), g.average(d.Half, half)}, attribute{"axis", 1})
 }
 
-// moduli adds those of planes (N, 1, height, width) with wavelets: (N, angles, rows, columns).
+// moduli adds the moduli of the convolutions of planes (N, 1, height, width) with wavelets: (N,
+// angles, rows, columns).
 func (g *onnxGraph) moduli(d scattering.Definition, w scattering.Wavelets, margin, stride int, x string) string {
 	x = g.reflected(x, margin)
 	part := func(name string, filters []float32) string {

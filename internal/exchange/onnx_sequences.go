@@ -6,7 +6,8 @@ import (
 	"dpsgd/model"
 )
 
-// sequenceLayer adds a layer that takes or gives sequences (N, positions, values); ok if it is one.
+// sequenceLayer adds a layer that takes or gives sequences (N, positions, values); ok is false for
+// any other one.
 func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string, ok bool) {
 	switch l := l.(type) {
 	case model.PatchEmbedding:
@@ -74,7 +75,8 @@ func (n *onnxNetwork) sum(x string, axis, keep int) string {
 	return n.op("ReduceSum", []string{x, n.integers("axis", axis)}, attribute{"keepdims", keep})
 }
 
-// recurrent adds an LSTM or a GRU. order says which gate of PyTorch's is first, second, … there.
+// recurrent adds an LSTM or a GRU. order says which gate of PyTorch's comes first, second, … in the
+// operator.
 func (n *onnxNetwork) recurrent(operator string, order []int, l model.Recurrent, at place, x string, attributes ...attribute) string {
 	positions, width, hidden := at.input[0], at.input[1], l.Hidden
 	suffixes, direction := []string{"_l0"}, "forward"

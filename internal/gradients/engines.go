@@ -120,7 +120,8 @@ func (c Choice) Keep(dir string) error {
 	return folder.Replace(filepath.Join(dir, folder.Engines), c.encode())
 }
 
-// Written returns what one example of a batch of Contributions adds, float64s for each parameter.
+// Written writes out what one example contributes to a batch of Contributions: a gradient for each
+// parameter, in float64.
 func (g *Gradients) Written(b clip.Batch, example int) [][]float64 {
 	gradients := make([][]float64, len(g.network.Uses))
 	for i, owner := range g.owners {
@@ -145,7 +146,8 @@ func (g *Gradients) Written(b clip.Batch, example int) [][]float64 {
 	return gradients
 }
 
-// Owner returns the parameter, by its place in the network, of a part of a batch of Contributions.
+// Owner returns the parameter, by its place in the network, that a part of a batch of Contributions
+// belongs to.
 func (g *Gradients) Owner(part int) int { return g.owners[part] }
 
 // SquaredNorms returns the squared norms that the graph found for the batch that it computed last:

@@ -125,7 +125,8 @@ func shares(b *graph.Builder, valid *gorgonia.Node, views int) *gorgonia.Node {
 	}, valid)
 }
 
-// AtStep sets the step of training that later contributions are for: each step has its own views.
+// AtStep sets the step of training that later contributions are for: each step has views of its
+// own.
 func (g *Gradients) AtStep(step int) *Gradients {
 	g.input.step = step
 	return g
@@ -209,7 +210,8 @@ type Sketch struct {
 	Formed     float64 // one gradient for each worker and parameter
 }
 
-// NewSketch returns the memory that a [model.Sketch] takes in physical batches of so many examples.
+// NewSketch returns the memory that a sketched model ([model.Sketch]) takes in physical batches of so
+// many examples.
 func NewSketch(m *model.Model, views *data.Views, batch int, engine string, threads int) (s Sketch, err error) {
 	input := 0.0 // bytes of an example, without mask and labels
 	s.Training, err = graph.BytesOf(batch, func(n int) (*graph.Executor, error) {

@@ -42,7 +42,8 @@ type input struct {
 	failed  error      // why an example could not be read
 }
 
-// newRunning returns a graph whose inputs are filled from batcher, in views unless these are nil.
+// newRunning returns a graph whose inputs are filled from batcher, in views, or as the examples are
+// if views is nil.
 func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, views *data.Views, pool *kernel.Pool) running {
 	images, mask := e.Values(n.Images).Float32, e.Values(n.Mask).Float32
 	pixels := len(images) / len(mask)

@@ -48,7 +48,8 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, ow
 func layerOf(parameter string) string { return parameter[:max(strings.LastIndex(parameter, "."), 0)] }
 
 // scale returns the first n gradients that the graph computed last, with each layer scaled. An
-// example that has the factor 0 in a layer gets the norm NaN. Factors depend on norms alone.
+// example that has the factor 0 in a layer gets the norm NaN. Its factors depend on its norms
+// alone.
 func (l *layers) scale(n int) clip.Batch {
 	total := l.batch.SquaredNorms[:n]
 	clear(total)

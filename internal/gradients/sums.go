@@ -50,7 +50,8 @@ func plainSums(b *graph.Builder, network *model.Network, views *data.Views) []*g
 	return sums
 }
 
-// Learn sets labels for later sums in place of the examples' own, one for each index of the set.
+// Learn sets labels for later sums in place of the examples' own: one for each example of the set,
+// by its index.
 func (s *Sums) Learn(labels []int32) { s.labels = labels }
 
 // AtStep sets the step of training that later sums are for: each step has views of its own.

@@ -66,7 +66,8 @@ func NewBuilder(pool *kernel.Pool) *Builder {
 	}
 }
 
-// NewSketch starts a graph that is declared to see what it needs: it has no memory and cannot run.
+// NewSketch starts a graph that is declared to see what it would need: nothing in it has memory,
+// and it cannot run.
 func NewSketch() *Builder {
 	b := NewBuilder(nil)
 	b.sketched = true
@@ -113,7 +114,8 @@ func (b *Builder) Input(name string, t tensor.Dtype, shape ...int) *gorgonia.Nod
 	return n
 }
 
-// Parameter declares a trainable leaf over the caller's memory, row-major in the given shape.
+// Parameter declares a trainable leaf over memory that the caller owns, row-major in the given
+// shape.
 func (b *Builder) Parameter(name string, values []float32, shape ...int) *gorgonia.Node {
 	if !b.checkShape(name, shape) {
 		return nil
@@ -125,7 +127,8 @@ func (b *Builder) Parameter(name string, values []float32, shape ...int) *gorgon
 	return b.leaf(name, tensor.Float32, shape, Array{Float32: values})
 }
 
-// checkShape fails unless all sizes are positive: Gorgonia panics on empty tensors, some when run.
+// checkShape fails unless all sizes are positive: Gorgonia panics on empty tensors, in part when
+// they run.
 func (b *Builder) checkShape(name string, shape []int) bool {
 	for _, size := range shape {
 		if size < 1 {
@@ -194,7 +197,8 @@ func (b *Builder) Track(n *gorgonia.Node) {
 // its gradient, which nobody needs, is never computed.
 func (b *Builder) Tracked(n *gorgonia.Node) bool { return b.tracked[n] }
 
-// backward names the part that differentiation declares, Gorgonia's own operations included.
+// backward is the name of the part that differentiation declares, Gorgonia's own operations
+// included.
 const backward = "backward"
 
 // Backpropagate returns the gradients of Σᵢ weightsᵢ·outputᵢ with respect to the given nodes, which

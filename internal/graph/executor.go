@@ -80,7 +80,8 @@ func (e *Executor) Values(n *gorgonia.Node) Array {
 	return a
 }
 
-// Bytes returns the size of planned buffers and operations' own, without inputs and parameters.
+// Bytes returns the size of the planned buffers and of what operations keep for themselves, without
+// inputs and parameters.
 func (e *Executor) Bytes() int { return 4*e.floats + e.held }
 
 // BytesOf returns the bytes that a graph of n examples takes, by those of one and of two, which of
@@ -116,7 +117,8 @@ func (e *Executor) RunFirst(n, examples int) {
 // [Builder.Part]), its name and the time that it took; nil ends that.
 func (e *Executor) Profile(record func(part, name string, d time.Duration)) { e.record = record }
 
-// partOf returns a node's part of the step. Operations of Gorgonia's own come from differentiation.
+// partOf returns the part of the step that a node belongs to. Operations of Gorgonia's own come
+// from differentiation.
 func partOf(n *gorgonia.Node) string {
 	if own, ok := n.Op().(*node); ok {
 		return own.part

@@ -102,7 +102,8 @@ func (l *loop) blocks(worker, lo, hi int) {
 	}
 }
 
-// report divides the time of the loop among its operations by what the workers spent in them.
+// report divides the time of the loop among its operations in the ratio of what the workers spent
+// in them.
 func (l *loop) report(took time.Duration, record func(part, name string, d time.Duration)) {
 	spent, total := make([]float64, len(l.instructions)), 0.0
 	for j, i := range l.instructions {

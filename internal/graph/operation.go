@@ -12,7 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Array is the raw memory of one node's value, row-major; one field is set, by its type.
+// Array is the raw memory of one node's value, row-major; exactly one field is set, by the node's
+// type.
 type Array struct {
 	Float32 []float32
 	Float64 []float64

@@ -8,7 +8,8 @@ import (
 // The activations write to y the function of each element of x, the gradients to dx the derivative
 // times each element of dy. ReLU, Tanh and Sigmoid take the derivative from the result y, GELU and
 // SiLU from the argument x. NaN in gives NaN out, but for a NaN in dy where ReLU is flat. SiLU and
-// GELU of -Inf are NaN, as in PyTorch. A longer source is cut; a shorter one panics.
+// GELU of -Inf are NaN, as in PyTorch. A source longer than the destination is cut; a shorter one
+// panics.
 
 // ReLU computes max(x, 0).
 func ReLU(y, x []float32) { active.relu(y, x[:len(y)]) }

@@ -7,7 +7,8 @@ import "math"
 // and a value, of which each of Heads heads has Width/Heads values. With Causal, a position sees no
 // later one.
 //
-// Like a [Convolution], it takes memory of its pool: different workers may call at the same time.
+// Like a [Convolution], it takes working memory of its pool: calls on different workers may run at
+// the same time.
 type Attention struct {
 	Width, Heads int
 	Causal       bool

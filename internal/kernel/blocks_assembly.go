@@ -62,7 +62,8 @@ func pairInBlocks(f func(blocks int, dst *int32, first, second *int16)) func(dst
 // intRounder is the type of kernelSet.round.
 type intRounder func(dst []int16, src []float32, scale float32) (squares float64, largest float32)
 
-// roundInBlocks returns a kernelSet.round: f for the whole blocks of src and rest for what is left.
+// roundInBlocks returns a kernelSet.round that calls f for the whole blocks of src and rest for what
+// is left.
 func roundInBlocks(block int, f func(blocks int, dst *int16, src *float32, scale float32) (squares int64, largest float32), rest intRounder) intRounder {
 	return func(dst []int16, src []float32, scale float32) (squares float64, largest float32) {
 		whole := len(src) / block * block
@@ -125,7 +126,8 @@ func scaled(f func(n int, dst, y, x *float32, alpha float32)) func(y []float32, 
 	}
 }
 
-// rows1 and rows2 return a function of rows as long as its last slice, which calls f for any.
+// rows1 and rows2 return a function of rows as long as its last slice, which calls f unless there
+// are none.
 func rows1(f func(n, channels int, y, x, perChannel *float32)) func(y, x, perChannel []float32) {
 	return func(y, x, perChannel []float32) {
 		if len(y) > 0 {

@@ -39,7 +39,8 @@ type convolutionCall struct {
 	parts               int
 }
 
-// convolutionLoops are the bodies of loops over the pool, bound once: a call allocates nothing.
+// convolutionLoops are the bodies of loops over the pool, bound once so that a call allocates
+// nothing.
 type convolutionLoops struct {
 	partialSums, addPartialSums func(worker, lo, hi int)
 }

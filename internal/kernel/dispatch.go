@@ -18,7 +18,8 @@ import (
 // environment is the name of the environment variable that forces a kernel set.
 const environment = "DPSGD_KERNEL"
 
-// active is the kernel set of every kernel of the package, set once, before main, and by tests.
+// active is the kernel set of every kernel of the package. It is set once, before main, and by
+// tests.
 var active, selectionErr = selectKernel(os.Getenv(environment), supportedKernels())
 
 // Selected returns the name of the kernels in use: "amx", "avx512", "avx2", "neon" or "portable",

@@ -23,7 +23,8 @@ const (
 // d, and the answer is the best of several slices of that time: others at work on the machine make
 // a slice slow, nothing makes it fast.
 //
-// Without assembly, the loop is portable Go, one number at a time, and the limit is for such code.
+// Where the package has no assembly, the loop is portable Go, one number at a time, and the limit
+// holds for such code.
 func FMALimit(p *Pool, d time.Duration) float64 {
 	loop := supportedKernels()[0].multiplyAdds
 	loop.run(limitRounds) // wakes vector units that sleep

@@ -38,7 +38,8 @@ func (c Conv) groupOut() int { return c.Out / c.groups() }
 // Positions returns OutHeight·OutWidth, the rows of the lowered image.
 func (c Conv) Positions() int { return c.OutHeight() * c.OutWidth() }
 
-// Taps returns KernelH·KernelW·In/Groups: the values of a filter, columns of the lowered image.
+// Taps returns KernelH·KernelW·In/Groups, the values of a filter and the columns of the lowered
+// image.
 func (c Conv) Taps() int { return c.KernelH * c.KernelW * c.groupIn() }
 
 // outSize returns the number of windows along one side; 0 when the window does not

@@ -8,7 +8,8 @@ package kernel
 type splitSet struct {
 	parts                            int // of a value: its block of 16 by 32 has as many matrices, of matrixWords
 	leastRows, leastCols, leastDepth int // of a product that is worth it; see takes
-	// split takes blocks of 16×32 values apart, turn those whose columns lie in rows.
+	// split takes blocks of 16×32 values apart, and turn those whose columns lie in rows; see the
+	// generated functions.
 	split, turn func(blocks int, dst, src *float32, stride, second, next int)
 	// product writes 32×32 sums of products, of so many blocks.
 	product func(blocks int, a, b *float32, apart int, sums *float32)

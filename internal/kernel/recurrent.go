@@ -15,7 +15,8 @@ type Recurrent struct {
 	pool          *Pool
 }
 
-// Cell is the formula of one step of one example. A row of states: its gates and Hidden values.
+// Cell is the formula of one step of one example. A row of states holds its gates and Hidden values
+// more.
 type Cell interface {
 	// Gates returns how many gates it has.
 	Gates() int
@@ -88,7 +89,8 @@ func (r *Recurrent) Forward(worker, lo, hi int, h, states, gx, bias []float32, l
 	}
 }
 
-// before returns output and state of an example at the step before: zeros for the first.
+// before returns output and state of an example at the position of the step before: zeros for the
+// first.
 func (r *Recurrent) before(h, states []float32, i, step, before int) (out, state []float32) {
 	if step == 0 {
 		return r.zeros[:r.Hidden], r.zeros

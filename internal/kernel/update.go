@@ -15,7 +15,8 @@ type Momentum struct {
 	Nesterov                  bool
 }
 
-// Step applies the formula to every element of p. v and sum are as long as p, else it panics.
+// Step applies the formula to every element of p. v and sum are as long as p; it panics when they
+// are shorter.
 func (m Momentum) Step(p, v []float32, sum []float64) {
 	active.momentum(p, v[:len(p)], sum[:len(p)], m)
 }

@@ -220,8 +220,9 @@ func cut(buffer *[]float32, n int) []float32 {
 }
 
 // setFilters transforms filters (Out, 3, 3, In) for apply. Rotated filters are (In, 3, 3, Out), for
-// the convolution with rows and columns reversed and in and out exchanged: it takes gradients with
-// respect to the outputs of the convolution with these filters to those of its images.
+// the convolution with rows and columns reversed and in and out exchanged: it takes the gradients
+// with respect to the outputs of the convolution with these filters to those with respect to its
+// images.
 func (w *winograd) setFilters(filters []float32, rotated bool) {
 	w.panelCols = active.tileCols
 	w.panels = ceilDiv(w.Out, w.panelCols)

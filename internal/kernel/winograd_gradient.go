@@ -13,7 +13,8 @@ package kernel
 // x₀…x₃ and gradients d₀, d₁, x₀ enters one ξ alone, whose other factor is d₀, x₃ one with d₁, and
 // x₁ and x₂ belong to both. So rounding errors are relative to the terms of the definition, and a
 // value far larger than its surroundings leaves nothing where it does not belong. The tests hold
-// the gradient to 1e-6 of its norm. F(3×3, 4×4), with 1/4 of the products, does not have it.
+// the gradient to 1e-6 of its norm. F(3×3, 4×4), with 1/4 of the multiplications, lacks this
+// property.
 type winogradGradient struct {
 	tiling
 	chunkTiles int // how many tiles are multiplied at a time, whole rows of them

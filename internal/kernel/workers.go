@@ -203,7 +203,8 @@ func (h *helper) wait() bool {
 				return false
 			}
 		}
-		// A wake-up may be late: its call was taken before the worker went to sleep, or cancelled.
+		// A wake-up may be late: its call can have been taken before the worker went to sleep, or
+		// cancelled.
 	}
 }
 
@@ -290,7 +291,8 @@ func newWorkspace(p *Pool, space int) workspace {
 	return workspace{p.spaces[space]}
 }
 
-// get returns the worker's buffer with length n, of any content, until the worker's next get.
+// get returns the worker's buffer with length n. It holds anything, and the worker's next get
+// returns it again.
 func (w *workspace) get(worker, n int) []float32 {
 	w.buffers[worker] = grow(w.buffers[worker], n)
 	return w.buffers[worker]

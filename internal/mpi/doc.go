@@ -1,4 +1,5 @@
-// Package mpi makes one group of the processes that carry out a run, the ranks of an MPI job.
+// Package mpi makes one group of the processes that carry out a run together, the ranks of an MPI
+// job.
 //
 // Rank 0 decides; the others follow. So there are two ways to talk: all hear what rank 0 says
 // ([Group.Broadcast]), and rank 0 adds up what all have ([Group.Reduce]). The summands are

@@ -185,7 +185,8 @@ var (
 		errorsReturn: 0x143, noInfo: 0x130,
 		inPlace: 1, ignoreStatus: 0, anySource: minus1, funneled: 1024,
 	}
-	// openMPI has the values of mpi.h in Open MPI 4.1.4 and 5.0.11, but for handles: addresses.
+	// openMPI has the values of mpi.h in Open MPI 4.1.4 and 5.0.11, without its handles, which are
+	// addresses.
 	openMPI = abi{
 		name:    "Open MPI",
 		inPlace: 1, ignoreStatus: 0, anySource: minus1, funneled: 1,

@@ -42,7 +42,8 @@ type order struct {
 }
 
 const (
-	// bufferValues is how many values are summed at once: a gradient, or a large part of one.
+	// bufferValues is how many values are summed at once: enough for a gradient, or a large part of
+	// one.
 	bufferValues = 1 << 20
 	// noteValues is the length of a note: who writes, and one number.
 	noteValues = 2

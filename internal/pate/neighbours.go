@@ -23,7 +23,8 @@ const (
 	graphBlock     = 256 // examples that are compared with all others at a time
 	// temperature says how much more a nearer neighbour counts: e^(20·difference of the cosines).
 	temperature = 20
-	// spreads is the number of rounds. After them less than a tenth of an answer is left to spread.
+	// spreads is the number of rounds. After them less than a tenth of an answer has still to
+	// spread.
 	spreads = 50
 	// keepAnswers and keepVotes are the share of its neighbours in the class of an example:
 	// keepAnswers where few examples have an answer, keepVotes where a teacher has an opinion on

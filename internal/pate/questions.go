@@ -99,7 +99,8 @@ func (r *Run) asks() bool {
 	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.Plan.Queries && len(r.answers.class) < r.Plan.Answers
 }
 
-// askNext asks one question, first whether enough teachers agree, then the class, and keeps it.
+// askNext asks one question, first whether enough teachers agree, then for the class, and keeps the
+// result.
 func (r *Run) askNext() error {
 	question := len(r.answers.asked)
 	found := record{Question: &question, Answered: true}

@@ -63,7 +63,8 @@ func (r *Run) dataDependent() (epsilon float64, released bool) {
 	return epsilon, false
 }
 
-// Finish implements [run.Job]: it sets the result, and writes model and statement of an ended run.
+// Finish implements [run.Job]: it sets the result, and if the run has ended it writes model and
+// statement.
 func (r *Run) Finish(status run.Status) error {
 	claimed, _, err := r.Plan.accounts.Claim(r.Books.Ledger(), r.Books.Planned(), r.Plan.Budget.Delta)
 	if err != nil {

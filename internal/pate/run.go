@@ -45,7 +45,8 @@ type Progress struct {
 	Accuracy  float64 // of the student
 }
 
-// Run is the [run.Job] that trains teachers, asks questions and trains a student, until Close.
+// Run is the [run.Job] that trains teachers, asks questions and trains a student. Close releases
+// it.
 type Run struct {
 	*run.Run
 	Plan   *Plan

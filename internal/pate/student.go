@@ -72,7 +72,8 @@ func (r *Run) lessons() (labels []int32, learnt []int) {
 	return labels, learnt
 }
 
-// agreed returns the examples of learnt whose labels the network predicts; all of learnt for none.
+// agreed returns the examples of learnt whose labels the network predicts; all of learnt if there
+// are none.
 func (n *network) agreed(labels []int32, learnt []int) ([]int, error) {
 	opinions, err := n.predict()
 	if err != nil {

@@ -139,7 +139,8 @@ func (r *Run) keep(b *ballot) error {
 	return nil
 }
 
-// counts returns how many teachers vote for each class on one example of the pool. NOT PRIVATE.
+// counts returns how many teachers vote for each class on one example of the pool. The numbers are
+// NOT PRIVATE.
 func (r *Run) counts(question int) []int {
 	counts := make([]int, r.Source.Classes)
 	for _, b := range r.ballots {

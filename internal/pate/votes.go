@@ -33,7 +33,8 @@ type Analysis struct {
 }
 
 // Analyse says what the aggregation of a configuration costs for votes with a row for each question
-// and a column for each class. With a budget it counts as many answers as that allows, else all.
+// and a column for each class. With a budget it counts as many answers as that allows, without one
+// all.
 func Analyse(c *configs.Config, table [][]int) (Analysis, error) {
 	teachers := sum(table[0])
 	if given := c.Pate.Teachers; given > 0 && given != teachers {

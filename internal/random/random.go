@@ -68,7 +68,8 @@ func (s *Source) Split() *Source {
 	return keyed(key)
 }
 
-// keyed returns the Source of a key. A key makes one stream only, so the counter starts at zero.
+// keyed returns the Source of a key. Each key is used for one stream only, so the counter may start
+// at zero.
 func keyed(key [32]byte) *Source {
 	if fast := kernel.NewKeystream(&key); fast != nil {
 		return &Source{keystream: fast.Fill}

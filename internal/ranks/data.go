@@ -16,7 +16,8 @@ import (
 	"dpsgd/release"
 )
 
-// call is the first message of rank 0. The others then read their data while rank 0 does.
+// call is the first message of rank 0. With it the others read their data while rank 0 reads its
+// own.
 type call struct {
 	Config  []byte // of the run, as YAML
 	Program string // SHA-256 of the executable

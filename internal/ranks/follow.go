@@ -70,7 +70,8 @@ func (f *follower) listen() error {
 	}
 }
 
-// prepare hears configuration and orders, finds the data, and compiles this rank's contributions.
+// prepare hears configuration and orders, finds the data, and compiles what the records of this
+// rank contribute.
 func (f *follower) prepare(request setup.Request, threads func(*configs.Config) int) error {
 	var first call
 	if err := hear(f.Group, &first); err != nil {

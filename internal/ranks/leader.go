@@ -46,7 +46,8 @@ const Gathering = 30 * time.Minute
 const slower = 20
 
 // Lead tells the other ranks of a group what the run is, and waits until they are ready. It fails
-// if a rank finds other data than rank 0, or, where each has its own, if two have the same example.
+// if a rank finds other data than rank 0, or, where each has its own, if two ranks have the same
+// example.
 func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 	if err := o.sign(r.Source, r.Train, r.Own, r.Pool); err != nil {
 		return nil, err
@@ -70,7 +71,8 @@ func Lead(g mpi.Group, o Orders, r Run) (*Leader, error) {
 // Bounds implements [release.Ranks].
 func (l *Leader) Bounds() []int { return l.Own }
 
-// ready returns what a rank says once it has its data: its process's number, at its rank's index.
+// ready returns what a rank says once it has its data: the number of its process, at the index of
+// its rank.
 func ready(g mpi.Group) []int64 {
 	processes := make([]int64, g.Size())
 	processes[g.Rank()] = int64(os.Getpid())

@@ -135,7 +135,8 @@ const (
 	ofMean
 )
 
-// bytesOf returns the memory of a slice as bytes, without a copy. All ranks' machines are alike.
+// bytesOf returns the memory of a slice as bytes, without a copy. All ranks run on machines of one
+// kind.
 func bytesOf[T any](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }

@@ -55,7 +55,8 @@ type worker struct {
 var _ release.Contributor = (*Clients)(nil)
 
 // NewClients returns the clients of a configuration, who hold the examples of a set, for a network
-// that sees examples of the given shape. Rounds begin with the parameters of m by then.
+// that sees examples of the given shape. Rounds begin with the parameters of m, as they are by
+// then.
 func NewClients(c *configs.Config, m *model.Model, set data.Set, shape data.Shape, pool *kernel.Pool) (*Clients, error) {
 	own, err := c.Federated.Spread(set)
 	if err != nil {
@@ -79,7 +80,8 @@ func NewClients(c *configs.Config, m *model.Model, set data.Set, shape data.Shap
 	return f, nil
 }
 
-// newWorker declares the network once more, with its own parameters and the run's frozen ones.
+// newWorker declares the network once more, with parameters of its own and the frozen ones of the
+// run.
 func newWorker(c *configs.Config, set data.Set, shape data.Shape) (*worker, error) {
 	m, err := setup.Model(c, shape, len(set.Classes()))
 	if err != nil {

@@ -47,7 +47,8 @@ type Run struct {
 	Releases int
 	// NoiseMultiplier is σ of the last release that has one; 0 if none has.
 	NoiseMultiplier float64
-	// NotPrivate marks a baseline, trained without privacy: it has no ledger, and ε is infinite.
+	// NotPrivate marks a baseline that was trained without privacy: it has no ledger, and ε is
+	// infinite.
 	NotPrivate bool
 	Metrics    []run.Metrics // of the steps that were evaluated
 

@@ -25,7 +25,8 @@ type Sweep struct {
 	Keys   []string    // the settings in which rows differ, in the order of the rows
 	Rows   []books.Row // trials with a result
 
-	// Composed is what all trials cost together, finished or not. If nil, Uncomposed says why.
+	// Composed is what all trials cost together, finished or not. If it is nil, Uncomposed says
+	// why.
 	Composed   *account.Answer
 	Releases   int
 	Uncomposed string

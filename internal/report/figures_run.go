@@ -106,7 +106,8 @@ func overSteps(f Figure, curves []curve, x, y axis) []Figure {
 
 func hundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// epsilonOverSteps draws ε over steps: a line for each run, or for each accountant of the only one.
+// epsilonOverSteps draws ε over steps: a line for each run, or, for one run, for each of its
+// accountants.
 func epsilonOverSteps(runs []*Run) []Figure {
 	curves := curvesOf(runs)
 	if len(runs) == 1 {
@@ -125,7 +126,8 @@ func epsilonOverSteps(runs []*Run) []Figure {
 	return all
 }
 
-// byAccountants draws ε over the releases of the ledger, a line for each accountant with an answer.
+// byAccountants draws ε over the releases of the ledger, a line for each accountant that has an
+// answer.
 func byAccountants(r *Run) Figure {
 	f := Figure{ID: "epsilon", Title: "ε over steps by the accountants", Table: Table{Heading: []string{"accountant", "releases", "ε"}}}
 	drawing := r.Curves.Chart()

@@ -24,7 +24,8 @@ type part struct {
 // Omitted counts the runs side by side that have no part of their own.
 func (p part) Omitted() int { return max(0, len(p.SideBySide)-mostDetailed) }
 
-// ManyClasses lists the accuracy of each class if there are too many for a figure, else nothing.
+// ManyClasses lists the accuracy of each class if there are too many for a figure, and else
+// nothing.
 func (p part) ManyClasses() Table {
 	if p.Run == nil || p.Run.Examination == nil || len(p.Run.Examination.Classes) <= mostRows {
 		return Table{}

@@ -116,7 +116,8 @@ func (r *Report) Write(path string) error {
 	return nil
 }
 
-// WritePlots draws every figure into an existing folder, in every format, and returns the paths.
+// WritePlots draws every figure of the report into an existing folder, in every format, and returns
+// the paths of the files.
 func (r *Report) WritePlots(dir string) (files []string, err error) {
 	for _, part := range r.Parts() {
 		for _, f := range slices.Concat(part.Progress(), part.Tests(), part.Diagnostics()) {
@@ -182,7 +183,8 @@ func execute(name string, s shown) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// SamplesEach returns how many pictures each group of a run may have, for a small report.
+// SamplesEach returns how many pictures each group of a run may have, so that the report stays
+// small.
 func (s shown) SamplesEach() int {
 	return min(samplesOfGroup, samplesOfReport/2/max(1, min(mostDetailed, len(s.Runs))))
 }

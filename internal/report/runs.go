@@ -38,7 +38,8 @@ const (
 	Running = "running" // in another process
 	Stopped = "stopped" // killed, or ended by an error; `train resume` goes on
 	Damaged = "damaged" // its files do not agree
-	// NotPrivate is the status of a baseline, trained without privacy: it has no ledger and no ε.
+	// NotPrivate is the status of a baseline that was trained without privacy: it has no ledger and
+	// no ε.
 	NotPrivate = "NOT PRIVATE"
 	Gone       = "gone" // the folder was deleted; what it released counts
 )

@@ -23,7 +23,8 @@ type Job interface {
 	Restore(s *checkpoints.State, path string) error
 	// Ready prepares for steps. From here on it may write into the run's folder.
 	Ready() error
-	// State returns what a checkpoint of this step holds; nil if the job saves its steps itself.
+	// State returns what a checkpoint of the current step holds; nil if the job saves its steps
+	// itself.
 	State() *checkpoints.State
 	// Start is called once, before the first step of this process.
 	Start(ctx context.Context) error
@@ -50,7 +51,8 @@ const (
 	Diverged Status = "diverged"
 )
 
-// Watcher is told how a run goes. It sees copies and changes nothing. Nil functions are not called.
+// Watcher is told how a run goes. It sees copies and changes nothing. Functions that are nil are
+// not called.
 type Watcher[Overview, Progress, Result any] struct {
 	Started  func(Overview) // once, before the first step of this process
 	Stepped  func(Progress) // after every step
@@ -68,7 +70,8 @@ func Tell[T any](f func(T), news T) {
 var ErrUntrained = errors.New("train: there is no trained model")
 
 // CarryOut takes the job's remaining steps, saves a checkpoint, and has the job write its results.
-// When ctx is done, it takes no further step and ends as Interrupted, with all of that written.
+// When ctx is done, CarryOut takes no further step and ends as Interrupted, with all of that
+// written.
 func (r *Run) CarryOut(ctx context.Context) (err error) {
 	defer func() { err = r.Books.Told(err) }()
 	r.Began, r.ctx, r.saved, r.tried = time.Now(), ctx, r.Step, r.Step
@@ -79,7 +82,8 @@ func (r *Run) CarryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return r.rescue(err)
 	}
-	// First what cannot be had again: somebody in a hurry may stop the test.
+	// First what cannot be had again: whoever is in a hurry may stop the process while the test
+	// examples are predicted.
 	if err := r.Save(); err != nil {
 		return err
 	}

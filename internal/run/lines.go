@@ -72,18 +72,21 @@ func Quantiles(values []float64) []float64 {
 	return found
 }
 
-// ReadMetrics returns the metrics of a run so far, one line a step; none before an evaluation.
+// ReadMetrics returns the metrics of a run so far, one line a step; none before the run's first
+// evaluation.
 func ReadMetrics(dir string) ([]Metrics, error) {
 	return readSteps(filepath.Join(dir, folder.Metrics), func(m Metrics) int { return m.Step })
 }
 
-// ReadDiagnostics returns the diagnostics of a run, NOT private: a line a step; none if off.
+// ReadDiagnostics returns the diagnostics of a run, one line a step; none if they were off. They
+// are NOT private.
 func ReadDiagnostics(dir string) ([]Diagnostics, error) {
 	return readSteps(filepath.Join(dir, folder.Diagnostics), func(d Diagnostics) int { return d.Step })
 }
 
 // readSteps reads a file of JSON lines, one for each step. If a step ran again after a crash, its
-// last line counts. A last line without a line feed is ignored: it is being written, or torn.
+// last line counts. A last line without a line feed is ignored: it is being written, or a crash
+// tore it.
 func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 	content, err := folder.Content(path)
 	if err != nil || content == nil {
@@ -102,7 +105,8 @@ func readSteps[Line any](path string, step func(Line) int) ([]Line, error) {
 		if err != nil {
 			return nil, fmt.Errorf("train: %s:%d: found no JSON object of a step (%w), expected what a run wrote: %w", path, n, err, checkpoints.ErrCorrupt)
 		}
-		// After a line of an earlier step the run went on from there: later lines were lost.
+		// After a line of an earlier step the run went on from there: what stood of that step and
+		// of later ones was lost.
 		for len(lines) > 0 && step(lines[len(lines)-1]) >= step(line) {
 			lines = lines[:len(lines)-1]
 		}

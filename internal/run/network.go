@@ -28,7 +28,8 @@ type Network struct {
 	begin      Beginning
 }
 
-// Declare builds the network, sets its initial weights, and computes what it sees of the examples.
+// Declare builds the network of the configuration, sets its initial weights, and computes what it
+// sees of the examples.
 func (r *Run) Declare() (*Network, error) {
 	n := &Network{run: r}
 	var err error

@@ -25,7 +25,8 @@ type Options struct {
 	RunsDir string // parent of new runs; "runs" when empty
 	Name    string // base of the folder's name when the configuration has none
 	Folder  string // the folder's name in any case; "" leaves it to the configuration
-	// Registry is the folder with the ledger of data sets of a new run; RunsDir when empty.
+	// Registry is the folder with the ledger of data sets that a new run registers in; RunsDir when
+	// empty.
 	Registry string
 	// Apart says that the run shares no file with others until somebody collects it: books.Collect.
 	Apart   bool
@@ -40,7 +41,8 @@ type Options struct {
 	Waits func(message string)
 }
 
-// parent is the folder that gets the run's, and registry the one with the ledger of its data.
+// parent is the folder that gets the run's folder, and registry the one with the ledger of its
+// data.
 func (o Options) parent() string   { return cmp.Or(o.RunsDir, "runs") }
 func (o Options) registry() string { return cmp.Or(o.Registry, o.parent()) }
 
@@ -200,7 +202,8 @@ func (r *Run) See() (err error) {
 		}
 	}
 	r.Examples, err = r.Source.Seen(r.Pool)
-	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top.
+	// Reading leaves garbage as large as the data, and the buffers of the graphs would come on top
+	// of it.
 	debug.FreeOSMemory()
 	return err
 }

@@ -106,7 +106,8 @@ type moments struct{ value, variance float64 }
 // add adds one class's share of a mean over classes; Low is its variance until mean.
 func (m *Measure) add(of moments) { m.Value, m.Low = m.Value+of.value, m.Low+of.variance }
 
-// mean ends a mean over so many classes, with the normal interval of a sum of independent parts.
+// mean ends a mean over so many classes, with the normal interval of a sum of about independent
+// parts.
 func (m *Measure) mean(count float64) {
 	half := normal975 * math.Sqrt(m.Low) / count
 	m.Value /= count

@@ -1,4 +1,5 @@
-// Package score says how a model does on its test examples, and by class, with intervals.
+// Package score says how a model does on its test examples, over all and class by class, with
+// confidence intervals.
 package score
 
 import (
@@ -43,7 +44,8 @@ type Examination struct {
 	outcomes []outcome
 }
 
-// Examine returns an examination of what has these names, without predictions, with room for n.
+// Examine returns an examination of what has these names, without predictions, with room for so
+// many.
 func Examine(task data.Task, names []string, examples int) *Examination {
 	return &Examination{Task: task, Matrix: New(names), outcomes: make([]outcome, 0, examples)}
 }
@@ -94,7 +96,8 @@ func (e *Examination) byLabel() {
 	}
 }
 
-// Measure fills Measures, which takes longer than Close. Answers that are not finite have none.
+// Measure fills Measures, which takes longer than Close. A model that answers with numbers that are
+// not finite has none.
 func (e *Examination) Measure() {
 	names := len(e.Matrix.Names)
 	e.Measures = measuresOf(e.Task, e.outcomes, counts(e.Task, e.outcomes, names), names)

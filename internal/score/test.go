@@ -55,7 +55,8 @@ func (t Test) Name() string {
 	return "test accuracy"
 }
 
-// String returns the number for people: a share in percent, an error of four digits, or "–".
+// String returns the number for people: a share in percent, an error with four digits, "–" for
+// none.
 func (t Test) String() string {
 	switch {
 	case t.None():

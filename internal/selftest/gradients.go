@@ -165,7 +165,8 @@ func quotients(r *rig) (finding, error) {
 	return f, nil
 }
 
-// isolation checks that an example contributes, bit for bit, the same among others and alone.
+// isolation holds what an example contributes, bit for bit, to what it contributes among other
+// examples and alone.
 func isolation(r *rig) (finding, error) {
 	f := finding{measured: fmt.Sprintf("every bit of %d examples among others and alone, both engines", batch)}
 	for _, engine := range engineNames {

@@ -100,7 +100,8 @@ const (
 	replayBatch    = 16 // records, expected
 )
 
-// replay carries out a short run on random examples and again on others: see [train.Replay].
+// replay carries out a short run of the configuration on random examples and again on others: see
+// [train.Replay].
 func replay(r *rig) (f finding, err error) {
 	c := *r.config
 	c.Training.Steps, c.Training.Epochs, c.Training.EvaluateEvery = replaySteps, 0, 2

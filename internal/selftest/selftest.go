@@ -75,7 +75,8 @@ type finding struct {
 	chance   float64 // of faults though nothing is wrong, in one set of draws
 }
 
-// checks lists all checks in order: first what an example contributes, then what is made of all.
+// checks lists all checks in their order: first what an example contributes, then what is made of
+// all contributions.
 var checks = []check{
 	{"gradients", ofExamples, engines, "a per-example rule is wrong, so that clipping and noise are for another gradient than training's: do not train; if the layer is yours, mend its rule, else report it with the configuration"},
 	{"derivatives", undropped, quotients, "the backward pass of the named layer, or of one behind it, is wrong: the network would not learn what its loss says; if the layer is yours, mend its gradient, else report it"},

@@ -24,7 +24,8 @@ type Kind[T any] struct {
 	New  func() T // a new one, every argument at its default
 }
 
-// KindOf returns a kind of things with a method Name, which returns the kind's name. It has no Doc.
+// KindOf returns a kind of things with a method Name, which returns the name of the kind. It has no
+// Doc.
 func KindOf[T interface{ Name() string }](fresh func() T) Kind[T] {
 	return Kind[T]{Name: fresh().Name(), New: fresh}
 }

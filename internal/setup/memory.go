@@ -75,7 +75,8 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 		e.Parameters += float64(Remembered(bands, trained))
 	}
 	if c.Federated.Any() && trained > 0 {
-		// The clients' changes, and a model, a sum and a copy of it a worker. Graphs come on top.
+		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on
+		// top.
 		threads := Threads(c)
 		e.Parameters += float32Bytes * float64(trained) * float64(ClientsAtOnce(c, trained, threads)+3*threads)
 	}
@@ -94,7 +95,8 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 // is gained and memory grows.
 const MostChosenBands = 16
 
-// Bands returns over how many steps the noise is correlated, at most; 1 is independent noise.
+// Bands returns over how many steps the noise of the configuration is correlated, at most; 1 is
+// independent noise.
 func Bands(c *configs.Config) int {
 	switch c.Privacy.Correlation {
 	case configs.Banded:
@@ -152,7 +154,8 @@ func CheckMemory(c *configs.Config, o Outline) error {
 	return e.check(c)
 }
 
-// CheckMemoryOfExamples does what [CheckMemory] does, for a program that only reads the examples.
+// CheckMemoryOfExamples does what [CheckMemory] does, for a program that reads the examples and
+// trains nothing.
 func CheckMemoryOfExamples(c *configs.Config, o Outline) error {
 	return Memory{Program: program, Examples: math.Ceil(examples(c, o, PicturesHeld(c, o)))}.check(c)
 }

@@ -35,7 +35,8 @@ func Model(c *configs.Config, shape data.Shape, classes int) (*model.Model, erro
 	})
 }
 
-// Sketch returns the network of [Model] without values or memory: see [model.Sketch].
+// Sketch returns the network of [Model] without values, so that it takes no memory: see
+// [model.Sketch].
 func Sketch(c *configs.Config, shape data.Shape, classes int) (*model.Model, error) {
 	return declare(c, shape, func(layers model.Sequential, in model.Input) (*model.Model, error) {
 		return model.Sketch(layers, in, classes)

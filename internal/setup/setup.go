@@ -35,7 +35,8 @@ func CheckDelta(delta float64, n int, records string) error {
 	return Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d %s", delta, 1/float64(n), n, records)
 }
 
-// SeesFeatures reports whether the network sees [data.Features], which some program computed.
+// SeesFeatures reports whether the network sees [data.Features], which the program or another one
+// computed.
 func SeesFeatures(c *configs.Config) bool { return c.Features.Any() || c.Data.Vectors != "" }
 
 // Normalisation returns the configured constants, one for each channel or column. Features and

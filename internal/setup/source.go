@@ -10,7 +10,8 @@ import (
 	"dpsgd/internal/kernel"
 )
 
-// Source is a data set with its outline. Its examples were read, or kept features stand in.
+// Source is a data set with its outline. Its examples were read, unless kept features stand for
+// them.
 type Source struct {
 	Outline
 	Own     [][]int // the training examples of each person; nil where the configuration does not ask

@@ -19,7 +19,8 @@ const (
 	maxEpsilon = 30
 )
 
-// LabelsTold returns the event of the ε-private answers for all labels of a data set, one for each.
+// LabelsTold returns the event of the ε-private answers for all labels of a data set, one for each
+// label.
 func LabelsTold(epsilon float64) accountant.Event { return accountant.ApproxDP{Epsilon: epsilon} }
 
 // Response draws ε-private answers for labels of a given number of classes, by randomised response.

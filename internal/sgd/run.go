@@ -143,7 +143,8 @@ func (r *Run) Identity() string {
 	return identity
 }
 
-// foundIdentity returns the identity of a run whose examples stand in the order they were found in.
+// foundIdentity returns the identity of a run whose examples stand in the order in which they were
+// found.
 func (r *Run) foundIdentity() string {
 	var h strings.Builder
 	if r.Config.Features.Any() {
@@ -225,7 +226,8 @@ func (r *Run) restore(s *checkpoints.State, path string) error {
 	if err := r.Fits(s, path); err != nil {
 		return err
 	}
-	// The last step of a training is also the start of the next one, once answers for it are told.
+	// The last step of a training is also the start of the next one, once the answers for that are
+	// told.
 	if err := r.beginPhase(min(s.Step/r.steps, max(1, s.LedgerEntries)-1)); err != nil {
 		return err
 	}
@@ -248,7 +250,8 @@ func (r *Run) Ready() error {
 	return nil
 }
 
-// Fit carries out the run from where it is. When ctx is done it saves and returns as Interrupted.
+// Fit carries out the run from where it is. When ctx is done it saves and returns with status
+// Interrupted.
 func (r *Run) Fit(ctx context.Context) (Result, error) {
 	err := r.CarryOut(ctx)
 	return r.result, err
@@ -311,7 +314,8 @@ func (r *Run) spent() (account.Spent, error) {
 // event returns the event of the answers for all labels.
 func (r *Run) event() accountant.Event { return LabelsTold(r.Config.Privacy.Epsilon) }
 
-// Planned returns the ledger at the run's end: the answers for all labels, an entry for each stage.
+// Planned returns the ledger that the run has at its end: the answers for all labels, with an entry
+// for each stage.
 func (r *Run) Planned() (*accountant.Ledger, error) {
 	l := new(accountant.Ledger)
 	if r.Config.Privacy.None {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// processorTime returns how long this process has computed by now: what others do does not count.
+// processorTime returns how long this process has computed by now: what others do on a busy machine
+// does not count.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {

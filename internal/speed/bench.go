@@ -25,7 +25,8 @@ import (
 func Modes() []string { return []string{"private", "plain", "materialise", "ghost"} }
 
 // Parts lists the parts of a step in the order in which they happen; overhead is what no other part
-// takes: filling the batch with pictures, adding up physical batches, the book-keeping.
+// takes: filling the batch with pictures, adding up physical batches, and the book-keeping between
+// operations.
 func Parts() []string {
 	return []string{"forward", "backward", "norms", "sums", "noise", "update", "overhead"}
 }

@@ -19,7 +19,8 @@ import (
 type benchStep interface {
 	// take makes one step on the examples with these indices.
 	take(indices []int) error
-	// profile makes later steps call record with the time of each part, which may come again.
+	// profile makes later steps call record with the time of each part; a part may come several
+	// times.
 	profile(record func(part string, d time.Duration))
 }
 
@@ -179,7 +180,8 @@ func (b *bench) once(ctx context.Context) (time.Duration, error) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// median returns the middle one of at least one value; of an even number, the larger middle one.
+// median returns the middle one of at least one value; of an even number, the larger of the middle
+// two.
 func median(times []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[len(sorted)/2]

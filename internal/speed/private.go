@@ -75,7 +75,8 @@ func newPrivateStep(c *configs.Config, engine string, b *bench, batcher *data.Ba
 	return s, err
 }
 
-// benchMechanism returns Gaussian noise, correlated over so many steps with some coefficients.
+// benchMechanism returns Gaussian noise, correlated over so many steps: with any coefficients, which
+// cost the same.
 func benchMechanism(noiseMultiplier float64, bands int, pool *kernel.Pool) (release.Mechanism, error) {
 	m, err := release.NewGaussian(noiseMultiplier, pool)
 	if err != nil || bands == 1 {

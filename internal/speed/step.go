@@ -37,7 +37,8 @@ type Graph struct {
 	MS       float64 `json:"ms"`
 }
 
-// graph returns the milliseconds of so many examples at once, interpolated between measurements.
+// graph returns the milliseconds of so many examples at once, interpolated between the numbers that
+// were measured.
 func (m Machine) graph(examples float64) float64 {
 	g := m.Graphs
 	i := sort.Search(len(g)-1, func(i int) bool { return float64(g[i].Examples) >= examples })

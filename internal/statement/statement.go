@@ -187,7 +187,8 @@ type Together struct {
 	DatasetOthers string `json:"dataset_others,omitempty"`
 }
 
-// LimitLine says in one line what limit the data has and how much is spent; "" without a limit.
+// LimitLine says in one line what limit the data has and how much of it is spent; "" without a
+// limit.
 func (t Together) LimitLine() string {
 	if t.DatasetLimit == 0 {
 		return ""

@@ -36,7 +36,8 @@ func (a *asked) quantiles(w *work) (estimate, error) {
 // best returns the mechanism, exponential or discrete_laplace, that errs less in the ranks of the
 // quantiles of n records, on average over the quantiles. interval is the share of ε that this
 // mechanism spends on the intervals around the quantiles: 0 for discrete_laplace. best reads no
-// data. It compares median errors: ln 2 of a choice's scale, and 0.67 of the deviation of noise.
+// data. It compares median errors: ln 2 of the scale of a choice, and 0.67 of the deviation of
+// noise.
 func (a *asked) best(n int) (mechanism string, interval float64) {
 	chosen, read := *a, *a
 	chosen.Mechanism, chosen.Interval = configs.Exponential, configs.Intervals
@@ -99,7 +100,8 @@ func (a *asked) choose(w *work, buckets []int, number int) (estimate, error) {
 
 // partsFor returns in how many parts of the bounds to count n records. With N parts the noise of a
 // rank is about scale·√N, and the error from a density that changes within a part is in proportion
-// to n/N². The power 0.4 balances the two; the factor 3 for records in a third of the bounds.
+// to n/N². The power 0.4 balances the two; the factor 3 is for records that fill a third of the
+// bounds.
 func partsFor(n int, z additive) int {
 	return int(min(max(3*math.Pow(float64(n)/z.scale, 0.4), 16), 1024))
 }
@@ -145,7 +147,8 @@ var choices = map[string]func(*answer.Scores, float64) (answer.Question[int], er
 }
 
 // readOff reads quantiles off the curve of noisy counts. It errs by the noise of the counts on both
-// sides, whose sum is known, and by where the records lie in their part: independently, at worst.
+// sides, whose sum is known, and by where the records lie in their part: independently, in the
+// worst case.
 func (a *asked) readOff(w *work, buckets []int, number int) (estimate, error) {
 	z, n := a.noise(), w.records.public
 	counts, err := w.counts(z, buckets, number)
@@ -258,7 +261,8 @@ func (c curve) interval(x, records float64, off func(parts float64) float64) con
 	}
 }
 
-// outward widens i to edges of so many equal parts of b: within one, records may lie anywhere.
+// outward widens i to edges of so many equal parts of b: between two, nobody knows where records
+// lie.
 func outward(i, b configs.Interval, places int) configs.Interval {
 	at := func(x float64) float64 { return (x - b.Low) / (b.High - b.Low) * float64(places) }
 	return configs.Interval{

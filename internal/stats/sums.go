@@ -248,7 +248,8 @@ func productRange(x, y share, same bool) (least, most float64) {
 // miss is the chance that an interval does not hold what the data says.
 const miss = 0.05
 
-// additive is a mechanism for sums with its scale, in units of the bound on one record's part.
+// additive is a mechanism for sums with its scale, in units of the bound on what one record
+// contributes.
 type additive struct {
 	mechanism string
 	scale     float64 // of Laplace's law over the L1 bound, or the noise multiplier

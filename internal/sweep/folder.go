@@ -32,7 +32,8 @@ type sweepIdentity struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
 	Trials  []trialIdentity `json:"trials"`
-	// Datasets identifies the ledger that the trials register in; the first version had none.
+	// Datasets is the identifier of the ledger that the trials register in; sweeps of the first
+	// version have none.
 	Datasets string `json:"datasets,omitempty"`
 	// Draw holds the draw; a grid has none.
 	Draw *drawIdentity `json:"draw,omitempty"`
@@ -236,7 +237,8 @@ func (s *sweep) claim() (bool, error) {
 	return true, nil
 }
 
-// requireEmpty refuses a folder with anything but the lock and a sweep.json that is being written.
+// requireEmpty refuses a folder that holds anything but the lock and a sweep.json that another
+// process is writing.
 func (s *sweep) requireEmpty() error {
 	entries, err := disk.ReadDir(s.dir)
 	if err != nil {

@@ -23,7 +23,8 @@ type planned struct {
 	target   *float64            // with tan: the ε of the configuration that the trial simulates; else nil
 }
 
-// plan draws the points, or reads them if they were drawn, and plans every trial before one runs.
+// plan draws the points, or reads them if they were drawn, and plans every trial before the first
+// one runs.
 func (s *sweep) plan() error {
 	s.plans, s.kinds = nil, nil
 	var err error
@@ -114,7 +115,8 @@ func (s *sweep) planCandidates(outlines map[string]setup.Outline) error {
 	return nil
 }
 
-// outline returns the outline of a configuration's data, counted once: known holds them by spec.
+// outline returns the outline of a configuration's data, which it counts once: known holds the
+// outlines by spec.
 func (s *sweep) outline(c *configs.Config, known map[string]setup.Outline) (setup.Outline, error) {
 	if s.options.Given != nil {
 		return setup.OutlineOfSource(s.options.Given), nil

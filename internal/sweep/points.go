@@ -39,7 +39,8 @@ type Point struct {
 	// nothing can be said: for the best one itself, with one seed, and where all differences are
 	// equal.
 	P *float64 `json:"p_value,omitempty"`
-	// Indistinguishable says that P is too large to tell the two apart, or that there is one seed.
+	// Indistinguishable says that P is too large to tell the two apart, or that there is only one
+	// seed.
 	Indistinguishable bool `json:"indistinguishable,omitempty"`
 
 	settings   []configs.Setting

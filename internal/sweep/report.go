@@ -70,7 +70,8 @@ func (r Result) trialTable() [][]string {
 	}...), r.Rows)
 }
 
-// pointTable returns a line for each point with a result, and marks the best and its equals.
+// pointTable returns a line for each point with a result. It marks the best point, and points that
+// cannot be told from it.
 func (r Result) pointTable() [][]string {
 	var columns []column[Point]
 	for _, s := range books.Swept(r.Rows) {
@@ -234,7 +235,8 @@ func (r Result) noteOnScale() []string {
 	}
 }
 
-// writeSummary writes results.json: the result with the folder's name, and results.md's checksum.
+// writeSummary writes results.json: the result with the name of the folder, not its path, and the
+// checksum of results.md.
 func (s *sweep) writeSummary(r Result, report []byte) error {
 	r.Sweep, r.Report = filepath.Base(r.Sweep), fmt.Sprintf("%x", sha256.Sum256(report))
 	summary, err := json.MarshalIndent(r, "", "  ")

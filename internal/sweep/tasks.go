@@ -88,7 +88,8 @@ func RunTask(ctx context.Context, file *configs.Sweep, share Share, o Options) (
 }
 
 // join makes sure that the folder belongs to this sweep, or makes it do so. Of tasks that come at
-// the same time one takes the folder, and all train what it drew; nobody saw other draws.
+// the same time one takes the folder, and all train what that one drew; nobody saw the draws of the
+// others.
 func (s *sweep) join(share Share) error {
 	for {
 		first := !folder.HoldsAny(s.dir, folder.Sweep)

@@ -170,7 +170,8 @@ func (s *sweep) openTrial(t configs.Trial, o train.Options, started bool) (*trai
 	return train.Create(t.Config, o)
 }
 
-// data returns a configuration's data, which trials share unless each sees examples of its own.
+// data returns the data of a configuration; trials with the same data share it, unless each sees
+// examples of its own.
 func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	switch {
 	case s.options.Given != nil && s.options.Sees != nil:

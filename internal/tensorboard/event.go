@@ -167,7 +167,8 @@ func Settings(values map[string]any) Value {
 	return Value{m}
 }
 
-// protobufValue encodes a float64, string or bool as a google.protobuf.Value, others as nil.
+// protobufValue encodes a float64, string or bool as a google.protobuf.Value; it returns nil for
+// any other type.
 func protobufValue(v any) message {
 	var m message
 	switch v := v.(type) {

@@ -26,7 +26,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// Config trains in milliseconds. The data's name counts for nothing where a source is given.
+// Config trains in milliseconds. The name of the data counts for nothing where a source is handed
+// in.
 const Config = `
 data: {name: digits}
 model: {name: logistic}

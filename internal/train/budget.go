@@ -12,7 +12,8 @@ import (
 	"dpsgd/internal/setup"
 )
 
-// certificate holds planned releases and an upper bound of their cost, from before the first one.
+// certificate holds the planned releases and an upper bound of their cost, computed before the
+// first release.
 type certificate struct {
 	planned []accountant.Entry
 	cost    account.Spent
@@ -155,7 +156,8 @@ func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, er
 // Spent returns the guarantee of all releases in the ledger, by the configured accountant.
 func (p *RunPlan) Spent(l *accountant.Ledger) (account.Spent, error) {
 	s, refusal, err := p.accounts.Spent(l, p.Delta)
-	// Numerics may answer a hair more for a part than for the whole, or nothing. Both bound it.
+	// Numerics may answer a hair more for a part than for the whole, or nothing. Both are upper
+	// bounds.
 	if whole := p.certified.cost; p.certified.covers(l) && (err != nil || whole.Epsilon < s.Epsilon) {
 		s.Guarantee, s.Accountant = whole.Guarantee, whole.Accountant
 		err = nil

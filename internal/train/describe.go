@@ -157,7 +157,8 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	return err
 }
 
-// fillEngines declares the training graph to see how gradients are formed, and what it needs.
+// fillEngines declares the training graph to see how gradients are formed, and estimates what it
+// needs.
 func (d *Description) fillEngines(c *configs.Config, m *model.Model, o setup.Outline) error {
 	pool := kernel.NewPool(setup.Threads(c))
 	defer pool.Close()

@@ -24,7 +24,8 @@
 //
 // Every release is recorded twice: in the run's own ledger, and in the one of its data, which all
 // runs in a folder share. Package books holds both against everything that speaks of them; a ledger
-// that is shorter than one of these says, or gone, is refused, which changes nothing.
+// that is shorter than one of these says, or gone, is refused, and a refused command changes
+// nothing.
 //
 // # Around a run
 //

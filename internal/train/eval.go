@@ -25,7 +25,8 @@ import (
 )
 
 // Evaluate measures the model that a run has written. It changes nothing in the run's folder.
-// Features of its pictures are kept beside the runs, as in training, or where Options says.
+// Features of its pictures are kept beside the runs, as in training, unless Options names another
+// folder.
 func Evaluate(dir string, o Options) (score.Score, error) {
 	var e score.Examination
 	err := test(dir, o, func(t *tested) (err error) {

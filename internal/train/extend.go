@@ -28,7 +28,8 @@ type past struct {
 // mostChoices bounds how often the number of steps grows: to about a thousand times.
 const mostChoices = 10 * account.PerDoubling
 
-// Extended is the result of an extension: what was chosen, and the guarantee of all steps now allowed.
+// Extended is the result of an extension: what was chosen, and the guarantee of all steps that the
+// run may now take.
 type Extended struct {
 	Run string `json:"run"`
 	folder.Extension
@@ -165,7 +166,8 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 		ErrExtension, r.Dir, e.To.Epsilon, accountant.RoundUp(cheapest.Epsilon, 3), r.plan.Delta, e.To.Steps)
 }
 
-// costOf returns the guarantee of the run with this number of steps in all, chosen so many times.
+// costOf returns the guarantee of the run with this number of steps in all, of which the number was
+// chosen so many times.
 func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent, error) {
 	all, err := r.allOf(made, choices, steps)
 	if err != nil {
@@ -175,7 +177,8 @@ func (r *Run) costOf(made *accountant.Ledger, choices, steps int) (account.Spent
 	return cost, err
 }
 
-// allOf returns the ledger of the run with this number of steps in all, chosen so many times.
+// allOf returns the ledger of the run with this number of steps in all, of which the number was
+// chosen so many times.
 func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Ledger, error) {
 	all, err := made.With(account.Choice, choices-account.Choices(made))
 	if err != nil {

@@ -51,7 +51,8 @@ func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
 	return l, account.AddAll(l, training)
 }
 
-// afterMean is an accountant that adds the release of the mean of features to every ledger.
+// afterMean is an accountant that adds the release of the mean of features to every ledger that it
+// is asked about.
 type afterMean struct {
 	account.Accountants
 	plan *RunPlan

@@ -23,7 +23,8 @@ func (r *Run) Fit(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// Start saves the number of ranks, if it grew, releases a mean of features and subtracts it.
+// Start saves the number of ranks, if it grew, releases the mean of features, if there is one, and
+// subtracts it.
 func (r *Run) Start(ctx context.Context) error {
 	run.Tell(r.watcher.Started, r.overview())
 	r.warn()
@@ -137,7 +138,8 @@ func (r *Run) Finish(status run.Status) error {
 }
 
 // Untested returns the result of a run that had to stop and has no model to test: with status
-// Diverged because its parameters left the range of float32, with BudgetExhausted before a step.
+// Diverged because its parameters left the range of float32, with BudgetExhausted before its first
+// step.
 func (r *Run) Untested(status run.Status) (Result, error) {
 	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
 	return r.untested(status, claim), err

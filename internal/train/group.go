@@ -90,7 +90,8 @@ func (p *RunPlan) unit() float64 {
 	return 1
 }
 
-// movingClipNorm returns the clip norm of the step with this number, 0 if all have the same.
+// movingClipNorm returns the clip norm of the step with this number, 0 where all steps have the
+// same.
 func (p *RunPlan) movingClipNorm(next int) float64 {
 	switch policy := p.Policy.(type) {
 	case clip.Stepping:
@@ -101,7 +102,8 @@ func (p *RunPlan) movingClipNorm(next int) float64 {
 	return 0
 }
 
-// counting returns the policy of a run that learns its clip norm from releases, nil for other runs.
+// counting returns the policy of a run that learns its clip norm from releases, and nil for any
+// other run.
 func (r *Run) counting() clip.Counting {
 	counting, _ := r.plan.Policy.(clip.Counting)
 	return counting

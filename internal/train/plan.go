@@ -54,7 +54,8 @@ func NewPlan(c *configs.Config, n int) (*RunPlan, error) {
 	return p, p.affordsAny()
 }
 
-// newPlan fixes the plan of a run with its past, nil for a new one. The threads of pool make noise.
+// newPlan fixes the plan of a run with what it has behind it, nil for a new one. Noise is made on
+// the threads of pool.
 func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool) (*RunPlan, error) {
 	if c.Privacy.Ordinary() || setup.Places(c) != setup.AsFound {
 		return nil, fmt.Errorf("%w: privacy.unit is %s and privacy.none %t, expected example or person and false for noise on gradients", setup.ErrPlan, c.Privacy.Unit, c.Privacy.None)
@@ -161,7 +162,8 @@ func (p *RunPlan) NoiseMultiplier() float64 { return accountant.NoiseMultiplier(
 
 // identity returns a text with all that may not change between the parts of a run: the plan, the
 // shape of its data and the SHA-256 of the initial weights, "" if these are random. It is made of
-// public values only: with a hash of the training data, anyone could check a guess of it.
+// public values only: a hash of the training data would let anyone who guesses the data check the
+// guess.
 func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) string {
 	var h strings.Builder
 	if c.Features.Any() {

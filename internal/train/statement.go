@@ -14,7 +14,8 @@ import (
 	"dpsgd/internal/statement"
 )
 
-// statement describes a run whose ledger has the given guarantee, with the claim of its plan.
+// statement describes a run whose ledger has the given guarantee, with the claim that its plan
+// makes.
 func (r *Run) statement(status run.Status, spent account.Claim, together statement.Together) statement.Statement {
 	means, choices, dim := r.means(), account.Choices(r.Books.Ledger()), r.records.Coordinates()
 	steps := r.Books.Len() - choices - means

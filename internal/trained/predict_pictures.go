@@ -163,7 +163,8 @@ func summary(broken []error) error {
 	return errors.Join(broken...)
 }
 
-// refuse returns the error for an input of another kind, found, than the model was trained on.
+// refuse returns the error for an input of another kind than the model was trained on; found names
+// that kind.
 func (p *Predictor) refuse(found string) error {
 	what := map[Kind]string{
 		Pictures: "pictures",

@@ -128,7 +128,8 @@ func (p *Predictor) Text(text string) (Answer, error) {
 }
 
 // tokens returns the tokenizer that the model was trained with. Its file may also lie in the folder
-// of the run, so that a folder can be taken elsewhere. Another than the statement's is refused.
+// of the run, so that a folder can be taken elsewhere. Another file than that of the statement is
+// refused.
 func (m *Model) tokens() (data.Tokenizer, error) {
 	spec := m.Config.Data.Spec
 	if spec.Tokenizer != "" {

@@ -30,7 +30,8 @@ func (m *Model) Training() string {
 }
 
 // Provenance returns the facts that go with the model wherever it goes: where it comes from, and
-// its privacy guarantee. All of it stands in the run's privacy statement; none is private.
+// its privacy guarantee. All of it stands in the privacy statement of the run; none of it is
+// private.
 func (m *Model) Provenance() []Fact {
 	s := m.Statement
 	facts := []Fact{{"privacy", "NOT PRIVATE: trained without privacy, no guarantee"}}
@@ -70,7 +71,8 @@ func (m *Model) Provenance() []Fact {
 	return facts
 }
 
-// MeanOfFeatures names the private mean subtracted from features, in model files and checkpoints.
+// MeanOfFeatures names the private mean that is subtracted from features, in model files and
+// checkpoints.
 const MeanOfFeatures = "features.mean"
 
 // Weights reads the weights that a run has written at its end, and the mean of features, nil if

@@ -94,7 +94,8 @@ const (
 	Texts
 )
 
-// Sees returns what kind of examples the model was trained on, before any features.
+// Sees returns what kind of examples the model was trained on, before any features are computed of
+// them.
 func (m *Model) Sees() Kind {
 	switch {
 	case m.Config.Data.Vectors != "":
@@ -108,7 +109,8 @@ func (m *Model) Sees() Kind {
 }
 
 // Features returns the definition of the features that the network sees; nil if it sees examples as
-// they are. Features that are learnt from drawn pictures are learnt again, for up to a minute.
+// they are. Features that are learnt from drawn pictures are learnt again, which takes seconds to a
+// minute.
 func (m *Model) Features() (*features.Definition, error) {
 	if !m.Config.Features.Any() {
 		return nil, nil
@@ -126,7 +128,8 @@ func (m *Model) Features() (*features.Definition, error) {
 	return &d, nil
 }
 
-// Normalisation returns the constants that normalise examples for the network; none for features.
+// Normalisation returns the constants by which examples are normalised for the network; none for
+// features.
 func (m *Model) Normalisation() data.Normalisation {
 	return setup.Normalisation(m.Config, m.Data.Shape.Channels)
 }

@@ -34,7 +34,8 @@ var predictionFiles embed.FS
 
 var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index.html"))
 
-// predictionServer answers the requests of the page: it predicts pictures or texts, one at a time.
+// predictionServer answers the requests of the page: it predicts their pictures or texts, one at a
+// time.
 type predictionServer struct {
 	model *trained.Model
 	text  bool                    // whether the model sees texts

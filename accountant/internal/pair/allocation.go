@@ -85,7 +85,8 @@ func BallsInBins(bins int, sigma float64) (removed, added Bounded) {
 	return lastEpoch.removed, lastEpoch.added
 }
 
-// lastEpoch keeps the pairs of the last epoch asked for: most questions about one come in a row.
+// lastEpoch keeps the pairs of the last epoch asked for: most questions about one are followed by
+// another.
 var lastEpoch struct {
 	sync.Mutex
 	epoch

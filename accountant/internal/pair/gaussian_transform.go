@@ -107,7 +107,8 @@ func (m Mixtures) Cumulant() func(c float64) (k, k1, k2 float64) {
 	}
 }
 
-// shiftLine returns the line of two Gaussians at distance √variance: M(s) = e^(variance·s(1+s)/2).
+// shiftLine returns the line of a pair of single Gaussians at distance √variance: M(s) =
+// e^(variance·s(1+s)/2).
 func shiftLine(variance, c, step float64, count int) Line {
 	l := Line{Values: make([]complex128, count), Errors: make([]float64, count)}
 	if top := variance / 2 * c * (1 + c); top > 300 {

@@ -114,7 +114,8 @@ func (a sum) quantile(chance float64) float64 {
 	return a.value[len(a.value)-1]
 }
 
-// spread returns half the distance of the quantiles one standard deviation from a normal's middle.
+// spread returns half the distance of the quantiles that lie one standard deviation from the middle
+// of a normal law.
 func (a sum) spread() float64 { return (a.quantile(0.84) - a.quantile(0.16)) / 2 }
 
 // logNormals makes laws of sums of independent numbers e^(s·n - s²/2), with n standard normal.
@@ -133,7 +134,8 @@ const (
 	near = 7
 )
 
-// wideness returns how much wider a cell is at a distance from the middle, in standard deviations.
+// wideness returns how many times as wide as in the middle a cell is at a distance from it, both in
+// standard deviations.
 func wideness(distance float64) float64 { return math.Pow(max(1, distance/near), 3) }
 
 // one returns the law of one of the numbers. Its expectation is 1, and the part from a to b of it

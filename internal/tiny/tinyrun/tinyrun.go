@@ -77,7 +77,8 @@ func Plan(t testing.TB, overrides ...string) *train.RunPlan {
 // Bands are the classes of [PictureFolder].
 var Bands = []string{"top", "middle", "bottom"}
 
-// Picture returns a PNG of about side by side pixels: noise with a bright band, one of the thirds.
+// Picture returns a PNG of about side by side pixels: noise with a bright band, the upper, middle
+// or lower third.
 func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, side, side+band))
@@ -93,7 +94,8 @@ func Picture(t testing.TB, band, side int, src *random.Public) []byte {
 	return tiny.Encode(t, m)
 }
 
-// PictureFolder writes 90 pictures into train and 75 into test, by classes, not all of one size.
+// PictureFolder writes 90 pictures into train and 75 into test, sorted into classes, not all of one
+// size.
 func PictureFolder(t testing.TB) string {
 	t.Helper()
 	dir, src := t.TempDir(), random.Seeded(1)

@@ -25,7 +25,8 @@ import (
 	"dpsgd/internal/web"
 )
 
-// Exit codes. A run that a signal stopped and that saved ends with 128 + the signal's number.
+// Exit codes. A run that was stopped by a signal and saved ends with 128 + the number of the
+// signal.
 const (
 	ExitDone    = 0
 	ExitFailed  = 1

@@ -91,7 +91,8 @@ func writeCommands(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// slack is the number of columns by which the library for flags may exceed a width for a last word.
+// slack is the number of columns by which the library for flags may exceed a width, so that a last
+// word stays on its line.
 const slack = 5
 
 func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
