@@ -281,9 +281,13 @@ func (r *Run) keepOrder() error {
 	if r.Books.Len() == 0 {
 		return folder.Replace(path, []byte(now))
 	}
-	if began, err := disk.ReadFile(path); err != nil || string(began) != now {
-		return fmt.Errorf("%w: %s: found other training examples, or another order of them, than at the first release (%v); expected the same, because training.sampling %s goes by their places",
-			books.ErrOtherPlan, path, err, r.Config.Training.Sampling.Name())
+	began, err := disk.ReadFile(path)
+	if err == nil && string(began) != now {
+		err = fmt.Errorf("%s: found other training examples, or another order of them, than at the first release", path)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w; expected those of the first release in their order, because training.sampling %s goes by their places",
+			books.ErrOtherPlan, err, r.Config.Training.Sampling.Name())
 	}
 	return nil
 }
