@@ -101,7 +101,7 @@ type Privacy struct {
 	Mechanism         release.Noise
 	ClipSchedule      clip.Schedule
 	NoiseSchedule     release.NoiseSchedule
-	Correlation       string // Independent, "auto" or Banded: how the noise of steps is correlated
+	Correlation       string // Independent, ChosenBands or Banded: how the noise of steps is correlated
 	Bands             int    // with Banded: the bands of the strategy
 	Accountant        string // exact, pld or rdp
 	Unit              string // example, label or person: what the guarantee is about
@@ -114,9 +114,10 @@ type Privacy struct {
 // labels alone are private and get their noise before training.
 func (p Privacy) Ordinary() bool { return p.None || p.Unit == UnitLabel }
 
-// Values of privacy.correlation; the third is "auto".
+// Values of privacy.correlation.
 const (
 	Independent = "none"
+	ChosenBands = "auto"
 	Banded      = "banded"
 )
 

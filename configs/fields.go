@@ -185,7 +185,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		kindRow("privacy.noise_schedule", release.NoiseSchedules(), nil,
 			"How the noise multiplier changes over the steps, in 16 stages; noise_multiplier is that of the first one. What it costs is accounted for step by step."),
 		argumentRows("privacy.noise_schedule", release.NoiseSchedules()),
-		row("privacy.correlation", setting.Choice{Independent, "auto", Banded}, nil,
+		row("privacy.correlation", setting.Choice{Independent, ChosenBands, Banded}, nil,
 			"How the noise of steps is correlated: banded takes back noise of earlier steps, by exact sums of the last steps that are kept in memory; auto chooses the number of bands, and training.blocks with it, for the least predicted error at the budget (train describe shows it). Needs training.sampling cyclic."),
 		row("privacy.bands", setting.Integer{Min: 2, Max: release.MostBands}, withBands, "Steps over which noise is correlated; at most training.blocks."),
 		row("privacy.accountant", accountants, nil,

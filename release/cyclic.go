@@ -68,7 +68,7 @@ func (s cyclic) String() string {
 
 func (s cyclic) Validate() error {
 	if !(s.SamplingProbability <= 1) {
-		return fmt.Errorf("release: batches are %.4g times as large as one of %d blocks, expected at most as large: fewer blocks or a smaller batch", s.SamplingProbability, s.blocks)
+		return fmt.Errorf("release: batches are %.4g times as large as one of %d blocks, expected training.blocks of at most %d, or a smaller batch", s.SamplingProbability, s.blocks, int(float64(s.blocks)/s.SamplingProbability*(1+1e-12)))
 	}
 	return s.Poisson.Validate()
 }

@@ -22,6 +22,15 @@ type Correlation struct {
 	Bytes int `json:"bytes"`
 }
 
+// samplingOf returns the sampling of the configuration; where the number of blocks is chosen, that of
+// one block, which is the first that is tried.
+func samplingOf(c *configs.Config) release.Sampling {
+	if _, cyclic := c.Training.Sampling.(*release.Cyclic); cyclic && c.Privacy.Correlation == configs.ChosenBands {
+		return &release.Cyclic{Blocks: 1}
+	}
+	return c.Training.Sampling
+}
+
 // correlate fixes the strategy of correlated noise, and for auto the number of blocks. A run that
 // goes on keeps its number: it is in the events of its ledger.
 func (p *RunPlan) correlate(c *configs.Config, n int, past *past) (err error) {

@@ -125,7 +125,7 @@ func TestCyclicRefusals(t *testing.T) {
 		t.Error("groups: no error")
 	}
 	_, err := NewPlan(tiny.Parse(t, "training.sampling=cyclic", "training.blocks=8"), tiny.Examples)
-	if err == nil || !strings.Contains(err.Error(), "training.sampling is cyclic") || !strings.Contains(err.Error(), "8 blocks") {
+	if err == nil || !strings.Contains(err.Error(), "training.sampling is cyclic") || !strings.Contains(err.Error(), "8 blocks, expected training.blocks of at most 7,") {
 		t.Errorf("found %v", err)
 	}
 }

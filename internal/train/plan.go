@@ -74,7 +74,7 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 	if err := setup.CheckDelta(c.Privacy.Delta, n, records); err != nil {
 		return nil, err
 	}
-	sampler := c.Training.Sampling.Sampler(batch, n)
+	sampler := samplingOf(c).Sampler(batch, n)
 	if rounded, ok := c.Training.Sampling.(release.Rounded); ok {
 		batch = rounded.Expected(batch, n)
 	}
