@@ -93,33 +93,29 @@ func ReadTexts(s Spec, path string, visit func(text string) error) error {
 // where there are two names, the first and the second. Where no classes are declared, label is -1.
 // find returns the place of a name.
 func (s Spec) textColumns(names []string, find func(string) (int, error)) (text, label int, err error) {
-	if len(s.Classes) == 0 {
-		if s.Column != "" {
-			text, err = find(s.Column)
-		} else if len(names) > 1 && names[0] == s.Label {
-			text = 1
+	places := []int{-1, -1}
+	for i, name := range []string{s.Column, s.Label} {
+		if name == "" || i == 1 && len(s.Classes) == 0 {
+			continue
 		}
-		return text, -1, err
+		if places[i], err = find(name); err != nil {
+			return 0, 0, err
+		}
 	}
-	if len(names) != 2 && (s.Column == "" || s.Label == "") {
+	switch text, label = places[0], places[1]; {
+	case len(s.Classes) == 0 && text < 0 && len(names) > 1 && names[0] == s.Label:
+		return 1, -1, nil
+	case len(s.Classes) == 0:
+		return max(text, 0), -1, nil
+	case len(names) != 2 && min(text, label) < 0:
 		return 0, 0, fmt.Errorf("found %d columns, expected two, or data.column and data.label with the names of text and class", len(names))
-	}
-	text, label = 0, 1
-	if s.Column != "" {
-		if text, err = find(s.Column); err != nil {
-			return 0, 0, err
-		}
-		label = 1 - text
-	}
-	if s.Label != "" {
-		if label, err = find(s.Label); err != nil {
-			return 0, 0, err
-		}
-		if s.Column == "" {
-			text = 1 - label
-		}
-	}
-	if text == label {
+	case text < 0 && label < 0:
+		return 0, 1, nil
+	case text < 0:
+		return 1 - label, label, nil
+	case label < 0:
+		return text, 1 - text, nil
+	case text == label:
 		return 0, 0, errors.New("found one column for text and class, expected two")
 	}
 	return text, label, nil

@@ -75,7 +75,9 @@ func (f *finder) cut(pieces []piece) (cut []piece) {
 			}
 			begin, end := at, at+len(t.Content)
 			at = end
-			if t.SingleWord && (endsWord(text[:begin]) || beginsWord(text[end:])) {
+			before, _ := utf8.DecodeLastRuneInString(text[:begin])
+			behind, _ := utf8.DecodeRuneInString(text[end:])
+			if t.SingleWord && (isWord(before) || isWord(behind)) {
 				continue
 			}
 			if t.LStrip {
@@ -101,16 +103,6 @@ func (f *finder) at(text string) *addedToken {
 		}
 	}
 	return nil
-}
-
-func endsWord(text string) bool {
-	r, n := utf8.DecodeLastRuneInString(text)
-	return n > 0 && isWord(r)
-}
-
-func beginsWord(text string) bool {
-	r, n := utf8.DecodeRuneInString(text)
-	return n > 0 && isWord(r)
 }
 
 // isWord reports whether a character is one of \w: https://unicode.org/reports/tr18, Annex C.

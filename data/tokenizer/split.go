@@ -164,18 +164,8 @@ func merged(spans []span, join func(now, before bool) bool) (out []span) {
 }
 
 // withNext adds a match to what stands behind it.
-func withNext(spans []span) (out []span) {
-	behind := false
-	for _, s := range slices.Backward(spans) {
-		if s.match && !behind && len(out) > 0 {
-			out[len(out)-1].from = s.from
-		} else {
-			out = append(out, s)
-		}
-		behind = s.match
-	}
-	slices.Reverse(out)
-	return out
+func withNext(s []span) []span {
+	return merged(s, func(now, before bool) bool { return !now && before })
 }
 
 // behaviorOf returns the behavior of a name in a file.

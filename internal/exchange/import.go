@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,7 +166,7 @@ func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 // byOrder gives the parameters of each layer in own, which are the network's, the tensors of the
 // first layer in free, sorted by name, that has their shapes. Then that layer is free no more.
 func (f *Fits) byOrder(own, free []layer) {
-	slices.SortStableFunc(free, func(a, b layer) int { return natural(a.name, b.name) })
+	slices.SortStableFunc(free, func(a, b layer) int { return strings.Compare(natural(a.name), natural(b.name)) })
 	for _, wanted := range own {
 		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
 		if at < 0 {
@@ -173,7 +174,7 @@ func (f *Fits) byOrder(own, free []layer) {
 		}
 		for i, fit := range f.Fits {
 			if name, last := module(fit.Parameter); name == wanted.name {
-				f.Fits[i].Tensor = free[at].named(last)
+				f.Fits[i].Tensor = strings.TrimPrefix(free[at].name+"."+last, ".")
 			}
 		}
 		free = slices.Delete(free, at, at+1)
@@ -217,35 +218,12 @@ func (l layer) shapes() string {
 	return strings.Join(texts, " ")
 }
 
-// named returns the full name of the layer's tensor whose last word is last. There must be one.
-func (l layer) named(last string) string {
-	i := slices.IndexFunc(l.tensors, func(t checkpoints.Tensor) bool { _, found := module(t.Name); return found == last })
-	return l.tensors[i].Name
+// natural returns a name whose texts are in the order of numbers, too: conv2 comes before conv10.
+func natural(name string) string {
+	return digits.ReplaceAllStringFunc(name, func(number string) string { return fmt.Sprintf("%020s", number) })
 }
 
-// natural compares names as texts, but numbers in them by value: conv2 comes before conv10.
-func natural(a, b string) int {
-	return slices.CompareFunc(words(a), words(b), func(x, y string) int {
-		m, notM := strconv.Atoi(x)
-		n, notN := strconv.Atoi(y)
-		if notM == nil && notN == nil {
-			return cmp.Compare(m, n)
-		}
-		return strings.Compare(x, y)
-	})
-}
-
-// words splits a name where digits begin and end.
-func words(name string) (words []string) {
-	digit := func(b byte) bool { return b >= '0' && b <= '9' }
-	from := 0
-	for i := 1; i <= len(name); i++ {
-		if i == len(name) || digit(name[i]) != digit(name[i-1]) {
-			words, from = append(words, name[from:i]), i
-		}
-	}
-	return words
-}
+var digits = regexp.MustCompile("[0-9]+")
 
 // Renamed returns the tensors of a file that fit, under the names of the network.
 func (f Fits) Renamed(file []checkpoints.Tensor) []checkpoints.Tensor {

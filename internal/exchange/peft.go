@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -58,16 +59,8 @@ func writePEFT(m *trained.Model, path string) ([]string, error) {
 	}
 	in := func(name string) string { return filepath.Join(path, name) }
 	files := []string{in("base.py"), in("base.safetensors"), in("adapter_model.safetensors"), in("adapter_config.json")}
-	if err := checkpoints.WriteFileAtomic(files[0], script, folder.FilePerm); err != nil {
-		return nil, err
-	}
-	if err := write(m, files[1], tensors); err != nil {
-		return nil, err
-	}
-	if err := write(m, files[2], adapters.tensors); err != nil {
-		return nil, err
-	}
-	return files, checkpoints.WriteFileAtomic(files[3], append(about, '\n'), folder.FilePerm)
+	return files, cmp.Or(checkpoints.WriteFileAtomic(files[0], script, folder.FilePerm), write(m, files[1], tensors),
+		write(m, files[2], adapters.tensors), checkpoints.WriteFileAtomic(files[3], append(about, '\n'), folder.FilePerm))
 }
 
 func withoutAdapters(m *trained.Model) (*trained.Model, error) {
