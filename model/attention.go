@@ -56,7 +56,8 @@ func (l Attention) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	p.layers[len(p.layers)-1].MultiplyAdds += 2 * positions * positions * width
+	at := &p.layers[len(p.layers)-1]
+	at.MultiplyAdds, at.Causal = at.MultiplyAdds+2*positions*positions*width, l.Causal
 	return p.dense(y, dense{out: width, noBias: l.NoBias, weight: "out_proj.weight", bias: "out_proj.bias", weights: uniform(width), biases: constant(0)})
 }
 
@@ -67,7 +68,7 @@ func (l Attention) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 type TransformerEncoder struct {
 	Heads, FeedForward int
 	Causal, NormFirst  bool
-	Activation         string // "relu" or "gelu"
+	Activation         string // "relu", "gelu" or "gelu_tanh"
 	Eps                float64
 }
 
@@ -79,8 +80,8 @@ func (l *TransformerEncoder) Arguments() []setting.Argument {
 		setting.Argument{Name: "feedforward", Also: []string{"dim_feedforward"}, Doc: "Values between the two linear layers.",
 			Format: setting.Integer{Min: 1, Max: 1 << 20}, Value: &l.FeedForward, Required: true},
 		setting.Argument{Name: "norm_first", Doc: "Whether each half normalises its input instead of its result; default false.", Format: setting.Boolean{}, Value: &l.NormFirst},
-		setting.Argument{Name: "activation", Doc: "The activation between the two linear layers: relu, the default, or gelu.",
-			Format: setting.Choice{"relu", "gelu"}, Value: &l.Activation},
+		setting.Argument{Name: "activation", Doc: "The activation between the two linear layers: relu, the default, gelu or gelu_tanh.",
+			Format: setting.Choice{"relu", "gelu", "gelu_tanh"}, Value: &l.Activation},
 		eps(&l.Eps))
 }
 
@@ -97,9 +98,9 @@ func (l TransformerEncoder) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		}
 		return p.Layer(norm, LayerNorm{l.Eps}, p.sum(branch(x), x))
 	}
-	activation := ReLU
-	if l.Activation == "gelu" {
-		activation = GELU
+	activation := map[string]Activation{"gelu": GELU, "gelu_tanh": GELUTanh}[l.Activation]
+	if activation.kind == "" {
+		activation = ReLU
 	}
 	x = half(x, "norm1", func(x *gorgonia.Node) *gorgonia.Node {
 		return p.Layer("self_attn", Attention{Heads: l.Heads, Causal: l.Causal}, x)

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"math"
+
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
@@ -11,7 +13,7 @@ import (
 )
 
 // Activation is a function applied to every value. The ready ones are [ReLU], [Tanh], [Sigmoid],
-// [GELU] and [SiLU].
+// [GELU], [GELUTanh] and [SiLU].
 type Activation struct {
 	kind     string
 	value    func(y, x []float32)
@@ -19,21 +21,23 @@ type Activation struct {
 	fromX    bool // the gradient reads the input, not the output
 }
 
-// The activations. GELU is the exact form x·Φ(x), PyTorch's default.
+// The activations. GELU is the exact form x·Φ(x), PyTorch's default. GELUTanh is the one of GPT-2.
 var (
-	ReLU    = Activation{kind: "relu", value: kernel.ReLU, gradient: kernel.ReLUGrad}
-	Tanh    = Activation{kind: "tanh", value: kernel.Tanh, gradient: kernel.TanhGrad}
-	Sigmoid = Activation{kind: "sigmoid", value: kernel.Sigmoid, gradient: kernel.SigmoidGrad}
-	GELU    = Activation{kind: "gelu", value: kernel.GELU, gradient: kernel.GELUGrad, fromX: true}
-	SiLU    = Activation{kind: "silu", value: kernel.SiLU, gradient: kernel.SiLUGrad, fromX: true}
+	ReLU     = Activation{kind: "relu", value: kernel.ReLU, gradient: kernel.ReLUGrad}
+	Tanh     = Activation{kind: "tanh", value: kernel.Tanh, gradient: kernel.TanhGrad}
+	Sigmoid  = Activation{kind: "sigmoid", value: kernel.Sigmoid, gradient: kernel.SigmoidGrad}
+	GELU     = Activation{kind: "gelu", value: kernel.GELU, gradient: kernel.GELUGrad, fromX: true}
+	GELUTanh = Activation{kind: "gelu_tanh", value: geluTanhValue, gradient: geluTanhGradient, fromX: true}
+	SiLU     = Activation{kind: "silu", value: kernel.SiLU, gradient: kernel.SiLUGrad, fromX: true}
 )
 
 var (
-	relu    = kind("max(x, 0).", func() Layer { return &ReLU })
-	tanh    = kind("Hyperbolic tangent; bounded, and often the best choice for private training.", func() Layer { return &Tanh })
-	sigmoid = kind("1 / (1 + exp(-x)).", func() Layer { return &Sigmoid })
-	gelu    = kind("x times the normal distribution function of x.", func() Layer { return &GELU })
-	silu    = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
+	relu         = kind("max(x, 0).", func() Layer { return &ReLU })
+	tanh         = kind("Hyperbolic tangent; bounded, and often the best choice for private training.", func() Layer { return &Tanh })
+	sigmoid      = kind("1 / (1 + exp(-x)).", func() Layer { return &Sigmoid })
+	gelu         = kind("x times the normal distribution function of x.", func() Layer { return &GELU })
+	geluTanhKind = kind("gelu approximated by a hyperbolic tangent, as in GPT-2.", func() Layer { return &GELUTanh }, "gelu_new")
+	silu         = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
 )
 
 func (a Activation) Kind() string { return a.kind }
@@ -47,6 +51,29 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return []*gorgonia.Node{p.perExample(inPlace, a.kind+"-gradient", x.Shape(), a.gradient, nil, from, dy)}
 	}
 	return p.perExample(inPlace, a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) }, back, x)
+}
+
+// geluTanh is x·s with the sigmoid s of a·x + b·x³ (Hendrycks and Gimpel, arXiv:1606.08415v5, section
+// 2), and slope its derivative.
+func geluTanh(x float32) (y, slope float32) {
+	const a = 1.5957691216057308 // √(8/π)
+	const b = 0.044715 * a
+	v := float64(x)
+	s := 1 / (1 + math.Exp(-v*(a+b*v*v)))
+	return float32(v * s), float32(s + v*s*(1-s)*(a+3*b*v*v))
+}
+
+func geluTanhValue(y, x []float32) {
+	for i, v := range x {
+		y[i], _ = geluTanh(v)
+	}
+}
+
+func geluTanhGradient(dx, x, dy []float32) {
+	for i, v := range x {
+		_, slope := geluTanh(v)
+		dx[i] = slope * dy[i]
+	}
 }
 
 // gradientOf declares the gradients of the loss with respect to an operation's inputs, given that

@@ -108,21 +108,5 @@ var meanOverSequence = kind("Mean over the positions of a sequence, without padd
 func (MeanOverSequence) Kind() string { return "mean_over_sequence" }
 
 func (MeanOverSequence) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	batch, _, width, ok := p.sequence(x)
-	if !ok {
-		return nil
-	}
-	return p.perSequence("mean", x, []int{batch, width}, func(_, length int, y []float32, in [][]float32) {
-		clear(y)
-		for t := range length {
-			kernel.Axpy(y, 1/float32(length), in[0][t*width:(t+1)*width])
-		}
-	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perSequence("mean-gradient", x, x.Shape(), func(_, length int, dx []float32, in [][]float32) {
-			clear(dx)
-			for t := range length {
-				kernel.Axpy(dx[t*width:(t+1)*width], 1/float32(length), in[0])
-			}
-		}, nil, dy)}
-	}, x)
+	return p.meanOf(x, "mean", func(length int) (from, to int) { return 0, length })
 }

@@ -87,14 +87,12 @@ func (p *Pass) times(factor float32, x *gorgonia.Node) *gorgonia.Node {
 	if p.Err() != nil {
 		return nil
 	}
-	run := func(y, x, _ []float32) {
+	run := func(y, x []float32) {
 		for i, v := range x {
 			y[i] = factor * v
 		}
 	}
-	return p.perExample(inPlace, "times", x.Shape(), run, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perExample(inPlace, "times-gradient", x.Shape(), run, nil, dy)}
-	}, x)
+	return Activation{kind: "times", value: run, gradient: func(dx, _, dy []float32) { run(dx, dy) }}.Forward(p, x)
 }
 
 // Factor returns the name of factor A or B beside a weight.

@@ -50,6 +50,7 @@ type LayerInfo struct {
 	Output       []int  `json:"output"` // shape of one example's output
 	Parameters   int    `json:"parameters"`
 	MultiplyAdds int    `json:"multiply_adds"` // of the forward pass, per example
+	Causal       bool   `json:"causal,omitempty"`
 }
 
 // Parameter returns the node of a trainable tensor of the current layer. Shape is PyTorch's; order,

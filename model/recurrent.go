@@ -59,18 +59,20 @@ func (l Recurrent) forward(p *Pass, x *gorgonia.Node, cell kernel.Cell) *gorgoni
 	if l.Hidden < 1 {
 		return p.reject("its output has %d values, expected at least 1", l.Hidden)
 	}
-	direction := func(suffix string, reverse bool) *gorgonia.Node {
+	direction := func(suffix string, reverse bool, end func(length int) (from, to int)) *gorgonia.Node {
 		h := p.recurrence(x, l.Hidden, suffix, cell, reverse)
 		if l.Last && p.Err() == nil {
-			return p.end(h, reverse)
+			return p.meanOf(h, "end", end)
 		}
 		return h
 	}
-	h := direction("_l0", false)
-	if l.Bidirectional {
-		h = p.join(h, direction("_l0_reverse", true))
+	h := direction("_l0", false, last)
+	if !l.Bidirectional || p.Err() != nil {
+		return h
 	}
-	return h
+	shape := h.Shape().Clone()
+	shape[len(shape)-1] *= 2
+	return p.join(h, direction("_l0_reverse", true, first), l.Hidden, l.Hidden, shape)
 }
 
 // recurrence declares one pass over a sequence, with parameters whose names end with suffix.
@@ -178,59 +180,4 @@ func (p *Pass) before(h *gorgonia.Node, reverse bool) *gorgonia.Node {
 			}
 		}
 	}, nil, h)
-}
-
-// end returns the output of a pass at its last position (B, width), zeros where it has none.
-func (p *Pass) end(h *gorgonia.Node, reverse bool) *gorgonia.Node {
-	batch, width := h.Shape()[0], h.Shape()[2]
-	at := func(length int, rows []float32) []float32 {
-		if reverse {
-			length = min(length, 1)
-		}
-		return rows[max(length-1, 0)*width : length*width]
-	}
-	return p.perSequence("end", h, []int{batch, width}, func(_, length int, y []float32, in [][]float32) {
-		clear(y)
-		copy(y, at(length, in[0]))
-	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perSequence("end-gradient", h, h.Shape(), func(_, length int, dx []float32, in [][]float32) {
-			clear(dx)
-			copy(at(length, dx), in[0])
-		}, nil, dy)}
-	}, h)
-}
-
-// join returns the nodes x and y of one shape side by side: their last dimensions, one after the
-// other.
-func (p *Pass) join(x, y *gorgonia.Node) *gorgonia.Node {
-	if p.Err() != nil {
-		return nil
-	}
-	shape := x.Shape().Clone()
-	last := len(shape) - 1
-	width := shape[last]
-	shape[last] *= 2
-	half := func(name string, from int, dz *gorgonia.Node) *gorgonia.Node {
-		return p.perExample(apart, name, x.Shape(), func(d, dz, _ []float32) {
-			for i := range len(d) / width {
-				copy(d[i*width:(i+1)*width], dz[2*i*width+from:])
-			}
-		}, nil, dz)
-	}
-	z := p.perExample(apart, "join", shape, func(z, x, y []float32) {
-		for i := range len(x) / width {
-			copy(z[2*i*width:], x[i*width:(i+1)*width])
-			copy(z[(2*i+1)*width:], y[i*width:(i+1)*width])
-		}
-	}, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
-		gradients := make([]*gorgonia.Node, 2)
-		for i, in := range inputs {
-			if p.Tracked(in) {
-				gradients[i] = half("join-gradient", i*width, dz)
-			}
-		}
-		return gradients
-	}, x, y)
-	p.setLengths(z, p.lengthsOf(x))
-	return z
 }

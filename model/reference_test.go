@@ -168,11 +168,12 @@ func (r *reference) layer(l model.Layer, prefix string, x planes) planes {
 }
 
 var activations = map[string]func(x float64) float64{
-	"relu":    func(x float64) float64 { return math.Max(x, 0) },
-	"tanh":    math.Tanh,
-	"sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
-	"gelu":    func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 },
-	"silu":    func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"relu":      func(x float64) float64 { return math.Max(x, 0) },
+	"tanh":      math.Tanh,
+	"sigmoid":   func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	"gelu":      func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 },
+	"gelu_tanh": func(x float64) float64 { return x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))) / 2 },
+	"silu":      func(x float64) float64 { return x / (1 + math.Exp(-x)) },
 }
 
 func (r *reference) convolution(l model.Conv2D, prefix string, x planes) planes {

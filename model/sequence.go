@@ -139,6 +139,55 @@ func (p *Pass) perSequence(name string, sequence *gorgonia.Node, shape []int, ru
 	}, inputs...)
 }
 
+// meanOf returns the mean of the vectors of each sequence between two positions, which follow from
+// its length; zeros where there are none.
+func (p *Pass) meanOf(x *gorgonia.Node, name string, between func(length int) (from, to int)) *gorgonia.Node {
+	batch, _, width, ok := p.sequence(x)
+	if !ok {
+		return nil
+	}
+	return p.perSequence(name, x, []int{batch, width}, func(_, length int, y []float32, in [][]float32) {
+		clear(y)
+		from, to := between(length)
+		for t := from; t < to; t++ {
+			kernel.Axpy(y, 1/float32(to-from), in[0][t*width:(t+1)*width])
+		}
+	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
+		return []*gorgonia.Node{p.perSequence(name+"-gradient", x, x.Shape(), func(_, length int, dx []float32, in [][]float32) {
+			clear(dx)
+			from, to := between(length)
+			for t := from; t < to; t++ {
+				kernel.Axpy(dx[t*width:(t+1)*width], 1/float32(to-from), in[0])
+			}
+		}, nil, dy)}
+	}, x)
+}
+
+// join returns a node of the given shape, in which ofX values of x and ofY of y take turns.
+func (p *Pass) join(x, y *gorgonia.Node, ofX, ofY int, shape []int) *gorgonia.Node {
+	if p.Err() != nil {
+		return nil
+	}
+	part := func(of *gorgonia.Node, from, n int, dz *gorgonia.Node) *gorgonia.Node {
+		if !p.Tracked(of) {
+			return nil
+		}
+		return p.perExample(apart, "join-gradient", of.Shape(), func(d, dz, _ []float32) {
+			for ; len(d) > 0; d, dz = d[n:], dz[ofX+ofY:] {
+				copy(d[:n], dz[from:])
+			}
+		}, nil, dz)
+	}
+	return p.perExample(apart, "join", shape, func(z, x, y []float32) {
+		for ; len(z) > 0; x, y, z = x[ofX:], y[ofY:], z[ofX+ofY:] {
+			copy(z, x[:ofX])
+			copy(z[ofX:], y[:ofY])
+		}
+	}, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
+		return []*gorgonia.Node{part(inputs[0], 0, ofX, dz), part(inputs[1], ofX, ofY, dz)}
+	}, x, y)
+}
+
 // exampleOf returns the values of example i in an array of so many examples.
 func exampleOf(x []float32, i, batch int) []float32 {
 	n := len(x) / batch

@@ -21,7 +21,7 @@ var (
 var sequenceNetworks = []network{
 	{name: "bag of words", input: words, layers: model.Sequential{model.Embedding{Width: 6}, model.MeanOverSequence{}, model.Tanh, model.Linear{Out: classes}}},
 	{name: "positions", input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.PositionalEmbedding{}, model.Tanh,
-		model.Linear{Out: 5}, model.GELU, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+		model.Linear{Out: 5}, model.GELUTanh, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "waves and norms", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.PositionalEmbedding{Sinusoidal: true}, model.Linear{Out: 4, NoBias: true},
 		model.LayerNorm{}, model.Residual{Body: model.Sequential{model.SiLU, model.Linear{Out: 4}, model.Dropout{}}}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "tied", input: words, layers: model.Sequential{model.Embedding{Width: 4}, model.Linear{Out: 4}, model.Tanh, model.TiedLinear{}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
@@ -34,7 +34,7 @@ var sequenceNetworks = []network{
 		model.ELU{Alpha: 0.7}, model.FirstOfSequence{}, model.Linear{Out: classes}}},
 	{name: "transformer blocks", input: words, layers: model.Sequential{model.Embedding{Width: 4},
 		model.TransformerEncoder{Heads: 2, FeedForward: 6, NormFirst: true, Activation: "gelu"},
-		model.TransformerEncoder{Heads: 1, FeedForward: 5, Causal: true, Activation: "relu"}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
+		model.TransformerEncoder{Heads: 1, FeedForward: 5, Causal: true, Activation: "gelu_tanh"}, model.LastOfSequence{}, model.Linear{Out: classes}}},
 	{name: "adapted transformer block", input: words, lora: model.LoRA{Rank: 2, Alpha: 5}, only: []string{"head", "norms"}, layers: model.Sequential{model.Embedding{Width: 4},
 		model.TransformerEncoder{Heads: 2, FeedForward: 6, Activation: "gelu"}, model.Linear{Out: 3}, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "adapted attention", input: vectors, lora: model.LoRA{Rank: 3, Alpha: 3, Layers: []string{"attention"}}, layers: model.Sequential{model.Attention{Heads: 2}, model.Linear{Out: 4},
@@ -250,9 +250,11 @@ func (r *reference) sequenceLayer(l model.Layer, prefix string, x planes) (plane
 			y.data[c] = mean(x.data[c*x.h:(c+1)*x.h], max(x.h, 1))
 		}
 		return y, true
-	case model.FirstOfSequence:
+	case model.FirstOfSequence, model.LastOfSequence:
 		y := newPlanes(x.c, 1, 1)
-		if x.h > 0 {
+		if _, last := l.(model.LastOfSequence); last && x.h > 0 {
+			copy(y.data, x.vector(x.h-1))
+		} else if x.h > 0 {
 			copy(y.data, x.vector(0))
 		}
 		return y, true
@@ -335,10 +337,7 @@ func (r *reference) attention(l model.Attention, prefix string, x planes) planes
 
 func (r *reference) transformer(l model.TransformerEncoder, prefix string, x planes) planes {
 	norm := func(name string, x planes) planes { return r.layer(model.LayerNorm{}, prefix+name+".", x) }
-	activation := model.ReLU
-	if l.Activation == "gelu" {
-		activation = model.GELU
-	}
+	activation := map[string]model.Activation{"gelu": model.GELU, "gelu_tanh": model.GELUTanh}[l.Activation]
 	branches := []func(x planes) planes{
 		func(x planes) planes {
 			return r.attention(model.Attention{Heads: l.Heads, Causal: l.Causal}, prefix+"self_attn.", x)

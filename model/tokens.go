@@ -29,31 +29,7 @@ func (ClassToken) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		kernel.AddBias(z, values)
 	}, nil, x)
 	p.Use(w, perexample.Bias{Positions: 1, Channels: width}, token, token)
-	part := func(name string, from, to int, dz *gorgonia.Node, shape []int) *gorgonia.Node {
-		return p.perExample(apart, name, shape, func(d, dz, _ []float32) {
-			n, all := (to-from)*width, (positions+1)*width
-			for i := range len(d) / n {
-				copy(d[i*n:(i+1)*n], dz[i*all+from*width:])
-			}
-		}, nil, dz)
-	}
-	z := p.perExample(apart, "prepend", []int{batch, positions + 1, width}, func(z, token, x []float32) {
-		n := positions * width
-		for i := range len(token) / width {
-			to := z[i*(n+width) : (i+1)*(n+width)]
-			copy(to, token[i*width:(i+1)*width])
-			copy(to[width:], x[i*n:(i+1)*n])
-		}
-	}, func(inputs []*gorgonia.Node, _, dz *gorgonia.Node) []*gorgonia.Node {
-		gradients := make([]*gorgonia.Node, 2)
-		if p.Tracked(inputs[0]) {
-			gradients[0] = part("class-token-gradient", 0, 1, dz, []int{batch, width})
-		}
-		if p.Tracked(inputs[1]) {
-			gradients[1] = part("prepend-gradient", 1, positions+1, dz, x.Shape())
-		}
-		return gradients
-	}, token, x)
+	z := p.join(token, x, width, positions*width, []int{batch, positions + 1, width})
 	if lengths := p.lengthsOf(x); lengths != nil {
 		p.setLengths(z, p.perExample(apart, "lengths-with-token", []int{batch}, func(out, lengths, _ []float32) {
 			for i, n := range lengths {
@@ -72,20 +48,23 @@ var firstOfSequence = kind("The first position of a sequence, such as its class 
 func (FirstOfSequence) Kind() string { return "first_of_sequence" }
 
 func (FirstOfSequence) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
-	batch, _, width, ok := p.sequence(x)
-	if !ok {
-		return nil
-	}
-	return p.perSequence("first", x, []int{batch, width}, func(_, length int, y []float32, in [][]float32) {
-		clear(y)
-		copy(y, in[0][:min(length, 1)*width])
-	}, func(_ []*gorgonia.Node, _, dy *gorgonia.Node) []*gorgonia.Node {
-		return []*gorgonia.Node{p.perSequence("first-gradient", x, x.Shape(), func(_, length int, dx []float32, in [][]float32) {
-			clear(dx)
-			copy(dx[:min(length, 1)*width], in[0])
-		}, nil, dy)}
-	}, x)
+	return p.meanOf(x, "first", first)
 }
+
+// LastOfSequence is the vector at the last position of a sequence; zeros where it has none.
+type LastOfSequence struct{}
+
+var lastOfSequence = kind("The last position of a sequence, which sees all others where attention is causal.", func() Layer { return LastOfSequence{} })
+
+func (LastOfSequence) Kind() string { return "last_of_sequence" }
+
+func (LastOfSequence) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
+	return p.meanOf(x, "last", last)
+}
+
+// first and last return where one position of a sequence begins and ends; none of an empty one.
+func first(length int) (from, to int) { return 0, min(length, 1) }
+func last(length int) (from, to int)  { return max(length-1, 0), length }
 
 // PatchEmbedding cuts a picture into squares of Patch by Patch pixels and maps each to a vector of
 // Out values: a convolution whose windows do not overlap, and whose positions become a sequence,

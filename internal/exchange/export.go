@@ -75,7 +75,7 @@ func writeNamed(program string) func(m *trained.Model, path string) ([]string, e
 	return func(m *trained.Model, path string) ([]string, error) {
 		tensors := naming.Write(m.Network, program)
 		if tensors == nil {
-			return nil, fmt.Errorf("%s: found a network that it has no names for, expected a ResNet or vision transformer such as resnet18 or vit-tiny-patch16", program)
+			return nil, fmt.Errorf("%s: found a network that it has no names for, expected a ResNet, vision transformer, BERT, DistilBERT or GPT-2 with the layers in their order", program)
 		}
 		return []string{path}, write(m, path, tensors)
 	}

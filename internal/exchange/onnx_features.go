@@ -9,6 +9,7 @@ import (
 	"dpsgd/features"
 	"dpsgd/features/encoder"
 	"dpsgd/features/scattering"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -160,11 +161,8 @@ func (g *onnxGraph) average(a scattering.Average, x string) string {
 }
 
 func transposed(m []float32, rows int) []float32 {
-	columns := len(m) / rows
 	t := make([]float32, len(m))
-	for i := range t {
-		t[i] = m[i%rows*columns+i/rows]
-	}
+	kernel.Transpose(t, m, 1, rows, len(m)/rows)
 	return t
 }
 

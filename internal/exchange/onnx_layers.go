@@ -96,6 +96,10 @@ func (n *onnxNetwork) activation(kind, x string) string {
 		erf := n.op("Erf", []string{n.op("Mul", []string{x, n.scalar("inverse_sqrt_2", 1/math.Sqrt2)})})
 		both := n.op("Mul", []string{x, n.op("Add", []string{erf, n.scalar("one", 1)})})
 		return n.op("Mul", []string{both, n.scalar("half", 0.5)})
+	case "gelu_tanh": // x·σ(x·(√(8/π) + 0.044715·√(8/π)·x²))
+		square := n.op("Mul", []string{n.op("Mul", []string{x, x}), n.scalar("cubic", 0.044715*math.Sqrt(8/math.Pi))})
+		inner := n.op("Mul", []string{x, n.op("Add", []string{square, n.scalar("linear", math.Sqrt(8/math.Pi))})})
+		return n.op("Mul", []string{x, n.op("Sigmoid", []string{inner})})
 	case "silu":
 		return n.op("Mul", []string{x, n.op("Sigmoid", []string{x})})
 	}

@@ -49,6 +49,8 @@ func (n *onnxNetwork) sequenceLayer(l model.Layer, at place, x string) (y string
 		return n.op("ReduceMean", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 0}), true
 	case model.FirstOfSequence:
 		return n.op("Flatten", []string{n.slice(n.masked(x), 1, 0, 1)}), true
+	case model.LastOfSequence:
+		return n.last(x, at.input[0]), true
 	case model.Linear:
 		if len(at.input) == 2 {
 			return n.positionwise(at, x, "weight", "bias", l.NoBias), true
@@ -139,11 +141,7 @@ func (n *onnxNetwork) slice(x string, axis, from, to int) string {
 func (n *onnxNetwork) positionwise(at place, x, weight, bias string, noBias bool) string {
 	w := n.tensors[at.name+"."+weight]
 	out, in := w.Shape[0], w.Shape[1]
-	transposed := make([]float32, len(w.Data))
-	for i, v := range w.Data {
-		transposed[i%in*out+i/in] = v
-	}
-	x = n.op("MatMul", []string{x, n.floats(weight, transposed, in, out)})
+	x = n.op("MatMul", []string{x, n.floats(weight, transposed(w.Data, out), in, out)})
 	if noBias {
 		return x
 	}

@@ -141,7 +141,7 @@ func TestProvenance(t *testing.T) {
 		"":             {[]string{"privacy.epsilon", "3.000", "privacy.delta", "1e-05", "exact", "one picture", "zero-out"}, nil},
 		statement.None: {[]string{"NOT PRIVATE"}, []string{"differential privacy"}},
 	} {
-		m, dir := modelOf(t, cases()["adapted transformers"]), t.TempDir()
+		m, dir := modelOf(t, strings.Replace(cases()["network vit-tiny"], "{name:", "{lora: {rank: 1, alpha: 2}, name:", 1)), t.TempDir()
 		m.Statement.System = system
 		for _, format := range exchange.Formats() {
 			files := tiny.Must(exchange.Export(m, format, filepath.Join(dir, format+exchange.Extension(format))))(t)

@@ -189,8 +189,8 @@ type torchNetwork struct {
 // torchSimple maps the kinds of layers without arguments to their Python expressions.
 var torchSimple = map[string]string{
 	"global_avg_pool2d": "nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())", "flatten": "nn.Flatten()",
-	"first_of_sequence": "FirstOfSequence()", "mean_over_sequence": "MeanOverSequence()",
-	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "silu": "nn.SiLU()",
+	"first_of_sequence": "FirstOfSequence()", "last_of_sequence": "LastOfSequence()", "mean_over_sequence": "MeanOverSequence()",
+	"relu": "nn.ReLU()", "tanh": "nn.Tanh()", "sigmoid": "nn.Sigmoid()", "gelu": "nn.GELU()", "gelu_tanh": "nn.GELU('tanh')", "silu": "nn.SiLU()",
 }
 
 // sequential returns layers, with names that begin with prefix ("4.body."), as an nn.Sequential.
@@ -260,8 +260,8 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 		return fmt.Sprintf("Attention(%d, %d%s, causal=%s)", at.input[1], l.Heads, withBias(l.NoBias), torchBool(l.Causal))
 	case model.TransformerEncoder:
 		n.used["TransformerEncoder"] = true
-		return fmt.Sprintf("TransformerEncoder(%d, %d, %d, activation=%q, norm_first=%s, causal=%s%s)",
-			at.input[1], l.Heads, l.FeedForward, l.Activation, torchBool(l.NormFirst), torchBool(l.Causal), withEps("layer_norm_eps", model.LayerNorm{Eps: l.Eps}.Epsilon()))
+		return fmt.Sprintf("TransformerEncoder(%d, %d, %d, activation=%s, norm_first=%s, causal=%s%s)",
+			at.input[1], l.Heads, l.FeedForward, torchSimple[l.Activation], torchBool(l.NormFirst), torchBool(l.Causal), withEps("layer_norm_eps", model.LayerNorm{Eps: l.Eps}.Epsilon()))
 	case model.LSTM:
 		return n.recurrent("LSTM", l.Recurrent, at)
 	case model.GRU:
