@@ -49,16 +49,21 @@ def weights(name, shape):
     return torch.from_numpy(v.astype(np.float32)).reshape(shape)
 
 
-def case(name, source, network, size, n=2, tensors=None):
+def case(name, source, network, size, n=2, tensors=None, vocabulary=0):
     network.eval()
     if tensors is None:
         tensors = {k: list(t.shape) for k, t in network.state_dict().items()}
         network.load_state_dict({k: weights(k, s) if s else torch.tensor(0) for k, s in tensors.items()})
-    pictures = torch.from_numpy((4 * drawn("pictures", n * 3 * size * size)).astype(np.float32)).reshape(n, 3, size, size)
+    if vocabulary:  # texts of tokens from 1, of which the second is shorter
+        inputs = [torch.from_numpy(1 + ((drawn("texts", n * size) + 0.5) * (vocabulary - 1)).astype(int)).reshape(n, size)]
+        inputs[0][1, size // 2:] = 0
+        inputs.append((inputs[0] > 0).long())
+    else:
+        inputs = [torch.from_numpy((4 * drawn("pictures", n * 3 * size * size)).astype(np.float32)).reshape(n, 3, size, size)]
     with torch.no_grad():
-        logits = network(pictures)
+        logits = network(*inputs) if len(inputs) == 1 else network(input_ids=inputs[0], attention_mask=inputs[1])
     logits = getattr(logits, "logits", logits)
-    return {"name": name, "source": source, "size": size, "tensors": tensors, "logits": logits.flatten().tolist()}
+    return {"name": name, "source": source, "size": size, "vocabulary": vocabulary, "tensors": tensors, "logits": logits.flatten().tolist()}
 
 
 def hugging_face(kind, config):
@@ -83,5 +88,15 @@ config = ViTConfig(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, i
 network, tensors = hugging_face(ViTForImageClassification, config)
 source = f"torch {torch.__version__}, transformers {transformers.__version__}"
 cases.append(case("small vit of hugging face", source, network, 16, tensors=tensors))
+bert = dict(vocab_size=50, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=48, max_position_embeddings=16, num_labels=10)
+distil = dict(vocab_size=50, dim=24, n_layers=2, n_heads=3, hidden_dim=48, max_position_embeddings=16, num_labels=10)
+gpt2 = dict(vocab_size=50, n_embd=24, n_layer=2, n_head=3, n_inner=48, n_positions=16, num_labels=10, pad_token_id=0)
+for name, kind, config in [
+    ("small bert", transformers.BertForSequenceClassification, transformers.BertConfig(**bert)),
+    ("small distilbert", transformers.DistilBertForSequenceClassification, transformers.DistilBertConfig(**distil)),
+    ("small gpt2", transformers.GPT2ForSequenceClassification, transformers.GPT2Config(**gpt2)),
+]:
+    network, tensors = hugging_face(kind, config)
+    cases.append(case(name, source, network, 12, tensors=tensors, vocabulary=50))
 json.dump(cases, sys.stdout, separators=(",", ":"))
 print()

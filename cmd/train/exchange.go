@@ -26,7 +26,7 @@ func exportCommand(a *shell.App) *cobra.Command {
   pytorch-script  a Python file that builds the network and loads its weights from a .safetensors file beside it
   safetensors     the weights under PyTorch's names
   timm            the weights of a ResNet or a vision transformer under the names of timm and torchvision
-  huggingface     those of a vision transformer under the names of Hugging Face
+  huggingface     those of a vision transformer, BERT, DistilBERT or GPT-2 under the names of Hugging Face
   peft            a folder with the network in Python and its adapters (model.lora) as PEFT reads them; the other
                   formats hold weights with their adapters merged`,
 		Example: `  train export runs/digits-1 --format onnx -o digits.onnx

@@ -2,6 +2,7 @@ package naming
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,63 +10,108 @@ import (
 	"dpsgd/model"
 )
 
-// rule names parameters of the layers of a kind.
+// rule names parameters of the layers of some kinds.
 type rule struct {
-	kind string
+	kind string // several have spaces between them
 	own  string // the part of the layer, such as ".norm1"; "" is all of it
 	// theirs says what the part is called in files, with {module} and {block} of the layer's place.
 	// Several make up one parameter.
 	theirs []string
-	lead   int  // so many axes of length 1 stand in front of the shape in files
-	head   bool // the layer gives the logits
+	lead   int    // so many axes of length 1 stand in front of the shape in files
+	head   bool   // the layer gives the logits
+	longer bool   // files may have further rows, which are left out
+	types  string // a table of files whose first row is part of every row of the parameter
 }
 
 // families lists all families: to add one, write its rules. The first that knows the network and a
 // name of the file is taken.
 var families = []Family{
 	{Name: "timm", beside: []string{"num_batches_tracked"}, rules: []rule{ // and torchvision's ResNets
-		{kind: "conv2d", theirs: []string{"{module}"}},
-		{kind: "frozen_batch_norm", theirs: []string{"{module}"}},
-		{kind: "group_norm", theirs: []string{"{module}"}},
+		{kind: "conv2d frozen_batch_norm group_norm", theirs: []string{"{module}"}},
 		{kind: "linear", theirs: []string{"fc"}, head: true},
 	}},
-	{Name: "timm", rules: slices.Concat([]rule{
+	{Name: "timm", outline: visionTransformer, rules: slices.Concat([]rule{
 		{kind: "patch_embedding", theirs: []string{"patch_embed.proj"}},
 		{kind: "class_token", own: ".token", theirs: []string{"cls_token"}, lead: 2},
 		{kind: "positional_embedding", own: ".weight", theirs: []string{"pos_embed"}, lead: 1},
 		{kind: "layer_norm", theirs: []string{"norm"}},
 		{kind: "linear", theirs: []string{"head"}, head: true},
 	}, block("blocks.{block}.", "norm1", "attn.proj", "norm2", "mlp.fc1", "mlp.fc2", "attn.qkv"))},
-	{Name: "huggingface", prefix: "vit.", beside: []string{"pooler."}, rules: slices.Concat([]rule{
-		{kind: "patch_embedding", theirs: []string{"embeddings.patch_embeddings.projection"}},
-		{kind: "class_token", own: ".token", theirs: []string{"embeddings.cls_token"}, lead: 2},
-		{kind: "positional_embedding", own: ".weight", theirs: []string{"embeddings.position_embeddings"}, lead: 1},
-		{kind: "layer_norm", theirs: []string{"layernorm"}},
+	{Name: "huggingface", outline: visionTransformer, prefix: "vit.", beside: []string{"pooler."}, rules: slices.Concat([]rule{
+		{kind: "patch_embedding", theirs: []string{"vit.embeddings.patch_embeddings.projection"}},
+		{kind: "class_token", own: ".token", theirs: []string{"vit.embeddings.cls_token"}, lead: 2},
+		{kind: "positional_embedding", own: ".weight", theirs: []string{"vit.embeddings.position_embeddings"}, lead: 1},
+		{kind: "layer_norm", theirs: []string{"vit.layernorm"}},
 		{kind: "linear", theirs: []string{"classifier"}, head: true},
-	}, block("encoder.layer.{block}.", "layernorm_before", "attention.output.dense", "layernorm_after", "intermediate.dense", "output.dense",
+	}, block("vit.encoder.layer.{block}.", "layernorm_before", "attention.output.dense", "layernorm_after", "intermediate.dense", "output.dense",
 		"attention.attention.query", "attention.attention.key", "attention.attention.value"))},
+	{Name: "huggingface", outline: bert, prefix: "bert.", beside: []string{"cls.", "position_ids"}, rules: slices.Concat([]rule{
+		{kind: "embedding", theirs: []string{"bert.embeddings.word_embeddings"}},
+		{kind: "positional_embedding", own: ".weight", theirs: []string{"bert.embeddings.position_embeddings.weight"}, longer: true, types: "bert.embeddings.token_type_embeddings.weight"},
+		{kind: "layer_norm", theirs: []string{"bert.embeddings.LayerNorm"}},
+		{kind: "linear", theirs: []string{"bert.pooler.dense"}},
+		{kind: "linear", theirs: []string{"classifier"}, head: true},
+	}, block("bert.encoder.layer.{block}.", "attention.output.LayerNorm", "attention.output.dense", "output.LayerNorm", "intermediate.dense", "output.dense",
+		"attention.self.query", "attention.self.key", "attention.self.value"))},
+	{Name: "huggingface", outline: distilBERT, prefix: "distilbert.", beside: []string{"vocab_", "position_ids"}, rules: slices.Concat([]rule{
+		{kind: "embedding", theirs: []string{"distilbert.embeddings.word_embeddings"}},
+		{kind: "positional_embedding", own: ".weight", theirs: []string{"distilbert.embeddings.position_embeddings.weight"}, longer: true},
+		{kind: "layer_norm", theirs: []string{"distilbert.embeddings.LayerNorm"}},
+		{kind: "linear", theirs: []string{"pre_classifier"}},
+		{kind: "linear", theirs: []string{"classifier"}, head: true},
+	}, block("distilbert.transformer.layer.{block}.", "sa_layer_norm", "attention.out_lin", "output_layer_norm", "ffn.lin1", "ffn.lin2",
+		"attention.q_lin", "attention.k_lin", "attention.v_lin"))},
+	{Name: "huggingface", outline: gpt2, turned: true, prefix: "transformer.", beside: []string{".attn.bias", ".attn.masked_bias", "lm_head.weight"}, rules: slices.Concat([]rule{
+		{kind: "embedding", theirs: []string{"transformer.wte"}},
+		{kind: "positional_embedding", own: ".weight", theirs: []string{"transformer.wpe.weight"}, longer: true},
+		{kind: "layer_norm", theirs: []string{"transformer.ln_f"}},
+		{kind: "linear", own: ".weight", theirs: []string{"score.weight"}, head: true},
+	}, block("transformer.h.{block}.", "ln_1", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj", "attn.c_attn"))},
+}
+
+// Outlines of networks, see outlineOf.
+var (
+	visionTransformer = regexp.MustCompile(`^patch_embedding class_token positional_embedding ` + before + `+layer_norm first_of_sequence linear $`)
+	bert              = regexp.MustCompile(`^embedding positional_embedding layer_norm ` + behind + `+first_of_sequence linear tanh linear $`)
+	distilBERT        = regexp.MustCompile(`^embedding positional_embedding layer_norm ` + behind + `+first_of_sequence linear relu linear $`)
+	gpt2              = regexp.MustCompile(`^embedding positional_embedding ` + causal + `+layer_norm last_of_sequence linear $`)
+)
+
+// Outlines of a block: with its normalisations before each half, before each half of a causal one, or
+// behind each.
+const (
+	before = `(transformer_encoder layer_norm attention layer_norm linear gelu linear )`
+	causal = `(transformer_encoder layer_norm causal_attention layer_norm linear gelu_tanh linear )`
+	behind = `(transformer_encoder attention layer_norm linear gelu linear layer_norm )`
+)
+
+// outlineOf lists the kinds of the layers of a network, with those in a layer behind it, as they
+// follow each other in prediction.
+func outlineOf(layers []model.LayerInfo) (outline string) {
+	for _, l := range layers {
+		if l.Causal {
+			outline += "causal_"
+		}
+		if l.Kind != (model.Dropout{}).Kind() {
+			outline += l.Kind + " "
+		}
+	}
+	return outline
 }
 
 // block returns the rules of a transformer's block, whose names begin with at. qkv names the
 // projections to queries, keys and values, or the one to all three.
 func block(at, norm1, projection, norm2, linear1, linear2 string, qkv ...string) []rule {
-	of := func(own string, theirs ...string) rule {
-		names := slices.Clone(theirs)
-		for i := range names {
-			names[i] = at + names[i]
+	of := func(own, last string, theirs ...string) rule {
+		names := make([]string, len(theirs))
+		for i, name := range theirs {
+			names[i] = at + name + last
 		}
 		return rule{kind: "transformer_encoder", own: own, theirs: names}
 	}
-	with := func(last string) []string {
-		names := slices.Clone(qkv)
-		for i := range names {
-			names[i] += last
-		}
-		return names
-	}
 	return []rule{
-		of(".norm1", norm1), of(".self_attn.in_proj_weight", with(".weight")...), of(".self_attn.in_proj_bias", with(".bias")...),
-		of(".self_attn.out_proj", projection), of(".norm2", norm2), of(".linear1", linear1), of(".linear2", linear2),
+		of(".norm1", "", norm1), of(".self_attn.in_proj_weight", ".weight", qkv...), of(".self_attn.in_proj_bias", ".bias", qkv...),
+		of(".self_attn.out_proj", "", projection), of(".norm2", "", norm2), of(".linear1", "", linear1), of(".linear2", "", linear2),
 	}
 }
 
@@ -74,13 +120,14 @@ type place struct {
 	name, kind string
 	block      string // its number among the transformer's blocks
 	module     string // its name in a ResNet, such as "layer1.0.conv2"; "" if it has none there
+	head       bool   // the network ends with it
 }
 
 // names returns the names in files of a parameter of the network; nil if the rule is not about it.
 func (r rule) names(layers []place, parameter string) (names []string) {
 	for _, l := range layers {
 		last, inside := strings.CutPrefix(parameter, l.name+r.own)
-		if l.kind != r.kind || !inside || last != "" && last[0] != '.' {
+		if !slices.Contains(strings.Fields(r.kind), l.kind) || l.head != r.head || !inside || last != "" && last[0] != '.' {
 			continue
 		}
 		for _, theirs := range r.theirs {
@@ -102,8 +149,8 @@ var short = map[string]string{"conv2d": "conv", "frozen_batch_norm": "bn", "grou
 func placesOf(layers []model.LayerInfo) (places []place) {
 	stage, residual, blocks, within := 0, 0, 0, ""
 	number := map[string]int{}
-	for _, l := range layers {
-		p := place{name: l.Name, kind: l.Kind, block: strconv.Itoa(blocks)}
+	for i, l := range layers {
+		p := place{name: l.Name, kind: l.Kind, block: strconv.Itoa(blocks), head: i == len(layers)-1}
 		parts := strings.Split(l.Name, ".")
 		switch {
 		case len(parts) == 1 && l.Kind == "residual":

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,8 @@ import (
 // drawn weights. Source names the versions of these programs.
 type file struct {
 	Name, Source string
-	Size         int
+	Size         int // of pictures, or the length of texts
+	Vocabulary   int // of texts
 	Tensors      map[string][]int
 	Logits       []float64
 }
@@ -93,7 +95,20 @@ func (f file) network(t *testing.T) model.Sequential {
 		return model.Sequential{model.PatchEmbedding{Patch: 8, Out: 24}, model.ClassToken{}, model.PositionalEmbedding{}, encoder, encoder,
 			model.LayerNorm{Eps: eps}, model.FirstOfSequence{}, model.Linear{Out: model.NumClasses}}
 	}
+	bert := func(activation model.Layer) model.Sequential {
+		encoder := model.TransformerEncoder{Heads: 3, FeedForward: 48, Activation: "gelu", Eps: 1e-12}
+		return model.Sequential{model.Embedding{Width: 24}, model.PositionalEmbedding{}, model.LayerNorm{Eps: 1e-12}, encoder, encoder,
+			model.FirstOfSequence{}, model.Linear{Out: 24}, activation, model.Dropout{P: 0.1}, model.Linear{Out: model.NumClasses}}
+	}
 	switch f.Name {
+	case "small bert":
+		return bert(model.Tanh)
+	case "small distilbert":
+		return bert(model.ReLU)
+	case "small gpt2":
+		encoder := model.TransformerEncoder{Heads: 3, FeedForward: 48, NormFirst: true, Causal: true, Activation: "gelu_tanh"}
+		return model.Sequential{model.Embedding{Width: 24}, model.PositionalEmbedding{}, encoder, encoder,
+			model.LayerNorm{}, model.LastOfSequence{}, model.Linear{Out: model.NumClasses, NoBias: true}}
 	case "small resnet":
 		return slices.Concat(model.Sequential{conv(64, 7, 2, 3), model.FrozenBatchNorm{}, model.ReLU, model.MaxPool2D{Kernel: model.Both(3), Stride: model.Both(2), Padding: model.Both(1)}},
 			block(8, 1, true), block(12, 2, true), block(12, 1, false), block(12, 2, true), block(16, 2, true),
@@ -108,19 +123,31 @@ func (f file) network(t *testing.T) model.Sequential {
 
 func (f file) model(t *testing.T, classes int) *model.Model {
 	t.Helper()
-	return tiny.Must(model.New(f.network(t), model.Input{Height: f.Size, Width: f.Size, Channels: 3}, classes, 1))(t)
+	in := model.Input{Height: f.Size, Width: f.Size, Channels: 3}
+	if f.Vocabulary > 0 {
+		in = model.Input{Length: f.Size, Vocabulary: f.Vocabulary}
+	}
+	return tiny.Must(model.New(f.network(t), in, classes, 1))(t)
 }
 
-// logits are those of the pictures of bench/public_weights.py.
+// logits are those of the pictures or texts of bench/public_weights.py; the second text is shorter.
 func (f file) logits(t *testing.T, m *model.Model) []float32 {
 	t.Helper()
 	n, area := len(f.Logits)/10, f.Size*f.Size
 	b := graph.NewBuilder(nil)
 	network := tiny.Must(m.Prediction(b, n))(t)
 	e := tiny.Must(b.Compile(network.Logits))(t)
-	for i, v := range drawn("pictures", n*3*area) { // (n, channels, height, width) there, channels last here
-		picture, channel, at := i/(3*area), i/area%3, i%area
-		e.Values(network.Images).Float32[(picture*area+at)*3+channel] = float32(4 * v)
+	images := e.Values(network.Images).Float32
+	if f.Vocabulary > 0 {
+		for i, v := range drawn("texts", len(images)) {
+			images[i] = 1 + float32(int((v+0.5)*float64(f.Vocabulary-1)))
+		}
+		copy(images[f.Size+f.Size/2:], slices.Repeat([]float32{-1}, f.Size))
+	} else {
+		for i, v := range drawn("pictures", len(images)) { // (n, channels, height, width) there, channels last here
+			picture, channel, at := i/(3*area), i/area%3, i%area
+			images[(picture*area+at)*3+channel] = float32(4 * v)
+		}
 	}
 	for i := range n {
 		e.Values(network.Mask).Float32[i] = 1
@@ -154,7 +181,19 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				program = "huggingface"
 			}
 			written := naming.Write(m, program)
+			older := slices.Clone(given)
+			for i := range older {
+				older[i].Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta").Replace(older[i].Name)
+			}
+			for _, same := range [][]model.Tensor{written, older} {
+				if again, _, err := naming.Read(m, same, nil); err != nil || !reflect.DeepEqual(again, tensors) {
+					t.Errorf("what was written, or has older names, is read as something else, %v", err)
+				}
+			}
 			for _, want := range given {
+				if strings.Contains(want.Name, "position_embeddings.weight") || strings.Contains(want.Name, "wpe") || strings.Contains(want.Name, "token_type") {
+					continue // as many as the network has positions, with the types in them
+				}
 				i := slices.IndexFunc(written, func(w model.Tensor) bool { return w.Name == want.Name })
 				if i < 0 != strings.HasSuffix(want.Name, "num_batches_tracked") {
 					t.Errorf("%s is written: %v", want.Name, i >= 0)
@@ -172,27 +211,24 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	f := files(t)[slices.IndexFunc(files(t), func(f file) bool { return f.Name == "small vit" })]
 	m := f.model(t, 4)
 	for name, c := range map[string]struct {
-		change func(tensors []model.Tensor) []model.Tensor
+		tensor string // how the names of tensors begin that the file lacks
+		shape  []int  // of one of that name that it has in their place
 		random []string
 		want   string
 	}{
-		"other classes": {func(t []model.Tensor) []model.Tensor { return t }, []string{"7.weight", "7.bias"}, ""},
-		"no head": {func(t []model.Tensor) []model.Tensor {
-			return slices.DeleteFunc(t, func(t model.Tensor) bool { return strings.HasPrefix(t.Name, "head.") })
-		}, []string{"7.weight", "7.bias"}, ""},
-		"another width": {func(t []model.Tensor) []model.Tensor { return shaped(t, "blocks.1.attn.qkv.weight", 36, 48) }, nil,
-			`found the tensor "blocks.1.attn.qkv.weight" of shape [36 48], expected [72 24]`},
-		"other heads": {func(t []model.Tensor) []model.Tensor { return shaped(t, "head.weight", 5, 48) }, nil,
-			`found the tensor "head.weight" of shape [5 48], expected [4 24]`},
-		"cut off": {func(t []model.Tensor) []model.Tensor {
-			return slices.DeleteFunc(t, func(t model.Tensor) bool { return t.Name == "blocks.0.mlp.fc2.bias" })
-		}, nil, `found no tensor "blocks.0.mlp.fc2.bias", expected one of shape [24]`},
-		"more layers": {func(t []model.Tensor) []model.Tensor {
-			return append(t, model.Tensor{Name: "blocks.0.ls1.gamma", Shape: []int{24}, Data: make([]float32, 24)})
-		}, nil, `found the tensor "blocks.0.ls1.gamma" of shape [24], for which the network has no layer`},
+		"other classes": {"", nil, []string{"7.bias", "7.weight"}, ""},
+		"no head":       {"head.", nil, []string{"7.bias", "7.weight"}, ""},
+		"another width": {"blocks.1.attn.qkv.weight", []int{36, 48}, nil, `found the tensor "blocks.1.attn.qkv.weight" of shape [36 48], expected [72 24]`},
+		"other heads":   {"head.weight", []int{5, 48}, nil, `found the tensor "head.weight" of shape [5 48], expected [4 24]`},
+		"cut off":       {"blocks.0.mlp.fc2.bias", nil, nil, `found no tensor "blocks.0.mlp.fc2.bias", expected one of shape [24]`},
+		"more layers":   {"blocks.0.ls1.gamma", []int{24}, nil, `found the tensor "blocks.0.ls1.gamma" of shape [24], for which the network has no layer`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tensors, random, err := naming.Read(m, c.change(f.weights()), nil)
+			file := slices.DeleteFunc(f.weights(), func(t model.Tensor) bool { return c.tensor != "" && strings.HasPrefix(t.Name, c.tensor) })
+			if c.shape != nil {
+				file = append(file, model.Tensor{Name: c.tensor, Shape: c.shape})
+			}
+			tensors, random, err := naming.Read(m, file, nil)
 			if c.want != "" {
 				if err == nil || err.Error() != c.want {
 					t.Errorf("found %v, expected %s", err, c.want)
@@ -200,7 +236,6 @@ func TestFilesThatDoNotFit(t *testing.T) {
 				return
 			}
 			tiny.Check(t, err)
-			slices.Sort(c.random)
 			if slices.Sort(random); !slices.Equal(random, c.random) {
 				t.Errorf("found %v at random, expected %v", random, c.random)
 			}
@@ -209,17 +244,8 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 }
 
-func shaped(tensors []model.Tensor, name string, shape ...int) []model.Tensor {
-	for i, t := range tensors {
-		if t.Name == name {
-			tensors[i].Shape, tensors[i].Data = shape, make([]float32, shape[0]*shape[1])
-		}
-	}
-	return tensors
-}
-
-// Files with names of the network itself, or of nobody, are left as they are, and networks of
-// another form have no names.
+// Files with names of the network itself, or of nobody, are left as they are, networks of another
+// form have no names, and files of these are refused.
 func TestOtherFilesAreLeftAlone(t *testing.T) {
 	m := tiny.Must(model.New(model.Sequential{model.Flatten{}, model.Linear{Out: 4}, model.Tanh, model.Linear{Out: 3}}, model.Input{Height: 2, Width: 2, Channels: 1}, 3, 1))(t)
 	for _, name := range []string{"1.weight", "fc.weight", "features.weight"} {
@@ -229,9 +255,18 @@ func TestOtherFilesAreLeftAlone(t *testing.T) {
 			t.Errorf("%s: found %v, random %v, %v", name, found, random, err)
 		}
 	}
+	for name, layers := range map[string]string{"bert.embeddings.word_embeddings.weight": "linear tanh linear", "transformer.wte.weight": "causal_attention"} {
+		if _, _, err := naming.Read(m, []model.Tensor{{Name: name}}, nil); err == nil || !strings.Contains(err.Error(), name+`" for a network of other layers`) || !strings.Contains(err.Error(), layers) {
+			t.Errorf("found %v, expected an error about %s", err, name)
+		}
+	}
+	f := files(t)[slices.IndexFunc(files(t), func(f file) bool { return f.Name == "small bert" })]
+	layers := f.network(t)
+	layers[4] = model.TransformerEncoder{Heads: 3, FeedForward: 48, Activation: "gelu", Eps: 1e-12, Causal: true}
+	causal := tiny.Must(model.New(layers, model.Input{Length: f.Size, Vocabulary: f.Vocabulary}, 10, 1))(t)
 	for _, program := range []string{"timm", "huggingface"} {
-		if found := naming.Write(m, program); found != nil {
-			t.Errorf("%s has names for two dense layers: %v", program, found)
+		if naming.Write(m, program) != nil || naming.Write(causal, program) != nil {
+			t.Errorf("%s has names for two dense layers, or for a BERT that sees no later tokens", program)
 		}
 	}
 }
