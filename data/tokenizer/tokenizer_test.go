@@ -15,7 +15,9 @@ import (
 func TestAgreesWithTheOriginal(t *testing.T) {
 	dir := cmp.Or(os.Getenv("DPSGD_TOKENIZERS"), "testdata")
 	all := map[string]*Tokenizer{}
-	lines := bufio.NewScanner(open(t, filepath.Join(dir, "texts.jsonl")))
+	file := must(os.Open(filepath.Join(dir, "texts.jsonl")))(t)
+	defer file.Close()
+	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<24)
 	texts, wrong := 0, map[string]int{}
 	for ; lines.Scan(); texts++ {
@@ -45,13 +47,6 @@ func TestAgreesWithTheOriginal(t *testing.T) {
 	if texts < 100 || len(all) < 10 {
 		t.Errorf("found %d texts and %d tokenizers, expected at least 100 and 10", texts, len(all))
 	}
-}
-
-func open(t *testing.T, path string) *os.File {
-	t.Helper()
-	f := must(os.Open(path))(t)
-	t.Cleanup(func() { f.Close() })
-	return f
 }
 
 func check(t testing.TB, err error) {
