@@ -99,7 +99,7 @@ func TestOwnTable(t *testing.T) {
 	says(t, succeed(t, "eval", "runs/own-table-1"), "% of 40 rows\n")
 	says(t, succeed(t, "ledger", "show"), "my-table  200 examples of 2 columns, 2 classes\n")
 	tiny.Write(t, filepath.Join("my-table", "test.csv"), "age,pay,sick\n40,x,no\n")
-	want := "data: invalid data: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"
+	want := "data: invalid: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"
 	refused(t, shell.ExitData, want, append([]string{"run"}, set...)...)
 }
 
@@ -132,7 +132,7 @@ func TestOwnVectors(t *testing.T) {
 	says(t, succeed(t, "eval", "runs/own-vectors-1"), "100.00 % of 40 rows\n")
 	statement := tiny.Read(t, "runs/own-vectors-1/privacy.md")
 	says(t, statement, "my-vectors, 400 examples of 8 columns in 2 classes", "the names of the classes, the width of the vectors,", "- what computed the vectors")
-	want := "data: invalid data: " + filepath.Join("my-vectors", "train.npy") + " has vectors of width 8, expected the declared 9\n"
+	want := "data: invalid: " + filepath.Join("my-vectors", "train.npy") + " has vectors of width 8, expected the declared 9\n"
 	refused(t, shell.ExitData, want, append([]string{"run"}, slices.Replace(slices.Clone(set), 2, 3, "data.width=9")...)...)
 	says(t, succeed(t, "bench", "--config", "own-vectors", "--seconds", "0.05"), "network layers\n")
 }

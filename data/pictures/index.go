@@ -16,10 +16,10 @@ import (
 
 var (
 	// ErrMissing marks files or folders that are not there.
-	ErrMissing = errors.New("missing data")
+	ErrMissing = errors.New("missing")
 
 	// ErrInvalid marks data that is there but is not what was declared.
-	ErrInvalid = errors.New("invalid data")
+	ErrInvalid = errors.New("invalid")
 )
 
 // Index holds the places of the pictures of one part of a data set, and their classes. It is safe

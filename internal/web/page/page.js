@@ -26,7 +26,7 @@ async function predict(sent) {
   if (mine !== asked) return;
   classes.replaceChildren();
   if (answer.error) {
-    say(answer.error.replace(/^\w+: (invalid data: )?/, ""));
+    say(answer.error.replace(/^\w+: (invalid: )?/, ""));
     return;
   }
   say(`${answer.class}, ${percent(answer.probability)}`);
