@@ -47,7 +47,7 @@ func loadFolder(spec Spec) (*Split, error) {
 			return &Stored{labelled: l, cache: pictures.NewCache(files, pictures.Size(shape), int64(bytes))}, err
 		}
 	}
-	split, err := splitOf(filepath.Base(filepath.Clean(spec.Folder)), read)
+	split, err := splitOf(spec.OwnName(), read)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func loadVectors(spec Spec) (*Split, error) {
 	if spec.Width < 1 || spec.Width > MaxFeatures {
 		return nil, fmt.Errorf("data: %w: vectors of width %d declared, expected 1 to %d", ErrInvalid, spec.Width, MaxFeatures)
 	}
-	return splitOf(filepath.Base(filepath.Clean(spec.Vectors)), func(part int) (*Features, error) {
+	return splitOf(spec.OwnName(), func(part int) (*Features, error) {
 		var labels []uint8
 		var halves []uint16
 		err := useVectors(spec, parts[part], func(p *vectors.Part) (err error) { labels, halves, err = p.Read(); return err })

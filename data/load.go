@@ -79,6 +79,12 @@ func (s Spec) Learnt() []string {
 // Own returns the folder of a person's own data; "" for a set that has a name.
 func (s Spec) Own() string { return cmp.Or(s.Folder, s.Table, s.Vectors, s.Text) }
 
+// OwnName returns the name of that folder, without where it lies, also for "." and "..".
+func (s Spec) OwnName() string {
+	absolute, _ := filepath.Abs(s.Own()) // "" where there is no working folder
+	return filepath.Base(cmp.Or(absolute, s.Own()))
+}
+
 // Count returns the number of examples in the part "train" or "test" of a person's own data. It
 // reads file names or headers of shards, lines of a table or .csv file, headers of other vectors.
 func Count(s Spec, part string) (int, error) {

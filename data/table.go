@@ -27,7 +27,7 @@ func loadTable(spec Spec) (*Split, error) {
 	if err := checkDistinct("column", slices.Concat(spec.Columns, spec.learntColumns())); err != nil {
 		return nil, err
 	}
-	return splitOf(filepath.Base(filepath.Clean(spec.Table)), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
+	return splitOf(spec.OwnName(), func(part int) (*Rows, error) { return readTable(spec, parts[part]) })
 }
 
 // learntColumns returns the columns of a table with what is learnt.

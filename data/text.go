@@ -17,7 +17,7 @@ func loadText(spec Spec) (*Split, error) {
 	if err != nil {
 		return nil, err
 	}
-	return splitOf(filepath.Base(filepath.Clean(spec.Text)), func(part int) (*Texts, error) {
+	return splitOf(spec.OwnName(), func(part int) (*Texts, error) {
 		var labels []uint8
 		var texts []string
 		_, err := eachText(spec, parts[part], func(text string, label uint8) error {

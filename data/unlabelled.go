@@ -62,13 +62,13 @@ func permutation(n int, src *random.Source) []int {
 	return order
 }
 
-// ContentOf returns a hash of all examples of a set and their labels, in their order. It is as
-// private as they are.
+// ContentOf returns a hash of all examples of a set and what is learnt of them, in their order. It
+// is as private as they are.
 func ContentOf(s Set) (string, error) {
 	digests, err := digestsOf(s)
 	whole := sha256.New()
 	for i, d := range digests {
-		whole.Write(append(d[:], uint8(s.Label(i))))
+		fmt.Fprintf(whole, "%x %d %v\n", d[:], s.Label(i), s.Targets(i))
 	}
 	return fmt.Sprintf("%x", whole.Sum(nil)), err
 }

@@ -103,7 +103,7 @@ func TestEqualExamplesAreExchangeable(t *testing.T) {
 	}
 }
 
-// Another picture is noticed, another label is not.
+// Another picture is noticed, another label is not, unless labels count as in [ContentOf].
 func TestContentIsThatOfTheExamples(t *testing.T) {
 	m := fewContents(9, func(i int) uint8 { return uint8(i / 3) })
 	content := unlabelled(m).Content()
@@ -113,5 +113,11 @@ func TestContentIsThatOfTheExamples(t *testing.T) {
 	m.pixels[5]++
 	if unlabelled(m).Content() == content {
 		t.Error("another picture does not change the content")
+	}
+	of := func(y ...float32) string {
+		return must(ContentOf(must(NewTargetRows(1, []string{"y"}, y, []float32{1, 1}))))
+	}
+	if of(1, 2) == of(2, 1) {
+		t.Error("numbers that are learnt and change places do not change the content")
 	}
 }

@@ -38,7 +38,8 @@ func vectorsFolder(t *testing.T, values []float32, labels []int32) Spec {
 func TestVectorsAreReadAsDirections(t *testing.T) {
 	spec := vectorsFolder(t, []float32{3, 4, 0, 0, -1e38, 1e38, 1e-30, 0}, []int32{2, 0, 1, 0})
 	s := must(Load(spec))
-	if s.Name != filepath.Base(spec.Vectors) || s.Train.Shape() != Row(2) || s.Train.Len() != 4 || s.Test.Len() != 4 || s.Train.Label(0) != 2 {
+	t.Chdir(spec.Vectors)
+	if s.Name != filepath.Base(spec.Vectors) || s.Name != (Spec{Vectors: "."}).OwnName() || s.Train.Shape() != Row(2) || s.Train.Len() != 4 || s.Test.Len() != 4 || s.Train.Label(0) != 2 {
 		t.Errorf("read %s: %d and %d rows of %v, the first with label %d", s.Name, s.Train.Len(), s.Test.Len(), s.Train.Shape(), s.Train.Label(0))
 	}
 	if n, err := Count(spec, "test"); err != nil || n != 4 {

@@ -67,9 +67,7 @@ func TestClaimsHoldForWhoeverStops(t *testing.T) {
 	a := tiny.Must(WithRDP(pld))(t)
 	epsilon := func(l *accountant.Ledger) float64 {
 		cost, _, err := a.Spent(l, delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		return cost.Epsilon
 	}
 	var now, claims []float64
@@ -108,16 +106,12 @@ func TestClaimsStayWithinTheBudget(t *testing.T) {
 		if err == nil && choices > 0 {
 			l, err = l.With(Choice, choices)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		return l
 	}
 	epsilon := func(n, choices int) float64 {
 		cost, _, err := a.Spent(of(n, choices), 1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		return cost.Epsilon
 	}
 	for _, test := range []struct {

@@ -126,9 +126,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 		must(train.Extend(first.Run, 0, 24, o))
 		run := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
 		r, err := books.ReadReleases(first.Run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		var a account.Answerer
 		found, err := a.Answer(r.Question(account.Epsilon))
 		if err != nil || found.Epsilon != run.Epsilon || found.Delta != 1e-4 || *found.Releases != 24 {

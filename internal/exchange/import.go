@@ -2,9 +2,7 @@ package exchange
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -17,7 +15,6 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/naming"
 	"dpsgd/internal/setup"
-	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -65,22 +62,22 @@ func Import(path string, c *configs.Config, to string) (Imported, error) {
 	return i, checkpoints.WriteModel(to, renamed, about)
 }
 
-// withRun returns about with the guarantee of the privacy statement beside path, if that is a run's
-// model file. The file says nothing of it, as a run writes its model before its statement.
+// withRun returns about with the guarantee of the run whose model file that is: the file has none.
 func withRun(path string, about map[string]string) (map[string]string, error) {
-	if filepath.Base(path) != folder.Model {
+	dir := filepath.Dir(path)
+	if filepath.Base(path) != folder.Model || !folder.HoldsAny(dir, folder.StatementData) {
 		return about, nil
 	}
-	s, err := statement.Read(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return about, nil
+	m, err := trained.Open(dir) // which holds model, statement and ledger against each other
+	if err != nil {
+		return nil, err
 	}
 	all := map[string]string{}
 	maps.Copy(all, about)
-	for _, f := range (&trained.Model{Config: &configs.Config{}, Statement: s}).Provenance() {
+	for _, f := range m.Provenance() {
 		all[f.Key] = f.Value
 	}
-	return all, err
+	return all, nil
 }
 
 // lines returns the lines of a configuration that begins with the weights at a path.

@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -95,5 +96,11 @@ func TestImportedModelOfARunIsPrivate(t *testing.T) {
 		if hasEpsilon != test.private || !strings.Contains(i.YAML, test.line) {
 			t.Errorf("%s: found %+v, expected %q, and the guarantee of the run or none", test.path, i, test.line)
 		}
+	}
+	content := []byte(tiny.Read(t, own))
+	content[len(content)-1] ^= 1
+	tiny.Write(t, own, string(content))
+	if _, err := exchange.Import(own, c, to); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("another model in its place: found %v", err)
 	}
 }

@@ -226,9 +226,7 @@ var waits func(string)
 // finish carries out a run to its end, and looks at what it leaves.
 func finish(t *testing.T, r carried, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer r.Close()
 	if status, err := r.fit(t.Context()); err != nil || status != run.Done {
 		t.Fatalf("found %q (%v), expected a run that is done", status, err)
@@ -265,9 +263,7 @@ func TestGoesOnAfterEveryStep(t *testing.T) {
 			}
 			status, err := r.fit(ctx)
 			r.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, err)
 			if dir = r.Dir; status == run.Done {
 				if parts < 4 {
 					t.Errorf("found %d parts, expected one for each step", parts)
@@ -327,9 +323,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		elsewhere := t.TempDir()
 		t.Setenv("TMPDIR", elsewhere)
 		r, err := start("", nothing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		empty := fullDisk(t, r.Dir, time.Millisecond)
 		_, err = r.fit(t.Context())
 		r.Close()

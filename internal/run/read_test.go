@@ -18,9 +18,7 @@ import (
 func TestReadMetricsAndDiagnostics(t *testing.T) {
 	r := tinyrun.Train(t, tinyrun.Options(t), "training.evaluate_every=5", "run.private_diagnostics=true")
 	m, err := run.ReadMetrics(r.Run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	if len(m) != 3 || m[0].Step != 5 || m[2].Step != 12 || m[2].TestAccuracy != r.TestAccuracy || m[2].Epsilon != r.Epsilon {
 		t.Errorf("found %+v, expected steps 5, 10 and 12, the last as in %+v", m, r)
 	}

@@ -224,7 +224,7 @@ func outlineOf(spec data.Spec) Outline {
 		o.Examples, o.Tests = known.Train, known.Test
 		return o
 	}
-	o.Name = filepath.Base(filepath.Clean(spec.Own()))
+	o.Name = spec.OwnName()
 	return o
 }
 

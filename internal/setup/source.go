@@ -151,7 +151,7 @@ func (r Request) Read(c *configs.Config) (*data.Split, error) {
 	}
 	read, err := data.Load(spec)
 	if err == nil && r.DataFolder != "" {
-		read.Name = folder.Name(c.Data.Own())
+		read.Name = c.Data.OwnName()
 	}
 	return read, err
 }

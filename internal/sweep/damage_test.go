@@ -279,9 +279,7 @@ func (s *scene) damageFiles(t *testing.T, but string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 }
 
 // A trial whose folder was deleted or moved counts wherever the sweep is shown, as a run does: with

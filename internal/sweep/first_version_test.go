@@ -40,9 +40,7 @@ const firstPlanned = 0.4999999997774812
 func firstSpent(t *testing.T, run string) float64 {
 	t.Helper()
 	var s statement.Statement
-	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(firstVersion, "runs", run, folder.StatementData))), &s); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, json.Unmarshal([]byte(tiny.Read(t, filepath.Join(firstVersion, "runs", run, folder.StatementData))), &s))
 	return s.Epsilon
 }
 

@@ -313,9 +313,7 @@ func TestRegistryBehindARunCatchesUp(t *testing.T) {
 		t.Helper()
 		for _, dir := range dirs {
 			own, info, err := checkpoints.ReadJournal(filepath.Join(dir, folder.Ledger))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, err)
 			m, ok := datasets(t, runs).Member(info.Run)
 			if !ok || m.Entries != own.Count() || m.Hash != info.Hash {
 				t.Errorf("%s knows %d releases of %s, expected the %d of its ledger", folder.Datasets, m.Entries, dir, own.Count())

@@ -84,9 +84,7 @@ func TestTrialsSideBySideEndWithOneError(t *testing.T) {
 		broken = "clip_norm=0.1,noise_multiplier=1,seed=1"
 	}
 	lock, err := checkpoints.TakeLock(filepath.Join(o.RunsDir, "sweep", broken+lockEnd)) // somebody works at it
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	defer lock.Remove()
 	_, err = Run(t.Context(), s, o)
 	if !errors.Is(err, checkpoints.ErrLocked) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "trial "+broken+": ") {

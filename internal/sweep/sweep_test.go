@@ -538,9 +538,7 @@ func TestSweepOverFeatures(t *testing.T) {
 		t.Errorf("found %+v (%v), expected two trials of one mean and 12 steps", check, err)
 	}
 	// A trial that is resumed keeps its features beside it: no trial either.
-	if err := os.Rename(filepath.Join(o.RunsDir, folder.Features), filepath.Join(o.RunsDir, "sweep", folder.Features)); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, os.Rename(filepath.Join(o.RunsDir, folder.Features), filepath.Join(o.RunsDir, "sweep", folder.Features)))
 	if _, err := books.Verify(o.RunsDir, ""); err != nil {
 		t.Error(err)
 	}

@@ -138,9 +138,7 @@ func TestOutlinesAreThoseOfTheData(t *testing.T) {
 			if errors.Is(err, data.ErrMissing) {
 				t.Skip("the set is not here; set DPSGD_SHARED to a folder with datasets/")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			tiny.Check(t, err)
 			if found := setup.OutlineOfSource(source); !reflect.DeepEqual(found, o) {
 				t.Errorf("found %+v, expected %+v", found, o)
 			}

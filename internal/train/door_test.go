@@ -62,17 +62,13 @@ func TestSharesAreThoseOfTheFewestClients(t *testing.T) {
 	c := tiny.Parse(t, "federated.clients=60", "federated.noise=clients", "federated.min_clients=50", "privacy.delta=1e-3", "training.batch_size=30")
 	m := tiny.Must(noiseOf(c).Mechanism(&release.ConstantNoise{}, sigma, 1, nil))(t)
 	sum, err := clip.NewSum(clip.Flat{ClipNorm: 1}, coordinates, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	var squares float64
 	err = m.Privatize(0, sum, random.New(), func(n release.Noisy) {
 		for _, v := range n.Values() {
 			squares += v * v
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	likely(t, "shares", squares/(sigma*sigma*clients/least), coordinates)
 }

@@ -54,9 +54,7 @@ func apart(t *testing.T, sources []*data.Split, lead func(mpi.Group)) []error {
 func sumOf(t *testing.T, r *Run, step int, sample []int) []int64 {
 	t.Helper()
 	sum, err := clip.NewSum(r.plan.Policy, r.records.Coordinates(), r.Pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	sum.Refine(r.plan.Room())
 	r.plan.begin(step)
 	if r.together.leader == nil {
@@ -64,9 +62,7 @@ func sumOf(t *testing.T, r *Run, step int, sample []int) []int64 {
 	} else if err = r.together.leader.Share(step, sample); err == nil {
 		err = release.AddPart(sum, sample, r.records.AtStep(step), r.together.leader)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	values := make([]int64, sum.Dim())
 	sum.Release(func(integers clip.Integers, _ clip.Lattice) { integers(values, 0) })
 	return values
@@ -467,9 +463,7 @@ func TestRankThatHangs(t *testing.T) {
 	}
 	o.Group, o.Patience = members[0], 200*time.Millisecond
 	r, err := Create(tiny.Parse(t, "run.checkpoint_every=1"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	_, err = r.Fit(context.Background())
 	var missing *mpi.Missing
 	if !errors.As(err, &missing) || !slices.Equal(missing.Ranks, []int{2}) {

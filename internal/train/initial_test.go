@@ -44,9 +44,7 @@ func from(path, trainedOn string) []string {
 func modelOf(t testing.TB, dir string) []checkpoints.Tensor {
 	t.Helper()
 	tensors, _, err := checkpoints.ReadModel(filepath.Join(dir, folder.Model))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return tensors
 }
 

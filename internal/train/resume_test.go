@@ -179,9 +179,7 @@ func killedCost(t *testing.T) float64 {
 	if err == nil {
 		err = l.Add(account.Choice, 3)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	spent := tiny.Must(p.Spent(l))(t)
 	return spent.Epsilon
 }

@@ -266,9 +266,8 @@ func takeNumber(slots map[string][]float32, name string) (float64, error) {
 	return float64(kept[0]), nil
 }
 
-// keepOrder keeps the order of the examples in a run whose samples go by their places, from before
-// its first release on. It refuses to go on with another order: an example in another block could be
-// in more samples than the account has.
+// keepOrder refuses to go on with records in another order than at the first release where samples go
+// by their places: one in another block could be in more samples than the account has.
 func (r *Run) keepOrder() error {
 	if _, byPlace := r.plan.Sampler.(release.Separated); !byPlace {
 		return nil
@@ -276,6 +275,9 @@ func (r *Run) keepOrder() error {
 	now, err := data.ContentOf(r.Examples.Train)
 	if err != nil {
 		return err
+	}
+	if r.Source.Own != nil { // the places are those of persons, and follow from whose examples are
+		now = run.HashOf(fmt.Sprint(now, r.Source.Own))
 	}
 	path := r.Path(folder.Order)
 	if r.Books.Len() == 0 {

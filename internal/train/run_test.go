@@ -45,9 +45,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	want := []string{"checkpoints/checkpoint-10.ckpt", "checkpoints/checkpoint-12.ckpt", folder.Config, folder.Engines, folder.Ledger, folder.Metrics, folder.MetricsTable, folder.MetricsEvents, folder.Model, folder.Plan, folder.StatementData, folder.Statement}
 	slices.Sort(want)
 	slices.Sort(found)
@@ -273,9 +271,7 @@ func TestModelIsTheAverage(t *testing.T) {
 		t.Error("the last parameters are not those of the last step")
 	}
 	tensors, _, err := trained.Weights(r.Dir, r.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	tiny.Check(t, r.Model.Import(tensors))
 	for i, v := range r.Model.Values {
 		sum := 0.0

@@ -57,9 +57,7 @@ func addAll(t testing.TB, r *Run, sum *clip.Sum, indices []int) {
 		if err == nil {
 			err = sum.Add(batch, n)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		indices = indices[n:]
 	}
 }
@@ -121,9 +119,7 @@ func TestClippedSumDependsOnTheBatchAlone(t *testing.T) {
 func mixEngines(t testing.TB, r *Run, physical int) {
 	t.Helper()
 	batcher, err := data.NewBatcher(r.Examples.Train, setup.Normalisation(r.Config, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	kept := r.records.Gradients.Choice("auto")
 	kept.PhysicalBatchSize = physical
 	for i := range kept.Parameters {

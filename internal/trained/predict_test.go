@@ -167,15 +167,11 @@ optimizer: {name: momentum, learning_rate: 0.5, momentum: 0.9}
 training: {batch_size: 50, physical_batch_size: 16, steps: 40}
 performance: {threads: 2}
 `, dir), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	o := train.Options{Options: run.Options{RunsDir: filepath.Join(t.TempDir(), "runs"), Name: "people"}}
 	run := tinyrun.Fit(t, tinyrun.Create(t, c, o)).Run
 	score, err := train.Evaluate(run, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	p, correct, n := open(t, run), 0.0, 0
 	err = p.Table(t.Context(), filepath.Join(dir, "bare-test.csv"), func(a trained.Answer) error {
 		if n++; a.Row != n {
@@ -229,7 +225,9 @@ func TestStatementIsHeldAgainstTheLedger(t *testing.T) {
 	part := func(share float64) [2]string {
 		return [2]string{`"epsilon": [0-9.]+`, fmt.Sprintf(`"epsilon": %v`, share*s.Epsilon)}
 	}
+	header := regexp.MustCompile(`"previous":"\w+"`).FindString(tiny.Read(t, filepath.Join(dir, folder.Ledger))) // its hash
 	for name, edit := range map[string][2]string{
+		"no release":             {`(?s)"epsilon": [0-9.]+(.*)"ledger_entries": 20,\s*"ledger_head": "\w+"`, `"epsilon": 0.1$1"ledger_entries": 0,` + strings.Replace(header, "previous", "ledger_head", 1)},
 		"ε":                      {`"epsilon": [0-9.]+`, `"epsilon": 0.1`},
 		"half":                   part(0.5),
 		"two of a thousand less": part(0.998),

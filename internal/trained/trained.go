@@ -152,8 +152,8 @@ func checkStatement(dir string, c *configs.Config, s *statement.Statement) error
 	if s.Delta != c.Privacy.Delta {
 		return refuse(fmt.Sprintf("δ = %g", s.Delta), fmt.Sprintf("%g, that of %s,", c.Privacy.Delta, folder.Config))
 	}
-	// A resumed run may have more entries than its model.
-	if i.Ledger, err = account.Beginning(i.Ledger, s.LedgerEntries); err != nil {
+	// A resumed run may have more entries than its model. Of no entry a statement costs nothing.
+	if i.Ledger, err = account.Beginning(i.Ledger, max(1, s.LedgerEntries)); err != nil {
 		return err
 	}
 	claim, err := i.Claim(c)

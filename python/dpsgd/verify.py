@@ -120,23 +120,27 @@ def count(entries: Entries) -> int:
     return sum(n for _, n in entries)
 
 
-def planned_of(run: Path, name: str) -> tuple[Entries | None, float]:
-    """Return what the ledger of the data says that a run planned, and its budget (0 for none).
+def known_of(run: Path, name: str) -> tuple[Entries | None, float, str]:
+    """Return what the ledger of the data says that a run planned, its budget (0 for none), and the head of its ledger.
 
-    The first is None where nobody knows, as of runs of earlier versions.
+    The first is None and the last is "" where nobody knows, as of runs of earlier versions.
     """
+    releases, budget, head = None, 0.0, ""
     for folder in run.resolve().parents:
         shared = folder / "datasets.jsonl"
         if not shared.exists():
             continue
         for line in read_chain(shared)[0]:
-            registered = line.get("register", {})
-            if registered.get("run") == name and registered.get("planned"):
-                planned = registered["planned"]
+            registered, released = line.get("register", {}), line.get("release", {})
+            if released.get("run") == name:
+                head = released["line"]["hash"]
+            if registered.get("run") == name:
+                head = registered.get("head", "")
+            if registered.get("run") == name and releases is None and (planned := registered.get("planned")):
                 releases = [(e["event"], e["count"]) for e in planned.get("releases") or []]
-                return releases, planned.get("epsilon", 0.0)
+                budget = planned.get("epsilon", 0.0)
         break
-    return None, 0.0
+    return releases, budget, head
 
 
 def claim(released: Entries, planned: Entries | None) -> tuple[Entries, int, str]:
@@ -280,7 +284,7 @@ def compare(verdict: Verdict) -> None:
         raise Unknown(f"found a statement under {statement['relation']}, expected zero-out")
     lines, heads = read_chain(run / "ledger.jsonl")
     last = statement["ledger_entries"]
-    if len(lines) <= last or heads[last] != statement["ledger_head"]:
+    if not min(1, len(lines) - 1) <= last < len(lines) or heads[last] != statement["ledger_head"]:
         raise Damaged(f"found a ledger of {len(lines) - 1} entries, expected {last} with the head {statement['ledger_head']}, as privacy.json says")
     verdict.notes.append(f"the ledger is whole: {last} entries, head {heads[last][:6]}…, as privacy.json says")
     if len(lines) - 1 > last:
@@ -289,7 +293,9 @@ def compare(verdict: Verdict) -> None:
     if statement.get("model_sha256") and model.exists() and hashlib.sha256(model.read_bytes()).hexdigest() != statement["model_sha256"]:
         raise Damaged(f"{model}: found another model than that of privacy.json")
     released = entries_of([line["event"] for line in lines[1 : last + 1]])
-    planned, budget = planned_of(run, lines[0]["run"])
+    planned, budget, known = known_of(run, lines[0]["run"])
+    if known not in ("", *heads):
+        raise Damaged("found releases in the ledger of the data that this ledger does not have")
     entries, halvings, why = claim(released, planned)
     chosen = any(event == CHOICE for event, _ in released)  # then nobody's budget is that of the plan
     verdict.found = epsilon(entries, verdict.delta / 2**halvings)

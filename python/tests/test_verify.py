@@ -90,19 +90,23 @@ class Runs(unittest.TestCase):
 
             return edit
 
-        def without_a_step(run: Path) -> None:
-            """Leave out the last line, and make the statement agree with that."""
+        def without_a_step(run: Path, **values) -> None:
+            """Leave out the last line, which the ledger of the data has, and make the statement agree with that."""
             file = run / "ledger.jsonl"
             file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
             lines, heads = read_chain(file)
-            statement(ledger_entries=len(lines) - 1, ledger_head=heads[-1], epsilon=2.9)(run)
+            statement(ledger_entries=len(lines) - 1, ledger_head=heads[-1], **values)(run)
 
         def other_noise(run: Path) -> None:
             """Write more noise into the ledger, which no hash agrees with."""
             file = run / "ledger.jsonl"
             file.write_bytes(file.read_bytes().replace(b'"noise_multiplier":0', b'"noise_multiplier":9'))
 
-        for edit in (statement(epsilon=2.97), statement(epsilon_plain=2), statement(delta=1e-6), statement(ledger_head=hashlib.sha256(b"").hexdigest()[:32]), without_a_step, other_noise):
+        def of_nothing(entries: int):
+            """Make the statement one of no release."""
+            return lambda run: statement(ledger_entries=entries, ledger_head=read_chain(run / "ledger.jsonl")[1][entries], epsilon=0.01)(run)
+
+        for edit in (of_nothing(0), of_nothing(-1), statement(epsilon=2.97), statement(epsilon_plain=2), statement(delta=1e-6), statement(ledger_head=hashlib.sha256(b"").hexdigest()[:32]), without_a_step, other_noise):
             verdict = verify(self.changed(edit))
             self.assertIs(verdict.holds, False, str(verdict))
 
