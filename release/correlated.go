@@ -117,7 +117,7 @@ func (m *Correlated) String() string {
 
 // Privatize implements [Mechanism]. Without [Correlated.Follow] before it nothing is remembered.
 func (m *Correlated) Privatize(_ int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
-	if m.turn < 0 || m.turn != m.next || sum != m.sum || sum.Dim() != m.dim {
+	if m.turn < 0 || m.turn != m.next || sum != m.sum {
 		m.held = 0
 	}
 	turn := m.turn

@@ -270,8 +270,10 @@ func TestStrategyAndPlanAreChecked(t *testing.T) {
 			t.Errorf("%s: found %v", name, err)
 		}
 	}
-	if _, err := NewCorrelated(must(NewGaussian(MaxNoiseMultiplier/1.4, nil)), strategy(1, 1)); !errors.Is(err, ErrPlan) {
-		t.Errorf("more noise than there is: found %v", err)
+	for _, base := range []*Gaussian{must(NewGaussian(MaxNoiseMultiplier/1.4, nil)), must(NewScheduled(&LinearNoise{0.5}, 1, 9, nil))} {
+		if _, err := NewCorrelated(base, strategy(1, 1)); !errors.Is(err, ErrPlan) {
+			t.Errorf("more noise than there is, or another in each step: found %v", err)
+		}
 	}
 	for separation, sampler := range map[int]Sampler{
 		1: data.Poisson{SamplingProbability: 0.1}, 0: data.Full{}, 3: (&Cyclic{Blocks: 3}).Sampler(1, 30), 4: (&Cyclic{Blocks: 4}).Sampler(1, 30), 9: (&Cyclic{Blocks: 9}).Sampler(1, 30),
@@ -284,11 +286,15 @@ func TestStrategyAndPlanAreChecked(t *testing.T) {
 			t.Errorf("found the event %v", e)
 		}
 	}
-	if n := strategy(1, 0.5, 0.5, 0.5, 0.5).Norm(); !(n > 1.41421356 && n < 1.41421357) || n*n < 2 {
-		t.Errorf("found the norm %v", n)
+	norm := strategy(1, 1, 1).Norm() // a float64 next to the root of 3 that is rounded down
+	if !(norm > 1.7320508 && norm < 1.7320509) || norm*norm < 3 {
+		t.Errorf("found the norm %v", norm)
 	}
-	if m := newCorrelated(2, strategy(1, 1, 1, 1)); m.noise() < 4 || fmt.Sprint(m) == "" || m.Deviation(0, 0.5) < 2 {
-		t.Errorf("found noise of multiplier %v, expected at least 4", m.noise())
+	for _, sigma := range []float64{2, 1.1, 1.3, 1.7} {
+		m := newCorrelated(sigma, strategy(1, 1, 1))
+		if math.FMA(sigma, norm, -m.noise()) > 0 || fmt.Sprint(m) == "" || m.Deviation(0, 0.5) < sigma*norm/2 {
+			t.Errorf("found noise of multiplier %v, expected at least %v·%v", m.noise(), sigma, norm)
+		}
 	}
 }
 

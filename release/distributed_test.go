@@ -75,6 +75,12 @@ func TestTooFewClients(t *testing.T) {
 	if err := m.Privatize(0, emptySum(1, 100), nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
 		t.Errorf("found %v, expected %v", err, ErrPlan)
 	}
+	// Shares of a little more have together the variance that is accounted for, and that of the smoothing.
+	m = distributed(1e-5, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
+	must(0, m.Privatize(0, emptySum(1, 100), nil, func(Noisy) {}))
+	if s := m.(seeded).Mechanism.(*Distributed).share.Float64(); 5*s*s < math.Pow(1e-5*(1<<20), 2)+smoothing {
+		t.Errorf("found shares of deviation %v", s)
+	}
 }
 
 // What the server sees is the sum modulo 2^k: out of range it wraps around, inside it is exact.

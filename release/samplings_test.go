@@ -134,7 +134,8 @@ func turns(l *accountant.Ledger) int { n, _ := l.Turns(); return n }
 func TestTurnIsThatOfTheLedger(t *testing.T) {
 	s := &script{}
 	d := newDoor(s, 1)
-	d.plan.Sampler = (&Cyclic{Blocks: 4}).Sampler(records/4, records)
+	m := newCorrelated(1e-30, strategy(1, 0.5))
+	d.plan.Sampler, d.plan.Mechanism = (&Cyclic{Blocks: 4}).Sampler(records/4, records), m
 	for turn, step := range []int{0, 1, 2, 2, 0, 1, 2, 3} { // steps 2 and 0 to 2 are repeated
 		s.asked = nil
 		must(0, d.Release(step, s, func(Noisy) {}))
@@ -144,8 +145,8 @@ func TestTurnIsThatOfTheLedger(t *testing.T) {
 				t.Errorf("turn %d, step %d: record %d contributed", turn, step, i)
 			}
 		}
-		if len(s.asked) != records/4 {
-			t.Errorf("turn %d: %d records contributed, expected %d", turn, len(s.asked), records/4)
+		if len(s.asked) != records/4 || m.next != turn+1 {
+			t.Errorf("turn %d: %d records contributed, and noise goes on in turn %d; expected %d and the next", turn, len(s.asked), m.next, records/4)
 		}
 	}
 	if want := (accountant.CyclicSampled{Blocks: 4, Event: accountant.PoissonSampled{SamplingProbability: 1, Event: accountant.Gaussian{NoiseMultiplier: 1e-30}}}); turns(&s.ledger) != 8 || s.ledger.Entries()[0].Event != want {

@@ -50,6 +50,7 @@ func TestTheoremsRefuse(t *testing.T) {
 	const iteration = `{"iteration":{"noise_multiplier":4,"passes":20,"batches":100,"learning_rate":0.1,"smoothness":1`
 	for line, want := range map[string]string{
 		`{"shuffle":{"local_epsilon":2,"reports":10},"delta":1e-6,"relation":"zero-out"}`:                                "expected replace-one",
+		`{"shuffle":{"local_epsilon":2,"reports":10},"delta":1e-6,"relation":"add-or-remove-one"}`:                       "expected replace-one",
 		`{"shuffle":{"local_epsilon":-2,"reports":10},"delta":1e-6}`:                                                     "local epsilon is -2",
 		`{"shuffle":{"local_epsilon":2,"reports":0.5},"delta":1e-6}`:                                                     `found "reports": 0.5, expected a whole number`,
 		`{"shuffle":{"local_epsilon":2,"reports":10},"delta":1e-6,"group_size":2}`:                                       `found the key "group_size"`,

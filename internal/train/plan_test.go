@@ -91,8 +91,17 @@ func TestPlanHash(t *testing.T) {
 			t.Errorf("%s does not change the hash", override)
 		}
 	}
-	if hash(299) == base {
-		t.Error("another number of examples does not change the hash")
+	c := tiny.Parse(t)
+	p := tiny.Must(NewPlan(c, 300))(t)
+	known := setup.OutlineOfSource(tiny.Source(t, 300))
+	for name, change := range map[string]func(o *setup.Outline){
+		"another number of examples": func(o *setup.Outline) { o.Examples-- }, "another shape": func(o *setup.Outline) { o.Shape.Channels++ }, "other names of classes": func(o *setup.Outline) { o.Names = []string{"a", "b", "c"} },
+		"persons": func(o *setup.Outline) { o.People = 9 }, "a tokenizer": func(o *setup.Outline) { o.Tokenizer = "00" },
+	} {
+		o := known
+		if change(&o); p.identity(c, o, "") == base || p.identity(c, known, "00") == base {
+			t.Errorf("%s or initial weights do not change the hash", name)
+		}
 	}
 	for _, override := range []string{"performance.threads=1", "performance.engine=auto", "training.physical_batch_size=5", "training.evaluate_every=3", "run.name=x", "run.checkpoint_every=1"} {
 		if hash(300, override) != base {

@@ -190,8 +190,9 @@ func TestRecordedReleaseCounts(t *testing.T) {
 	r := create(t, tiny.Parse(t), o)
 	tiny.Check(t, r.Books.Append(1, r.plan.Event(0)))
 	r.Close()
-	if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 || tiny.Releases(t, r.Dir) != 13 {
-		t.Errorf("found %d steps and %d releases, expected 12 and 13", result.Steps, tiny.Releases(t, r.Dir))
+	result := fit(t, open(t, r.Dir, o))
+	if s := tiny.Must(statement.Read(r.Dir))(t); result.Steps != 12 || tiny.Releases(t, r.Dir) != 13 || s.NoiseValues != 13*111 {
+		t.Errorf("found %d steps, %d releases and %d noise values, expected 12, 13 and those of 13", result.Steps, tiny.Releases(t, r.Dir), s.NoiseValues)
 	}
 }
 

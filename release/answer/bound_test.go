@@ -3,10 +3,12 @@ package answer
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"dpsgd/accountant"
 	"dpsgd/internal/random"
 )
 
@@ -86,6 +88,29 @@ func TestContributionsAtTheBound(t *testing.T) {
 	}
 	if s := must(NewCounts([]int{0, 2, 2, -1, 3, math.MaxInt}, 3)); fmt.Sprint(s.values) != "[1 0 2]" {
 		t.Errorf("counts %v", s.values)
+	}
+}
+
+// Where rounding decides, it is on the private side.
+func TestRoundedToThePrivateSide(t *testing.T) {
+	times := func(factors ...float64) *big.Rat {
+		product := big.NewRat(1, 1)
+		for _, x := range factors {
+			product.Mul(product, new(big.Rat).SetFloat64(x))
+		}
+		return product
+	}
+	norm, third := must(Within(0, 3).reach(73)).l2, 1./3
+	votes := must(GaussianMax(must(NewVotes(nil, 2)), 1.45)).Event().(accountant.Gaussian).NoiseMultiplier
+	for name, c := range map[string]struct{ least, most *big.Rat }{
+		"norm":    {times(73, 9), times(norm, norm)},
+		"product": {times(0.7, 0.1), times(productUp(0.7, 0.1))},
+		"choice":  {times(1), times(third, must(newScores([]int64{0}, 1).scale(third)).Float64())},
+		"votes":   {times(2, votes, votes), times(1.45, 1.45)},
+	} {
+		if c.most.Cmp(c.least) < 0 {
+			t.Errorf("%s: found %v, expected at least %v", name, c.most, c.least)
+		}
 	}
 }
 
