@@ -316,14 +316,6 @@ func TestUnitBelongsToItsName(t *testing.T) {
 	}
 }
 
-// A file that shrinks while a run goes on ends the run.
-func TestDatasetsThatShrink(t *testing.T) {
-	d, path := newDatasets(t)
-	j, _ := newMember(t, d, "one", 2)
-	must(0, os.Truncate(path, 100))
-	wantError(t, j.AppendWith(d, 3, event(1)), ErrMoved, "found 100 bytes")
-}
-
 // BenchmarkAppendWith is a release in both ledgers, to compare with BenchmarkAppend.
 func BenchmarkAppendWith(b *testing.B) {
 	d := must(CreateDatasets(filepath.Join(b.TempDir(), "datasets.jsonl")))

@@ -316,16 +316,6 @@ func TestSumsAreAsFineAsTheRecordsAllow(t *testing.T) {
 	}
 }
 
-// A sum that has left is not made noisy again: two draws of noise for one sum average to less
-// noise.
-func TestSumIsPrivatizedOnce(t *testing.T) {
-	m, sum := gaussian(1, 1, nil), emptySum(1, 3)
-	published(t, m, 0, sum)
-	if err := m.Privatize(0, sum, nil, func(Noisy) { t.Error("a value was handed out") }); !errors.Is(err, clip.ErrReleased) {
-		t.Errorf("second Privatize: error is %v, want %v", err, clip.ErrReleased)
-	}
-}
-
 func TestGaussianDescribesItself(t *testing.T) {
 	m := gaussian(1.25, 1, nil)
 	if got, want := m.Event(7), (accountant.Gaussian{NoiseMultiplier: 1.25}); got != accountant.Event(want) {

@@ -25,13 +25,20 @@ func rdpUnder(t testing.TB, r accountant.Relation, orders []float64) *Accountant
 }
 
 // The weights of the orders of chosen releases add up to 1 at most: the argument at Chosen needs it.
+// A tenth of δ is left for events with a δ of their own.
 func TestWeightsOfOrders(t *testing.T) {
-	sum := 0.0
-	for _, w := range tiny.Must(NewChosen(accountant.ZeroOut))(t).weights {
+	c := tiny.Must(NewChosen(accountant.ZeroOut))(t)
+	sum, divergences := 0.0, []float64(nil)
+	for i, w := range c.weights {
 		sum += w
+		divergences = append(divergences, c.rdp.orders[i]/2)
 	}
 	if !(sum > 0.999 && sum <= 1) {
 		t.Errorf("the weights add up to %v, expected a little less than 1", sum)
+	}
+	l := tiny.Must(new(accountant.Ledger).With(accountant.Gaussian{NoiseMultiplier: 1}, 1))(t)
+	if g, want := tiny.Must(c.Guarantee(l, 1e-5))(t), c.mixed(divergences, 0.9e-5); math.Abs(g.Epsilon-want) > 1e-9 {
+		t.Errorf("found ε = %v, expected %v", g.Epsilon, want)
 	}
 }
 
