@@ -12,8 +12,6 @@ import (
 	"dpsgd/clip"
 	"dpsgd/data"
 	"dpsgd/internal/random"
-
-	"gonum.org/v1/gonum/floats"
 )
 
 // script records what happens at a door, in order, and fails where it is told to.
@@ -217,54 +215,6 @@ func TestDoorsDrawOtherSamples(t *testing.T) {
 	}
 	if samples[0] == samples[1] {
 		t.Error("two doors draw the same sample")
-	}
-}
-
-// correlated is noise of which each release takes back a part of the one before: a mechanism with a
-// state.
-type correlated struct {
-	Mechanism
-	last []float64
-}
-
-func (c *correlated) Privatize(step int, sum *clip.Sum, src *random.Source, consume func(Noisy)) error {
-	drawn := make([]float64, sum.Dim())
-	fresh, err := clip.NewSum(clip.Flat{ClipNorm: sum.Lattice().Bound}, sum.Dim(), nil)
-	if err != nil {
-		return err
-	}
-	if err := c.Mechanism.Privatize(step, fresh, src, func(n Noisy) { copy(drawn[n.From():], n.Values()) }); err != nil {
-		return err
-	}
-	return sum.Release(func(integers clip.Integers, l clip.Lattice) {
-		noisy, sums := make([]float64, len(drawn)), make([]int64, len(drawn))
-		integers(sums, 0)
-		for i, v := range sums {
-			noisy[i] = float64(v)*l.Spacing + drawn[i]
-			if c.last != nil {
-				noisy[i] -= c.last[i]
-			}
-		}
-		c.last = drawn
-		consume(Noisy{values: noisy, deviation: c.Deviation(step, l.Bound)})
-	})
-}
-
-// The interface has room for noise that remembers: the sum over releases of correlated noise
-// telescopes.
-func TestMechanismsMayRemember(t *testing.T) {
-	const dim, releases = 50, 20
-	m := &correlated{Mechanism: gaussian(1, 3, nil)}
-	total := make([]float64, dim)
-	for step := range releases {
-		for i, v := range published(t, m, step, emptySum(1, dim)) {
-			total[i] += v
-		}
-	}
-	// What is left is the last release's noise: 20 independent ones would have a mean square of 20,
-	// not 1.
-	if mean := floats.Dot(total, total) / dim; mean > 3 {
-		t.Errorf("the mean square of %d releases added up is %.2f, expected about 1", releases, mean)
 	}
 }
 
