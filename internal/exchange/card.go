@@ -26,6 +26,10 @@ var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
 // hub maps data sets of the trainer to their names on Hugging Face.
 var hub = map[string]string{"mnist": "ylecun/mnist", "fashion-mnist": "zalando-datasets/fashion_mnist", "cifar-10": "uoft-cs/cifar10", "cifar-100": "uoft-cs/cifar100"}
 
+// tasks names what models of classes are for, in the words of Hugging Face, by what they see.
+var tasks = map[trained.Kind]string{trained.Pictures: "image-classification", trained.Texts: "text-classification",
+	trained.Rows: "tabular-classification", trained.Vectors: "tabular-classification"}
+
 // contents holds the values on a model card.
 type contents struct {
 	*trained.Model
@@ -41,16 +45,10 @@ type contents struct {
 
 // Card returns the model card of m: the content of a README.md for Hugging Face.
 func Card(m *trained.Model) ([]byte, error) {
-	c := contents{Model: m, Name: m.Statement.Run, Task: "tabular-classification", Test: score.Untested(), Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
-	if m.Sees() == trained.Pictures {
-		c.Task = "image-classification"
-	}
+	c := contents{Model: m, Name: m.Statement.Run, Task: tasks[m.Sees()], Test: score.Untested(), Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	c.Tells = map[data.Task]string{
 		data.Class: fmt.Sprintf("tells %d classes apart", len(m.Data.Names)), data.Labels: "says which of these labels an example has", data.Number: "tells a number",
 	}[m.Config.Data.Task()]
-	if m.Sees() == trained.Texts {
-		c.Task = "text-classification"
-	}
 	if m.Config.Data.Task() == data.Number {
 		c.Task = "tabular-regression"
 	}

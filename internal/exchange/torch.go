@@ -228,7 +228,7 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 		}
 		return fmt.Sprintf("nn.AvgPool2d(%s, stride=%s, padding=%s%s)", torchSize(l.Kernel), torchSize(l.Stride), torchSize(l.Padding), inside)
 	case model.Linear:
-		return fmt.Sprintf("nn.Linear(%d, %d%s)", weight[1], weight[0], withBias(l.NoBias))
+		return fmt.Sprintf("nn.Linear(%d, %d%s)", weight[1], weight[0], withBias[l.NoBias])
 	case model.TemperedSigmoid:
 		n.used["TemperedSigmoid"] = true
 		return fmt.Sprintf("TemperedSigmoid(scale=%v, inverse_temperature=%v, offset=%v)", l.Scale, l.InverseTemperature, l.Offset)
@@ -257,11 +257,11 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 		return fmt.Sprintf("%s(%d, %d)", class, at.input[0], at.input[1])
 	case model.Attention:
 		n.used["Attention"] = true
-		return fmt.Sprintf("Attention(%d, %d%s, causal=%s)", at.input[1], l.Heads, withBias(l.NoBias), torchBool(l.Causal))
+		return fmt.Sprintf("Attention(%d, %d%s, causal=%s)", at.input[1], l.Heads, withBias[l.NoBias], torchBool[l.Causal])
 	case model.TransformerEncoder:
 		n.used["TransformerEncoder"] = true
 		return fmt.Sprintf("TransformerEncoder(%d, %d, %d, activation=%s, norm_first=%s, causal=%s%s)",
-			at.input[1], l.Heads, l.FeedForward, torchSimple[l.Activation], torchBool(l.NormFirst), torchBool(l.Causal), withEps("layer_norm_eps", model.LayerNorm{Eps: l.Eps}.Epsilon()))
+			at.input[1], l.Heads, l.FeedForward, torchSimple[l.Activation], torchBool[l.NormFirst], torchBool[l.Causal], withEps("layer_norm_eps", model.LayerNorm{Eps: l.Eps}.Epsilon()))
 	case model.LSTM:
 		return n.recurrent("LSTM", l.Recurrent, at)
 	case model.GRU:
@@ -282,7 +282,7 @@ func (n *torchNetwork) layer(l model.Layer, at place, indent string) string {
 }
 
 func convolution(class string, l model.Conv2D, at place) string {
-	more := withBias(l.NoBias)
+	more := withBias[l.NoBias]
 	if l.Groups > 1 {
 		more = fmt.Sprintf(", groups=%d", l.Groups) + more
 	}
@@ -302,22 +302,14 @@ func torchSize(s model.Size) string {
 
 func (n *torchNetwork) recurrent(class string, l model.Recurrent, at place) string {
 	n.used["Recurrent"], n.used[class] = true, true
-	return fmt.Sprintf("%s(%d, %d, bidirectional=%s, last=%s)", class, at.input[1], l.Hidden, torchBool(l.Bidirectional), torchBool(l.Last))
+	return fmt.Sprintf("%s(%d, %d, bidirectional=%s, last=%s)", class, at.input[1], l.Hidden, torchBool[l.Bidirectional], torchBool[l.Last])
 }
 
-func torchBool(v bool) string {
-	if v {
-		return "True"
-	}
-	return "False"
-}
+// torchBool maps truth to Python.
+var torchBool = map[bool]string{true: "True", false: "False"}
 
-func withBias(none bool) string {
-	if none {
-		return ", bias=False"
-	}
-	return ""
-}
+// withBias maps NoBias of a layer to the argument that says it.
+var withBias = map[bool]string{true: ", bias=False"}
 
 // withEps returns the argument of a normalisation that adds another number to variances than most.
 func withEps(name string, eps float64) string {
