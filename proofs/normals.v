@@ -42,28 +42,26 @@ Definition M g := let half := 0.5 * g * g in let s := g / (2 + g) in let z := s 
 Ltac numeric := interval with (i_prec 80).
 Ltac numbers := unfold S, C, M, s0, s1, s2, s3, s4, s5, c0, c1, c2, c3, c4, c5, r0, r1, r2, r3, r4, r5, r6; cbv zeta.
 
+(* A polynomial and a function that are both odd, or both even, are as near each other on both sides of 0. *)
+Lemma near_on_both_sides p f s b e : Rabs s = 1 -> (forall t, p (- t) = s * p t) -> (forall t, f (- t) = s * f t) ->
+  (forall t, 0 <= t <= b -> Rabs (p t - f t) <= e) -> forall t, Rabs t <= b -> Rabs (p t - f t) <= e.
+Proof.
+  intros One P F N t H. destruct (Rle_or_lt 0 t) as [L|L].
+  - apply N. rewrite Rabs_pos_eq in H; lra.
+  - rewrite Rabs_left in H by lra. specialize (N (- t) ltac:(lra)).
+    rewrite P, F, <- Rmult_minus_distr_l, Rabs_mult, One in N. lra.
+Qed.
+
+Ltac near := intros x H; rewrite eps_is; numbers; interval with (i_bisect x, i_taylor x, i_degree 15, i_prec 90).
+
 Lemma sine_near t : Rabs t <= 0.785398163397449 -> Rabs (S t - sin t) <= 0.1 * eps.
 Proof.
-  rewrite eps_is.
-  assert (P : forall t, 0 <= t <= 0.785398163397449 -> Rabs (S t - sin t) <= 0.1 * / 9007199254740992).
-  { intros x H. numbers. interval with (i_bisect x, i_taylor x, i_degree 15, i_prec 90). }
-  intros H. destruct (Rle_or_lt 0 t) as [L|L].
-  - apply P. rewrite Rabs_pos_eq in H; lra.
-  - rewrite Rabs_left in H by lra. specialize (P (- t) ltac:(lra)).
-    replace (S t - sin t) with (- (S (- t) - sin (- t))); [rewrite Rabs_Ropp; exact P|].
-    rewrite sin_neg. unfold S. cbv zeta. ring.
+  apply (near_on_both_sides S sin (-1)); [rewrite Rabs_left; lra | intros; unfold S; cbv zeta; ring | intros; rewrite sin_neg; ring | near].
 Qed.
 
 Lemma cosine_near t : Rabs t <= 0.785398163397449 -> Rabs (C t - cos t) <= 0.1 * eps.
 Proof.
-  rewrite eps_is.
-  assert (P : forall t, 0 <= t <= 0.785398163397449 -> Rabs (C t - cos t) <= 0.1 * / 9007199254740992).
-  { intros x H. numbers. interval with (i_bisect x, i_taylor x, i_degree 15, i_prec 90). }
-  intros H. destruct (Rle_or_lt 0 t) as [L|L].
-  - apply P. rewrite Rabs_pos_eq in H; lra.
-  - rewrite Rabs_left in H by lra. specialize (P (- t) ltac:(lra)).
-    replace (C t - cos t) with (C (- t) - cos (- t)); [exact P|].
-    rewrite cos_neg. unfold C. cbv zeta. ring.
+  apply (near_on_both_sides C cos 1); [apply Rabs_R1 | intros; unfold C; cbv zeta; ring | intros; rewrite cos_neg; ring | near].
 Qed.
 
 Lemma logarithm_near g : -0.2929 <= g <= 0.4143 -> Rabs (M g + ln (1 + g)) <= 0.01 * eps.
