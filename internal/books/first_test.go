@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/internal/account"
 )
 
@@ -148,5 +149,26 @@ func TestRefusalsSayWhatFits(t *testing.T) {
 	}
 	if want := "the first " + string(rune('0'+n)) + " of its 20 releases would fit"; n == 0 || n > 9 || !strings.Contains(err.Error(), want) {
 		t.Errorf("found %v, expected %q", err, want)
+	}
+}
+
+// Once something was released a limit is never raised, and not changed at all where its δ was split
+// for a first plan. A run holds its ledger to both numbers with which it began.
+func TestLimitsMayNotChange(t *testing.T) {
+	on := checkpoints.Subject{Data: "d"}
+	known := Known{dir: t.TempDir(), DatasetsInfo: checkpoints.DatasetsInfo{
+		Limits:  []checkpoints.Limit{{Subject: on, Epsilon: 3, Delta: 1e-5}},
+		First:   []checkpoints.First{{Subject: on, Planned: both(t, 1, 0), Rest: 1e-6}},
+		Members: []checkpoints.Member{{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 1, Ledger: both(t, 1, 0)}},
+	}}
+	for l, refusal := range map[configs.Limit]string{{Epsilon: 3, Delta: 1e-5}: "", {Epsilon: 2, Delta: 1e-5}: "split", {Epsilon: 3, Delta: 1e-6}: "split", {Epsilon: 4, Delta: 1e-5}: "never raised", {Epsilon: 3, Delta: 1e-4}: "never raised"} {
+		err := LimitState{Limit: checkpoints.Limit{Subject: on, Epsilon: l.Epsilon, Delta: l.Delta}}.refuseSetting(known)
+		if (err == nil) != (refusal == "") || err != nil && !strings.Contains(err.Error(), refusal) {
+			t.Errorf("%+v: found %v, expected a refusal with %q", l, err, refusal)
+		}
+		began := &configs.Config{Data: configs.Data{Limit: l}}
+		if err := known.refuseLostLimit("a", began, on); (err == nil) != (l.Epsilon >= 3 && l.Delta >= 1e-5) {
+			t.Errorf("a run that began with %+v: found %v", l, err)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func resume(t *testing.T, dir string, o Options) (Result, error) {
 // A baseline says that it is not private wherever its result shows, and has no ledger to hide
 // behind.
 func TestBaselineIsMarkedNotPrivate(t *testing.T) {
-	r, _ := fit(t, options(t), 0, none...)
+	r, o := fit(t, options(t), 0, none...)
 	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != run.Done || r.TestAccuracy < 0.9 {
 		t.Errorf("found %+v, expected a good result that is not private", r)
 	}
@@ -80,6 +80,10 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	}
 	if _, err := books.Inspect(r.Run); !errors.Is(err, books.ErrNotPrivate) {
 		t.Errorf("asked for its ledger: %v, expected that it is not private", err)
+	}
+	tiny.Write(t, filepath.Join(r.Run, folder.Ledger), "") // of a run that was none
+	if _, err := resume(t, r.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "holds a ledger") {
+		t.Errorf("beside a ledger: found %v, expected a refusal", err)
 	}
 }
 
