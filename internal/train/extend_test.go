@@ -196,17 +196,18 @@ func TestExtensionIsRefused(t *testing.T) {
 // A list of extensions that no run wrote is refused: one that claims no choice, or fewer steps than
 // before.
 func TestForgedExtensionsAreRefused(t *testing.T) {
-	for _, list := range []string{
-		`[{"step":12,"ledger_entries":12,"choices":0,"from":{"steps":12},"to":{"steps":24}}]`,
-		`[{"step":12,"ledger_entries":12,"choices":-1,"from":{"steps":12},"to":{"steps":24}}]`,
-		`[{"step":12,"ledger_entries":12,"choices":4,"from":{"steps":24},"to":{"steps":24}}]`,
-		`[{"step":-1,"ledger_entries":12,"choices":4,"from":{"steps":12},"to":{"steps":24}}]`,
+	for list, want := range map[string]error{
+		`[{"step":12,"ledger_entries":12,"choices":0,"from":{"steps":12},"to":{"steps":24}}]`:  checkpoints.ErrCorrupt,
+		`[{"step":12,"ledger_entries":12,"choices":-1,"from":{"steps":12},"to":{"steps":24}}]`: checkpoints.ErrCorrupt,
+		`[{"step":12,"ledger_entries":12,"choices":4,"from":{"steps":24},"to":{"steps":24}}]`:  checkpoints.ErrCorrupt,
+		`[{"step":-1,"ledger_entries":12,"choices":4,"from":{"steps":12},"to":{"steps":24}}]`:  checkpoints.ErrCorrupt,
+		`[{"step":12,"ledger_entries":12,"choices":4,"from":{"steps":12},"to":{"steps":24}}]`:  checkpoints.ErrRollback, // of which the ledger knows nothing
 	} {
 		o := options(t)
 		r := train(t, o)
 		tiny.Write(t, filepath.Join(r.Run, folder.Extended), list)
-		if _, err := Open(r.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
-			t.Errorf("%s: found %v, expected an error that matches %v", list, err, checkpoints.ErrCorrupt)
+		if _, err := Open(r.Run, o); !errors.Is(err, want) {
+			t.Errorf("%s: found %v, expected an error that matches %v", list, err, want)
 		}
 	}
 }
