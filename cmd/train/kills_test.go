@@ -125,16 +125,20 @@ func (v *victim) told() {
 	succeed(v.T, "ledger", "verify")
 }
 
+// next returns the arguments of the job's next life: it goes on where it has released something.
+func (v *victim) next() []string {
+	if v.released() {
+		return v.again
+	}
+	tiny.Check(v.T, os.RemoveAll("runs")) // nothing was promised yet
+	clear(v.known)
+	return v.begin
+}
+
 // live lets the job live until a random moment, or its end, and reports whether it was killed.
 func (v *victim) live() (killed bool) {
 	v.Helper()
-	args := v.begin
-	if v.released() {
-		args = v.again
-	} else {
-		tiny.Check(v.T, os.RemoveAll("runs")) // nothing was promised yet
-		clear(v.known)
-	}
+	args := v.next()
 	c, out := v.launch(args)
 	tiny.Check(v.T, c.Start())
 	ended := make(chan error, 1)
@@ -190,11 +194,7 @@ func (v *victim) die(most int) (kills int) {
 			v.told()
 		}
 	}
-	args := v.again
-	if !v.released() {
-		tiny.Check(v.T, os.RemoveAll("runs"))
-		args = v.begin
-	}
+	args := v.next()
 	c, out := v.launch(args)
 	if err := c.Run(); err != nil {
 		v.Fatalf("%v: %v\n%s", args, err, out)
