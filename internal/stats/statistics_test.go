@@ -289,6 +289,9 @@ func TestPrintedCostIsSpent(t *testing.T) {
 		if planned := a.releases.Entries(); !slices.Equal(events, planned) {
 			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, events, planned)
 		}
+		if more := tiny.Must(p.releases.With(events[0].Event, 1))(t); !p.holds(p.releases) || p.holds(more) {
+			t.Errorf("%s: the plan does not hold itself, or holds one more of %v", text, events[0].Event)
+		}
 		sum, deltas := 0.0, 0.0
 		for _, entry := range events {
 			n := float64(entry.Count)
