@@ -166,8 +166,7 @@ func TestLimitsMayNotChange(t *testing.T) {
 		if (err == nil) != (refusal == "") || err != nil && !strings.Contains(err.Error(), refusal) {
 			t.Errorf("%+v: found %v, expected a refusal with %q", l, err, refusal)
 		}
-		began := &configs.Config{Data: configs.Data{Limit: l}}
-		if err := known.refuseLostLimit("a", began, on); (err == nil) != (l.Epsilon >= 3 && l.Delta >= 1e-5) {
+		if err := known.refuseLostLimit("a", &configs.Config{Data: configs.Data{Limit: l}}, on); (err == nil) != (l.Epsilon >= 3 && l.Delta >= 1e-5) {
 			t.Errorf("a run that began with %+v: found %v", l, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/theorems"
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/tiny"
@@ -278,6 +279,10 @@ func TestBudgetIsSharedOut(t *testing.T) {
 // Every statistic spends what its result says, in its events and in no more of them: a mechanism
 // that takes twice its share makes all noise grow until the budget holds, and would print half.
 func TestPrintedCostIsSpent(t *testing.T) {
+	each := tiny.Must(mixed("unary", 4, 1000, 0.5, 1e-6))(t)
+	if together := tiny.Must(theorems.Shuffle(each, 1000, 1e-6))(t); together > 0.5 {
+		t.Errorf("found reports of ε = %v, which have %v together, expected at most 0.5", each, together)
+	}
 	people := people(t, 2000)
 	for _, text := range append(every(), "{statistic: quantiles, column: age, bounds: [0, 100], quantiles: [0.1, 0.5]}") {
 		f := file(t, 0.3, text)

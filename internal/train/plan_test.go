@@ -91,9 +91,8 @@ func TestPlanHash(t *testing.T) {
 			t.Errorf("%s does not change the hash", override)
 		}
 	}
-	c := tiny.Parse(t)
+	c, known := tiny.Parse(t), setup.OutlineOfSource(tiny.Source(t, 300))
 	p := tiny.Must(NewPlan(c, 300))(t)
-	known := setup.OutlineOfSource(tiny.Source(t, 300))
 	for i, change := range []func(o *setup.Outline){
 		func(o *setup.Outline) { o.Examples-- }, func(o *setup.Outline) { o.Shape.Channels++ }, func(o *setup.Outline) { o.Names = []string{"a", "b", "c"} },
 		func(o *setup.Outline) { o.People = 9 }, func(o *setup.Outline) { o.Tokenizer = "00" },
