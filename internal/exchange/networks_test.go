@@ -317,7 +317,7 @@ func TestTextsAreRefusedByName(t *testing.T) {
 }
 
 // Other programs compute the trainer's logits: ONNX Runtime and PyTorch, as check.py runs them,
-// within 1e-4 for every network and every kind of layer.
+// within 1e-4, or that share of logits above 1, for every network and every kind of layer.
 func TestOtherProgramsAgree(t *testing.T) {
 	python(t)
 	dir := t.TempDir()
@@ -395,8 +395,8 @@ func compare(t *testing.T, folders []string) {
 		}
 		tiny.Check(t, json.Unmarshal(lines.Bytes(), &line))
 		t.Logf("%-24s onnx %.1e  torch %.1e  peft %.1e  of logits up to %.2f", line.Name, line.ONNX, line.Torch, line.PEFT, line.Largest)
-		if !(line.ONNX <= 1e-4 && line.Torch <= 1e-4 && line.PEFT <= 1e-4 && line.Largest > 0.01) {
-			t.Errorf("%s: found logits that differ by %v (onnx), %v (torch) and %v (peft), expected at most 1e-4", line.Name, line.ONNX, line.Torch, line.PEFT)
+		if !(max(line.ONNX, line.Torch, line.PEFT) <= 1e-4*max(1, line.Largest) && line.Largest > 0.01) {
+			t.Errorf("%s: found logits that differ by %v (onnx), %v (torch) and %v (peft), expected at most 1e-4 of them", line.Name, line.ONNX, line.Torch, line.PEFT)
 		}
 	}
 	if found != len(folders) {
