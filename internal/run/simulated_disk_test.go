@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"dpsgd/internal/disk/disktest"
+	"dpsgd/internal/folder"
 )
 
 // A world is a disk in memory, and the processes that use it one after another or at the same
@@ -42,7 +43,8 @@ type process struct {
 	quiet  bool
 }
 
-// A fault is what goes wrong in the life of a process, from its call number at on.
+// A fault is what goes wrong in the life of a process, from its call number at on; an event is the
+// sync number at of the run's ledger.
 type fault struct {
 	kind string // "" for none
 	at   int
@@ -175,6 +177,11 @@ func (w *world) strike(p *process, op *disktest.Operation) error {
 		return disktest.ErrKilled
 	}
 	p.calls++
+	if p.fault.kind == "event" && op.Name == "sync" && path.Base(op.Path) == folder.Ledger {
+		if p.fault.at--; p.fault.at == 0 {
+			return syscall.EIO
+		}
+	}
 	if p.quiet || !p.faulty() {
 		return nil
 	}

@@ -49,6 +49,7 @@ type simulation struct {
 	apart, ranks  bool
 	bins          int   // of the epochs of balls in bins; 0 where every record is in every batch
 	grid          *grid // of a history of a sweep
+	aim           aim
 	runs          []*simulated
 	noise         map[string]bool // that was released
 	lives         int
@@ -62,6 +63,14 @@ type simulation struct {
 	lasts  bool         // whether no power loss could make it smaller
 	losses int          // of power by then
 }
+
+// An aim makes happen often what it names, because it takes several events that are rare together.
+type aim int
+
+const (
+	lostSyncs       aim = 3 // the sync of an event fails, and another process goes on while power lasts
+	replacedLedgers aim = 5 // a ledger is replaced by a copy while a run writes to it
+)
 
 // A simulated run is what the world outside knows of a run.
 type simulated struct {
@@ -359,7 +368,11 @@ func (s *simulation) collect(p *process) error {
 // round lets up to three processes live at the same time.
 func (s *simulation) round() {
 	for range 1 + s.rand.IntN(3) {
-		p := s.process(fault{kind: faultKinds[s.rand.IntN(len(faultKinds))], at: s.rand.IntN(1 << (3 + s.rand.IntN(8))), most: 1 + s.rand.IntN(40)}, false)
+		f := fault{kind: faultKinds[s.rand.IntN(len(faultKinds))], at: s.rand.IntN(1 << (3 + s.rand.IntN(8))), most: 1 + s.rand.IntN(40)}
+		if s.aim == lostSyncs {
+			f = fault{kind: []string{"", "event"}[s.rand.IntN(2)], at: 1 + s.rand.IntN(4)}
+		}
+		p := s.process(f, false)
 		stop := s.rand.IntN(2 * s.steps)
 		switch what := s.rand.IntN(8); {
 		case len(s.runs) == 0 || what < 2 && len(s.runs) < 3:
@@ -373,7 +386,7 @@ func (s *simulation) round() {
 			s.begin(p, r, "go on with "+r.name, func() error { return s.train(p, r, false, stop) })
 		}
 	}
-	if !s.meddled && len(s.runs) > 0 && s.rand.IntN(6) == 0 {
+	if !s.meddled && len(s.runs) > 0 && (s.rand.IntN(6) == 0 || s.aim == replacedLedgers) {
 		s.visit, s.visitAt = s.meddle, s.rand.IntN(300)
 	}
 	s.schedule(func() bool { return s.working == 0 })
@@ -395,6 +408,9 @@ func (s *simulation) meddle() {
 		older = older[:bytes.LastIndexByte(older, '\n')+1]
 	}
 	what := s.rand.IntN(6)
+	if s.aim == replacedLedgers {
+		what = 3
+	}
 	switch what {
 	case 0:
 		s.Delete(file)
@@ -605,6 +621,9 @@ func (given setting) simulate(t *testing.T, seed uint64, history func(*simulatio
 // anything makes happen whatever the seed decides.
 func anything(s *simulation) {
 	s.steps = 1 + s.rand.IntN(6)
+	if s.aim == replacedLedgers {
+		s.steps = 6
+	}
 	s.budget = s.steps + s.rand.IntN(3)
 	s.apart, s.ranks = s.rand.IntN(4) == 0, s.rand.IntN(3) == 0
 	if s.rand.IntN(16) == 0 { // whose accounting takes long
@@ -616,7 +635,7 @@ func anything(s *simulation) {
 	}
 	for range 2 + s.rand.IntN(8) {
 		s.round()
-		if s.rand.IntN(6) == 0 {
+		if s.rand.IntN(6) == 0 && s.aim != lostSyncs {
 			s.losePower()
 		}
 		if s.rand.IntN(12) == 0 && len(s.runs) > 0 && !s.meddled {
@@ -640,7 +659,7 @@ func (s *simulation) check(t *testing.T, seed uint64, lived int) {
 func TestSimulation(t *testing.T) {
 	lives, given, lived := slow.Number(t, "DPSGD_LIVES", 1000, 10_000), newSetting(t), 0
 	for seed := uint64(slow.Number(t, "DPSGD_SEED", 1, 1)); lived < lives; seed++ {
-		s := given.simulate(t, seed, anything)
+		s := given.simulate(t, seed, func(s *simulation) { s.aim = aim(seed % 6); anything(s) })
 		lived += s.lives
 		s.check(t, seed, lived)
 	}
