@@ -227,11 +227,15 @@ func AddAll(to, from *accountant.Ledger) error {
 }
 
 // Beginning returns a ledger of the first n releases of l, of all if l has fewer.
-func Beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) {
+func Beginning(l *accountant.Ledger, n int) (*accountant.Ledger, error) { return Part(l, 0, n) }
+
+// Part returns a ledger of n releases of l that come after the first so many, of fewer if l ends.
+func Part(l *accountant.Ledger, after, n int) (*accountant.Ledger, error) {
 	entries := l.Entries()
 	for i := range entries {
-		entries[i].Count = min(n, entries[i].Count)
-		n -= entries[i].Count
+		skipped := min(after, entries[i].Count)
+		entries[i].Count = min(n, entries[i].Count-skipped)
+		after, n = after-skipped, n-entries[i].Count
 	}
 	return ledgerOf(entries)
 }

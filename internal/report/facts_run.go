@@ -86,7 +86,7 @@ func ReadRun(ctx context.Context, dir string, q Request) (*Run, error) {
 			return nil, err
 		}
 	}
-	for _, read := range []func() error{r.readStatistics, func() error { return r.readLedger(ctx, q) }, r.holdMetrics, r.readStatement} {
+	for _, read := range []func() error{func() error { return r.readLedger(ctx, q) }, r.readStatistics, r.holdMetrics, r.readStatement} {
 		if err := read(); err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (r *Run) readStatistics() error {
 		return err
 	}
 	r.Asks, r.YAML = true, string(asked)
-	r.Statistics, err = stats.ReadResults(r.Dir)
+	r.Statistics, err = stats.ReadResults(r.Dir, r.ledger, r.Config.Privacy.Delta)
 	return err
 }
 

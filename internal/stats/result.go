@@ -11,6 +11,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 )
 
@@ -97,9 +98,24 @@ type row struct {
 	NoAnswer bool `json:"refused,omitempty"` // Result.Refused
 }
 
-// ReadResults reads what a run of statistics has released so far.
-func ReadResults(dir string) (results []Result, err error) {
-	rows, err := readRows(dir, func(int, row) error { return nil })
+// ReadResults reads what a run of statistics has released so far, and holds what each result says
+// that it costs against the run's ledger, at the δ of the run: lines have no checksum, and may have
+// been edited.
+func ReadResults(dir string, l *accountant.Ledger, delta float64) (results []Result, err error) {
+	before := 0
+	rows, err := readRows(dir, func(_ int, next row) error {
+		released, err := account.Part(l, before, max(0, next.Entries-before))
+		if err != nil {
+			return err
+		}
+		before = max(before, next.Entries)
+		// At a δ a little above that of the run, what takes all of its δ has an ε, too.
+		least, err := account.SpentBy(account.Exact, released, 1.001*delta)
+		if err != nil || !(next.Epsilon >= 0.999*least.Epsilon) || next.Delta > delta {
+			return fmt.Errorf("found ε = %g and δ = %g, expected at least the ε of %.4g of the ledger and at most δ = %g: %w", next.Epsilon, next.Delta, least.Epsilon, delta, checkpoints.ErrCorrupt)
+		}
+		return nil
+	})
 	for _, r := range rows {
 		results = append(results, r.Result)
 	}

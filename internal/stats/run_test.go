@@ -82,8 +82,17 @@ func TestWhatARunLeaves(t *testing.T) {
 	if words := tiny.Read(t, r.Path(folder.Statement)); !strings.Contains(words, "\n\nIf one person contributed several records,") {
 		t.Errorf("found\n%s\nexpected what holds for a person with several records", words)
 	}
-	if n := strings.Count(tiny.Read(t, r.Path(folder.Answers)), "\n"); n != len(results) {
-		t.Errorf("found %d lines, expected %d", n, len(results))
+	ledger, lines := tiny.Must(books.Inspect(r.Dir))(t).Ledger, slices.Collect(strings.Lines(tiny.Read(t, r.Path(folder.Answers))))
+	if read, err := ReadResults(r.Dir, ledger, f.Config.Privacy.Delta); err != nil || len(read) != len(results) || len(lines) != len(results) {
+		t.Errorf("read %d results in %d lines (%v), expected %d", len(read), len(lines), err, len(results))
+	}
+	for n, line := range lines {
+		lines[n] = strings.Replace(line, `"epsilon":`, `"epsilon":0.001,"x":`, 1)
+		tiny.Write(t, r.Path(folder.Answers), strings.Join(lines, ""))
+		if _, err := ReadResults(r.Dir, ledger, f.Config.Privacy.Delta); !errors.Is(err, checkpoints.ErrCorrupt) {
+			t.Errorf("read line %d with ε = 0.001 (%v), expected a refusal: %s", n+1, err, line)
+		}
+		lines[n] = line
 	}
 }
 
