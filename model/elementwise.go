@@ -32,12 +32,12 @@ var (
 )
 
 var (
-	relu         = kind("max(x, 0).", func() Layer { return &ReLU })
-	tanh         = kind("Hyperbolic tangent; bounded, and often the best choice for private training.", func() Layer { return &Tanh })
-	sigmoid      = kind("1 / (1 + exp(-x)).", func() Layer { return &Sigmoid })
-	gelu         = kind("x times the normal distribution function of x.", func() Layer { return &GELU })
-	geluTanhKind = kind("gelu approximated by a hyperbolic tangent, as in GPT-2.", func() Layer { return &GELUTanh }, "gelu_new")
-	silu         = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
+	relu     = kind("max(x, 0).", func() Layer { return &ReLU })
+	tanh     = kind("Hyperbolic tangent; bounded, and often the best choice for private training.", func() Layer { return &Tanh })
+	sigmoid  = kind("1 / (1 + exp(-x)).", func() Layer { return &Sigmoid })
+	gelu     = kind("x times the normal distribution function of x.", func() Layer { return &GELU })
+	geluTanh = kind("gelu approximated by a hyperbolic tangent, as in GPT-2.", func() Layer { return &GELUTanh }, "gelu_new")
+	silu     = kind("x times the sigmoid of x.", func() Layer { return &SiLU }, "swish")
 )
 
 func (a Activation) Kind() string { return a.kind }
@@ -53,9 +53,9 @@ func (a Activation) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	return p.perExample(inPlace, a.kind, x.Shape(), func(y, x, _ []float32) { a.value(y, x) }, back, x)
 }
 
-// geluTanh is x·s with the sigmoid s of a·x + b·x³ (Hendrycks and Gimpel, arXiv:1606.08415v5, section
+// geluTanhAt is x·s with the sigmoid s of a·x + b·x³ (Hendrycks and Gimpel, arXiv:1606.08415v5, section
 // 2), and slope its derivative.
-func geluTanh(x float32) (y, slope float32) {
+func geluTanhAt(x float32) (y, slope float32) {
 	const a = 1.5957691216057308 // √(8/π)
 	const b = 0.044715 * a
 	v := float64(x)
@@ -65,13 +65,13 @@ func geluTanh(x float32) (y, slope float32) {
 
 func geluTanhValue(y, x []float32) {
 	for i, v := range x {
-		y[i], _ = geluTanh(v)
+		y[i], _ = geluTanhAt(v)
 	}
 }
 
 func geluTanhGradient(dx, x, dy []float32) {
 	for i, v := range x {
-		_, slope := geluTanh(v)
+		_, slope := geluTanhAt(v)
 		dx[i] = slope * dy[i]
 	}
 }

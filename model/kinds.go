@@ -8,7 +8,7 @@ import "dpsgd/internal/setting"
 func Kinds() setting.Kinds[Layer] {
 	return setting.Kinds[Layer]{
 		conv2D, standardisedConv2D, maxPool2D, avgPool2D, globalAvgPool2D, flatten, linear,
-		relu, tanh, sigmoid, gelu, geluTanhKind, silu, temperedSigmoid, groupNorm, layerNorm, frozenBatchNorm, dropout, residual,
+		relu, tanh, sigmoid, gelu, geluTanh, silu, temperedSigmoid, groupNorm, layerNorm, frozenBatchNorm, dropout, residual,
 		embedding, positionalEmbedding, meanOverSequence, firstOfSequence, lastOfSequence, classToken, patchEmbedding,
 		attention, transformerEncoder, lstm, gru, elu, leakyReLU, tiedLinear,
 	}

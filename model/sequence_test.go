@@ -48,7 +48,7 @@ var sequenceNetworks = []network{
 	{name: "recurrent, pooled", input: vectors, layers: model.Sequential{model.LSTM{Recurrent: model.Recurrent{Hidden: 3, Last: true, Bidirectional: true}}, model.Tanh, model.Linear{Out: classes}}},
 }
 
-// padded are those whose sequences have padding.
+// padded lists the networks whose sequences may have padding.
 var padded = slices.DeleteFunc(slices.Clone(sequenceNetworks), func(net network) bool { return net.in().Length == 0 })
 
 // drawSequences makes n sequences of different lengths, whose padding holds anything.

@@ -37,7 +37,7 @@ var networkConvs = []kernel.Conv{
 // BenchmarkEngines measures norms and clipped sum of one convolution of a network, on two threads,
 // with each engine:
 //
-//	go test ./perexample -run XXX -bench Engines -benchtime 300ms
+//	go test ./perexample -run '^$' -bench Engines -benchtime 300ms
 func BenchmarkEngines(b *testing.B) {
 	for _, c := range networkConvs {
 		for _, batch := range []int{64, 256} {

@@ -333,7 +333,7 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 // BenchmarkConvolution measures both algorithms on one thread for the 3×3 layers of the networks,
 // in GFLOP/s of the definition. The choice between them rests on it:
 //
-//	go test ./internal/kernel -run XXX -bench Convolution -benchtime 60ms -count 5
+//	go test ./internal/kernel -run '^$' -bench Convolution -benchtime 60ms -count 5
 func BenchmarkConvolution(b *testing.B) {
 	const batch = 32
 	for _, c := range []Conv{

@@ -130,7 +130,8 @@ func (f file) model(t *testing.T, classes int) *model.Model {
 	return tiny.Must(model.New(f.network(t), in, classes, 1))(t)
 }
 
-// logits are those of the pictures or texts of bench/public_weights.py; the second text is shorter.
+// logits returns what the network says of the pictures or texts that bench/public_weights.py drew. The
+// second text has half of the length, and padding behind it.
 func (f file) logits(t *testing.T, m *model.Model) []float32 {
 	t.Helper()
 	n, area := len(f.Logits)/10, f.Size*f.Size

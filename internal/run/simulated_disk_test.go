@@ -43,8 +43,8 @@ type process struct {
 	quiet  bool
 }
 
-// A fault is what goes wrong in the life of a process, from its call number at on; an event is the
-// sync number at of the run's ledger.
+// A fault is what goes wrong in the life of a process, from its call number at on. A fault of the
+// kind event strikes one call alone: the sync of the run's ledger that is number at.
 type fault struct {
 	kind string // "" for none
 	at   int

@@ -86,6 +86,9 @@ func TestWhatARunLeaves(t *testing.T) {
 	if read, err := ReadResults(r.Dir, ledger, f.Config.Privacy.Delta); err != nil || len(read) != len(results) || len(lines) != len(results) {
 		t.Errorf("read %d results in %d lines (%v), expected %d", len(read), len(lines), err, len(results))
 	}
+	if read, err := ReadResults(r.Dir, nil, f.Config.Privacy.Delta); err != nil || len(read) != len(results) {
+		t.Errorf("read %d results without a ledger (%v), expected %d", len(read), err, len(results))
+	}
 	for n, line := range lines {
 		lines[n] = strings.Replace(line, `"epsilon":`, `"epsilon":0.001,"x":`, 1)
 		tiny.Write(t, r.Path(folder.Answers), strings.Join(lines, ""))

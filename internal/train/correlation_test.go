@@ -121,7 +121,7 @@ func TestAutoChoosesBands(t *testing.T) {
 			t.Errorf("%s bands have the error %v, below the %v of those that were chosen", bands, o.Error, c.Error)
 		}
 	}
-	one := append(slices.Clip(auto), "training.batch_size=160", "training.steps=9") // two blocks are too small, and so are those of training.blocks
+	one := append(slices.Clip(auto), "training.batch_size=160", "training.steps=9") // a half of the examples is less than a batch, and so is an eighth, the default of training.blocks
 	for steps, overrides := range map[int][]string{120: auto, 9: one} {
 		o := options(t)
 		stopped := interruptAfter(t, create(t, tiny.Parse(t, overrides...), o), 7)

@@ -276,7 +276,7 @@ func (r *Run) keepOrder() error {
 	if err != nil {
 		return err
 	}
-	if r.Source.Own != nil { // the places are those of persons, and follow from whose examples are
+	if r.Source.Own != nil { // samples go by the places of persons, which follow from the owners of the examples
 		now = run.HashOf(fmt.Sprint(now, r.Source.Own))
 	}
 	path := r.Path(folder.Order)
