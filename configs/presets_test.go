@@ -31,20 +31,20 @@ func TestPresetsParseAndAreDescribed(t *testing.T) {
 // The settings that the published and measured results belong to.
 func TestPresetsOfResults(t *testing.T) {
 	for name, want := range map[string]struct {
-		data, network string
-		batch, epochs int
-		rate          float64
+		data, network, correlation string
+		batch, epochs              int
+		rate                       float64
 	}{
-		"mnist-cnn":   {"mnist", "mnist-cnn", 512, 40, 0.5},
-		"fashion-cnn": {"fashion-mnist", "mnist-cnn", 1024, 40, 4},
-		"cifar-cnn":   {"cifar-10", "cifar-cnn", 1024, 30, 1},
+		"mnist-cnn":   {"mnist", "mnist-cnn", Independent, 512, 40, 0.5},
+		"fashion-cnn": {"fashion-mnist", "mnist-cnn", ChosenBands, 1024, 40, 4},
+		"cifar-cnn":   {"cifar-10", "cifar-cnn", Independent, 1024, 30, 1},
 	} {
 		c := must(Load(name, nil))(t)
 		if c.Privacy.Epsilon != 3 || !c.Privacy.Calibrated() || c.Privacy.Delta != 1e-5 {
 			t.Errorf("%s: privacy is %+v, want a calibrated epsilon of 3 at delta 1e-5", name, c.Privacy)
 		}
 		if c.Data.Name != want.data || c.Model.Name != want.network || c.Training.BatchSize != want.batch || c.Training.Epochs != want.epochs ||
-			!reflect.DeepEqual(c.Optimizer.Rule, &optimizer.Momentum{Momentum: 0.9}) || c.Optimizer.LearningRate != want.rate || c.Privacy.ClipNorm != 0.1 {
+			!reflect.DeepEqual(c.Optimizer.Rule, &optimizer.Momentum{Momentum: 0.9}) || c.Optimizer.LearningRate != want.rate || c.Privacy.Correlation != want.correlation || c.Privacy.ClipNorm != 0.1 {
 			t.Errorf("%s is\n%s", name, c.YAML())
 		}
 	}

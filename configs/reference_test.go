@@ -50,7 +50,6 @@ Accountants bound the same ε from above; they differ in how closely. At the pre
 |---|--:|--:|--:|--:|
 | digits | 586 | 1.2175 | 1.1494 | 2.714 |
 | mnist-cnn | 4,688 | 1.1235 | 1.0682 | 2.746 |
-| fashion-cnn | 2,344 | 1.4468 | 1.3650 | 2.751 |
 | cifar-cnn | 1,465 | 1.4007 | 1.3216 | 2.744 |
 
 - ` + "`exact`" + ` inverts the transform of the privacy loss of the whole run and adds what truncation (bounded) and rounding (estimated

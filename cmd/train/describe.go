@@ -99,16 +99,15 @@ func printPrivacy(w io.Writer, d *train.Description) {
 		fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 		return
 	}
-	how := "as configured"
-	if p.Calibrated {
-		how = "calibrated to the budget"
-	}
+	how := map[bool]string{true: "calibrated to the budget", false: "as configured"}[p.Calibrated]
 	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
 	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
-	if c := p.Correlation; c != nil {
+	if c := p.Correlation; c != nil && c.Bands == 1 {
+		fmt.Fprintln(w, "noise     independent from step to step: with correlated noise the predicted error is no smaller")
+	} else if c != nil {
 		fmt.Fprintf(w, "noise     correlated over %d steps: predicted error %.3f of that of independent noise at the same ε; remembers %s\n", c.Bands, c.Error, setup.Bytes(float64(c.Bytes)))
 	}
-	fmt.Fprintf(w, "sampling  probability %.4g, expected batch %g, %s steps planned\n", p.SamplingProbability, p.ExpectedBatchSize, shell.Count(p.PlannedSteps))
+	fmt.Fprintf(w, "sampling  %s, probability %.4g, expected batch %g, %s steps planned\n", p.Sampling, p.SamplingProbability, p.ExpectedBatchSize, shell.Count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
 		fmt.Fprintf(w, "budget    allows %s of them\n", shell.Count(p.Steps))
 	}

@@ -29,7 +29,7 @@ func (p *runWatcher) Started(o train.Overview) {
 	}
 	fmt.Fprintf(p.W, "model     %s parameters\n", shell.Count(o.Parameters))
 	plan := o.Plan
-	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g, sampling probability %.4g\n", plan.NoiseMultiplier(), plan.Policy.Bound(), plan.SamplingProbability)
+	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g\nsampling  %s, probability %.4g\n", plan.NoiseMultiplier(), plan.Policy.Bound(), plan.Sampler.Name(), plan.SamplingProbability)
 	by := ""
 	if plan.Accountant.Name() != "rdp" { // which is shown beside it
 		by = " by " + plan.Accountant.Name()

@@ -97,7 +97,7 @@ func OfRun(dir string) (Audited, error) {
 	if first >= 0 {
 		c.Privacy.NoiseMultiplier = accountant.NoiseMultiplier(entries[first].Event)
 	}
-	c.Privacy.Epsilon = 0
+	c.Privacy.Epsilon, c.Privacy.Correlation = 0, configs.Independent // about refuses the sampling of any other
 	p, err := train.NewPlan(c, n)
 	if err != nil {
 		return Audited{}, err
@@ -111,7 +111,7 @@ func OfRun(dir string) (Audited, error) {
 
 func about(name string, c *configs.Config, p *train.RunPlan, l *accountant.Ledger, epsilon float64) (Audited, error) {
 	if _, ok := p.Sampler.(release.Rotating); ok {
-		return Audited{}, setup.Misfit("training.sampling", "is %s, expected poisson or full for an audit: its releases are taken one by one", c.Training.Sampling.Name())
+		return Audited{}, setup.Misfit("training.sampling", "is %s, expected poisson (with privacy.correlation none) or full for an audit: its releases are taken one by one", c.Training.Sampling.Name())
 	}
 	o := setup.Declared(c)
 	m, err := setup.Sketch(c, o.Shape, o.Classes)

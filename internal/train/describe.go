@@ -39,6 +39,7 @@ type Privacy struct {
 	Calibrated          bool               `json:"calibrated"` // whether the noise multiplier follows from the budget
 	ClipNorm            float64            `json:"clip_norm"`
 	Clipping            string             `json:"clipping"` // what is bounded, and how
+	Sampling            string             `json:"sampling"` // by name
 	SamplingProbability float64            `json:"sampling_probability"`
 	ExpectedBatchSize   float64            `json:"expected_batch_size"`
 	PlannedSteps        int                `json:"planned_steps"`
@@ -143,7 +144,7 @@ func (d *Description) fillPrivacy(c *configs.Config, plan *RunPlan) error {
 	d.Privacy = Privacy{
 		Unit: plan.Unit, Records: plan.Records,
 		NoiseMultiplier: plan.NoiseMultiplier(), Calibrated: c.Privacy.Calibrated(), ClipNorm: plan.Policy.Bound(), Clipping: clipping,
-		SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
+		Sampling: plan.Sampler.Name(), SamplingProbability: plan.SamplingProbability, ExpectedBatchSize: plan.ExpectedBatchSize,
 		PlannedSteps: plan.Steps, Steps: plan.MaxSteps, Answer: s.Answer(),
 		Relation: s.Relation.String(), Method: s.Method, Fallbacks: plan.Fallbacks,
 	}

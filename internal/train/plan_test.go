@@ -122,7 +122,7 @@ func TestPlanHasTheClippingPolicy(t *testing.T) {
 // The reference of configurations says how much noise the presets need by each accountant.
 func TestReferenceOfAccountants(t *testing.T) {
 	reference := tiny.Read(t, "../../configs/reference.md")
-	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "fashion-cnn": 60000, "cifar-cnn": 50000} {
+	for name, n := range map[string]int{"digits": 20000, "mnist-cnn": 60000, "cifar-cnn": 50000} {
 		plan := func(accountant string, overrides ...string) *RunPlan {
 			return tiny.Must(NewPlan(loadPreset(t, name, append(overrides, "privacy.accountant="+accountant)...), n))(t)
 		}
