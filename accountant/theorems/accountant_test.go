@@ -106,8 +106,11 @@ func TestCompositionOfOneRelease(t *testing.T) {
 	}
 }
 
-// The deltas of all releases add up: what they leave of δ must not be below 0.
+// The deltas of all releases add up, rounded up: what they leave of δ must not be below 0.
 func TestCompositionAddsDeltas(t *testing.T) {
+	if got := questionAbout([]guarantee{{0.1, 0.5}, {0.1, 0x1p-55}}, 0.5).basic(); !math.IsInf(got, 1) {
+		t.Errorf("deltas of 1/2 and 2^-55 at δ=1/2: found %v, want none", got)
+	}
 	basic, advanced, optimal := newCompositions(t, accountant.AddOrRemoveOne)
 	for _, tt := range []struct {
 		delta, want float64

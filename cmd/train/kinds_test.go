@@ -96,6 +96,8 @@ func TestPate(t *testing.T) {
 		succeed(t, args...)
 	}
 	says(t, tiny.Read(t, run+"/privacy.md"), "votes.private.jsonl")
+	config = own(t, 5)
+	says(t, succeed(t, append([]string{"pate", config}, teachersOf("4")...)...), "(NOT PRIVATE: not released)")
 }
 
 // Votes of a file are analysed by the section of a configuration, what depends on them is marked,

@@ -177,7 +177,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("data-dependent ε %v, released: %v", *result.EpsilonDataDependent, result.Released)
 			}
 			s, err := statement.Read(r.Dir)
-			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.Books.Len() {
+			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.Books.Len() || !(s.AddedDelta > 0) {
 				t.Errorf("%v: statement %+v", err, s)
 			}
 			if text := tiny.Read(t, r.Path(folder.StatementData)); strings.Contains(text, fmt.Sprint(*result.EpsilonDataDependent)) {
@@ -323,31 +323,51 @@ func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 	}
 }
 
-// Checks that were paid for, and whose results kills have lost, cost as much as any: answers give
-// way to them in the budget, and they count in the data-dependent ε for the worst votes.
+// What was paid for, and whose result kills have lost, costs as much as any: answers give way to it
+// in the budget, and it counts in the data-dependent ε for the worst votes, after another kill too.
 func TestChecksLostInKillsCost(t *testing.T) {
-	o := options(t)
-	r := create(t, config(t), o)
-	const lost = 40
-	for range lost {
-		tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.check))
-	}
-	again := reopen(t, r, o)
-	if again.Plan.lost != (tally{Checks: lost}) || again.Plan.Answers >= r.Plan.Answers {
-		t.Errorf("%+v are lost and %d answers planned, expected %d checks, and fewer answers than %d", again.Plan.lost, again.Plan.Answers, lost, r.Plan.Answers)
-	}
-	result := fit(t, again)
-	if in := again.Plan.count(again.Books.Ledger()); in.Checks != 30+lost || !(result.Epsilon <= 20) {
-		t.Errorf("the ledger holds %+v and costs %v, expected %d checks within 20", in, result.Epsilon, 30+lost)
-	}
-	account := again.Plan.Aggregation.NewAccount()
-	for question, answered := range again.answers.asked {
-		account.Add(votes.Question{Votes: again.counts(question), Answered: answered})
-	}
-	without, _ := account.Epsilon(again.Plan.Budget.Delta)
-	account.AddLost(lost, 0)
-	if with, _ := account.Epsilon(again.Plan.Budget.Delta); math.Abs(*result.EpsilonDataDependent/with-1) > 1e-9 || with <= without {
-		t.Errorf("data-dependent ε is %v, expected %v with the lost checks, and %v without", *result.EpsilonDataDependent, with, without)
+	for lost, c := range map[tally]*configs.Config{
+		{Checks: 40, Answers: 1}:  config(t),
+		{Answers: 2, Releases: 1}: config(t, "pate.aggregation=gnmax", "pate.release_data_dependent=true", "pate.release_order=2"),
+	} {
+		o := options(t)
+		r := create(t, c, o)
+		for range lost.Checks {
+			tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.check))
+		}
+		for range lost.Answers {
+			tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.answer))
+		}
+		for range lost.Releases {
+			tiny.Check(t, r.Books.Append(r.Books.Len()+1, r.Plan.Release.Event()))
+		}
+		again := reopen(t, r, o)
+		if again.Plan.lost != lost || again.Plan.Answers >= r.Plan.Answers {
+			t.Errorf("%+v are lost and %d answers planned, expected %+v, and fewer answers than %d", again.Plan.lost, again.Plan.Answers, lost, r.Plan.Answers)
+		}
+		result := fit(t, again)
+		planned := again.Plan.count(tiny.Must(again.Planned())(t))
+		if in := again.Plan.count(again.Books.Ledger()); in != planned || in.Answers != again.Plan.Answers+lost.Answers || in.Releases != 2*lost.Releases || !(result.Epsilon <= 20) {
+			t.Errorf("the ledger holds %+v and costs %v, expected %+v with %+v that are lost within 20", in, result.Epsilon, planned, lost)
+		}
+		account := again.Plan.Aggregation.NewAccount()
+		for question, answered := range again.answers.asked {
+			account.Add(votes.Question{Votes: again.counts(question), Answered: answered})
+		}
+		without, _ := account.Epsilon(again.Plan.Budget.Delta)
+		account.AddLost(lost.Checks, lost.Answers)
+		with, _ := account.Epsilon(again.Plan.Budget.Delta)
+		if s, value := again.Plan.Release, again.answers.released; s != nil {
+			without = s.Epsilon(*value, again.Plan.Budget.Delta)
+			with = s.Epsilon(*value+again.Plan.Aggregation.Lost(lost.Checks, lost.Answers, s.Order), again.Plan.Budget.Delta)
+		}
+		last := reopen(t, again, o)
+		tiny.Check(t, last.teach(t.Context()))
+		for _, r := range []*Run{again, last} {
+			if got, _ := r.dataDependent(); math.Abs(got/with-1) > 1e-9 || !(with > without) || r.Plan.lost != lost || r.Plan.Answers != again.Plan.Answers {
+				t.Errorf("data-dependent ε is %v with %+v lost of %d, expected %v with %+v of %d, and %v without", got, r.Plan.lost, r.Plan.Answers, with, lost, again.Plan.Answers, without)
+			}
+		}
 	}
 }
 
@@ -393,16 +413,22 @@ func TestPaysTheRestAfterAKill(t *testing.T) {
 func TestRefusesWhatDoesNotAgree(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t), o)
-	fit(t, r)
-	r.Close()
 	reopen := func(change func()) error {
 		change()
+		r.Close()
 		again, err := Open(r.Dir, o)
 		if err == nil {
 			again.Close()
 		}
 		return err
 	}
+	tiny.Check(t, r.Books.Append(1, r.Plan.check))
+	if err := reopen(func() { tiny.Write(t, r.Path(answersFile), "{\"question\":0,\"answered\":true}\n") }); !errors.Is(err, checkpoints.ErrRollback) {
+		t.Errorf("an answer that was not paid for, behind its check: %v", err)
+	}
+	o = options(t)
+	r = create(t, config(t), o)
+	fit(t, r)
 	changed := strings.Replace(tiny.Read(t, r.Path(folder.Config)), "noise: 2", "noise: 3", 1)
 	kept := tiny.Read(t, r.Path(folder.Config))
 	if err := reopen(func() { tiny.Write(t, r.Path(folder.Config), changed) }); !errors.Is(err, books.ErrOtherPlan) {
@@ -522,10 +548,18 @@ func TestDataDependentOfTheQuestions(t *testing.T) {
 	}
 }
 
-// As many answers are planned as fit the budget beside all checks, and not one more.
+// As many answers are planned as fit the budget beside all checks, and not one more. What is planned
+// is allowed, and nothing else.
 func TestAnswersFitTheBudget(t *testing.T) {
 	for _, epsilon := range []string{"18", "20", "25"} {
-		p := tiny.Must(NewPlan(config(t, "privacy.epsilon="+epsilon), setup.Outline{Examples: tiny.Examples, Tests: tiny.Examples, Classes: 3}))(t)
+		p := tiny.Must(NewPlan(config(t, "privacy.epsilon="+epsilon, "pate.release_data_dependent=true", "pate.release_order=2"), setup.Outline{Examples: tiny.Examples, Tests: tiny.Examples, Classes: 3}))(t)
+		for _, l := range []*accountant.Ledger{new(accountant.Ledger), tiny.Must(p.planned(p.Queries, p.Answers))(t)} {
+			for _, e := range []accountant.Event{p.check, p.answer, p.Release.Event(), accountant.Gaussian{NoiseMultiplier: 9}} {
+				if got := tiny.Must(p.Allows(l, e))(t); got != (l.Count() == 0 && e != accountant.Gaussian{NoiseMultiplier: 9}) {
+					t.Errorf("ε = %s: %v after %d events is allowed: %v", epsilon, e, l.Count(), got)
+				}
+			}
+		}
 		for more := range 2 {
 			spent, _, err := p.accounts.Spent(tiny.Must(p.planned(p.Queries, p.Answers+more))(t), p.Budget.Delta)
 			if fits := spent.Epsilon <= p.Budget.Epsilon; err != nil || fits != (more == 0) && p.Answers < p.Queries {

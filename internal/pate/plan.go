@@ -2,6 +2,7 @@ package pate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sort"
 
@@ -232,18 +233,14 @@ func (p *Plan) count(l *accountant.Ledger) tally {
 	return t
 }
 
-// Allows implements [release.Budget]: it allows an event while the plan has one of its kind left.
-// All that is planned is within the budget.
+// Allows implements [release.Budget]: it allows an event while the plan has one of its kind left,
+// and none of a kind that is not planned. All that is planned is within the budget.
 func (p *Plan) Allows(l *accountant.Ledger, next accountant.Event) (bool, error) {
 	with, err := l.With(next, 1)
-	if err != nil {
+	planned, refused := p.planned(p.Queries, p.Answers)
+	if err := errors.Join(err, refused); err != nil {
 		return false, err
 	}
-	t := p.count(with)
-	releases := 0
-	if p.Release != nil {
-		releases = 1
-	}
-	known := t.Checks+t.Answers+t.Releases == with.Count()
-	return known && t.Checks <= p.Queries+p.lost.Checks && t.Answers <= p.Answers+p.lost.Answers && t.Releases <= releases+p.lost.Releases, nil
+	t, most := p.count(with), p.count(planned)
+	return t.Checks+t.Answers+t.Releases == with.Count() && t.Checks <= most.Checks && t.Answers <= most.Answers && t.Releases <= most.Releases, nil
 }

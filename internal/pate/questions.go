@@ -24,6 +24,7 @@ type record struct {
 	Answered bool     `json:"answered,omitempty"`
 	Class    int      `json:"class,omitempty"`
 	Ended    *tally   `json:"ended,omitempty"` // what the ledger holds when all is paid for
+	Lost     tally    `json:"lost,omitzero"`   // at the end: events without a result
 	Released *float64 `json:"released,omitempty"`
 }
 
@@ -31,7 +32,7 @@ type record struct {
 type answers struct {
 	asked    []bool // whether each question that was asked, in order, was answered
 	class    map[int]int
-	ended    *tally
+	ended    *record
 	released *float64
 }
 
@@ -44,7 +45,7 @@ func (a *answers) add(r record) {
 			a.class[*r.Question] = r.Class
 		}
 	case r.Ended != nil:
-		a.ended = r.Ended
+		a.ended = &r
 	case r.Released != nil:
 		a.released = r.Released
 	}
@@ -75,7 +76,9 @@ func (r *Run) settle() error {
 		done.Checks = len(r.answers.asked)
 	}
 	if ended := r.answers.ended; ended != nil { // nothing is asked any more
-		r.Plan.Queries, r.Plan.Answers = ended.Checks, ended.Answers
+		r.Plan.lost = ended.Lost
+		r.Plan.lost.Releases = max(0, in.Releases-1)
+		r.Plan.Queries, r.Plan.Answers = ended.Ended.Checks-ended.Lost.Checks, ended.Ended.Answers-ended.Lost.Answers
 		return nil
 	}
 	lost := tally{Checks: in.Checks - done.Checks, Answers: in.Answers - done.Answers, Releases: in.Releases}
@@ -138,7 +141,7 @@ func (r *Run) askNext() error {
 func (r *Run) pay() error {
 	if r.answers.ended == nil {
 		ended := &tally{Checks: r.Plan.Queries + r.Plan.lost.Checks, Answers: r.Plan.Answers + r.Plan.lost.Answers}
-		if err := r.keepRecord(record{Ended: ended}); err != nil {
+		if err := r.keepRecord(record{Ended: ended, Lost: r.Plan.lost}); err != nil {
 			return err
 		}
 	}
@@ -146,7 +149,7 @@ func (r *Run) pay() error {
 	for _, due := range []struct {
 		event accountant.Event
 		n     int
-	}{{r.Plan.check, r.answers.ended.Checks - in.Checks}, {r.Plan.answer, r.answers.ended.Answers - in.Answers}} {
+	}{{r.Plan.check, r.answers.ended.Ended.Checks - in.Checks}, {r.Plan.answer, r.answers.ended.Ended.Answers - in.Answers}} {
 		for i := 0; due.event != nil && i < due.n; i++ {
 			if err := r.Books.Append(r.Books.Len()+1, due.event); err != nil {
 				return err

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/internal/folder"
 	"dpsgd/internal/tensorboard"
+	"dpsgd/internal/tiny"
 )
 
 // at makes files in a new folder, with these lines.
@@ -103,7 +105,7 @@ func TestHistogramsAreCopied(t *testing.T) {
 	}
 }
 
-// TensorBoard keeps 24 bits of a number: what is an upper bound stays one.
+// TensorBoard keeps 24 bits of a number: what is an upper bound stays one, as both ε of a run do.
 func TestBoundsStayBounds(t *testing.T) {
 	f := at(t, `{"step":1,"x":2.00000001,"y":2.00000001,"z":2}`+"\n")
 	f.Bounds = []string{"x", "z"}
@@ -112,5 +114,12 @@ func TestBoundsStayBounds(t *testing.T) {
 	want := tensorboard.Event{Step: 1, Values: []tensorboard.Value{tensorboard.Scalar("x", next), tensorboard.Scalar("y", 2), tensorboard.Scalar("z", 2)}}
 	if content(t, f.Events) != events(want) {
 		t.Errorf("found other events than x = %v, y = 2 and z = 2", next)
+	}
+	r := &Run{Dir: t.TempDir(), Step: 1, Config: tiny.Parse(t)}
+	must(0, os.WriteFile(r.Path(folder.Metrics), []byte(`{"step":1,"epsilon":2.00000001,"epsilon_rdp":2.00000001}`+"\n"), 0o600))
+	r.OpenMetrics()
+	want.Values = []tensorboard.Value{tensorboard.Scalar("epsilon", next), tensorboard.Scalar("epsilon_rdp", next)}
+	if !strings.HasSuffix(content(t, r.Path(folder.MetricsEvents)), string(tensorboard.Record(nil, want.Encode()))) {
+		t.Errorf("found other events than an ε of %v by both accountants", next)
 	}
 }

@@ -1,9 +1,13 @@
 package run
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"dpsgd/internal/disk"
+	"dpsgd/internal/disk/disktest"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
 )
@@ -57,4 +61,35 @@ func change(t *testing.T, m *model.Model, name string) {
 		}
 	}
 	tiny.Check(t, m.Import(tensors))
+}
+
+// Whatever a power loss leaves of a run that is being discarded, its ledger is there while anything
+// else shows that there was one, and its configuration while the ledger is.
+func TestDiscardedInOrder(t *testing.T) {
+	dir := filepath.FromSlash("/runs/one")
+	d := disktest.New(dir)
+	for _, name := range []string{folder.Config, folder.Ledger, "a", "z"} {
+		d.Put(filepath.Join(dir, name), nil)
+	}
+	d.Before = func(op *disktest.Operation) error {
+		for set := range 1 << len(d.Pending()) {
+			var written []disktest.Change
+			for i, c := range d.Pending() {
+				if set>>i&1 == 1 {
+					written = append(written, c)
+				}
+			}
+			left := d.AfterPowerLoss(written)
+			holds := func(name string) bool { return left.Holds(filepath.Join(dir, name)) }
+			if ledger := holds(folder.Ledger); !ledger && (holds("a") || holds("z")) || ledger && !holds(folder.Config) {
+				t.Errorf("ahead of %s %s a power loss leaves %v", op.Name, op.Path, left.Names())
+			}
+		}
+		return nil
+	}
+	disk.System = d
+	defer func() { disk.System = disk.Real{} }()
+	if err := discard(dir); err != nil || d.Holds(dir) {
+		t.Errorf("found %v, %v", d.Names(), err)
+	}
 }
