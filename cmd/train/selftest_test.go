@@ -33,15 +33,14 @@ func honest(t *testing.T, args ...string) string {
 // An audit prints its tests and the verdict. A run is audited by its ledger.
 func TestAuditCommand(t *testing.T) {
 	says(t, honest(t, "audit", "digits", "--observations", "1000"), "one step, if the record is in its sample", "how often a record is in a sample", "verdict   not falsified at 95 %")
-	config := own(t, 2)
-	succeed(t, "run", config)
+	succeed(t, "run", own(t, 2))
 	says(t, honest(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`, `"untested":"all steps, with noise of this law`)
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
 	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
 	refused(t, 2, "found --jobs without --shadows", "audit", "digits", "--jobs", "2")
-	succeed(t, "run", config, "--set", "training.sampling=cyclic", "--set", "privacy.correlation=auto")
-	refused(t, 2, "training.sampling is cyclic, expected poisson (with privacy.correlation none) or full", "audit", "runs/own-2")
+	succeed(t, "run", "runs/own-1/config.yaml", "--set", "training.sampling=cyclic", "--set", "privacy.correlation=auto")
+	refused(t, 2, "training.sampling is cyclic, expected poisson (with privacy.correlation none) or full", "audit", "runs/config-1")
 	refused(t, 2, "training.sampling is cyclic", "audit", "fashion-cnn")
 }
 
