@@ -41,6 +41,7 @@ type Door struct {
 	journal Journal
 	budget  Budget
 	ranks   Ranks // nil where this process is alone
+	lost    int   // see Lost
 
 	sampling *random.Source // of samples alone
 	noise    *random.Source // of noise alone
@@ -62,14 +63,15 @@ func NewDoor(p Plan, dim int, j Journal, b Budget, pool *kernel.Pool) (*Door, er
 	return &Door{plan: p, journal: j, budget: b, sampling: random.New(), noise: random.New(), sum: sum}, nil
 }
 
-// Release makes release number step of the plan, counted from 0: it samples records, records the
+// Release makes the release of update number step, counted from 0: it samples records, records the
 // event, adds up their bounded contributions, and hands the sum with its noise to consume, block by
 // block, from several goroutines.
 //
 // After an error nothing was handed out; the event may be in the journal nevertheless, which
 // overstates what was spent. An error that wraps [ErrBudget] comes before anything was done.
 func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error {
-	event, spent := d.plan.Event(step), d.journal.Ledger()
+	number := step + d.lost // of the release in the plan
+	event, spent := d.plan.Event(number), d.journal.Ledger()
 	turn, last := spent.Turns()
 	if err := sameInEpoch(d.plan.Sampler, turn, last, event); err != nil {
 		return err
@@ -88,8 +90,12 @@ func (d *Door) Release(step int, source Contributor, consume func(Noisy)) error 
 	if err := errors.Join(durable(), err); err != nil {
 		return err
 	}
-	return d.plan.Mechanism.Privatize(step, d.sum, d.noise, consume)
+	return d.plan.Mechanism.Privatize(number, d.sum, d.noise, consume)
 }
+
+// Lost tells how many releases were made for updates that were lost in a kill. Later ones follow
+// them in the plan: whoever kills a run does not choose which noise comes how often.
+func (d *Door) Lost(n int) { d.lost = n }
 
 // afford returns an error unless the budget allows next after what is spent.
 func (d *Door) afford(spent *accountant.Ledger, next accountant.Event) error {

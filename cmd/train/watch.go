@@ -75,7 +75,7 @@ func (p *runWatcher) Finished(r train.Result) {
 	p.EndBar()
 	why := map[run.Status]string{
 		run.Done:            "all planned steps ran",
-		run.BudgetExhausted: "one more step would pass the budget",
+		run.BudgetExhausted: "no step more fits plan and budget",
 		run.Interrupted:     "stopped from outside, saved",
 	}
 	fmt.Fprintf(p.W, "\n%s after %s steps in %s: %s\n", r.Status, shell.Count(r.Steps), shell.Duration(r.Seconds), why[r.Status])

@@ -42,7 +42,8 @@ type Status string
 const (
 	// Done: all planned steps ran.
 	Done Status = "done"
-	// BudgetExhausted: one more step would have passed the budget.
+	// BudgetExhausted: one more step would have passed the budget or, after steps that were lost,
+	// the cost of the plan.
 	BudgetExhausted Status = "budget_exhausted"
 	// Interrupted: stopped from outside after a whole step; the run can be resumed.
 	Interrupted Status = "interrupted"

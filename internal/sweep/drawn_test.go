@@ -77,8 +77,8 @@ func TestKilledDrawnSweepGoesOnWithItsDraw(t *testing.T) {
 	if len(id.Draw.Points) == 0 || r.Trials != 2*len(id.Draw.Points) || r.Finished != r.Trials || len(r.Points) != len(id.Draw.Points) {
 		t.Errorf("found %d trials of %d points, expected those of %d drawn points with two seeds", r.Trials, len(r.Points), len(id.Draw.Points))
 	}
-	// The second trial made steps 6 and 7 twice.
-	if want := 12*r.Trials + 2; r.Composed.Releases != want {
+	// The second trial made steps 6 and 7 twice, and two steps less.
+	if want := 12 * r.Trials; r.Composed.Releases != want {
 		t.Errorf("found %d releases, expected %d", r.Composed.Releases, want)
 	}
 	before := tiny.Snapshot(t, dir)
@@ -198,7 +198,8 @@ func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
 	}
 }
 
-// It rises with the mean, with seeds, and with steps that a killed trial released twice.
+// It rises with the mean and with seeds, and not with steps that a killed trial released twice: it
+// releases no more than planned.
 func TestCostOfTheBestIsMonotonic(t *testing.T) {
 	cost := func(file string) float64 {
 		s, o := sweepOf(t, inAll, file), sweepOptions(t)
@@ -213,9 +214,8 @@ func TestCostOfTheBestIsMonotonic(t *testing.T) {
 	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"})
 	killSweep(t, s, o, 1, 9)
-	want := costOfBest(t, kinds(t, "full", 24+4, 24), 3, math.Inf(1))
-	if again := runSweep(t, s, o).Selected.Epsilon; again <= two || math.Abs(again/want-1) > 1e-11 {
-		t.Errorf("found %v of a trial that released 4 steps twice, expected %v, more than %v", again, want, two)
+	if again := runSweep(t, s, o).Selected.Epsilon; again != two {
+		t.Errorf("found %v with a trial that lost steps, expected %v", again, two)
 	}
 }
 

@@ -148,8 +148,8 @@ func TestKilledTasks(t *testing.T) {
 	for _, share := range []Share{{1, 4}, {2, 4}} {
 		task(t, s, share, o)
 	}
-	if r := collected(t, s, o); r.Status != run.Done || r.Composed.Releases != 12*12+3+3 || shown(t, o.RunsDir).Releases != 13*12+3+3 {
-		t.Errorf("found %d releases of the sweep and %d in all, expected %d and %d", r.Composed.Releases, shown(t, o.RunsDir).Releases, 12*12+3+3, 13*12+3+3)
+	if r := collected(t, s, o); r.Status != run.Done || r.Composed.Releases != 12*12 || shown(t, o.RunsDir).Releases != 13*12 {
+		t.Errorf("found %d releases of the sweep and %d in all, expected %d and %d", r.Composed.Releases, shown(t, o.RunsDir).Releases, 12*12, 13*12)
 	}
 }
 
@@ -158,8 +158,8 @@ func TestSweepGoesOnWithTasks(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	task(t, s, Share{First: 2}, o)
 	killTask(t, s, Share{First: 1}, o, 1, 8)
-	if r := runSweep(t, s, o); r.Finished != 2 || r.Composed.Releases != 12+12+3 || shown(t, o.RunsDir).Releases != 12+12+3 {
-		t.Errorf("found %+v, expected 27 releases", r)
+	if r := runSweep(t, s, o); r.Finished != 2 || r.Composed.Releases != 12+12 || shown(t, o.RunsDir).Releases != 12+12 {
+		t.Errorf("found %+v, expected 24 releases", r)
 	}
 	if folder.HoldsAny(o.RunsDir, folder.Uncollected) {
 		t.Error("something is left uncollected")
@@ -184,12 +184,12 @@ func TestCollectedTwice(t *testing.T) {
 		}
 	}
 	resumed := tinyrun.Fit(t, tinyrun.Open(t, filepath.Join(o.RunsDir, "sweep", "clip_norm=0.1"), train.Options{Options: run.Options{Request: o.Request, RunsDir: o.RunsDir}}))
-	if n := shown(t, o.RunsDir).Releases; n != 12+12+3 || resumed.DatasetReleases != n {
-		t.Errorf("found %d releases, %d in the statement of the resumed run, expected 27", n, resumed.DatasetReleases)
+	if n := shown(t, o.RunsDir).Releases; n != 12+12 || resumed.DatasetReleases != n {
+		t.Errorf("found %d releases, %d in the statement of the resumed run, expected 24", n, resumed.DatasetReleases)
 	}
 	task(t, s, Share{First: 1}, o)
-	if r := collected(t, s, o); r.Status != run.Done || r.Composed.Releases != 27 || shown(t, o.RunsDir).Releases != 27 || folder.HoldsAny(o.RunsDir, folder.Uncollected) {
-		t.Errorf("found %+v, expected 27 releases and nothing uncollected", r)
+	if r := collected(t, s, o); r.Status != run.Done || r.Composed.Releases != 24 || shown(t, o.RunsDir).Releases != 24 || folder.HoldsAny(o.RunsDir, folder.Uncollected) {
+		t.Errorf("found %+v, expected 24 releases and nothing uncollected", r)
 	}
 }
 

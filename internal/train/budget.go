@@ -127,14 +127,13 @@ func (p *RunPlan) fellBack(refusal error, asked, answer string) {
 	p.Fallbacks = append(p.Fallbacks, account.Fallback{Asked: asked, Accountant: p.Accountant.Name(), Refusal: refusal.Error(), Answer: answer})
 }
 
-// Allows says whether the next event stays within the budget, given what is in the ledger: a
-// [release.Budget]. Among the steps that were certified in advance that takes no accountant. A
-// ledger that holds anything else, such as the steps that a killed run repeats beyond its plan, is
-// a new question with the next event included.
+// Allows says whether the next event costs no more than the plan, given what is in the ledger: a
+// [release.Budget]. A killed run repeats steps, and so ends with fewer of them. If it went on
+// beyond its plan, how much it releases would follow from what somebody saw before he killed it,
+// and no ε of a fixed number of releases covers that, even where the budget has room. Among the
+// steps that were certified in advance the answer takes no accountant. A ledger that holds anything
+// else, such as a mean that was released twice, is a new question with the next event included.
 func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, error) {
-	if p.Budget == nil {
-		return true, nil
-	}
 	next, err := l.With(event, 1)
 	if err != nil {
 		return false, err
@@ -148,9 +147,9 @@ func (p *RunPlan) Allows(l *accountant.Ledger, event accountant.Event) (bool, er
 	}
 	if refusal != nil && !p.askedNext {
 		p.askedNext = true
-		p.fellBack(refusal, fmt.Sprintf("whether release %d fits ε = %g", next.Count(), p.Budget.Epsilon), epsilonOf(cost))
+		p.fellBack(refusal, fmt.Sprintf("whether release %d fits ε = %g", next.Count(), p.certified.cost.Epsilon), epsilonOf(cost))
 	}
-	return cost.Within(*p.Budget), nil
+	return cost.Within(p.certified.cost.Guarantee), nil
 }
 
 // Spent returns the guarantee of all releases in the ledger, by the configured accountant.

@@ -45,7 +45,7 @@ func (r *Run) Start(ctx context.Context) error {
 }
 
 // untrained returns the error of a run whose budget allows no first step.
-func (r *Run) untrained() error { return r.Untrained(r.plan.Budget.Epsilon, r.plan.Delta) }
+func (r *Run) untrained() error { return r.Untrained(r.plan.certified.cost.Epsilon, r.plan.Delta) }
 
 // More reports whether the plan has a step that the run has not taken.
 func (r *Run) More() bool { return r.Step < r.plan.Steps }

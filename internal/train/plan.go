@@ -26,7 +26,7 @@ type RunPlan struct {
 
 	// SamplingProbability is how likely a record is in a sample.
 	SamplingProbability float64
-	// Budget is nil when the configuration names none: then all steps run.
+	// Budget is nil when the configuration names none: then all steps fit.
 	Budget *accountant.Guarantee
 	// MaxSteps is how many of the planned steps the budget allows, fixed before the first one.
 	MaxSteps int

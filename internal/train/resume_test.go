@@ -166,22 +166,9 @@ func TestKillCostsOneStep(t *testing.T) {
 		}
 		r = open(t, dir, o)
 	}
-	if r := fit(t, r); r.Status != run.Done || r.Steps != 12 || r.LedgerEntries != 16 || tiny.Must(statement.Read(r.Run))(t).NoiseValues != 16*111 {
-		t.Errorf("found %s after %d steps with %d releases, expected 12 and one more for each of 4 kills, and noise values of all", r.Status, r.Steps, r.LedgerEntries)
+	if r := fit(t, r); r.Status != run.BudgetExhausted || r.Steps != 8 || r.LedgerEntries != 12 || tiny.Must(statement.Read(r.Run))(t).NoiseValues != 12*111 {
+		t.Errorf("found %s after %d steps with %d releases, expected the 12 that are planned, one lost by each of 4 kills, and noise values of all", r.Status, r.Steps, r.LedgerEntries)
 	}
-}
-
-// killedCost is what 16 releases are claimed to cost of which 12 were planned.
-func killedCost(t *testing.T) float64 {
-	t.Helper()
-	p := mustPlan(t)
-	l, err := p.Schedule(16)
-	if err == nil {
-		err = l.Add(account.Choice, 3)
-	}
-	tiny.Check(t, err)
-	spent := tiny.Must(p.Spent(l))(t)
-	return spent.Epsilon
 }
 
 // A run that was killed between its ledger and its first checkpoint starts over: nothing was
@@ -210,8 +197,8 @@ func TestDamagedCheckpointFallsBack(t *testing.T) {
 	if r.Step != 10 || len(warnings) != 1 || !strings.Contains(warnings[0], "checkpoint-12.ckpt") {
 		t.Errorf("resumed at step %d with warnings %q, expected step 10 and one about checkpoint-12.ckpt", r.Step, warnings)
 	}
-	if result := fit(t, r); result.Steps != 12 || tiny.Releases(t, first.Run) != 14 {
-		t.Errorf("found %d steps and %d releases, expected 12 and 14", result.Steps, tiny.Releases(t, first.Run))
+	if result := fit(t, r); result.Steps != 10 || tiny.Releases(t, first.Run) != 12 {
+		t.Errorf("found %d steps and %d releases, expected 10 and 12", result.Steps, tiny.Releases(t, first.Run))
 	}
 }
 
@@ -229,6 +216,21 @@ func TestResumeOfAFinishedRun(t *testing.T) {
 	}
 }
 
+// The releases of a run are those of its plan in their order, whenever it was killed: who kills it
+// chooses neither how many there are nor which noise comes how often.
+func TestKilledRunReleasesItsPlan(t *testing.T) {
+	o := options(t)
+	killed := create(t, tiny.Parse(t, "privacy.noise_schedule=linear", "privacy.noise_final_factor=0.5"), o)
+	planned := tiny.Must(killed.Planned())(t)
+	for _, at := range []int{9, 7} { // checkpoints are after steps 5 and 10
+		killed = open(t, killAfter(t, killed, at), o)
+	}
+	r := fit(t, killed)
+	if found := ledgerOf(t, r.Run); r.Steps != 6 || !slices.Equal(found.Entries(), planned.Entries()) {
+		t.Errorf("found %d steps and releases %v, expected 6 and %v", r.Steps, found.Entries(), planned.Entries())
+	}
+}
+
 // cost is ε of steps of the tiny configuration, by RDP as it says.
 func cost(t testing.TB, releases int, overrides ...string) float64 {
 	t.Helper()
@@ -237,9 +239,8 @@ func cost(t testing.TB, releases int, overrides ...string) float64 {
 }
 
 // While a run without a budget goes on, after a kill, everything that shows ε shows that of the
-// ledger's entries, not of the steps. It makes all its steps and says what the repeated ones cost:
-// what it claims is 16 releases at an eighth of δ, as four repeated ones are the third total of the
-// list.
+// ledger's entries, not of the steps. It releases what it planned, and claims that: what the last
+// steps would have released went to those that were lost.
 func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	o := options(t)
 	dir := killAfter(t, create(t, tiny.Parse(t, "training.evaluate_every=2"), o), 9)
@@ -254,12 +255,12 @@ func TestEpsilonIsThatOfTheLedger(t *testing.T) {
 	for _, m := range linesOf[run.Metrics](t, dir, folder.Metrics) {
 		seen[m.Step] = m.Epsilon // the later line of a step that ran twice
 	}
-	for _, step := range []int{6, 8, 10, 12} {
+	for _, step := range []int{6, 8} {
 		if want := cost(t, step+4); seen[step] != want {
 			t.Errorf("the metrics of step %d say ε = %v, expected %v of %d releases", step, seen[step], want, step+4)
 		}
 	}
-	if r.Status != run.Done || r.Steps != 12 || tiny.Releases(t, dir) != 16 || r.Released == nil || r.Released.Epsilon != cost(t, 16) || r.Epsilon != killedCost(t) {
-		t.Errorf("found %s after %d steps with %d releases, %v of %v; expected done after 12 with 16, %v of %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Released, r.Epsilon, cost(t, 16), killedCost(t))
+	if r.Status != run.BudgetExhausted || r.Steps != 8 || tiny.Releases(t, dir) != 12 || r.Released != nil || r.Epsilon != cost(t, 12) {
+		t.Errorf("found %s after %d steps with %d releases, %v of %v; expected 8 steps with 12, ε = %v", r.Status, r.Steps, tiny.Releases(t, dir), r.Released, r.Epsilon, cost(t, 12))
 	}
 }

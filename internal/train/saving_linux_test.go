@@ -52,8 +52,8 @@ func TestRealFullDisk(t *testing.T) {
 			t.Errorf("%d pages: the metrics end in %q", pages, lines)
 		}
 		os.Remove(filler)
-		if result := fit(t, open(t, r.Dir, o)); result.Steps != 12 {
-			t.Errorf("%d pages: found %+v, expected all steps", pages, result)
+		if result := fit(t, open(t, r.Dir, o)); result.Steps < 6 || result.LedgerEntries != 12 {
+			t.Errorf("%d pages: found %+v, expected all releases and at most the steps since a checkpoint lost", pages, result)
 		}
 	}
 }

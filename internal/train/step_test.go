@@ -226,6 +226,7 @@ func seedRun(t testing.TB, r *Run, seed uint64, noiseMultiplier float64) {
 		sampler = seeded.Poisson
 	}
 	r.plan.Mechanism, r.plan.Sampler = seededNoise{noise, random.ForTest(1000 + seed)}, seededSampler{sampler, random.ForTest(seed)}
+	r.plan.certified.planned = tiny.Must(r.plan.Schedule(r.plan.Steps))(t).Entries()
 	tiny.Check(t, r.openDoor())
 }
 

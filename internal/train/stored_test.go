@@ -158,8 +158,8 @@ func TestStoredPictureVanishes(t *testing.T) {
 			if name != "examples" {
 				continue
 			}
-			if result := tinyrun.Fit(t, tinyrun.Open(t, r.Dir, train.Options{})); result.Steps != 4 {
-				t.Errorf("found %d steps, expected 4", result.Steps)
+			if result := tinyrun.Fit(t, tinyrun.Open(t, r.Dir, train.Options{})); result.Steps != 1 || result.LedgerEntries != 4 {
+				t.Errorf("found %d steps and %d releases, expected 1 and 4", result.Steps, result.LedgerEntries)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (p *Page) Run(next train.Watcher) train.Watcher {
 // endings say why a job ended.
 var endings = map[run.Status]string{
 	run.Done:            "Done: all planned steps ran.",
-	run.BudgetExhausted: "Done: one more step would pass the budget.",
+	run.BudgetExhausted: "Done: no step more fits plan and budget.",
 	run.Interrupted:     "Stopped from outside and saved.",
 }
 
