@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant/pld"
 	"dpsgd/accountant/rdp"
 	"dpsgd/internal/slow"
+	"dpsgd/internal/tiny"
 )
 
 func epochs(t *testing.T, bins int, sigma float64, epochs int) *accountant.Ledger {
@@ -19,24 +20,13 @@ func epochs(t *testing.T, bins int, sigma float64, epochs int) *accountant.Ledge
 func ledgerOf(t *testing.T, e accountant.Event, count int) *accountant.Ledger {
 	t.Helper()
 	var l accountant.Ledger
-	if err := l.Add(e, count); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, l.Add(e, count))
 	return &l
 }
 
-func must[T any](t *testing.T) func(x T, err error) T {
-	return func(x T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
-	}
-}
-
 // Bounds of ε are at most 0.1 % apart, and lie below the bound by Rényi divergences, whose numbers
-// share nothing with them. Slow: from 2 to 10,000 bins, noise from 0.3 to 20, 1 to 100 epochs.
+// share nothing with them. Slow: from 2 to 10,000 bins, noise from 0.3 to 20, 1 to 100 epochs; with
+// DPSGD_EVERY=5 one of these for each number of bins and noise, not five.
 func TestBallsInBinsBounds(t *testing.T) {
 	sizes, sigmas, counts := []int{2, 117}, []float64{0.7, 3}, []int{1, 10}
 	if slow.Asked() {
@@ -44,27 +34,30 @@ func TestBallsInBinsBounds(t *testing.T) {
 		sigmas = []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.5, 3, 8, 20}
 		counts = []int{1, 3, 10, 30, 100}
 	}
-	a := must[*pld.Accountant](t)(pld.NewExact(accountant.ZeroOut))
-	renyi := must[*rdp.Accountant](t)(rdp.New(accountant.ZeroOut, rdp.DefaultOrders()))
-	worst := 0.0
-	for _, bins := range sizes {
-		for _, sigma := range sigmas {
-			for _, n := range counts {
+	a := tiny.Must(pld.NewExact(accountant.ZeroOut))(t)
+	renyi := tiny.Must(rdp.New(accountant.ZeroOut, rdp.DefaultOrders()))(t)
+	worst, every := 0.0, slow.Number(t, "DPSGD_EVERY", 1, 1)
+	for i, bins := range sizes {
+		for j, sigma := range sigmas {
+			for k, n := range counts {
+				if (i+j+k)%every != 0 {
+					continue
+				}
 				l := epochs(t, bins, sigma, n)
 				for _, delta := range []float64{1e-5, 1e-8, 1e-10} {
-					i := must[accountant.Interval](t)(a.EpsilonInterval(l, delta))
+					i := tiny.Must(a.EpsilonInterval(l, delta))(t)
 					gap := (i.Upper - i.Lower) / i.Upper
 					worst = max(worst, gap)
 					if !(gap >= 0 && gap <= 0.001) {
 						t.Errorf("%d bins, σ %v, %d epochs, δ %v: ε in [%v, %v]", bins, sigma, n, delta, i.Lower, i.Upper)
 					}
-					back := must[accountant.Interval](t)(a.DeltaInterval(l, i.Upper))
+					back := tiny.Must(a.DeltaInterval(l, i.Upper))(t)
 					if !(back.Lower <= delta && back.Upper >= back.Lower) {
 						t.Errorf("%d bins, σ %v, %d epochs: δ in %v at the ε of δ %v", bins, sigma, n, back, delta)
 					}
 				}
-				g := must[accountant.Guarantee](t)(renyi.Guarantee(l, 1e-5))
-				if i := must[accountant.Interval](t)(a.EpsilonInterval(l, 1e-5)); i.Lower > g.Epsilon {
+				g := tiny.Must(renyi.Guarantee(l, 1e-5))(t)
+				if i := tiny.Must(a.EpsilonInterval(l, 1e-5))(t); i.Lower > g.Epsilon {
 					t.Errorf("%d bins, σ %v, %d epochs: ε of at least %v, %v by Rényi divergences", bins, sigma, n, i.Lower, g.Epsilon)
 				}
 			}
@@ -80,7 +73,7 @@ func TestBallsInBinsBySimulation(t *testing.T) {
 	if slow.Asked() {
 		draws = 10_000_000
 	}
-	a := must[*pld.Accountant](t)(pld.New(accountant.ZeroOut))
+	a := tiny.Must(pld.New(accountant.ZeroOut))(t)
 	random := rand.New(rand.NewPCG(28, 1))
 	for _, c := range []struct {
 		bins, epochs int
@@ -109,7 +102,7 @@ func TestBallsInBinsBySimulation(t *testing.T) {
 			}
 		}
 		for k, epsilon := range c.epsilons {
-			i := must[accountant.Interval](t)(a.DeltaInterval(epochs(t, c.bins, c.sigma, c.epochs), epsilon))
+			i := tiny.Must(a.DeltaInterval(epochs(t, c.bins, c.sigma, c.epochs), epsilon))(t)
 			var low, high float64
 			for _, s := range sums[k] {
 				mean, off := s[0]/float64(draws), bernstein(s, float64(draws))
@@ -151,16 +144,16 @@ func drawnLoss(random *rand.Rand, bins int, sigma float64, with bool) float64 {
 
 // An epoch of one bin has no amplification, and one that was cut short costs as much as a whole one.
 func TestBallsInBinsOfOneBin(t *testing.T) {
-	a := must[*pld.Accountant](t)(pld.NewExact(accountant.ZeroOut))
+	a := tiny.Must(pld.NewExact(accountant.ZeroOut))(t)
 	gaussian := ledgerOf(t, accountant.Gaussian{NoiseMultiplier: 2}, 7)
-	want := must[accountant.Interval](t)(a.EpsilonInterval(gaussian, 1e-5))
-	if got := must[accountant.Interval](t)(a.EpsilonInterval(epochs(t, 1, 2, 7), 1e-5)); got != want {
+	want := tiny.Must(a.EpsilonInterval(gaussian, 1e-5))(t)
+	if got := tiny.Must(a.EpsilonInterval(epochs(t, 1, 2, 7), 1e-5))(t); got != want {
 		t.Errorf("7 epochs of one bin: ε in %v, 7 Gaussian releases: %v", got, want)
 	}
 	e := accountant.BallsInBins{Bins: 10, Event: accountant.Gaussian{NoiseMultiplier: 1}}
 	for steps, whole := range map[int]int{1: 1, 10: 1, 11: 2, 20: 2, 29: 3} {
-		part := must[accountant.Interval](t)(a.EpsilonInterval(ledgerOf(t, e, steps), 1e-5))
-		if want := must[accountant.Interval](t)(a.EpsilonInterval(epochs(t, 10, 1, whole), 1e-5)); part != want {
+		part := tiny.Must(a.EpsilonInterval(ledgerOf(t, e, steps), 1e-5))(t)
+		if want := tiny.Must(a.EpsilonInterval(epochs(t, 10, 1, whole), 1e-5))(t); part != want {
 			t.Errorf("%d steps of epochs of 10: ε in %v, %d epochs: %v", steps, part, whole, want)
 		}
 	}
@@ -169,10 +162,10 @@ func TestBallsInBinsOfOneBin(t *testing.T) {
 // More noise, more bins and fewer epochs never cost more, up to and beyond the limits of what the
 // bounds are computed for, by more than the bounds are apart.
 func TestBallsInBinsIsMonotone(t *testing.T) {
-	a := must[*pld.Accountant](t)(pld.NewExact(accountant.ZeroOut))
+	a := tiny.Must(pld.NewExact(accountant.ZeroOut))(t)
 	last := math.Inf(1)
 	for _, sigma := range []float64{0.01, 0.0499, 0.05, 0.1, 1, 100, 1e4, 1e6} {
-		i := must[accountant.Interval](t)(a.EpsilonInterval(epochs(t, 20, sigma, 2), 1e-5))
+		i := tiny.Must(a.EpsilonInterval(epochs(t, 20, sigma, 2), 1e-5))(t)
 		if !(i.Upper <= last*1.001 && i.Lower <= i.Upper) {
 			t.Errorf("σ %v: ε in %v, with less noise %v", sigma, i, last)
 		}
@@ -180,7 +173,7 @@ func TestBallsInBinsIsMonotone(t *testing.T) {
 	}
 	last = math.Inf(1)
 	for _, bins := range []int{1, 2, 3, 64, 1 << 20, 1 << 24} {
-		i := must[accountant.Interval](t)(a.EpsilonInterval(epochs(t, bins, 1.5, 1), 1e-5))
+		i := tiny.Must(a.EpsilonInterval(epochs(t, bins, 1.5, 1), 1e-5))(t)
 		if !(i.Upper <= last*1.001 && i.Lower <= i.Upper) {
 			t.Errorf("%d bins: ε in %v, with fewer %v", bins, i, last)
 		}

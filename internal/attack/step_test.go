@@ -139,14 +139,14 @@ var faultyDoors = map[string]func(seed uint64) func(release.Plan, int) (Door, er
 func TestFaultyDoorsAreFalsified(t *testing.T) {
 	for name, open := range faultyDoors {
 		t.Run(name, func(t *testing.T) {
-			n, seeds := 2000, 1
+			n := 2000
 			if name == "empty batches skipped" {
 				n = 16_000 // one step of sampled records shows little
 			}
 			if slow.Asked() {
-				n, seeds = 20_000, 20
+				n = 20_000
 			}
-			for seed := range seeds {
+			for seed := range slow.Number(t, "DPSGD_AUDITS", 1, 20) {
 				r := observedSteps(t, audited(t), n, open(uint64(seed)))
 				if err := r.Err(); !errors.Is(err, ErrFalsified) {
 					t.Errorf("seed %d: found %+v (%v), expected that a claim is falsified", seed, r.Tests, err)
@@ -160,9 +160,9 @@ func TestFaultyDoorsAreFalsified(t *testing.T) {
 // it by 20,000 observations. Draws are of seeds, so the test repeats. Other draws may falsify a true
 // claim with a probability of at most 5 % an audit.
 func TestTheDoorOfRunsIsNotFalsified(t *testing.T) {
-	n, seeds, share := 5000, 3, 0.5
+	n, seeds, share := 5000, slow.Number(t, "DPSGD_AUDITS", 3, 100), 0.5
 	if slow.Asked() {
-		n, seeds, share = 20_000, 100, 0.75
+		n, share = 20_000, 0.75
 	}
 	nearest, furthest := 0.0, 1.0
 	for seed := range seeds {
@@ -223,11 +223,8 @@ func TestAuditOfARun(t *testing.T) {
 // the door of runs is not: in none of 100 as slow evidence. Both bounds hold with a confidence of
 // 98.7 %, and fail far less often.
 func TestOneRun(t *testing.T) {
-	a, runs := tiny.Must(OfConfig("tiny", tiny.Parse(t, "training.steps=300", "training.batch_size=10"), tiny.Examples))(t), 1
-	if slow.Asked() {
-		runs = 100
-	}
-	for seed := range runs {
+	a := tiny.Must(OfConfig("tiny", tiny.Parse(t, "training.steps=300", "training.batch_size=10"), tiny.Examples))(t)
+	for seed := range slow.Number(t, "DPSGD_AUDITS", 1, 100) {
 		for _, test := range tiny.Must(a.oneRun(t.Context(), ofEpsilon, plain(uint64(seed), nil)))(t) {
 			if test.Falsified || test.AtLeast > test.Claimed {
 				t.Errorf("run %d: found %+v", seed, test)

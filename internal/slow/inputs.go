@@ -1,6 +1,6 @@
 // Package slow is for tests whose evidence takes long. `go test ./...` leaves it out or takes less
-// of it; `DPSGD_SLOW=1 go test -timeout 60m ./...` asks for all of it, and so does .ci/slow, a step
-// of .ci/run, with no other tests.
+// of it; `DPSGD_SLOW=1 go test -timeout 60m ./...` asks for all of it, and so does .ci/slow, with no
+// other tests. A step of .ci/run is .ci/slow with fewer cases.
 package slow
 
 import (
