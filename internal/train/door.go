@@ -18,15 +18,19 @@ func noiseOf(c *configs.Config) release.Noise {
 // openDoor makes the door through which the plan releases its steps. The door writes a step's event
 // only after the checkpoint of the step before is on disk.
 func (r *Run) openDoor() error {
-	made := r.Books.Ledger()
 	var err error
 	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.Order, r.plan.Allows, r.Pool)
 	if err == nil {
-		r.lost = made.Count() - account.Choices(made) - r.means() - r.Step
-		r.door.Lost(r.lost)
+		r.door.Lost(r.made() - r.Step)
 	}
 	if err == nil && r.together.leader != nil {
 		r.door.Among(r.together.leader)
 	}
 	return err
+}
+
+// made counts the releases of steps in the ledger, of those that were lost too.
+func (r *Run) made() int {
+	made := r.Books.Ledger()
+	return made.Count() - account.Choices(made) - r.means()
 }

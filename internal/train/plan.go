@@ -34,7 +34,7 @@ type RunPlan struct {
 	Fallbacks []account.Fallback
 
 	behind  *accountant.Ledger // releases up to the last extension of the run, with its choice; nil where there is none
-	updates int                // that the model contained by then
+	updates int                // released by then
 
 	workload optimizer.Workload // of correlated noise; zero without
 	strategy release.Strategy   // without coefficients where noise is independent

@@ -56,7 +56,6 @@ type Run struct {
 	records    *records.Records
 	extensions []folder.Extension
 	door       *release.Door
-	lost       int // releases of steps that no checkpoint holds
 	together   processes
 	features   centre  // what is subtracted from features
 	physical   int     // examples in a physical batch

@@ -89,7 +89,7 @@ func (m *meter) read(r *Run) (account.Spent, error) {
 	}
 	next := l.Clone()
 	for step := range m.ahead(r, l.Count()) {
-		if err := next.Add(r.plan.Event(r.Step+r.lost+step), 1); err != nil {
+		if err := next.Add(r.plan.Event(r.made()+step), 1); err != nil {
 			return account.Spent{}, err
 		}
 	}
