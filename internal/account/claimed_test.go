@@ -97,7 +97,8 @@ func TestClaimsHoldForWhoeverStops(t *testing.T) {
 
 // A budget ends a run, so a claim never passes it: neither that of a run that repeated releases,
 // nor that of one whose plan another accountant finds dearer. An extended run is claimed to the end
-// of its extension.
+// of its extension. Where a release of which the plan has one was repeated, the dearer one is
+// claimed: what was made or what was planned.
 func TestClaimsStayWithinTheBudget(t *testing.T) {
 	a := tiny.Must(New(RDP, accountant.ZeroOut))(t)
 	step := accountant.PoissonSampled{SamplingProbability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: 1}}
@@ -139,6 +140,13 @@ func TestClaimsStayWithinTheBudget(t *testing.T) {
 		cost, _, err := a.Spent(l, 1e-5)
 		if err != nil || cost.Epsilon != test.want {
 			t.Errorf("%+v: claimed are %v: ε = %v (%v), expected %v", test, l.Entries(), cost.Epsilon, err, test.want)
+		}
+	}
+	for noise, dearer := range map[float64]int{0.5: 0, 100: 1} {
+		once := accountant.Gaussian{NoiseMultiplier: noise}
+		both := []*accountant.Ledger{tiny.Must(of(1, 0).With(once, 2))(t), tiny.Must(of(5, 0).With(once, 1))(t)}
+		if l := tiny.Must(a.Claimed(both[0], &checkpoints.Planned{Releases: both[1]}, 1e-5))(t); l != both[dearer] {
+			t.Errorf("claimed are %v of %v that were made and %v that were planned", l.Entries(), both[0].Entries(), both[1].Entries())
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/tiny"
 )
 
 // Of several processes that make the ledger of a folder, without a lock, one makes it.
@@ -84,6 +85,19 @@ func TestCollect(t *testing.T) {
 	}
 	if there(apartLedger(registry, "s/one")) || !there(apartLedger(registry, "s/two")) {
 		t.Error("expected the ledger of the second run alone to be apart")
+	}
+}
+
+// The ledger apart stays, and counts, where it knows more of a run than its own ledger does.
+func TestCollectKeepsWhatItCannotRegister(t *testing.T) {
+	registry := t.TempDir()
+	must(0, apartRun(t, registry, "s/one", 3).Close())
+	own := filepath.Join(registry, "s", "one", folder.Ledger)
+	lines := strings.SplitAfter(tiny.Read(t, own), "\n")
+	tiny.Write(t, own, strings.Join(lines[:3], ""))
+	must(0, Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone))
+	if known := must(ReadDatasets(registry)); len(known.Members) != 1 || known.Members[0].Entries != 3 || len(known.apart) != 1 {
+		t.Errorf("found %+v, expected 3 releases of one run, of which 2 are collected", known)
 	}
 }
 

@@ -126,6 +126,45 @@ func TestEndOfAnEpochIsInFlight(t *testing.T) {
 	}
 }
 
+// What only the ledger of a run knows is registered when the shared one is opened, unless the data
+// have lost the limit with which it began, or it is not the ledger that is known.
+func TestRunCatchesUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit, fork bool
+		want        int
+	}{"catches up": {want: 3}, "lost limit": {limit: true, want: 1}, "fork": {fork: true, want: 2}} {
+		registry, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+		must(0, of(t, registry, "one", 3, 1).Close())
+		own := filepath.Join("one", folder.Ledger)
+		must(0, errors.Join(os.Remove(filepath.Join(registry, "one", folder.Config)), os.CopyFS(other, os.DirFS(registry))))
+		for dir, events := range map[string][]accountant.Event{registry: {gradient}, other: {sampled, sampled}} {
+			b := must(planned(dir, "one", times(t, gradient, 2)))
+			for _, e := range events {
+				must(0, b.Append(b.Len()+1, e))
+			}
+			must(0, b.Close())
+		}
+		switch {
+		case test.fork: // shared: 2 releases, own: 3 of which the second is another one
+			tiny.Write(t, filepath.Join(registry, own), tiny.Read(t, filepath.Join(other, own)))
+		default: // shared: 1 release, own: 3
+			registry = other
+			putBack(t, registry, 3)
+		}
+		if test.limit {
+			tiny.Write(t, filepath.Join(registry, "one", folder.Config), string(people(t, "data.limit.epsilon=3", "data.limit.delta=1e-5").YAML()))
+		}
+		d, err := OpenDatasets(registry)
+		if err == nil {
+			must(0, d.Close())
+		}
+		info := must(checkpoints.ReadDatasets(filepath.Join(registry, folder.Datasets)))
+		if errors.Is(err, checkpoints.ErrRollback) != test.limit || info.Members[0].Entries != test.want {
+			t.Errorf("%s: found %d releases and error %v, expected %d", name, info.Members[0].Entries, err, test.want)
+		}
+	}
+}
+
 // Without a limit an older copy catches up; till then what runs at work have released, which they
 // alone can tell, counts in every total.
 func TestTotalsCountWhatRunsAtWorkHaveReleased(t *testing.T) {

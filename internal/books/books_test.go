@@ -44,6 +44,29 @@ func begun(t *testing.T, registry string, r checkpoints.Registration) *Books {
 	return b
 }
 
+// An answer for releases is believed at their δ alone, and where its ε is not below theirs; that of a
+// row, too, if it says how many releases it is about or not. Steps of which a folder tells the
+// number alone count as the costliest of the schedule.
+func TestRefute(t *testing.T) {
+	l := times(t, gradient, 4)
+	least := must(account.SpentBy(account.Exact, l, 1e-5))
+	trials := []Listed{{Member: checkpoints.Member{Registration: checkpoints.Registration{Path: "s/a", Delta: 1e-5}, Ledger: l, Entries: 4}}}
+	for _, test := range []struct {
+		factor, delta float64
+		entries       int
+		refuted       bool
+	}{{1, 1e-5, 4, false}, {1.5, 1e-5, 0, false}, {0.99, 1e-5, 0, true}, {1, 1e-4, 4, true}, {9, 1e-6, 0, true}, {0.1, 1e-5, 3, false}} {
+		row := Row{Trial: "a", LedgerEntries: test.entries, Answer: account.Answer{Epsilon: test.factor * least.Epsilon, Delta: test.delta}}
+		if err := RefuteRow("rows", trials, row); errors.Is(err, checkpoints.ErrCorrupt) != test.refuted {
+			t.Errorf("%+v: found error %v", test, err)
+		}
+	}
+	c := people(t, "privacy.noise_schedule=linear", "privacy.noise_final_factor=0.5")
+	if e := costliest(c, accountant.Gaussian{NoiseMultiplier: 8}, 20); e != (accountant.Gaussian{NoiseMultiplier: 4}) {
+		t.Errorf("the costliest step is %v, expected the last one of half the noise", e)
+	}
+}
+
 // A release is durable in both ledgers or in the books of nobody: where either failed, the append
 // fails, and so does every later one.
 func TestAppendNeedsBothLedgers(t *testing.T) {

@@ -259,7 +259,8 @@ func TestSetLimit(t *testing.T) {
 	refused("found 1 releases on it, expected none", of(3, 1e-5))
 }
 
-// A task of a sweep on data with a limit needs a reservation that was made for it before.
+// A task of a sweep on data with a limit needs a reservation that was made for it before, of these
+// data, large enough, and not one that ends with a process.
 func TestLimitOfTasks(t *testing.T) {
 	registry := t.TempDir()
 	limit(t, registry, 3)
@@ -301,5 +302,19 @@ func TestLimitOfTasks(t *testing.T) {
 	must(0, reserve(0, ""))
 	if s := state(t, registry); s.Reserved != s.Spent {
 		t.Errorf("found %+v, expected that what ended is given back", s)
+	}
+	must(SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: "dots", Unit: on.Unit}, Epsilon: 3, Delta: 1e-5}))
+	must(0, ReserveTrials(registry, []checkpoints.Reservation{{By: "sweep/c", Subject: on, Planned: times(t, e, 2)}}, "sweep/.lock"))
+	for what, change := range map[string]func(r *checkpoints.Registration){
+		"of other data":   func(r *checkpoints.Registration) { r.Data.Name = "dots" },
+		"too small":       func(r *checkpoints.Registration) { r.Planned = &checkpoints.Planned{Releases: times(t, e, 3)} },
+		"under a lock":    func(r *checkpoints.Registration) { r.Path = "sweep/c" },
+		"for another one": func(r *checkpoints.Registration) { r.Path = "sweep/d" },
+	} {
+		other := r
+		change(&other)
+		if _, err := create(dir, registry, other, true); !errors.Is(err, ErrLimit) {
+			t.Errorf("found %v with a reservation %s, expected none that counts", err, what)
+		}
 	}
 }
