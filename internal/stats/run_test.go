@@ -3,6 +3,7 @@ package stats
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -78,6 +79,16 @@ func TestWhatARunLeaves(t *testing.T) {
 	}
 	if !strings.Contains(s.Trusted, "whoever mixes") || !strings.Contains(s.Trusted, "nobody") {
 		t.Errorf("found %q, expected who has to be trusted for each kind", s.Trusted)
+	}
+	numbers := 0.0 // with Gaussian noise
+	for _, result := range results {
+		if result.Mechanism == configs.Gaussian {
+			numbers += float64(len(result.Value.List))
+		}
+	}
+	const large = 2790 // at which an ε makes (1 + e^ε)·2^-4040 a float64
+	if added, least := r.addedDelta(large), numbers*math.Exp2(large/math.Ln2-4040); !(added >= least && added < 1) || s.AddedDelta != math.SmallestNonzeroFloat64 {
+		t.Errorf("the noise of %v numbers adds %v to δ at a large ε, expected at least %v; and %v at %v", numbers, added, least, s.AddedDelta, s.Epsilon)
 	}
 	if words := tiny.Read(t, r.Path(folder.Statement)); !strings.Contains(words, "\n\nIf one person contributed several records,") {
 		t.Errorf("found\n%s\nexpected what holds for a person with several records", words)
@@ -245,7 +256,7 @@ func TestEditedRun(t *testing.T) {
 		{"share: 1}", "share: 3}", []string{folder.Statistics}, books.ErrOtherPlan, "of the plan"},
 		{"count", "sum", []string{folder.Answers}, checkpoints.ErrCorrupt, "found no result of statistic 0"},
 		{"{", "", []string{folder.Answers}, checkpoints.ErrCorrupt, "found no result of statistic 0"},
-		{`"ledger_entries":1`, `"ledger_entries":7`, []string{folder.Answers}, checkpoints.ErrRollback, "found 7 entries of the ledger, which has 1"},
+		{`"ledger_entries":1`, `"ledger_entries":2`, []string{folder.Answers}, checkpoints.ErrRollback, "found 2 entries of the ledger, which has 1"},
 		{`"epsilon":`, `"epsilon":0.01,"x":`, []string{folder.Answers}, books.ErrOtherPlan, "found ε = 0.01 and δ = 0, expected the 0.5"},
 		{`"low":`, `"low":[1,2],"x":`, []string{folder.Answers}, checkpoints.ErrCorrupt, "found 1, 2 and 1 numbers, expected as many in each"},
 	} {
