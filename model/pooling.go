@@ -77,7 +77,7 @@ func (l AvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	g.OnlyInside = l.OnlyInside
-	return p.average("avg_pool2d", g, batch, []int{batch, g.OutHeight(), g.OutWidth(), g.Channels}, x)
+	return p.average("avg_pool2d", g, []int{batch, g.OutHeight(), g.OutWidth(), g.Channels}, x)
 }
 
 // GlobalAvgPool2D takes the mean of each channel over the whole image and gives vectors (B, C).
@@ -95,10 +95,10 @@ func (GlobalAvgPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 		return nil
 	}
 	g := kernel.Pool2D{Height: height, Width: width, Channels: channels, KernelH: height, KernelW: width, StrideH: height, StrideW: width}
-	return p.average("global_avg_pool2d", g, batch, []int{batch, channels}, x)
+	return p.average("global_avg_pool2d", g, []int{batch, channels}, x)
 }
 
-func (p *Pass) average(name string, g kernel.Pool2D, batch int, shape []int, x *gorgonia.Node) *gorgonia.Node {
+func (p *Pass) average(name string, g kernel.Pool2D, shape []int, x *gorgonia.Node) *gorgonia.Node {
 	size, outSize := g.Height*g.Width*g.Channels, g.OutHeight()*g.OutWidth()*g.Channels
 	return p.perExample(apart, name, shape, func(y, x, _ []float32) {
 		for i := range len(y) / outSize {

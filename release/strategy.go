@@ -61,12 +61,10 @@ func (s Strategy) Norm() float64 {
 
 // Inverse returns the first n values of the first column of the inverse: the noise of a step in the
 // estimates of the steps from there on.
-func (s Strategy) Inverse(n int) []float64 { return Solve(s.Values(), impulse(n)) }
-
-func impulse(n int) []float64 {
+func (s Strategy) Inverse(n int) []float64 {
 	one := make([]float64, n)
 	one[0] = 1
-	return one
+	return Solve(s.Values(), one)
 }
 
 // Solve returns x with C·x = y for the banded Toeplitz matrix whose first column is c, c_0 = 1.

@@ -65,7 +65,7 @@ func TestRho(t *testing.T) {
 		{accountant.AddOrRemoveOne, accountant.PoissonSampled{SamplingProbability: 1, Event: accountant.Gaussian{NoiseMultiplier: 2}}, 0.125},
 		{accountant.AddOrRemoveOne, accountant.NonPrivate{}, math.Inf(1)},
 	} {
-		got, err := rhoOfAll(accounttest.Ledger(t, accountant.Entry{Event: tt.e, Count: 3}), tt.r)
+		got, err := total(accounttest.Ledger(t, accountant.Entry{Event: tt.e, Count: 3}), tt.r, rhoOf)
 		if want := 3 * tt.want; err != nil || got != want && !(accounttest.Relative(got, want) < 1e-11 && got >= want) {
 			t.Errorf("3 × %v under %v: %v, %v, want %v", tt.e, tt.r, got, err, want)
 		}

@@ -34,22 +34,11 @@ func GaussianEstimate(l *accountant.Ledger, r accountant.Relation, delta float64
 
 // muOfAll returns the μ of a ledger under r: +Inf if a release has no guarantee.
 func muOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
-	released, err := accountant.Simplify(l)
-	if err != nil {
-		return 0, err
-	}
-	if released.NonPrivate {
-		return math.Inf(1), nil
-	}
-	sum := 0.0
-	for _, entry := range released.Entries {
-		mu, err := muOf(entry.Event, r)
-		if err != nil {
-			return 0, err
-		}
-		sum = math.Hypot(sum, math.Sqrt(float64(entry.Count))*mu)
-	}
-	return sum, nil
+	squares, err := total(l, r, func(e accountant.Event, r accountant.Relation) (float64, error) {
+		mu, err := muOf(e, r)
+		return mu * mu, err
+	})
+	return math.Sqrt(squares), err
 }
 
 // muOf returns the μ of one release that accountant.Simplify leaves.

@@ -44,16 +44,16 @@ const roundingError = 1e-12
 func NewConcentrated(r accountant.Relation) (accountant.Accountant, error) {
 	by := func(conversion func(rho, given float64) float64) accountant.Bound {
 		return func(l *accountant.Ledger, given float64) (float64, string, error) {
-			rho, err := rhoOfAll(l, r)
+			rho, err := total(l, r, rhoOf)
 			return conversion(rho, given), "zCDP (Bun, Steinke 2016), conversion of Canonne, Kamath, Steinke 2020", err
 		}
 	}
 	return accountant.Make("zcdp", r, by(concentratedEpsilon), by(concentratedDelta))
 }
 
-// rhoOfAll returns the ρ of the whole ledger, rounded up: 0 if nothing is released about anyone,
-// +Inf where noise is missing. It fails where [accountant.Accountant] says.
-func rhoOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
+// total adds up under r what the releases of a ledger cost one by one, rounded up: 0 if nothing is
+// released about anyone, +Inf where noise is missing. It fails where [accountant.Accountant] says.
+func total(l *accountant.Ledger, r accountant.Relation, cost func(accountant.Event, accountant.Relation) (float64, error)) (float64, error) {
 	released, err := accountant.Simplify(l)
 	if err != nil {
 		return 0, err
@@ -63,12 +63,12 @@ func rhoOfAll(l *accountant.Ledger, r accountant.Relation) (float64, error) {
 	}
 	sum := 0.0
 	for _, entry := range released.Entries {
-		rho, err := rhoOf(entry.Event, r)
+		one, err := cost(entry.Event, r)
 		if err != nil {
 			return 0, err
 		}
 		// Not free, however large the noise.
-		sum += float64(entry.Count) * max(rho, math.SmallestNonzeroFloat64)
+		sum += float64(entry.Count) * max(one, math.SmallestNonzeroFloat64)
 	}
 	return sum * (1 + roundingError), nil
 }

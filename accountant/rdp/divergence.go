@@ -97,7 +97,8 @@ func newDivergence(e accountant.Event, r accountant.Relation, orders []float64) 
 	case accountant.FixedSizeSampled:
 		if inner, ok := e.Event.(accountant.Gaussian); ok && r == accountant.ReplaceOne {
 			sigma := inner.NoiseMultiplier / r.Sensitivity()
-			d := divergence(newFixedSize(e, sigma).divergence).orElse(gaussianDivergence(sigma))
+			f := &fixedSize{gamma: float64(e.BatchSize) / float64(e.DatasetSize), sigma: sigma, logB: []float64{0}}
+			d := divergence(f.divergence).orElse(gaussianDivergence(sigma))
 			return d, "samples without replacement; Wang, Balle, Kasiviswanathan 2019, Theorem 27", nil
 		}
 	case accountant.TruncatedPoissonSampled:

@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync"
 
-	"dpsgd/accountant"
 	"dpsgd/accountant/internal/numeric"
 )
 
@@ -29,10 +28,6 @@ type fixedSize struct {
 // maxDifference is the largest l for which B(l) is used. Beyond it the simpler of the
 // two bounds for c_j serves: for l²/σ² in the tens it is the smaller one anyway.
 const maxDifference = 256
-
-func newFixedSize(e accountant.FixedSizeSampled, sigma float64) *fixedSize {
-	return &fixedSize{gamma: float64(e.BatchSize) / float64(e.DatasetSize), sigma: sigma, logB: []float64{0}}
-}
 
 // divergence returns the bound at alpha, or the divergence of the release without sampling
 // where that is smaller.

@@ -100,6 +100,8 @@ func sensitivity(r *rig) (finding, error) {
 	if r.config.Federated.Any() {
 		names, sizes = names[:1], sizes[:1] // clients have neither
 	}
+	reversed := slices.Clone(others)
+	slices.Reverse(reversed)
 	for _, engine := range names {
 		var first []int64
 		for _, physical := range sizes {
@@ -107,7 +109,7 @@ func sensitivity(r *rig) (finding, error) {
 			if err != nil {
 				return f, err
 			}
-			for _, sample := range [][]int{others, reversed(others)} {
+			for _, sample := range [][]int{others, reversed} {
 				sum, err := s.of(sample)
 				if err != nil {
 					return f, err
@@ -179,10 +181,4 @@ func (r *rig) search(start setup.Drawn, note func(what string, share float64, wi
 		}
 	}
 	return nil
-}
-
-func reversed(x []int) []int {
-	y := slices.Clone(x)
-	slices.Reverse(y)
-	return y
 }

@@ -86,17 +86,12 @@ func OnRanks(ctx context.Context, c *configs.Config, r Request) (*Plan, error) {
 		// told, and the memory through which an MPI library gets them.
 		Messages: float64(values)*(sumBytes+parameterBytes) + plan.ExpectedBatchSize*indexBytes + libraryBytes,
 	}
-	job := jobOf(c, plan, values)
+	job := Job{
+		Batch: plan.ExpectedBatchSize, Values: values, Physical: min(c.Training.PhysicalBatchSize, plan.Records), EvaluateEvery: c.Training.EvaluateEvery, CheckpointEvery: c.Run.CheckpointEvery,
+	}
 	p.fill(job, m, r.Network, plan.Records)
 	p.Memory, err = setup.MemoryOf(c, o)
 	return p, err
-}
-
-// jobOf returns the job of a planned run whose network has so many values, the parameters.
-func jobOf(c *configs.Config, plan *train.RunPlan, values int) Job {
-	return Job{
-		Batch: plan.ExpectedBatchSize, Values: values, Physical: min(c.Training.PhysicalBatchSize, plan.Records), EvaluateEvery: c.Training.EvaluateEvery, CheckpointEvery: c.Run.CheckpointEvery,
-	}
 }
 
 // fill computes the parts, tables and limits of the plan.
