@@ -77,6 +77,9 @@ var (
 	gpt2              = regexp.MustCompile(`^embedding positional_embedding ` + causal + `+layer_norm last_of_sequence linear $`)
 )
 
+// inWords turns an outline into words.
+var inWords = strings.NewReplacer("^", "", " $", "", "(", "blocks of (", " )+", ") ")
+
 // Outlines of a block: with its normalisations before each half, before each half of a causal one, or
 // behind each.
 const (

@@ -82,7 +82,7 @@ func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor,
 			return f.read(all, file, except)
 		}
 		if found := f.find(file, f.rules[0].theirs[0]+".weight"); f.outline != nil && found != nil {
-			other = fmt.Errorf("found the tensor %q for a network of other layers, expected %v", found.Name, f.outline)
+			other = fmt.Errorf("found the tensor %q for a network of other layers, expected %s", found.Name, inWords.Replace(f.outline.String()))
 		}
 	}
 	return file, except, other
