@@ -7,6 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"dpsgd/internal/disk"
+	"dpsgd/internal/disk/disktest"
 )
 
 func TestWriteFileAtomicReplaces(t *testing.T) {
@@ -98,7 +101,8 @@ func TestLock(t *testing.T) {
 	all.Wait()
 }
 
-// If several make one file, one succeeds, and the file has its content.
+// If several make one file, one succeeds, and the file has its content. A power loss takes neither
+// its content nor its name.
 func TestCreateFileAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")
 	var all sync.WaitGroup
@@ -123,5 +127,12 @@ func TestCreateFileAtomic(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("found %v, expected the file alone", entries)
+	}
+	here := filepath.FromSlash("/here")
+	d := disktest.New(here)
+	disk.System = d
+	defer func() { disk.System = disk.Real{} }()
+	if must(0, CreateFileAtomic(filepath.Join(here, "a"), []byte("a"), 0)); string(d.Durable(filepath.Join(here, "a"))) != "a" {
+		t.Error("a power loss takes the file")
 	}
 }

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 // The last limit of a subject counts, and ends its first plan; the last reservation by a run
 // counts, and an empty one gives it back. A limit without a unit, as earlier versions wrote, stands
-// in the place of all with its name.
+// in the place of all with its name. One of another unit than its name says is refused.
 func TestTermsOfSubjects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "datasets.jsonl")
 	must(0, os.WriteFile(path, NewDatasets(), 0o600))
@@ -35,6 +36,13 @@ func TestTermsOfSubjects(t *testing.T) {
 	put(Terms{Limit: &Limit{label, 2, 1e-5}}, 2, 1, 1)
 	put(Terms{}, 2, 1, 1)
 	put(Terms{Limit: &Limit{on(Unit{}), 1, 1e-5}}, 1, 0, 1)
+	wrong := Subject{"pets", Unit{Kind: Label}}
+	for _, terms := range []Terms{{Limit: &Limit{wrong, 1, 1e-5}}, {First: []First{{wrong, plan, 1e-6}}}, {Reserve: []Reservation{{By: "a", Subject: wrong, Planned: plan}}}} {
+		line := must(json.Marshal(terms))
+		if d.Put(func(DatasetsInfo) Terms { return terms }) == nil || new(book).addTerms(line[:len(line)-1]) == nil {
+			t.Errorf("%s is written or read, expected a refusal of another unit than that in the name", line)
+		}
+	}
 }
 
 // Data are the same, or of the same examples, by name, unit and number; a unit that is not known
