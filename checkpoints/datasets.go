@@ -140,8 +140,9 @@ func (d *Datasets) locked(f func() error) (err error) {
 	return f()
 }
 
-// append locks and reads the file, calls format, and appends the line that it returns, unless that
-// is nil. After a failed write or sync nothing more is accepted, as in a [Journal].
+// append locks and reads the file, calls format, and appends the line that it returns. Where that
+// is nil it makes the last line of others durable, on which its caller will rely. After a failed
+// write or sync nothing more is accepted, as in a [Journal].
 func (d *Datasets) append(format func() ([]byte, error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,8 +154,11 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 			return err
 		}
 		line, err := format()
-		if err != nil || line == nil {
+		switch {
+		case err != nil || line == nil && d.lastLine == nil:
 			return err
+		case line == nil:
+			return d.attempt("sync", func() error { return d.store(nil) })
 		}
 		return d.attempt("append", func() error { return d.add(line) })
 	})
@@ -247,5 +251,6 @@ func (d *Datasets) Info() DatasetsInfo {
 	return d.book.info()
 }
 
-// Refresh reads what other processes have appended, under the lock of the file.
+// Refresh reads what other processes have appended, under the lock of the file, and makes sure that
+// it is durable.
 func (d *Datasets) Refresh() error { return d.append(func() ([]byte, error) { return nil, nil }) }

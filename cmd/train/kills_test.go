@@ -50,10 +50,10 @@ func correlatedVictim(t *testing.T) victim {
 	return v
 }
 
-// binsVictim is killed inside epochs, which it has paid for.
+// binsVictim is killed inside epochs of 10 steps, which it has paid for.
 func binsVictim(t *testing.T) victim {
 	v := trainingVictim(t)
-	v.begin = append(v.begin, "--set", "training.sampling=balls_in_bins", "--set", "privacy.noise_multiplier=4", "--set", "privacy.epsilon=none")
+	v.begin = append(v.begin, "--set", "training.sampling=balls_in_bins", "--set", "training.batch_size=2000", "--set", "training.steps=400", "--set", "privacy.noise_multiplier=4", "--set", "privacy.epsilon=none")
 	return v
 }
 

@@ -81,7 +81,10 @@ func create(dir, registry string, r checkpoints.Registration, apart bool) (*Book
 	if err != nil {
 		return nil, err
 	}
-	if b.Journal, err = checkpoints.CreateRegistered(filepath.Join(dir, folder.Ledger), b.datasets); err != nil {
+	if err = b.datasets.Refresh(); err == nil { // the run's ledger, which names it, must not outlive it
+		b.Journal, err = checkpoints.CreateRegistered(filepath.Join(dir, folder.Ledger), b.datasets)
+	}
+	if err != nil {
 		b.datasets.Close()
 		return nil, err
 	}
