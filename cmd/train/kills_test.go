@@ -53,7 +53,7 @@ func correlatedVictim(t *testing.T) victim {
 // binsVictim is killed inside epochs of 10 steps, which it has paid for.
 func binsVictim(t *testing.T) victim {
 	v := trainingVictim(t)
-	v.begin = append(v.begin, "--set", "training.sampling=balls_in_bins", "--set", "training.batch_size=2000", "--set", "training.steps=400", "--set", "privacy.noise_multiplier=4", "--set", "privacy.epsilon=none")
+	v.begin = []string{"run", "digits", "--set", "training.batch_size=2000", "--set", "training.steps=400", "--set", "training.sampling=balls_in_bins", "--set", "privacy.accountant=rdp", "--set", "performance.threads=1", "--set", "privacy.noise_multiplier=4", "--set", "privacy.epsilon=none"}
 	return v
 }
 

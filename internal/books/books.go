@@ -196,7 +196,16 @@ func Begin(dir, registry string, c *configs.Config, write func(*configs.Config) 
 		r.Planned = &checkpoints.Planned{Epsilon: c.Privacy.Epsilon, Releases: planned}
 	}
 	b, err := create(dir, registry, r, apart)
-	return b, r, err
+	if err != nil {
+		return nil, r, err
+	}
+	// Somebody may have taken the ledger with the limit away before it was opened.
+	known, err := b.known()
+	if err = cmp.Or(err, known.refuseLostLimit(dir, &limited, r.Data.Subject())); err != nil {
+		b.Close()
+		return nil, r, err
+	}
+	return b, r, nil
 }
 
 // Registration returns what registers the run in dir in the ledger of registry, without a plan.

@@ -12,7 +12,10 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/configs"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 	"dpsgd/release"
 )
 
@@ -316,5 +319,21 @@ func TestLimitOfTasks(t *testing.T) {
 		if _, err := create(dir, registry, other, true); !errors.Is(err, ErrLimit) {
 			t.Errorf("found %v with a reservation %s, expected none that counts", err, what)
 		}
+	}
+}
+
+// A run does not begin without the limit that its configuration names, if somebody takes the ledger
+// with it away in between.
+func TestNewRunKeepsItsLimit(t *testing.T) {
+	registry := t.TempDir()
+	dir := filepath.Join(registry, "run")
+	must(0, os.Mkdir(dir, 0o700))
+	c := tiny.Parse(t, "privacy.epsilon=1", "data.limit.epsilon=2", "data.limit.delta=1e-4")
+	_, _, err := Begin(dir, registry, c, func(*configs.Config) []byte {
+		must(0, os.Remove(filepath.Join(registry, folder.Datasets)))
+		return nil
+	}, setup.Outline{Name: "stripes", Examples: 300}, new(accountant.Ledger), false)
+	if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no limit of stripes") {
+		t.Errorf("found %v, expected a refusal that names the limit", err)
 	}
 }
