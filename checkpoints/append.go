@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ type ledgerFile struct {
 
 	mu     sync.Mutex
 	f      file
-	extent       // of the lines so far; lastLine is nil where this process has made it durable
+	extent       // of the lines so far; tail is nil where this process has made them durable
 	named  bool  // whether the name of the file is durable for certain
 	failed error // what stopped this process' appends, or nil; never cleared
 }
@@ -59,18 +60,18 @@ func (l *ledgerFile) store(line []byte) error {
 
 // write writes a line behind the last one, in place of a torn one.
 //
-// The last line may come from a process that was killed before its sync, or whose sync failed. It
-// counts, and checkpoints refer to it, so it has to be durable. A sync alone is not enough: after a
-// failed one Linux takes the pages for clean and the next one says success without writing them. So
-// the line is written again, the same bytes in the same place.
+// The last lines may come from processes that were killed before their syncs, or whose syncs failed.
+// They count, and checkpoints refer to them, so they have to be durable. A sync alone is not enough:
+// after a failed one Linux takes the pages for clean and the next one says success without writing
+// them. So the lines are written again, the same bytes in the same place.
 func (l *ledgerFile) write(line []byte) error {
-	if l.torn > 0 {
-		if err := l.f.Truncate(l.size); err != nil {
+	if l.torn > 0 { // first, or a power loss mixes the torn line and the new one
+		if err := cmp.Or(l.f.Truncate(l.size), l.f.Sync()); err != nil {
 			return err
 		}
 	}
-	end := append(slices.Clone(l.lastLine), line...)
-	n, err := l.f.WriteAt(end, l.size-int64(len(l.lastLine)))
+	end := append(slices.Clone(l.tail), line...)
+	n, err := l.f.WriteAt(end, l.size-int64(len(l.tail)))
 	if err == nil && n < len(end) {
 		err = io.ErrShortWrite
 	}

@@ -141,7 +141,7 @@ func (d *Datasets) locked(f func() error) (err error) {
 }
 
 // append locks and reads the file, calls format, and appends the line that it returns. Where that
-// is nil it makes the last line of others durable, on which its caller will rely. After a failed
+// is nil it makes the last lines of others durable, on which its caller will rely. After a failed
 // write or sync nothing more is accepted, as in a [Journal].
 func (d *Datasets) append(format func() ([]byte, error)) error {
 	d.mu.Lock()
@@ -155,7 +155,7 @@ func (d *Datasets) append(format func() ([]byte, error)) error {
 		}
 		line, err := format()
 		switch {
-		case err != nil || line == nil && d.lastLine == nil:
+		case err != nil || line == nil && d.tail == nil:
 			return err
 		case line == nil:
 			return d.attempt("sync", func() error { return d.store(nil) })

@@ -359,8 +359,8 @@ func TestLongLedgerIsCompressed(t *testing.T) {
 	if err != nil || again.entries != 10_000 || again.head != c.head || len(again.ledger.Entries()) != 1 {
 		t.Errorf("read %d entries in %d runs: %v", again.entries, len(again.ledger.Entries()), err)
 	}
-	if e.torn != 0 || len(e.lastLine) > 300 {
-		t.Errorf("torn %d bytes, last line of %d bytes", e.torn, len(e.lastLine))
+	if e.torn != 0 || len(e.tail) > lineBuffer+300 {
+		t.Errorf("torn %d bytes, last lines of %d bytes", e.torn, len(e.tail))
 	}
 }
 
@@ -380,7 +380,7 @@ func FuzzReadJournal(f *testing.F) {
 		if err != nil {
 			return 0
 		}
-		if c.entries != c.ledger.Count() || e.size < int64(len(e.lastLine)) {
+		if c.entries != c.ledger.Count() || e.size < int64(len(e.tail)) {
 			t.Fatalf("%d entries, %d events, %+v", c.entries, c.ledger.Count(), e)
 		}
 		kept := bytes.TrimSuffix(file[:min(int(e.size), len(file))], []byte("\n"))

@@ -13,9 +13,9 @@ import (
 
 // An extent says where the good part of a file of hash-chained lines ends.
 type extent struct {
-	size     int64  // bytes of the complete lines, each counted with its newline
-	lastLine []byte // the last complete line, with its newline
-	torn     int    // bytes of an incomplete line after them
+	size int64  // bytes of the complete lines, each counted with its newline
+	tail []byte // the last of these bytes, so many as several processes may have left without a sync
+	torn int    // bytes of an incomplete line after them
 }
 
 // readOn calls read with the rest of the file, behind the known lines, and counts what it found.
@@ -26,7 +26,7 @@ func (l *ledgerFile) readOn(read func(io.Reader) (extent, error)) error {
 	}
 	l.size += more.size
 	if l.torn = more.torn; more.size > 0 {
-		l.lastLine = more.lastLine
+		l.tail = more.tail
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func readLines(r io.Reader, number, longest int, starts []string, add func(numbe
 			return e, fmt.Errorf("line %d: %w: %w", number, addErr, ErrCorrupt)
 		}
 		e.size += int64(len(content)) + 1
-		e.lastLine = append(append(e.lastLine[:0], content...), '\n')
+		e.tail = append(append(e.tail[max(0, len(e.tail)-lineBuffer):], content...), '\n')
 		if err == io.EOF || addErr == errEnough {
 			return e, nil
 		}

@@ -145,6 +145,34 @@ func TestLineIsWrittenAgainAfterAFailedSync(t *testing.T) {
 	}
 }
 
+// So are lines of several processes whose syncs failed.
+func TestLinesAreWrittenAgainAfterFailedSyncs(t *testing.T) {
+	d := disktest.New("one")
+	path := filepath.Join("one", "datasets.jsonl")
+	put := func(of *Datasets, epsilon float64) error {
+		return of.Put(func(DatasetsInfo) Terms { return Terms{Limit: &Limit{Subject{Data: "stripes"}, epsilon, 1e-5}} })
+	}
+	datasets := must(createDatasets(d, path))
+	for epsilon := 1.; epsilon < 4; epsilon++ {
+		d.Before = func(op *disktest.Operation) error {
+			if op.Name == "sync" && epsilon < 3 {
+				return errors.New("the disk is not there")
+			}
+			return nil
+		}
+		if err := put(datasets, epsilon); (err == nil) != (epsilon == 3) {
+			t.Errorf("limit %v: found %v", epsilon, err)
+		}
+		must(0, datasets.Close())
+		datasets = must(openDatasets(d, path))
+	}
+	for _, after := range afterPowerLoss(d) {
+		if found, err := openDatasets(after, path); err != nil || found.book.lines != 4 {
+			t.Errorf("found error %v after a power loss, expected all 4 lines", err)
+		}
+	}
+}
+
 // A run is not lost with the names of the folders that were made for it, as it would be if that of
 // all runs had no sync. (Whoever creates a ledger syncs the name of the folder that it lies in, too.)
 func TestPowerLossOfNewFolders(t *testing.T) {
