@@ -359,7 +359,7 @@ func TestLongLedgerIsCompressed(t *testing.T) {
 	if err != nil || again.entries != 10_000 || again.head != c.head || len(again.ledger.Entries()) != 1 {
 		t.Errorf("read %d entries in %d runs: %v", again.entries, len(again.ledger.Entries()), err)
 	}
-	if e.torn != 0 || len(e.tail) > lineBuffer+300 {
+	if e.torn != 0 || len(e.tail) > mostUnsynced+300 {
 		t.Errorf("torn %d bytes, last lines of %d bytes", e.torn, len(e.tail))
 	}
 }

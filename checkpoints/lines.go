@@ -14,7 +14,7 @@ import (
 // An extent says where the good part of a file of hash-chained lines ends.
 type extent struct {
 	size int64  // bytes of the complete lines, each counted with its newline
-	tail []byte // the last of these bytes, so many as several processes may have left without a sync
+	tail []byte // the last of these bytes, at least mostUnsynced of them if there are so many
 	torn int    // bytes of an incomplete line after them
 }
 
@@ -67,12 +67,16 @@ func readLines(r io.Reader, number, longest int, starts []string, add func(numbe
 			return e, fmt.Errorf("line %d: %w: %w", number, addErr, ErrCorrupt)
 		}
 		e.size += int64(len(content)) + 1
-		e.tail = append(append(e.tail[max(0, len(e.tail)-lineBuffer):], content...), '\n')
+		e.tail = append(append(e.tail[max(0, len(e.tail)-mostUnsynced):], content...), '\n')
 		if err == io.EOF || addErr == errEnough {
 			return e, nil
 		}
 	}
 }
+
+// mostUnsynced is how much, in bytes, may be in a file without a sync: a few lines, or the rest of
+// an epoch of thousands of bins, which is appended at once.
+const mostUnsynced = 1 << 20
 
 // lineBuffer is a number of bytes that all but a few lines stay below.
 const lineBuffer = 1 << 12
