@@ -99,7 +99,10 @@ func printPrivacy(w io.Writer, d *train.Description) {
 		fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 		return
 	}
-	how := map[bool]string{true: "calibrated to the budget", false: "as configured"}[p.Calibrated]
+	how := "as configured"
+	if p.Calibrated {
+		how = "calibrated to the budget"
+	}
 	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
 	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
 	if c := p.Correlation; c != nil && c.Bands == 1 {

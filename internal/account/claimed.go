@@ -31,11 +31,10 @@ func Total(first, j int) int {
 // its plan is counted up to there.
 //
 // A run that was killed repeats the releases that no checkpoint holds. In earlier versions it ended
-// with more than n where its budget had room; an extended one still may. When it is killed may be a
-// function of results too. More than n releases are paid for as extensions are, from the list n+1,
-// n+2, n+4, n+8, …: number j of the list costs what its releases cost at δ/2^j, which holds for
-// runs with more than n. Where the run has a budget, no run makes more releases than fit it, so
-// these are the alternative.
+// with more than n where its budget had room. When it is killed may be a function of results too.
+// More than n releases are paid for as extensions are, from the list n+1, n+2, n+4, n+8, …: number
+// j of the list costs what its releases cost at δ/2^j, which holds for runs with more than n. Where
+// the run has a budget, no run makes more releases than fit it, so these are the alternative.
 func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (*accountant.Ledger, error) {
 	choices := Choices(l)
 	if p == nil || p.Releases == nil || l.Count() == choices {

@@ -96,6 +96,7 @@ func TestTrialsSideBySideEndWithOneError(t *testing.T) {
 // at a time, in turn, and reports the examples per second of both and their ratio, which `parallel`
 // should make 1 or more.
 func BenchmarkSideBySide(b *testing.B) {
+	tiny.Synced(b)
 	source := tiny.Must(data.Load(data.Spec{Name: "digits", Seed: 1}))(b)
 	const steps, batch = 150, 512
 	seconds := map[int]float64{}

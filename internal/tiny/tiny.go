@@ -293,9 +293,15 @@ func writeFile(t testing.TB, content []byte, path ...string) {
 	}
 }
 
-// Tests that import this package write as always, but wait for no disk: a thousand short runs would wait
-// for minutes where it is slow. Power losses have disks of their own, see package disktest.
+// Tests that import this package write as always, but wait for no disk: a thousand short runs would
+// wait for minutes where it is slow. Power losses have disks of their own, see package disktest.
 func init() { disk.System = unsynced{} }
+
+// Synced lets a benchmark wait for the disk, as programs do.
+func Synced(b *testing.B) {
+	disk.System = disk.Real{}
+	b.Cleanup(func() { disk.System = unsynced{} })
+}
 
 type unsynced struct{ disk.Real }
 

@@ -48,6 +48,7 @@ func BenchmarkClippedSum(b *testing.B) {
 //
 //	go test ./internal/train -run '^$' -bench Checkpoints -benchtime 20x
 func BenchmarkCheckpoints(b *testing.B) {
+	tiny.Synced(b)
 	for _, test := range []struct {
 		name, preset string
 		steps        int // in a turn

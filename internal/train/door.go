@@ -3,7 +3,6 @@ package train
 import (
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/internal/account"
 	"dpsgd/release"
 )
 
@@ -19,18 +18,12 @@ func noiseOf(c *configs.Config) release.Noise {
 // only after the checkpoint of the step before is on disk.
 func (r *Run) openDoor() error {
 	var err error
-	r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.Order, r.plan.Allows, r.Pool)
-	if err == nil {
-		r.door.Lost(r.made() - r.Step)
+	if r.door, err = release.NewDoor(r.plan.Plan, r.records.Coordinates(), r.Order, r.plan.Allows, r.Pool); err != nil {
+		return err
 	}
-	if err == nil && r.together.leader != nil {
+	r.door.Lost(r.plan.stepsIn(r.Books.Ledger()) - r.Step)
+	if r.together.leader != nil {
 		r.door.Among(r.together.leader)
 	}
-	return err
-}
-
-// made counts the releases of steps in the ledger, of those that were lost too.
-func (r *Run) made() int {
-	made := r.Books.Ledger()
-	return made.Count() - account.Choices(made) - r.means()
+	return nil
 }

@@ -135,7 +135,7 @@ func (r *Run) choose(e *folder.Extension, first, most int) (account.Spent, error
 	var best, cheapest account.Spent
 	for j := max(1, account.Choices(made)); j <= mostChoices; j++ {
 		n := account.Total(first, j)
-		if n <= e.From.Steps || n <= r.made() {
+		if n <= e.From.Steps || n <= r.plan.stepsIn(made) {
 			continue
 		}
 		cost, err := r.costOf(made, j, n)
@@ -184,11 +184,11 @@ func (r *Run) allOf(made *accountant.Ledger, choices, steps int) (*accountant.Le
 	if err != nil {
 		return nil, err
 	}
-	return all, all.Add(r.plan.Event(r.Step), steps-r.made())
+	return all, all.Add(r.plan.Event(r.Step), steps-r.plan.stepsIn(made))
 }
 
-// extend gives a plan what its run released up to its last extension, and the step of that
-// extension: later releases of the plan are added to these. A run that was never extended has none.
+// extend gives a plan what its run released up to its last extension: later releases of the plan
+// are added to these. A run that was never extended has none.
 func (p *RunPlan) extend(past *past) (err error) {
 	if past == nil || len(past.extensions) == 0 {
 		return nil
@@ -201,14 +201,8 @@ func (p *RunPlan) extend(past *past) (err error) {
 	for i := len(entries) - 1; entries[i].Event != account.Choice; i-- {
 		n -= entries[i].Count
 	}
-	if p.behind, err = account.Beginning(past.released, n); err != nil {
-		return err
-	}
-	p.updates = n - account.Choices(p.behind)
-	if p.Mean != nil {
-		p.updates -= account.Counts(p.behind)[p.Mean.Event(0)]
-	}
-	return nil
+	p.behind, err = account.Beginning(past.released, n)
+	return err
 }
 
 // extended returns the extensions of the run as its statement holds them.

@@ -38,7 +38,8 @@ func meanPlan(c *configs.Config, n int, pool *kernel.Pool) (*release.Plan, error
 // come first.
 func (p *RunPlan) Schedule(steps int) (*accountant.Ledger, error) {
 	if p.behind != nil {
-		return p.behind.With(p.Event(p.updates), max(0, steps-p.updates)) // the noise of all steps is one
+		made := p.stepsIn(p.behind)
+		return p.behind.With(p.Event(made), max(0, steps-made)) // the noise of all steps is one
 	}
 	training, err := p.Plan.Schedule(steps)
 	if err != nil || p.Mean == nil {
@@ -144,11 +145,16 @@ func shrink(mean []float32, deviation float64) {
 // beforeTraining is the number of the release ahead of step 0: the ledger counts from there.
 const beforeTraining = -1
 
-// means counts the releases of the mean of features in the ledger. There is more than one where a
+// meansIn counts the releases of the mean of features in a ledger. There is more than one where a
 // run was killed between the release and its checkpoint.
-func (r *Run) means() int {
-	if r.plan.Mean == nil {
+func (p *RunPlan) meansIn(l *accountant.Ledger) int {
+	if p.Mean == nil {
 		return 0
 	}
-	return account.Counts(r.Books.Ledger())[r.plan.Mean.Event(0)]
+	return account.Counts(l)[p.Mean.Event(0)]
+}
+
+// stepsIn counts the releases of steps in a ledger, of steps that were lost too.
+func (p *RunPlan) stepsIn(l *accountant.Ledger) int {
+	return l.Count() - account.Choices(l) - p.meansIn(l)
 }

@@ -33,8 +33,7 @@ type RunPlan struct {
 	// Fallbacks are the questions so far that RDP answered in place of Accountant.
 	Fallbacks []account.Fallback
 
-	behind  *accountant.Ledger // releases up to the last extension of the run, with its choice; nil where there is none
-	updates int                // released by then
+	behind *accountant.Ledger // releases up to the last extension of the run, with its choice; nil where there is none
 
 	workload optimizer.Workload // of correlated noise; zero without
 	strategy release.Strategy   // without coefficients where noise is independent

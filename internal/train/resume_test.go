@@ -216,7 +216,7 @@ func TestResumeOfAFinishedRun(t *testing.T) {
 	}
 }
 
-// The releases of a run are those of its plan in their order, whenever it was killed.
+// A run that was killed twice releases what its plan says, in the planned order.
 func TestKilledRunReleasesItsPlan(t *testing.T) {
 	o := options(t)
 	killed := create(t, tiny.Parse(t, "privacy.noise_schedule=linear", "privacy.noise_final_factor=0.5"), o)

@@ -17,8 +17,8 @@ import (
 // statement describes a run whose ledger has the given guarantee, with the claim that its plan
 // makes.
 func (r *Run) statement(status run.Status, spent account.Claim, together statement.Together) statement.Statement {
-	means, choices, dim := r.means(), account.Choices(r.Books.Ledger()), r.records.Coordinates()
-	steps := r.Books.Len() - choices - means
+	l, dim := r.Books.Ledger(), r.records.Coordinates()
+	means, choices, steps := r.plan.meansIn(l), account.Choices(l), r.plan.stepsIn(l)
 	claim := r.plan.Claim(dim, steps, spent.Epsilon)
 	s := r.Statement(status, spent, together)
 	s.Data, s.Unit, s.Neighbours, s.Public, s.AddedDelta = r.Source.Name, claim.Unit, claim.Neighbours, claim.Public, claim.AddedDelta

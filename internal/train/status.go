@@ -87,9 +87,9 @@ func (m *meter) read(r *Run) (account.Spent, error) {
 	if l.Count() <= m.covers {
 		return m.spent, nil
 	}
-	next := l.Clone()
+	next, made := l.Clone(), r.plan.stepsIn(l)
 	for step := range m.ahead(r, l.Count()) {
-		if err := next.Add(r.plan.Event(r.made()+step), 1); err != nil {
+		if err := next.Add(r.plan.Event(made+step), 1); err != nil {
 			return account.Spent{}, err
 		}
 	}
