@@ -96,7 +96,8 @@ func TestRecipesThatDoNotFit(t *testing.T) {
 			t.Errorf("recipe %d is accepted: %+v", i, r)
 		}
 	}
-	if n := recipe(10, IID, 1, 1).Noisy(); n != 10 {
-		t.Errorf("%d of 10 clients add noise, expected all where nothing is said", n)
+	some, all := recipe(10, IID, 1, 1), recipe(10, IID, 1, 1)
+	if some.MinClients = 7; some.Noisy() != 7 || all.Noisy() != 10 {
+		t.Errorf("%d and %d of 10 clients add noise, expected 7, and all where nothing is said", some.Noisy(), all.Noisy())
 	}
 }

@@ -59,7 +59,7 @@ func binsVictim(t *testing.T) victim {
 
 // sweepVictim is a sweep of two trials at a time.
 func sweepVictim(t *testing.T) victim {
-	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 150)+"\nseeds: 4\n")
+	tiny.Write(t, "grid.yaml", "name: grid\nbase: "+own(t, 150)+"\nseeds: 24\n")
 	sweep := []string{"sweep", "grid.yaml", "--parallel", "2"}
 	return victim{T: t, begin: sweep, again: sweep}
 }

@@ -97,7 +97,7 @@ func TestPate(t *testing.T) {
 	}
 	says(t, tiny.Read(t, run+"/privacy.md"), "votes.private.jsonl")
 	config = own(t, 5)
-	says(t, succeed(t, append([]string{"pate", config}, teachersOf("4")...)...), "(NOT PRIVATE: not released)")
+	says(t, succeed(t, append([]string{"pate", config}, teachersOf("4")...)...), "(NOT PRIVATE: not released)", "(NOT PRIVATE)  answered")
 }
 
 // Votes of a file are analysed by the section of a configuration, what depends on them is marked,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"dpsgd/accountant"
@@ -15,6 +16,8 @@ import (
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/release"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // seeded is a mechanism and a sampler whose draws follow from a seed, so that a result repeats.
@@ -92,16 +95,21 @@ func (s nonEmpty) Sample(dst []int, n int, src *random.Source) []int {
 	}
 }
 
-// skipping is a door that hands nothing out when its sample was empty.
-type skipping struct{ Door }
+// altered is a door whose releases are handed out by hand.
+type altered struct {
+	Door
+	hand func(source release.Contributor, n release.Noisy, consume func(release.Noisy))
+}
 
-func (d skipping) Release(step int, source release.Contributor, consume func(release.Noisy)) error {
-	c := source.(*canary)
-	return d.Door.Release(step, source, func(n release.Noisy) {
-		if c.drawn {
-			consume(n)
-		}
-	})
+func (d altered) Release(step int, source release.Contributor, consume func(release.Noisy)) error {
+	return d.Door.Release(step, source, func(n release.Noisy) { d.hand(source, n, consume) })
+}
+
+// skip hands nothing out when the sample was empty.
+func skip(source release.Contributor, n release.Noisy, consume func(release.Noisy)) {
+	if source.(*canary).drawn {
+		consume(n)
+	}
 }
 
 // Doors that are wrong in the ways of real code.
@@ -130,7 +138,7 @@ var faultyDoors = map[string]func(seed uint64) func(release.Plan, int) (Door, er
 	"empty batches skipped": func(seed uint64) func(release.Plan, int) (Door, error) {
 		return func(p release.Plan, dim int) (Door, error) {
 			d, err := plain(seed, nil)(p, dim)
-			return skipping{d}, err
+			return altered{d, skip}, err
 		}
 	},
 }
@@ -174,6 +182,17 @@ func TestTheDoorOfRunsIsNotFalsified(t *testing.T) {
 		nearest, furthest = max(nearest, step.AtLeast/step.Claimed), min(furthest, step.AtLeast/step.Claimed)
 	}
 	t.Logf("%d seeds: at least %.3f to %.3f of the claim of a step", seeds, furthest, nearest)
+}
+
+// A release that lacks one coordinate is none: what is there tells nothing of the canary.
+func TestReleasesAreWhole(t *testing.T) {
+	o := tiny.Must(observe(t.Context(), audited(t).Plan, 0, 16, 3, func(p release.Plan, dim int) (Door, error) {
+		d, err := OpenDoor(p, dim)
+		return altered{d, func(_ release.Contributor, n release.Noisy, consume func(release.Noisy)) { consume(n.Before(dim - 1)) }}, err
+	}))(t)
+	if none := []float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}; !slices.Equal(o.in[0], none) || !slices.Equal(o.out[3], none) {
+		t.Errorf("found the scores %v and %v of 15 of 16 coordinates", o.in[0], o.out[3])
+	}
 }
 
 // What is claimed of one step of Gaussian noise of multiplier 1 is ε = 4.3772 at δ = 1e-5 (Balle,
@@ -239,9 +258,48 @@ func TestOneRun(t *testing.T) {
 	}
 }
 
+// Canaries are guessed by the likelihood ratio of all that was released in their coordinates, as
+// gonum's normal densities have it.
+func TestGuessesAreByLikelihoodRatio(t *testing.T) {
+	a := audited(t)
+	a.Steps, a.Plan.Mechanism = 3, gaussian(3)
+	e := a.Plan.Event(0).(accountant.PoissonSampled)
+	var want [flockSize]float64
+	found := tiny.Must(a.guessesOf(t.Context(), func(p release.Plan, dim int) (Door, error) {
+		d, err := OpenDoor(p, dim)
+		return altered{d, func(_ release.Contributor, n release.Noisy, consume func(release.Noisy)) {
+			law := distuv.Normal{Sigma: 3}
+			for i, v := range n.Values() {
+				x, q := v/p.Policy.Bound(), e.SamplingProbability
+				want[n.From()+i] += math.Log(1 - q + q*law.Prob(x-1)/law.Prob(x))
+			}
+			consume(n)
+		}}, err
+	}))(t)
+	largest := slices.Max(want[:])
+	for i, f := range found {
+		if math.Abs(math.Log(math.Abs(f))-(want[i]-largest)) > 1e-9 {
+			t.Fatalf("canary %d: found the ratio %v, expected %v", i, math.Abs(f), math.Exp(want[i]-largest))
+		}
+	}
+}
+
+// A claim is falsified if it lies below the bound that holds whatever the mechanism is. The bounds of
+// two runs without noise differ by the canaries that were in no sample, of thousands: hardly at all.
+func TestOneRunFalsifiesWhatIsBelowItsBound(t *testing.T) {
+	a, open := audited(t), faultyDoors["noise of a mean on a sum"](1)
+	least, _ := leastOf(tiny.Must(a.guessesOf(t.Context(), open))(t), a.Delta, ofEpsilon)
+	for share, want := range map[float64]bool{0.7: true, 1.4: false} {
+		a.Epsilon = share * least
+		if found := tiny.Must(a.oneRun(t.Context(), ofEpsilon, open))(t); len(found) != 1 || found[0].Falsified != want {
+			t.Errorf("a claim of %v beside a bound of %v: found %+v", a.Epsilon, least, found)
+		}
+	}
+}
+
 // Guesses refute μ-Gaussian privacy up to the μ at which the algorithm of jax_privacy's auditing,
 // _epsilon_one_run_fdp in version 03a095e, changes its answer, carried out with Python's
-// statistics.NormalDist.
+// statistics.NormalDist. Counts that are tested together share the level.
 func TestGuessesRefuteACurve(t *testing.T) {
 	exact := tiny.Must(accountants.New("exact", accountant.ZeroOut))(t)
 	for _, c := range []struct {
@@ -252,6 +310,13 @@ func TestGuessesRefuteACurve(t *testing.T) {
 			curve := tiny.Must(curveOf(exact, accountant.Gaussian{NoiseMultiplier: 1 / (factor * c.mu)}))(t)
 			if found := c.counted.refutes(curve, 0.05); found != want {
 				t.Errorf("%+v at %g of μ = %g: refuted %t, expected %t", c.counted, factor, c.mu, found, want)
+			}
+		}
+		a := Audited{Ledger: new(accountant.Ledger), Delta: 1e-5}
+		tiny.Check(t, a.Ledger.Add(accountant.Gaussian{NoiseMultiplier: 1 / (0.99 * c.mu)}, 1))
+		for level, want := range map[float64]bool{0.05: false, 0.1: true} {
+			if _, refuted, err := a.refuted([]audit{c.counted, c.counted}, 1, level); err != nil || refuted != want {
+				t.Errorf("%+v twice at level %g: refuted %t (%v), expected %t", c.counted, level, refuted, err, want)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package books
 import (
 	"errors"
 	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -219,17 +220,21 @@ var (
 )
 
 // Runs whose releases no accountant takes together are what they cost one by one, at equal shares
-// of δ, added up.
+// of δ, added up and never rounded down.
 func TestRunsThatNoAccountantTakesTogether(t *testing.T) {
-	members := []checkpoints.Member{member(t, stripes, 1e-5, vector), member(t, stripes, 1e-6, mixed), member(t, stripes, 1e-5, gradient)}
-	want := 0.0
-	for _, m := range members {
-		alone := must(account.SpentBy("exact", m.Ledger, 1e-6/3))
-		want += alone.Epsilon
-	}
-	got, releases, err := Compose(members)
-	if err != nil || releases != 3 || got.Delta != 1e-6 || got.Epsilon < want || got.Epsilon > want*(1+1e-9) {
-		t.Errorf("found %+v after %d releases (%v), expected ε %g at δ 1e-6 after 3", got, releases, err, want)
+	for tenths := range 10 {
+		mixed := accountant.ApproxDP{Epsilon: 1 + float64(tenths)/10, Delta: 1e-9}
+		members := []checkpoints.Member{member(t, stripes, 1e-5, vector), member(t, stripes, 1e-6, mixed), member(t, stripes, 1e-5, gradient)}
+		sum := new(big.Float).SetPrec(200)
+		for _, m := range members {
+			alone := must(account.SpentBy("exact", m.Ledger, 1e-6/3))
+			sum.Add(sum, big.NewFloat(alone.Epsilon))
+		}
+		want, _ := sum.Float64()
+		got, releases, err := Compose(members)
+		if err != nil || releases != 3 || got.Delta != 1e-6 || big.NewFloat(got.Epsilon).Cmp(sum) < 0 || got.Epsilon > want*(1+1e-9) {
+			t.Errorf("found %+v after %d releases (%v), expected ε %g at δ 1e-6 after 3", got, releases, err, want)
+		}
 	}
 }
 

@@ -90,6 +90,11 @@ func TestWhatARunLeaves(t *testing.T) {
 	if added, least := r.addedDelta(large), numbers*math.Exp2(large/math.Ln2-4040); !(added >= least && added < 1) || s.AddedDelta != math.SmallestNonzeroFloat64 {
 		t.Errorf("the noise of %v numbers adds %v to δ at a large ε, expected at least %v; and %v at %v", numbers, added, least, s.AddedDelta, s.Epsilon)
 	}
+	widest := slices.IndexFunc(r.plan.asked, func(a asked) bool { return a.Mechanism == configs.Gaussian })
+	r.plan.asked[widest].Columns = make([]string, 128) // of a covariance: 128 + 128·129/2 sums
+	if added, least := r.addedDelta(2770), 8384*math.Exp2(2770/math.Ln2-4040); !(added >= least && added < 1) {
+		t.Errorf("the noise of the widest covariance adds %v to δ, expected at least %v", added, least)
+	}
 	if words := tiny.Read(t, r.Path(folder.Statement)); !strings.Contains(words, "\n\nIf one person contributed several records,") {
 		t.Errorf("found\n%s\nexpected what holds for a person with several records", words)
 	}

@@ -19,6 +19,7 @@ import (
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -196,6 +197,34 @@ func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
 			t.Errorf("%d points: found %+v, expected ε = %v", len(points), r.Selected, want)
 		}
 	}
+}
+
+// What was trained counts beside what can be drawn, and all of it under the relation that all of it
+// is for. Added to δ is what all runs add, as many as the mean.
+func TestSelectionIsOfAllThatCanHaveHappened(t *testing.T) {
+	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
+	startWith(t, s, o, []string{"0.5", "1"})
+	r := runSweep(t, s, o)
+	r.Selected.Epsilon = 2
+	quiet := accountant.Gaussian{NoiseMultiplier: 9}
+	tiny.Must(carryOut(s, o, false, func(ended *sweep) (run.Status, error) {
+		for relation, kind := range map[accountant.Relation]accountant.Event{
+			accountant.ZeroOut: quiet, accountant.ReplaceOne: accountant.FixedSizeSampled{DatasetSize: 300, BatchSize: 40, Event: quiet},
+		} {
+			ended.kinds = []accountant.Event{kind}
+			found := tiny.Must(ended.selected())(t)
+			a := tiny.Must(rdp.New(relation, rdp.DefaultOrders()))(t)
+			want := tiny.Must(a.Selection(append(kinds(t, "full", 24, 24)[:1], kind), 3, math.Inf(1), 1e-4))(t)
+			if math.Abs(found.Epsilon/want.Epsilon-1) > 1e-11 {
+				t.Errorf("%v: found ε = %v, expected %v", relation, found.Epsilon, want.Epsilon)
+			}
+		}
+		found, want := ended.selection(r, statement.Statement{AddedDelta: 0x1p-100}, nil).AddedDelta, 3*2*0x1p-100*(1+math.Exp(2))
+		if math.Abs(found/want-1) > 1e-15 {
+			t.Errorf("found %v added to δ, expected %v", found, want)
+		}
+		return run.Done, ended.plan()
+	}))(t)
 }
 
 // It rises with the mean and with seeds, and not with steps that a killed trial released twice: it

@@ -41,10 +41,8 @@ func (s *sweep) selected() (*Selected, error) {
 		return nil, err
 	}
 	relation := accountant.ZeroOut
-	for _, kind := range s.kinds {
-		if accountant.RelationOf(kind) == accountant.ReplaceOne {
-			relation = accountant.ReplaceOne
-		}
+	if slices.ContainsFunc(s.kinds, func(e accountant.Event) bool { return accountant.RelationOf(e) == accountant.ReplaceOne }) {
+		relation = accountant.ReplaceOne
 	}
 	a, err := rdp.New(relation, rdp.DefaultOrders())
 	if err != nil {
