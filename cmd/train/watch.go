@@ -47,7 +47,7 @@ func (p *runWatcher) Started(o train.Overview) {
 		fmt.Fprintf(p.W, "ranks     %s\n", rankNumbers(o.Processes))
 	}
 	if o.ResumedAt > 0 || o.LedgerEntries > 0 {
-		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases\n", shell.Count(o.ResumedAt), shell.Count(o.LedgerEntries))
+		fmt.Fprintf(p.W, "resumed   at step %s; the ledger holds %s releases, which all count\n", shell.Count(o.ResumedAt), shell.Count(o.LedgerEntries))
 	}
 	if o.PrivateDiagnosed {
 		p.Warned("run.private_diagnostics is on: diagnostics.private.jsonl is NOT private")
