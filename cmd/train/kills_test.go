@@ -24,7 +24,7 @@ type victim struct {
 	begin, again []string // command lines; again goes on
 	// kill ends processes of the job; nil ends the one that was started.
 	kill func(started *exec.Cmd)
-	// over waits for processes that outlive the one that was started; nil waits for none.
+	// over waits for processes that outlive one that was killed, and ends the one that was started.
 	over func()
 	// launch makes the process of a command line; nil is program.
 	launch func(args []string) (*exec.Cmd, *bytes.Buffer)
@@ -159,8 +159,8 @@ func (v *victim) live() (killed bool) {
 	}
 	v.note()
 	v.kill(c)
-	err := <-ended
 	v.over()
+	err := <-ended
 	v.note()
 	return err != nil
 }

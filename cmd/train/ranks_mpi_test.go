@@ -216,9 +216,9 @@ func rankVictim(t *testing.T) victim {
 	l, j := mpitest.Launchers(t)[0], newJob(t, "runs")
 	return victim{T: t, begin: j.command()[1:], again: []string{"resume", "runs/digits-1"},
 		launch: func(args []string) (*exec.Cmd, *bytes.Buffer) {
-			c := l.Start(context.Background(), mpitest.Part{Ranks: 2, Command: append([]string{j.program}, args...)})
-			c.Stdout, c.Stderr = &j.out, &j.out
-			return c, &j.out
+			j.launched = l.Start(context.Background(), mpitest.Part{Ranks: 2, Command: append([]string{j.program}, args...)})
+			j.launched.Stdout, j.launched.Stderr = &j.out, &j.out
+			return j.launched, &j.out
 		},
 		kill: func(launcher *exec.Cmd) {
 			processes := []int{launcher.Process.Pid}
@@ -227,7 +227,10 @@ func rankVictim(t *testing.T) victim {
 			}
 			_ = syscall.Kill(processes[rand.IntN(len(processes))], syscall.SIGKILL) // it may have ended
 		},
-		over: func() { j.await("all ranks to end", func() bool { return len(j.alive()) == 0 }) },
+		over: func() {
+			j.await("all ranks to end", func() bool { return len(j.alive()) == 0 })
+			_ = j.launched.Process.Kill() // Open MPI 4.1 can wait for itself forever in PMIx_server_finalize
+		},
 	}
 }
 
