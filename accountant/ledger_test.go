@@ -36,6 +36,31 @@ func TestJoinTakesEveryEntry(t *testing.T) {
 	}
 }
 
+// What is defined for ReplaceOne alone is accounted for under it, wherever in an event it stands.
+func TestRelationOfTheWhole(t *testing.T) {
+	fixed := accountant.FixedSizeSampled{9, 3, accountant.Gaussian{1}}
+	for _, e := range []accountant.Event{fixed, accountant.PoissonSampled{0.5, fixed}, accountant.SelfComposed{fixed, 2}, accounttest.Composed(t, accountant.Gaussian{1}, fixed), accountant.RepeatAndSelect{fixed, 2, 1}, accountant.CyclicSampled{2, fixed}} {
+		l := accounttest.Ledger(t, accountant.Entry{accountant.Gaussian{1}, 1}, accountant.Entry{e, 1})
+		if accountant.RelationOf(e) != accountant.ReplaceOne || l.Relation() != accountant.ReplaceOne {
+			t.Errorf("%v: found %v, in a ledger %v, expected %v", e, accountant.RelationOf(e), l.Relation(), accountant.ReplaceOne)
+		}
+	}
+}
+
+// What is set is what is found, also where blocks share it; no block has more than all of itself.
+func TestSamplingProbabilityIsTheOneThatWasSet(t *testing.T) {
+	poisson := accountant.PoissonSampled{0.5, accountant.Gaussian{1}}
+	for _, e := range []accountant.Event{poisson, accountant.CyclicSampled{4, poisson}, accountant.CyclicSampled{2, accountant.TruncatedPoissonSampled{99, 0.5, 9, accountant.Gaussian{1}}}} {
+		set := tiny.Must(accountant.WithSamplingProbability(e, 0.125))(t)
+		if found := accountant.SamplingProbability(set); found != 0.125 {
+			t.Errorf("%v: set 0.125, found %v", e, found)
+		}
+		if _, err := accountant.MarshalEvent(tiny.Must(accountant.WithSamplingProbability(e, 1))(t)); err != nil {
+			t.Errorf("%v of everything: %v", e, err)
+		}
+	}
+}
+
 func TestLedgerRefusesAndStaysAsItWas(t *testing.T) {
 	e := accountant.Gaussian{1}
 	for _, tt := range []struct {

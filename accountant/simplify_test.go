@@ -3,6 +3,7 @@ package accountant_test
 import (
 	"errors"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -106,6 +107,7 @@ func TestSimplify(t *testing.T) {
 		{"q=1", []accountant.Entry{{accountant.PoissonSampled{1, accountant.Gaussian{1}}, 3}, {accountant.Gaussian{1}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{1}, 4}}}},
 		{"group of one", []accountant.Entry{{accountant.PoissonSampledGroup{0.1, 1, accountant.Gaussian{1}}, 3}, {sampled, 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 4}}}},
 		{"group of one, q=1", []accountant.Entry{{accountant.PoissonSampledGroup{1, 1, accountant.Laplace{1}}, 3}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Laplace{1}, 3}}}},
+		{"group of four, q=1", []accountant.Entry{{accountant.PoissonSampledGroup{1, 4, accountant.Gaussian{1}}, 3}}, accountant.Releases{Entries: []accountant.Entry{{accountant.Gaussian{0.25}, 3}}}},
 		{"wrapping inside a sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accountant.SelfComposed{accounttest.Composed(t, accountant.Gaussian{1}), 1}}, 3}, {sampled, 1}}, accountant.Releases{Entries: []accountant.Entry{{sampled, 4}}}},
 		{"what costs nothing inside a sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accounttest.Composed(t, accountant.Laplace{1}, accountant.ZCDP{0})}, 1}}, accountant.Releases{Entries: []accountant.Entry{{accountant.PoissonSampled{0.1, accountant.Laplace{1}}, 1}}}},
 		{"wrapping inside other samples", []accountant.Entry{
@@ -146,6 +148,22 @@ func TestSimplifyJoinsGaussiansOfOneSample(t *testing.T) {
 			t.Errorf("%s: %v, want σ=%v or a hair less", tt.name, e, tt.want)
 		}
 	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var releases []accountant.Event
+		precision := new(big.Rat) // Σ 1/σ², exactly
+		for range 2 + rng.IntN(9) {
+			sigma := 1 + rng.Float64()
+			releases = append(releases, accountant.Gaussian{sigma})
+			inverse := new(big.Rat).Inv(new(big.Rat).SetFloat64(sigma))
+			precision.Add(precision, inverse.Mul(inverse, inverse))
+		}
+		r := tiny.Must(accountant.Simplify(accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampled{0.5, accounttest.Composed(t, releases...)}, 1})))(t)
+		sigma := new(big.Rat).SetFloat64(accountant.NoiseMultiplier(r.Entries[0].Event))
+		if precision.Mul(precision, sigma.Mul(sigma, sigma)).Cmp(big.NewRat(1, 1)) > 0 {
+			t.Fatalf("%v: found %v, more noise than they have", releases, r.Entries[0].Event)
+		}
+	}
 	faint := accountant.PoissonSampled{0.5, accountant.SelfComposed{accountant.Gaussian{5e-324}, 2}}
 	if r, err := accountant.Simplify(accounttest.Ledger(t, accountant.Entry{faint, 1})); err != nil || !r.NonPrivate {
 		t.Errorf("%v: %+v, %v, want no privacy", faint, r, err)
@@ -165,7 +183,7 @@ func TestSimplifyRefuses(t *testing.T) {
 		{"two Laplace on one sample", []accountant.Entry{{accountant.FixedSizeSampled{9, 3, accountant.SelfComposed{accountant.Laplace{1}, 2}}, 1}}, accountant.ErrUnsupported},
 		{"product of counts", []accountant.Entry{{accountant.SelfComposed{accountant.Gaussian{1}, math.MaxInt/2 + 1}, 2}}, accountant.ErrInvalid},
 		{"product inside", []accountant.Entry{{accountant.SelfComposed{accountant.SelfComposed{accountant.Gaussian{1}, 1 << 32}, 1 << 31}, 1}}, accountant.ErrInvalid},
-		{"sum of counts", []accountant.Entry{{accountant.SelfComposed{accountant.Gaussian{1}, math.MaxInt}, 1}, {accountant.Gaussian{1}, 1}}, accountant.ErrInvalid},
+		{"sum of counts", []accountant.Entry{{accountant.SelfComposed{accountant.Gaussian{1}, math.MaxInt - 1}, 1}, {accountant.Gaussian{1}, 2}}, accountant.ErrInvalid},
 		{"product in a sample", []accountant.Entry{{accountant.PoissonSampled{0.1, accountant.SelfComposed{accountant.SelfComposed{accountant.Gaussian{1}, 1 << 32}, 1 << 31}}, 1}}, accountant.ErrInvalid},
 	} {
 		if r, err := accountant.Simplify(accounttest.Ledger(t, tt.entries...)); !errors.Is(err, tt.want) {

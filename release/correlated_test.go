@@ -249,6 +249,13 @@ func TestShiftedSumsNeverOverflow(t *testing.T) {
 			t.Errorf("turn %d: found %v", turn, err)
 		}
 	}
+	pool := kernel.NewPool(2) // each of whose threads reads several parts, the large value in an early one
+	defer pool.Close()
+	parts, wide := must(NewCorrelated(must(NewGaussian(1, pool)), strategy(1, 1))), emptySum(1, 64*chunkLen)
+	must(0, wide.Merge(func(values []int64) error { values[0] = 1 << 61; return nil }))
+	if err := parts.Privatize(0, wide, random.ForTest(1), func(Noisy) {}); !errors.Is(err, ErrRange) {
+		t.Errorf("a large value in the first of many parts: found %v", err)
+	}
 	add(5)
 	m.nextRelease(2, s, random.ForTest(1))
 	if f := m.exactly(2); f[0] != 5<<StrategyDigits {

@@ -70,10 +70,14 @@ func TestTooFewClients(t *testing.T) {
 			t.Errorf("%+v: found %v, expected %v", wrong, err, ErrPlan)
 		}
 	}
-	// So little noise that a share is not smooth on the lattice is refused.
-	m = distributed(1e-6, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
-	if err := m.Privatize(0, emptySum(1, 100), nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
-		t.Errorf("found %v, expected %v", err, ErrPlan)
+	// So little noise that a share is not smooth on the lattice is refused, and a lattice that is finer.
+	fine := emptySum(1, 100)
+	fine.Refine(1 << 39) // by one digit
+	for sigma, sum := range map[float64]*clip.Sum{1e-6: emptySum(1, 100), 1: fine} {
+		m = distributed(sigma, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
+		if err := m.Privatize(0, sum, nil, func(Noisy) { t.Error("a sum left") }); !errors.Is(err, ErrPlan) {
+			t.Errorf("σ %v: found %v, expected %v", sigma, err, ErrPlan)
+		}
 	}
 	// Shares of a little more have together the variance that is accounted for, and that of the smoothing.
 	m = distributed(1e-5, Shares{Clients: 5, Least: 5, ModulusBits: 40}, 1, nil)
@@ -131,8 +135,8 @@ func TestDistributedAgainstThePaper(t *testing.T) {
 // A mechanism that adds almost nothing to δ: 10^6 parameters, 10^4 clients, 10^4 rounds at ε = 8.
 func TestDistributedExcess(t *testing.T) {
 	m := distributed(1, Shares{Clients: 10_000, Least: 1, ModulusBits: 40}, 1, nil).(seeded).Mechanism.(*Distributed)
-	if excess := m.Excess(1e6*1e4, 8); !(excess > 0 && excess < 1e-12) {
-		t.Errorf("δ grows by %g", excess)
+	if excess, want := m.Excess(1e6*1e4, 8), (1+math.Exp(8))*1e10*1e4*perShare; !(math.Abs(excess-want) <= 1e-9*want && want < 1e-12) {
+		t.Errorf("δ grows by %g, expected %g: by what each share of each value is from the law", excess, want)
 	}
 	if m.Excess(1e10, math.Inf(1)) != 1 {
 		t.Error("δ grows by more than 1 or by no number")

@@ -127,8 +127,10 @@ func TestScheduledRefuses(t *testing.T) {
 	if _, err := NewScheduled(&LinearNoise{FinalFactor: 0.5}, 0, 5, nil); !errors.Is(err, ErrPlan) {
 		t.Errorf("no noise: error is %v, expected %v", err, ErrPlan)
 	}
-	err := must(NewScheduled(vanishing{}, 1, 5, nil)).Privatize(1, emptySum(1, 3), nil, func(Noisy) { t.Error("a sum left without noise") })
-	if !errors.Is(err, ErrPlan) {
-		t.Errorf("a step without noise: error is %v, expected %v", err, ErrPlan)
+	for step, m := range map[int]*Gaussian{1: must(NewScheduled(vanishing{}, 1, 5, nil)), 4: must(NewScheduled(&LinearNoise{FinalFactor: 100}, MaxNoiseMultiplier, 5, nil))} {
+		err := m.Privatize(step, emptySum(1, 3), nil, func(Noisy) { t.Error("a sum left without noise, or with noise of no known law") })
+		if !errors.Is(err, ErrPlan) {
+			t.Errorf("a step of noise multiplier %v: error is %v, expected %v", m.at(step), err, ErrPlan)
+		}
 	}
 }
