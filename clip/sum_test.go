@@ -365,6 +365,16 @@ func TestPartsMayChange(t *testing.T) {
 	}
 }
 
+// An entry that is large beside the others of its factor needs a shift to fit 16 bits.
+func TestSpikesFitTheirPairs(t *testing.T) {
+	e, sum := newExamples(shape{in: 1 << 14, out: 1}, 1), newSum(t, 1, 1<<14, nil)
+	e.x[0], e.x[1], e.z[0] = 0.4, 0.1, 1
+	e.measure()
+	if found := float64(integers(t, sum, e, 1)[0]) * sum.lattice.Spacing; math.Abs(found-0.4) > 0.01 {
+		t.Errorf("found %v, expected 0.4", found)
+	}
+}
+
 // A sum leaves once; errors stick until the next logical batch, and a sum with one is never
 // released.
 func TestSumLeavesOnce(t *testing.T) {
@@ -372,6 +382,9 @@ func TestSumLeavesOnce(t *testing.T) {
 	e := draw(s, 2, 1, random.Seeded(6))
 	sum := newSum(t, 1, 4, nil)
 	integers(t, sum, e, 2)
+	if text := fmt.Sprintf("%v %+v %#v %d", sum, sum, sum, sum); strings.Contains(text, "[") {
+		t.Errorf("a sum prints its values: %s", text)
+	}
 	nothing := func(Integers, Lattice) { t.Error("a sum left a second time") }
 	if err := sum.Release(nothing); !errors.Is(err, ErrReleased) {
 		t.Errorf("second Release: error is %v, want %v", err, ErrReleased)
@@ -383,6 +396,7 @@ func TestSumLeavesOnce(t *testing.T) {
 		"a coordinate too few": {SquaredNorms: e.norms, Parts: []Part{Stored(e.rows, 3)}},
 		"an example too few":   {SquaredNorms: e.norms, Parts: []Part{Stored(e.rows[:4], 4)}},
 		"a norm too few":       {SquaredNorms: e.norms[:1], Parts: []Part{Stored(e.rows, 4)}},
+		"a factor too few":     {SquaredNorms: e.norms, Parts: []Part{Outer{X: e.rows, Z: e.rows, In: 2, Out: 2, SquaredX: e.norms, SquaredZ: e.norms[:1]}}},
 		"no part":              {SquaredNorms: e.norms},
 	} {
 		sum.Reset()
@@ -470,6 +484,9 @@ func TestNewSumRefuses(t *testing.T) {
 // The spacing of the noise is a power of two that divides the bound 2^20 to 2^21 times.
 // Contributions have a finer one, such that as many as there are stay below 2^62.
 func TestLattice(t *testing.T) {
+	if _, within := Moved(Lattice{Bound: 1, Spacing: 0.25}, []int64{4, 1}, []int64{0, 0}); within {
+		t.Error("found √17 spacings within 4 of them")
+	}
 	for _, bound := range []float64{MinClipNorm, 0.1, 0.5, math.Nextafter(1, 0), 1, 1.5, 2, 1000, MaxClipNorm} {
 		for _, room := range []int{0, 1, 1 << 15, 60_000, 1 << 20, 1 << 40, 1 << 41, math.MaxInt} {
 			l := newSumFor(t, room, Flat{ClipNorm: bound}, 1, nil).Lattice()

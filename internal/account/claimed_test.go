@@ -24,6 +24,26 @@ func TestNoGuaranteeIsNoNumber(t *testing.T) {
 	}
 }
 
+// A claim, and that of the accountant which stands in, is under the relation of the ledger. What was
+// made costs by itself, at what its own choices leave of δ, and is told where it is less.
+func TestClaimIsOfItsLedger(t *testing.T) {
+	fixed := tiny.Ledger(t, accountant.FixedSizeSampled{DatasetSize: 100, BatchSize: 10, Event: accountant.Gaussian{NoiseMultiplier: 1}}, 5)
+	if c, err := ClaimBy(Exact, fixed, nil, 1e-5); err != nil || c.Relation != accountant.ReplaceOne || c.EpsilonRDP == nil {
+		t.Errorf("found %+v (%v), expected both answers under %v", c, err, accountant.ReplaceOne)
+	}
+	made := Question{View: View{Accountant: RDP}, Ledger: coins(t, 9), Delta: 1e-5}
+	made.Relation, made.Made = accountant.ReplaceOne, &Made{coins(t, 5), 4}
+	want := tiny.Must(made.by(RDP)(coins(t, 5)))(t)
+	made.Delta = 4e-5
+	if c := answer(t, made).Made; c.Epsilon != want.Epsilon {
+		t.Errorf("found ε = %v of what was made, expected %v", c.Epsilon, want.Epsilon)
+	}
+	less, more := Spent{Guarantee: accountant.Guarantee{Epsilon: 1}}, Spent{Guarantee: accountant.Guarantee{Epsilon: 2}}
+	if c := Claimed(more, less, fixed); c.Released == nil || c.Released.Epsilon != 1 || Claimed(less, more, fixed).Released != nil {
+		t.Errorf("found %+v, expected that 1 of 2 was released", c)
+	}
+}
+
 const coinLoss = 0.3
 
 // coin is the answer to a question of two answers whose odds of the truth are e^coinLoss.

@@ -104,6 +104,10 @@ func TestCompareWithoutAnswers(t *testing.T) {
 	if _, err := Compare(t.Context(), Question{Ledger: releasesOf(t, 0.1, 1, 1), Delta: 0}, 5); !errors.Is(err, accountant.ErrInvalid) {
 		t.Errorf("found error %v", err)
 	}
+	group, one := Question{View: View{GroupSize: 2}, Delta: 1e-5, Divisor: 4}, Question{Delta: 1e-5 / 4}
+	if c := tiny.Must(group.estimate(releasesOf(t, 1, 4, 9)))(t); c != tiny.Must(one.estimate(releasesOf(t, 1, 2, 9)))(t) {
+		t.Errorf("for two records, at the δ that two choices leave, found the estimate %v", c.Upper)
+	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Compare(ended, Question{Ledger: releasesOf(t, 0.1, 1, 1), Delta: 1e-5}, 5); !errors.Is(err, context.Canceled) {
@@ -112,8 +116,12 @@ func TestCompareWithoutAnswers(t *testing.T) {
 }
 
 func TestBeginning(t *testing.T) {
-	l := releasesOf(t, 0.1, 1, 3)
+	l := new(accountant.Ledger)
+	tiny.Check(t, AddAll(l, releasesOf(t, 0.1, 1, 3)))
 	tiny.Check(t, l.Add(DPSGD(0.1, 2), 4))
+	if last := tiny.Must(Part(l, 4, 4))(t); last.Count() != 3 {
+		t.Errorf("after the first 4 come %v, expected 3", last.Entries())
+	}
 	for n, want := range []string{"", "3:1", "3:2", "3:3", "3:3 4:1", "3:3 4:2", "3:3 4:3", "3:3 4:4", "3:3 4:4"} {
 		first := tiny.Must(Beginning(l, n))(t)
 		var found []string

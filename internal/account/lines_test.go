@@ -229,6 +229,10 @@ func TestBatchCountsChoices(t *testing.T) {
 	if o := answered(t, &Lines{Unknown: Epsilon}, fmt.Sprintf(`{"accountant":"rdp","ledger":%s,"delta":1e-5}`, text)); o["epsilon"] != want.Epsilon {
 		t.Errorf("found %v, expected ε = %v of the same releases at δ/8", o, want.Epsilon)
 	}
+	want = answer(t, Question{View: View{Accountant: "rdp"}, Unknown: Delta, Ledger: releases, Epsilon: 3})
+	if o := answered(t, &Lines{Unknown: Delta}, fmt.Sprintf(`{"accountant":"rdp","ledger":%s,"epsilon":3}`, text)); o["delta"] != 8*want.Delta {
+		t.Errorf("found %v, expected 8 times the δ = %v of the same releases", o, want.Delta)
+	}
 }
 
 // More choices than δ can be halved are an error and no number.

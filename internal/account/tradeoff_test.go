@@ -21,7 +21,7 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 			t.Errorf("ε at δ = %g: found %v, expected %v (%v)", p.Delta, p.Epsilon, c.Epsilon, err)
 		}
 	}
-	if len(plain.Epsilons) != len(deltas) || plain.Releases != 1000 || plain.NoiseMultiplier != 1 || len(plain.Beliefs) == 0 {
+	if len(plain.Epsilons) != len(deltas) || plain.Releases != 1000 || plain.NoiseMultiplier != 1 || len(plain.Beliefs) == 0 || plain.Except != 10*1e-5 {
 		t.Errorf("found %+v", plain)
 	}
 	for name, other := range map[string]Question{
@@ -34,7 +34,7 @@ func TestTradeoffAgreesWithItself(t *testing.T) {
 				t.Errorf("%s: found %v, expected no more than %v", name, e, want)
 			}
 		}
-		if !(shown.Epsilon > plain.Epsilon) || shown.BestGuess < plain.BestGuess {
+		if !(shown.Epsilon > plain.Epsilon && shown.Epsilons[0].Epsilon > plain.Epsilons[0].Epsilon) || shown.BestGuess < plain.BestGuess {
 			t.Errorf("%s: ε %v and guess %v, expected more than %v and %v", name, shown.Epsilon, shown.BestGuess, plain.Epsilon, plain.BestGuess)
 		}
 	}
