@@ -93,10 +93,14 @@ func networkSchema() []byte {
 // Parse checks more, such as keys that a kind of statistic does not have.
 func statisticsSchema() []byte {
 	shared := object{}
-	for _, section := range []string{"data", "privacy"} {
+	for _, section := range []string{"data", "privacy", "training"} {
 		properties := object{}
 		for _, name := range statisticsSections[section] {
-			properties = append(properties, name, fieldAt(section+"."+name).schema())
+			if f := fieldAt(section + "." + name); f != nil {
+				properties = append(properties, name, f.schema())
+			} else {
+				properties = append(properties, name, sectionSchema(section+"."+name))
+			}
 		}
 		shared = append(shared, section, object{"type", "object", "additionalProperties", false, "properties", properties})
 	}

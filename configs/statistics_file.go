@@ -21,8 +21,9 @@ const maxStatistics = 256
 // Keys of the sections that a file of statistics shares with configurations.
 var (
 	statisticsSections = map[string][]string{
-		"data":    {"name", "folder", "table", "vectors", "classes", "size", "channels", "columns", "label", "width", "seed"},
-		"privacy": {"epsilon", "delta", "accountant"},
+		"data":     {"name", "folder", "table", "vectors", "text", "classes", "column", "length", "tokenizer", "vocabulary", "size", "channels", "columns", "label", "labels", "bounds", "width", "seed", "limit"},
+		"privacy":  {"epsilon", "delta", "accountant"},
+		"training": {"loss"}, // which a configuration with data.labels or data.bounds has to name
 	}
 	statisticsKeys = []string{"data", "privacy", "statistics"}
 )
@@ -52,10 +53,10 @@ func parseStatistics(file string, src []byte, overrides []string, intervals floa
 	shared := &node{Kind: mappingNode, At: root.At}
 	var list *node
 	for _, e := range root.Entries {
-		switch e.Key {
-		case "data", "privacy":
+		switch {
+		case statisticsSections[e.Key] != nil:
 			shared.Entries = append(shared.Entries, knownOfStatistics(r, e))
-		case "statistics":
+		case e.Key == "statistics":
 			list = e.Value
 		default:
 			unknown(r, e, "", statisticsKeys, "")
@@ -109,6 +110,7 @@ func meantForStatistics(r *report, overrides []string) (kept []string) {
 	for _, o := range overrides {
 		path, _, _ := strings.Cut(o, "=")
 		section, key, _ := strings.Cut(strings.TrimSpace(path), ".")
+		key, _, _ = strings.Cut(key, ".")
 		if keys, ok := statisticsSections[section]; ok && key != "" && !slices.Contains(keys, key) {
 			r.Addf(Position{Override: path}, "", "found a key without a meaning for statistics, expected one of %s", strings.Join(keys, ", "))
 		} else if fieldAt(strings.TrimSpace(path)) != nil && !ok {
@@ -145,11 +147,11 @@ func (f *StatisticsFile) YAML() []byte {
 	return b.Bytes()
 }
 
-// ConfigYAML returns the part of the file that is a configuration: data and privacy.
+// ConfigYAML returns the part of the file that is a configuration.
 func (f *StatisticsFile) ConfigYAML() []byte {
 	return f.Config.write(func(f *field) bool {
-		section, key := f.split()
-		return slices.Contains(statisticsSections[section], key)
+		parts := strings.Split(f.path, ".")
+		return slices.Contains(statisticsSections[parts[0]], parts[1])
 	})
 }
 

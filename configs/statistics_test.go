@@ -47,6 +47,9 @@ statistics:
 `,
 		"data: {vectors: v, width: 3, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: histogram, column: 2, bounds: [0, 1], bins: 4}]",
 		"data: {folder: f, classes: [a, b], size: 8, channels: 3}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: red}, {statistic: mean, column: pixel 7 7 2}]",
+		"data: {text: t, column: words, label: mood, classes: [a, b], length: 9, tokenizer: t.json, vocabulary: 99, limit: {epsilon: 2, delta: 1e-5}}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: histogram, column: label}]",
+		"data: {table: t, columns: [age], label: pay, bounds: [0, 9]}\nprivacy: {epsilon: 1}\ntraining: {loss: huber}\nstatistics: [{statistic: mean, column: age, bounds: [0, 9]}]",
+		"data: {table: t, columns: [age], labels: [ill, poor]}\nprivacy: {epsilon: 1}\ntraining: {loss: binary}\nstatistics: [{statistic: mean, column: age, bounds: [0, 9]}]",
 	} {
 		f := must(ParseStatistics("a.yaml", []byte(src), nil))(t)
 		again := must(ParseStatistics("b.yaml", f.YAML(), nil))(t)
@@ -59,7 +62,7 @@ statistics:
 		if !reflect.DeepEqual(f, again) {
 			t.Errorf("found\n%s\nexpected\n%s", again.YAML(), f.YAML())
 		}
-		if _, err := Parse("c.yaml", f.ConfigYAML(), nil); err != nil {
+		if c, err := Parse("c.yaml", f.ConfigYAML(), nil); err != nil || !reflect.DeepEqual(c.Data, f.Config.Data) {
 			t.Errorf("%v\n%s", err, f.ConfigYAML())
 		}
 	}
@@ -109,7 +112,7 @@ func TestWrongFiles(t *testing.T) {
 		{statisticsBegin + "statistics: [{statistic: above_threshold, threshold: 3, queries: [{column: label, equals: 1, share: 2}]}]", "3:94: statistics[0].queries[0].share: found a key that a count of a search does not have, expected one of column, equals, range"},
 		{statisticsBegin + "statistics: [{statistic: quantiles, column: brightness, quantiles: [0.5], mechanism: gaussian, interval: 0.1}]", "3:15: statistics[0].interval: found a share of the cost for intervals, expected it only with one of exponential, permute_and_flip, noisy_max"},
 		{statisticsBegin + "statistics: [{statistic: covariance, columns: [brightness]}]", "3:47: statistics[0].columns: found a list of 1, expected a list of at least two columns, or all"},
-		{"data: {name: digits, mean: [0]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]", "1:22: data.mean: found an unknown key, expected one of name, folder, table, vectors, classes, size, channels, columns, label, width, seed"},
+		{"data: {name: digits, mean: [0]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: brightness}]", "1:22: data.mean: found an unknown key, expected one of name, folder, table, vectors, text, classes, column, length, tokenizer, vocabulary, size, channels, columns, label, labels, bounds, width, seed, limit"},
 		{"data: {name: digits}\nprivacy: {epsilon: 1, clip_norm: 1}\nstatistics: [{statistic: mean, column: brightness}]", "2:23: privacy.clip_norm: found an unknown key, expected one of epsilon, delta, accountant"},
 		{"data: {name: digits}\nprivacy: {epsilon: none, delta: 1e-6}\nstatistics: [{statistic: mean, column: brightness}]", "2:1: privacy: found nothing, expected epsilon (a budget) or noise_multiplier (a fixed noise), or both"},
 		{statisticsBegin + "model: {name: logistic}\nstatistics: [{statistic: mean, column: brightness}]", "3:1: model: found an unknown key, expected one of data, privacy, statistics"},
@@ -131,7 +134,7 @@ func TestStatisticsOverrides(t *testing.T) {
 	}
 	for override, want := range map[string]string{
 		"privacy.clip_norm=1": "--set privacy.clip_norm: found a key without a meaning for statistics, expected one of epsilon, delta, accountant",
-		"training.steps=1":    "--set training.steps: found a key without a meaning for statistics, expected one of data and privacy",
+		"training.steps=1":    "--set training.steps: found a key without a meaning for statistics, expected one of loss",
 	} {
 		_, err := LoadStatistics("digits-statistics", []string{override}, nil)
 		wrong(t, override, err, want)

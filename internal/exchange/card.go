@@ -36,20 +36,21 @@ type contents struct {
 	Name       string // of the run
 	Tells      string // what the network says about an example
 	Task       string // in the words of Hugging Face
+	OfClasses  bool   // such models have more formats than safetensors
 	Dataset    string // where Hugging Face has the data set; "" where it does not
 	Network    string // the kinds of the layers
 	Parameters int
-	score.Test              // after the last update; nothing if the run did not measure it
-	Accuracy   *score.Value // TestAccuracy, where there is one
+	score.Test // after the last update; nothing if the run did not measure it
 }
 
 // Card returns the model card of m: the content of a README.md for Hugging Face.
 func Card(m *trained.Model) ([]byte, error) {
-	c := contents{Model: m, Name: m.Statement.Run, Task: tasks[m.Sees()], Test: score.Untested(), Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
+	task := m.Config.Data.Task()
+	c := contents{Model: m, Name: m.Statement.Run, Task: tasks[m.Sees()], OfClasses: task == data.Class, Test: score.Untested(), Parameters: len(m.Network.Values) + m.Network.FrozenValues(), Dataset: hub[m.Config.Data.Name]}
 	c.Tells = map[data.Task]string{
 		data.Class: fmt.Sprintf("tells %d classes apart", len(m.Data.Names)), data.Labels: "says which of these labels an example has", data.Number: "tells a number",
-	}[m.Config.Data.Task()]
-	if m.Config.Data.Task() == data.Number {
+	}[task]
+	if task == data.Number {
 		c.Task = "tabular-regression"
 	}
 	var kinds []string
@@ -65,9 +66,6 @@ func Card(m *trained.Model) ([]byte, error) {
 	}
 	if n := len(metrics); n > 0 && metrics[n-1].Step == m.Statement.Steps {
 		c.Test = metrics[n-1].Test
-	}
-	if !c.TestAccuracy.None() {
-		c.Accuracy = &c.TestAccuracy
 	}
 	var b bytes.Buffer
 	if err := cardPage.Execute(&b, c); err != nil {

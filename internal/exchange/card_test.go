@@ -86,9 +86,16 @@ func TestCardOfClients(t *testing.T) {
 	if err != nil || strings.Contains(string(content), ofExamples) {
 		t.Errorf("found %q on the card of clients (%v)", ofExamples, err)
 	}
+	m.Statement.System = "label"
+	ofSystem, problem := exchange.Card(m)
 	for _, want := range []string{"| Clients | 60 of them |\n", "| Who has to be trusted | the server |\n", "Beside it lies another run.\n", "|\n\nIf the same examples"} {
-		if !strings.Contains(string(content), want) {
-			t.Errorf("found no %q on the card\n%s", want, content)
+		if !strings.Contains(string(content), want) || !strings.Contains(string(ofSystem), want) || problem != nil {
+			t.Errorf("found no %q on the cards (%v)\n%s\n%s", want, problem, content, ofSystem)
 		}
+	}
+	m.Config.Data.Bounds = []float64{0, 1}
+	ofNumber, problem := exchange.Card(m)
+	if problem != nil || strings.Contains(string(ofNumber), "onnx") || !strings.Contains(string(ofNumber), "- mae\n") {
+		t.Errorf("found accuracy, or a format that takes no such model, on the card of a number (%v)\n%s", problem, ofNumber)
 	}
 }
