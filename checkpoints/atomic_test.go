@@ -99,6 +99,19 @@ func TestLock(t *testing.T) {
 		})
 	}
 	all.Wait()
+
+	removed := false
+	disk.System = &faultyDisk{failAt: -1, seen: func(call, _ string) {
+		if call == "lock" && !removed { // whoever had it removes its file first
+			removed = os.Remove(path) == nil
+		}
+	}}
+	defer func() { disk.System = disk.Real{} }()
+	raced := must(TakeLock(path))
+	defer raced.Close()
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("found %v, expected that the lock is of the file with that name", err)
+	}
 }
 
 // If several make one file, one succeeds, and the file has its content. A power loss takes neither

@@ -104,6 +104,14 @@ func TestDatasetsLines(t *testing.T) {
 	if found := must(FindHash(path, strings.Repeat("0", 32))); found != 0 {
 		t.Errorf("found an unknown hash in line %d", found)
 	}
+	for _, entries := range []int{0, 2} {
+		c := chain{run: run, entries: entries}
+		must(0, c.ledger.Add(event(1.1), entries/2))
+		line := must(d.book.formatRegister(&c, testRegistration))
+		if err := d.book.addLine(4, line[:len(line)-1]); err == nil || !strings.Contains(err.Error(), "expected as many, and at least the 1 before") {
+			t.Errorf("found %v for %d entries of %d releases, of which one was known", err, entries, c.ledger.Count())
+		}
+	}
 }
 
 // cutHash takes the hash from the end of a line.
@@ -276,7 +284,7 @@ func TestMissingLastEntry(t *testing.T) {
 	if !bytes.Equal(short, must(os.ReadFile(own))) {
 		t.Error("a refused ledger was changed")
 	}
-	must(0, j.Check(claim))
+	must(0, errors.Join(j.Check(claim), j.Check())) // who asks again does not lose the line
 	must(0, j.Recover())
 	must(0, d.Register(j, testRegistration))
 	if j.Hash() != hash || !bytes.Equal(whole, must(os.ReadFile(own))) {
@@ -285,6 +293,12 @@ func TestMissingLastEntry(t *testing.T) {
 	must(0, j.AppendWith(d, 4, event(1)))
 	j.Close()
 
+	must(0, os.WriteFile(own, short, 0o600))
+	j = must(OpenJournal(own))
+	must(0, errors.Join(j.Check(claim), j.AppendAll(4, event(1), 2), j.Close()))
+	if _, info, err := ReadJournal(own); err != nil || info.Entries != 5 {
+		t.Errorf("found %+v, %v, expected the line that came back ahead of two others", info, err)
+	}
 	must(0, os.WriteFile(own, short[:bytes.LastIndexByte(short[:len(short)-1], '\n')+1], 0o600))
 	_, _, err = ReadJournal(own, claim)
 	wantError(t, err, ErrRollback, "found 1 ledger entries, expected at least the 3 of datasets.jsonl")
@@ -411,7 +425,7 @@ func TestAppendAll(t *testing.T) {
 		syncs := 0
 		files.seen = func(call, _ string) { syncs += strings.Count(call, "sync") }
 		files.calls, files.failAt = 0, failAt
-		err := j.AppendAll(1, event(2), count)
+		err := j.AppendAll(1, event(1.1), count)
 		if err == nil {
 			err = d.Register(j, testRegistration)
 		}
@@ -421,8 +435,8 @@ func TestAppendAll(t *testing.T) {
 		own, info, unread := ReadJournal(path)
 		shared := must(ReadDatasets(d.path)).Members[0]
 		switch {
-		case unread != nil:
-			t.Errorf("call %d: found %v, %v", failAt, err, unread)
+		case unread != nil || j.Ledger().Entries()[0].Count != j.Len():
+			t.Errorf("call %d: found %v, %v, and %v in %d entries", failAt, err, unread, j.Ledger().Entries(), j.Len())
 		case err == nil && (!struck && syncs != 2 || info.Entries != 2+count || info.LastStep != 1 || shared.Hash != info.Hash || !reflect.DeepEqual(own.Entries(), shared.Ledger.Entries())):
 			t.Errorf("%d syncs, %+v, %v, expected 2 and %d entries in both ledgers", syncs, info, shared.Ledger.Entries(), 2+count)
 		case shared.Entries > info.Entries || info.Entries < 2 || info.Entries > 2+count:
@@ -452,4 +466,13 @@ func TestDatasetsWrittenOver(t *testing.T) {
 		t.Fatalf("found %d bytes, expected as many as the %d that were there, and others", len(now), len(newer))
 	}
 	wantError(t, one.AppendWith(d, 3, event(1.1)), ErrMoved, "at the end of line 6")
+
+	d, path = newDatasets(t)
+	older = must(os.ReadFile(path)) // without a run
+	one, _ = newMember(t, d, "one", 0)
+	must(0, os.WriteFile(path, older, 0o600))
+	other = must(OpenDatasets(path))
+	defer other.Close()
+	newMember(t, other, "two", 0)
+	wantError(t, one.AppendWith(d, 1, event(1.1)), ErrMoved, "at the end of line 2")
 }

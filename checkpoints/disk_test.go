@@ -56,4 +56,6 @@ func TestNewFoldersAreSynced(t *testing.T) {
 	if err := NewDir(filepath.Join(runs, "one")); !errors.Is(err, fs.ErrExist) || fmt.Sprint(synced) != "[001 folder new new runs]" {
 		t.Errorf("found syncs of %v and error %v, expected those of folder, new, runs, runs and one, and fs.ErrExist", synced, err)
 	}
+	disk.System = &faultyDisk{failAt: 1} // behind the look whether it is there
+	wantError(t, MakeDir(runs), errInjected, "sync directory")
 }

@@ -30,10 +30,10 @@ func TestSaveAfterGoingBackRemovesLaterSteps(t *testing.T) {
 	dir := t.TempDir()
 	must(Save(dir, sampleState(4)))
 	must(Save(dir, sampleState(8)))
-	must(Save(dir, sampleState(6)))
-	wantNames(t, dir, "checkpoint-4.ckpt", "checkpoint-6.ckpt")
-	must(Save(dir, sampleState(6))) // the same step again is replaced
-	wantNames(t, dir, "checkpoint-4.ckpt", "checkpoint-6.ckpt")
+	must(Save(dir, sampleState(7)))
+	wantNames(t, dir, "checkpoint-4.ckpt", "checkpoint-7.ckpt")
+	must(Save(dir, sampleState(7))) // the same step again is replaced
+	wantNames(t, dir, "checkpoint-4.ckpt", "checkpoint-7.ckpt")
 }
 
 func TestSaveRemovesOnlyItsOwnFiles(t *testing.T) {

@@ -38,9 +38,9 @@ func newJournal(t *testing.T, steps ...int) (*Journal, string) {
 
 func TestJournalComesBack(t *testing.T) {
 	j, path := newJournal(t, 1, 2, 3)
-	must(0, j.Append(4, event(2)))
+	must(0, j.Append(4, event(1.2)))
 	must(0, j.Append(5, accountant.NonPrivate{}))
-	want := []accountant.Entry{{Event: event(1.1), Count: 3}, {Event: event(2), Count: 1}, {Event: accountant.NonPrivate{}, Count: 1}}
+	want := []accountant.Entry{{Event: event(1.1), Count: 3}, {Event: event(1.2), Count: 1}, {Event: accountant.NonPrivate{}, Count: 1}}
 	hash := j.Hash()
 	must(0, j.Ledger().Add(event(1.1), 100)) // to a copy
 
@@ -252,6 +252,7 @@ func TestOpenJournalRefusesDamage(t *testing.T) {
 		"no header":              {join(lines[1:]...), "line 1: found"},
 		"other version":          {strings.Replace(file, `"version":1`, `"version":2`, 1), `line 1: found "{\"format\":\"dpsgd-ledger\",\"version\":2`},
 		"short run identifier":   {strings.Replace(file, `"run":"`, `"run":"0`, 1), "line 1: found"},
+		"header of two versions": {strings.Replace(file, headerEnd, headerDatasets+strings.Repeat("0", 32)+headerEnd, 1), "line 1: found"},
 		"line missing":           {join(lines[0], lines[1], lines[3]), "line 3: found previous hash"},
 		"line twice":             {join(lines[0], lines[1], lines[1]), "line 3: found previous hash"},
 		"lines swapped":          {join(lines[0], lines[2], lines[1]), "line 2: found previous hash"},

@@ -3,6 +3,7 @@ package books
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -230,13 +231,20 @@ func TestSetLimit(t *testing.T) {
 		return checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: epsilon, Delta: delta}
 	}
 	refused("found the run before at work on it, expected none", of(3, 1e-5))
+	for _, l := range []checkpoints.Limit{of(0, 1e-5), of(math.Inf(1), 1e-5), of(math.NaN(), 1e-5), of(3, 0), of(3, 1)} {
+		refused("expected a finite ε above 0 and a δ in (0, 1)", l)
+	}
 	b.Close()
+	if !held(registry, "before/lock that somebody deleted") {
+		t.Error("the room of a run whose lock was deleted is free, expected that nobody can tell")
+	}
 	limit(t, registry, 3)
 	limit(t, registry, 5) // nothing was released yet
 	if b, err = planned(registry, "before", times(t, e, 3)); err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	refused("after 0 releases, expected at most the ε = 5", of(6, 1e-5)) // which a run at work has reserved of
 	must(0, b.Append(1, e))
 	refused("found ε = 6 at δ = 1e-05 after 1 releases, expected at most the ε = 5", of(6, 1e-5))
 	refused("expected at most", of(4, 1e-4))
@@ -335,5 +343,9 @@ func TestNewRunKeepsItsLimit(t *testing.T) {
 	}, setup.Outline{Name: "stripes", Examples: 300}, new(accountant.Ledger), false)
 	if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no limit of stripes") {
 		t.Errorf("found %v, expected a refusal that names the limit", err)
+	}
+	limit(t, registry, 2) // at δ = 1e-5
+	if err := EnsureLimit(registry, c, checkpoints.Subject{Data: "stripes"}); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "delta 1e-05 that were set") {
+		t.Errorf("found %v for a configuration with another δ, expected the limit that is set", err)
 	}
 }

@@ -1,8 +1,10 @@
 package books
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"dpsgd/checkpoints"
@@ -157,6 +159,13 @@ func TestLimitOfUnit(t *testing.T) {
 	known := Known{DatasetsInfo: checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{under(labelled), under(examples)}}}
 	if l, ok := known.limitOf(under(examples).Subject); !ok || l != under(examples) || len(known.limitsOf(under(unsaid).Subject)) != 2 {
 		t.Errorf("found %+v, expected the limit of examples", l)
+	}
+	several := t.TempDir()
+	for _, unit := range []checkpoints.Unit{labelled, examples} {
+		must(SetLimit(several, under(unit)))
+	}
+	if _, err := SetLimit(several, under(unsaid)); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "several units") {
+		t.Errorf("found %v for a limit of one of two units, expected that the name alone does not tell which", err)
 	}
 }
 
