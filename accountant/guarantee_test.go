@@ -52,6 +52,7 @@ func TestRoundUp(t *testing.T) {
 		{3.2, -1, "4"},
 		{1e300, 0, fmt.Sprintf("1%0300d", 0)},
 		{math.Inf(1), 2, "+Inf"},
+		{math.MaxFloat64, 2, "+Inf"}, // as files hold it
 		{math.NaN(), 2, "NaN"},
 	} {
 		if got := accountant.RoundUp(tt.epsilon, tt.decimals); got != tt.want {

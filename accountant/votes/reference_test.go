@@ -81,9 +81,14 @@ func TestLostChecksAndAnswersCost(t *testing.T) {
 			}
 		}
 	}
+	unanswered := votes.Question{Votes: []int{9, 1}}
+	if got := (votes.Aggregation{Max: most, Check: &check}).Divergence([]votes.Question{unanswered}, 8); got <= check.Divergence(unanswered.Votes, 8) {
+		t.Errorf("a check costs %v, expected a hair more than it does", got)
+	}
 	lost := votes.Aggregation{Max: most, Check: &check}.NewAccount()
 	nothing, _ := lost.Epsilon(1e-3)
-	lost.AddLost(30, 0)
+	lost.AddLost(20, 0)
+	lost.AddLost(10, 0)
 	// The least of 30·α/18 + log(1-1/α) - log(1e-3·α)/(α-1) over α is the ε of 30 Gaussian events
 	// of σ = 3.
 	want := math.Inf(1)

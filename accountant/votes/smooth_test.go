@@ -118,11 +118,14 @@ func TestNeverBelowBruteForce(t *testing.T) {
 		})
 		histograms(12, 3, func(counts []int) {
 			p, half := full[[3]int(counts)], halved[[3]int(counts)]
+			if q := tt.mechanism.(interface{ LogQ([]int) float64 }).LogQ(counts); math.Exp(q) < 1-slices.Max(p)-1e-9 {
+				t.Fatalf("%s %v: %v: found q = %v, expected at least %v", tt.name, tt.scale, counts, math.Exp(q), 1-slices.Max(p))
+			}
 			for _, alpha := range []float64{1.5, 2, 4, 8} {
 				bound := tt.mechanism.Divergence(counts, alpha)
 				dependent = dependent || bound < 0.9*tt.mechanism.Independent(alpha)
 				for _, n := range neighbours(counts) {
-					if d := renyi(p, full[[3]int(n)], alpha); d > bound+1e-9 {
+					if d := renyi(p, full[[3]int(n)], alpha); !(d <= bound+1e-9) {
 						t.Fatalf("%s %v: %v against %v at order %v: divergence %v, bound %v", tt.name, tt.scale, counts, n, alpha, d, bound)
 					}
 					halfNoise = halfNoise || renyi(half, halved[[3]int(n)], alpha) > bound
@@ -152,6 +155,9 @@ func TestThresholdNeverBelowBruteForce(t *testing.T) {
 				bound := m.Divergence([]int{n, 40 - n, 0}, alpha)
 				if n < 20 {
 					bound = m.Divergence([]int{n, n, 40 - 2*n}, alpha)
+				}
+				if same := (votes.GaussianMax{Sigma: 4 * math.Sqrt2}).Divergence([]int{2 * max(n-25, 25-n), 0}, alpha); math.Abs(bound-same) > 1e-12 {
+					t.Errorf("largest count %d at order %v: bound %v, of a maximum that is as sure %v", n, alpha, bound, same)
 				}
 				if d := renyi(passes(n), passes(other), alpha); d > bound+1e-12 {
 					t.Errorf("largest count %d against %d at order %v: divergence %v, bound %v", n, other, alpha, d, bound)
@@ -339,8 +345,8 @@ func TestReleasedIsAboveAsOftenAsItSays(t *testing.T) {
 	if !(math.Abs(float64(below)-1000) <= 5*math.Sqrt(990)) {
 		t.Errorf("%d of 100,000 are below, expected about 1,000", below)
 	}
-	if e := s.Epsilon(0.2, 1e-5); !(e > votes.Epsilon(0.2, 15, 1e-5)) {
-		t.Errorf("ε = %v with the cost of its release", e)
+	if e := s.Epsilon(0.2, 1e-5); !(e > votes.Epsilon(0.2, 15, 1e-5)) || s.Of(f, []float64{0}).Deviation == 0 {
+		t.Errorf("ε = %v with the cost of its release, expected more, and noise where votes move nothing", e)
 	}
 	for _, bad := range []votes.Smooth{{}, {Order: 15, Beta: 0.04, Sigma: 5}, {Order: 15, Beta: 0.02, Sigma: 100, Z: 3}, {Order: 15, Beta: 0.02}} {
 		if err := bad.Validate(); !errors.Is(err, accountant.ErrInvalid) {
