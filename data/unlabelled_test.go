@@ -49,6 +49,9 @@ func TestPlacesFollowFromContent(t *testing.T) {
 		features := must(NewFeatures(1, classes, labels, halves))
 		return []Set{images, rows, features}
 	}
+	if u := unlabelled(must(NewTargetRows(1, classes[:1], []float32{1}, []float32{2}))); u.Targets(0) != nil {
+		t.Error("a number to learn is seen")
+	}
 	found, sorted := of([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}, 0), of([]int{8, 5, 2, 7, 4, 1, 6, 3, 0}, 1)
 	for kind := range found {
 		a, b := unlabelled(found[kind]), unlabelled(sorted[kind])
@@ -107,8 +110,8 @@ func TestEqualExamplesAreExchangeable(t *testing.T) {
 func TestContentIsThatOfTheExamples(t *testing.T) {
 	m := fewContents(9, func(i int) uint8 { return uint8(i / 3) })
 	content := unlabelled(m).Content()
-	if other := fewContents(9, func(int) uint8 { return 0 }); unlabelled(other).Content() != content {
-		t.Error("another label changes the content")
+	if other := fewContents(9, func(int) uint8 { return 0 }); unlabelled(other).Content() != content || must(ContentOf(other)) == must(ContentOf(m)) {
+		t.Error("another label changes the content, or not what it is with the labels")
 	}
 	m.pixels[5]++
 	if unlabelled(m).Content() == content {

@@ -127,7 +127,8 @@ func TestChosenPureEvents(t *testing.T) {
 			t.Errorf("%d × %v: found %v, expected %v", c.count, c.e, found, c.want)
 		}
 	}
-	if found := chosen(t, accounttest.Ledger(t, accountant.Entry{Event: accountant.NonPrivate{}, Count: 1}), 1e-5); !math.IsInf(found, 1) {
-		t.Errorf("without noise: found %v", found)
+	replaced := tiny.Must(tiny.Must(rdp.NewChosen(accountant.ReplaceOne))(t).Guarantee(accounttest.Ledger(t, accountant.Entry{Event: accountant.AddOrRemoveDP{Epsilon: 1}, Count: 1}), 1e-5))(t)
+	if found := chosen(t, accounttest.Ledger(t, accountant.Entry{Event: accountant.NonPrivate{}, Count: 1}), 1e-5); !math.IsInf(found, 1) || replaced.Epsilon != 2 {
+		t.Errorf("without noise: found %v; where a record is replaced: %v", found, replaced.Epsilon)
 	}
 }

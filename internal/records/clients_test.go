@@ -100,6 +100,10 @@ func TestLocalStepsAgainstReference(t *testing.T) {
 	if !slices.Equal(m.Values, before) {
 		t.Error("clients move the model that rounds begin with")
 	}
+	c.runEach = func(int, int, int) { c.errs[1] = setup.ErrPlan }
+	if _, err := c.Contributions([]int{0, 1}); err != setup.ErrPlan {
+		t.Errorf("the error of a second worker: found %v", err)
+	}
 }
 
 // One client with all examples and one step: what it contributes is the gradient of their mean
