@@ -12,6 +12,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/internal/attack"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/sweep"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,10 @@ ledgers of their own, which nothing else counts: they are for you alone, whateve
 	shell.PictureFlag(c, &f.out, "out", "a picture")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		name := shell.First(args, configs.DefaultPreset)
-		if c.Flags().Changed("shadows") {
+		switch {
+		case stats.IsRun(name):
+			return shell.Usagef("%s: found a run of statistics, expected one that trains", name)
+		case c.Flags().Changed("shadows"):
 			return f.membership(a, c, name)
 		}
 		return f.steps(a, c, name)

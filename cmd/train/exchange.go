@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -111,17 +112,10 @@ what they tell of that is not covered by the run's guarantee.`,
 
 func printImport(w io.Writer, i exchange.Imported) {
 	shell.PrintRows(w, []string{"parameter", "shape", "tensor of the file"}, i.Fits.Fits, func(f exchange.Fit) []string {
-		tensor := shell.Plain(f.Tensor)
-		if tensor == "" {
-			tensor = "none, begins at random"
-		}
-		return []string{f.Parameter, strings.Trim(fmt.Sprint(f.Shape), "[]"), tensor}
+		return []string{f.Parameter, strings.Trim(fmt.Sprint(f.Shape), "[]"), cmp.Or(shell.Plain(f.Tensor), "none, begins at random")}
 	})
 	if len(i.Unused) > 0 {
-		for at, name := range i.Unused {
-			i.Unused[at] = shell.Plain(name)
-		}
-		fmt.Fprintf(w, "\nnot used: %s\n", strings.Join(i.Unused, ", "))
+		fmt.Fprintf(w, "\nnot used: %s\n", shell.Plain(strings.Join(i.Unused, ", ")))
 	}
 	switch {
 	case i.Named:

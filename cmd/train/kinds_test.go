@@ -48,6 +48,7 @@ func TestStatisticsAreARun(t *testing.T) {
 	succeed(t, "resume", run)
 	same(t, "after a resume", tiny.Read(t, filepath.Join(run, "statistics.jsonl")), before)
 	refused(t, shell.ExitUsage, "found a run of statistics, expected one that trains", "extend", run, "--epsilon", "2")
+	refused(t, shell.ExitUsage, "found a run of statistics, expected one that trains", "audit", run)
 	refused(t, command("eval", run).code, "holds statistics, expected a run that trains", "eval", run)
 }
 
@@ -175,6 +176,7 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 func TestForgedUnitsAreRefused(t *testing.T) {
 	config := own(t, 5)
 	succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none")
+	refused(t, shell.ExitUsage, "was trained with privacy.none", "extend", "runs/none", "--steps", "9")
 	succeed(t, "run", config, "--set", "privacy.unit=label", "--set", "run.name=labels")
 	for _, forged := range []struct{ run, file, from, to, command string }{
 		{"runs/none", "privacy.json", `"system": "none"`, `"system": ""`, "card"},

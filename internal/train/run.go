@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -94,8 +95,8 @@ func reopen(dir string, o Options) (*Run, error) {
 	r := new(Run)
 	r, _, err = run.Reopen(dir, c, r.found(o), func(base *run.Run) (*Run, error) {
 		var err error
-		if r.extensions, err = folder.ReadExtensions(dir); err != nil {
-			return r, err
+		if r.extensions, err = folder.ReadExtensions(dir); err != nil || base.Books == nil {
+			return r, cmp.Or(err, fmt.Errorf("%w: %s was trained with privacy.none, expected a run with a guarantee", books.ErrNotPrivate, dir))
 		}
 		return r, r.build(base, o, &past{base.Books.Ledger(), r.extensions})
 	})
