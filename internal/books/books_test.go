@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"dpsgd/accountant"
@@ -325,4 +326,17 @@ func must[V any](v V, err error) V {
 		panic(err)
 	}
 	return v
+}
+
+// What a witness has signed counts as a head only as the four lines that were written, of one format.
+func TestHeadIsFourLines(t *testing.T) {
+	h := Head{"id", 7, "hash"}
+	for _, text := range []string{"", strings.Replace(h.String(), "head 1", "head 2", 1), strings.Replace(h.String(), "7", "07", 1), h.String() + "\n", Head{"id", 7, ""}.String()} {
+		if _, err := parseHead(text); err == nil {
+			t.Errorf("%q is read as a head", text)
+		}
+	}
+	if found, err := parseHead(h.String()); err != nil || found != h {
+		t.Errorf("found %+v (%v), expected %+v", found, err, h)
+	}
 }

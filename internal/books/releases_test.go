@@ -88,6 +88,10 @@ func TestQuestionOfARun(t *testing.T) {
 	if *c.Releases != 12 || c.Run != r.Run || c.TargetEpsilon != q.Epsilon {
 		t.Errorf("found %+v", c)
 	}
+	releases.Divisor, releases.OfClaimed = 2, 4 // of a run that made steps again
+	if q := releases.Question(account.Epsilon); q.Divisor != 4 || q.Made == nil || q.Made.Divisor != 2 {
+		t.Errorf("found %+v, expected the δ of what is claimed", q)
+	}
 }
 
 // A row has its swept values as JSON, and is read again with them in their order.

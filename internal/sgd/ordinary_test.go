@@ -81,6 +81,15 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	if _, err := books.Inspect(r.Run); !errors.Is(err, books.ErrNotPrivate) {
 		t.Errorf("asked for its ledger: %v, expected that it is not private", err)
 	}
+	tiny.Check(t, statement.Statement{}.Write(r.Run)) // with a guarantee
+	if _, err := books.Inspect(r.Run); !errors.Is(err, folder.ErrNoRun) || errors.Is(err, books.ErrNotPrivate) {
+		t.Errorf("beside a statement of a private run: found %v, expected that its ledger is missing", err)
+	}
+	tiny.Check(t, s.Write(r.Run))
+	tiny.Must(checkpoints.Save(filepath.Join(r.Run, folder.Checkpoints), &checkpoints.State{Step: 99, LedgerEntries: 99}))(t)
+	if _, err := books.Inspect(r.Run); !errors.Is(err, folder.ErrNoRun) || errors.Is(err, books.ErrNotPrivate) {
+		t.Errorf("beside a checkpoint of a private run: found %v, expected that its ledger is missing", err)
+	}
 	tiny.Write(t, filepath.Join(r.Run, folder.Ledger), "") // of a run that was none
 	if _, err := resume(t, r.Run, o); !errors.Is(err, books.ErrOtherPlan) || !strings.Contains(err.Error(), "holds a ledger") {
 		t.Errorf("beside a ledger: found %v, expected a refusal", err)

@@ -24,13 +24,13 @@ func TestBeliefs(t *testing.T) {
 		want           []string
 	}{
 		// The odds of 1/2, 0.01 and 1e-5 times and through e·10/9 = 3.0203…
-		{1, 1e-5, []string{"probability of at most 0.0001 (10·δ)", "| 50 % | 24.87 % | 75.13 % |", "| 1 % | 0.3333 % | 2.961 % |", "| 0.001 % | 0.0003310 % | 0.003021 % |"}},
+		{1, 1e-5, []string{"to δ less than 1e-8, for", "probability of at most 0.0001 (10·δ)", "| 50 % | 24.87 % | 75.13 % |", "| 1 % | 0.3333 % | 2.961 % |", "| 0.001 % | 0.0003310 % | 0.003021 % |"}},
 		// certain to six digits: 1/(1 + e^-12·9/10) = 0.99999447…
 		{12, 1e-6, []string{"| 50 % | 0.0005529 % | 99.99945 % |"}},
 		{800, 1e-6, []string{"| 50 % | 0 % | 100 % |"}},
 		{0, 1e-6, []string{"| 10 % | 9.090 % | 10.99 % |"}},
 	} {
-		text := tiny.Must(statement.Statement{Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown())(t)
+		text := tiny.Must(statement.Statement{AddedDelta: 3e-9, Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown())(t)
 		for _, want := range tt.want {
 			if !strings.Contains(string(text), want) {
 				_, table, _ := strings.Cut(string(text), "## What somebody")

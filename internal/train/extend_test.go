@@ -175,7 +175,7 @@ func TestExtensionIsRefused(t *testing.T) {
 		{nil, 4, 0, "run without a budget, expected --steps"},
 		{nil, 0, 13, "found --steps 13, expected at least 15, the next number of steps"},
 		{[]string{"privacy.epsilon=30"}, 20, 0, "expected at least the budget of now, 30"},
-		{[]string{"privacy.epsilon=3", "privacy.noise_multiplier=calibrated"}, 3.001, 0, "found a budget of ε = 3.001, expected at least 3."},
+		{[]string{"privacy.epsilon=3", "privacy.noise_multiplier=calibrated"}, 3.2, 0, "found a budget of ε = 3.2, expected at least 3."},
 		{[]string{"privacy.noise_schedule=linear"}, 0, 30, "expected both constant"},
 		{[]string{"privacy.clip_schedule=linear"}, 0, 30, "expected both constant"},
 	} {
@@ -191,6 +191,13 @@ func TestExtensionIsRefused(t *testing.T) {
 		if !maps.Equal(before, tiny.Snapshot(t, o.RunsDir)) {
 			t.Errorf("%v, ε %v, %d steps: the refusal changed the folder", tt.overrides, tt.epsilon, tt.steps)
 		}
+	}
+	runs := t.TempDir()
+	trial, own, link := filepath.Join(runs, "sweep", "trial"), filepath.Join(runs, "own"), filepath.Join(runs, "link")
+	tiny.Check(t, errors.Join(os.MkdirAll(trial, 0o700), os.Mkdir(own, 0o700), os.Symlink(trial, link)))
+	tiny.Write(t, filepath.Join(runs, "sweep", folder.Sweep), "{}")
+	if !isTrial(trial) || !isTrial(link) || isTrial(own) {
+		t.Error("expected that a trial of a sweep is one, by any name, and a run beside the sweep none")
 	}
 }
 

@@ -110,6 +110,12 @@ func TestResumeRefuses(t *testing.T) {
 			remove(folder.Checkpoints)(t, dir, o)
 			tiny.Check(t, os.CopyFS(filepath.Join(dir, folder.Checkpoints), os.DirFS(filepath.Join(other.Run, folder.Checkpoints))))
 		}, checkpoints.ErrRollback, ""},
+		{"checkpoint of steps that are no releases", func(t *testing.T, dir string, _ *Options) {
+			s, _, err := checkpoints.Latest(filepath.Join(dir, folder.Checkpoints))
+			tiny.Check(t, err)
+			s.Unreleased = true
+			tiny.Must(checkpoints.Save(filepath.Join(dir, folder.Checkpoints), s))(t)
+		}, books.ErrOtherPlan, "whose steps are no releases"},
 		{"all checkpoints damaged", func(t *testing.T, dir string, _ *Options) {
 			found, err := filepath.Glob(filepath.Join(dir, folder.Checkpoints, "*"))
 			if err != nil || len(found) != 2 {
