@@ -18,6 +18,7 @@ import (
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
+	"dpsgd/internal/trained"
 	"dpsgd/release"
 )
 
@@ -81,7 +82,12 @@ func TestBaselineIsMarkedNotPrivate(t *testing.T) {
 	if _, err := books.Inspect(r.Run); !errors.Is(err, books.ErrNotPrivate) {
 		t.Errorf("asked for its ledger: %v, expected that it is not private", err)
 	}
-	tiny.Check(t, statement.Statement{}.Write(r.Run)) // with a guarantee
+	forged := s
+	forged.System, forged.Epsilon = "", 1
+	tiny.Check(t, forged.Write(r.Run))
+	if _, err := trained.Open(r.Run); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), "found a guarantee") {
+		t.Errorf("its model beside a statement of a private run: found %v, expected a refusal", err)
+	}
 	if _, err := books.Inspect(r.Run); !errors.Is(err, folder.ErrNoRun) || errors.Is(err, books.ErrNotPrivate) {
 		t.Errorf("beside a statement of a private run: found %v, expected that its ledger is missing", err)
 	}

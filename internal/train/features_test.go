@@ -15,6 +15,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/trained"
 )
@@ -41,6 +42,11 @@ func TestMeanIsReleasedAndPaidFor(t *testing.T) {
 	whole, split := 12/math.Pow(alone.NoiseMultiplier(), 2), 12/math.Pow(noise.NoiseMultiplier, 2)+1./1600
 	if math.Abs(whole-split) > 1e-6*whole {
 		t.Errorf("the steps and the mean spend µ² = %v, expected the budget's %v", split, whole)
+	}
+	s, dim, width := tiny.Must(statement.Read(result.Run))(t), r.records.Coordinates(), r.Examples.Train.Shape().Values()
+	steps, mean := r.plan.Claim(dim, 12, s.Epsilon).AddedDelta, r.plan.Mean.Claim(width, 1, s.Epsilon).AddedDelta
+	if s.NoiseValues != 12*dim+width || s.AddedDelta != steps+mean || s.AddedDelta == steps {
+		t.Errorf("%d noise values add %g to δ, expected %d of steps, which add %g, and %d of the mean, which add %g", s.NoiseValues, s.AddedDelta, 12*dim, steps, width, mean)
 	}
 	if result.Epsilon > 3 || result.Epsilon < 2.999 || result.Status != run.Done {
 		t.Errorf("found %s with ε %v, expected done with the budget of 3 spent", result.Status, result.Epsilon)
@@ -100,6 +106,7 @@ func TestMeanThatWasLostIsCountedTwice(t *testing.T) {
 	if result.Status != run.BudgetExhausted {
 		t.Errorf("found %s, expected that the second mean is paid for by a step", result.Status)
 	}
+	tiny.Says(t, result.Run, "the sum of the features of all examples, 2 times: one example adds")
 }
 
 // Where not even the mean fits the budget, or no step beside it, nothing is started.

@@ -57,6 +57,11 @@ func TestFederatedRun(t *testing.T) {
 			if err != nil || s.Unit != "one client with all its examples" || !strings.Contains(s.Public, "the number of places, 60,") || !strings.Contains(s.Sampling, "every client") || s.Examples != tiny.Examples || s.Data != "stripes" {
 				t.Errorf("the statement is about %q, %q, %q, %d examples of %q (%v)", s.Unit, s.Public, s.Sampling, s.Examples, s.Data, err)
 			}
+			trusted := "the server, which sees the clients' changes or their sum before it adds noise"
+			if name == "clients" {
+				trusted = "that 50 clients who do not tell the server their noise take part"
+			}
+			tiny.Says(t, r.Run, "which example belongs to which client: here that is simulated", trusted)
 			if strings.Contains(tiny.Read(t, filepath.Join(r.Run, folder.Statement)), "If one person contributed several") {
 				t.Error("the statement is about clients and speaks of one's several examples")
 			}
@@ -146,6 +151,7 @@ func TestPersons(t *testing.T) {
 		!strings.Contains(s.NotPrivate[0], "the number of persons, 80, and of all their training examples, 400") {
 		t.Errorf("the statement is about %q, %q, %q, %v", s.Unit, s.Public, s.NotPrivate, err)
 	}
+	tiny.Says(t, r.Run, "whose an example is, which counts as given", "test examples, also those of persons who have training examples")
 	shown, err := books.Show(o.RunsDir)
 	if err != nil || len(shown.Datasets) != 1 || shown.Datasets[0].Data.Name != "persons by who of people" {
 		t.Errorf("recorded as %+v, %v", shown.Datasets, err)
