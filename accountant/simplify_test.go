@@ -158,10 +158,10 @@ func TestSimplifyJoinsGaussiansOfOneSample(t *testing.T) {
 			inverse := new(big.Rat).Inv(new(big.Rat).SetFloat64(sigma))
 			precision.Add(precision, inverse.Mul(inverse, inverse))
 		}
-		r := tiny.Must(accountant.Simplify(accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampled{0.5, accounttest.Composed(t, releases...)}, 1})))(t)
-		sigma := new(big.Rat).SetFloat64(accountant.NoiseMultiplier(r.Entries[0].Event))
+		joined := tiny.Must(accountant.Simplify(accounttest.Ledger(t, accountant.Entry{accountant.PoissonSampled{0.5, accounttest.Composed(t, releases...)}, 1})))(t).Entries[0].Event
+		sigma := new(big.Rat).SetFloat64(accountant.NoiseMultiplier(joined))
 		if precision.Mul(precision, sigma.Mul(sigma, sigma)).Cmp(big.NewRat(1, 1)) > 0 {
-			t.Fatalf("%v: found %v, more noise than they have", releases, r.Entries[0].Event)
+			t.Fatalf("%v: found %v, more noise than they have", releases, joined)
 		}
 	}
 	faint := accountant.PoissonSampled{0.5, accountant.SelfComposed{accountant.Gaussian{5e-324}, 2}}

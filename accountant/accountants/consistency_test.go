@@ -130,6 +130,22 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
+// A replaced record is one that goes and one that comes, whoever is asked.
+func TestReplacedRecordsCostTwice(t *testing.T) {
+	for _, name := range Names() {
+		one, replaced := tiny.Must(New(name, accountant.AddOrRemoveOne))(t), tiny.Must(New(name, accountant.ReplaceOne))(t)
+		for _, e := range []accountant.Event{
+			accountant.DiscreteLaplace{Scale: 3, Sensitivity: 2}, accountant.DiscreteGaussian{NoiseMultiplier: 5, Sensitivity: 2}, accountant.DiscreteGaussian{NoiseMultiplier: 5}, accountant.BoundedRange{Range: 0.3}, accountant.AddOrRemoveDP{Epsilon: 0.3}, accountant.Laplace{Scale: 3}, accountant.Gaussian{NoiseMultiplier: 5},
+		} {
+			l := accounttest.Ledger(t, accountant.Entry{Event: e, Count: 3})
+			want, known := accounttest.SupportedEpsilon(t, one, tiny.Must(accountant.Group(l, 2))(t), 1e-6)
+			if got, answers := accounttest.SupportedEpsilon(t, replaced, l, 1e-6); answers != known || known && !(accounttest.Relative(got, want) < 1e-6) {
+				t.Errorf("%s: %v: epsilon %v for a replaced record, %v for two", name, e, got, want)
+			}
+		}
+	}
+}
+
 func newAccountant(t *testing.T, name string) accountant.Accountant {
 	t.Helper()
 	return tiny.Must(New(name, accountant.AddOrRemoveOne))(t)

@@ -70,10 +70,10 @@ func TestRho(t *testing.T) {
 			t.Errorf("3 × %v under %v: %v, %v, want %v", tt.e, tt.r, got, err, want)
 		}
 	}
-	for r, e := range map[accountant.Relation]accountant.Event{
-		accountant.AddOrRemoveOne: accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 1}},
-		accountant.ReplaceOne:     accountant.TreeAggregation{NoiseMultiplier: 1, Steps: 5},
-		accountant.ZeroOut:        accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2},
+	for e, r := range map[accountant.Event]accountant.Relation{
+		accountant.PoissonSampled{SamplingProbability: 0.5, Event: accountant.Gaussian{NoiseMultiplier: 1}}: accountant.AddOrRemoveOne,
+		accountant.ApproxDP{Epsilon: 1, Delta: 1e-9}:                                                        accountant.ZeroOut, accountant.AddOrRemoveDP{Epsilon: 1, Delta: 1e-9}: accountant.ZeroOut,
+		accountant.TreeAggregation{NoiseMultiplier: 1, Steps: 5}: accountant.ReplaceOne, accountant.RandomizedResponse{NoiseProbability: 0.5, Buckets: 2}: accountant.ZeroOut,
 	} {
 		if g, err := newZCDP(t, r).Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: 1}), 1e-5); !errors.Is(err, accountant.ErrUnsupported) {
 			t.Errorf("%v under %v: %v, %v, want ErrUnsupported", e, r, g, err)

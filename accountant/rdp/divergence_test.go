@@ -262,8 +262,8 @@ func TestSelectionOfNegativeBinomialNumber(t *testing.T) {
 	}
 }
 
-// More runs cost more, the best of them at least as much as one, and the cost does not
-// fall with the order.
+// More runs cost more, the best of them at least as much as one (more, where there may be several
+// on average one), and the cost does not fall with the order.
 func TestSelectionIsMonotone(t *testing.T) {
 	orders := DefaultOrders()
 	one := accountant.PoissonSampled{SamplingProbability: 0.05, Event: accountant.Gaussian{NoiseMultiplier: 3}}
@@ -279,7 +279,7 @@ func TestSelectionIsMonotone(t *testing.T) {
 			for i := 0; i < len(orders); i += 25 {
 				alpha := orders[i]
 				run := poissonGaussianDivergence(0.05, 3, alpha)
-				if x := d(alpha); !(x >= run && x >= before(alpha) && x >= previous) {
+				if x := d(alpha); !(x >= run && x >= before(alpha) && x >= previous) || math.IsInf(shape, 1) && x == run {
 					t.Fatalf("shape %v mean %v α=%v: %v, one run %v, fewer runs %v, smaller order %v",
 						shape, mean, alpha, x, run, before(alpha), previous)
 				} else {
@@ -330,21 +330,6 @@ func TestDiscreteLaplaceDivergence(t *testing.T) {
 			if err != nil || !(got >= want*(1-1e-9) && got <= want*(1+1e-5)) {
 				t.Errorf("scale %v, distance %d, α=%v: %v, %v, want %v", c.scale, c.distance, alpha, got, err, want)
 			}
-		}
-	}
-}
-
-// A replaced record is one that goes and one that comes.
-func TestReplacedRecordsCostTwice(t *testing.T) {
-	one, replaced := newRDP(t, DefaultOrders()), rdpUnder(t, accountant.ReplaceOne, DefaultOrders())
-	for _, e := range []accountant.Event{
-		accountant.DiscreteLaplace{Scale: 3, Sensitivity: 2}, accountant.DiscreteGaussian{NoiseMultiplier: 5, Sensitivity: 2}, accountant.DiscreteGaussian{NoiseMultiplier: 5},
-		accountant.BoundedRange{Range: 0.3}, accountant.AddOrRemoveDP{Epsilon: 0.3},
-	} {
-		l := accounttest.Ledger(t, accountant.Entry{Event: e, Count: 3})
-		pairs := tiny.Must(accountant.Group(l, 2))(t)
-		if got, want := accounttest.Epsilon(t, replaced, l, 1e-6), accounttest.Epsilon(t, one, pairs, 1e-6); !(accounttest.Relative(got, want) < 1e-9) {
-			t.Errorf("%v: epsilon %v for a replaced record, %v for two", e, got, want)
 		}
 	}
 }
