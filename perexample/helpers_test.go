@@ -250,7 +250,7 @@ func (c ruleCase) draw(batch int, seed uint64) inputs {
 	in := inputs{x: normals(batch*c.x, src), dz: normals(batch*c.dz, src), w: make([]float32, batch)}
 	if c.tokens > 0 {
 		for i := range in.x {
-			in.x[i] = float32(src.Uint64()%uint64(c.tokens+1)) - 1 // of which -1 is none
+			in.x[i] = float32(src.Uint64()%uint64(c.tokens+2)) - 1 // of which the least and the greatest are none
 		}
 	}
 	for i := range in.w {
