@@ -315,6 +315,9 @@ func TestOtherUnits(t *testing.T) {
 		if d.Unit = unitOf(test.c); ofOtherUnit(test.c, d) {
 			t.Errorf("%+v is another unit than that of its configuration", d)
 		}
+		if d.Unit.By = "another column"; !ofOtherUnit(test.c, d) {
+			t.Errorf("%+v is the unit of a configuration without that column", d)
+		}
 		if d.Unit.Kind += "s"; !ofOtherUnit(test.c, d) {
 			t.Errorf("%+v is the unit of %s", d, test.c.Privacy.Unit)
 		}

@@ -79,6 +79,10 @@ func TestCardOfClients(t *testing.T) {
 	if err != nil || !strings.Contains(string(content), ofExamples) {
 		t.Errorf("found no %q on the card of examples (%v)", ofExamples, err)
 	}
+	m.Statement.Steps++ // nothing measured that model
+	if other := tiny.Must(exchange.Card(m))(t); !strings.Contains(string(content), "value: ") || strings.Contains(string(other), "value: ") {
+		t.Errorf("found\n%s\nexpected no accuracy of another step", other)
+	}
 	m.Statement.Unit, m.Statement.Trusted = "one client with all its examples", "the server"
 	m.Statement.Facts = []statement.Fact{{Name: "Clients", Value: "60 of them"}}
 	m.Statement.DatasetOthers = "Beside it lies another run"

@@ -16,6 +16,8 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/sgd"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
 
@@ -30,6 +32,12 @@ func TestEvaluateAgreesWithTheRun(t *testing.T) {
 	}
 	if !maps.Equal(before, tiny.Snapshot(t, r.Run)) {
 		t.Error("measuring changed the run")
+	}
+	b := tiny.Must(sgd.Create(tiny.Parse(t, "privacy.none=true"), sgd.Options{Options: o.Options}))(t)
+	defer b.Close()
+	baseline := tiny.Must(b.Fit(t.Context()))(t)
+	if s, err := Evaluate(baseline.Run, o); err != nil || s.Accountant != "NOT PRIVATE" || s.Epsilon != statement.NoGuarantee || s.Delta != 1 || s.Unit != "" {
+		t.Errorf("a baseline is measured as %+v (%v), expected that it is NOT PRIVATE", s, err)
 	}
 }
 

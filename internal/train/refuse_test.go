@@ -171,7 +171,7 @@ func TestCreateRefuses(t *testing.T) {
 		want      string
 	}{
 		{"batch above the data", []string{"training.batch_size=301"}, nil, setup.ErrPlan, "training.batch_size is 301, expected at most the 300 training examples"},
-		{"delta of one example", []string{"privacy.delta=0.0034"}, nil, setup.ErrPlan, "privacy.delta is 0.0034, expected less than 1/n = 0.00333 for n = 300 training examples"},
+		{"delta of one example", []string{"privacy.delta=0.0033333333333333335"}, nil, setup.ErrPlan, "privacy.delta is 0.0033333333333333335, expected less than 1/n = 0.00333 for n = 300 training examples"},
 		{"no noise to speak of", []string{"privacy.noise_multiplier=1e-170"}, nil, setup.ErrPlan, "privacy.noise_multiplier is 1e-170, expected enough noise"},
 		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
 		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0"},
