@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -81,9 +82,7 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(*bu
 // writeSynced creates a file with what write writes, and returns when that is on stable storage. If
 // it cannot, it removes the file again.
 func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(*bufio.Writer) error) error {
-	if perm == 0 {
-		perm = filePerm
-	}
+	perm = cmp.Or(perm, filePerm)
 	f, err := files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
@@ -95,9 +96,7 @@ func (l Conv2D) geometry(p *Pass, height, width, in int) (kernel.Conv, bool) {
 	if l.Dilation == (Size{}) {
 		l.Dilation = Both(1)
 	}
-	if l.Groups == 0 {
-		l.Groups = 1
-	}
+	l.Groups = cmp.Or(l.Groups, 1)
 	k, s, pad, d := l.Kernel, l.Stride, l.Padding, l.Dilation
 	high, wide := d.Height*(k.Height-1)+1, d.Width*(k.Width-1)+1
 	switch {

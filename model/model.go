@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -128,9 +129,7 @@ func (m *Model) MultiplyAdds() (total, first int) {
 		if i+1 < len(m.layers) && strings.HasPrefix(m.layers[i+1].Name, l.Name+".") {
 			continue // a container: its numbers are counted with the layers in it
 		}
-		if first == 0 {
-			first = l.MultiplyAdds
-		}
+		first = cmp.Or(first, l.MultiplyAdds)
 		total += l.MultiplyAdds
 	}
 	return total, first

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
+	"dpsgd/internal/gradients"
 	"dpsgd/internal/speed"
 
 	"github.com/spf13/cobra"
@@ -113,10 +114,6 @@ func printBench(w io.Writer, b *speed.Result, f benchFlags) {
 	})
 	if len(b.Engines) > 0 {
 		fmt.Fprintln(w)
-		table := [][]string{{"parameter", "per-example norms"}}
-		for _, e := range b.Engines {
-			table = append(table, []string{e.Parameter, e.Engine.String()})
-		}
-		shell.PrintTable(w, table)
+		shell.PrintRows(w, []string{"parameter", "per-example norms"}, b.Engines, func(e gradients.Assignment) []string { return []string{e.Parameter, e.Engine.String()} })
 	}
 }

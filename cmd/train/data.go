@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -105,9 +106,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 			if !slices.Contains(data.Names(), args[0]) {
 				return shell.Usagef("found the data set %q, expected one of %s%s", args[0], strings.Join(data.Fetchable(), ", "), spelling.Hint(args[0], data.Fetchable()))
 			}
-			if dir == "" {
-				dir = data.DefaultDir()
-			}
+			dir = cmp.Or(dir, data.DefaultDir())
 			shown := fetchProgress{a.Display()}
 			if err := data.Fetch(c.Context(), args[0], dir, shown.progress); err != nil {
 				shown.EndBar()

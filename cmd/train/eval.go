@@ -47,12 +47,10 @@ func evalCommand(a *shell.App) *cobra.Command {
 }
 
 func printMeasures(w io.Writer, measures []score.Measure) {
-	table := [][]string{{"measure", "value", "95 % interval"}}
-	for _, m := range measures {
-		table = append(table, []string{strings.ReplaceAll(m.Name, "_", " "), fmt.Sprintf("%.4g", m.Value), fmt.Sprintf("%.4g to %.4g", m.Low, m.High)})
-	}
 	if len(measures) > 0 {
-		shell.PrintTable(w, table)
+		shell.PrintRows(w, []string{"measure", "value", "95 % interval"}, measures, func(m score.Measure) []string {
+			return []string{strings.ReplaceAll(m.Name, "_", " "), fmt.Sprintf("%.4g", m.Value), fmt.Sprintf("%.4g to %.4g", m.Low, m.High)}
+		})
 		fmt.Fprintln(w)
 	}
 }

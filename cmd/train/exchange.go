@@ -41,9 +41,7 @@ func exportCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if path == "" {
-				path = folder.Name(args[0]) + exchange.Extension(format)
-			}
+			path = cmp.Or(path, folder.Name(args[0])+exchange.Extension(format))
 			announce(a, m)
 			files, err := exchange.Export(m, format, path)
 			return a.Print(map[string]any{"format": format, "files": files}, err, func(w io.Writer) {

@@ -233,12 +233,10 @@ func Argument(path string) string { return spelling.Argument(path) }
 
 // HoldsAny reports whether a folder holds one of these names.
 func HoldsAny(dir string, names ...string) bool {
-	for _, name := range names {
-		if _, err := disk.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, err := disk.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // ErrRunExists: the folder of a new run is taken.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -55,9 +56,7 @@ func (l *loop) add(i *instruction) {
 	}
 	row := (len(i.out.Float32) + 2*len(i.out.Float64) + len(i.out.Int32)) / l.rows
 	grain := i.op.Grain
-	if grain == 0 {
-		grain = Grain(row)
-	}
+	grain = cmp.Or(grain, Grain(row))
 	l.grain, l.bytes = max(l.grain, grain), l.bytes+4*row
 }
 

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,8 +27,7 @@ type Sweep struct {
 	Keys   []string    // the settings in which rows differ, in the order of the rows
 	Rows   []books.Row // trials with a result
 
-	// Composed is what all trials cost together, finished or not. If it is nil, Uncomposed says
-	// why.
+	// Composed is what all trials cost together, as planned; if it is nil, Uncomposed says why.
 	Composed   *account.Answer
 	Releases   int
 	Uncomposed string
@@ -72,17 +73,48 @@ func (s *Sweep) readNote() {
 		return
 	}
 	s.Note = string(note)
-	var summary struct {
-		Composed struct{ Releases int }
-		Report   string `json:"report_sha256"`
-	}
-	content, err := os.ReadFile(filepath.Join(s.Dir, folder.Summary))
-	if err == nil && json.Unmarshal(content, &summary) == nil && summary.Composed.Releases < s.Releases {
+	summary, err := readSummary(s.Dir)
+	if err == nil && summary.Composed.Releases < s.Releases {
 		s.Note = fmt.Sprintf("%s counts %d releases, by now there are %d: collect the sweep, or go on with it, for a new one.\n",
 			folder.Report, summary.Composed.Releases, s.Releases)
-	} else if err == nil && summary.Report != "" && summary.Report != fmt.Sprintf("%x", sha256.Sum256(note)) {
+	} else if summary.Report != "" && summary.Report != fmt.Sprintf("%x", sha256.Sum256(note)) {
 		s.Note = fmt.Sprintf("%s is not what the sweep wrote, by its sum in %s: go on with the sweep for a new one.\n", folder.Report, folder.Summary)
 	}
+}
+
+// readSummary returns what the results.json of a sweep says.
+func readSummary(dir string) (s struct {
+	Composed struct {
+		account.Answer
+		Releases int
+	}
+	Report string `json:"report_sha256"`
+}, err error) {
+	content, err := os.ReadFile(filepath.Join(dir, folder.Summary))
+	return s, cmp.Or(err, json.Unmarshal(content, &s))
+}
+
+// together returns what all that the trials of the sweep in dir planned costs together, and how many
+// releases they made. Trials that have not begun count as far as the sweep has written what they cost.
+func together(dir string, members []checkpoints.Member) (*account.Answer, int, error) {
+	claimed, releases := slices.Clone(members), 0
+	for i, m := range members {
+		claim, err := account.ClaimBy(m.Accountant, m.Ledger, m.Planned, m.Delta)
+		if err != nil {
+			return nil, 0, err
+		}
+		claimed[i].Ledger = claim.Ledger
+		releases += m.Ledger.Count()
+	}
+	spent, _, err := books.Compose(claimed)
+	if err != nil {
+		return nil, 0, err
+	}
+	answer := spent.Answer()
+	if written, _ := readSummary(dir); written.Composed.Epsilon > answer.Epsilon && written.Composed.Delta == answer.Delta {
+		answer = written.Composed.Answer
+	}
+	return &answer, releases, nil
 }
 
 func readTrials(dir string) ([]string, error) {
@@ -118,20 +150,12 @@ func (s *Sweep) compose(trials []books.Listed) {
 			err = errors.Join(err, t.Problem)
 		}
 	}
+	s.Uncomposed = "no trial has released anything yet"
 	if err == nil && len(members) > 0 {
-		var spent account.Spent
-		if spent, s.Releases, err = books.Compose(members); err == nil {
-			answer := spent.Answer()
-			s.Composed = &answer
-		}
+		s.Composed, s.Releases, err = together(s.Dir, members)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		s.Uncomposed = err.Error()
-	case len(members) == 0:
-		s.Uncomposed = "no trial has released anything yet"
-	default:
-		s.Uncomposed = ""
 	}
 }
 
@@ -152,10 +176,7 @@ func ReadAudit(path string) (*attack.Outcome, error) {
 func auditTable(o *attack.Outcome) Table {
 	t := Table{Heading: []string{"claim", "of", "claimed, at most", fmt.Sprintf("observed, at least (%g %%)", 100*o.Confidence), "verdict", "by"}}
 	for _, test := range o.Tests {
-		verdict := "not falsified"
-		if test.Falsified {
-			verdict = "FALSIFIED"
-		}
+		verdict := map[bool]string{true: "FALSIFIED", false: "not falsified"}[test.Falsified]
 		t.Rows = append(t.Rows, []string{test.Claim, test.Quantity, epsilon(test.Claimed), strconv.FormatFloat(test.AtLeast, 'f', 4, 64), verdict, test.By})
 	}
 	return t

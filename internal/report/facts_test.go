@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -113,6 +114,30 @@ func TestReadSweep(t *testing.T) {
 	tiny.Check(t, os.Remove(filepath.Join(result.Sweep, folder.Rows)))
 	if found, err = report.ReadSweep(result.Sweep, report.Request{Accountants: true}); err != nil || found.Trials != 4 || len(found.Rows) != 0 || found.Releases != 12 {
 		t.Errorf("found %+v, error %v, expected no row and all releases", found, err)
+	}
+}
+
+// A sweep that stopped early costs all that it planned: whoever stopped it may have looked.
+func TestStoppedSweepCostsItsPlan(t *testing.T) {
+	o := tinyrun.Options(t)
+	file := filepath.Join(t.TempDir(), "base.yaml")
+	tiny.Write(t, file, tiny.Config)
+	s := tiny.Must(configs.ParseSweep(filepath.Join(filepath.Dir(file), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1]}\n")))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	options := sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: sweep.Watcher{TrialStepped: func(sweep.TrialOverview, train.Progress) { cancel() }}}
+	result, err := sweep.Run(ctx, s, options)
+	if err != nil || result.Composed.Released == nil {
+		t.Fatalf("found %+v (%v), expected a sweep that stopped early", result, err)
+	}
+	tiny.Check(t, os.Remove(filepath.Join(result.Sweep, folder.Summary))) // as if it was killed
+	least := math.Nextafter(result.Composed.Released.Epsilon, math.Inf(1)) // the plan of the second trial is not known yet
+	for range 2 {
+		found := tiny.Must(report.ReadSweep(result.Sweep, report.Request{Accountants: true}))(t)
+		list := tiny.Must(report.Lines(o.RunsDir))(t)
+		if found.Composed == nil || found.Composed.Epsilon < least || *list[0].Epsilon != found.Composed.Epsilon || found.Releases != result.Composed.Releases {
+			t.Errorf("found %+v and %+v, expected ε of at least %v", found.Composed, list[0], least)
+		}
+		least = tiny.Must(sweep.Collect(t.Context(), s, options))(t).Composed.Epsilon
 	}
 }
 

@@ -91,12 +91,11 @@ func sweep(trials []Line, listed []books.Listed) Line {
 	if len(members) == 0 || lost {
 		return r
 	}
-	spent, _, err := books.Compose(members)
-	if err != nil {
+	if spent, _, err := together(first.Sweep, members); err != nil {
 		r.Status, r.Problem = Damaged, oneLine(err)
-		return r
+	} else {
+		r.Epsilon, r.Delta = &spent.Epsilon, spent.Delta
 	}
-	r.Epsilon, r.Delta = &spent.Epsilon, spent.Delta
 	return r
 }
 

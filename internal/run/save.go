@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -151,9 +152,7 @@ func (r *Run) beginSave() error {
 // checkpoint returns what saves state as the checkpoint of the current step.
 func (r *Run) checkpoint(state *checkpoints.State) Saving {
 	state.Step = r.Step
-	if state.PlanHash == "" {
-		state.PlanHash = r.PlanHash
-	}
+	state.PlanHash = cmp.Or(state.PlanHash, r.PlanHash)
 	if r.Books != nil {
 		state.LedgerEntries, state.LedgerHash = r.Books.Len(), r.Books.Hash()
 	}

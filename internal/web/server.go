@@ -23,6 +23,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -91,9 +92,7 @@ func (s *Server) URL() string {
 	host := s.host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = s.hosts[len(s.hosts)-1] // the machine's name
-		if host == "" {
-			host = "localhost"
-		}
+		host = cmp.Or(host, "localhost")
 	}
 	url := "http://" + net.JoinHostPort(host, fmt.Sprint(s.listener.Addr().(*net.TCPAddr).Port)) + "/"
 	if s.token != "" {

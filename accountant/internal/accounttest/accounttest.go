@@ -5,6 +5,7 @@ package accounttest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -127,9 +128,7 @@ func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 func Lines(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()
 	shared := os.Getenv("DPSGD_SHARED")
-	if shared == "" {
-		shared = filepath.Join(root(t), "..", "shared")
-	}
+	shared = cmp.Or(shared, filepath.Join(root(t), "..", "shared"))
 	data, err := os.ReadFile(filepath.Join(shared, "reference", "accounting.jsonl"))
 	if err != nil {
 		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)

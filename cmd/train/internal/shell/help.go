@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,9 +22,7 @@ import (
 func Help(c *cobra.Command) string {
 	var b strings.Builder
 	about := c.Long
-	if about == "" {
-		about = c.Short
-	}
+	about = cmp.Or(about, c.Short)
 	b.WriteString(Flow(about) + "\n\nUsage:\n")
 	if c.Runnable() {
 		fmt.Fprintf(&b, "  %s\n", c.UseLine())

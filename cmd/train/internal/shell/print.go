@@ -5,6 +5,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -249,9 +250,7 @@ func (a *App) ExecuteContext(ctx context.Context, root func(*App) *cobra.Command
 	if a.hint != nil {
 		a.hint.Stop()
 	}
-	if failure == nil {
-		failure = out.Err
-	}
+	failure = cmp.Or(failure, out.Err)
 	if errors.Is(out.Err, syscall.EPIPE) && failure == out.Err {
 		failure = Interrupted{syscall.SIGPIPE} // as in `train runs | head`
 	}
