@@ -99,6 +99,13 @@ func TestUnitsThatDiffer(t *testing.T) {
 	if len(k.Members) != 1 || k.Members[0].Data.Unit.Known() {
 		t.Errorf("found %+v, expected one run of no known unit", k.Members)
 	}
+	longer := own
+	longer.Entries++
+	for _, copies := range [][]Listed{{{Member: own}, {Member: longer}}, {{Member: longer}, {Member: own}}} {
+		if found := Members(copies); len(found) != 1 || found[0].Entries != longer.Entries {
+			t.Errorf("found %+v, expected the longer copy of one run", found)
+		}
+	}
 }
 
 // What a run says of others tells such a folder from the labels, too, and names what is known of

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -83,6 +84,12 @@ func TestExtendedRunIsListed(t *testing.T) {
 	r.Close()
 	if list, err = Lines(o.RunsDir); err != nil || list[0].Status != "done" {
 		t.Errorf("%+v (%v)", list, err)
+	}
+	listed := tiny.Must(books.List(o.RunsDir))(t)
+	for _, listed[0].Lost = range []bool{false, true} { // as a trial
+		if s := sweep(list, listed); (s.Epsilon == nil) != listed[0].Lost {
+			t.Errorf("a sweep of one trial, lost %t, has ε = %v, expected one where all is known", listed[0].Lost, s.Epsilon)
+		}
 	}
 }
 
