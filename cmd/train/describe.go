@@ -55,7 +55,7 @@ func plannedConfig(c *cobra.Command, args, set []string, examples int) (name str
 
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *train.Description) {
-	fmt.Fprintf(w, "data      %s: %s training examples of %v, %d classes\n", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes)
+	fmt.Fprintln(w, strings.TrimSuffix(fmt.Sprintf("data      %s: %s training examples of %v, %d classes", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes), ", 1 classes")) // 1: a number
 	if n := d.Privacy.Records; n != d.Data.Examples {
 		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, shell.Count(n))
 	}

@@ -73,8 +73,7 @@ guarantee says and what it does not cover. The licence is left for you to choose
 			if err != nil || path == "" {
 				return a.Print(map[string]string{"card": string(content)}, err, func(w io.Writer) { w.Write(content) })
 			}
-			err = checkpoints.WriteFileAtomic(path, content, folder.FilePerm)
-			return a.Print(map[string]string{"file": path}, err, func(w io.Writer) { fmt.Fprintf(w, "the card of %s is in %s\n", args[0], path) })
+			return a.Print(map[string]string{"file": path}, checkpoints.WriteFileAtomic(path, content, folder.FilePerm), func(w io.Writer) { fmt.Fprintf(w, "the card of %s is in %s\n", args[0], path) })
 		},
 	}
 	c.Flags().StringVarP(&path, "output", "o", "", "file to write, such as README.md (default: standard output)")
