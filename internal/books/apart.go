@@ -214,7 +214,7 @@ func collect(d *checkpoints.Datasets, registry, path string) error {
 			return nil
 		}
 	}
-	if err := disk.Remove(file); err != nil {
+	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) { // somebody else has collected it
 		return fmt.Errorf("train: %w", err)
 	}
 	_ = disk.Remove(filepath.Dir(file)) // if it is empty

@@ -302,6 +302,9 @@ func (s *simulation) train(p *process, r *simulated, create bool, stop int) erro
 	}
 	dir := path.Join(o.RunsDir, r.name)
 	if s.apart { // as the tasks of a sweep do
+		if err := checkpoints.MakeDir(o.RunsDir); err != nil {
+			return err
+		}
 		if _, err := books.EnsureDatasets(o.RunsDir); err != nil {
 			return err
 		}
@@ -400,7 +403,7 @@ func (s *simulation) meddle() {
 	dir := path.Join(registry, r.name)
 	file := []string{path.Join(dir, folder.Ledger), s.shared(r), path.Join(registry, folder.Datasets)}[s.rand.IntN(3)]
 	content := s.Content(file)
-	if len(content) == 0 || slices.ContainsFunc(s.runs, func(r *simulated) bool { return r.gone }) {
+	if len(content) == 0 || s.anyGone() {
 		return
 	}
 	older := bytes.Clone(content[:s.rand.IntN(len(content))])
@@ -471,9 +474,14 @@ func (s *simulation) judge(p *process, r *simulated, what string, err error) {
 	case err == nil, p.dead, p.calls > p.fault.at && p.fault.kind != "":
 	case is(checkpoints.ErrLocked, books.ErrLimit, release.ErrBudget, mpi.ErrLost, run.ErrUntrained, folder.ErrRunExists, sweep.ErrOtherSweep):
 	case r != nil && (r.gone || r.released == 0) && is(folder.ErrNoRun, checkpoints.ErrUnfinished, fs.ErrNotExist): // its creation came to a bad end
+	case r == nil && s.anyGone() && is(fs.ErrNotExist): // what it released stays where it is, and counts
 	default:
 		s.violated("%s, on a disk without fault: %v", what, err)
 	}
+}
+
+func (s *simulation) anyGone() bool {
+	return slices.ContainsFunc(s.runs, func(r *simulated) bool { return r.gone })
 }
 
 // remove deletes the folder of a run, as its owner may: what it released counts nevertheless. An
@@ -657,13 +665,18 @@ func (s *simulation) check(t *testing.T, seed uint64, lived int) {
 // without its durable event, no noise is used twice, no budget is passed, everything can be read, a
 // refusal writes nothing, and what ends as done is complete.
 func TestSimulation(t *testing.T) {
-	lives, given, lived := slow.Number(t, "DPSGD_LIVES", 1000, 10_000), newSetting(t), 0
+	lives, given, lived, released := slow.Number(t, "DPSGD_LIVES", 1000, 10_000), newSetting(t), 0, map[bool]int{}
 	for seed := uint64(slow.Number(t, "DPSGD_SEED", 1, 1)); lived < lives; seed++ {
 		s := given.simulate(t, seed, func(s *simulation) { s.aim = aim(seed % 6); anything(s) })
 		lived += s.lives
 		s.check(t, seed, lived)
+		_, n := s.made()
+		released[s.apart] += n
 	}
-	t.Logf("%d lives without a violation", lived)
+	t.Logf("%d lives without a violation; %d releases, and %d of runs apart", lived, released[false], released[true])
+	if min(released[false], released[true]) < lives/100 {
+		t.Error("too few of them released anything: this shows nothing")
+	}
 }
 
 // The same holds where one run has a fault of every kind that begins at each of its calls, in its
