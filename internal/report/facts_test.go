@@ -129,7 +129,7 @@ func TestStoppedSweepCostsItsPlan(t *testing.T) {
 	if err != nil || result.Composed.Released == nil {
 		t.Fatalf("found %+v (%v), expected a sweep that stopped early", result, err)
 	}
-	tiny.Check(t, os.Remove(filepath.Join(result.Sweep, folder.Summary))) // as if it was killed
+	tiny.Check(t, os.Remove(filepath.Join(result.Sweep, folder.Summary)))  // as if it was killed
 	least := math.Nextafter(result.Composed.Released.Epsilon, math.Inf(1)) // the plan of the second trial is not known yet
 	for range 2 {
 		found := tiny.Must(report.ReadSweep(result.Sweep, report.Request{Accountants: true}))(t)
