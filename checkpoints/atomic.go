@@ -82,8 +82,7 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(*bu
 // writeSynced creates a file with what write writes, and returns when that is on stable storage. If
 // it cannot, it removes the file again.
 func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(*bufio.Writer) error) error {
-	perm = cmp.Or(perm, filePerm)
-	f, err := files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(perm, filePerm))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+
 	"dpsgd/internal/graph"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"

@@ -53,9 +53,14 @@ func plannedConfig(c *cobra.Command, args, set []string, examples int) (name str
 	return name, config, shell.AsUsage(err)
 }
 
+// ofClasses says how many classes there are; what has one predicts a number.
+func ofClasses(n int) string {
+	return map[bool]string{false: ", " + shell.Count(n) + " classes"}[n == 1]
+}
+
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *train.Description) {
-	fmt.Fprintln(w, strings.TrimSuffix(fmt.Sprintf("data      %s: %s training examples of %v, %d classes", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, d.Data.Classes), ", 1 classes")) // 1: a number
+	fmt.Fprintf(w, "data      %s: %s training examples of %v%s\n", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, ofClasses(d.Data.Classes))
 	if n := d.Privacy.Records; n != d.Data.Examples {
 		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, shell.Count(n))
 	}

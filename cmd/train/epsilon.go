@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
@@ -67,7 +66,7 @@ const mostRuns = 100_000
 
 func printDatasetTotals(w io.Writer, totals []books.Total) {
 	for _, t := range totals {
-		shell.Prosef(w, "%s  %s examples of %s", t.Data.Name, shell.Count(t.Data.Examples), strings.TrimSuffix(fmt.Sprintf("%s, %s classes", t.Data.Shape, shell.Count(t.Data.Classes)), ", 1 classes")) // 1: a number
+		shell.Prosef(w, "%s  %s examples of %s%s", t.Data.Name, shell.Count(t.Data.Examples), t.Data.Shape, ofClasses(t.Data.Classes))
 		shell.Prosef(w, "together  %s over %s releases", shell.Guarantee(t.Epsilon, t.Delta, t.Accountant, t.EpsilonRDP), shell.Count(t.Releases))
 		shell.Prosef(w, "          %s, if chosen before any result", shell.Guarantee(t.Fixed.Epsilon, t.Fixed.Delta, t.Fixed.Accountant, t.Fixed.EpsilonRDP))
 		fmt.Fprintln(w)

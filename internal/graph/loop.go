@@ -55,9 +55,7 @@ func (l *loop) add(i *instruction) {
 		return
 	}
 	row := (len(i.out.Float32) + 2*len(i.out.Float64) + len(i.out.Int32)) / l.rows
-	grain := i.op.Grain
-	grain = cmp.Or(grain, Grain(row))
-	l.grain, l.bytes = max(l.grain, grain), l.bytes+4*row
+	l.grain, l.bytes = max(l.grain, cmp.Or(i.op.Grain, Grain(row))), l.bytes+4*row
 }
 
 // run runs the loop, and tells record what each operation took unless it is nil.

@@ -91,7 +91,8 @@ func readSummary(dir string) (s struct {
 	Report string `json:"report_sha256"`
 }, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, folder.Summary))
-	return s, cmp.Or(err, json.Unmarshal(content, &s))
+	err = cmp.Or(err, json.Unmarshal(content, &s))
+	return s, err
 }
 
 // together returns what all that the trials of the sweep in dir planned costs together, and how many

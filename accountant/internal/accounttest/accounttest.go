@@ -127,8 +127,7 @@ func (r Row) Ledger(t *testing.T) *accountant.Ledger {
 // is not there: in $DPSGD_SHARED, or else in the folder shared beside the repository.
 func Lines(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()
-	shared := os.Getenv("DPSGD_SHARED")
-	shared = cmp.Or(shared, filepath.Join(root(t), "..", "shared"))
+	shared := cmp.Or(os.Getenv("DPSGD_SHARED"), filepath.Join(root(t), "..", "shared"))
 	data, err := os.ReadFile(filepath.Join(shared, "reference", "accounting.jsonl"))
 	if err != nil {
 		t.Skipf("no reference values (set DPSGD_SHARED to the folder that holds reference/): %v", err)

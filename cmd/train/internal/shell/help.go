@@ -21,9 +21,7 @@ import (
 // Help returns the help of a command, in lines that a terminal of 80 columns shows whole.
 func Help(c *cobra.Command) string {
 	var b strings.Builder
-	about := c.Long
-	about = cmp.Or(about, c.Short)
-	b.WriteString(Flow(about) + "\n\nUsage:\n")
+	b.WriteString(Flow(cmp.Or(c.Long, c.Short)) + "\n\nUsage:\n")
 	if c.Runnable() {
 		fmt.Fprintf(&b, "  %s\n", c.UseLine())
 	}
