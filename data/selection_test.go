@@ -36,4 +36,8 @@ func TestSelect(t *testing.T) {
 	if _, pictures := Select([]int{1}, rows).(Pictures); pictures {
 		t.Error("found pictures in a selection of rows")
 	}
+	pay := func(v float32) Set { return must(NewTargetRows(1, []string{"pay"}, []float32{v}, []float32{0})) }
+	if found := Select([]int{1}, pay(0.5), pay(0.75)).Targets(0); !slices.Equal(found, []float32{0.75}) {
+		t.Errorf("found the numbers %v, expected those of the second set", found)
+	}
 }

@@ -137,8 +137,9 @@ type selection struct {
 // place says where an example is: its set, and its index there.
 type place struct{ set, at int }
 
-func (s *selection) Len() int        { return len(s.places) }
-func (s *selection) Label(i int) int { return s.from[s.places[i].set].Label(s.places[i].at) }
+func (s *selection) Len() int                { return len(s.places) }
+func (s *selection) Label(i int) int         { return s.from[s.places[i].set].Label(s.places[i].at) }
+func (s *selection) Targets(i int) []float32 { return s.from[s.places[i].set].Targets(s.places[i].at) }
 
 func (s *selection) normalised(n Normalisation) filler {
 	fillers := make([]filler, len(s.from))

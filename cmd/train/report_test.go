@@ -82,6 +82,7 @@ func TestReportRefuses(t *testing.T) {
 	refused(t, shell.ExitUsage, "expected a file that ends in .html", "report", "runs/own-1", "-o", "x.pdf")
 	refused(t, shell.ExitUsage, `expected a name with "private" in it`, "report", "runs/own-1", "--private-diagnostics", "-o", "x.html")
 	refused(t, shell.ExitDamaged, "holds no config.yaml", "report", "runs")
+	refused(t, shell.ExitDamaged, `r\x1b[31m holds no config.yaml`, "report", "r\x1b[31m") // which colours nothing
 	refused(t, shell.ExitFailed, "cannot write the report", "report", "runs/own-1", "-o", filepath.Join("none", "x.html"))
 }
 

@@ -74,8 +74,8 @@ func (s Shadows) AuditRun(ctx context.Context, dir string) (*ShadowAudit, error)
 // audit trains the shadow models, and the target unless it is the run in folder dir, and attacks
 // the target with what each of them says of every example.
 func (s Shadows) audit(ctx context.Context, name string, c *configs.Config, dir string) (*ShadowAudit, error) {
-	if c.Privacy.Ordinary() || c.Privacy.Unit != configs.UnitExample || c.Federated.Any() || c.Pate.Any() {
-		return nil, fmt.Errorf("%w: membership is audited where single training examples get noise, expected privacy.unit example, and neither privacy.none, federated nor pate", setup.ErrPlan)
+	if c.Privacy.Ordinary() || c.Privacy.Unit != configs.UnitExample || c.Federated.Any() || c.Pate.Any() || c.Data.Task() != data.Class {
+		return nil, fmt.Errorf("%w: membership is audited where classes are learnt and single training examples get noise, expected privacy.unit example, and neither data.bounds, data.labels, privacy.none, federated nor pate", setup.ErrPlan)
 	}
 	read, err := s.Read(c)
 	if err != nil {

@@ -194,6 +194,11 @@ func TestAuditOfMembershipRefuses(t *testing.T) {
 			t.Errorf("%s: found %v, expected a refusal", override, err)
 		}
 	}
+	number := tiny.Parse(t, settings...)
+	number.Data.Bounds = []float64{0, 1}
+	if _, err := s.AuditConfig(t.Context(), "tiny", number); !errors.Is(err, setup.ErrPlan) {
+		t.Errorf("found %v for data of numbers, expected a refusal", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.AuditConfig(ctx, "tiny", tiny.Parse(t, settings...)); !errors.Is(err, context.Canceled) {

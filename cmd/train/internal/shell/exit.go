@@ -108,7 +108,7 @@ func (a *App) Fail(err error) int {
 	}
 	if !errors.As(err, new(Interrupted)) {
 		for _, line := range lines {
-			fmt.Fprintln(a.Err, "train:", line)
+			fmt.Fprintln(a.Err, "train:", Plain(line))
 		}
 	}
 	if !a.printed {
