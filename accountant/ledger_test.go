@@ -46,7 +46,7 @@ func TestRelationOfTheWhole(t *testing.T) {
 	}
 }
 
-// What is set is what is found, also where blocks share it.
+// SamplingProbability returns what WithSamplingProbability has set, also for an event of blocks.
 func TestSamplingProbabilityIsTheOneThatWasSet(t *testing.T) {
 	poisson := accountant.PoissonSampled{0.5, accountant.Gaussian{1}}
 	for _, e := range []accountant.Event{poisson, accountant.CyclicSampled{4, poisson}, accountant.CyclicSampled{2, accountant.TruncatedPoissonSampled{99, 0.5, 9, accountant.Gaussian{1}}}} {

@@ -156,6 +156,15 @@ func ClaimBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta fl
 	return c, err
 }
 
+// ClaimedBy returns the [Accountants.Claimed] of a run with ledger l and plan p by the named accountant.
+func ClaimedBy(name string, l *accountant.Ledger, p *checkpoints.Planned, delta float64) (*accountant.Ledger, error) {
+	a, err := New(name, l.Relation())
+	if err != nil {
+		return nil, err
+	}
+	return a.Claimed(l, p, delta)
+}
+
 // Claim returns the cost of [Accountants.Claimed]. Refusal is as in [Accountants.Spent].
 func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta float64) (c Claim, refusal, err error) {
 	claimed, err := a.Claimed(l, p, delta)

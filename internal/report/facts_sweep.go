@@ -27,7 +27,7 @@ type Sweep struct {
 	Keys   []string    // the settings in which rows differ, in the order of the rows
 	Rows   []books.Row // trials with a result
 
-	// Composed is what all trials cost together, as planned; if it is nil, Uncomposed says why.
+	// Composed is the cost of all that the trials planned; if it is nil, Uncomposed says why.
 	Composed   *account.Answer
 	Releases   int
 	Uncomposed string
@@ -97,14 +97,12 @@ func readSummary(dir string) (s struct {
 
 // together returns what all that the trials of the sweep in dir planned costs together, and how many
 // releases they made. Trials that have not begun count as far as the sweep has written what they cost.
-func together(dir string, members []checkpoints.Member) (*account.Answer, int, error) {
-	claimed, releases := slices.Clone(members), 0
+func together(dir string, members []checkpoints.Member) (_ *account.Answer, releases int, err error) {
+	claimed := slices.Clone(members)
 	for i, m := range members {
-		claim, err := account.ClaimBy(m.Accountant, m.Ledger, m.Planned, m.Delta)
-		if err != nil {
+		if claimed[i].Ledger, err = account.ClaimedBy(m.Accountant, m.Ledger, m.Planned, m.Delta); err != nil {
 			return nil, 0, err
 		}
-		claimed[i].Ledger = claim.Ledger
 		releases += m.Ledger.Count()
 	}
 	spent, _, err := books.Compose(claimed)

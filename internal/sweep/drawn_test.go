@@ -199,8 +199,8 @@ func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
 	}
 }
 
-// What was trained counts beside what can be drawn, and all of it under the relation that all of it
-// is for. Added to δ is what all runs add, as many as the mean.
+// The cost of the best counts trials as they were trained beside those that can be drawn, under a
+// relation that all of their events have. Its statement adds to δ what an average number of runs adds.
 func TestSelectionIsOfAllThatCanHaveHappened(t *testing.T) {
 	s, o := sweepOf(t, inAll, drawnSweep), sweepOptions(t)
 	startWith(t, s, o, []string{"0.5", "1"})

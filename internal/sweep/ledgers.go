@@ -74,16 +74,13 @@ func (s *sweep) compose(members map[string]checkpoints.Member) (*Composed, error
 		return nil, nil
 	}
 	var released, planned []checkpoints.Member
+	var err error
 	for i, t := range s.trials {
 		m := checkpoints.Member{Ledger: s.plans[i].releases}
 		m.Delta, m.Accountant = t.Config.Privacy.Delta, t.Config.Privacy.Accountant
 		if own, ok := members[t.Name]; ok {
 			released = append(released, own)
-			a, err := account.New(m.Accountant, m.Ledger.Relation())
-			if err != nil {
-				return nil, err
-			}
-			if m.Ledger, err = a.Claimed(own.Ledger, &checkpoints.Planned{Epsilon: t.Config.Privacy.Epsilon, Releases: m.Ledger}, m.Delta); err != nil {
+			if m.Ledger, err = account.ClaimedBy(m.Accountant, own.Ledger, &checkpoints.Planned{Epsilon: t.Config.Privacy.Epsilon, Releases: m.Ledger}, m.Delta); err != nil {
 				return nil, err
 			}
 		}
